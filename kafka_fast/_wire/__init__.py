@@ -1,0 +1,1 @@
+"""Buffers and checksums: the lowest compiled layer. Private."""

@@ -1,0 +1,1 @@
+"""The kafka-fast command line."""

@@ -1,0 +1,1 @@
+"""The control plane: policy as sans-I/O state machines. Private."""

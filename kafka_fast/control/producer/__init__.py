@@ -1,0 +1,1 @@
+"""Producer policy: routes, retries, sequences, epochs. Private."""

@@ -1,0 +1,1 @@
+"""The data plane: what moves records without the GIL. Private."""

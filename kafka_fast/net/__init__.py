@@ -1,0 +1,1 @@
+"""The only layer that calls the operating system: sockets, clocks, threads. Private."""

@@ -1,0 +1,1 @@
+"""Kafka's messages as declarative tables, and their codec. Part of the public wire API."""

@@ -1,0 +1,1 @@
+"""One module per API: the tables of its request and its response."""

@@ -1,0 +1,1 @@
+"""Record batches: read and write. Part of the public wire API."""

@@ -1,0 +1,1 @@
+"""Write whole Spark partitions into Kafka."""

@@ -1,0 +1,1 @@
+"""Brokers to test against: embedded, null and real Apache Kafka."""

@@ -1,0 +1,129 @@
+"""Build the extensions: every `kafka_fast/**/_*.pyx` is one, its C sources are listed below.
+
+`KAFKA_FAST_NATIVE_CODECS=0` builds without the compression libraries (the fallback build).
+`KAFKA_FAST_SANITIZE=address,undefined` builds the extensions for a sanitizer run.
+Warnings are errors: in our own C with -Wconversion, in the code that Cython generates without the
+classes of warning that its output always has (named where they are switched off).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from Cython.Build import cythonize
+from Cython.Compiler import Options
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+ROOT = Path(__file__).parent
+
+# Extension module -> sources in src_c/ that it links. State that must exist once (the chosen CRC
+# path, for example) is linked by one extension, and the others cimport it from there.
+C_SOURCES: dict[str, list[str]] = {}
+
+# pkg-config name -> macro that says the library is there. Used by record/_compress only.
+CODEC_LIBRARIES = {
+    "liblz4": "KF_HAVE_LZ4",
+    "libzstd": "KF_HAVE_ZSTD",
+    "libdeflate": "KF_HAVE_LIBDEFLATE",
+    "zlib": "KF_HAVE_ZLIB",
+}
+CODEC_MODULE = "kafka_fast.record._compress"
+
+OUR_WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Werror"]
+# Generated code: Cython emits unused helpers, implicit narrowing and unused parameters by design.
+GENERATED_WARNINGS = ["-Wall", "-Werror", "-Wno-unused-function", "-Wno-unused-variable"]
+
+COMPILE_ARGS = ["-std=gnu11", "-O3", "-fvisibility=hidden", "-fno-strict-overflow"]
+
+DIRECTIVES = {
+    "language_level": 3,
+    "binding": False,
+    "boundscheck": False,
+    "wraparound": False,
+    "initializedcheck": False,
+    "cdivision": True,
+    "embedsignature": True,
+    "show_performance_hints": True,
+}
+
+
+def pkg_config(*args: str) -> list[str] | None:
+    """Return what pkg-config prints, split, or None if it knows nothing of the library."""
+    if shutil.which("pkg-config") is None:
+        return None
+    run = subprocess.run(["pkg-config", *args], capture_output=True, text=True, check=False)
+    return run.stdout.split() if run.returncode == 0 else None
+
+
+def codec_options() -> dict[str, list]:
+    """Return Extension keywords for the compression libraries found on this machine."""
+    options: dict[str, list] = {"define_macros": [], "extra_link_args": [], "include_dirs": []}
+    if os.environ.get("KAFKA_FAST_NATIVE_CODECS", "1") == "0":
+        return options
+    for library, macro in CODEC_LIBRARIES.items():
+        flags = pkg_config("--cflags-only-I", library)
+        if flags is None:
+            continue
+        options["define_macros"].append((macro, "1"))
+        options["include_dirs"] += [flag.removeprefix("-I") for flag in flags]
+        options["extra_link_args"] += pkg_config("--libs", library) or []
+    return options
+
+
+def extensions() -> list[Extension]:
+    """Return one Extension for each .pyx file of the package."""
+    sanitize = os.environ.get("KAFKA_FAST_SANITIZE", "")
+    extra = [f"-fsanitize={sanitize}", "-g", "-fno-omit-frame-pointer"] if sanitize else []
+    found = []
+    for path in sorted((ROOT / "kafka_fast").rglob("_*.pyx")):
+        relative = path.relative_to(ROOT)
+        name = ".".join(relative.with_suffix("").parts)
+        options = codec_options() if name == CODEC_MODULE else {}
+        options.setdefault("include_dirs", []).append("src_c")
+        options.setdefault("extra_link_args", []).extend(extra)
+        found.append(
+            Extension(
+                name,
+                [str(relative), *(f"src_c/{source}" for source in C_SOURCES.get(name, []))],
+                extra_compile_args=[*COMPILE_ARGS, *extra],
+                depends=[str(p.relative_to(ROOT)) for p in (ROOT / "src_c").glob("kf_*.h")],
+                **options,
+            )
+        )
+    return found
+
+
+class BuildExt(build_ext):
+    """Compile our own C with all warnings, generated C with those that mean something there."""
+
+    def build_extension(self, ext: Extension) -> None:
+        """Compile each source with the warnings that fit it, then link as usual."""
+        compile_one = self.compiler._compile
+
+        def compile_with_warnings(obj, src, suffix, cc_args, extra_postargs, pp_opts):
+            ours = Path(src).parts[:1] == ("src_c",)
+            warnings = OUR_WARNINGS if ours else GENERATED_WARNINGS
+            compile_one(obj, src, suffix, cc_args, [*extra_postargs, *warnings], pp_opts)
+
+        self.compiler._compile = compile_with_warnings
+        try:
+            super().build_extension(ext)
+        finally:
+            self.compiler._compile = compile_one
+
+
+Options.fast_fail = True
+setup(
+    ext_modules=cythonize(
+        extensions(),
+        compiler_directives=DIRECTIVES,
+        include_path=["."],
+        build_dir="build/cython",
+        nthreads=0,
+    ),
+    cmdclass={"build_ext": BuildExt},
+)
