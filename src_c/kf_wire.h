@@ -22,6 +22,16 @@ enum {
 
 /* ---- big-endian integers at a known-good address ---- */
 
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define KF_BE16(value) (value)
+#define KF_BE32(value) (value)
+#define KF_BE64(value) (value)
+#else
+#define KF_BE16(value) __builtin_bswap16(value)
+#define KF_BE32(value) __builtin_bswap32(value)
+#define KF_BE64(value) __builtin_bswap64(value)
+#endif
+
 static inline uint16_t kf_load_u16(const uint8_t *at) {
     return (uint16_t)((uint16_t)at[0] << 8 | at[1]);
 }
@@ -29,13 +39,13 @@ static inline uint16_t kf_load_u16(const uint8_t *at) {
 static inline uint32_t kf_load_u32(const uint8_t *at) {
     uint32_t raw;
     memcpy(&raw, at, sizeof raw);
-    return __builtin_bswap32(raw);
+    return KF_BE32(raw);
 }
 
 static inline uint64_t kf_load_u64(const uint8_t *at) {
     uint64_t raw;
     memcpy(&raw, at, sizeof raw);
-    return __builtin_bswap64(raw);
+    return KF_BE64(raw);
 }
 
 static inline uint8_t *kf_put_i8(uint8_t *at, int8_t value) {
@@ -44,19 +54,19 @@ static inline uint8_t *kf_put_i8(uint8_t *at, int8_t value) {
 }
 
 static inline uint8_t *kf_put_i16(uint8_t *at, int16_t value) {
-    uint16_t raw = __builtin_bswap16((uint16_t)value);
+    uint16_t raw = KF_BE16((uint16_t)value);
     memcpy(at, &raw, sizeof raw);
     return at + 2;
 }
 
 static inline uint8_t *kf_put_i32(uint8_t *at, int32_t value) {
-    uint32_t raw = __builtin_bswap32((uint32_t)value);
+    uint32_t raw = KF_BE32((uint32_t)value);
     memcpy(at, &raw, sizeof raw);
     return at + 4;
 }
 
 static inline uint8_t *kf_put_i64(uint8_t *at, int64_t value) {
-    uint64_t raw = __builtin_bswap64((uint64_t)value);
+    uint64_t raw = KF_BE64((uint64_t)value);
     memcpy(at, &raw, sizeof raw);
     return at + 8;
 }
@@ -121,7 +131,9 @@ typedef struct kf_reader {
 } kf_reader;
 
 static inline kf_reader kf_reader_of(const void *data, size_t len) {
-    kf_reader reader = {(const uint8_t *)data, (const uint8_t *)data + len, false};
+    static const uint8_t nothing[1]; /* so that an empty buffer may be NULL: NULL + 0 is undefined */
+    const uint8_t *start = len == 0 ? nothing : (const uint8_t *)data;
+    kf_reader reader = {start, start + len, false};
     return reader;
 }
 
