@@ -22,7 +22,9 @@ ROOT = Path(__file__).parent
 
 # Extension module -> sources in src_c/ that it links. State that must exist once (the chosen CRC
 # path, for example) is linked by one extension, and the others cimport it from there.
-C_SOURCES: dict[str, list[str]] = {}
+C_SOURCES: dict[str, list[str]] = {
+    "kafka_fast._wire._checksum": ["kf_crc32c.c"],
+}
 
 # pkg-config name -> macro that says the library is there. Used by record/_compress only.
 CODEC_LIBRARIES = {

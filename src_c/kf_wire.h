@@ -131,8 +131,8 @@ typedef struct kf_reader {
 } kf_reader;
 
 static inline kf_reader kf_reader_of(const void *data, size_t len) {
-    static const uint8_t nothing[1]; /* so that an empty buffer may be NULL: NULL + 0 is undefined */
-    const uint8_t *start = len == 0 ? nothing : (const uint8_t *)data;
+    static const uint8_t nothing[1]; /* an empty buffer may be NULL, and NULL + 0 is undefined */
+    const uint8_t *start = data == NULL ? nothing : (const uint8_t *)data;
     kf_reader reader = {start, start + len, false};
     return reader;
 }
