@@ -1,0 +1,139 @@
+"""kafka_fast.errors: the table of codes, the tree, and pickling."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from kafka_fast import errors
+
+PLAIN = [
+    errors.KafkaError,
+    errors.ConfigError,
+    errors.UsageError,
+    errors.KafkaTimeoutError,
+    errors.KafkaConnectionError,
+    errors.AuthenticationError,
+    errors.TlsError,
+    errors.ProtocolError,
+    errors.MalformedError,
+    errors.CorruptBatchError,
+    errors.FrameTooLargeError,
+    errors.UnsupportedVersionError,
+    errors.SerializationError,
+]
+
+
+@pytest.mark.parametrize("cls", PLAIN)
+def test_plain_errors_keep_message_class_and_attributes_through_pickle(cls):
+    error = cls("node 3: what happened")
+    error.node = 3
+    back = pickle.loads(pickle.dumps(error))
+    assert type(back) is cls
+    assert str(back) == "node 3: what happened"
+    assert back.args == error.args
+    assert back.node == 3
+
+
+@pytest.mark.parametrize(
+    ("cls", "builtin"),
+    [
+        (errors.ConfigError, ValueError),
+        (errors.KafkaTimeoutError, TimeoutError),
+        (errors.KafkaConnectionError, ConnectionError),
+        (errors.AuthenticationError, ConnectionError),
+    ],
+)
+def test_errors_are_also_the_builtin_that_a_caller_expects(cls, builtin):
+    with pytest.raises(builtin, match="why"):
+        raise cls("why")
+
+
+@pytest.mark.parametrize("code", errors.ERRORS)
+def test_each_code_has_a_class_that_pickles_and_names_itself(code):
+    cls = errors.ERRORS[code]
+    assert getattr(errors, cls.__name__) is cls
+    assert cls.__name__.lower() == cls.name.replace("_", "").lower()
+    back = pickle.loads(pickle.dumps(errors.broker_error(code, "topic t, partition 1")))
+    assert type(back) is cls
+    assert str(back) == f"{cls.name} ({code}): topic t, partition 1"
+    assert str(cls()) == f"{cls.name} ({code}): {cls.description}"
+
+
+def test_flags_of_well_known_codes():
+    leader = errors.broker_error(6)
+    assert (leader.retriable, leader.refresh_metadata, leader.fatal) == (True, True, False)
+    replicas = errors.broker_error(19)
+    assert (replicas.retriable, replicas.refresh_metadata, replicas.fatal) == (True, False, False)
+    fenced = errors.broker_error(90)
+    assert (fenced.retriable, fenced.refresh_metadata, fenced.fatal) == (False, False, True)
+
+
+def test_stale_metadata_and_fatal_never_mix():
+    for cls in errors.ERRORS.values():
+        assert not (cls.fatal and cls.retriable)
+        assert cls.retriable or not cls.refresh_metadata
+
+
+def test_an_unknown_code_keeps_its_number():
+    error = errors.broker_error(9999, "new")
+    assert isinstance(error, errors.UnknownBrokerError)
+    assert (error.code, error.name, error.retriable) == (9999, "UNKNOWN_9999", False)
+    back = pickle.loads(pickle.dumps(error))
+    assert (back.code, str(back)) == (9999, "UNKNOWN_9999 (9999): new")
+
+
+def test_code_zero_is_no_error():
+    with pytest.raises(ValueError, match="success"):
+        errors.broker_error(0)
+
+
+def test_error_name():
+    assert [errors.error_name(code) for code in (0, 16, 9999)] == [
+        "NONE",
+        "NOT_COORDINATOR",
+        "UNKNOWN_9999",
+    ]
+
+
+def test_delivery_error_carries_its_causes_through_pickle():
+    first = errors.broker_error(10, "topic t, partition 0")
+    error = errors.DeliveryError(
+        "2 records were not delivered",
+        outcome=errors.Outcome.REJECTED,
+        count=2,
+        first=first,
+        samples=[first],
+    )
+    back = pickle.loads(pickle.dumps(error))
+    assert back.outcome is errors.Outcome.REJECTED
+    assert back.count == 2
+    assert type(back.first) is errors.ERRORS[10]
+    assert [str(sample) for sample in back.samples] == [str(first)]
+
+
+def test_the_table_cannot_be_changed():
+    with pytest.raises(TypeError):
+        errors.ERRORS[1] = errors.BrokerError
+    with pytest.raises(AttributeError, match="NoSuchError"):
+        _ = errors.NoSuchError
+
+
+def test_table_matches_kafka_python():
+    """An independent table agrees on names and on what may be retried, but for known cases."""
+    theirs = pytest.importorskip("kafka.errors")
+    renamed = {-1, 6, 10, 17, 39}  # kafka-python keeps older names of these
+    stricter = {2}  # CORRUPT_MESSAGE is retriable in Apache Kafka
+    known = {
+        cls.errno: cls
+        for cls in vars(theirs).values()
+        if isinstance(cls, type)
+        and issubclass(cls, theirs.BrokerResponseError)
+        and isinstance(getattr(cls, "errno", None), int)
+        and cls.errno != 0
+    }
+    assert len(known) > 90
+    for code, cls in known.items():
+        assert code in renamed or errors.ERRORS[code].name == cls.message
+        assert code in stricter or errors.ERRORS[code].retriable == cls.retriable
