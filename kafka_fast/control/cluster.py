@@ -1,0 +1,326 @@
+"""The metadata cache: which node leads which partition, and when to ask again.
+
+Sans-I/O: the control thread's loop polls a request out, carries it over any connection it likes,
+and hands the answer (or the failure) back with the time:
+
+    request_refresh, want_topic ──►┌─────────┐──► poll_request(now) ─► MetadataRequest
+                                   │ Cluster │
+    leader, partition_count, … ◄───└─────────┘◄── handle_response / handle_failure ─► ClusterChanges
+                                        ▲
+    Produce and Fetch answers ──────────┘ apply_leader_hint (KIP-951)
+
+The getters (most are `Topology`'s) may be called from any thread: each reads one immutable record.
+Everything else belongs to the control thread. The records are in `metadata.py`, the picture they
+make is kept in `topology.py`, when a request is due is decided in `refresh.py`.
+
+An answer is not used at all when it names no broker, carries an error, or belongs to another
+cluster than the one first met: then an advertised listener leads to somebody else's broker, and
+writing there would be worse than failing. Only the bootstrap servers, the user's own word, may
+introduce another cluster.
+"""
+
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from kafka_fast.control.metadata import (
+    FIRST_RELIABLE_EPOCH_VERSION,
+    ClusterChanges,
+    Endpoint,
+    Node,
+    read_nodes,
+)
+from kafka_fast.control.refresh import RefreshSchedule
+from kafka_fast.control.topology import Topology
+from kafka_fast.errors import KafkaError, ProtocolError, broker_error
+from kafka_fast.protocol.apis.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
+
+__all__ = ["Cluster", "ClusterOptions"]
+
+logger = logging.getLogger("kafka_fast.metadata")
+
+REBOOTSTRAP_REQUIRED = 129
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterOptions:
+    """The configuration that the cluster reads, with Java's defaults."""
+
+    retry_backoff_ms: int = 100
+    retry_backoff_max_ms: int = 1000
+    metadata_max_age_ms: int = 300_000
+    metadata_max_idle_ms: int = 300_000
+    allow_auto_create_topics: bool = True
+    can_rebootstrap: bool = True
+    """metadata.recovery.strategy is `rebootstrap`."""
+    rebootstrap_trigger_ms: int = 300_000
+
+
+class Cluster(Topology):
+    """What is known of the cluster. Getters: any thread; the rest: control thread."""
+
+    def __init__(self, options: ClusterOptions, random: Callable[[], float]) -> None:
+        """Begin with nothing known.
+
+        Args:
+            options: the configuration.
+            random: returns a float in [0, 1), for the jitter of retries.
+        """
+        super().__init__()
+        self._options = options
+        self._schedule = RefreshSchedule(
+            retry_backoff_ms=options.retry_backoff_ms,
+            retry_backoff_max_ms=options.retry_backoff_max_ms,
+            max_age_ms=options.metadata_max_age_ms,
+            max_idle_ms=options.metadata_max_idle_ms,
+            random=random,
+        )
+        self._cluster_id: str | None = None
+        self._controller_id = -1
+        self._generation = 0
+        # True until the nodes are known: questions then go to bootstrap.servers.
+        self._needs_bootstrap = True
+        # When the first of the questions since the last usable answer was asked.
+        self._unanswered_since: float | None = None
+
+    # Getters
+
+    @property
+    def generation(self) -> int:
+        """Counts the answers and hints that changed something."""
+        return self._generation
+
+    @property
+    def cluster_id(self) -> str | None:
+        """The id of the cluster, once a broker has told it."""
+        return self._cluster_id
+
+    @property
+    def controller_id(self) -> int:
+        """The node id of the controller, or -1."""
+        return self._controller_id
+
+    @property
+    def needs_bootstrap(self) -> bool:
+        """True while no node is known, so that requests go to bootstrap.servers."""
+        return self._needs_bootstrap
+
+    def request_deadline(self) -> float:
+        """Return when `poll_request` has a request, which then waits for a connection.
+
+        In the past while one waits; infinity while one is in flight.
+        """
+        return self._schedule.next_deadline()
+
+    def rebootstrap_deadline(self) -> float:
+        """Return when `poll_rebootstrap` turns true if no usable answer comes before."""
+        since = self._unanswered_since
+        if since is None or self._needs_bootstrap or not self._options.can_rebootstrap:
+            return float("inf")
+        return since + self._options.rebootstrap_trigger_ms / 1000
+
+    # Commands
+
+    def want_topic(self, topic: str, now: float) -> None:
+        """Keep `topic` in the cache from now on, and have it asked for if it is not known.
+
+        Call it again while a caller waits for a topic that has an error: that asks once more,
+        at the pace of the retries.
+        """
+        self._schedule.want(topic, now)
+        unusable = topic not in self._topics or topic in self._errors
+        if unusable and not self._schedule.is_asking(topic):
+            self._schedule.ask_again(topic)
+
+    def touch(self, topic: str, now: float) -> None:
+        """Note that `topic` is used. Owners of unresolved batches do so, and it never expires."""
+        self._schedule.touch(topic, now)
+
+    def request_refresh(self, reason: str, topic: str | None = None) -> None:
+        """Ask again for one topic, or for all of them, as soon as the backoff allows.
+
+        Args:
+            reason: why, for the log: "NOT_LEADER_OR_FOLLOWER from node 3", …
+            topic: the topic whose leaders are in doubt; None for all.
+        """
+        if topic is None:
+            self._schedule.request_full(reason)
+        else:
+            self._schedule.ask_again(topic)
+
+    def rebootstrap(self) -> ClusterChanges:
+        """Forget the nodes and begin again at bootstrap.servers.
+
+        Topics stay, without leaders: their ids and epochs tell later whether anything changed. The
+        caller closes its connections to the nodes, and calls this too when no node can be reached
+        any more, if metadata.recovery.strategy allows (KIP-899).
+        """
+        changes = ClusterChanges()
+        self._replace_nodes({}, changes)
+        self._needs_bootstrap = True
+        self._unanswered_since = None
+        self._schedule.start_over()
+        return self._finish(changes)
+
+    # Out
+
+    def poll_request(self, now: float) -> MetadataRequest | None:
+        """Return the metadata request that is due; None if none is.
+
+        It counts as in flight until `handle_response` or `handle_failure`, so poll only with a
+        connection at hand.
+        """
+        self._note_unanswered(now)
+        ask = self._schedule.poll(now)
+        if ask is None:
+            return None
+        logger.debug("asking for metadata of %d topics: %s", len(ask.topics), ask.reason)
+        return MetadataRequest(
+            topics=[MetadataRequestTopic(name=topic) for topic in ask.topics],
+            allow_auto_topic_creation=self._options.allow_auto_create_topics,
+        )
+
+    def poll_rebootstrap(self, now: float) -> bool:
+        """Tell whether questions went unanswered for so long that `rebootstrap` is due.
+
+        A question counts from when it was due, also if there was no connection to ask over.
+        """
+        self._note_unanswered(now)
+        return now >= self.rebootstrap_deadline()
+
+    # In
+
+    def handle_failure(self, now: float) -> None:
+        """Take note that the request in flight got no answer: its link broke or it timed out."""
+        self._schedule.handle_failure(now)
+
+    def handle_response(
+        self, response: MetadataResponse, now: float, version: int = FIRST_RELIABLE_EPOCH_VERSION
+    ) -> ClusterChanges:
+        """Take in the answer to the request in flight.
+
+        Args:
+            response: the answer; not used if no request is in flight any more.
+            now: the time.
+            version: of the answer, which says whether its leader epochs can be trusted.
+
+        Returns:
+            What changed. `failure` is set, and nothing changed, if the answer was of no use.
+        """
+        ask = self._schedule.in_flight
+        if ask is None:
+            return ClusterChanges()
+        changes = ClusterChanges()
+        nodes = read_nodes(response.brokers)
+        failure = self._refusal(response, nodes, changes)
+        if failure is not None:
+            logger.warning("metadata answer not used: %s", failure)
+            changes.failure = failure
+            self._schedule.handle_failure(now)
+            return changes
+        self._take_cluster_id(response.cluster_id, changes)
+        self._replace_nodes(nodes, changes)
+        self._controller_id = response.controller_id
+        self._needs_bootstrap = False
+        self._unanswered_since = None
+        reported = {topic.name: topic for topic in response.topics if topic.name is not None}
+        for name in ask.topics:
+            if self._schedule.is_wanted(name):
+                self._take_topic(name, reported.get(name), version, changes)
+        unresolved = {name for name in ask.topics if self._is_unresolved(name)}
+        self._schedule.handle_answer(unresolved, fruitful=bool(changes), now=now)
+        self._drop_idle(now, changes)
+        return self._finish(changes)
+
+    def apply_leader_hint(
+        self,
+        topic: str | bytes,
+        partition: int,
+        leader_id: int,
+        leader_epoch: int,
+        node_endpoints: Iterable[Endpoint] = (),
+    ) -> ClusterChanges:
+        """Take a leader that a Produce or Fetch answer named (KIP-951).
+
+        Args:
+            topic: name or topic id.
+            partition: the partition's index.
+            leader_id: its leader now.
+            leader_epoch: the leader's epoch; only a newer one than known is taken.
+            node_endpoints: of the answer, as they are.
+
+        Returns:
+            What changed; nothing if the hint was of no use. The caller then asks for a refresh.
+        """
+        changes = ClusterChanges()
+        name = self._names.get(topic) if isinstance(topic, bytes) else topic
+        known = None if name is None else self._topics.get(name)
+        if known is None or not 0 <= partition < len(known.partitions):
+            return changes
+        if leader_epoch <= known.partitions[partition].newest_epoch:
+            return changes
+        leader = read_nodes(node_endpoints).get(leader_id) or self._nodes.get(leader_id)
+        if leader is None:
+            return changes
+        self._replace_nodes({**self._nodes, leader_id: leader}, changes)
+        self._take_leader(known, partition, leader_id, leader_epoch, changes)
+        return self._finish(changes)
+
+    # The parts of an answer
+
+    def _refusal(
+        self, response: MetadataResponse, nodes: dict[int, Node], changes: ClusterChanges
+    ) -> KafkaError | None:
+        """Return why an answer cannot be used."""
+        if response.error_code:
+            if response.error_code == REBOOTSTRAP_REQUIRED:
+                changes.rebootstrap = self._options.can_rebootstrap
+            return broker_error(response.error_code, "answer to Metadata")
+        if not nodes:
+            return ProtocolError(
+                f"Metadata answer names {len(response.brokers)} brokers, "
+                "none of them with a host and a port"
+            )
+        is_foreign = None not in (self._cluster_id, response.cluster_id) and (
+            self._cluster_id != response.cluster_id
+        )
+        if is_foreign and not self._needs_bootstrap:
+            changes.foreign_cluster_id = response.cluster_id
+            changes.rebootstrap = self._options.can_rebootstrap
+            return ProtocolError(
+                f"a broker of cluster {response.cluster_id!r} answered at an address that "
+                f"cluster {self._cluster_id!r} advertises"
+            )
+        return None
+
+    def _take_cluster_id(self, cluster_id: str | None, changes: ClusterChanges) -> None:
+        """Remember the cluster; forget all of an old one if the bootstrap servers name another."""
+        if cluster_id is None or cluster_id == self._cluster_id:
+            return
+        if self._cluster_id is not None:
+            logger.warning("cluster %r took the place of %r", cluster_id, self._cluster_id)
+            changes.cluster_replaced = True
+            self._forget_topics()
+        self._cluster_id = cluster_id
+
+    def _drop_idle(self, now: float, changes: ClusterChanges) -> None:
+        """Forget the topics that nobody used for long."""
+        for name in self._schedule.drop_idle(now):
+            self._forget_topic(name)
+            changes.forget_topic(name)
+            changes.expired_topics.append(name)
+
+    def _note_unanswered(self, now: float) -> None:
+        """Remember since when a question has waited for its answer."""
+        if self._unanswered_since is None and now >= self._schedule.next_deadline():
+            self._unanswered_since = now
+
+    def _finish(self, changes: ClusterChanges) -> ClusterChanges:
+        """Count the generation of a change."""
+        if changes:
+            self._generation += 1
+        return changes

@@ -1,0 +1,254 @@
+"""What a Metadata answer says, as immutable records, and how it is merged with what was known.
+
+The records are replaced, never changed, so any thread may read one it holds. The rules of the merge:
+
+* An older leader epoch than one seen before is old news and leaves the partition as it was; a newer
+  or equal one is taken. Brokers before 2.4 (Metadata v8 and lower) report epochs that may be behind,
+  so theirs are not compared at all.
+* A topic id that changes means the topic was deleted and made anew: nothing of the old one holds.
+* A topic cannot lose partitions while it keeps its id, so a shorter list is old news as well.
+* A broker that cannot be addressed (no host, port out of range) does not exist for us.
+
+`cluster.py` is the only caller of the merge; everything else reads the records.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from kafka_fast.errors import KafkaError
+from kafka_fast.protocol.apis.metadata import MetadataResponsePartition, MetadataResponseTopic
+
+__all__ = [
+    "ClusterChanges",
+    "Endpoint",
+    "LeaderChange",
+    "Node",
+    "Partition",
+    "PartitionCountChange",
+    "Topic",
+    "TopicRecreated",
+]
+
+NO_LEADER = -1
+NO_EPOCH = -1
+NO_TOPIC_ID = bytes(16)
+FIRST_RELIABLE_EPOCH_VERSION = 9
+"""Metadata versions below this one come from brokers that may report an epoch that is behind."""
+
+LEADER_NOT_AVAILABLE = 5
+
+
+class Endpoint(Protocol):
+    """A broker as Metadata, Produce and Fetch answers describe it."""
+
+    node_id: int
+    host: str
+    port: int
+    rack: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A broker and the address it advertises."""
+
+    id: int
+    host: str
+    port: int
+    rack: str | None = None
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port."""
+        return self.host, self.port
+
+    def __str__(self) -> str:
+        return f"node {self.id} ({self.host}:{self.port})"
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """One partition as the brokers described it last."""
+
+    index: int
+    leader_id: int = NO_LEADER
+    """The leader's node id, or -1; ask `Cluster.leader` for a leader that can be reached."""
+    leader_epoch: int = NO_EPOCH
+    """The epoch of this leader, or -1 where the broker is too old to be trusted with it."""
+    newest_epoch: int = NO_EPOCH
+    """The highest leader epoch ever seen; it never falls while the topic lives."""
+    replicas: tuple[int, ...] = ()
+    isr: tuple[int, ...] = ()
+    offline_replicas: tuple[int, ...] = ()
+    error: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """One topic; `partitions[i].index == i`."""
+
+    name: str
+    topic_id: bytes | None
+    """The 16 bytes of its id; None from a broker before 2.8."""
+    partitions: tuple[Partition, ...]
+    is_internal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderChange:
+    """A partition got another leader, lost it, or its leader was elected again."""
+
+    topic: str
+    partition: int
+    old_leader_id: int
+    """-1: it had none that could be reached."""
+    leader_id: int
+    """-1: it has none now."""
+    leader_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionCountChange:
+    """A topic has more partitions; or fewer, which only a topic without an id can."""
+
+    topic: str
+    old_count: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRecreated:
+    """A name stands for another topic than before: offsets and sequences of the old one are void."""
+
+    topic: str
+    old_topic_id: bytes
+    topic_id: bytes
+
+
+@dataclass(slots=True)
+class ClusterChanges:
+    """What one answer changed, for those who route by it. False if it changed nothing."""
+
+    new_topics: list[str] = field(default_factory=list)
+    removed_topics: list[str] = field(default_factory=list)
+    """The broker does not know these any more. They may return: what is known of them stays."""
+    returned_topics: list[str] = field(default_factory=list)
+    recreated_topics: list[TopicRecreated] = field(default_factory=list)
+    expired_topics: list[str] = field(default_factory=list)
+    """Not used for metadata.max.idle.ms, and forgotten."""
+    topic_errors: dict[str, int] = field(default_factory=dict)
+    """Topics whose error became another one: name → code (0: healthy again)."""
+    resized: list[PartitionCountChange] = field(default_factory=list)
+    leaders: dict[tuple[str, int], LeaderChange] = field(default_factory=dict)
+    """By (topic, partition), of topics known before; the partitions of new, grown and recreated
+    topics are to be read afresh."""
+    nodes_added: list[Node] = field(default_factory=list)
+    nodes_removed: list[Node] = field(default_factory=list)
+    nodes_readdressed: list[tuple[Node, Node]] = field(default_factory=list)
+    """(before, after): the same id at another host or port, so its connection leads elsewhere."""
+    cluster_replaced: bool = False
+    """After a rebootstrap another cluster answered; all that was known of the old one is void."""
+    foreign_cluster_id: str | None = None
+    """A known node answered for another cluster: its answer was not used, its link is to be closed."""
+    rebootstrap: bool = False
+    """Forget the nodes and begin again at bootstrap.servers (KIP-899, KIP-1102)."""
+    failure: KafkaError | None = None
+    """Why the answer was not used."""
+
+    def __bool__(self) -> bool:
+        return any(getattr(self, name) for name in self.__slots__)
+
+    def note_leader(self, change: LeaderChange) -> None:
+        """Note a change of leader; two of one partition in one answer become one."""
+        key = (change.topic, change.partition)
+        earlier = self.leaders.get(key)
+        if earlier is not None:
+            change = replace(change, old_leader_id=earlier.old_leader_id)
+        self.leaders[key] = change
+
+    def forget_topic(self, topic: str) -> None:
+        """Drop the changes of leaders of a topic whose partitions are to be read afresh."""
+        for key in [key for key in self.leaders if key[0] == topic]:
+            del self.leaders[key]
+
+
+def read_nodes(brokers: Iterable[Endpoint]) -> dict[int, Node]:
+    """Return the brokers that can be addressed, by id."""
+    nodes: dict[int, Node] = {}
+    for broker in brokers:
+        if broker.node_id >= 0 and broker.host and 0 < broker.port < 65536:
+            nodes.setdefault(
+                broker.node_id, Node(broker.node_id, broker.host, broker.port, broker.rack)
+            )
+    return nodes
+
+
+def known_topic_id(topic_id: bytes) -> bytes | None:
+    """Return a topic's id, or None for the zero id of a broker that has none."""
+    return None if topic_id == NO_TOPIC_ID else topic_id
+
+
+def merge_topic(known: Topic | None, reported: MetadataResponseTopic, version: int) -> Topic:
+    """Return what is known of a topic after a broker reported it without an error.
+
+    Args:
+        known: what was known; None for a new, recreated or returned-without-id topic.
+        reported: the topic in the answer.
+        version: of the Metadata answer.
+    """
+    topic_id = known_topic_id(reported.topic_id)
+    before: Sequence[Partition] = ()
+    if known is not None:
+        before = known.partitions
+        topic_id = topic_id or known.topic_id
+    count = len(reported.partitions)
+    if known is not None and known.topic_id is not None:
+        count = max(count, len(before))
+    slots: list[Partition | None] = [None] * count
+    for partition in reported.partitions:
+        index = partition.partition_index
+        if 0 <= index < count and slots[index] is None:
+            slots[index] = _merge_partition(
+                before[index] if index < len(before) else None, partition, version
+            )
+    for index, slot in enumerate(slots):
+        if slot is None:
+            slots[index] = (
+                before[index]
+                if index < len(before)
+                else Partition(index, error=LEADER_NOT_AVAILABLE)
+            )
+    return Topic(reported.name, topic_id, tuple(filter(None, slots)), reported.is_internal)
+
+
+def _merge_partition(
+    known: Partition | None, reported: MetadataResponsePartition, version: int
+) -> Partition:
+    """Return the newer of two descriptions of a partition."""
+    epoch = reported.leader_epoch if version >= FIRST_RELIABLE_EPOCH_VERSION else NO_EPOCH
+    newest = NO_EPOCH if known is None else known.newest_epoch
+    if known is not None and NO_EPOCH < epoch < newest:
+        return known
+    return Partition(
+        index=reported.partition_index,
+        leader_id=reported.leader_id,
+        leader_epoch=epoch,
+        newest_epoch=max(epoch, newest),
+        replicas=tuple(reported.replica_nodes),
+        isr=tuple(reported.isr_nodes),
+        offline_replicas=tuple(reported.offline_replicas),
+        error=reported.error_code,
+    )
+
+
+def with_leader(topic: Topic, index: int, leader_id: int, leader_epoch: int) -> Topic:
+    """Return `topic` with another leader for one partition (KIP-951)."""
+    moved = replace(
+        topic.partitions[index],
+        leader_id=leader_id,
+        leader_epoch=leader_epoch,
+        newest_epoch=leader_epoch,
+        error=0,
+    )
+    partitions = (*topic.partitions[:index], moved, *topic.partitions[index + 1 :])
+    return replace(topic, partitions=partitions)

@@ -1,0 +1,234 @@
+"""When to ask for metadata, and for which topics.
+
+`RefreshSchedule` knows names and times, not what an answer says: the cluster tells it which of the
+topics it asked for are still unresolved. At most one request is in flight. What makes one due:
+
+* never asked, or `metadata.max.age.ms` since the last full answer → every topic;
+* somebody asked for a refresh (an error code, a lost socket) → every topic, after the gate of full
+  refreshes;
+* topics whose last answer was no use yet (unknown, without leader) → those, after their own gate;
+* topics asked for the first time → those, at once.
+
+A gate opens one retry.backoff.ms after an answer, and exponentially later with each answer that
+brought nothing new (KIP-580, KIP-951). A failed request closes everything, new topics too: brokers
+that answer errors for ever see at most one request per backoff step.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kafka_fast.control.backoff import Backoff
+
+__all__ = ["Ask", "RefreshSchedule"]
+
+NEVER = float("-inf")
+FOREVER = float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One metadata request: for what, and why (for the log)."""
+
+    topics: tuple[str, ...]
+    is_full: bool
+    reason: str
+
+
+class _Gate:
+    """Holds back tries that bring nothing: each one in a row doubles the wait."""
+
+    __slots__ = ("_backoff", "_fruitless", "opens_at")
+
+    def __init__(self, backoff: Backoff) -> None:
+        self._backoff = backoff
+        self._fruitless = 0
+        self.opens_at = NEVER
+
+    def close(self, now: float, *, fruitful: bool) -> None:
+        """Stay shut for one step of the backoff."""
+        self._fruitless = 0 if fruitful else self._fruitless + 1
+        self.opens_at = now + self._backoff.delay(max(self._fruitless - 1, 0))
+
+    def pass_through(self, now: float) -> None:
+        """Begin the count anew if nobody has knocked for long: an old row of failures is over."""
+        if now - self.opens_at > self._backoff.maximum:
+            self._fruitless = 0
+
+    def forgive(self) -> None:
+        """Begin the count anew, but open no earlier than said."""
+        self._fruitless = 0
+
+    def open(self) -> None:
+        """Open now and begin the count anew."""
+        self._fruitless = 0
+        self.opens_at = NEVER
+
+
+class RefreshSchedule:
+    """Decides when a metadata request is due and what it asks for. Control thread only."""
+
+    def __init__(
+        self,
+        *,
+        retry_backoff_ms: int,
+        retry_backoff_max_ms: int,
+        max_age_ms: int,
+        max_idle_ms: int,
+        random: Callable[[], float],
+    ) -> None:
+        backoff = Backoff(retry_backoff_ms, retry_backoff_max_ms, random)
+        self._max_age = max_age_ms / 1000
+        self._max_idle = max_idle_ms / 1000
+        # Every wanted topic → when it was used last. Its order is the order of the requests.
+        self._last_used: dict[str, float] = {}
+        # Never asked for; and asked for without a useful answer. Both are empty of what is in
+        # flight, so that a topic asked for again meanwhile is asked for again afterwards.
+        self._new: dict[str, None] = {}
+        self._unresolved: dict[str, None] = {}
+        # Why a full refresh was requested since the last one left.
+        self._full_reason: str | None = None
+        self._last_full: float | None = None
+        self._in_flight: Ask | None = None
+        self._full_gate = _Gate(backoff)
+        self._topic_gate = _Gate(backoff)
+        self._failure_gate = _Gate(backoff)
+
+    # Getters
+
+    @property
+    def in_flight(self) -> Ask | None:
+        """The request that has no answer yet."""
+        return self._in_flight
+
+    def is_wanted(self, topic: str) -> bool:
+        """Tell whether `topic` is asked for at all."""
+        return topic in self._last_used
+
+    def wanted(self) -> tuple[str, ...]:
+        """Return the topics that a full refresh asks for."""
+        return tuple(self._last_used)
+
+    def next_deadline(self) -> float:
+        """Return when `poll` has something; infinity while a request is in flight."""
+        if self._in_flight is not None:
+            return FOREVER
+        due = [self._full_due_at()]
+        if self._new:
+            due.append(NEVER)
+        if self._unresolved:
+            due.append(self._topic_gate.opens_at)
+        return max(min(due), self._failure_gate.opens_at)
+
+    def _full_due_at(self) -> float:
+        if self._last_full is None:
+            return NEVER
+        if self._full_reason is not None:
+            return self._full_gate.opens_at
+        return self._last_full + self._max_age
+
+    # Commands
+
+    def want(self, topic: str, now: float) -> None:
+        """Ask for `topic` from now on; the first time, at once."""
+        if topic not in self._last_used:
+            self._new[topic] = None
+            self._topic_gate.forgive()
+        self._last_used[topic] = now
+
+    def touch(self, topic: str, now: float) -> None:
+        """Note that `topic` is in use, so that it is not dropped as idle."""
+        if topic in self._last_used:
+            self._last_used[topic] = now
+
+    def ask_again(self, topic: str) -> None:
+        """Ask for one wanted topic again, as soon as its gate opens."""
+        if topic in self._last_used and topic not in self._new:
+            self._unresolved[topic] = None
+
+    def is_asking(self, topic: str) -> bool:
+        """Tell whether an answer for `topic` is under way or its question is queued."""
+        if topic in self._new or topic in self._unresolved:
+            return True
+        return self._in_flight is not None and topic in self._in_flight.topics
+
+    def request_full(self, reason: str) -> None:
+        """Ask for every wanted topic, as soon as the gate of full refreshes opens."""
+        self._full_reason = self._full_reason or reason
+
+    def drop_idle(self, now: float) -> list[str]:
+        """Forget the topics that were not used for metadata.max.idle.ms, and return them."""
+        idle = [
+            topic
+            for topic, used in self._last_used.items()
+            if now - used > self._max_idle and topic not in self._new
+        ]
+        for topic in idle:
+            del self._last_used[topic]
+            self._unresolved.pop(topic, None)
+        return idle
+
+    def start_over(self) -> None:
+        """Forget the request in flight and ask for everything (a rebootstrap).
+
+        The gate of failures stays as it is: a broker may demand one rebootstrap after the other.
+        """
+        self._in_flight = None
+        self._last_full = None
+
+    # Out
+
+    def poll(self, now: float) -> Ask | None:
+        """Return the request that is due, which then counts as in flight; None if none is."""
+        if now < self.next_deadline():
+            return None
+        if now >= self._full_due_at():
+            reason = self._full_reason or "metadata.max.age.ms"
+            topics = dict.fromkeys((*self._new, *self._last_used))
+            ask = Ask(tuple(topics), True, reason if self._last_full is not None else "first")
+            self._full_reason = None
+            self._full_gate.pass_through(now)
+            self._unresolved.clear()
+        else:
+            topics = dict(self._new)
+            if now >= self._topic_gate.opens_at:
+                topics |= self._unresolved
+                self._unresolved.clear()
+            ask = Ask(tuple(topics), False, "topics to resolve")
+        self._topic_gate.pass_through(now)
+        self._new.clear()
+        self._in_flight = ask
+        return ask
+
+    # In
+
+    def handle_answer(self, unresolved: set[str], *, fruitful: bool, now: float) -> None:
+        """Take note of a usable answer.
+
+        Args:
+            unresolved: of the topics asked for, those that must be asked for again.
+            fruitful: whether the answer changed anything.
+            now: the time.
+        """
+        ask, self._in_flight = self._in_flight, None
+        if ask is None:
+            return
+        self._failure_gate.open()
+        if ask.is_full:
+            self._last_full = now
+            self._full_gate.close(now, fruitful=fruitful)
+        for topic in ask.topics:
+            if topic in unresolved and topic in self._last_used:
+                self._unresolved[topic] = None
+        self._topic_gate.close(now, fruitful=fruitful or not unresolved)
+
+    def handle_failure(self, now: float) -> None:
+        """Take note that the request failed; everything it asked for is asked for again."""
+        ask, self._in_flight = self._in_flight, None
+        self._failure_gate.close(now, fruitful=False)
+        if ask is None:
+            return
+        if ask.is_full and self._last_full is not None:
+            self.request_full(ask.reason)
+        for topic in ask.topics:
+            if topic in self._last_used and not ask.is_full:
+                self._unresolved[topic] = None

@@ -1,0 +1,234 @@
+"""The nodes and topics of a cluster, and what each piece of news changes in them.
+
+`Topology` holds the picture; it does not know where news comes from or when to ask for it, which is
+the business of `Cluster`, the only subclass. News comes in pieces (nodes, one topic, one leader),
+each noting its effect in the `ClusterChanges` of the answer it belongs to.
+
+The getters may be called from any thread: each reads one immutable record.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+
+from kafka_fast.control.metadata import (
+    NO_LEADER,
+    ClusterChanges,
+    LeaderChange,
+    Node,
+    Partition,
+    PartitionCountChange,
+    Topic,
+    TopicRecreated,
+    known_topic_id,
+    merge_topic,
+    with_leader,
+)
+from kafka_fast.errors import ERRORS
+from kafka_fast.protocol.apis.metadata import MetadataResponseTopic
+
+__all__ = ["Topology"]
+
+logger = logging.getLogger("kafka_fast.metadata")
+
+UNKNOWN_TOPIC_OR_PARTITION = 3
+LEADER_NOT_AVAILABLE = 5
+UNKNOWN_TOPIC_ID = 100
+
+
+class Topology:
+    """Nodes, topics, partitions and leaders. Getters: any thread; the rest: control thread."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[int, Node] = {}
+        self._topics: dict[str, Topic] = {}
+        self._names: dict[bytes, str] = {}  # topic id → name; the inverse of Topic.topic_id
+        self._errors: dict[str, int] = {}  # topics whose last answer was an error
+        self._removed: set[str] = set()  # known topics that the brokers do not know any more
+
+    # Getters
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The nodes that can be addressed."""
+        return tuple(self._nodes.values())
+
+    def node(self, node_id: int) -> Node | None:
+        """Return a node by its id."""
+        return self._nodes.get(node_id)
+
+    def topic(self, topic: str) -> Topic | None:
+        """Return all that is known of a topic."""
+        return self._topics.get(topic)
+
+    def topic_id(self, topic: str) -> bytes | None:
+        """Return a topic's id; None if it, or the id, is not known."""
+        known = self._topics.get(topic)
+        return None if known is None else known.topic_id
+
+    def topic_name(self, topic_id: bytes) -> str | None:
+        """Return the name of the topic with this id."""
+        return self._names.get(topic_id)
+
+    def partitions(self, topic: str) -> Sequence[Partition]:
+        """Return a topic's partitions by index; empty if it is not known."""
+        known = self._topics.get(topic)
+        return () if known is None else known.partitions
+
+    def partition_count(self, topic: str) -> int | None:
+        """Return the number of a topic's partitions; None if it is not known."""
+        known = self._topics.get(topic)
+        return None if known is None else len(known.partitions)
+
+    def leader(self, topic: str, partition: int) -> Node | None:
+        """Return the node that leads a partition; None if nobody does who can be reached."""
+        partitions = self.partitions(topic)
+        if not 0 <= partition < len(partitions):
+            return None
+        return self._nodes.get(partitions[partition].leader_id)
+
+    def leader_epoch(self, topic: str, partition: int) -> int:
+        """Return the epoch of a partition's leader; -1 if it is not known."""
+        partitions = self.partitions(topic)
+        return partitions[partition].leader_epoch if 0 <= partition < len(partitions) else -1
+
+    def error(self, topic: str) -> int:
+        """Return the error code of the last answer for a topic; 0 for none.
+
+        A topic with an error may still have partitions: those known before the error.
+        """
+        return self._errors.get(topic, 0)
+
+    # News
+
+    def _replace_nodes(self, nodes: dict[int, Node], changes: ClusterChanges) -> None:
+        """Take the new list of nodes, and note whose partitions gained or lost their leader."""
+        before, self._nodes = self._nodes, nodes
+        for node_id in before.keys() | nodes.keys():
+            old, new = before.get(node_id), nodes.get(node_id)
+            if old is None and new is not None:
+                changes.nodes_added.append(new)
+            elif old is not None and new is None:
+                changes.nodes_removed.append(old)
+            elif old is not None and new is not None and old.address != new.address:
+                changes.nodes_readdressed.append((old, new))
+        flipped = before.keys() ^ nodes.keys()
+        if not flipped:
+            return
+        for topic in self._topics.values():
+            for partition in topic.partitions:
+                if partition.leader_id in flipped:
+                    old_id, new_id = partition.leader_id, NO_LEADER
+                    if partition.leader_id in nodes:
+                        old_id, new_id = new_id, old_id
+                    changes.note_leader(
+                        LeaderChange(
+                            topic.name, partition.index, old_id, new_id, partition.leader_epoch
+                        )
+                    )
+
+    def _take_topic(
+        self,
+        name: str,
+        reported: MetadataResponseTopic | None,
+        version: int,
+        changes: ClusterChanges,
+    ) -> None:
+        """Take what an answer of `version` says of a topic that was asked for (None: nothing)."""
+        code = UNKNOWN_TOPIC_OR_PARTITION if reported is None else reported.error_code
+        if reported is not None and not code and not reported.partitions:
+            code = LEADER_NOT_AVAILABLE  # a topic that is still being made
+        if code != self._errors.get(name, 0):
+            changes.topic_errors[name] = code
+        known = self._topics.get(name)
+        if reported is None or code:
+            self._errors[name] = code
+            is_gone = code in (UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID)
+            if is_gone and known is not None and name not in self._removed:
+                self._removed.add(name)
+                changes.removed_topics.append(name)
+            return
+        self._errors.pop(name, None)
+        topic_id = known_topic_id(reported.topic_id)
+        if known is None:
+            changes.new_topics.append(name)
+            self._put_topic(merge_topic(None, reported, version))
+        elif known.topic_id and topic_id and known.topic_id != topic_id:
+            changes.recreated_topics.append(TopicRecreated(name, known.topic_id, topic_id))
+            changes.forget_topic(name)
+            self._put_topic(merge_topic(None, reported, version))
+        else:
+            was_removed = name in self._removed
+            if was_removed:
+                changes.returned_topics.append(name)
+            # Without an id nobody can tell an old topic from a new one of its name, whose epochs
+            # begin at 0 again: holding on to the old epochs would make it unreachable for good.
+            starts_over = was_removed and known.topic_id is None
+            merged = merge_topic(None if starts_over else known, reported, version)
+            self._note_leaders(known, merged, changes)
+            self._put_topic(merged)
+        self._removed.discard(name)
+
+    def _take_leader(
+        self, topic: Topic, index: int, leader_id: int, leader_epoch: int, changes: ClusterChanges
+    ) -> None:
+        """Take a newer leader of one partition."""
+        moved = with_leader(topic, index, leader_id, leader_epoch)
+        self._note_leaders(topic, moved, changes)
+        self._topics[topic.name] = moved
+
+    def _forget_topic(self, name: str) -> None:
+        """Forget all that is known of a topic."""
+        topic = self._topics.pop(name, None)
+        if topic is not None and topic.topic_id is not None:
+            del self._names[topic.topic_id]
+        self._errors.pop(name, None)
+        self._removed.discard(name)
+
+    def _forget_topics(self) -> None:
+        """Forget all topics."""
+        self._topics.clear()
+        self._names.clear()
+        self._errors.clear()
+        self._removed.clear()
+
+    def _is_unresolved(self, name: str) -> bool:
+        """Tell whether a topic must be asked for again soon."""
+        code = self._errors.get(name, 0)
+        if code:
+            # Missing rights and bad names do not heal by asking; `want_topic` asks again.
+            return code in ERRORS and ERRORS[code].retriable
+        return any(partition.leader_id not in self._nodes for partition in self.partitions(name))
+
+    def _put_topic(self, topic: Topic) -> None:
+        """Store a topic; its id and its name lead to each other and to nothing else."""
+        old = self._topics.get(topic.name)
+        if old is not None and old.topic_id is not None:
+            del self._names[old.topic_id]
+        if topic.topic_id is not None:
+            other = self._names.setdefault(topic.topic_id, topic.name)
+            if other != topic.name:
+                logger.warning("topics %r and %r are said to have one id", other, topic.name)
+                topic = replace(topic, topic_id=None)
+        self._topics[topic.name] = topic
+
+    def _note_leaders(self, known: Topic, merged: Topic, changes: ClusterChanges) -> None:
+        """Note the partitions that came, went, or have another leader than before."""
+        old_count, count = len(known.partitions), len(merged.partitions)
+        if count != old_count:
+            changes.resized.append(PartitionCountChange(merged.name, old_count, count))
+        for old, new in zip(known.partitions, merged.partitions, strict=False):
+            if (old.leader_id, old.leader_epoch) != (new.leader_id, new.leader_epoch):
+                changes.note_leader(
+                    LeaderChange(
+                        merged.name,
+                        new.index,
+                        self._reachable(old.leader_id),
+                        self._reachable(new.leader_id),
+                        new.leader_epoch,
+                    )
+                )
+
+    def _reachable(self, leader_id: int) -> int:
+        """Return the leader's id, or -1 if it is not among the nodes."""
+        return leader_id if leader_id in self._nodes else NO_LEADER
