@@ -1,0 +1,184 @@
+"""One normaliser for all spellings: dotted, snake_case, any case, and other clients' names."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from types import MappingProxyType
+from typing import Any
+
+from kafka_fast.config._common import COMMON
+from kafka_fast.config._consumer import CONSUMER_ONLY
+from kafka_fast.config._key import EVERY_CLIENT, PRODUCER, Alias, Key, Kind
+from kafka_fast.config._producer import PRODUCER_ONLY
+from kafka_fast.config._security import SECURITY
+from kafka_fast.config._values import coerce
+from kafka_fast.errors import ConfigError
+
+KEYS: Mapping[str, Key] = MappingProxyType(
+    {key.name: key for key in (*COMMON, *PRODUCER_ONLY, *CONSUMER_ONLY, *SECURITY)}
+)
+"""The table: canonical name -> key."""
+
+_HIDDEN = "[hidden]"
+_CODEC_LEVEL = "compression.level"
+
+
+class Config(Mapping[str, Any]):
+    """A client's whole configuration: canonical name -> value, defaults filled in.
+
+    Immutable and picklable (as far as the user's objects in it are).
+    """
+
+    __slots__ = ("_values", "client", "explicit")
+
+    client: str
+    """Which client it is for."""
+    explicit: frozenset[str]
+    """Canonical names of what the user gave."""
+    _values: Mapping[str, Any]
+
+    def __init__(self, client: str, given: Mapping[str, object]) -> None:
+        """Fill in the defaults that `given`, which holds checked values, leaves open."""
+        values = {
+            key.name: given.get(key.name, key.default_of(client))
+            for key in KEYS.values()
+            if client in key.clients
+        }
+        object.__setattr__(self, "client", client)
+        object.__setattr__(self, "explicit", frozenset(given))
+        object.__setattr__(self, "_values", values)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Refuse: a configuration is immutable."""
+        raise AttributeError(f"Config is immutable: cannot set {name!r}")
+
+    def __getitem__(self, name: str) -> Any:
+        """Return the value of the property with that canonical name."""
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the canonical names, in the order of the reference page."""
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        """Return the number of properties that the client has."""
+        return len(self._values)
+
+    def __reduce__(self) -> tuple[type[Config], tuple[str, dict[str, object]]]:
+        """Pickle what was given; the defaults are the reader's."""
+        return Config, (self.client, {name: self._values[name] for name in self.explicit})
+
+    def __repr__(self) -> str:
+        """Show what the user gave, without secrets."""
+        given = ", ".join(
+            f"{name}={redacted(name, self[name])!r}" for name in sorted(self.explicit)
+        )
+        return f"Config({self.client}: {given})"
+
+
+def normalize(
+    mapping: Mapping[str, object] | None = None,
+    kwargs: Mapping[str, object] | None = None,
+    *,
+    client: str = PRODUCER,
+) -> Config:
+    """Return the configuration that a client's constructor was given.
+
+    Args:
+        mapping: the constructor's dictionary, in any spelling.
+        kwargs: its keyword arguments.
+        client: `producer`, `consumer` or `admin`.
+
+    Raises:
+        ConfigError: unknown key, wrong type, out of range, not supported yet, or one property
+            given twice with different values.
+    """
+    if client not in EVERY_CLIENT:
+        raise ValueError(f"client must be one of {', '.join(EVERY_CLIENT)}, not {client!r}")
+    given: dict[str, object] = {}
+    spelled: dict[str, str] = {}
+    levels: list[tuple[str, object]] = []
+    for source in (mapping or {}, kwargs or {}):
+        for name, value in source.items():
+            if dotted(name) == _CODEC_LEVEL and client == PRODUCER:
+                levels.append((name, value))
+                continue
+            key, scale = _find(name, client)
+            _put(given, spelled, key, name, coerce(key, name, value, scale))
+    for name, value in levels:
+        _put_codec_level(given, spelled, name, value)
+    return Config(client, given)
+
+
+def dotted(name: str) -> str:
+    """Return a property's name as the table has it: lower case, dots for underscores."""
+    if not isinstance(name, str):
+        raise ConfigError(f"the name of a property must be a string, not {name!r}")
+    return name.strip().lower().replace("_", ".")
+
+
+def redacted(name: str, value: object) -> object:
+    """Return `value`, or a placeholder if the property with that canonical name is a secret."""
+    return _HIDDEN if KEYS[name].kind is Kind.PASSWORD and value is not None else value
+
+
+def _put(
+    given: dict[str, object], spelled: dict[str, str], key: Key, name: str, value: object
+) -> None:
+    if key.name in given and given[key.name] != value:
+        first, second = redacted(key.name, given[key.name]), redacted(key.name, value)
+        raise ConfigError(
+            f"{key.name} is given twice with different values: "
+            f"{spelled[key.name]}={first!r}, {name}={second!r}"
+        )
+    given[key.name] = value
+    spelled.setdefault(key.name, name)
+
+
+def _put_codec_level(
+    given: dict[str, object], spelled: dict[str, str], name: str, value: object
+) -> None:
+    """Give librdkafka's one `compression.level` to the codec that is chosen.
+
+    Its -1 means the codec's default; a codec without levels ignores it, as librdkafka does.
+    """
+    key = KEYS.get(f"compression.{given.get('compression.type', 'none')}.level")
+    if key is not None and str(value).strip() != "-1":
+        _put(given, spelled, key, name, coerce(key, name, value))
+
+
+def _find(name: str, client: str) -> tuple[Key, int]:
+    """Return the key that a user's spelling means, and the scale of that spelling."""
+    wanted = dotted(name)
+    key, scale = KEYS.get(wanted), 1
+    if key is None:
+        alias = _aliases().get(wanted)
+        if alias is None:
+            raise ConfigError(f"unknown property {name!r}{_suggestion(wanted, client)}")
+        key, scale = alias
+    if client not in key.clients:
+        others = " and ".join(key.clients)
+        raise ConfigError(f"{name}: a property of the {others}, not of the {client}")
+    return key, scale
+
+
+@cache
+def _aliases() -> Mapping[str, tuple[Key, int]]:
+    return {
+        dotted(alias.name): (key, alias.scale)
+        for key in KEYS.values()
+        for alias in key.aliases
+        if alias.name != _CODEC_LEVEL
+    }
+
+
+def _suggestion(wanted: str, client: str) -> str:
+    names = [key.name for key in KEYS.values() if client in key.clients]
+    names += [alias for alias, (key, _) in _aliases().items() if client in key.clients]
+    near = difflib.get_close_matches(wanted, names, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+__all__ = ["KEYS", "Alias", "Config", "Key", "Kind", "dotted", "normalize", "redacted"]

@@ -1,0 +1,120 @@
+"""The reference page of the configuration, printed from the table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from kafka_fast.config._common import COMMON
+from kafka_fast.config._consumer import CONSUMER_ONLY
+from kafka_fast.config._key import EVERY_CLIENT, Key, Kind
+from kafka_fast.config._producer import PRODUCER_ONLY
+from kafka_fast.config._security import SECURITY
+from kafka_fast.config._values import describe_range
+
+_INTRODUCTION = """\
+# Configuration
+
+<!-- Printed from the table by `python -m kafka_fast config --markdown`: edit the table. -->
+
+Names and defaults are those of Kafka's Java client 4.x; differences are named. Every property can
+be spelled dotted (`linger.ms`) in a dictionary or with underscores (`linger_ms`) as a keyword
+argument, in any case; other clients' names for it are accepted too. A value may be given as its
+type or as a string. An unknown property, a value out of range, and one property given twice with
+different values are a `ConfigError`. Lists are lists, or strings with commas.
+"""
+
+_NO_CONSUMER = """\
+This version has no consumer. Its properties are known, so that a producer that is given one can
+say what it is.
+"""
+
+_SECTIONS = (
+    ("All clients", "", COMMON),
+    ("Producer", "", PRODUCER_ONLY),
+    ("Consumer", _NO_CONSUMER, CONSUMER_ONLY),
+    ("Security", "", SECURITY),
+)
+
+
+def reference_page() -> str:
+    """Return docs/configuration.md: every property of the table."""
+    lines = [_INTRODUCTION]
+    for title, note, keys in _SECTIONS:
+        lines.append(f"## {title}\n")
+        if note:
+            lines.append(note)
+        for key in keys:
+            if not key.pending:
+                lines += _entry(key)
+        lines += _pending(keys)
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _entry(key: Key) -> Iterator[str]:
+    """Yield the paragraphs of one property."""
+    yield f"### `{key.name}`\n"
+    yield f"{key.doc}\n"
+    facts = [f"Type: {key.kind.value}", f"default: {_defaults(key)}"]
+    if describe_range(key):
+        allowed = describe_range(key)
+        if key.choices or key.pattern:
+            allowed = ", ".join(_code(choice) for choice in allowed.split(", "))
+        facts.append(f"allowed: {allowed}{f' {key.unit}' if key.unit else ''}")
+    elif key.unit:
+        facts.append(f"in {key.unit}")
+    if set(key.clients) != set(EVERY_CLIENT) and len(key.clients) > 1:
+        facts.append(f"for: {', '.join(key.clients)}")
+    if key.own:
+        facts.append("not a property of the Java client")
+    facts.append(f"since {key.since}")
+    yield f"{'; '.join(facts)}.\n"
+    if key.later:
+        yield f"Not supported yet: {', '.join(f'`{choice}`' for choice in key.later)}.\n"
+    if key.differs:
+        yield f"{key.differs}\n"
+    if key.aliases:
+        names = (f"`{alias.name}` ({_origin(alias.peer, alias.scale)})" for alias in key.aliases)
+        yield f"Also: {', '.join(names)}.\n"
+
+
+def _pending(keys: Iterable[Key]) -> Iterator[str]:
+    """Yield one table of the properties whose feature does not exist yet."""
+    rows = [key for key in keys if key.pending]
+    if not rows:
+        return
+    yield "Known, and refused with any value but the default until the feature is there:\n"
+    yield "| property | default | needs | meaning |"
+    yield "|---|---|---|---|"
+    for key in rows:
+        notes = f"{key.doc} {key.differs}".strip()
+        yield f"| `{key.name}` | {_defaults(key)} | {key.pending} | {notes} |"
+    yield ""
+
+
+def _defaults(key: Key) -> str:
+    shown = _value(key, key.default)
+    for client, default in key.default_for.items():
+        shown += f" ({client}: {_value(key, default)})"
+    return shown
+
+
+def _value(key: Key, value: object) -> str:
+    """Return a value as a user would write it."""
+    if value is None or value == () or value == "":
+        return "none" if key.kind is not Kind.ADDRESSES else "none, must be given"
+    if isinstance(value, tuple):
+        return _code(",".join(map(str, value)))
+    if isinstance(value, bool):
+        return _code(str(value).lower())
+    for word, meaning in key.words.items():
+        if meaning == value and not isinstance(value, str) and key.choices:
+            return _code(word)
+    return _code(str(value))
+
+
+def _code(text: str) -> str:
+    return f"`{text}`"
+
+
+def _origin(peer: str, scale: int) -> str:
+    return f"{peer}, in units of {scale}" if scale != 1 else peer

@@ -1,0 +1,237 @@
+"""From what a user gave to the value that a key holds: types, words, ranges, choices."""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from kafka_fast.config._address import parse_addresses
+from kafka_fast.config._key import LONG_MAX, Key, Kind
+from kafka_fast.errors import ConfigError
+from kafka_fast.serialization import as_deserializer, as_serializer
+
+_JAVA_PACKAGE = "org.apache.kafka."
+
+
+def coerce(key: Key, given: str, value: object, scale: int = 1) -> object:
+    """Return the value of `key` that the user means.
+
+    Args:
+        key: the property.
+        given: how the user spelled the property; messages name it.
+        value: what the user gave.
+        scale: the unit of the user's spelling, in units of the property.
+
+    Raises:
+        ConfigError: it is of another type, out of range, or not supported yet.
+    """
+    label = key.name if _spells(given, key.name) else f"{given} ({key.name})"
+    if key.pending:
+        return _inert(key, label, value)
+    result = _typed(key, label, value)
+    if isinstance(result, int | float) and not isinstance(result, bool):
+        result *= scale
+        _check_range(key, label, result, value)
+    return result
+
+
+def is_word(value: object) -> bool:
+    """Return whether `value` may be one of a key's words."""
+    return value is None or (isinstance(value, str | int) and not isinstance(value, bool))
+
+
+def describe_range(key: Key) -> str:
+    """Return the values that `key` allows, in words; empty if its type says all."""
+    if key.choices:
+        names = {result: word for word, result in key.words.items() if not isinstance(result, str)}
+        return ", ".join(str(names.get(choice, choice)) for choice in key.choices)
+    if key.pattern:
+        return ", ".join(key.pattern.replace(":.+", ":…").split("|"))
+    if key.low is None:
+        return ""
+    return f"at least {key.low}" if key.high in (None, LONG_MAX) else f"{key.low} to {key.high}"
+
+
+def _spells(given: str, name: str) -> bool:
+    return given.strip().lower().replace("_", ".") == name
+
+
+def _inert(key: Key, label: str, value: object) -> object:
+    """Return the default of a pending key, which asks for nothing; refuse any other value."""
+    try:
+        result = _typed(key, label, value)
+    except ConfigError:
+        result = value
+    if result != key.default:
+        raise ConfigError(f"{label}: not supported yet: this version has no {key.pending}")
+    return result
+
+
+def _typed(key: Key, label: str, value: object) -> object:
+    """Return `value` with the type of the key's kind; words are replaced by what they mean."""
+    if key.words and is_word(value):
+        word = _simple_name(str(value).strip().lower())
+        if word in key.words:
+            return key.words[word]
+    if value is None:
+        if key.nullable or key.default == ():
+            return key.default
+        raise _wrong_type(key, label, value)
+    match key.kind:
+        case Kind.BOOLEAN:
+            return _boolean(key, label, value)
+        case Kind.INT:
+            return _integer(key, label, value)
+        case Kind.FLOAT:
+            return _float(key, label, value)
+        case Kind.STRING | Kind.PASSWORD:
+            return _string(key, label, value)
+        case Kind.LIST:
+            return _list(key, label, value)
+        case Kind.ADDRESSES:
+            return parse_addresses(value)
+        case Kind.SERIALIZER:
+            return _resolvable(as_serializer, key, label, value)
+        case Kind.DESERIALIZER:
+            return _resolvable(as_deserializer, key, label, value)
+        case Kind.PARTITIONER:
+            return value if callable(value) else _string(key, label, value)
+        case Kind.CALLABLE:
+            if not callable(value):
+                raise _wrong_type(key, label, value)
+            return value
+
+
+def _boolean(key: Key, label: str, value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    text = value.strip().lower() if isinstance(value, str) else ""
+    if text not in ("true", "false"):
+        raise _wrong_type(key, label, value)
+    return text == "true"
+
+
+def _integer(key: Key, label: str, value: object) -> int:
+    if isinstance(value, bool):
+        raise _wrong_type(key, label, value)
+    if isinstance(value, str):
+        value = _number(key, label, value)
+    if isinstance(value, float):
+        if value == math.inf and isinstance(key.high, int):
+            return key.high
+        if not value.is_integer():
+            raise _wrong_type(key, label, value)
+        return int(value)
+    try:
+        return operator.index(value)  # type: ignore[arg-type]  # numpy's integers too
+    except TypeError:
+        raise _wrong_type(key, label, value) from None
+
+
+def _float(key: Key, label: str, value: object) -> float:
+    if isinstance(value, str):
+        value = _number(key, label, value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise _wrong_type(key, label, value)
+    return float(value)
+
+
+def _number(key: Key, label: str, text: str) -> int | float:
+    for parse in (int, float):
+        try:
+            return parse(text)
+        except ValueError:
+            continue
+    raise _wrong_type(key, label, text)
+
+
+def _string(key: Key, label: str, value: object) -> str:
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    if not isinstance(value, str):
+        raise _wrong_type(key, label, value)
+    return value if key.kind is Kind.PASSWORD else _choice(key, label, value.strip())
+
+
+def _list(key: Key, label: str, value: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        value = [part.strip() for part in value.split(",") if part.strip()]
+    if isinstance(value, bytes | bytearray) or not isinstance(value, Iterable):
+        raise _wrong_type(key, label, value)
+    entries = []
+    for entry in value:
+        # A class or an object stands for itself only where the key has a feature to use it.
+        name = entry if isinstance(entry, str) else getattr(entry, "__name__", repr(entry))
+        word = _simple_name(name.strip().lower())
+        entries.append(str(key.words.get(word) or _choice(key, label, name.strip())))
+    return tuple(entries)
+
+
+def _choice(key: Key, label: str, value: str) -> str:
+    """Return the choice of `key` that `value` spells, whatever its case."""
+    if key.pattern and re.fullmatch(key.pattern, value) is None:
+        raise ConfigError(f"{label}: {value!r} is not one of {describe_range(key)}")
+    if not key.choices:
+        return value
+    wanted = _simple_name(value.lower())
+    for choice in key.choices:
+        if str(choice).lower() == wanted:
+            return str(choice)
+    if wanted in (later.lower() for later in key.later):
+        raise ConfigError(f"{label}: {value} is not supported yet")
+    raise ConfigError(f"{label}: {value!r} is not one of {describe_range(key)}")
+
+
+def _simple_name(text: str) -> str:
+    """Return the last part of a Java class name, any other text as it is."""
+    return text.rpartition(".")[2] if text.startswith(_JAVA_PACKAGE) else text
+
+
+def _resolvable(resolve: Callable[[Any], object], key: Key, label: str, value: object) -> object:
+    """Return `value` as it is, if `resolve` accepts it: names wait for `serializer.encoding`."""
+    try:
+        resolve(value)
+    except ValueError as error:
+        raise ConfigError(f"{label}: {error}") from error
+    except TypeError:
+        raise _wrong_type(key, label, value) from None
+    return value
+
+
+def _check_range(key: Key, label: str, result: float, value: object) -> None:
+    unit = f" {key.unit}" if key.unit else ""
+    if key.choices:
+        if result not in key.choices:
+            raise ConfigError(f"{label}: {value!r} is not one of {describe_range(key)}")
+        return
+    if key.high is not None and result > key.high:
+        raise ConfigError(f"{label}: {value!r} is out of range: must be at most {key.high}{unit}")
+    if key.low is not None and result < key.low:
+        raise ConfigError(
+            f"{label}: {value!r} is out of range: must be {describe_range(key)}{unit}"
+        )
+
+
+_EXPECTED = {
+    Kind.BOOLEAN: "true or false",
+    Kind.INT: "an integer",
+    Kind.FLOAT: "a number",
+    Kind.STRING: "a string",
+    Kind.PASSWORD: "a string",
+    Kind.LIST: "a list of strings, or one string with commas",
+    Kind.SERIALIZER: "a callable, an object with serialize(topic, value, headers), or the name of "
+    "a built-in serializer",
+    Kind.DESERIALIZER: "a callable, an object with deserialize(topic, data, headers), or the name "
+    "of a built-in deserializer",
+    Kind.PARTITIONER: "the name of a partitioner or a callable",
+    Kind.CALLABLE: "a callable",
+}
+
+
+def _wrong_type(key: Key, label: str, value: object) -> ConfigError:
+    shown = "a value" if key.kind is Kind.PASSWORD else repr(value)
+    return ConfigError(f"{label}: expected {_EXPECTED[key.kind]}, not {shown}")

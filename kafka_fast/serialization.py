@@ -1,0 +1,328 @@
+"""Serializers and deserializers: between Python objects and the bytes of keys and values.
+
+A serializer is an object with `serialize(topic, value, headers) -> bytes | None`, or any callable
+`f(value) -> bytes | None`; a deserializer has `deserialize(topic, data, headers)` or is a callable
+`f(data)`. `as_serializer` and `as_deserializer` bring what a user gave into the first form. The
+built-in ones write Java's formats, so that either side reads what the other wrote. None is always
+None: a missing key, or a tombstone.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, ClassVar, Final, NamedTuple, Protocol, TypeAlias, cast
+
+from kafka_fast.errors import SerializationError
+from kafka_fast.types import Headers
+
+_JAVA_PACKAGE = "org.apache.kafka.common.serialization."
+
+
+class Serializer(Protocol):
+    """Turns objects into bytes. Called in the thread that sends."""
+
+    def serialize(self, topic: str, value: Any, headers: Headers | None) -> bytes | None:
+        """Return the bytes of a key or a value."""
+        ...
+
+
+class Deserializer(Protocol):
+    """Turns bytes into objects. Called in the thread that polls."""
+
+    def deserialize(self, topic: str, data: bytes | None, headers: Headers | None) -> Any:
+        """Return the object that a key's or a value's bytes stand for."""
+        ...
+
+
+SerializerLike: TypeAlias = Serializer | Callable[[Any], bytes | None] | str
+"""What a configuration may hold: an object, a callable, or the name of a built-in serializer."""
+
+DeserializerLike: TypeAlias = Deserializer | Callable[[bytes | None], Any] | str
+"""The same for deserializers."""
+
+
+@dataclass(frozen=True, slots=True)
+class StringSerializer:
+    """Encodes str."""
+
+    encoding: str = "utf-8"
+
+    def serialize(self, topic: str, value: str | None, headers: Headers | None) -> bytes | None:
+        """Return `value` in the encoding."""
+        if value is None:
+            return None
+        if not isinstance(value, str):
+            raise _wrong_type(topic, "a str", value)
+        try:
+            return value.encode(self.encoding)
+        except UnicodeEncodeError as error:
+            raise SerializationError(f"topic {topic}: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class StringDeserializer:
+    """Decodes to str."""
+
+    encoding: str = "utf-8"
+
+    def deserialize(self, topic: str, data: bytes | None, headers: Headers | None) -> str | None:
+        """Return the text that `data` encodes."""
+        if data is None:
+            return None
+        try:
+            return data.decode(self.encoding)
+        except UnicodeDecodeError as error:
+            raise SerializationError(f"topic {topic}: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class BytesSerializer:
+    """Takes bytes-like objects as they are."""
+
+    def serialize(self, topic: str, value: Any, headers: Headers | None) -> bytes | None:
+        """Return `value` as bytes."""
+        if value is None or isinstance(value, bytes):
+            return value
+        if not isinstance(value, bytearray | memoryview):
+            raise _wrong_type(topic, "a bytes-like object", value)
+        return bytes(value)
+
+
+@dataclass(frozen=True, slots=True)
+class BytesDeserializer:
+    """Hands bytes out as they are."""
+
+    def deserialize(self, topic: str, data: bytes | None, headers: Headers | None) -> bytes | None:
+        """Return `data`."""
+        return data
+
+
+class _Format(NamedTuple):
+    """A number of fixed size, big endian."""
+
+    name: str
+    layout: struct.Struct
+    accepts: type | tuple[type, ...]
+
+
+_INT32: Final = _Format("int32", struct.Struct(">i"), int)
+_INT64: Final = _Format("int64", struct.Struct(">q"), int)
+_FLOAT64: Final = _Format("float64", struct.Struct(">d"), (int, float))
+
+
+@dataclass(frozen=True, slots=True)
+class _NumberSerializer:
+    """What the serializers of numbers share; each names its format."""
+
+    _format: ClassVar[_Format]
+
+    def serialize(self, topic: str, value: Any, headers: Headers | None) -> bytes | None:
+        """Return `value` as Java's serializer of the same name writes it."""
+        if value is None:
+            return None
+        name, layout, accepts = self._format
+        if isinstance(value, bool) or not isinstance(value, accepts):
+            raise _wrong_type(topic, f"a number for {name}", value)
+        try:
+            return layout.pack(value)
+        except (struct.error, OverflowError) as error:
+            raise SerializationError(
+                f"topic {topic}: {value!r} is out of range for {name}"
+            ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class _NumberDeserializer:
+    """What the deserializers of numbers share; each names its format."""
+
+    _format: ClassVar[_Format]
+
+    def deserialize(self, topic: str, data: bytes | None, headers: Headers | None) -> Any:
+        """Return the number in `data`."""
+        if data is None:
+            return None
+        name, layout, _ = self._format
+        if len(data) != layout.size:
+            raise SerializationError(
+                f"topic {topic}: expected the {layout.size} bytes of {name}, not {len(data)}"
+            )
+        return layout.unpack(data)[0]
+
+
+class IntegerSerializer(_NumberSerializer):
+    """Writes int as four bytes."""
+
+    __slots__ = ()
+    _format = _INT32
+
+
+class IntegerDeserializer(_NumberDeserializer):
+    """Reads int from four bytes."""
+
+    __slots__ = ()
+    _format = _INT32
+
+
+class LongSerializer(_NumberSerializer):
+    """Writes int as eight bytes."""
+
+    __slots__ = ()
+    _format = _INT64
+
+
+class LongDeserializer(_NumberDeserializer):
+    """Reads int from eight bytes."""
+
+    __slots__ = ()
+    _format = _INT64
+
+
+class DoubleSerializer(_NumberSerializer):
+    """Writes float as eight bytes (IEEE 754)."""
+
+    __slots__ = ()
+    _format = _FLOAT64
+
+
+class DoubleDeserializer(_NumberDeserializer):
+    """Reads float from eight bytes (IEEE 754)."""
+
+    __slots__ = ()
+    _format = _FLOAT64
+
+
+@dataclass(frozen=True, slots=True)
+class CallableSerializer:
+    """Makes a serializer of a callable that takes the value alone."""
+
+    function: Callable[[Any], bytes | None]
+
+    def serialize(self, topic: str, value: Any, headers: Headers | None) -> bytes | None:
+        """Return what the callable returns; None is not shown to it."""
+        return None if value is None else self.function(value)
+
+
+@dataclass(frozen=True, slots=True)
+class CallableDeserializer:
+    """Makes a deserializer of a callable that takes the bytes alone."""
+
+    function: Callable[[bytes], Any]
+
+    def deserialize(self, topic: str, data: bytes | None, headers: Headers | None) -> Any:
+        """Return what the callable returns; None is not shown to it."""
+        return None if data is None else self.function(data)
+
+
+SERIALIZERS: Final[Mapping[str, type[Serializer]]] = MappingProxyType(
+    {
+        "StringSerializer": StringSerializer,
+        "BytesSerializer": BytesSerializer,
+        "ByteArraySerializer": BytesSerializer,
+        "IntegerSerializer": IntegerSerializer,
+        "LongSerializer": LongSerializer,
+        "DoubleSerializer": DoubleSerializer,
+    }
+)
+"""Java's short name -> built-in serializer."""
+
+DESERIALIZERS: Final[Mapping[str, type[Deserializer]]] = MappingProxyType(
+    {
+        "StringDeserializer": StringDeserializer,
+        "BytesDeserializer": BytesDeserializer,
+        "ByteArrayDeserializer": BytesDeserializer,
+        "IntegerDeserializer": IntegerDeserializer,
+        "LongDeserializer": LongDeserializer,
+        "DoubleDeserializer": DoubleDeserializer,
+    }
+)
+"""Java's short name -> built-in deserializer."""
+
+
+def as_serializer(given: SerializerLike | None, encoding: str = "utf-8") -> Serializer | None:
+    """Return the serializer that a configuration's value means.
+
+    Args:
+        given: None, a serializer, a callable, or a name from `SERIALIZERS` (Java's full class
+            name too).
+        encoding: what a StringSerializer that is only named encodes to.
+
+    Raises:
+        ValueError: there is no serializer of that name.
+        TypeError: it is none of these.
+    """
+    if isinstance(given, str):
+        made = _named(SERIALIZERS, given)
+        return StringSerializer(encoding) if made is StringSerializer else made()
+    if given is None or _has_method(given, "serialize"):
+        return cast("Serializer | None", given)
+    if callable(given) and not hasattr(given, "serialize"):
+        return CallableSerializer(given)
+    raise TypeError(f"not a serializer: {given!r}")
+
+
+def as_deserializer(given: DeserializerLike | None, encoding: str = "utf-8") -> Deserializer | None:
+    """Return the deserializer that a configuration's value means; `as_serializer` tells how."""
+    if isinstance(given, str):
+        made = _named(DESERIALIZERS, given)
+        return StringDeserializer(encoding) if made is StringDeserializer else made()
+    if given is None or _has_method(given, "deserialize"):
+        return cast("Deserializer | None", given)
+    if callable(given) and not hasattr(given, "deserialize"):
+        return CallableDeserializer(given)
+    raise TypeError(f"not a deserializer: {given!r}")
+
+
+def serialize(
+    serializer: Serializer, part: str, topic: str, value: object, headers: Headers | None
+) -> bytes | None:
+    """Run a serializer, which may be a user's, over one key or value.
+
+    Args:
+        serializer: from `as_serializer`.
+        part: `key` or `value`; errors name it.
+        topic: the record's topic.
+        value: what to serialize.
+        headers: the record's headers.
+
+    Raises:
+        SerializationError: it failed, or returned something else than bytes or None.
+    """
+    try:
+        data = serializer.serialize(topic, value, headers)
+    except Exception as error:
+        raise SerializationError(
+            f"{part} of a record for topic {topic}: {_name_of(serializer)} failed on "
+            f"{type(value).__name__}: {error}"
+        ) from error
+    if data is not None and not isinstance(data, bytes | bytearray | memoryview):
+        raise SerializationError(
+            f"{part} of a record for topic {topic}: {_name_of(serializer)} returned "
+            f"{type(data).__name__}, not bytes"
+        )
+    return data
+
+
+def _named(known: Mapping[str, type[Any]], name: str) -> type[Any]:
+    """Return the class that Java's short or full name means."""
+    made = known.get(name.strip().removeprefix(_JAVA_PACKAGE))
+    if made is None:
+        raise ValueError(f"{name!r} is not one of {', '.join(known)}")
+    return made
+
+
+def _has_method(given: object, method: str) -> bool:
+    # A class has its instances' methods too, but its constructor must be called first.
+    return not isinstance(given, type) and callable(getattr(given, method, None))
+
+
+def _name_of(serializer: Serializer) -> str:
+    if isinstance(serializer, CallableSerializer):
+        return str(getattr(serializer.function, "__qualname__", repr(serializer.function)))
+    return type(serializer).__name__
+
+
+def _wrong_type(topic: str, expected: str, value: object) -> SerializationError:
+    return SerializationError(f"topic {topic}: expected {expected}, not {type(value).__name__}")

@@ -1,0 +1,56 @@
+"""Value types of the public API, all immutable and picklable.
+
+Named tuples, not dataclasses: they are made once per record that somebody asks about, and a tuple
+is the cheapest object that has names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
+
+Header: TypeAlias = tuple[str, bytes | None]
+"""A header's key and value."""
+
+Headers: TypeAlias = Sequence[Header]
+"""Headers of a record in their order; a key may occur more than once."""
+
+
+class TopicPartition(NamedTuple):
+    """A partition of a topic."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        """Return Kafka's own notation: `topic-3`."""
+        return f"{self.topic}-{self.partition}"
+
+
+class RecordMetadata(NamedTuple):
+    """Where a delivered record went."""
+
+    topic: str
+    partition: int
+    offset: int
+    """Offset in the partition's log; -1 if the broker did not say (`acks=0`, or a retry that it
+    recognised as written before)."""
+    timestamp_ms: int
+    """Unix time in ms: the record's own, or the broker's if the topic has LogAppendTime."""
+
+
+class PartitionInfo(NamedTuple):
+    """What the cluster's metadata say of a partition."""
+
+    topic: str
+    partition: int
+    leader: int
+    """Id of the node that leads the partition; -1 while there is none."""
+    leader_epoch: int
+    """Counts the partition's leaders; -1 if the broker does not say."""
+    replicas: tuple[int, ...]
+    """Ids of all nodes that hold the partition."""
+    in_sync_replicas: tuple[int, ...]
+    """Ids of those that are up to date."""
+    offline_replicas: tuple[int, ...]
+    """Ids of those that are not running."""

@@ -1,0 +1,138 @@
+"""The typed settings: the same as the table, in seconds, and without contradictions."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import math
+import pickle
+
+import pytest
+
+from kafka_fast.config import KEYS, CommonSettings, Kind, ProducerSettings, producer_settings
+from kafka_fast.errors import ConfigError
+from kafka_fast.serialization import IntegerSerializer, StringSerializer
+
+BOOTSTRAP = {"bootstrap.servers": "localhost:9092"}
+
+
+def _fields(settings: type) -> set[str]:
+    return {field.name for field in dataclasses.fields(settings)}
+
+
+def test_fields_are_the_table() -> None:
+    supported = [key for key in KEYS.values() if not key.pending]
+    common = {key.field_name for key in supported if len(key.clients) == 3}
+    producer = {key.field_name for key in supported if "producer" in key.clients}
+    assert _fields(CommonSettings) == common
+    assert _fields(ProducerSettings) == producer
+
+
+def test_every_duration_is_there_in_seconds() -> None:
+    settings = producer_settings(BOOTSTRAP)
+    for name in _fields(ProducerSettings):
+        if name.endswith("_ms"):
+            assert getattr(settings, name.removesuffix("_ms")) == getattr(settings, name) / 1000
+
+
+def test_for_ever() -> None:
+    settings = producer_settings(BOOTSTRAP, {"connections_max_idle_ms": -1})
+    assert settings.connections_max_idle == math.inf
+
+
+def test_types_of_the_fields_fit_the_kinds() -> None:
+    settings = producer_settings(BOOTSTRAP)
+    types = {Kind.BOOLEAN: bool, Kind.INT: int, Kind.STRING: str, Kind.ADDRESSES: tuple}
+    for key in KEYS.values():
+        if key.kind in types and key.field_name in _fields(ProducerSettings):
+            assert type(getattr(settings, key.field_name)) is types[key.kind], key.name
+
+
+def test_a_secret_would_not_be_shown() -> None:
+    for field in dataclasses.fields(ProducerSettings):
+        if KEYS[field.name.replace("_", ".")].kind is Kind.PASSWORD:
+            assert not field.repr
+
+
+def test_frozen_and_picklable() -> None:
+    settings = producer_settings(BOOTSTRAP, {"value_serializer": "LongSerializer"})
+    assert pickle.loads(pickle.dumps(settings)) == settings
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        settings.linger_ms = 5  # type: ignore[misc]
+    assert not hasattr(settings, "__dict__")
+
+
+def test_bootstrap_servers_are_required() -> None:
+    with pytest.raises(ConfigError, match=r"bootstrap\.servers is required"):
+        producer_settings({"linger.ms": 1})
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"acks": 1}, "acks=1"),
+        ({"acks": 0}, "acks=0"),
+        ({"retries": 0}, "retries=0"),
+        ({"max.in.flight": 6}, "connection=6"),
+    ],
+)
+def test_idempotence_yields_or_refuses(
+    given: dict[str, object], text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "kafka_fast.config"):
+        assert not producer_settings({**BOOTSTRAP, **given}).enable_idempotence
+    assert len(caplog.records) == 1
+    assert text in caplog.text
+    with pytest.raises(ConfigError, match=r"enable\.idempotence=true contradicts") as caught:
+        producer_settings({**BOOTSTRAP, **given, "enable.idempotence": True})
+    assert text in str(caught.value)
+    assert producer_settings({**BOOTSTRAP, **given, "enable.idempotence": False})
+
+
+def test_idempotent_by_default() -> None:
+    assert producer_settings(BOOTSTRAP).enable_idempotence
+
+
+def test_delivery_timeout(caplog: pytest.LogCaptureFixture) -> None:
+    raised = producer_settings(BOOTSTRAP, {"linger_ms": 100_000})
+    assert raised.delivery_timeout == 130.0
+    assert len(caplog.records) == 1
+    with pytest.raises(ConfigError, match=r"delivery\.timeout\.ms=9.*5 \+ 30000 = 30005"):
+        producer_settings(BOOTSTRAP, {"delivery_timeout_ms": 9})
+    exact = producer_settings(BOOTSTRAP, {"delivery_timeout_ms": 30_005})
+    assert exact.delivery_timeout_ms == 30_005
+
+
+def test_backoff(caplog: pytest.LogCaptureFixture) -> None:
+    constant = producer_settings(BOOTSTRAP, {"reconnect_backoff_ms": 20})
+    assert constant.reconnect_backoff_max_ms == 20
+    both = producer_settings(BOOTSTRAP, {"reconnect_backoff_ms": 20, "reconnect_backoff_max_ms": 9})
+    assert both.reconnect_backoff_max_ms == 20
+    assert "reconnect.backoff.ms=20" in caplog.text
+    assert producer_settings(BOOTSTRAP, {"retry_backoff_ms": 5000}).retry_backoff_max_ms == 5000
+
+
+def test_serializers() -> None:
+    settings = producer_settings(
+        {
+            **BOOTSTRAP,
+            "key.serializer": "org.apache.kafka.common.serialization.StringSerializer",
+            "value.serializer": str.encode,
+            "serializer.encoding": "latin-1",
+        }
+    )
+    assert settings.key_serializer == StringSerializer("latin-1")
+    assert settings.value_serializer is not None
+    assert settings.value_serializer.serialize("t", "ä", None) == "ä".encode()
+    mine = IntegerSerializer()
+    assert producer_settings(BOOTSTRAP, {"key_serializer": mine}).key_serializer is mine
+    with pytest.raises(ConfigError, match=r"key\.serializer: 'FloatSerializer' is not one of Str"):
+        producer_settings(BOOTSTRAP, {"key_serializer": "FloatSerializer"})
+    with pytest.raises(ConfigError, match=r"key\.serializer: expected a callable"):
+        producer_settings(BOOTSTRAP, {"key_serializer": StringSerializer})
+
+
+def test_level_of_the_chosen_codec() -> None:
+    assert producer_settings(BOOTSTRAP).compression_level == 0
+    zstd = producer_settings(BOOTSTRAP, {"compression_type": "zstd", "compression_zstd_level": -5})
+    assert zstd.compression_level == -5
