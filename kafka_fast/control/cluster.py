@@ -21,8 +21,9 @@ introduce another cluster.
 
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
+from kafka_fast.config import CommonSettings
+from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.metadata import (
     FIRST_RELIABLE_EPOCH_VERSION,
     ClusterChanges,
@@ -39,45 +40,40 @@ from kafka_fast.protocol.apis.metadata import (
     MetadataResponse,
 )
 
-__all__ = ["Cluster", "ClusterOptions"]
+__all__ = ["Cluster"]
 
 logger = logging.getLogger("kafka_fast.metadata")
 
 REBOOTSTRAP_REQUIRED = 129
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterOptions:
-    """The configuration that the cluster reads, with Java's defaults."""
-
-    retry_backoff_ms: int = 100
-    retry_backoff_max_ms: int = 1000
-    metadata_max_age_ms: int = 300_000
-    metadata_max_idle_ms: int = 300_000
-    allow_auto_create_topics: bool = True
-    can_rebootstrap: bool = True
-    """metadata.recovery.strategy is `rebootstrap`."""
-    rebootstrap_trigger_ms: int = 300_000
-
-
 class Cluster(Topology):
     """What is known of the cluster. Getters: any thread; the rest: control thread."""
 
-    def __init__(self, options: ClusterOptions, random: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        settings: CommonSettings,
+        random: Callable[[], float],
+        *,
+        max_idle: float = float("inf"),
+        allow_auto_create_topics: bool = True,
+    ) -> None:
         """Begin with nothing known.
 
         Args:
-            options: the configuration.
+            settings: the client's configuration.
             random: returns a float in [0, 1), for the jitter of retries.
+            max_idle: seconds after which a topic that nobody uses is forgotten.
+            allow_auto_create_topics: whether asking for a topic may make the broker create it.
         """
         super().__init__()
-        self._options = options
+        self._allow_auto_create_topics = allow_auto_create_topics
+        self._can_rebootstrap = settings.metadata_recovery_strategy == "rebootstrap"
+        self._rebootstrap_trigger = settings.metadata_recovery_rebootstrap_trigger
         self._schedule = RefreshSchedule(
-            retry_backoff_ms=options.retry_backoff_ms,
-            retry_backoff_max_ms=options.retry_backoff_max_ms,
-            max_age_ms=options.metadata_max_age_ms,
-            max_idle_ms=options.metadata_max_idle_ms,
-            random=random,
+            Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms, random),
+            max_age=settings.metadata_max_age,
+            max_idle=max_idle,
         )
         self._cluster_id: str | None = None
         self._controller_id = -1
@@ -119,9 +115,9 @@ class Cluster(Topology):
     def rebootstrap_deadline(self) -> float:
         """Return when `poll_rebootstrap` turns true if no usable answer comes before."""
         since = self._unanswered_since
-        if since is None or self._needs_bootstrap or not self._options.can_rebootstrap:
+        if since is None or self._needs_bootstrap or not self._can_rebootstrap:
             return float("inf")
-        return since + self._options.rebootstrap_trigger_ms / 1000
+        return since + self._rebootstrap_trigger
 
     # Commands
 
@@ -181,7 +177,7 @@ class Cluster(Topology):
         logger.debug("asking for metadata of %d topics: %s", len(ask.topics), ask.reason)
         return MetadataRequest(
             topics=[MetadataRequestTopic(name=topic) for topic in ask.topics],
-            allow_auto_topic_creation=self._options.allow_auto_create_topics,
+            allow_auto_topic_creation=self._allow_auto_create_topics,
         )
 
     def poll_rebootstrap(self, now: float) -> bool:
@@ -278,7 +274,7 @@ class Cluster(Topology):
         """Return why an answer cannot be used."""
         if response.error_code:
             if response.error_code == REBOOTSTRAP_REQUIRED:
-                changes.rebootstrap = self._options.can_rebootstrap
+                changes.rebootstrap = self._can_rebootstrap
             return broker_error(response.error_code, "answer to Metadata")
         if not nodes:
             return ProtocolError(
@@ -290,7 +286,7 @@ class Cluster(Topology):
         )
         if is_foreign and not self._needs_bootstrap:
             changes.foreign_cluster_id = response.cluster_id
-            changes.rebootstrap = self._options.can_rebootstrap
+            changes.rebootstrap = self._can_rebootstrap
             return ProtocolError(
                 f"a broker of cluster {response.cluster_id!r} answered at an address that "
                 f"cluster {self._cluster_id!r} advertises"

@@ -14,7 +14,6 @@ brought nothing new (KIP-580, KIP-951). A failed request closes everything, new 
 that answer errors for ever see at most one request per backoff step.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from kafka_fast.control.backoff import Backoff
@@ -67,18 +66,16 @@ class _Gate:
 class RefreshSchedule:
     """Decides when a metadata request is due and what it asks for. Control thread only."""
 
-    def __init__(
-        self,
-        *,
-        retry_backoff_ms: int,
-        retry_backoff_max_ms: int,
-        max_age_ms: int,
-        max_idle_ms: int,
-        random: Callable[[], float],
-    ) -> None:
-        backoff = Backoff(retry_backoff_ms, retry_backoff_max_ms, random)
-        self._max_age = max_age_ms / 1000
-        self._max_idle = max_idle_ms / 1000
+    def __init__(self, backoff: Backoff, *, max_age: float, max_idle: float) -> None:
+        """Begin with no topic wanted and a request due.
+
+        Args:
+            backoff: the pace of retries.
+            max_age: seconds after which everything is asked for again.
+            max_idle: seconds after which a topic that nobody uses is dropped.
+        """
+        self._max_age = max_age
+        self._max_idle = max_idle
         # Every wanted topic → when it was used last. Its order is the order of the requests.
         self._last_used: dict[str, float] = {}
         # Never asked for; and asked for without a useful answer. Both are empty of what is in
@@ -122,9 +119,8 @@ class RefreshSchedule:
     def _full_due_at(self) -> float:
         if self._last_full is None:
             return NEVER
-        if self._full_reason is not None:
-            return self._full_gate.opens_at
-        return self._last_full + self._max_age
+        expires_at = NEVER if self._full_reason is not None else self._last_full + self._max_age
+        return max(expires_at, self._full_gate.opens_at)
 
     # Commands
 

@@ -4,7 +4,8 @@ import pytest
 
 pytest.importorskip("kafka_fast.protocol.apis.metadata")
 
-from kafka_fast.control.cluster import Cluster, ClusterOptions
+from kafka_fast.config import producer_settings
+from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.metadata import ClusterChanges, LeaderChange
 from kafka_fast.errors import ProtocolError, RebootstrapRequired
 from kafka_fast.protocol.apis.metadata import MetadataResponse, MetadataResponseTopic
@@ -13,8 +14,9 @@ from tests.unit.control.metadata_answers import answer, broker, topic, topic_id
 A, B = topic_id(1), topic_id(2)
 
 
-def make_cluster(**options: object) -> Cluster:
-    return Cluster(ClusterOptions(**options), random=lambda: 0.5)  # type: ignore[arg-type]
+def make_cluster(max_idle: float = 300.0, **options: object) -> Cluster:
+    settings = producer_settings({"bootstrap.servers": "b:1"}, options)
+    return Cluster(settings, lambda: 0.5, max_idle=max_idle)
 
 
 def ask_and_answer(
@@ -26,9 +28,11 @@ def ask_and_answer(
     return cluster.handle_response(response, now, version)
 
 
-def cluster_with(*topics: MetadataResponseTopic, **options: object) -> Cluster:
+def cluster_with(
+    *topics: MetadataResponseTopic, max_idle: float = 300.0, **options: object
+) -> Cluster:
     """A cluster that has learned `topics` at time 0."""
-    cluster = make_cluster(**options)
+    cluster = make_cluster(max_idle, **options)
     for reported in topics:
         cluster.want_topic(reported.name, 0.0)
     ask_and_answer(cluster, answer(*topics), 0.0)
@@ -223,7 +227,7 @@ def test_topics_nobody_asked_for_are_ignored() -> None:
 
 
 def test_idle_topic_is_dropped_unless_used() -> None:
-    cluster = cluster_with(topic("t", id=A), topic("busy"), metadata_max_idle_ms=10_000)
+    cluster = cluster_with(topic("t", id=A), topic("busy"), max_idle=10.0)
     cluster.touch("busy", 8.0)
     changes = ask_and_answer(cluster, answer(topic("t", id=A), topic("busy")), 11.0)
     assert changes.expired_topics == ["t"]
@@ -304,12 +308,12 @@ def test_rebootstrap_required_by_the_broker() -> None:
     cluster = cluster_with(topic("t"))
     changes = ask_and_answer(cluster, answer(error=129), 1.0)
     assert changes.rebootstrap and isinstance(changes.failure, RebootstrapRequired)
-    cluster = cluster_with(topic("t"), can_rebootstrap=False)
+    cluster = cluster_with(topic("t"), metadata_recovery_strategy="none")
     assert not ask_and_answer(cluster, answer(error=129), 1.0).rebootstrap
 
 
 def test_rebootstrap_when_nobody_answers_for_long() -> None:
-    cluster = cluster_with(topic("t"), rebootstrap_trigger_ms=60_000)
+    cluster = cluster_with(topic("t"), metadata_recovery_rebootstrap_trigger_ms=60_000)
     cluster.request_refresh("socket error")
     assert not cluster.poll_rebootstrap(10.0), "nobody could be asked since 10.0"
     assert cluster.rebootstrap_deadline() == pytest.approx(70.0)
