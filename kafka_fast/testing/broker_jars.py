@@ -1,0 +1,274 @@
+"""Apache Kafka's jars, fetched from Maven Central once and kept in a cache.
+
+`KAFKA_FAST_BROKER_DIR` names the cache (default `~/.cache/kafka-fast/brokers`). One folder holds
+the runtime class path of one Kafka version; it appears whole (fetched beside, then renamed) and
+under a file lock, so that test runs which start together fetch once.
+
+    cache/
+      kafka-4.4.0/       every jar that a broker of that version needs, and log4j2.yaml
+      schemas-4.4.0/     Apache's message definitions (JSON with // comments)
+      lock
+
+Called by `real_kafka`; knows nothing of processes that run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from kafka_fast.errors import KafkaError
+
+__all__ = [
+    "DEFAULT_VERSION",
+    "RELEASES",
+    "RealKafkaError",
+    "Release",
+    "ToolMissingError",
+    "cache_dir",
+    "class_path",
+    "find_tool",
+    "release",
+    "schemas",
+]
+
+DEFAULT_VERSION = "4.4.0"
+MINIMUM_JAVA = 17
+FETCH_TIMEOUT = 600.0
+
+# Readiness is read from the log, hence level INFO.
+LOG4J2_YAML = (
+    "Configuration: {Appenders: {Console: {name: STDOUT, PatternLayout: "
+    '{pattern: "[%d] %p %m (%c)%n"}}}, Loggers: {Root: {level: INFO, AppenderRef: [{ref: STDOUT}]}}}\n'
+)
+LOG4J_PROPERTIES = """\
+log4j.rootLogger=INFO, stdout
+log4j.appender.stdout=org.apache.log4j.ConsoleAppender
+log4j.appender.stdout.layout=org.apache.log4j.PatternLayout
+log4j.appender.stdout.layout.ConversionPattern=[%d] %p %m (%c)%n
+"""
+
+
+class RealKafkaError(KafkaError):
+    """A real broker could not be fetched, started or steered; the message names log and cause."""
+
+
+class ToolMissingError(RealKafkaError):
+    """Java or Maven is not installed, or too old: the tests that need them cannot run here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """How one version of Apache Kafka is fetched and run.
+
+    Attributes:
+        version: Kafka's version, as Maven knows it.
+        scala: the Scala version in the artifact's name.
+        kraft: False for the versions that need ZooKeeper.
+        log4j2: Kafka 4 logs through log4j 2, earlier versions through log4j 1 (here reload4j).
+        exclude: artifacts of `org.apache.kafka` that the POM names but nobody published.
+        extra: further `group:artifact:version`, each wins over what Kafka's POM asks for.
+    """
+
+    version: str
+    scala: str = "2.13"
+    kraft: bool = True
+    log4j2: bool = False
+    exclude: tuple[str, ...] = ()
+    extra: tuple[str, ...] = ()
+
+    @property
+    def ready_line(self) -> str:
+        """What the broker logs when it serves clients; an open port is too early."""
+        return "Kafka Server started" if self.kraft else "started (kafka.server.KafkaServer)"
+
+    @property
+    def log_option(self) -> str:
+        """The JVM option that points to the logging configuration in the jar folder."""
+        if self.log4j2:
+            return "-Dlog4j2.configurationFile=log4j2.yaml"
+        return "-Dlog4j.configuration=file:log4j.properties"
+
+
+RELEASES: dict[str, Release] = {
+    release.version: release
+    for release in (
+        Release("4.4.0", log4j2=True, exclude=("kafka-tools-api", "kafka-tools")),
+        Release("3.9.2"),
+        Release("2.8.2", kraft=False),
+        # Its own ZooKeeper 3.4 client fails on Java 17, that of Kafka 2.8 works with it.
+        Release(
+            "2.1.1",
+            scala="2.12",
+            kraft=False,
+            extra=("org.apache.zookeeper:zookeeper:3.5.9",),
+        ),
+    )
+}
+
+
+def release(version: str) -> Release:
+    """Return the release called `version`.
+
+    Raises:
+        RealKafkaError: the harness does not know that version.
+    """
+    if version not in RELEASES:
+        raise RealKafkaError(f"no recipe for Kafka {version}; known: {', '.join(RELEASES)}")
+    return RELEASES[version]
+
+
+def cache_dir() -> Path:
+    """Return the cache folder; it is made if it is not there."""
+    configured = os.environ.get("KAFKA_FAST_BROKER_DIR")
+    path = Path(configured) if configured else Path.home() / ".cache/kafka-fast/brokers"
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def find_tool(name: str) -> str:
+    """Return the path of `java` or `mvn`.
+
+    Raises:
+        ToolMissingError: it is not on the PATH, or Java is older than 17.
+    """
+    home = os.environ.get("JAVA_HOME")
+    candidate = Path(home, "bin", name) if home else None
+    if candidate is not None and candidate.exists():
+        path = str(candidate)
+    else:
+        path = shutil.which(name) or ""
+    if not path:
+        package = {"java": f"a Java runtime, version {MINIMUM_JAVA} or later", "mvn": "Maven"}
+        raise ToolMissingError(f"{name} is not on the PATH: install {package.get(name, name)}")
+    if name == "java":
+        _check_java(path)
+    return path
+
+
+def class_path(version: str = DEFAULT_VERSION) -> Path:
+    """Return the folder with the jars of `version`; fetch them if the cache has none.
+
+    Raises:
+        ToolMissingError: the jars must be fetched and Maven is missing.
+        RealKafkaError: Maven failed; the message ends with what it printed.
+    """
+    wanted = release(version)
+    folder = cache_dir() / f"kafka-{version}"
+    if not folder.exists():
+        with _locked_cache():
+            if not folder.exists():
+                _fetch(wanted, folder)
+    return folder
+
+
+def schemas(version: str = DEFAULT_VERSION) -> Path:
+    """Return a folder with Apache's message definitions, unpacked from the client jar."""
+    folder = cache_dir() / f"schemas-{version}"
+    if folder.exists():
+        return folder
+    jar = class_path(version) / f"kafka-clients-{version}.jar"
+    with _locked_cache(), _appearing(folder) as fresh, zipfile.ZipFile(jar) as archive:
+        for name in archive.namelist():
+            if re.fullmatch(r"common/message/\w+\.json", name):
+                (fresh / Path(name).name).write_bytes(archive.read(name))
+    return folder
+
+
+def _check_java(path: str) -> None:
+    """Raise ToolMissingError unless `path` is a Java runtime that Kafka 4 accepts."""
+    run = subprocess.run([path, "-version"], capture_output=True, text=True, check=False)
+    found = re.search(r'version "(\d+)', run.stderr + run.stdout)
+    if found is None or int(found[1]) < MINIMUM_JAVA:
+        said = (run.stderr + run.stdout).strip().splitlines()
+        raise ToolMissingError(
+            f"{path} is not Java {MINIMUM_JAVA} or later: {said[0] if said else 'it prints nothing'}"
+        )
+
+
+@contextlib.contextmanager
+def _locked_cache() -> Iterator[None]:
+    """Hold the cache's lock: of several processes that fetch, one works and the others wait."""
+    with (cache_dir() / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@contextlib.contextmanager
+def _appearing(folder: Path) -> Iterator[Path]:
+    """Yield a new folder that takes the name `folder` if the block succeeds, and goes if not."""
+    fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    try:
+        yield fresh
+        if not folder.exists():
+            fresh.rename(folder)
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+
+
+def _pom(wanted: Release) -> str:
+    """Return a POM whose runtime class path is what a broker of that release needs."""
+    excluded = [("org.apache.kafka", artifact) for artifact in wanted.exclude]
+    extra = [tuple(coordinate.split(":")) for coordinate in wanted.extra]
+    if wanted.log4j2:
+        # Kafka 4 speaks slf4j 1.7: the binding for slf4j 2 would leave it without a log.
+        extra.append(("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.5"))
+    else:
+        excluded += [("log4j", "log4j"), ("org.slf4j", "slf4j-log4j12")]
+        extra += [
+            ("ch.qos.reload4j", "reload4j", "1.2.26"),
+            ("org.slf4j", "slf4j-reload4j", "1.7.36"),
+            ("org.slf4j", "slf4j-api", "1.7.36"),
+        ]
+    exclusions = "".join(
+        f"<exclusion><groupId>{group}</groupId><artifactId>{artifact}</artifactId></exclusion>"
+        for group, artifact in excluded
+    )
+    kafka = ("org.apache.kafka", f"kafka_{wanted.scala}", wanted.version)
+    dependencies = "".join(
+        f"<dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId>"
+        f"<version>{version}</version><exclusions>{exclusions}</exclusions></dependency>\n"
+        for group, artifact, version in [kafka, *extra]
+    )
+    return (
+        '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>\n'
+        "<groupId>kafka-fast</groupId><artifactId>broker</artifactId><version>1</version>"
+        f"<packaging>pom</packaging><dependencies>\n{dependencies}</dependencies></project>\n"
+    )
+
+
+def _fetch(wanted: Release, folder: Path) -> None:
+    """Let Maven copy the class path of `wanted` into `folder`."""
+    maven = find_tool("mvn")
+    with _appearing(folder) as fresh:
+        (fresh / "pom.xml").write_text(_pom(wanted))
+        (fresh / "log4j2.yaml").write_text(LOG4J2_YAML)
+        (fresh / "log4j.properties").write_text(LOG4J_PROPERTIES)
+        command = [maven, "-q", "-B", "-f", "pom.xml", "dependency:copy-dependencies"]
+        command += ["-DoutputDirectory=.", "-DincludeScope=runtime"]
+        try:
+            run = subprocess.run(
+                command,
+                cwd=fresh,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=FETCH_TIMEOUT,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as late:
+            raise RealKafkaError(
+                f"Maven did not fetch Kafka {wanted.version} in {FETCH_TIMEOUT:.0f} s"
+            ) from late
+        if run.returncode != 0 or not list(fresh.glob("kafka-clients-*.jar")):
+            said = "\n".join((run.stdout + run.stderr).strip().splitlines()[-15:])
+            raise RealKafkaError(f"Maven could not fetch Kafka {wanted.version}:\n{said}")

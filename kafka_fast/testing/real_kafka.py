@@ -1,0 +1,497 @@
+"""Real Apache Kafka for tests: one node or three, fetched, started, killed, paused, restarted.
+
+    with RealKafka(nodes=3, version="4.4.0") as kafka:
+        kafka.create_topic("t", partitions=16)
+        kafka.node(kafka.leader("t", 0)).kill()
+
+Needs Java 17 and, the first time, Maven; no container. Data lives on `/dev/shm` where there is
+room, and goes when the block is left, however it is left (`KAFKA_FAST_KEEP_BROKER_DATA=1` keeps
+it, with the logs). A broker is ready when its log says so: a client that meets its open port
+earlier may wait for many seconds. From a shell:
+
+    python -m kafka_fast.testing.real_kafka start --nodes 3      # until Ctrl-C
+    python -m kafka_fast.testing.real_kafka fetch                # fill the cache only
+
+`broker_jars` brings the jars, `java_process` runs them, `cluster_admin` talks to them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TypeVar
+
+from kafka_fast.testing.broker_jars import (
+    DEFAULT_VERSION,
+    RELEASES,
+    RealKafkaError,
+    ToolMissingError,
+    class_path,
+    find_tool,
+    release,
+    schemas,
+)
+from kafka_fast.testing.cluster_admin import ClusterAdmin, PartitionState
+from kafka_fast.testing.java_process import JavaProcess, PortPool, Reaper, data_root
+
+__all__ = ["Node", "RealKafka", "RealKafkaError", "ToolMissingError", "main", "schemas"]
+
+T = TypeVar("T")
+
+WAIT_TIMEOUT = 60.0
+WAIT_POLL = 0.05
+HOST = "127.0.0.1"
+
+# Fewer seconds until a dead leader is replaced: 2 to 3 instead of 9.
+FAST_FAILOVER = {
+    "broker.session.timeout.ms": "2000",
+    "broker.heartbeat.interval.ms": "200",
+    "controller.quorum.fetch.timeout.ms": "1000",
+    "controller.quorum.election.timeout.ms": "500",
+}
+FAST_FAILOVER_ZOOKEEPER = {"zookeeper.session.timeout.ms": "2000"}
+# A test's broker lives for seconds: the C1 compiler alone starts faster and needs less memory.
+TEST_JVM = ("-Xms128m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+
+
+class Node(JavaProcess):
+    """One broker of the cluster.
+
+    Attributes:
+        node_id: 1, 2, 3.
+        port: its client port on the loopback address; stays the same over restarts.
+        data_dir: its log directory.
+    """
+
+    node_id: int
+    port: int
+    data_dir: Path
+
+    @property
+    def address(self) -> str:
+        """`host:port` for clients."""
+        return f"{HOST}:{self.port}"
+
+
+class RealKafka:
+    """A cluster of real brokers; use it in a `with` block.
+
+    Args:
+        nodes: 1 or 3. Three replicate every topic (min.insync.replicas=2) and elect controllers.
+        version: a key of `broker_jars.RELEASES`; those before 3.0 run with a ZooKeeper.
+        overrides: broker properties, over those that the harness sets.
+        fast_failover: short session timeouts, so that a dead leader is replaced in 2 to 3 s.
+        jvm_options: replaces the options for short tests; benchmarks leave the C2 compiler on.
+        format_options: arguments of the storage format, `["--feature", "transaction.version=0"]`.
+
+    Attributes:
+        cluster_id: the id that the storage was formatted with; empty with ZooKeeper.
+    """
+
+    def __init__(
+        self,
+        nodes: int = 1,
+        version: str = DEFAULT_VERSION,
+        *,
+        overrides: Mapping[str, str | int | bool] | None = None,
+        fast_failover: bool = True,
+        jvm_options: Sequence[str] = TEST_JVM,
+        format_options: Sequence[str] = (),
+    ) -> None:
+        if nodes not in (1, 3):
+            raise RealKafkaError(f"a cluster has 1 or 3 nodes, not {nodes}")
+        self.release = release(version)
+        self.cluster_id = ""
+        self._count = nodes
+        self._overrides = {
+            key: str(value).lower() if isinstance(value, bool) else str(value)
+            for key, value in (overrides or {}).items()
+        }
+        self._fast_failover = fast_failover
+        self._jvm_options = tuple(jvm_options)
+        self._format_options = tuple(format_options)
+        self._nodes: list[Node] = []
+        self._zookeeper: JavaProcess | None = None
+        self._reaper: Reaper | None = None
+        self._ports: PortPool | None = None
+        self._dir = Path()
+
+    def __enter__(self) -> RealKafka:
+        """Start the cluster, if `start` was not called before."""
+        if not self._nodes:
+            self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End every process and remove the data."""
+        self.close()
+
+    @property
+    def bootstrap(self) -> str:
+        """The addresses of all nodes, as `bootstrap.servers` takes them."""
+        return ",".join(node.address for node in self._nodes)
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """All nodes, running or not."""
+        return tuple(self._nodes)
+
+    def node(self, node_id: int) -> Node:
+        """Return the node with that id (1, 2, 3)."""
+        return self._nodes[node_id - 1]
+
+    def start(self) -> None:
+        """Fetch what is missing, format the storage, start all nodes, wait until they serve.
+
+        Raises:
+            ToolMissingError: no Java, or no Maven and nothing in the cache.
+            RealKafkaError: a node did not come up.
+        """
+        java, jars = find_tool("java"), class_path(self.release.version)
+        self._dir = Path(tempfile.mkdtemp(prefix="kafka-fast-", dir=data_root()))
+        keep = os.environ.get("KAFKA_FAST_KEEP_BROKER_DATA", "0") != "0"
+        self._reaper = Reaper(None if keep else self._dir)
+        self._ports = PortPool()
+        try:
+            if self.release.kraft:
+                self._prepare_kraft(java, jars)
+            else:
+                self._prepare_zookeeper(java, jars)
+            for node in self._nodes:
+                node.launch()
+            for node in self._nodes:
+                node.wait_ready()
+            self._wait("every node in every node's metadata", self._all_see_all)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Kill every process and remove the data; the data is for one test, so nothing is saved."""
+        for process in [*self._nodes, *([self._zookeeper] if self._zookeeper else [])]:
+            process.kill()
+        self._nodes.clear()
+        self._zookeeper = None
+        if self._reaper is not None:
+            self._reaper.close()
+            self._reaper = None
+        if self._ports is not None:
+            self._ports.close()
+            self._ports = None
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int = 1,
+        *,
+        replication: int | None = None,
+        configs: Mapping[str, str] | None = None,
+    ) -> None:
+        """Create a topic; return when every running node knows a leader for each partition.
+
+        Args:
+            name: the topic.
+            partitions: how many.
+            replication: copies of each; by default one on each node.
+            configs: topic configuration, `{"message.timestamp.type": "LogAppendTime"}`.
+        """
+        with self._admin() as admin:
+            admin.create_topic(name, partitions, replication or self._count, configs or {})
+        self._wait(f"leaders of topic {name}", lambda: self._led_everywhere(name, partitions))
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic; return when no running node knows it."""
+        with self._admin() as admin:
+            admin.delete_topic(name)
+        self._wait(f"the end of topic {name}", lambda: self._unknown_everywhere(name))
+
+    def partitions(self, topic: str) -> dict[int, PartitionState]:
+        """Return what a running node knows of the partitions of `topic`; empty if nothing."""
+        with self._admin() as admin:
+            return admin.partitions(topic)
+
+    def leader(self, topic: str, partition: int) -> int:
+        """Return the node id of the partition's leader; wait while there is none that answers."""
+
+        def find() -> int | None:
+            state = self.partitions(topic).get(partition)
+            if state is None or state.leader < 0:
+                return None
+            return state.leader if self.node(state.leader) in self._answering() else None
+
+        return self._wait(f"a leader of {topic}-{partition}", find)
+
+    def wait_isr(self, topic: str, timeout: float = WAIT_TIMEOUT) -> None:
+        """Return when every replica of every partition of `topic` is in sync."""
+
+        def full() -> bool:
+            states = self.partitions(topic)
+            return bool(states) and all(
+                state.leader > 0 and set(state.isr) == set(state.replicas)
+                for state in states.values()
+            )
+
+        self._wait(f"full in-sync replicas of topic {topic}", full, timeout)
+
+    def rolling_restart(self, topic: str) -> None:
+        """Stop and start one node after the other, each once `topic` is in sync again."""
+        for node in self._nodes:
+            node.stop()
+            node.start()
+            self.wait_isr(topic)
+
+    def heal(self) -> None:
+        """Resume every paused node and start every one that is down; return when all serve."""
+        for node in self._nodes:
+            if node.paused:
+                node.resume()
+        down = [node for node in self._nodes if not node.running]
+        for node in down:
+            node.launch()
+        for node in down:
+            node.wait_ready()
+        self._wait("every node in every node's metadata", self._all_see_all)
+
+    def _admin(self) -> ClusterAdmin:
+        """Return a connection to the first node that can answer."""
+        for node in self._answering():
+            return ClusterAdmin(HOST, node.port)
+        raise RealKafkaError("no node runs")
+
+    def _all_see_all(self) -> bool:
+        """Say whether each node's metadata lists every node."""
+        wanted = {node.node_id for node in self._nodes}
+        return all(self._ask(node, lambda admin: admin.nodes()) == wanted for node in self._nodes)
+
+    def _led_everywhere(self, topic: str, partitions: int) -> bool:
+        """Say whether each node that can answer knows a leader for every partition."""
+        for node in self._answering():
+            states = self._ask(node, lambda admin: admin.partitions(topic)) or {}
+            if len(states) < partitions or any(state.leader < 0 for state in states.values()):
+                return False
+        return True
+
+    def _unknown_everywhere(self, topic: str) -> bool:
+        """Say whether no node that can answer knows the topic."""
+        return all(
+            self._ask(node, lambda admin: admin.partitions(topic)) == {}
+            for node in self._answering()
+        )
+
+    def _answering(self) -> list[Node]:
+        """Return the nodes that run and are not paused."""
+        return [node for node in self._nodes if node.running and not node.paused]
+
+    def _ask(self, node: Node, question: Callable[[ClusterAdmin], T]) -> T | None:
+        """Return the node's answer, or None if it does not answer yet."""
+        try:
+            with ClusterAdmin(HOST, node.port) as admin:
+                return question(admin)
+        except OSError:
+            return None
+
+    def _wait(
+        self, what: str, condition: Callable[[], T | None], timeout: float = WAIT_TIMEOUT
+    ) -> T:
+        """Return the first true value of `condition`; a node that is not there yet is no error."""
+        deadline = time.monotonic() + timeout
+        while True:
+            try:
+                value = condition()
+            except OSError:
+                value = None
+            if value:
+                return value
+            if time.monotonic() > deadline:
+                raise RealKafkaError(f"waited {timeout:.0f} s for {what}")
+            time.sleep(WAIT_POLL)
+
+    def _prepare_kraft(self, java: str, jars: Path) -> None:
+        """Write the properties of each node and format its storage."""
+        self.cluster_id = _new_cluster_id()
+        controllers = [self._port() for _ in range(self._count)]
+        voters = ",".join(f"{i}@{HOST}:{port}" for i, port in enumerate(controllers, 1))
+        failover = FAST_FAILOVER if self._fast_failover else {}
+        for node_id, controller in enumerate(controllers, 1):
+            port = self._port()
+            own = {
+                "process.roles": "broker,controller",
+                "node.id": str(node_id),
+                "controller.quorum.voters": voters,
+                "controller.listener.names": "CONTROLLER",
+                "listeners": f"CONTROLLER://{HOST}:{controller},PLAINTEXT://{HOST}:{port}",
+                "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+            }
+            self._add_node(java, jars, node_id, port, own | failover)
+        self._format(java, jars)
+
+    def _prepare_zookeeper(self, java: str, jars: Path) -> None:
+        """Write the properties of each node and start the ZooKeeper that they share."""
+        assert self._reaper is not None
+        client_port = self._port()
+        config = self._dir / "zookeeper.properties"
+        # A short tick permits the short sessions of a fast failover.
+        _write_properties(
+            config,
+            {
+                "dataDir": str(self._dir / "zookeeper"),
+                "clientPort": str(client_port),
+                "clientPortAddress": HOST,
+                "admin.enableServer": "false",
+                "tickTime": "500",
+            },
+        )
+        main_class = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+        self._zookeeper = JavaProcess(
+            "ZooKeeper",
+            [java, "-Xmx128m", self.release.log_option, "-cp", "./*", main_class, str(config)],
+            cwd=jars,
+            log_path=self._dir / "zookeeper.log",
+            ready=f"binding to port /{HOST}:{client_port}",
+            reaper=self._reaper,
+        )
+        self._zookeeper.start()
+        failover = FAST_FAILOVER_ZOOKEEPER if self._fast_failover else {}
+        for node_id in range(1, self._count + 1):
+            port = self._port()
+            own = {
+                "broker.id": str(node_id),
+                "zookeeper.connect": f"{HOST}:{client_port}/kafka",
+                "listeners": f"PLAINTEXT://{HOST}:{port}",
+            }
+            self._add_node(java, jars, node_id, port, own | failover)
+
+    def _add_node(
+        self, java: str, jars: Path, node_id: int, port: int, own: dict[str, str]
+    ) -> None:
+        """Write the properties of one node and remember it."""
+        assert self._reaper is not None
+        name = f"node-{node_id}"
+        properties = {
+            **_common_properties(self._count),
+            **own,
+            "advertised.listeners": f"PLAINTEXT://{HOST}:{port}",
+            "log.dirs": str(self._dir / name),
+            "broker.rack": f"rack{node_id}",
+            **self._overrides,
+        }
+        config = self._dir / f"{name}.properties"
+        _write_properties(config, properties)
+        options = [*self._jvm_options, self.release.log_option]
+        node = Node(
+            f"Kafka {self.release.version} {name}",
+            [java, *options, "-cp", "./*", "kafka.Kafka", str(config)],
+            cwd=jars,
+            log_path=self._dir / f"{name}.log",
+            ready=self.release.ready_line,
+            reaper=self._reaper,
+        )
+        node.node_id, node.port, node.data_dir = node_id, port, self._dir / name
+        self._nodes.append(node)
+
+    def _format(self, java: str, jars: Path) -> None:
+        """Format the storage of all nodes, at once: it is mostly the start of a JVM."""
+        running = []
+        for node in self._nodes:
+            config = str(self._dir / f"node-{node.node_id}.properties")
+            command = [java, "-XX:TieredStopAtLevel=1", "-cp", "./*", "kafka.tools.StorageTool"]
+            command += ["format", "-t", self.cluster_id, "-c", config, *self._format_options]
+            running.append(
+                subprocess.Popen(
+                    command,
+                    cwd=jars,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    text=True,
+                )
+            )
+        said = [process.communicate()[0] for process in running]
+        for process, output in zip(running, said, strict=True):
+            if process.returncode != 0:
+                raise RealKafkaError(f"the storage could not be formatted:\n{output.strip()}")
+
+    def _port(self) -> int:
+        assert self._ports is not None
+        return self._ports.take()
+
+
+def _new_cluster_id() -> str:
+    """Return a random id as Kafka writes it: 16 bytes in base64, without a leading dash."""
+    while True:
+        text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        if not text.startswith("-"):
+            return text
+
+
+def _common_properties(nodes: int) -> dict[str, str]:
+    """Return the broker properties that do not depend on the node."""
+    properties = {
+        "auto.create.topics.enable": "false",
+        "default.replication.factor": str(nodes),
+        "group.initial.rebalance.delay.ms": "0",
+        "log.cleaner.dedupe.buffer.size": str(4 << 20),
+        "min.insync.replicas": str(min(2, nodes)),
+        "offsets.topic.num.partitions": "3",
+        "offsets.topic.replication.factor": str(nodes),
+    }
+    for log in ("transaction.state.log", "share.coordinator.state.topic"):
+        properties[f"{log}.num.partitions"] = "3"
+        properties[f"{log}.replication.factor"] = str(nodes)
+        properties[f"{log}.min.isr"] = str(min(2, nodes))
+    return properties
+
+
+def _write_properties(path: Path, properties: Mapping[str, str]) -> None:
+    """Write a Java properties file."""
+    escaped = (f"{key}={value}".replace("\\", "\\\\") for key, value in properties.items())
+    path.write_text("\n".join(escaped) + "\n", encoding="utf-8")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the harness from a shell; return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m kafka_fast.testing.real_kafka")
+    commands = parser.add_subparsers(dest="command", required=True)
+    start = commands.add_parser("start", help="start a cluster and keep it until Ctrl-C")
+    start.add_argument("--nodes", type=int, choices=(1, 3), default=1)
+    start.add_argument("--override", action="append", default=[], metavar="KEY=VALUE")
+    fetch = commands.add_parser("fetch", help="only fill the cache")
+    for command in (start, fetch):
+        command.add_argument("--version", choices=tuple(RELEASES), default=DEFAULT_VERSION)
+    chosen = parser.parse_args(arguments)
+    try:
+        if chosen.command == "fetch":
+            find_tool("java")
+            print(class_path(chosen.version))
+            return 0
+        overrides = dict(pair.partition("=")[::2] for pair in chosen.override)
+        # SIGTERM ends the cluster as Ctrl-C does.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        with RealKafka(chosen.nodes, chosen.version, overrides=overrides) as kafka:
+            print(kafka.bootstrap, flush=True)
+            signal.pause()
+    except KeyboardInterrupt:
+        pass
+    except RealKafkaError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,67 @@
+"""Fixtures and options that all tests share.
+
+`real_kafka` (one node) and `real_kafka_cluster` (three) are real Apache Kafka, started once for
+the whole run; tests that use them are marked `broker`. Without Java or Maven they are skipped
+with that reason, and fail where CI=true, because there nothing may be skipped silently.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from kafka_fast.testing.real_kafka import RealKafka, ToolMissingError
+
+BROKER_FIXTURES = {"real_kafka", "real_kafka_cluster"}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options of the simulation and of the old-broker run."""
+    parser.addoption(
+        "--seeds", type=int, default=200, help="how many seeds each simulation runs (tests/sim)"
+    )
+    parser.addoption(
+        "--kafka-version", default=None, help="run the broker tests on this version of Kafka"
+    )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that use a real broker."""
+    for item in items:
+        if BROKER_FIXTURES & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.broker)
+
+
+def started(nodes: int, version: str | None) -> RealKafka:
+    """Start a cluster, or skip the test that wants it (fail with CI=true)."""
+    kafka = RealKafka(nodes, version) if version else RealKafka(nodes)
+    try:
+        kafka.start()
+    except ToolMissingError as missing:
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"CI must run the real-broker tests: {missing}")
+        pytest.skip(f"no real Kafka here: {missing}")
+    return kafka
+
+
+@pytest.fixture(scope="session")
+def real_kafka(request: pytest.FixtureRequest) -> Iterator[RealKafka]:
+    """One real broker, shared by all tests: make topics of your own."""
+    with started(1, request.config.getoption("--kafka-version")) as kafka:
+        yield kafka
+
+
+@pytest.fixture(scope="session")
+def shared_cluster(request: pytest.FixtureRequest) -> Iterator[RealKafka]:
+    """Three real brokers; tests take `real_kafka_cluster`, which is healed first."""
+    with started(3, request.config.getoption("--kafka-version")) as kafka:
+        yield kafka
+
+
+@pytest.fixture
+def real_kafka_cluster(shared_cluster: RealKafka) -> RealKafka:
+    """Three real brokers, all of them running; a test may kill, pause and restart them."""
+    shared_cluster.heal()
+    return shared_cluster
