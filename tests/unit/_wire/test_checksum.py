@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+
 from kafka_fast._wire._checksum import crc32c, crc32c_combine, paths
 
 DATA = random.Random(1).randbytes(5100)

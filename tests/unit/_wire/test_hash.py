@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from kafka_fast._wire._hash import murmur2, partition_for_key
 
 JAVA_VECTORS = {
