@@ -1,1 +1,29 @@
-"""Record batches: read and write. Part of the public wire API."""
+"""Record batches: read and write. Part of the public wire API.
+
+Reading takes all three message formats and all codecs; writing makes format v2 (Kafka 0.11 on).
+This package knows bytes only: nothing here connects, waits or decides.
+"""
+
+from kafka_fast.record._reader import RecordBatch, RecordBatches, read_batches
+from kafka_fast.record._records import Record, Records
+from kafka_fast.record._writer import RecordBatchBuilder, build_control_batch, stamp_batch
+from kafka_fast.record.compress import codecs_available, compress, decompress
+from kafka_fast.record.types import Codec, ControlRecord, ControlType, TimestampType
+
+__all__ = [
+    "Codec",
+    "ControlRecord",
+    "ControlType",
+    "Record",
+    "RecordBatch",
+    "RecordBatchBuilder",
+    "RecordBatches",
+    "Records",
+    "TimestampType",
+    "build_control_batch",
+    "codecs_available",
+    "compress",
+    "decompress",
+    "read_batches",
+    "stamp_batch",
+]

@@ -1,0 +1,167 @@
+"""The records of a batch: spans that have been checked, and the objects made from them."""
+
+cimport cython
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
+from cpython.unicode cimport PyUnicode_DecodeUTF8
+from libc.stdint cimport int32_t, int64_t, uint8_t
+
+from kafka_fast.record._layout cimport (
+    kf_read_span, kf_read_varint, kf_reader, kf_reader_of, kf_span,
+)
+
+
+@cython.final
+cdef class Record:
+    """One record. Immutable; owns its bytes.
+
+    Attributes:
+        offset: in the log.
+        timestamp_ms: Unix ms; -1 in message format v0.
+        key, value: bytes, or None.
+        headers: (name, bytes or None) pairs, in the order of the record.
+    """
+
+    def __init__(
+        self, int64_t offset, int64_t timestamp_ms, bytes key, bytes value, headers=()
+    ) -> None:
+        self.offset = offset
+        self.timestamp_ms = timestamp_ms
+        self.key = key
+        self.value = value
+        self.headers = tuple(headers)
+
+    cdef tuple parts(self):
+        return (self.offset, self.timestamp_ms, self.key, self.value, self.headers)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Record):
+            return NotImplemented
+        return self.parts() == (<Record>other).parts()
+
+    def __hash__(self) -> int:
+        return hash(self.parts())
+
+    def __reduce__(self):
+        return Record, self.parts()
+
+    def __repr__(self) -> str:
+        return (
+            f"Record(offset={self.offset}, timestamp_ms={self.timestamp_ms}, key={self.key!r}, "
+            f"value={self.value!r}, headers={self.headers!r})"
+        )
+
+
+cdef object bytes_at(const uint8_t* base, int32_t pos, int32_t size):
+    if size < 0:
+        return None
+    return PyBytes_FromStringAndSize(<const char*>base + pos, size)
+
+
+cdef Records new_records(object owner, const uint8_t* base, size_t size, Py_ssize_t count):
+    """Return Records with room for `count` spans, which the caller fills."""
+    cdef Records records = Records.__new__(Records)
+    records.owner = owner
+    records.base = base
+    records.size = size
+    if count > 0:
+        records.spans = <kf_span*>PyMem_RawMalloc(<size_t>count * sizeof(kf_span))
+        if records.spans is NULL:
+            raise MemoryError
+    records.count = count
+    return records
+
+
+@cython.final
+cdef class Records:
+    """The records of one batch: a sequence that makes each Record when it is asked for.
+
+    Columns cost less than records: `values()` makes only the values.
+    """
+
+    def __init__(self) -> None:
+        raise TypeError("Records come from RecordBatch.records()")
+
+    def __dealloc__(self):
+        PyMem_RawFree(self.spans)
+
+    cdef object key_at(self, Py_ssize_t index):
+        return bytes_at(self.base, self.spans[index].key_pos, self.spans[index].key_len)
+
+    cdef object value_at(self, Py_ssize_t index):
+        return bytes_at(self.base, self.spans[index].value_pos, self.spans[index].value_len)
+
+    cdef tuple headers_at(self, Py_ssize_t index):
+        """Return the headers; a name that is not UTF-8 is repaired, as Java's client does."""
+        cdef kf_span* span = &self.spans[index]
+        cdef kf_reader reader
+        cdef const uint8_t* at
+        cdef int32_t size
+        cdef int32_t i
+        if span.header_count == 0:
+            return ()
+        reader = kf_reader_of(
+            self.base + span.headers_pos, self.size - <size_t>span.headers_pos
+        )
+        headers = []
+        for i in range(span.header_count):
+            size = kf_read_varint(&reader)
+            at = kf_read_span(&reader, size)
+            name = PyUnicode_DecodeUTF8(<char*>at, size, b"replace")
+            size = kf_read_varint(&reader)
+            at = kf_read_span(&reader, size) if size >= 0 else reader.pos
+            headers.append((name, bytes_at(at, 0, size)))
+        return tuple(headers)
+
+    cdef Record record_at(self, Py_ssize_t index):
+        cdef Record record = Record.__new__(Record)
+        record.offset = self.spans[index].offset
+        record.timestamp_ms = self.spans[index].timestamp
+        record.key = self.key_at(index)
+        record.value = self.value_at(index)
+        record.headers = self.headers_at(index)
+        return record
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, index):
+        cdef Py_ssize_t at
+        if isinstance(index, slice):
+            return [self.record_at(i) for i in range(*index.indices(self.count))]
+        at = index
+        if at < 0:
+            at += self.count
+        if at < 0 or at >= self.count:
+            raise IndexError(f"record {index} of {self.count}")
+        return self.record_at(at)
+
+    def __iter__(self):
+        cdef Py_ssize_t i
+        for i in range(self.count):
+            yield self.record_at(i)
+
+    def keys(self) -> list:
+        """Return the keys: bytes or None."""
+        cdef Py_ssize_t i
+        return [self.key_at(i) for i in range(self.count)]
+
+    def values(self) -> list:
+        """Return the values: bytes or None."""
+        cdef Py_ssize_t i
+        return [self.value_at(i) for i in range(self.count)]
+
+    def headers(self) -> list:
+        """Return the headers: one tuple of (name, value) pairs for each record."""
+        cdef Py_ssize_t i
+        return [self.headers_at(i) for i in range(self.count)]
+
+    def offsets(self) -> list:
+        """Return the log offsets."""
+        cdef Py_ssize_t i
+        return [self.spans[i].offset for i in range(self.count)]
+
+    def timestamps(self) -> list:
+        """Return the timestamps in Unix ms."""
+        cdef Py_ssize_t i
+        return [self.spans[i].timestamp for i in range(self.count)]
