@@ -1,5 +1,110 @@
-"""TEMP"""
-MAX_SIZE=128<<20
-def decompress(codec,data,*,max_size): raise NotImplementedError
-def compress(codec,data,level=None): raise NotImplementedError
-def codecs_available(): return {}
+"""Compress and decompress the records of a batch, with whatever this installation has.
+
+    compress / decompress ──▶ _compress   liblz4, libzstd, libdeflate or zlib, libsnappy
+                          └─▶ fallback    lz4, zstandard, cramjam packages, zlib module
+
+The choice is made for each codec by what the build found, never by what is faster; both sides
+write bytes that every Kafka client reads. The data plane calls the compiled codecs directly.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafka_fast.errors import ConfigError
+from kafka_fast.record import fallback
+from kafka_fast.record.types import Codec
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+#: Most bytes that decompression of one batch may give, unless the caller says otherwise.
+MAX_SIZE = 128 * 1024 * 1024
+
+#: Below this a batch may grow by any factor: an honest batch of zeros shrinks 20,000 times.
+RATIO_FREE_SIZE = 16 * 1024 * 1024
+
+#: Above it, no batch may grow by more than this factor.
+MAX_RATIO = 1024
+
+#: Defaults are low on purpose, see docs/record.md. 0 is lz4's fast mode.
+DEFAULT_LEVELS = {Codec.GZIP: 1, Codec.SNAPPY: 0, Codec.LZ4: 0, Codec.ZSTD: 3}
+
+#: Codec -> smallest and largest level.
+LEVELS = {
+    Codec.GZIP: (1, 9),
+    Codec.SNAPPY: (0, 0),
+    Codec.LZ4: (-12, 12),
+    Codec.ZSTD: (-7, 22),
+}
+
+
+def codecs_available() -> dict[str, str | None]:
+    """Return for each codec who serves it: "native", "package", or None for nobody."""
+    found: dict[str, str | None] = {}
+    for codec in Codec:
+        if codec is not Codec.NONE:
+            found[codec.name.lower()] = "package" if fallback.available(codec) else None
+    return found
+
+
+def check_level(codec: Codec, level: int | None) -> int:
+    """Return the level to use; None is the codec's default.
+
+    Raises:
+        ConfigError: the codec has no such level.
+    """
+    if level is None:
+        return DEFAULT_LEVELS.get(codec, 0)
+    low, high = LEVELS.get(codec, (0, 0))
+    if not low <= level <= high:
+        raise ConfigError(
+            f"{codec.name.lower()} has levels from {low} to {high}, {level} is none of them"
+        )
+    return level
+
+
+def compress(codec: Codec, data: Buffer, level: int | None = None) -> bytes:
+    """Return `data` compressed, framed as Kafka wants it.
+
+    Args:
+        codec: how; Codec.NONE returns the bytes as they are.
+        data: what to compress.
+        level: the codec's own level; None takes the default: gzip 1, lz4 0, zstd 3.
+
+    Raises:
+        ConfigError: the codec has no such level.
+        UsageError: neither a C library nor a package serves this codec.
+    """
+    codec = Codec(codec)
+    level = check_level(codec, level)
+    plain = data if isinstance(data, bytes) else bytes(memoryview(data))
+    if codec is Codec.NONE:
+        return plain
+    return fallback.compress(codec, plain, level)
+
+
+def decompress(codec: Codec, data: Buffer, *, max_size: int = MAX_SIZE, magic: int = 2) -> bytes:
+    """Return `data` decompressed.
+
+    Nothing is sized by what the data declares of itself, and a bomb is refused: at most `max_size`
+    bytes come out, and beyond 16 MiB at most 1024 times the input.
+
+    Args:
+        codec: how it was compressed.
+        data: one or more frames of the codec, nothing after them.
+        max_size: most bytes that may come out.
+        magic: message format of the batch: in v0 the lz4 frame header's checksum is wrong.
+
+    Raises:
+        CorruptBatchError: the data is malformed, cut off, or would give too much.
+        UsageError: neither a C library nor a package serves this codec.
+    """
+    codec = Codec(codec)
+    view = memoryview(data).cast("B")
+    limit = min(max_size, max(RATIO_FREE_SIZE, MAX_RATIO * len(view)))
+    if codec is Codec.NONE:
+        if len(view) > limit:
+            raise fallback.too_large(limit)
+        return view.tobytes()
+    return fallback.decompress(codec, view, limit)

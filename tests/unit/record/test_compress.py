@@ -1,0 +1,199 @@
+"""Codecs: round trips, hostile input, and both ways to serve them."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import struct
+from collections.abc import Callable
+
+import pytest
+
+from kafka_fast.errors import ConfigError, CorruptBatchError
+from kafka_fast.record import Codec, codecs_available, compress, decompress, fallback
+
+CODECS = [Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD]
+TEXT = b"".join(b"flight %d from JFK to LAX;" % i for i in range(20_000))
+NOISE = random.Random(3).randbytes(300_000)
+
+
+def packed_by_package(codec: Codec, data: bytes) -> bytes:
+    return fallback.compress(codec, data, {Codec.GZIP: 1, Codec.ZSTD: 3}.get(codec, 0))
+
+
+def unpacked_by_package(codec: Codec, data: bytes) -> bytes:
+    return fallback.decompress(codec, memoryview(data), 1 << 24)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("data", [b"", b"a", TEXT[:100], TEXT, NOISE, bytes(70_000)])
+@pytest.mark.parametrize(
+    ("pack", "unpack"),
+    [(compress, decompress), (compress, unpacked_by_package), (packed_by_package, decompress)],
+)
+def test_round_trip(
+    codec: Codec,
+    data: bytes,
+    pack: Callable[[Codec, bytes], bytes],
+    unpack: Callable[[Codec, bytes], bytes],
+) -> None:
+    packed = pack(codec, data)
+    assert unpack(codec, packed) == data
+    if len(data) > 1000 and data is not NOISE:
+        assert len(packed) < len(data) / 2
+
+
+@pytest.mark.parametrize(
+    ("codec", "level"),
+    [(Codec.GZIP, n) for n in range(1, 10)]
+    + [(Codec.LZ4, n) for n in (-12, -1, 0, 1, 3, 9, 12)]
+    + [(Codec.ZSTD, n) for n in (-7, -1, 1, 3, 9, 22)],
+)
+def test_every_kind_of_level(codec: Codec, level: int) -> None:
+    assert decompress(codec, compress(codec, TEXT[:50_000], level)) == TEXT[:50_000]
+
+
+@pytest.mark.parametrize(
+    ("codec", "level"), [(Codec.GZIP, 0), (Codec.GZIP, 10), (Codec.SNAPPY, 1), (Codec.ZSTD, 23)]
+)
+def test_unknown_level(codec: Codec, level: int) -> None:
+    with pytest.raises(ConfigError, match=f"{codec.name.lower()} has levels from"):
+        compress(codec, b"", level)
+
+
+def test_none_passes_bytes_through() -> None:
+    assert compress(Codec.NONE, bytearray(b"abc")) == b"abc"
+    assert decompress(Codec.NONE, b"abc") == b"abc"
+    with pytest.raises(CorruptBatchError, match="more than the 2 bytes"):
+        decompress(Codec.NONE, b"abc", max_size=2)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_takes_any_buffer(codec: Codec) -> None:
+    packed = compress(codec, memoryview(bytearray(b"x" + TEXT[:999]))[1:])
+    assert decompress(codec, memoryview(bytearray(b"y" + packed))[1:]) == TEXT[:999]
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_limit_is_exact(codec: Codec) -> None:
+    packed = compress(codec, TEXT)
+    assert decompress(codec, packed, max_size=len(TEXT)) == TEXT
+    for limit in (len(TEXT) - 1, 1, 0):
+        with pytest.raises(CorruptBatchError, match=f"more than the {limit} bytes allowed"):
+            decompress(codec, packed, max_size=limit)
+
+
+@pytest.mark.parametrize("codec", [Codec.GZIP, Codec.LZ4, Codec.ZSTD])
+def test_bomb(codec: Codec) -> None:
+    bomb = compress(codec, bytes(100_000_000))
+    assert len(bomb) < 1_000_000
+    with pytest.raises(CorruptBatchError, match="bytes allowed"):
+        decompress(codec, bomb, max_size=50_000_000)
+    if codec is Codec.ZSTD:  # the only one that shrinks zeros by more than the ratio
+        with pytest.raises(CorruptBatchError, match="more than the 16777216 bytes allowed"):
+            decompress(codec, bomb)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_truncated_at_every_byte(codec: Codec) -> None:
+    packed = compress(codec, TEXT[:700])
+    assert len(packed) < 700
+    # A xerial stream may end after any of its blocks; this one has a single block.
+    whole = 16 if codec is Codec.SNAPPY else 0
+    for cut in range(len(packed)):
+        if cut == whole:
+            assert decompress(codec, packed[:cut]) == b""
+            continue
+        with pytest.raises(CorruptBatchError):
+            decompress(codec, packed[:cut])
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_bit_flips_never_give_anything_but_bytes_or_a_typed_error(codec: Codec) -> None:
+    packed = bytearray(compress(codec, TEXT[:700]))
+    for position in range(len(packed)):
+        for bit in range(8):
+            packed[position] ^= 1 << bit
+            try:
+                decompress(codec, packed, max_size=100_000)
+            except CorruptBatchError:
+                pass
+            packed[position] ^= 1 << bit
+
+
+@pytest.mark.parametrize("codec", [Codec.GZIP, Codec.LZ4, Codec.ZSTD])
+def test_several_frames(codec: Codec) -> None:
+    packed = compress(codec, TEXT[:500]) + compress(codec, b"") + compress(codec, TEXT[500:900])
+    assert decompress(codec, packed) == TEXT[:900]
+    with pytest.raises(CorruptBatchError, match="more than the 899 bytes"):
+        decompress(codec, packed, max_size=899)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("garbage", [b"x", b"\0\0\0\0", b"garbage after the last frame"])
+def test_trailing_garbage(codec: Codec, garbage: bytes) -> None:
+    with pytest.raises(CorruptBatchError):
+        decompress(codec, compress(codec, TEXT[:500]) + garbage)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("data", [b"x", b"not compressed at all", b"\xff" * 40])
+def test_not_compressed_at_all(codec: Codec, data: bytes) -> None:
+    with pytest.raises(CorruptBatchError):
+        decompress(codec, data)
+
+
+def test_gzip_of_the_standard_library() -> None:
+    assert decompress(Codec.GZIP, gzip.compress(TEXT)) == TEXT
+    assert gzip.decompress(compress(Codec.GZIP, TEXT)) == TEXT
+
+
+XERIAL = b"\x82SNAPPY\0" + struct.pack(">ii", 1, 1)
+
+
+def test_snappy_is_framed_as_java_does() -> None:
+    packed = compress(Codec.SNAPPY, TEXT[:40_000])
+    assert packed.startswith(XERIAL)
+    (size,) = struct.unpack_from(">i", packed, 16)
+    assert decompress(Codec.SNAPPY, packed[20 : 20 + size]) == TEXT[:32768]  # raw is read too
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        struct.pack(">i", 0),
+        struct.pack(">i", -1) + b"\x01\x00a",
+        struct.pack(">i", -(2**31)),
+        struct.pack(">i", 4) + b"\x01\x00a",
+        struct.pack(">i", 2**31 - 1) + b"\x01\x00a",
+        b"\0\0\0",
+    ],
+)
+def test_xerial_block_lengths(blocks: bytes) -> None:
+    with pytest.raises(CorruptBatchError, match="snappy: "):
+        decompress(Codec.SNAPPY, XERIAL + blocks)
+
+
+@pytest.mark.parametrize("declared", [b"\xff\xff\xff\xff\x0f", b"\x80\x80\x80\x01", b"\xff" * 9])
+@pytest.mark.parametrize("frame", [False, True])
+def test_snappy_size_that_lies(declared: bytes, frame: bool) -> None:
+    block = declared + b"\x00a"
+    data = XERIAL + struct.pack(">i", len(block)) + block if frame else block
+    with pytest.raises(CorruptBatchError):
+        decompress(Codec.SNAPPY, data)
+
+
+def test_lz4_frame_is_what_java_reads() -> None:
+    packed = compress(Codec.LZ4, TEXT)
+    assert packed[:4] == b"\x04\x22\x4d\x18"
+    flags = packed[4]
+    assert flags >> 6 == 1  # version
+    assert flags & 0x20  # independent blocks: Java reads no others
+    assert not flags & 0x1C  # no checksums of blocks or content, no content size
+    assert packed[5] >> 4 in (4, 5, 6, 7)
+
+
+def test_names_who_serves() -> None:
+    served = codecs_available()
+    assert list(served) == ["gzip", "snappy", "lz4", "zstd"]
+    assert set(served.values()) <= {"native", "package"}
