@@ -1,0 +1,44 @@
+"""What the members of a classic consumer group tell each other: subscription and assignment.
+
+The coordinator passes these on as bytes without reading them. On the wire a version stands before
+each (`encode_versioned`, `decode_versioned`). Never flexible.
+"""
+
+from __future__ import annotations
+
+from kafka_fast.protocol.schema import Message, Struct, array, bytes_, int32, string
+
+
+class ConsumerProtocolSubscriptionTopicPartition(Struct):
+    """An entry of `ConsumerProtocolSubscription.owned_partitions`."""
+
+    topic: str = string("1+")
+    partitions: list[int] = array(int32, "1+")
+
+
+class ConsumerProtocolSubscription(Message, versions="0-3"):
+    """What a member wants, and since version 1 what it owns."""
+
+    topics: list[str] = array(string, "0+")
+    user_data: bytes | None = bytes_("0+", nullable="0+", default=None)
+    owned_partitions: list[ConsumerProtocolSubscriptionTopicPartition] = array(
+        ConsumerProtocolSubscriptionTopicPartition, "1+", ignorable=True
+    )
+    generation_id: int = int32("2+", default=-1, ignorable=True)
+    rack_id: str | None = string("3+", nullable="3+", default=None, ignorable=True)
+
+
+class ConsumerProtocolAssignmentTopicPartition(Struct):
+    """An entry of `ConsumerProtocolAssignment.assigned_partitions`."""
+
+    topic: str = string("0+")
+    partitions: list[int] = array(int32, "0+")
+
+
+class ConsumerProtocolAssignment(Message, versions="0-3"):
+    """What a member gets."""
+
+    assigned_partitions: list[ConsumerProtocolAssignmentTopicPartition] = array(
+        ConsumerProtocolAssignmentTopicPartition, "0+"
+    )
+    user_data: bytes | None = bytes_("0+", nullable="0+", default=None)

@@ -1,0 +1,174 @@
+"""Frames: a length, a header and a body, on the client's side and on the broker's.
+
+      4 bytes      request: header v1, v2 (flexible)     the message
+    ┌────────┐    ┌─────────────────────────────────┐   ┌──────────┐
+    │ length │    │ api key, version, correlation   │   │ body     │
+    └────────┘    │ id, client id                   │   └──────────┘
+                  │ response: header v0, v1         │
+                  │ correlation id                  │
+                  └─────────────────────────────────┘
+
+What is written has the length in front; what is read comes without it, because whoever reads from
+a socket has used it up. No I/O here. The data plane encodes its Produce requests itself and takes
+their constant part from `produce_prefix` and `produce_topic_prefix`.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple, TypeVar
+
+from kafka_fast.errors import MalformedError, UnsupportedVersionError
+from kafka_fast.protocol import headers
+from kafka_fast.protocol.apis import MODULES, api_name, request_class, response_class
+from kafka_fast.protocol.apis.api_versions import ApiVersionsResponse
+from kafka_fast.protocol.apis.produce import ProduceRequest, TopicProduceData
+from kafka_fast.protocol.schema import Buffer, Request, Response
+
+R = TypeVar("R", bound=Response)
+
+UNSUPPORTED_VERSION = 35
+CORRELATION_ID_POS = 8  # in a request frame, after length, API key and version
+_HEADER = struct.Struct(">hhi")  # API key, version, correlation id: the same in every version
+_INT16 = struct.Struct(">h")
+_INT32 = struct.Struct(">i")
+
+
+class RequestHeader(NamedTuple):
+    """What stands before the body of a request."""
+
+    api_key: int
+    version: int
+    correlation_id: int
+    client_id: str | None
+
+
+class ProducePrefix(NamedTuple):
+    """The constant part of a Produce request."""
+
+    data: bytes  # from the length (four zeros) up to and including timeout_ms
+    correlation_id_pos: int  # where in `data` the four bytes of the correlation id go
+
+
+def request_header_version(api_key: int, version: int) -> int:
+    """Return the version of the header that stands before a request."""
+    return 2 if version in request_class(api_key).flexible else 1
+
+
+def response_header_version(api_key: int, version: int) -> int:
+    """Return the version of the header that stands before a response.
+
+    ApiVersions is always 0: the answer must be readable before versions are agreed on.
+    """
+    if api_key == ApiVersionsResponse.api_key:
+        return 0
+    return 1 if version in response_class(api_key).flexible else 0
+
+
+def encode_request(
+    body: Request, version: int, correlation_id: int, client_id: str | None
+) -> bytes:
+    """Return a whole request frame, length included."""
+    header = headers.RequestHeader(
+        request_api_key=body.api_key,
+        request_api_version=version,
+        correlation_id=correlation_id,
+        client_id=client_id,
+    ).encode(request_header_version(body.api_key, version))
+    data = body.encode(version)
+    return b"".join((_INT32.pack(len(header) + len(data)), header, data))
+
+
+def decode_response(cls: type[R], frame: Buffer, version: int) -> tuple[int, R]:
+    """Read a response frame that has lost its length.
+
+    Returns:
+        The correlation id and the body; `records` in it are views of `frame`.
+
+    Raises:
+        MalformedError: the bytes are not this response in this version.
+    """
+    correlation_id, pos = _response_header(frame, response_header_version(cls.api_key, version))
+    return correlation_id, cls.decode(memoryview(frame)[pos:], version)
+
+
+def decode_api_versions_response(frame: Buffer, version: int) -> tuple[int, ApiVersionsResponse]:
+    """Read the answer to ApiVersions, whatever version the broker chose to answer in.
+
+    A broker that does not know the version answers UNSUPPORTED_VERSION in the shape of version 0,
+    with its own range of ApiVersions if it is new enough (KIP-511). Older ones send a body of
+    their own making: then `api_keys` is empty, which says no more than: ask with a lower version.
+    """
+    correlation_id, pos = _response_header(frame, 0)
+    body = memoryview(frame)[pos:]
+    if len(body) < 2 or _INT16.unpack_from(body)[0] != UNSUPPORTED_VERSION:
+        return correlation_id, ApiVersionsResponse.decode(body, version)
+    try:
+        return correlation_id, ApiVersionsResponse.decode(body, 0)
+    except MalformedError:
+        return correlation_id, ApiVersionsResponse(error_code=UNSUPPORTED_VERSION)
+
+
+def decode_request(frame: Buffer) -> tuple[RequestHeader, Request]:
+    """Read a request frame that has lost its length, of any API that has a table.
+
+    Raises:
+        UnsupportedVersionError: no such API or version; its `header` lets the broker answer.
+        MalformedError: the bytes are not what the header announces.
+    """
+    view = memoryview(frame)
+    if len(view) < _HEADER.size:
+        raise MalformedError(f"a request frame of {len(view)} bytes is shorter than its header")
+    api_key, version, correlation_id = _HEADER.unpack_from(view)
+    if api_key not in MODULES or version not in request_class(api_key).versions:
+        header = RequestHeader(api_key, version, correlation_id, None)
+        raise UnsupportedVersionError(
+            f"a request for {api_name(api_key)} v{version}, which is not supported", header=header
+        )
+    program = headers.RequestHeader.program(request_header_version(api_key, version))
+    read, pos = program.decode_front(view)
+    header = RequestHeader(api_key, version, correlation_id, read.client_id)
+    return header, request_class(api_key).decode(view[pos:], version)
+
+
+def encode_response(body: Response, version: int, correlation_id: int) -> bytes:
+    """Return a whole response frame, length included."""
+    header = headers.ResponseHeader(correlation_id=correlation_id).encode(
+        response_header_version(body.api_key, version)
+    )
+    data = body.encode(version)
+    return b"".join((_INT32.pack(len(header) + len(data)), header, data))
+
+
+def produce_prefix(
+    version: int, client_id: str | None, transactional_id: str | None, acks: int, timeout_ms: int
+) -> ProducePrefix:
+    """Return the part of a Produce request that stays the same from batch to batch.
+
+    What follows it is the array of topics, then for flexible versions an empty tagged section.
+    """
+    body = ProduceRequest(transactional_id=transactional_id, acks=acks, timeout_ms=timeout_ms)
+    frame = encode_request(body, version, 0, client_id)
+    data = bytes(4) + frame[4 : len(frame) - _empty_tail(version)]
+    return ProducePrefix(data, CORRELATION_ID_POS)
+
+
+def produce_topic_prefix(version: int, name: str, topic_id: bytes) -> bytes:
+    """Return what names a topic in a Produce request: its name, since version 13 its id.
+
+    What follows it is the array of partitions, then for flexible versions an empty tagged section.
+    """
+    flexible = version in ProduceRequest.flexible
+    data = TopicProduceData(name=name, topic_id=topic_id).encode_part(version, flexible)
+    return data[: len(data) - _empty_tail(version)]
+
+
+def _empty_tail(version: int) -> int:
+    """Return the size of an empty array at the end of a Produce struct, tagged section included."""
+    return 2 if version in ProduceRequest.flexible else 4
+
+
+def _response_header(frame: Buffer, version: int) -> tuple[int, int]:
+    """Return the correlation id and where the body starts."""
+    header, pos = headers.ResponseHeader.program(version).decode_front(frame)
+    return header.correlation_id, pos

@@ -1,0 +1,356 @@
+"""How a Kafka message is declared, and how a declaration becomes a codec program.
+
+A schema is written once: one class for all versions of a message, with the versions as ranges on
+its fields. The client and the embedded broker run the same class in both directions.
+
+    class MetadataRequestTopic(Struct):
+        topic_id: bytes = uuid("10+", ignorable=True)
+        name: str | None = string("0+", nullable="10+")
+
+    class MetadataRequest(Request, api_key=3, versions="0-13", flexible="9+"):
+        topics: list[MetadataRequestTopic] | None = array(MetadataRequestTopic, "0+", nullable="1+")
+
+Names are those of Apache's message definitions in snake_case; types, ranges, defaults and tags
+are theirs too, so a test compares them field by field. The annotation is for the reader and the
+type checker; the right-hand side is the schema.
+
+Instances are slotted, compare by value and are built from keywords; a field that is not given has
+its default. A class compiles itself on first use, once per version (`_codec.Program`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
+
+from kafka_fast.errors import MalformedError, UnsupportedVersionError
+from kafka_fast.protocol._codec import Op, Program
+
+if TYPE_CHECKING:
+    from typing_extensions import Self, dataclass_transform
+else:
+
+    def dataclass_transform(**_: Any) -> Callable[[Any], Any]:
+        """Stand in for `typing.dataclass_transform`, which Python 3.10 does not have."""
+        return lambda decorated: decorated
+
+
+#: What `decode` takes, and what `records` fields hold: anything with contiguous bytes.
+Buffer = bytes | bytearray | memoryview
+
+M = TypeVar("M", bound="Message")
+
+LAST = 0x7FFF  # the highest version that an int16 can say: an open range ends here
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+class Versions(NamedTuple):
+    """A range of versions, ends included; empty if `low` is above `high`."""
+
+    low: int
+    high: int
+
+    def __contains__(self, version: object) -> bool:
+        return isinstance(version, int) and self.low <= version <= self.high
+
+    def __str__(self) -> str:
+        if self.low > self.high:
+            return "none"
+        if self.high == LAST:
+            return f"{self.low}+"
+        return str(self.low) if self.low == self.high else f"{self.low}-{self.high}"
+
+
+NO_VERSIONS = Versions(1, 0)
+
+
+def versions(text: str) -> Versions:
+    """Parse "3", "3-5", "3+" or "none"."""
+    if text == "none":
+        return NO_VERSIONS
+    low, dash, high = text.partition("-")
+    if dash:
+        return Versions(int(low), int(high))
+    return Versions(int(low[:-1]), LAST) if low.endswith("+") else Versions(int(low), int(low))
+
+
+def snake_case(name: str) -> str:
+    """Return our name of a field that Apache calls `name`: "TopicId" is `topic_id`."""
+    return _CAMEL.sub("_", name).lower()
+
+
+class Field:
+    """One field of a struct, for all versions."""
+
+    __slots__ = (
+        "default", "flexible", "ignorable", "item", "kind", "name", "nullable", "struct", "tag",
+        "tagged", "versions",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        kind: Kind,
+        where: str,
+        *,
+        item: Kind | None = None,
+        struct: type[Struct] | None = None,
+        nullable: str = "none",
+        default: Any = ...,
+        ignorable: bool = False,
+        tag: int = -1,
+        tagged: str = "none",
+        flexible: str | None = None,
+    ) -> None:
+        self.name = ""
+        self.kind = kind
+        self.item = item  # of an array
+        self.struct = struct  # of a struct, or of an array of structs
+        self.versions = versions(where)
+        self.nullable = versions(nullable)
+        self.default = kind.default if default is ... else default
+        self.ignorable = ignorable  # dropped in silence by a version that has no such field
+        self.tag = tag
+        self.tagged = versions(tagged)
+        self.flexible = None if flexible is None else versions(flexible)  # None: as the message
+
+    def step(self, version: int, flexible: bool, label: str) -> tuple[Any, ...]:
+        """Return this field as `_codec.Program` takes it."""
+        present = version in self.versions
+        compact = flexible if self.flexible is None else version in self.flexible
+        sub = None
+        if self.struct is not None:
+            sub = self.struct._compile(version, flexible, label)
+        return (
+            self.name,
+            self.kind.op,
+            0 if self.item is None else self.item.op,
+            present,
+            version in self.nullable,
+            compact,
+            self.ignorable,
+            self.tag if present and version in self.tagged else -1,
+            self.default,
+            sub,
+        )
+
+
+class Kind:
+    """A wire type. Calling it declares a field: `int32("3+", default=-1)`."""
+
+    __slots__ = ("default", "name", "op")
+
+    def __init__(self, name: str, op: Op, default: Any) -> None:
+        self.name = name  # as Apache's definitions call it
+        self.op = op
+        self.default = default
+
+    def __call__(self, where: str, **options: Any) -> Any:
+        """Declare a field for the versions `where`.
+
+        Keywords: `nullable`, `tagged` and `flexible` are ranges of versions, `tag` a number,
+        `default` a value (None is allowed), `ignorable` whether an older version may drop it.
+        """
+        return Field(self, where, **options)
+
+
+bool_ = Kind("bool", Op.BOOL, False)
+int8 = Kind("int8", Op.INT8, 0)
+int16 = Kind("int16", Op.INT16, 0)
+uint16 = Kind("uint16", Op.UINT16, 0)
+int32 = Kind("int32", Op.INT32, 0)
+uint32 = Kind("uint32", Op.UINT32, 0)
+int64 = Kind("int64", Op.INT64, 0)
+float64 = Kind("float64", Op.FLOAT64, 0.0)
+uuid = Kind("uuid", Op.UUID, bytes(16))
+string = Kind("string", Op.STRING, "")
+bytes_ = Kind("bytes", Op.BYTES, b"")
+records = Kind("records", Op.RECORDS, None)
+_ARRAY = Kind("array", Op.ARRAY, [])
+_STRUCT = Kind("struct", Op.STRUCT, ...)
+
+
+def array(item: Kind | type[Struct], where: str, **options: Any) -> Any:
+    """Declare a list of wire values or structs; options as for any other field."""
+    if isinstance(item, Kind):
+        return Field(_ARRAY, where, item=item, **options)
+    return Field(_ARRAY, where, item=_STRUCT, struct=item, **options)
+
+
+def struct(item: type[Struct], where: str, **options: Any) -> Any:
+    """Declare a nested struct; options as for any other field."""
+    return Field(_STRUCT, where, struct=item, **options)
+
+
+@dataclass_transform(kw_only_default=True)
+class StructType(type):
+    """Turn the declared fields of a class body into slots and keep the declarations."""
+
+    def __new__(
+        mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
+    ) -> StructType:
+        fields = [(key, value) for key, value in namespace.items() if isinstance(value, Field)]
+        for key, field in fields:
+            field.name = key
+            del namespace[key]
+        namespace["__slots__"] = tuple(key for key, _ in fields)
+        made = super().__new__(mcls, name, bases, namespace, **options)
+        made._fields = tuple(field for _, field in fields)
+        made._programs = {}
+        made._blank = None
+        return made
+
+    _fields: tuple[Field, ...]
+    _programs: dict[tuple[int, bool], Program]
+    _blank: Program | None
+
+
+class Struct(metaclass=StructType):
+    """A group of fields: a message, or a part of one."""
+
+    _fields: ClassVar[tuple[Field, ...]]
+    _programs: ClassVar[dict[tuple[int, bool], Program]]
+    _blank: ClassVar[Program | None]
+    __hash__: ClassVar[None]  # type: ignore[assignment]  # instances can change
+
+    def __init__(self, **values: Any) -> None:
+        cls = type(self)
+        if cls._blank is None:
+            cls._blank = cls._compile(-1, False, cls.__name__)
+        cls._blank.fill(self, values)
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return all(getattr(self, f.name) == getattr(other, f.name) for f in self._fields)
+
+    def __repr__(self) -> str:
+        # Bytes are not shown: they are records, or secrets of an authentication.
+        shown = []
+        for field in self._fields:
+            value = getattr(self, field.name)
+            if field.kind in (bytes_, records) and value is not None:
+                shown.append(f"{field.name}=<{len(value)} bytes>")
+            elif field.kind is uuid:
+                shown.append(f"{field.name}={value.hex()}")
+            elif value != field.default:
+                shown.append(f"{field.name}={value!r}")
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def encode_part(self, version: int, flexible: bool) -> bytes:
+        """Return the bytes of a struct as they stand inside a message of this version."""
+        label = f"{type(self).__name__} v{version}"
+        return self._compile(version, flexible, label).encode(self)
+
+    @classmethod
+    def _compile(cls, version: int, flexible: bool, label: str) -> Program:
+        """Return the codec program of one version; -1 is a version that has no field at all."""
+        key = (version, flexible)
+        if key not in cls._programs:
+            steps = [field.step(version, flexible, label) for field in cls._fields]
+            steps.sort(key=lambda step: step[7])  # tagged fields last, by tag; the sort is stable
+            cls._programs[key] = Program(cls, label, flexible, steps)
+        return cls._programs[key]
+
+
+class Message(Struct):
+    """A struct that stands alone on the wire.
+
+    Class keywords:
+        versions: the versions that Apache Kafka accepts.
+        flexible: those that use compact lengths and tagged fields (KIP-482).
+    """
+
+    versions: ClassVar[Versions]
+    flexible: ClassVar[Versions]
+
+    def __init_subclass__(cls, *, versions: str = "none", flexible: str = "none") -> None:
+        cls.versions = globals()["versions"](versions)
+        cls.flexible = globals()["versions"](flexible)
+
+    @classmethod
+    def program(cls, version: int) -> Program:
+        """Return the compiled codec of a version.
+
+        Raises:
+            UnsupportedVersionError: the message has no such version.
+        """
+        if version not in cls.versions:
+            raise UnsupportedVersionError(
+                f"{cls.__name__} has the versions {cls.versions}, not {version}"
+            )
+        return cls._compile(version, version in cls.flexible, f"{cls.__name__} v{version}")
+
+    def encode(self, version: int) -> bytes:
+        """Return the message's bytes, without any header.
+
+        Raises:
+            TypeError, ValueError: a field holds what its type cannot express.
+            UnsupportedVersionError: no such version, or a field is set that it does not have.
+        """
+        return type(self).program(version).encode(self)
+
+    @classmethod
+    def decode(cls, data: Buffer, version: int) -> Self:
+        """Read a message from its bytes, without any header.
+
+        `records` fields of the result are views of `data`; everything else is copied.
+
+        Raises:
+            MalformedError: the bytes are not this message in this version.
+            UnsupportedVersionError: no such version.
+        """
+        decoded: Self = cls.program(version).decode(data)
+        return decoded
+
+
+class _ApiMessage(Message):
+    """A request or a response: it belongs to an API."""
+
+    api_key: ClassVar[int]
+
+    def __init_subclass__(cls, *, api_key: int = -1, **ranges: str) -> None:
+        super().__init_subclass__(**ranges)
+        cls.api_key = api_key
+
+
+class Request(_ApiMessage):
+    """What a client sends. Class keywords: `api_key`, and those of `Message`.
+
+    `stable` is the highest version that brokers offer by default: Apache Kafka keeps a version
+    that is still being worked on to itself.
+    """
+
+    stable: ClassVar[int]
+
+    def __init_subclass__(cls, *, unstable: bool = False, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.stable = cls.versions.high - unstable
+
+
+class Response(_ApiMessage):
+    """What a broker answers. Class keywords: `api_key`, and those of `Message`."""
+
+
+def encode_versioned(message: Message, version: int) -> bytes:
+    """Return a message with its version in front, as blobs inside other messages have it."""
+    return version.to_bytes(2, "big") + message.encode(version)
+
+
+def decode_versioned(cls: type[M], data: Buffer) -> M:
+    """Read a message that has its version in front.
+
+    Such blobs are written by other clients, so a version above ours is read as our highest one,
+    and what is left over behind its fields is ignored: newer versions only append.
+
+    Raises:
+        MalformedError: the bytes do not follow the schema, or the version is below our lowest.
+    """
+    view = memoryview(data)
+    if len(view) < 2:
+        raise MalformedError(f"{cls.__name__}: {len(view)} bytes are too few for a version")
+    version = int.from_bytes(view[:2], "big", signed=True)
+    if version < cls.versions.low:
+        raise MalformedError(f"{cls.__name__}: version {version}")
+    decoded: M = cls.program(min(version, cls.versions.high)).decode_front(view[2:])[0]
+    return decoded
