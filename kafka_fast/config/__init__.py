@@ -13,8 +13,8 @@ from __future__ import annotations
 from kafka_fast.config._address import Address, parse_addresses
 from kafka_fast.config._key import Alias, Key, Kind
 from kafka_fast.config._names import ConsumerConfig, ProducerConfig
-from kafka_fast.config._normalize import KEYS, Config, normalize, redacted
-from kafka_fast.config._reference import reference_page
+from kafka_fast.config._normalize import KEYS, Config, find_key, normalize, redacted
+from kafka_fast.config._reference import as_written, reference_entry, reference_page
 from kafka_fast.config._settings import (
     CommonSettings,
     Partitioner,
@@ -34,9 +34,12 @@ __all__ = [
     "Partitioner",
     "ProducerConfig",
     "ProducerSettings",
+    "as_written",
+    "find_key",
     "normalize",
     "parse_addresses",
     "producer_settings",
     "redacted",
+    "reference_entry",
     "reference_page",
 ]

@@ -10,7 +10,7 @@ from typing import Any
 
 from kafka_fast.config._common import COMMON
 from kafka_fast.config._consumer import CONSUMER_ONLY
-from kafka_fast.config._key import EVERY_CLIENT, PRODUCER, Alias, Key, Kind
+from kafka_fast.config._key import EVERY_CLIENT, PRODUCER, Key, Kind
 from kafka_fast.config._producer import PRODUCER_ONLY
 from kafka_fast.config._security import SECURITY
 from kafka_fast.config._values import coerce
@@ -112,6 +112,15 @@ def normalize(
     return Config(client, given)
 
 
+def find_key(name: str, client: str = PRODUCER) -> Key:
+    """Return the property that a name means, in any spelling and any client's terms.
+
+    Raises:
+        ConfigError: there is none, or that client does not have it.
+    """
+    return _find(name, client)[0]
+
+
 def dotted(name: str) -> str:
     """Return a property's name as the table has it: lower case, dots for underscores."""
     if not isinstance(name, str):
@@ -179,6 +188,3 @@ def _suggestion(wanted: str, client: str) -> str:
     names += [alias for alias, (key, _) in _aliases().items() if client in key.clients]
     near = difflib.get_close_matches(wanted, names, n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
-
-
-__all__ = ["KEYS", "Alias", "Config", "Key", "Kind", "dotted", "normalize", "redacted"]

@@ -43,17 +43,35 @@ def reference_page() -> str:
         lines.append(f"## {title}\n")
         if note:
             lines.append(note)
-        for key in keys:
-            if not key.pending:
-                lines += _entry(key)
+        lines += [reference_entry(key) for key in keys if not key.pending]
         lines += _pending(keys)
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def _entry(key: Key) -> Iterator[str]:
-    """Yield the paragraphs of one property."""
+def reference_entry(key: Key) -> str:
+    """Return the paragraphs of one property."""
+    return "\n".join(_paragraphs(key))
+
+
+def as_written(key: Key, value: object) -> str:
+    """Return a value of `key` as a user would write it in a file of properties."""
+    if value is None:
+        return ""
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    if isinstance(value, bool):
+        return str(value).lower()
+    for word, meaning in key.words.items():
+        if meaning == value and not isinstance(value, str) and key.choices:
+            return word
+    return str(value)
+
+
+def _paragraphs(key: Key) -> Iterator[str]:
     yield f"### `{key.name}`\n"
     yield f"{key.doc}\n"
+    if key.pending:
+        yield f"Not supported yet: this version has no {key.pending}.\n"
     facts = [f"Type: {key.kind.value}", f"default: {_defaults(key)}"]
     if describe_range(key):
         allowed = describe_range(key)
@@ -99,17 +117,10 @@ def _defaults(key: Key) -> str:
 
 
 def _value(key: Key, value: object) -> str:
-    """Return a value as a user would write it."""
-    if value is None or value == () or value == "":
-        return "none" if key.kind is not Kind.ADDRESSES else "none, must be given"
-    if isinstance(value, tuple):
-        return _code(",".join(map(str, value)))
-    if isinstance(value, bool):
-        return _code(str(value).lower())
-    for word, meaning in key.words.items():
-        if meaning == value and not isinstance(value, str) and key.choices:
-            return _code(word)
-    return _code(str(value))
+    written = as_written(key, value)
+    if written:
+        return _code(written)
+    return "none, must be given" if key.kind is Kind.ADDRESSES else "none"
 
 
 def _code(text: str) -> str:

@@ -1,0 +1,8 @@
+"""`python -m kafka_fast`: the same as the console script `kafka-fast`."""
+
+import sys
+
+from kafka_fast.cli.main import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,37 @@
+"""`kafka-fast config`: the properties that this version knows."""
+
+from __future__ import annotations
+
+import argparse
+
+from kafka_fast.config import KEYS, as_written, find_key, reference_entry, reference_page
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser("config", help="list properties and their defaults")
+    parser.add_argument("name", nargs="*", help="print all about these, in any client's spelling")
+    parser.add_argument("--client", choices=("producer", "consumer", "admin"), default="producer")
+    parser.add_argument(
+        "--markdown", action="store_true", help="print the reference page of all clients"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the page, or the properties named, or the list."""
+    if args.markdown:
+        print(reference_page(), end="")
+    elif args.name:
+        entries = [reference_entry(find_key(name, args.client)) for name in args.name]
+        print("\n".join(entries), end="")
+    else:
+        _print_list(args.client)
+    return 0
+
+
+def _print_list(client: str) -> None:
+    """Print the supported properties of one client as a file of properties with the defaults."""
+    for key in KEYS.values():
+        if client in key.clients and not key.pending:
+            print(f"{key.name}={as_written(key, key.default_of(client))}")

@@ -1,0 +1,280 @@
+"""`kafka-fast produce`: each line of a file or of standard input becomes a record.
+
+Lines go to the producer a block at a time. What could not be delivered is counted by the
+producer, whose handles are dropped, and comes back from its flush: the exit status is 0 only if
+every line that was read is in the log.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import stat
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from io import FileIO
+from typing import Protocol
+
+from kafka_fast.cli.lines import read_lines, split_keys
+from kafka_fast.cli.progress import Progress, make_progress
+from kafka_fast.config import ProducerSettings, find_key, producer_settings
+from kafka_fast.errors import ConfigError, DeliveryError, KafkaError, UsageError
+from kafka_fast.types import Header
+
+DEFAULT_BOOTSTRAP = "localhost:9092"
+
+INTERRUPT_FLUSH = 5.0
+"""Seconds that Ctrl-C leaves to the records that were read before it."""
+
+_UNDELIVERED = 1
+_INTERRUPTED = 130
+
+
+class LineProducer(Protocol):
+    """What this command needs of `kafka_fast.Producer`."""
+
+    def send_many(
+        self,
+        topic: str,
+        values: Sequence[bytes],
+        *,
+        keys: Sequence[bytes] | None = None,
+        partitions: int | None = None,
+        headers: Sequence[Header] | None = None,
+    ) -> object:
+        """Send one record for each value."""
+        ...
+
+    def flush(self, timeout: float | None = None) -> int:
+        """Wait for what was sent; return the number still pending, raise what failed."""
+        ...
+
+    def close(self, timeout: float | None = None) -> None:
+        """Let go of everything."""
+        ...
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "produce",
+        help="send lines as records",
+        description="Send each line of a file, or of standard input, as a record. The exit status "
+        "is 0 only if all were delivered.",
+    )
+    parser.add_argument("topic")
+    parser.add_argument(
+        "-b",
+        "--bootstrap",
+        metavar="HOST:PORT",
+        help=f"brokers, with commas (default {DEFAULT_BOOTSTRAP})",
+    )
+    parser.add_argument("-f", "--file", default="-", help="file to read (default - for stdin)")
+    parser.add_argument(
+        "-K",
+        "--key-separator",
+        metavar="TEXT",
+        type=_separator,
+        help=r"what divides a line into key and value; \t is a tab",
+    )
+    parser.add_argument(
+        "-H",
+        "--header",
+        metavar="KEY=VALUE",
+        type=_header,
+        action="append",
+        default=[],
+        help="header of every record; may be repeated",
+    )
+    parser.add_argument(
+        "-X",
+        "--config",
+        metavar="KEY=VALUE",
+        type=_property,
+        action="append",
+        default=[],
+        help="property of the producer (see `kafka-fast config`); may be repeated",
+    )
+    parser.add_argument("-p", "--partition", type=int, help="send all to this partition")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress on a terminal")
+    parser.set_defaults(run=run)
+
+
+def run(
+    args: argparse.Namespace, connect: Callable[[dict[str, object]], LineProducer] | None = None
+) -> int:
+    """Send the lines and return the exit status.
+
+    Args:
+        args: the parsed arguments.
+        connect: makes the producer from its configuration; by default a `kafka_fast.Producer`.
+    """
+    config = _configuration(args)
+    settings = producer_settings(config)  # say what is wrong before anything is opened
+    with _open(args.file) as source:
+        progress = make_progress(args.quiet, _size_of(source))
+        producer = (connect or _connect)(config)
+        sending = _Sending(producer, args, settings, progress)
+        try:
+            sending.run(source)
+        finally:
+            progress.close()
+    return sending.report()
+
+
+class _Sending:
+    """One run: reads, sends, flushes, and knows how many records had what fate."""
+
+    def __init__(
+        self,
+        producer: LineProducer,
+        args: argparse.Namespace,
+        settings: ProducerSettings,
+        progress: Progress,
+    ) -> None:
+        self._producer = producer
+        self._args = args
+        self._max_line = settings.max_request_size
+        self._progress = progress
+        self._sent = 0
+        self._failed = 0
+        self._error: BaseException | None = None
+        self._interrupted = False
+
+    def run(self, source: FileIO) -> None:
+        """Send all lines and wait for their fate; errors are kept for the report."""
+        try:
+            self._send_all(source)
+            self._settle(None)
+        except KeyboardInterrupt:
+            self._interrupted = True
+            try:
+                self._settle(INTERRUPT_FLUSH)
+            except KeyboardInterrupt:
+                self._settle(0.0)
+        finally:
+            self._close()
+
+    def report(self) -> int:
+        """Say on standard error what was not delivered, and return the exit status."""
+        if self._failed:
+            cause = f": {self._error}" if self._error else ""
+            _say(f"{self._failed:,} of {self._sent:,} records were not delivered{cause}")
+        elif self._error:
+            _say(f"{self._error} (records delivered before it: {self._sent:,})")
+        if self._interrupted:
+            _say(f"interrupted after {self._sent:,} records")
+            return _INTERRUPTED
+        return _UNDELIVERED if self._failed or self._error else 0
+
+    def _send_all(self, source: FileIO) -> None:
+        """Send block by block, until the end of the input or the first error."""
+        try:
+            for lines in read_lines(source, self._max_line):
+                self._send(lines)
+                self._progress.advance(len(lines), sum(map(len, lines)) + len(lines))
+        except (KafkaError, OSError) as error:
+            self._error = error
+
+    def _send(self, lines: list[bytes]) -> None:
+        keys, values = None, lines
+        if self._args.key_separator is not None:
+            keys, values = split_keys(lines, self._args.key_separator, self._sent + 1)
+        self._sent += len(lines)
+        try:
+            self._producer.send_many(
+                self._args.topic,
+                values,
+                keys=keys,
+                partitions=self._args.partition,
+                headers=self._args.header or None,
+            )
+        except KafkaError:
+            self._failed += len(lines)  # some may be accepted, but nobody will say which
+            raise
+
+    def _settle(self, timeout: float | None) -> None:
+        """Flush, and count what failed or is still pending after `timeout`."""
+        try:
+            self._failed += self._producer.flush(timeout)
+        except DeliveryError as error:
+            self._failed += error.count
+            self._error = self._error or error.first or error
+
+    def _close(self) -> None:
+        # What is pending after an interrupted flush was counted by it; close() may say it again.
+        with suppress(DeliveryError):
+            self._producer.close(0.0 if self._interrupted else None)
+
+
+def _connect(config: dict[str, object]) -> LineProducer:
+    from kafka_fast import Producer
+
+    return Producer(config)
+
+
+def _configuration(args: argparse.Namespace) -> dict[str, object]:
+    """Return the producer's configuration from the arguments."""
+    config: dict[str, object] = {}
+    for name, value in args.config:
+        if config.setdefault(name, value) != value:
+            raise ConfigError(f"{name} is given twice: {config[name]!r} and {value!r}")
+    if args.bootstrap is not None:
+        if config.setdefault("bootstrap.servers", args.bootstrap) != args.bootstrap:
+            raise ConfigError("bootstrap.servers is given twice: by --bootstrap and by --config")
+    elif not any(find_key(name).name == "bootstrap.servers" for name in config):
+        config["bootstrap.servers"] = DEFAULT_BOOTSTRAP
+    return config
+
+
+@contextmanager
+def _open(name: str) -> Iterator[FileIO]:
+    """Open a file, or standard input for `-`, without Python's buffer between."""
+    if name != "-":
+        with open(name, "rb", buffering=0) as source:
+            yield source
+    elif sys.stdin is None:
+        raise UsageError("there is no standard input to read")
+    else:
+        with FileIO(sys.stdin.fileno(), closefd=False) as source:
+            yield source
+
+
+def _size_of(source: FileIO) -> int | None:
+    """Return the size of a regular file; nobody knows that of a pipe."""
+    status = os.fstat(source.fileno())
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+
+def _say(text: str) -> None:
+    print(f"kafka-fast: {text}", file=sys.stderr)
+
+
+_ESCAPES = {b"t": b"\t", b"0": b"\0", b"\\": b"\\"}
+
+
+def _separator(text: str) -> bytes:
+    """Return the bytes of a separator, which may be written with \\t, \\0, \\xNN and \\\\."""
+
+    def unescape(match: re.Match[bytes]) -> bytes:
+        code = match[1]
+        return _ESCAPES[code] if code in _ESCAPES else bytes.fromhex(code[1:].decode())
+
+    separator = re.sub(rb"\\(t|0|\\|x[0-9A-Fa-f]{2})", unescape, os.fsencode(text))
+    if not separator:
+        raise argparse.ArgumentTypeError("must not be empty")
+    return separator
+
+
+def _header(text: str) -> Header:
+    key, value = _property(text)
+    return key, os.fsencode(value)
+
+
+def _property(text: str) -> tuple[str, str]:
+    key, found, value = text.partition("=")
+    if not found or not key:
+        raise argparse.ArgumentTypeError(f"expected KEY=VALUE, not {text!r}")
+    return key, value

@@ -1,0 +1,99 @@
+"""The frame of the command line: parsing, exit statuses, the small commands."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kafka_fast import __version__
+from kafka_fast.cli import info
+from kafka_fast.cli.main import main
+from kafka_fast.errors import KafkaConnectionError, UsageError
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["--version"])
+    assert caught.value.code == 0
+    assert capsys.readouterr().out == f"kafka-fast {__version__}\n"
+
+
+def test_no_command_is_misuse(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main([])
+    assert caught.value.code == 2
+    assert "COMMAND" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (UsageError("no"), 2),
+        (KafkaConnectionError("no"), 1),
+        (OSError("no"), 1),
+        (KeyboardInterrupt(), 130),
+    ],
+)
+def test_exit_statuses(
+    error: BaseException,
+    status: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def fail(args: object) -> int:
+        raise error
+
+    monkeypatch.setattr(info, "run", fail)
+    assert main(["info"]) == status
+    assert capsys.readouterr().err == ("" if status == 130 else "kafka-fast: no\n")
+
+
+def test_config_page(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["config", "--markdown"]) == 0
+    assert capsys.readouterr().out == (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
+
+
+def test_config_list_is_properties(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["config"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "linger.ms=5" in lines
+    assert "acks=all" in lines
+    assert "key.serializer=" in lines
+    assert "enable.idempotence=true" in lines
+    assert not any(line.startswith(("ssl.", "group.id")) for line in lines)
+    assert main(["config", "--client", "consumer"]) == 0
+    assert "partition.assignment.strategy=range,cooperative-sticky" in capsys.readouterr().out
+
+
+def test_config_of_one_key(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["config", "queue_buffering_max_ms", "transactional.id"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("### `linger.ms`\n")
+    assert "Not supported yet: this version has no transactions." in out
+    assert main(["config", "lingr"]) == 2
+    assert "unknown property 'lingr'" in capsys.readouterr().err
+
+
+def test_info(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info"]) == 0
+    facts = dict(line.split(":", 1) for line in capsys.readouterr().out.splitlines())
+    assert facts["kafka_fast"].strip() == __version__
+    assert "table" in facts["crc32c"]
+
+
+def test_as_a_module_into_a_closed_pipe() -> None:
+    run = subprocess.Popen(
+        [sys.executable, "-m", "kafka_fast", "config", "--markdown"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=ROOT,
+    )
+    assert run.stdout is not None
+    run.stdout.close()
+    _, err = run.communicate(timeout=60)
+    assert (run.returncode, err) == (0, b"")
