@@ -40,7 +40,7 @@ class Deserializer(Protocol):
 SerializerLike: TypeAlias = Serializer | Callable[[Any], bytes | None] | str
 """What a configuration may hold: an object, a callable, or the name of a built-in serializer."""
 
-DeserializerLike: TypeAlias = Deserializer | Callable[[bytes | None], Any] | str
+DeserializerLike: TypeAlias = Deserializer | Callable[[bytes], Any] | str
 """The same for deserializers."""
 
 

@@ -28,12 +28,20 @@ def run(args: argparse.Namespace) -> int:
 def facts() -> Iterator[tuple[str, str]]:
     """Yield what `info` prints."""
     from kafka_fast._wire._checksum import paths
+    from kafka_fast.record.compress import codecs_available
 
     yield "kafka_fast", __version__
     yield "Python", f"{platform.python_implementation()} {platform.python_version()}"
     yield "platform", platform.platform()
     chosen, *others = paths()
     yield "crc32c", f"{chosen} (also here: {', '.join(others)})" if others else chosen
+    yield (
+        "codecs",
+        ", ".join(
+            f"{codec} ({by})" if by else f"{codec} (none)"
+            for codec, by in codecs_available().items()
+        ),
+    )
     yield "optional", ", ".join(name for name in _OPTIONAL if _is_there(name)) or "none"
 
 

@@ -233,7 +233,7 @@ def _configuration(args: argparse.Namespace) -> dict[str, object]:
 def _open(name: str) -> Iterator[FileIO]:
     """Open a file, or standard input for `-`, without Python's buffer between."""
     if name != "-":
-        with open(name, "rb", buffering=0) as source:
+        with FileIO(name) as source:
             yield source
     elif sys.stdin is None:
         raise UsageError("there is no standard input to read")
@@ -256,7 +256,7 @@ _ESCAPES = {b"t": b"\t", b"0": b"\0", b"\\": b"\\"}
 
 
 def _separator(text: str) -> bytes:
-    """Return the bytes of a separator, which may be written with \\t, \\0, \\xNN and \\\\."""
+    r"""Return the bytes of a separator, in which \t, \0, \xNN and \\ are escapes."""
 
     def unescape(match: re.Match[bytes]) -> bytes:
         code = match[1]

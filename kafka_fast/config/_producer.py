@@ -172,7 +172,7 @@ PRODUCER_ONLY: tuple[Key, ...] = (
         choices=(-1, *range(1, 10)),
         clients=_ONLY,
         differs="Java's default is -1: level 1 costs far less CPU for little more network.",
-        doc="1 (fast) to 9 (small); -1 is the library's own default.",
+        doc="1 (fast) to 9 (small); -1 is zlib's default, 6.",
         aliases=confluent("compression.level"),
     ),
     Key(
@@ -194,7 +194,7 @@ PRODUCER_ONLY: tuple[Key, ...] = (
         low=-131_072,
         high=22,
         clients=_ONLY,
-        doc="Negative levels are fast, 22 is smallest.",
+        doc="Negative levels are fast (below -7 all the same), 22 is smallest.",
         aliases=confluent("compression.level"),
     ),
     Key(

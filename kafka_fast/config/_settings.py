@@ -29,6 +29,15 @@ Partitioner: TypeAlias = Callable[..., int]
 MAX_IDEMPOTENT_IN_FLIGHT = 5
 """A broker remembers the last five batches of a producer and partition, so no more may fly."""
 
+ZLIB_DEFAULT_LEVEL = 6
+"""What gzip's level -1 stands for."""
+
+LZ4_MAX_LEVEL = 12
+"""liblz4's highest level; Java's range goes on to 17, with the same result."""
+
+ZSTD_MIN_LEVEL = -7
+"""Lower levels, which Java's range has, hardly compress at all."""
+
 
 class _Seconds:
     """A duration in seconds, read from the field of the same name with `_ms`; -1 is for ever."""
@@ -119,9 +128,19 @@ class ProducerSettings(CommonSettings):
 
     @property
     def compression_level(self) -> int:
-        """The level of the chosen codec; 0 if it has none."""
-        level: int = getattr(self, f"compression_{self.compression_type}_level", 0)
-        return level
+        """The level of the chosen codec as its library wants it; 0 if it has none."""
+        match self.compression_type:
+            case "gzip":
+                return (
+                    ZLIB_DEFAULT_LEVEL
+                    if self.compression_gzip_level < 0
+                    else (self.compression_gzip_level)
+                )
+            case "lz4":
+                return min(self.compression_lz4_level, LZ4_MAX_LEVEL)
+            case "zstd":
+                return max(self.compression_zstd_level, ZSTD_MIN_LEVEL)
+        return 0
 
 
 def producer_settings(
@@ -170,9 +189,8 @@ def _resolve_backoff(config: Config, values: dict[str, Any]) -> None:
             )
         values[longest] = values[first]
     # An explicit pause without a maximum asked for a constant one before there was a maximum.
-    if "reconnect.backoff.ms" in config.explicit and not (
-        "reconnect.backoff.max.ms" in config.explicit
-    ):
+    given = config.explicit
+    if "reconnect.backoff.ms" in given and "reconnect.backoff.max.ms" not in given:
         values["reconnect.backoff.max.ms"] = values["reconnect.backoff.ms"]
 
 

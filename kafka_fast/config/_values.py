@@ -6,7 +6,8 @@ import math
 import operator
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from kafka_fast.config._address import parse_addresses
@@ -81,29 +82,7 @@ def _typed(key: Key, label: str, value: object) -> object:
         if key.nullable or key.default == ():
             return key.default
         raise _wrong_type(key, label, value)
-    match key.kind:
-        case Kind.BOOLEAN:
-            return _boolean(key, label, value)
-        case Kind.INT:
-            return _integer(key, label, value)
-        case Kind.FLOAT:
-            return _float(key, label, value)
-        case Kind.STRING | Kind.PASSWORD:
-            return _string(key, label, value)
-        case Kind.LIST:
-            return _list(key, label, value)
-        case Kind.ADDRESSES:
-            return parse_addresses(value)
-        case Kind.SERIALIZER:
-            return _resolvable(as_serializer, key, label, value)
-        case Kind.DESERIALIZER:
-            return _resolvable(as_deserializer, key, label, value)
-        case Kind.PARTITIONER:
-            return value if callable(value) else _string(key, label, value)
-        case Kind.CALLABLE:
-            if not callable(value):
-                raise _wrong_type(key, label, value)
-            return value
+    return _READERS[key.kind](key, label, value)
 
 
 def _boolean(key: Key, label: str, value: object) -> bool:
@@ -141,11 +120,10 @@ def _float(key: Key, label: str, value: object) -> float:
 
 
 def _number(key: Key, label: str, text: str) -> int | float:
-    for parse in (int, float):
-        try:
-            return parse(text)
-        except ValueError:
-            continue
+    with suppress(ValueError):
+        return int(text)
+    with suppress(ValueError):
+        return float(text)
     raise _wrong_type(key, label, text)
 
 
@@ -191,6 +169,18 @@ def _simple_name(text: str) -> str:
     return text.rpartition(".")[2] if text.startswith(_JAVA_PACKAGE) else text
 
 
+def _addresses(key: Key, label: str, value: object) -> object:
+    return parse_addresses(value)
+
+
+def _serializer(key: Key, label: str, value: object) -> object:
+    return _resolvable(as_serializer, key, label, value)
+
+
+def _deserializer(key: Key, label: str, value: object) -> object:
+    return _resolvable(as_deserializer, key, label, value)
+
+
 def _resolvable(resolve: Callable[[Any], object], key: Key, label: str, value: object) -> object:
     """Return `value` as it is, if `resolve` accepts it: names wait for `serializer.encoding`."""
     try:
@@ -200,6 +190,31 @@ def _resolvable(resolve: Callable[[Any], object], key: Key, label: str, value: o
     except TypeError:
         raise _wrong_type(key, label, value) from None
     return value
+
+
+def _partitioner(key: Key, label: str, value: object) -> object:
+    return value if callable(value) else _string(key, label, value)
+
+
+def _callable(key: Key, label: str, value: object) -> object:
+    if not callable(value):
+        raise _wrong_type(key, label, value)
+    return value
+
+
+_READERS: Mapping[Kind, Callable[[Key, str, object], object]] = {
+    Kind.BOOLEAN: _boolean,
+    Kind.INT: _integer,
+    Kind.FLOAT: _float,
+    Kind.STRING: _string,
+    Kind.PASSWORD: _string,
+    Kind.LIST: _list,
+    Kind.ADDRESSES: _addresses,
+    Kind.SERIALIZER: _serializer,
+    Kind.DESERIALIZER: _deserializer,
+    Kind.PARTITIONER: _partitioner,
+    Kind.CALLABLE: _callable,
+}
 
 
 def _check_range(key: Key, label: str, result: float, value: object) -> None:

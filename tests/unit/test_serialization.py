@@ -178,5 +178,5 @@ def test_a_failure_names_record_part_topic_and_serializer() -> None:
     assert isinstance(caught.value.__cause__, AttributeError)
     dumps = as_serializer(json.dumps)  # type: ignore[arg-type]
     assert dumps is not None
-    with pytest.raises(SerializationError, match="value of .* topic t: dumps returned str"):
+    with pytest.raises(SerializationError, match=r"value of .* topic t: dumps returned str"):
         serialize(dumps, "value", "t", {}, None)

@@ -84,6 +84,8 @@ def test_info(capsys: pytest.CaptureFixture[str]) -> None:
     facts = dict(line.split(":", 1) for line in capsys.readouterr().out.splitlines())
     assert facts["kafka_fast"].strip() == __version__
     assert "table" in facts["crc32c"]
+    for codec in ("gzip", "snappy", "lz4", "zstd"):
+        assert f"{codec} (" in facts["codecs"]
 
 
 def test_as_a_module_into_a_closed_pipe() -> None:

@@ -223,7 +223,7 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch, producer: FakeProducer)
     read_end, write_end = os.pipe()
     os.write(write_end, b"a\nb")
     os.close(write_end)
-    with open(read_end) as stdin:
+    with os.fdopen(read_end) as stdin:
         monkeypatch.setattr(sys, "stdin", stdin)
         assert produce.run(_arguments("orders"), producer) == 0
         assert not stdin.closed
