@@ -20,6 +20,7 @@ from typing import NamedTuple, TypeVar
 
 from kafka_fast.errors import MalformedError, UnsupportedVersionError
 from kafka_fast.protocol import headers
+from kafka_fast.protocol._decode import decode_front
 from kafka_fast.protocol.apis import MODULES, api_name, request_class, response_class
 from kafka_fast.protocol.apis.api_versions import ApiVersionsResponse
 from kafka_fast.protocol.apis.produce import ProduceRequest, TopicProduceData
@@ -126,7 +127,7 @@ def decode_request(frame: Buffer) -> tuple[RequestHeader, Request]:
             f"a request for {api_name(api_key)} v{version}, which is not supported", header=header
         )
     program = headers.RequestHeader.program(request_header_version(api_key, version))
-    read, pos = program.decode_front(view)
+    read, pos = decode_front(program, view)
     header = RequestHeader(api_key, version, correlation_id, read.client_id)
     return header, request_class(api_key).decode(view[pos:], version)
 
@@ -170,5 +171,5 @@ def _empty_tail(version: int) -> int:
 
 def _response_header(frame: Buffer, version: int) -> tuple[int, int]:
     """Return the correlation id and where the body starts."""
-    header, pos = headers.ResponseHeader.program(version).decode_front(frame)
+    header, pos = decode_front(headers.ResponseHeader.program(version), frame)
     return header.correlation_id, pos

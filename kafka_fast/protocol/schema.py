@@ -15,7 +15,7 @@ are theirs too, so a test compares them field by field. The annotation is for th
 type checker; the right-hand side is the schema.
 
 Instances are slotted, compare by value and are built from keywords; a field that is not given has
-its default. A class compiles itself on first use, once per version (`_codec.Program`).
+its default. A class compiles itself on first use, once per version (`_program.Program`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 from kafka_fast.errors import MalformedError, UnsupportedVersionError
-from kafka_fast.protocol._codec import Op, Program
+from kafka_fast.protocol._decode import decode, decode_front
+from kafka_fast.protocol._encode import encode
+from kafka_fast.protocol._program import Op, Program
 
 if TYPE_CHECKING:
     from typing_extensions import Self, dataclass_transform
@@ -115,7 +117,7 @@ class Field:
         self.flexible = None if flexible is None else versions(flexible)  # None: as the message
 
     def step(self, version: int, flexible: bool, label: str) -> tuple[Any, ...]:
-        """Return this field as `_codec.Program` takes it."""
+        """Return this field as `_program.Program` takes it."""
         present = version in self.versions
         compact = flexible if self.flexible is None else version in self.flexible
         sub = None
@@ -189,6 +191,7 @@ class StructType(type):
     def __new__(
         mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
     ) -> StructType:
+        """Make the class; its fields keep the order of the class body."""
         fields = [(key, value) for key, value in namespace.items() if isinstance(value, Field)]
         for key, field in fields:
             field.name = key
@@ -240,7 +243,7 @@ class Struct(metaclass=StructType):
     def encode_part(self, version: int, flexible: bool) -> bytes:
         """Return the bytes of a struct as they stand inside a message of this version."""
         label = f"{type(self).__name__} v{version}"
-        return self._compile(version, flexible, label).encode(self)
+        return encode(self._compile(version, flexible, label), self)
 
     @classmethod
     def _compile(cls, version: int, flexible: bool, label: str) -> Program:
@@ -288,7 +291,7 @@ class Message(Struct):
             TypeError, ValueError: a field holds what its type cannot express.
             UnsupportedVersionError: no such version, or a field is set that it does not have.
         """
-        return type(self).program(version).encode(self)
+        return encode(type(self).program(version), self)
 
     @classmethod
     def decode(cls, data: Buffer, version: int) -> Self:
@@ -300,7 +303,7 @@ class Message(Struct):
             MalformedError: the bytes are not this message in this version.
             UnsupportedVersionError: no such version.
         """
-        decoded: Self = cls.program(version).decode(data)
+        decoded: Self = decode(cls.program(version), data)
         return decoded
 
 
@@ -352,5 +355,5 @@ def decode_versioned(cls: type[M], data: Buffer) -> M:
     version = int.from_bytes(view[:2], "big", signed=True)
     if version < cls.versions.low:
         raise MalformedError(f"{cls.__name__}: version {version}")
-    decoded: M = cls.program(min(version, cls.versions.high)).decode_front(view[2:])[0]
+    decoded: M = decode_front(cls.program(min(version, cls.versions.high)), view[2:])[0]
     return decoded

@@ -145,10 +145,10 @@ def test_subscription_golden_bytes_with_its_version_in_front():
         rack_id="r",
     )
     data = encode_versioned(message, 3)
-    assert data.hex() == (
-        "0003" "00000001" "0001" "61" "ffffffff"
-        "00000001" "0001" "61" "00000002" "00000000" "00000001"
-        "00000004" "0001" "72"
+    assert data == bytes.fromhex(
+        "0003 00000001 0001 61 ffffffff"
+        "00000001 0001 61 00000002 00000000 00000001"
+        "00000004 0001 72"
     )  # fmt: skip
     assert decode_versioned(ConsumerProtocolSubscription, data) == message
 

@@ -40,7 +40,7 @@ def test_nothing_in_common_says_what_both_sides_speak():
     assert ancient.highest(ProduceRequest) is None
     with pytest.raises(UnsupportedVersionError, match=r"Produce: .* speaks 3-13, .* offers 0-2"):
         ancient.version(ProduceRequest)
-    with pytest.raises(UnsupportedVersionError, match="Metadata: .* the broker does not offer it"):
+    with pytest.raises(UnsupportedVersionError, match=r"Metadata: .* the broker does not offer it"):
         ancient.version(MetadataRequest)
     future = ApiVersions({3: Versions(14, 20)})
     assert future.highest(MetadataRequest) is None

@@ -1,18 +1,9 @@
-"""The message codec: a program of fields per (struct, version), and the two loops that run it."""
+"""Programs: the fields of one struct in one version, as `_decode` and `_encode` run them."""
 
-from libc.stdint cimport (
-    int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
-)
+from libc.stdint cimport int64_t, uint8_t
 
 ctypedef int (*descrsetfunc)(object, object, object) except -1
 ctypedef object (*descrgetfunc)(object, object, object)
-
-
-cdef extern from "kf_wire.h" nogil:
-    ctypedef struct kf_reader:
-        const uint8_t *pos
-        const uint8_t *end
-        bint bad
 
 
 cpdef enum Op:
@@ -34,9 +25,6 @@ cpdef enum Op:
 
 
 cdef enum:
-    MAX_ELEMENTS = 1000000   # of one array, as Kafka's own readers since 4.4
-    MAX_TAGS = 10000         # of one tagged section, as Kafka's own readers since 4.4
-    FIRST_ELEMENTS = 1000    # list slots made before the elements have been read
     MAX_DEPTH = 12           # nested structs and arrays; the deepest message has 5
     UUID_LEN = 16
     NULL_STRUCT = -1         # a nullable struct is preceded by one byte: -1 null, 1 present
@@ -73,20 +61,6 @@ cdef struct trail:
     place places[MAX_DEPTH]
 
 
-cdef struct source:
-    kf_reader reader
-    const uint8_t *start     # first byte of the message: positions in errors count from here
-    void *data               # the object that owns the bytes; records are views of it
-    trail trail
-
-
-cdef struct sink:
-    uint8_t *start
-    uint8_t *pos             # next byte to write
-    uint8_t *end             # end of what is reserved
-    trail trail
-
-
 cdef class Program:
     cdef readonly str label         # "MetadataRequest v9"
     cdef readonly object cls        # class of the structs it makes
@@ -97,9 +71,11 @@ cdef class Program:
     cdef Py_ssize_t count
     cdef Py_ssize_t tagged          # number of the steps, the last ones, that have a tag
 
-    cdef object make(self)
-    cdef tuple scan(self, object data, bint exact)
-    cdef object read(self, source *src)
-    cdef int read_tags(self, source *src, object made) except -1
-    cdef int write(self, sink *out, object value) except -1
-    cdef int write_tags(self, sink *out, object value) except -1
+    cdef object blank(self)         # an instance without any field set
+    cdef object make(self)          # an instance with every default
+
+
+cdef object default_of(const step *field)
+cdef bint is_default(const step *field, object value) except -1
+cdef str path_of(const trail *at, const step *field)
+cdef int descend(trail *at, const step *field) except -1

@@ -1,0 +1,6 @@
+from typing import Any
+
+from kafka_fast.protocol._program import Program
+
+def decode(program: Program, data: bytes | bytearray | memoryview) -> Any: ...
+def decode_front(program: Program, data: bytes | bytearray | memoryview) -> tuple[Any, int]: ...

@@ -1,0 +1,282 @@
+"""Bytes to messages: one loop that runs a Program over a read cursor.
+
+Bytes come from a peer, so they are hostile: a count is compared with the bytes that are left and
+with a fixed limit before anything is made of it, and every fault is a MalformedError that names
+message, version, field and position.
+"""
+
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.list cimport PyList_Append, PyList_New, PyList_SET_ITEM
+from cpython.ref cimport Py_INCREF
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from kafka_fast.protocol._program cimport (
+    ARRAY, BOOL, BYTES, INT8, INT16, INT32, INT64, RECORDS, STRING, STRUCT, UINT16, UINT32, UUID,
+    UUID_LEN, Program, default_of, descend, path_of, place, step, trail,
+)
+
+from kafka_fast.errors import MalformedError
+
+
+cdef extern from "kf_wire.h" nogil:
+    ctypedef struct kf_reader:
+        const uint8_t *pos
+        const uint8_t *end
+        bint bad
+    size_t kf_left(const kf_reader *reader)
+    kf_reader kf_reader_of(const void *data, size_t len)
+    const uint8_t *kf_read_span(kf_reader *reader, int64_t len)
+    int8_t kf_read_i8(kf_reader *reader)
+    int16_t kf_read_i16(kf_reader *reader)
+    int32_t kf_read_i32(kf_reader *reader)
+    int64_t kf_read_i64(kf_reader *reader)
+    uint32_t kf_read_uvarint(kf_reader *reader)
+    void kf_enter(kf_reader *outer, kf_reader *inner, int64_t len)
+
+cdef extern from "Python.h":
+    object PyUnicode_DecodeUTF8(const char *, Py_ssize_t, const char *)
+    object PyLong_FromLong(long)
+    object PyMemoryView_FromObject(object)
+
+
+cdef enum:
+    MAX_ELEMENTS = 1000000   # of one array, as Kafka's own readers since 4.4
+    MAX_TAGS = 10000         # of one tagged section, as Kafka's own readers since 4.4
+    FIRST_ELEMENTS = 1000    # list slots made before the elements have been read
+
+
+cdef struct source:
+    kf_reader reader
+    const uint8_t *start     # first byte of the message: positions in errors count from here
+    void *data               # the object that owns the bytes; records are views of it
+    trail trail
+
+
+cdef object malformed(const source *src, const step *field, str reason):
+    """Return the error for the bytes at the cursor."""
+    label = (<Program>src.trail.program).label
+    pos = src.reader.pos - src.start
+    return MalformedError(f"{label}: {path_of(&src.trail, field)} at byte {pos}: {reason}")
+
+
+cdef int64_t read_length(source *src, const step *field, bint wide) except -2:
+    """Read the length of a string (two bytes unless `wide` or compact); return -1 for null."""
+    cdef int64_t length
+    if field.compact:
+        length = <int64_t>kf_read_uvarint(&src.reader) - 1
+    elif wide:
+        length = kf_read_i32(&src.reader)
+    else:
+        length = kf_read_i16(&src.reader)
+    if src.reader.bad:
+        raise malformed(src, field, "no length that can be read")
+    if length >= 0:
+        if <uint64_t>length > kf_left(&src.reader):
+            left = kf_left(&src.reader)
+            raise malformed(src, field, f"a length of {length} with {left} bytes left")
+    elif length < -1:
+        raise malformed(src, field, f"a length of {length}")
+    elif not field.nullable:
+        raise malformed(src, field, "null where the version does not allow it")
+    return length
+
+
+cdef object read_text(source *src, const step *field, uint8_t op):
+    """Read a string, bytes or records: a length, then that many bytes."""
+    cdef int64_t length = read_length(src, field, op != STRING)
+    cdef const uint8_t *at
+    cdef Py_ssize_t pos
+    if length < 0:
+        return None
+    pos = src.reader.pos - src.start
+    at = kf_read_span(&src.reader, length)
+    if op == BYTES:
+        return PyBytes_FromStringAndSize(<const char *>at, <Py_ssize_t>length)
+    if op == RECORDS:
+        return PyMemoryView_FromObject(<object>src.data)[pos:pos + length]
+    try:
+        return PyUnicode_DecodeUTF8(<const char *>at, <Py_ssize_t>length, NULL)
+    except UnicodeDecodeError as error:
+        raise malformed(src, field, f"not UTF-8: {error.reason}") from error
+
+
+cdef object read_scalar(source *src, const step *field, uint8_t op):
+    """Read anything but arrays and structs."""
+    cdef const uint8_t *at
+    cdef int64_t raw
+    cdef double real
+    if op == INT32:
+        value = PyLong_FromLong(kf_read_i32(&src.reader))
+    elif op == INT16:
+        value = PyLong_FromLong(kf_read_i16(&src.reader))
+    elif op == INT64:
+        value = kf_read_i64(&src.reader)
+    elif op >= STRING:
+        return read_text(src, field, op)
+    elif op == BOOL:
+        value = kf_read_i8(&src.reader) != 0
+    elif op == INT8:
+        value = PyLong_FromLong(kf_read_i8(&src.reader))
+    elif op == UINT16:
+        value = PyLong_FromLong(<uint16_t>kf_read_i16(&src.reader))
+    elif op == UINT32:
+        value = <uint32_t>kf_read_i32(&src.reader)
+    elif op == UUID:
+        at = kf_read_span(&src.reader, UUID_LEN)
+        value = None if at == NULL else PyBytes_FromStringAndSize(<const char *>at, UUID_LEN)
+    else:
+        raw = kf_read_i64(&src.reader)
+        memcpy(&real, &raw, sizeof(real))
+        value = real
+    if src.reader.bad:
+        raise malformed(src, field, "the bytes end inside the field")
+    return value
+
+
+cdef object read_array(source *src, const step *field):
+    """Read a count, then that many elements."""
+    cdef int64_t count
+    cdef Py_ssize_t i, first
+    cdef place *here
+    cdef list made
+    cdef Program program
+    if field.compact:
+        count = <int64_t>kf_read_uvarint(&src.reader) - 1
+    else:
+        count = kf_read_i32(&src.reader)
+    if src.reader.bad:
+        raise malformed(src, field, "no count that can be read")
+    if count < 0:
+        if count == -1 and field.nullable:
+            return None
+        raise malformed(src, field, "null where the version does not allow it" if count == -1
+                        else f"a count of {count}")
+    if count > MAX_ELEMENTS or count > <int64_t>kf_left(&src.reader) // field.item_size:
+        left = kf_left(&src.reader)
+        raise malformed(src, field, f"{count} elements with {left} bytes left")
+    first = <Py_ssize_t>min(count, <int64_t>FIRST_ELEMENTS)
+    made = PyList_New(first)
+    here = &src.trail.places[src.trail.depth]
+    descend(&src.trail, field)
+    program = None if field.program == NULL else <Program>field.program
+    for i in range(<Py_ssize_t>count):
+        here.index = i
+        if program is not None:
+            element = read(program, src)
+        else:
+            element = read_scalar(src, field, field.item)
+        if i < first:
+            Py_INCREF(element)  # PyList_SET_ITEM takes the reference
+            PyList_SET_ITEM(made, i, element)
+        else:
+            PyList_Append(made, element)
+    src.trail.depth -= 1
+    return made
+
+
+cdef object read_struct(source *src, const step *field):
+    """Read a nested struct; a nullable one has a byte in front that says whether it is there."""
+    cdef int8_t mark = 1
+    if field.nullable:
+        mark = kf_read_i8(&src.reader)
+        if src.reader.bad:
+            raise malformed(src, field, "the bytes end inside the field")
+        if mark < 0:
+            return None
+    descend(&src.trail, field)
+    made = read(<Program>field.program, src)
+    src.trail.depth -= 1
+    return made
+
+
+cdef inline object read_value(source *src, const step *field):
+    """Read the value of one field."""
+    if field.op == ARRAY:
+        return read_array(src, field)
+    if field.op == STRUCT:
+        return read_struct(src, field)
+    return read_scalar(src, field, field.op)
+
+
+cdef object read(Program program, source *src):
+    """Read one struct at the cursor."""
+    cdef Py_ssize_t i
+    cdef const step *field
+    made = program.blank()
+    for i in range(program.count):
+        field = &program.steps[i]
+        if field.present and field.tag < 0:
+            field.set(<object>field.member, made, read_value(src, field))
+        else:
+            field.set(<object>field.member, made, default_of(field))
+    if program.flexible:
+        read_tags(program, src, made)
+    return made
+
+
+cdef int read_tags(Program program, source *src, object made) except -1:
+    """Read the tagged section: known tags into their fields, unknown ones skipped."""
+    cdef uint32_t count = kf_read_uvarint(&src.reader)
+    cdef uint32_t i, tag, last = 0
+    cdef Py_ssize_t known = program.count - program.tagged
+    cdef kf_reader outer
+    cdef const step *field
+    if src.reader.bad or count > MAX_TAGS or count > kf_left(&src.reader) // 2:
+        raise malformed(src, NULL, f"a section of {count} tagged fields")
+    for i in range(count):
+        tag = kf_read_uvarint(&src.reader)
+        if i != 0 and tag <= last:
+            raise malformed(src, NULL, f"tag {tag} follows tag {last}")
+        last = tag
+        outer = src.reader
+        kf_enter(&outer, &src.reader, <int64_t>kf_read_uvarint(&outer))
+        if outer.bad:
+            src.reader = outer
+            raise malformed(src, NULL, f"the bytes end inside tag {tag}")
+        while known < program.count and program.steps[known].tag < tag:
+            known += 1
+        if known < program.count and program.steps[known].tag == tag:
+            field = &program.steps[known]
+            field.set(<object>field.member, made, read_value(src, field))
+            if src.reader.pos != src.reader.end:
+                raise malformed(src, field, f"{kf_left(&src.reader)} bytes left in tag {tag}")
+        src.reader = outer
+    return 0
+
+
+def decode(Program program not None, object data):
+    """Read one message that ends where `data` ends.
+
+    Args:
+        data: bytes-like; `records` fields of the result are views of it.
+
+    Raises:
+        MalformedError: the bytes do not follow the schema.
+    """
+    return scan(program, data, True)[0]
+
+
+def decode_front(Program program not None, object data):
+    """Read one message at the start of `data`; return it and the position after it."""
+    return scan(program, data, False)
+
+
+cdef tuple scan(Program program, object data, bint exact):
+    """Read one message; return it and the position after it."""
+    cdef source src
+    cdef Py_buffer view
+    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+    try:
+        src.start = <const uint8_t *>view.buf
+        src.reader = kf_reader_of(view.buf, <size_t>view.len)
+        src.data = <void *>data
+        src.trail.program = <void *>program
+        src.trail.depth = 0
+        made = read(program, &src)
+        if exact and src.reader.pos != src.reader.end:
+            raise malformed(&src, NULL, f"{kf_left(&src.reader)} bytes left over")
+        return made, src.reader.pos - src.start
+    finally:
+        PyBuffer_Release(&view)

@@ -1,0 +1,3 @@
+from kafka_fast.protocol._program import Program
+
+def encode(program: Program, value: object) -> bytes: ...
