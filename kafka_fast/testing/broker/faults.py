@@ -1,0 +1,195 @@
+"""What goes wrong on purpose: rules that the brokers ask before and after each request.
+
+A rule says which requests it strikes (API, node, topic, partition), how many times, after how many
+that pass, and with what probability; the random numbers are the ones handed in, so a seed decides
+every strike. Killing nodes and moving leaders are commands of the cluster, not rules.
+
+Rules are only ever added or cleared by the side that commands; the brokers only count.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from kafka_fast.errors import BrokerError
+
+
+@dataclass(slots=True, kw_only=True)
+class Rule:
+    """Which requests are struck; None means any."""
+
+    api: int | None = None  # API key
+    node: int | None = None  # node id
+    topic: str | None = None
+    partition: int | None = None
+    count: int | None = None  # strikes before the rule is used up
+    skip: int = 0  # matching requests that pass before the first strike
+    probability: float = 1.0
+    strikes: int = field(default=0, init=False)
+    cancelled: bool = field(default=False, init=False)
+
+    def cancel(self) -> None:
+        """Strike no more."""
+        self.cancelled = True
+
+    @property
+    def used_up(self) -> bool:
+        """Tell whether the rule will never strike again."""
+        return self.cancelled or (self.count is not None and self.strikes >= self.count)
+
+
+@dataclass(slots=True, kw_only=True)
+class ErrorRule(Rule):
+    """Answer with an error code: for one partition, one topic, or the whole request."""
+
+    code: int
+    applied: bool = False  # do the work first, then claim that it failed
+
+
+@dataclass(slots=True, kw_only=True)
+class DelayRule(Rule):
+    """Hold the answer back; the connection's later requests wait behind it."""
+
+    seconds: float
+
+
+@dataclass(slots=True, kw_only=True)
+class ThrottleRule(Rule):
+    """Report a throttle time in the answer and read no more from the connection until then."""
+
+    throttle_ms: int
+
+
+@dataclass(slots=True, kw_only=True)
+class DropRule(Rule):
+    """Never answer; what else the connection sends is neither read nor answered."""
+
+    applied: bool = True  # do the work, lose the answer; False: lose the request
+    close: bool = False  # close the connection instead of leaving it silent
+
+
+@dataclass(slots=True, kw_only=True)
+class CutRule(Rule):
+    """Send the first bytes of the answer, then close the connection."""
+
+    after: int  # bytes, the length field included
+
+
+MetadataScript = Callable[[Any, int], None]
+AnyRule = TypeVar("AnyRule", bound=Rule)
+
+
+class Faults:
+    """The rules in force."""
+
+    def __init__(self, random_source: random.Random) -> None:
+        """Start with no rule; probabilities are decided by `random_source`."""
+        self._random = random_source
+        self._rules: list[Rule] = []
+        self._versions: dict[int, tuple[int, int]] = {}
+        self._metadata_scripts: list[MetadataScript] = []
+
+    # ---- commands: what shall go wrong ----
+
+    def error(
+        self, api: int, error: type[BrokerError] | int, *, applied: bool = False, **match: Any
+    ) -> ErrorRule:
+        """Answer with an error code.
+
+        Args:
+            api: API key.
+            error: a class of kafka_fast.errors, or any number, to see what a client makes of it.
+            applied: do what was asked first, then claim that it failed.
+            match: node, topic, partition, count, skip, probability (see `Rule`).
+        """
+        code = error if isinstance(error, int) else error.code
+        if code == 0 or not -(2**15) <= code < 2**15:
+            raise ValueError(f"{code} is not an error code")
+        return self._add(ErrorRule(api=api, code=code, applied=applied, **match))
+
+    def delay(self, seconds: float, **match: Any) -> DelayRule:
+        """Hold answers back by `seconds`."""
+        return self._add(DelayRule(seconds=seconds, **match))
+
+    def throttle(self, throttle_ms: int, **match: Any) -> ThrottleRule:
+        """Throttle as a quota would (KIP-219): answer at once, then read nothing for a while."""
+        return self._add(ThrottleRule(throttle_ms=throttle_ms, **match))
+
+    def drop(self, *, applied: bool = True, close: bool = False, **match: Any) -> DropRule:
+        """Lose the answer, or with `applied=False` the request itself."""
+        return self._add(DropRule(applied=applied, close=close, **match))
+
+    def cut(self, after: int, **match: Any) -> CutRule:
+        """Close the connection after the first `after` bytes of an answer."""
+        return self._add(CutRule(after=after, **match))
+
+    def limit_versions(self, versions: Mapping[int, tuple[int, int]]) -> None:
+        """Offer these APIs only, in no more than these versions (see versions.py for presets)."""
+        self._versions = dict(versions)
+
+    def script_metadata(self, script: MetadataScript) -> None:
+        """Let `script(response, node_id)` change each Metadata answer before it is sent."""
+        self._metadata_scripts.append(script)
+
+    def clear(self) -> None:
+        """Let everything go right again."""
+        self._rules.clear()
+        self._versions.clear()
+        self._metadata_scripts.clear()
+
+    def _add(self, rule: AnyRule) -> AnyRule:
+        self._rules[:] = [old for old in self._rules if not old.used_up]
+        self._rules.append(rule)
+        return rule
+
+    # ---- questions: what goes wrong now ----
+
+    def take(self, kind: type[AnyRule], node: int, api: int) -> AnyRule | None:
+        """Return the rule of this kind that strikes a request as a whole, if one does."""
+        for rule in self._rules:
+            if isinstance(rule, kind) and rule.topic is None and self._strikes(rule, node, api):
+                return rule
+        return None
+
+    def take_error(
+        self, node: int, api: int, topic: str | None = None, partition: int | None = None
+    ) -> ErrorRule | None:
+        """Return the error for this topic or partition, if a rule strikes."""
+        for rule in self._rules:
+            if (
+                isinstance(rule, ErrorRule)
+                and rule.topic in (None, topic)
+                and rule.partition in (None, partition)
+                and self._strikes(rule, node, api)
+            ):
+                return rule
+        return None
+
+    def version_range(self, api: int, lowest: int, highest: int) -> tuple[int, int] | None:
+        """Return what is left of a version range, or None if the API is not to be offered."""
+        if not self._versions:
+            return lowest, highest
+        if api not in self._versions:
+            return None
+        low, high = self._versions[api]
+        low, high = max(low, lowest), min(high, highest)
+        return (low, high) if low <= high else None
+
+    def rewrite_metadata(self, response: Any, node: int) -> None:
+        """Let the scripts change a Metadata answer."""
+        for script in self._metadata_scripts:
+            script(response, node)
+
+    def _strikes(self, rule: Rule, node: int, api: int) -> bool:
+        if rule.used_up or rule.api not in (None, api) or rule.node not in (None, node):
+            return False
+        if rule.skip > 0:
+            rule.skip -= 1
+            return False
+        if rule.probability < 1.0 and self._random.random() >= rule.probability:
+            return False
+        rule.strikes += 1
+        return True

@@ -1,0 +1,128 @@
+"""The log of one partition: record batches in offset order, kept as the bytes that came.
+
+Works per batch, never per record. Batches arrive checked and with their offsets assigned; who
+wrote them is the business of producers.py.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class StoredBatch:
+    """One record batch of the log."""
+
+    base_offset: int
+    last_offset: int
+    max_timestamp: int  # Unix ms of its latest record
+    data: bytes | bytearray  # header and records, offset and leader epoch patched in
+
+
+class PartitionLog:
+    """Batches of one partition between `start_offset` and `end_offset`."""
+
+    def __init__(self, retention_bytes: int = -1) -> None:
+        """Make an empty log; whole batches beyond `retention_bytes` leave at the front (-1: never).
+
+        The newest batch stays whatever its size.
+        """
+        self.start_offset = 0  # of the first record that can be read
+        self.end_offset = 0  # that the next record gets
+        self.size = 0  # bytes of all batches
+        self.retention_bytes = retention_bytes
+        self._batches: list[StoredBatch] = []
+        self._last_offsets: list[int] = []  # of each batch, for the binary search
+        self._epoch_starts: list[tuple[int, int]] = []  # (leader epoch, first offset), ascending
+
+    def __iter__(self) -> Iterator[StoredBatch]:
+        """Iterate over the batches, oldest first."""
+        return iter(self._batches)
+
+    def __len__(self) -> int:
+        """Return the number of batches."""
+        return len(self._batches)
+
+    def begin_epoch(self, leader_epoch: int) -> None:
+        """Note that what is appended from now on belongs to this leader epoch."""
+        if self._epoch_starts and self._epoch_starts[-1][1] == self.end_offset:
+            self._epoch_starts.pop()  # that leader wrote nothing
+        self._epoch_starts.append((leader_epoch, self.end_offset))
+
+    def append(self, batch: StoredBatch) -> None:
+        """Add the batch at the end; its base offset is `end_offset`."""
+        if batch.base_offset != self.end_offset:
+            raise ValueError(f"batch at {batch.base_offset}, log ends at {self.end_offset}")
+        self._batches.append(batch)
+        self._last_offsets.append(batch.last_offset)
+        self.end_offset = batch.last_offset + 1
+        self.size += len(batch.data)
+        if 0 <= self.retention_bytes < self.size:
+            self._retain()
+
+    def read(self, offset: int, max_bytes: int, at_least_one: bool) -> bytes:
+        """Return the bytes from the batch that holds `offset` on, cut at `max_bytes`.
+
+        As in Kafka the cut may go through the last batch. With `at_least_one` the first batch is
+        returned whole even if it is larger (KIP-74).
+        """
+        first = bisect_left(self._last_offsets, offset)
+        if first == len(self._batches):
+            return b""
+        if at_least_one:
+            max_bytes = max(max_bytes, len(self._batches[first].data))
+        parts: list[bytes | bytearray | memoryview] = []
+        for i in range(first, len(self._batches)):
+            data = self._batches[i].data
+            if len(data) >= max_bytes:
+                parts.append(memoryview(data)[:max_bytes])
+                break
+            parts.append(data)
+            max_bytes -= len(data)
+        return b"".join(parts)
+
+    def size_from(self, offset: int, limit: int) -> int:
+        """Return the number of bytes from `offset`'s batch on; counting stops at `limit`."""
+        total = 0
+        for i in range(bisect_left(self._last_offsets, offset), len(self._batches)):
+            total += len(self._batches[i].data)
+            if total >= limit:
+                break
+        return total
+
+    def batch_reaching(self, timestamp: int) -> StoredBatch | None:
+        """Return the first batch with a record at `timestamp` (Unix ms) or later."""
+        return next((batch for batch in self._batches if batch.max_timestamp >= timestamp), None)
+
+    def batch_of_max_timestamp(self) -> StoredBatch | None:
+        """Return the first batch whose latest record is the latest of the log."""
+        return max(self._batches, key=lambda batch: batch.max_timestamp, default=None)
+
+    def epoch_at(self, offset: int) -> int:
+        """Return the leader epoch under which `offset` was written, -1 if the log never held it."""
+        index = bisect_right([start for _, start in self._epoch_starts], offset) - 1
+        return self._epoch_starts[index][0] if index >= 0 else -1
+
+    def delete_before(self, offset: int) -> None:
+        """Move the start of the log up to `offset`; batches wholly below it are dropped."""
+        if not self.start_offset <= offset <= self.end_offset:
+            raise ValueError(f"{offset} is outside {self.start_offset} to {self.end_offset}")
+        self.start_offset = offset
+        self._drop_front(bisect_left(self._last_offsets, offset))
+
+    def _retain(self) -> None:
+        excess = self.size - self.retention_bytes
+        count = 0
+        while count < len(self._batches) - 1 and excess > 0:
+            excess -= len(self._batches[count].data)
+            count += 1
+        if count:
+            self.start_offset = self._batches[count].base_offset
+            self._drop_front(count)
+
+    def _drop_front(self, count: int) -> None:
+        self.size -= sum(len(batch.data) for batch in self._batches[:count])
+        del self._batches[:count]
+        del self._last_offsets[:count]

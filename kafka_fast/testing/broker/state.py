@@ -1,0 +1,264 @@
+"""What all brokers of the cluster agree on: topics, leaders, live nodes, producer ids.
+
+Stands in for the controller's metadata log. Every replica shares the leader's log, so a change of
+leader loses nothing; what a real cluster may lose is left to real-broker tests.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kafka_fast.errors import (
+    InvalidPartitions,
+    InvalidReplicaAssignment,
+    InvalidReplicationFactor,
+    InvalidTopicException,
+    TopicAlreadyExists,
+    UnknownTopicId,
+    UnknownTopicOrPartition,
+)
+from kafka_fast.testing.broker.log import PartitionLog
+from kafka_fast.testing.broker.topics import (
+    NO_LEADER,
+    Partition,
+    Topic,
+    TopicConfig,
+    check_topic_name,
+    colliding_name,
+)
+
+MAX_PARTITIONS = 10_000  # of one topic; Kafka has no such limit, a test broker's memory has
+FIRST_PRODUCER_ID = 1000
+UUID_LEN = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What is fixed when a cluster is made."""
+
+    partitions: int = 1  # of a topic that does not say
+    replication_factor: int = 1  # of a topic that does not say
+    auto_create: bool = True  # topics come into being when a client asks for their metadata
+    topic_config: Mapping[str, str] = field(default_factory=dict)  # over Kafka's defaults
+    unix_ms_at_zero: int = 0  # wall clock, Unix ms, when `now` is 0.0
+    max_frame_size: int = 100 * 1024 * 1024  # Kafka's socket.request.max.bytes
+    max_connections: int = 1000  # of one broker
+    read_ahead: int = 4 * 1024 * 1024  # bytes of frames that wait, before reading stops
+
+
+@dataclass(slots=True)
+class Node:
+    """One broker as the others see it."""
+
+    node_id: int
+    host: str
+    port: int
+    rack: str | None = None
+    alive: bool = True
+
+
+class ClusterState:
+    """Topics, leaders and nodes, with the rules that change them."""
+
+    def __init__(
+        self, nodes: Iterable[Node], settings: Settings, random_source: random.Random
+    ) -> None:
+        """Make a cluster without topics; ids are drawn from `random_source`."""
+        self.settings = settings
+        self.nodes = {node.node_id: node for node in nodes}
+        if not self.nodes:
+            raise ValueError("a cluster needs at least one node")
+        self.cluster_id = "embedded-" + random_source.randbytes(8).hex()
+        self.topics: dict[str, Topic] = {}
+        self.changes = 0  # grows with every change of topics and leaders
+        self._random = random_source
+        self._topics_by_id: dict[bytes, Topic] = {}
+        self._next_producer_id = FIRST_PRODUCER_ID
+
+    # ---- getters ----
+
+    @property
+    def live_nodes(self) -> list[Node]:
+        """Return the nodes that run, by id."""
+        return [node for _, node in sorted(self.nodes.items()) if node.alive]
+
+    @property
+    def controller_id(self) -> int:
+        """Return the node that stands as controller in Metadata answers, -1 if none runs."""
+        return self.live_nodes[0].node_id if self.live_nodes else NO_LEADER
+
+    def unix_ms(self, now: float) -> int:
+        """Return the wall clock at `now`, in Unix milliseconds."""
+        return self.settings.unix_ms_at_zero + int(now * 1000)
+
+    def partition(self, topic: str, index: int) -> Partition:
+        """Return a partition.
+
+        Raises:
+            UnknownTopicOrPartition: there is none.
+        """
+        found = self.topics.get(topic)
+        if found is None or not 0 <= index < len(found.partitions):
+            raise UnknownTopicOrPartition(f"no partition {index} of topic {topic!r}")
+        return found.partitions[index]
+
+    def topic_by_id(self, topic_id: bytes) -> Topic:
+        """Return a topic.
+
+        Raises:
+            UnknownTopicId: there is none.
+        """
+        found = self._topics_by_id.get(topic_id)
+        if found is None:
+            raise UnknownTopicId(f"no topic with id {topic_id.hex()}")
+        return found
+
+    # ---- topics ----
+
+    def check_new_topic(self, name: str) -> None:
+        """Refuse a name that is not legal, taken, or collides with one in metric names.
+
+        Raises:
+            InvalidTopicException, TopicAlreadyExists
+        """
+        if name in self.topics:
+            raise TopicAlreadyExists(f"topic {name!r} exists already")
+        check_topic_name(name)
+        for other in self.topics:
+            if colliding_name(other) == colliding_name(name):
+                raise InvalidTopicException(f"{name!r} collides with the topic {other!r}")
+
+    def plan_topic(
+        self,
+        name: str,
+        partitions: int = -1,
+        replication_factor: int = -1,
+        assignment: Mapping[int, Sequence[int]] | None = None,
+        config: Mapping[str, str | None] | None = None,
+    ) -> Topic:
+        """Return the topic as `add_topic` would add it; nothing changes yet.
+
+        Args:
+            name: the topic's name.
+            partitions: their number; -1 takes the cluster's default.
+            replication_factor: replicas of each; -1 takes the cluster's default.
+            assignment: partition to node ids, instead of the two counts.
+            config: topic settings.
+
+        Raises:
+            BrokerError: the answer that a client gets.
+        """
+        self.check_new_topic(name)
+        topic_config = TopicConfig.from_texts({**self.settings.topic_config, **(config or {})})
+        if assignment:
+            replicas = self._given_replicas(assignment)
+        else:
+            replicas = self._chosen_replicas(partitions, replication_factor)
+        topic_id = self._random.randbytes(UUID_LEN)
+        topic = Topic(name, topic_id, topic_config)
+        for index, node_ids in enumerate(replicas):
+            isr = [node_id for node_id in node_ids if self.nodes[node_id].alive]
+            leader = isr[0] if isr else NO_LEADER
+            log = PartitionLog(topic_config.retention_bytes)
+            log.begin_epoch(0)
+            topic.partitions.append(Partition(name, index, node_ids, isr, leader, 0, log))
+        return topic
+
+    def add_topic(self, topic: Topic) -> None:
+        """Make a planned topic real."""
+        self.topics[topic.name] = topic
+        self._topics_by_id[topic.topic_id] = topic
+        self.changes += 1
+
+    def delete_topic(self, name: str) -> None:
+        """Forget a topic and its records.
+
+        Raises:
+            UnknownTopicOrPartition: there is none.
+        """
+        topic = self.topics.pop(name, None)
+        if topic is None:
+            raise UnknownTopicOrPartition(f"no topic {name!r}")
+        del self._topics_by_id[topic.topic_id]
+        self.changes += 1
+
+    def _given_replicas(self, assignment: Mapping[int, Sequence[int]]) -> list[list[int]]:
+        if sorted(assignment) != list(range(len(assignment))):
+            raise InvalidReplicaAssignment("partitions must be numbered from 0 without gaps")
+        factor = len(assignment[0])
+        for node_ids in assignment.values():
+            if len(set(node_ids)) != len(node_ids) or not node_ids:
+                raise InvalidReplicaAssignment("each partition needs different nodes")
+            if len(node_ids) != factor:
+                raise InvalidReplicaAssignment("partitions differ in their number of replicas")
+            unknown = [node_id for node_id in node_ids if node_id not in self.nodes]
+            if unknown:
+                raise InvalidReplicaAssignment(f"no node {unknown[0]}")
+        return [list(assignment[index]) for index in range(len(assignment))]
+
+    def _chosen_replicas(self, partitions: int, replication_factor: int) -> list[list[int]]:
+        count = self.settings.partitions if partitions == -1 else partitions
+        factor = self.settings.replication_factor
+        factor = factor if replication_factor == -1 else replication_factor
+        if not 1 <= count <= MAX_PARTITIONS:
+            raise InvalidPartitions(f"{count} partitions; 1 to {MAX_PARTITIONS} are possible")
+        live = [node.node_id for node in self.live_nodes]
+        if not 1 <= factor <= len(live):
+            raise InvalidReplicationFactor(f"{factor} replicas on {len(live)} live brokers")
+        return [[live[(i + j) % len(live)] for j in range(factor)] for i in range(count)]
+
+    # ---- leaders and nodes ----
+
+    def move_leader(self, partition: Partition, node_id: int) -> None:
+        """Make a live node the leader; one that is no replica replaces the old leader as one."""
+        if not self.nodes[node_id].alive:
+            raise ValueError(f"node {node_id} does not run")
+        if node_id not in partition.replicas:
+            old = partition.leader if partition.leader in partition.replicas else None
+            partition.replicas[partition.replicas.index(old) if old is not None else 0] = node_id
+        if node_id not in partition.isr:
+            partition.isr.append(node_id)
+        partition.isr = [replica for replica in partition.isr if replica in partition.replicas]
+        self._set_leader(partition, node_id)
+
+    def node_died(self, node_id: int) -> None:
+        """Take the node out of the cluster; its partitions go to the next replica in sync."""
+        self.nodes[node_id].alive = False
+        for partition in self._all_partitions():
+            if node_id in partition.isr and len(partition.isr) > 1:
+                partition.isr.remove(node_id)  # the last one in sync stays, as in Kafka
+            if partition.leader == node_id:
+                heirs = [replica for replica in partition.isr if self.nodes[replica].alive]
+                self._set_leader(partition, heirs[0] if heirs else NO_LEADER)
+        self.changes += 1
+
+    def node_returned(self, node_id: int) -> None:
+        """Take the node back; it is in sync at once and leads what nobody leads."""
+        self.nodes[node_id].alive = True
+        for partition in self._all_partitions():
+            if node_id not in partition.replicas:
+                continue
+            if partition.leader == NO_LEADER and node_id in partition.isr:
+                self._set_leader(partition, node_id)
+            if partition.leader != NO_LEADER and node_id not in partition.isr:
+                partition.isr.append(node_id)
+        self.changes += 1
+
+    def _all_partitions(self) -> Iterable[Partition]:
+        return (partition for topic in self.topics.values() for partition in topic.partitions)
+
+    def _set_leader(self, partition: Partition, node_id: int) -> None:
+        partition.leader = node_id
+        partition.leader_epoch += 1
+        if node_id != NO_LEADER:
+            partition.log.begin_epoch(partition.leader_epoch)
+        self.changes += 1
+
+    # ---- producer ids ----
+
+    def new_producer_id(self) -> int:
+        """Return a producer id that was never given before."""
+        self._next_producer_id += 1
+        return self._next_producer_id - 1

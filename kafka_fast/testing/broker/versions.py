@@ -1,0 +1,58 @@
+"""The APIs and versions of the embedded broker, and those of older Kafkas to pass itself off as."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+PRODUCE = 0
+FETCH = 1
+LIST_OFFSETS = 2
+METADATA = 3
+API_VERSIONS = 18
+CREATE_TOPICS = 19
+DELETE_TOPICS = 20
+INIT_PRODUCER_ID = 22
+
+# As Kafka 4.4 does: API key -> lowest and highest version that is answered.
+OFFERED: Mapping[int, tuple[int, int]] = {
+    PRODUCE: (3, 13),
+    FETCH: (4, 18),
+    LIST_OFFSETS: (1, 11),
+    METADATA: (0, 13),
+    API_VERSIONS: (0, 5),
+    CREATE_TOPICS: (2, 7),
+    DELETE_TOPICS: (1, 6),
+    INIT_PRODUCER_ID: (0, 5),
+}
+
+# For Faults.limit_versions: the highest versions of older brokers.
+KAFKA_2_1: Mapping[int, tuple[int, int]] = {
+    PRODUCE: (0, 7),
+    FETCH: (0, 10),
+    LIST_OFFSETS: (0, 4),
+    METADATA: (0, 7),
+    API_VERSIONS: (0, 2),
+    CREATE_TOPICS: (0, 3),
+    DELETE_TOPICS: (0, 3),
+    INIT_PRODUCER_ID: (0, 1),
+}
+KAFKA_2_8: Mapping[int, tuple[int, int]] = {
+    PRODUCE: (0, 9),
+    FETCH: (0, 12),
+    LIST_OFFSETS: (0, 6),
+    METADATA: (0, 11),
+    API_VERSIONS: (0, 3),
+    CREATE_TOPICS: (0, 7),
+    DELETE_TOPICS: (0, 6),
+    INIT_PRODUCER_ID: (0, 4),
+}
+KAFKA_3_9: Mapping[int, tuple[int, int]] = {
+    PRODUCE: (0, 11),
+    FETCH: (0, 17),
+    LIST_OFFSETS: (0, 9),
+    METADATA: (0, 12),
+    API_VERSIONS: (0, 4),
+    CREATE_TOPICS: (0, 7),
+    DELETE_TOPICS: (0, 6),
+    INIT_PRODUCER_ID: (0, 5),
+}

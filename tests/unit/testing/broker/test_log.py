@@ -1,0 +1,82 @@
+"""The partition's log: reads, the cut at max_bytes, retention."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka_fast.testing.broker.log import PartitionLog, StoredBatch
+
+
+def filled(*sizes_and_counts: tuple[int, int], retention_bytes: int = -1) -> PartitionLog:
+    log = PartitionLog(retention_bytes)
+    for number, (size, count) in enumerate(sizes_and_counts):
+        base = log.end_offset
+        batch = StoredBatch(base, base + count - 1, 1000 + number, bytes([number]) * size)
+        if number % 2 == 0:
+            log.begin_epoch(number // 2)
+        log.append(batch)
+    return log
+
+
+def test_read_starts_at_the_batch_that_holds_the_offset() -> None:
+    log = filled((10, 5), (10, 5), (10, 5))
+    assert log.read(0, 1000, True) == b"\0" * 10 + b"\1" * 10 + b"\2" * 10
+    assert log.read(7, 1000, True) == b"\1" * 10 + b"\2" * 10
+    assert log.read(15, 1000, True) == b""
+
+
+def test_read_cuts_through_the_last_batch_but_gives_the_first_whole() -> None:
+    log = filled((10, 1), (10, 1))
+    assert log.read(0, 15, True) == b"\0" * 10 + b"\1" * 5
+    assert log.read(0, 3, True) == b"\0" * 10
+    assert log.read(0, 3, False) == b"\0" * 3
+    assert log.read(0, 0, False) == b""
+    assert log.read(0, 20, False) == b"\0" * 10 + b"\1" * 10
+
+
+def test_size_from_stops_counting_at_the_limit() -> None:
+    log = filled((10, 1), (10, 1), (10, 1))
+    assert log.size_from(0, 1000) == 30
+    assert log.size_from(2, 1000) == 10
+    assert log.size_from(0, 15) == 20
+    assert log.size_from(3, 1000) == 0
+
+
+def test_retention_drops_whole_batches_but_never_the_newest() -> None:
+    log = filled((10, 2), (10, 2), (10, 2), retention_bytes=25)
+    assert (log.start_offset, log.end_offset, len(log), log.size) == (2, 6, 2, 20)
+    tiny = filled((10, 1), (10, 1), retention_bytes=0)
+    assert (tiny.start_offset, len(tiny)) == (1, 1)
+
+
+def test_delete_before_keeps_a_batch_that_is_partly_alive() -> None:
+    log = filled((10, 5), (10, 5))
+    log.delete_before(7)
+    assert (log.start_offset, len(log)) == (7, 1)
+    assert log.read(7, 100, True) == b"\1" * 10
+    with pytest.raises(ValueError, match="outside"):
+        log.delete_before(11)
+    log.delete_before(10)
+    assert (log.start_offset, len(log), log.size) == (10, 0, 0)
+
+
+def test_a_batch_that_does_not_continue_the_log_is_a_bug() -> None:
+    with pytest.raises(ValueError, match="log ends at 0"):
+        PartitionLog().append(StoredBatch(1, 1, 0, b"x"))
+
+
+def test_search_by_timestamp_and_epoch() -> None:
+    log = filled((10, 2), (10, 2), (10, 2))
+    found = log.batch_reaching(1001)
+    assert found is not None
+    assert found.base_offset == 2
+    assert log.batch_reaching(2000) is None
+    latest = log.batch_of_max_timestamp()
+    assert latest is not None
+    assert latest.base_offset == 4
+    assert [log.epoch_at(offset) for offset in (0, 3, 4, 5)] == [0, 0, 1, 1]
+    log.begin_epoch(5)
+    log.begin_epoch(6)
+    assert (log.epoch_at(5), log.epoch_at(6)) == (1, 6)
+    assert PartitionLog().epoch_at(0) == -1
+    assert PartitionLog().batch_of_max_timestamp() is None
