@@ -1,0 +1,160 @@
+"""Append one produced batch to a partition, by the rules and in the order of Kafka's leader.
+
+First what the Produce version allows, then size, CRC, header, records, and last the producer's
+sequence; the first rule that is broken gives the error code of the answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kafka_fast.errors import (
+    CorruptBatchError,
+    CorruptMessage,
+    InvalidRecord,
+    InvalidTimestamp,
+    MessageTooLarge,
+    NotEnoughReplicas,
+    UnsupportedCompressionType,
+    UsageError,
+)
+from kafka_fast.record import Codec, RecordBatch, TimestampType, read_batches, stamp_batch
+from kafka_fast.record.types import NO_PRODUCER_ID, NO_TIMESTAMP
+from kafka_fast.testing.broker._spans import timestamp_range
+from kafka_fast.testing.broker.log import StoredBatch
+from kafka_fast.testing.broker.producers import WrittenBatch, last_sequence
+from kafka_fast.testing.broker.topics import Partition, TopicConfig
+
+MAGIC = 2
+ZSTD_FROM_VERSION = 7  # of Produce
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """Where a batch stands in the log."""
+
+    base_offset: int
+    log_append_time: int  # Unix ms, or NO_TIMESTAMP where the producer's timestamps stay
+
+
+def the_one_batch(records: bytes | bytearray | memoryview | None, version: int) -> RecordBatch:
+    """Return the one batch that a Produce request may carry for a partition.
+
+    Raises:
+        CorruptMessage: no batch can be made out.
+        InvalidRecord: not exactly one, or not in format v2.
+        UnsupportedCompressionType: the codec is younger than the request's version.
+    """
+    try:
+        batches = list(read_batches(records or b""))
+    except CorruptBatchError as error:
+        raise CorruptMessage(str(error)) from error
+    if not batches:
+        raise InvalidRecord("a Produce request needs a record batch for each partition")
+    if batches[0].magic != MAGIC:
+        raise InvalidRecord(f"message format v{batches[0].magic} is read, but no longer written")
+    if batches[0].attributes & 0x07 == Codec.ZSTD and version < ZSTD_FROM_VERSION:
+        raise UnsupportedCompressionType(f"zstd in Produce version {version}")
+    if len(batches) > 1:
+        raise InvalidRecord(f"{len(batches)} batches for one partition, only one is allowed")
+    return batches[0]
+
+
+def append_batch(
+    partition: Partition, config: TopicConfig, batch: RecordBatch, acks: int, unix_ms: int
+) -> Appended:
+    """Check the batch and append it; one that was appended before gives its first place again.
+
+    Args:
+        partition: led by the broker that calls.
+        config: of its topic.
+        batch: what `the_one_batch` returned.
+        acks: of the request: -1 needs `min.insync.replicas`.
+        unix_ms: wall clock, for LogAppendTime and for the limits of timestamps.
+
+    Raises:
+        BrokerError: the answer that the client gets for this partition.
+    """
+    if acks == -1 and len(partition.isr) < config.min_insync_replicas:
+        raise NotEnoughReplicas(
+            f"{len(partition.isr)} replicas of {partition.topic}-{partition.index} are in sync, "
+            f"{config.min_insync_replicas} are needed"
+        )
+    _check_envelope(batch, config)
+    _low, high = _check_records(batch, config, unix_ms)
+    append_time = unix_ms if config.log_append_time else NO_TIMESTAMP
+    idempotent = batch.producer_id != NO_PRODUCER_ID
+    if idempotent:
+        repeated = partition.producers.find_repeated(
+            batch.producer_id, batch.producer_epoch, batch.base_sequence, batch.record_count
+        )
+        if repeated is not None:
+            time = repeated.max_timestamp if config.log_append_time else NO_TIMESTAMP
+            return Appended(repeated.base_offset, time)
+        partition.producers.check(batch.producer_id, batch.producer_epoch, batch.base_sequence)
+    stored = _stamped(partition, batch, high, append_time)
+    partition.log.append(stored)
+    if idempotent:
+        written = WrittenBatch(
+            batch.base_sequence,
+            last_sequence(batch.base_sequence, batch.record_count),
+            stored.base_offset,
+            stored.last_offset,
+            stored.max_timestamp,
+        )
+        partition.producers.add(batch.producer_id, batch.producer_epoch, written)
+    return Appended(stored.base_offset, append_time)
+
+
+def _check_envelope(batch: RecordBatch, config: TopicConfig) -> None:
+    """Check what the header says and that nothing changed on the way."""
+    if batch.base_offset != 0:
+        raise InvalidRecord(f"the base offset is {batch.base_offset}, a producer writes 0")
+    if batch.size > config.max_message_bytes:
+        raise MessageTooLarge(f"{batch.size} bytes, max.message.bytes={config.max_message_bytes}")
+    try:
+        batch.check_crc()
+    except CorruptBatchError as error:
+        raise CorruptMessage(str(error)) from error
+    count = batch.last_offset - batch.base_offset + 1
+    if batch.record_count <= 0 or count != batch.record_count:
+        raise InvalidRecord(f"{batch.record_count} records in {count} offsets")
+    if batch.is_control:
+        raise InvalidRecord("clients do not write control batches")
+    if batch.producer_id != NO_PRODUCER_ID and batch.base_sequence < 0:
+        raise InvalidRecord(f"sequence {batch.base_sequence} of producer {batch.producer_id}")
+
+
+def _check_records(batch: RecordBatch, config: TopicConfig, unix_ms: int) -> tuple[int, int]:
+    """Check the records and their timestamps; return the smallest and largest timestamp."""
+    try:
+        records = batch.records(check_crc=False)
+    except CorruptBatchError as error:
+        raise InvalidRecord(str(error)) from error
+    except UsageError as error:  # a codec whose library is not installed
+        raise UnsupportedCompressionType(str(error)) from error
+    low, high = timestamp_range(records)
+    if not config.log_append_time:
+        if batch.timestamp_type == TimestampType.LOG_APPEND_TIME:
+            raise InvalidTimestamp("only a broker may stamp records with the time of the append")
+        if high != NO_TIMESTAMP and high - unix_ms > config.timestamp_after_max_ms:
+            raise InvalidTimestamp(f"{high} is more than the topic allows after {unix_ms}")
+        if low != NO_TIMESTAMP and unix_ms - low > config.timestamp_before_max_ms:
+            raise InvalidTimestamp(f"{low} is more than the topic allows before {unix_ms}")
+    return low, high
+
+
+def _stamped(
+    partition: Partition, batch: RecordBatch, max_timestamp: int, append_time: int
+) -> StoredBatch:
+    data = bytearray(batch.data)
+    base_offset = partition.log.end_offset
+    by_broker = append_time != NO_TIMESTAMP
+    stamp_batch(
+        data,
+        base_offset=base_offset,
+        leader_epoch=partition.leader_epoch,
+        log_append_time_ms=append_time if by_broker else None,
+    )
+    latest = append_time if by_broker else max_timestamp
+    return StoredBatch(base_offset, base_offset + batch.record_count - 1, latest, data)

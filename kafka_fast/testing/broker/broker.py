@@ -1,0 +1,286 @@
+"""One broker: bytes of its connections in, bytes out, in the order and with the timing of Kafka.
+
+    handle_bytes ─► FrameBuffer ─► frames ─► decode ─► handlers/<api>.py ─► encode ─► poll_output
+                                     │ one at a time                │           ▲
+                                     ▼ per connection               ▼           │
+                                  Connection.waiting             Waiting ─► timers, appends
+
+Faults strike on this way, so that handlers know only the ones that concern a partition. Driven by
+cluster.py's callers: the socket shell or the simulation. Calls no clock: `now` comes in.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from kafka_fast.errors import ProtocolError, UnsupportedVersionError
+from kafka_fast.protocol import frame as framing
+from kafka_fast.protocol.frame import RequestHeader
+from kafka_fast.testing.broker import handlers
+from kafka_fast.testing.broker.connection import Connection
+from kafka_fast.testing.broker.faults import CutRule, DelayRule, DropRule, Faults, ThrottleRule
+from kafka_fast.testing.broker.request import CloseConnectionError, Request, Waiting
+from kafka_fast.testing.broker.state import ClusterState
+
+log = logging.getLogger(__name__)
+
+
+class Output(NamedTuple):
+    """What the shell has to do for one connection, in the order of the list."""
+
+    connection_id: int
+    data: bytes
+    close: bool  # after the data has been written
+
+
+@dataclass(slots=True)
+class _WaitingRequest:
+    """A request whose answer comes later."""
+
+    connection: Connection
+    header: RequestHeader
+    waiting: Waiting
+    answered: bool = False
+
+
+class Broker:
+    """One node of the cluster."""
+
+    def __init__(self, node_id: int, state: ClusterState, faults: Faults) -> None:
+        """Make a running broker without connections."""
+        self.node_id = node_id
+        self.paused = False
+        self._state = state
+        self._faults = faults
+        self._connections: dict[int, Connection] = {}
+        self._outputs: list[Output] = []
+        self._timers: list[tuple[float, int, Callable[[float], None]]] = []
+        self._timer_numbers = itertools.count()
+        self._waiting: list[_WaitingRequest] = []
+        self._seen_changes = state.changes  # of the state, when `_waiting` was last looked at
+
+    # ---- in ----
+
+    def connect(self, connection_id: int) -> bool:
+        """Take a new connection; False: refused, because the node is down or has too many."""
+        if not self._state.nodes[self.node_id].alive:
+            return False
+        if len(self._connections) >= self._state.settings.max_connections:
+            return False
+        if connection_id in self._connections:
+            raise ValueError(f"connection {connection_id} exists")
+        max_frame_size = self._state.settings.max_frame_size
+        self._connections[connection_id] = Connection(connection_id, max_frame_size)
+        return True
+
+    def disconnect(self, connection_id: int) -> None:
+        """Forget a connection that the client closed or that broke."""
+        connection = self._connections.pop(connection_id, None)
+        if connection is not None:
+            connection.closed = True
+
+    def handle_bytes(
+        self, connection_id: int, data: bytes | bytearray | memoryview, now: float
+    ) -> None:
+        """Take bytes of a connection, in whatever pieces they come."""
+        connection = self._connections.get(connection_id)
+        if connection is None:
+            return
+        try:
+            for frame in connection.buffer.feed(data):
+                self._take_frame(connection, frame, now)
+        except ProtocolError as error:
+            self._refuse(connection, str(error))
+
+    def handle_frame(self, connection_id: int, frame: bytes, now: float) -> None:
+        """Take one whole frame, without its length."""
+        connection = self._connections.get(connection_id)
+        if connection is not None:
+            self._take_frame(connection, frame, now)
+
+    def wants_bytes(self, connection_id: int) -> bool:
+        """Tell whether the shell should go on reading: not far ahead of what is being answered."""
+        connection = self._connections.get(connection_id)
+        return connection is None or connection.waiting_size < self._state.settings.read_ahead
+
+    # ---- commands ----
+
+    def kill(self) -> None:
+        """Drop every connection and everything that was under way."""
+        for connection in list(self._connections.values()):
+            self._close(connection)
+        self._timers.clear()
+        self._waiting.clear()
+        self.paused = False
+
+    def pause(self) -> None:
+        """Stand still like a process after SIGSTOP: bytes are taken, nothing is handled."""
+        self.paused = True
+
+    def resume(self, now: float) -> None:
+        """Go on with what came in during the pause."""
+        self.paused = False
+        for connection in list(self._connections.values()):
+            self._advance(connection, now)
+
+    # ---- out ----
+
+    def poll_output(self, now: float) -> list[Output]:
+        """Return what is to be written or closed by now; each thing once."""
+        if not self.paused:
+            self._recheck_waiting(now)
+            while self._timers and self._timers[0][0] <= now:
+                _, _, action = heapq.heappop(self._timers)
+                action(now)
+                self._recheck_waiting(now)
+        outputs, self._outputs = self._outputs, []
+        return outputs
+
+    def next_due(self) -> float | None:
+        """Return when `poll_output` has to be called even if nothing comes in, None: never."""
+        if self._outputs:
+            return float("-inf")
+        return self._timers[0][0] if self._timers and not self.paused else None
+
+    # ---- one request ----
+
+    def _take_frame(self, connection: Connection, frame: bytes, now: float) -> None:
+        connection.push(frame)
+        self._advance(connection, now)
+
+    def _advance(self, connection: Connection, now: float) -> None:
+        while connection.waiting and not (connection.busy or connection.closed or self.paused):
+            self._handle(connection, connection.pop(), now)
+
+    def _handle(self, connection: Connection, frame: bytes, now: float) -> None:
+        try:
+            self._answer(connection, frame, now)
+        except (CloseConnectionError, ProtocolError) as error:
+            self._refuse(connection, str(error))
+
+    def _answer(self, connection: Connection, frame: bytes, now: float) -> None:
+        try:
+            header, body = framing.decode_request(frame)
+        except UnsupportedVersionError as error:
+            if error.header is None or not handlers.answers_any_version(error.header.api_key):
+                raise
+            self._reply_unsupported(connection, error.header, now)
+            return
+        handler = handlers.HANDLERS.get(header.api_key)
+        versions = handlers.offered_versions(header.api_key, self._faults)
+        if handler is None or versions is None or not versions[0] <= header.version <= versions[1]:
+            if not handlers.answers_any_version(header.api_key):
+                raise CloseConnectionError(
+                    f"API {header.api_key} version {header.version} is not here"
+                )
+            self._reply_unsupported(connection, header, now)
+            return
+        drop = self._faults.take(DropRule, self.node_id, header.api_key)
+        if drop is not None and not drop.applied:
+            self._lose(connection, drop)
+            return
+        request = Request(self.node_id, header, body, now, self._state, self._faults)
+        answer = handler.answer(request)
+        if drop is not None:
+            self._lose(connection, drop)
+        elif isinstance(answer, Waiting):
+            self._wait(_WaitingRequest(connection, header, answer))
+        elif answer is not None:
+            self._reply(connection, header, answer, now)
+
+    def _reply_unsupported(self, connection: Connection, header: RequestHeader, now: float) -> None:
+        """Answer an ApiVersions request of a version that is not offered: in version 0."""
+        body = handlers.unsupported_version(self._faults)
+        self._reply(connection, header._replace(version=0), body, now)
+
+    def _reply(self, connection: Connection, header: RequestHeader, body: Any, now: float) -> None:
+        throttle = self._faults.take(ThrottleRule, self.node_id, header.api_key)
+        delay = self._faults.take(DelayRule, self.node_id, header.api_key)
+        cut = self._faults.take(CutRule, self.node_id, header.api_key)
+        muted_until = now
+        if throttle is not None and hasattr(body, "throttle_time_ms"):
+            body.throttle_time_ms = throttle.throttle_ms
+            muted_until = now + throttle.throttle_ms / 1000
+        data = framing.encode_response(body, header.version, header.correlation_id)
+        if cut is not None:
+            data = data[: cut.after]
+        output = Output(connection.connection_id, data, cut is not None)
+        if delay is None:
+            self._emit(connection, output)
+        else:
+            due = now + delay.seconds
+            muted_until = max(muted_until, due)
+            connection.busy = True
+            self._at(due, lambda now: self._emit(connection, output))
+        if muted_until > now:
+            connection.busy = True
+            self._at(muted_until, lambda now: self._free(connection, now))
+
+    def _emit(self, connection: Connection, output: Output) -> None:
+        if connection.closed:
+            return
+        self._outputs.append(output)
+        if output.close:
+            self._forget(connection)
+
+    def _free(self, connection: Connection, now: float) -> None:
+        connection.busy = False
+        self._advance(connection, now)
+
+    # ---- answers that come later ----
+
+    def _wait(self, waiting: _WaitingRequest) -> None:
+        waiting.connection.busy = True
+        self._waiting.append(waiting)
+        self._at(waiting.waiting.deadline, lambda now: self._retry(waiting, now, True))
+
+    def _retry(self, waiting: _WaitingRequest, now: float, last_chance: bool) -> None:
+        if waiting.answered or waiting.connection.closed:
+            return
+        body = waiting.waiting.retry(now, last_chance)
+        if body is None:
+            return
+        waiting.answered = True
+        waiting.connection.busy = False
+        self._reply(waiting.connection, waiting.header, body, now)
+        self._advance(waiting.connection, now)
+
+    def _recheck_waiting(self, now: float) -> None:
+        """Look at the waiting requests again if there are new records or leaders."""
+        while self._seen_changes != self._state.changes:
+            self._seen_changes = self._state.changes
+            waiting, self._waiting = self._waiting, []
+            for one in waiting:
+                self._retry(one, now, False)
+            unanswered = [w for w in waiting if not (w.answered or w.connection.closed)]
+            self._waiting = unanswered + self._waiting
+
+    def _at(self, due: float, action: Callable[[float], None]) -> None:
+        heapq.heappush(self._timers, (due, next(self._timer_numbers), action))
+
+    # ---- ends ----
+
+    def _lose(self, connection: Connection, drop: DropRule) -> None:
+        """Leave a request without an answer: a later answer would be taken for it."""
+        if drop.close:
+            self._close(connection)
+        else:
+            connection.busy = True
+
+    def _refuse(self, connection: Connection, reason: str) -> None:
+        log.info("node %d closes a connection: %s", self.node_id, reason)
+        self._close(connection)
+
+    def _close(self, connection: Connection) -> None:
+        if not connection.closed:
+            self._outputs.append(Output(connection.connection_id, b"", True))
+            self._forget(connection)
+
+    def _forget(self, connection: Connection) -> None:
+        connection.closed = True
+        self._connections.pop(connection.connection_id, None)

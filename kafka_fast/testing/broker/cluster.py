@@ -1,0 +1,127 @@
+"""The whole cluster: its brokers, what they share, and the commands of whoever tests with it.
+
+    cluster = Cluster([Node(1, "127.0.0.1", 9092)], Settings(), random.Random(seed))
+    broker = cluster.brokers[1]
+    broker.connect(7)
+    broker.handle_bytes(7, data, now)
+    for node_id, (connection_id, data, close) in cluster.poll_output(now): ...
+    cluster.next_due()          # when to poll again, if nothing comes in
+
+Everything that happens depends on the bytes, `now` and the random source that come in: the same
+inputs give the same outputs, byte by byte.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from kafka_fast.record import Record, RecordBatch, read_batches
+from kafka_fast.testing.broker.broker import Broker, Output
+from kafka_fast.testing.broker.faults import Faults
+from kafka_fast.testing.broker.state import ClusterState, Node, Settings
+from kafka_fast.testing.broker.topics import Topic
+
+
+class Cluster:
+    """Brokers with shared topics."""
+
+    def __init__(
+        self, nodes: Iterable[Node], settings: Settings, random_source: random.Random
+    ) -> None:
+        """Start all nodes; `random_source` decides ids and what faults strike."""
+        self.state = ClusterState(nodes, settings, random_source)
+        self.faults = Faults(random.Random(random_source.getrandbits(64)))
+        self.brokers = {
+            node_id: Broker(node_id, self.state, self.faults) for node_id in self.state.nodes
+        }
+
+    # ---- topics ----
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int = -1,
+        replication_factor: int = -1,
+        *,
+        assignment: Mapping[int, Sequence[int]] | None = None,
+        config: Mapping[str, str] | None = None,
+    ) -> Topic:
+        """Create a topic (see `ClusterState.plan_topic` for the arguments and errors)."""
+        topic = self.state.plan_topic(name, partitions, replication_factor, assignment, config)
+        self.state.add_topic(topic)
+        return topic
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic and its records."""
+        self.state.delete_topic(name)
+
+    def batches(self, topic: str, partition: int) -> Iterator[RecordBatch]:
+        """Return the batches of a partition's log as they were appended."""
+        for stored in self.state.partition(topic, partition).log:
+            yield from read_batches(stored.data)
+
+    def records(self, topic: str, partition: int) -> list[Record]:
+        """Return the records of a partition's log."""
+        return [record for batch in self.batches(topic, partition) for record in batch.records()]
+
+    # ---- nodes and leaders ----
+
+    def kill(self, node_id: int) -> None:
+        """Stop a broker at once: connections break, new ones are refused, its leaders move."""
+        self._check(node_id)
+        self.state.node_died(node_id)
+        self.brokers[node_id].kill()
+
+    def restart(self, node_id: int) -> None:
+        """Start a killed broker again, with its log."""
+        self._check(node_id)
+        self.state.node_returned(node_id)
+
+    def pause(self, node_id: int) -> None:
+        """Let a broker stand still: connections stay, nothing is answered."""
+        self._check(node_id)
+        self.brokers[node_id].pause()
+
+    def resume(self, node_id: int, now: float) -> None:
+        """Let a paused broker go on."""
+        self._check(node_id)
+        self.brokers[node_id].resume(now)
+
+    def move_leader(self, topic: str, partition: int, node_id: int) -> None:
+        """Make a node the leader; the old one answers NOT_LEADER_OR_FOLLOWER from now on."""
+        self._check(node_id)
+        self.state.move_leader(self.state.partition(topic, partition), node_id)
+
+    def set_in_sync(self, topic: str, partition: int, node_ids: Sequence[int]) -> None:
+        """Say which replicas are in sync; fewer than min.insync.replicas refuse acks=all."""
+        found = self.state.partition(topic, partition)
+        if found.leader not in node_ids or not set(node_ids) <= set(found.replicas):
+            raise ValueError(f"{list(node_ids)} needs the leader {found.leader}, and replicas only")
+        found.isr = list(node_ids)
+        self.state.changes += 1
+
+    def forget_producer(self, topic: str, partition: int, producer_id: int) -> None:
+        """Drop what a partition knows of a producer, as retention and expiry do."""
+        self.state.partition(topic, partition).producers.forget(producer_id)
+
+    # ---- out ----
+
+    def poll_output(self, now: float) -> list[tuple[int, Output]]:
+        """Return (node id, output) of all brokers by now; each once, in the order per broker."""
+        outputs = []
+        seen = -1
+        while seen != self.state.changes:  # a broker's append may answer another one's fetch
+            seen = self.state.changes
+            for node_id, broker in self.brokers.items():
+                outputs += [(node_id, output) for output in broker.poll_output(now)]
+        return outputs
+
+    def next_due(self) -> float | None:
+        """Return when `poll_output` has to be called even if nothing comes in, None: never."""
+        dues = [broker.next_due() for broker in self.brokers.values()]
+        return min((due for due in dues if due is not None), default=None)
+
+    def _check(self, node_id: int) -> None:
+        if node_id not in self.brokers:
+            raise ValueError(f"no node {node_id}, only {', '.join(map(str, self.brokers))}")

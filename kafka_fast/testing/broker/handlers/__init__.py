@@ -1,0 +1,71 @@
+"""Which APIs the broker has, in which versions, and who answers them.
+
+One module per API: `answer(request)` returns the response, a `Waiting`, or None where Kafka sends
+nothing. What is not in the table is not in ApiVersions and, as in Kafka, ends the connection; only
+ApiVersions itself answers a version it does not have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from kafka_fast.protocol.apis.api_versions import ApiVersionsResponse
+from kafka_fast.testing.broker.faults import Faults
+from kafka_fast.testing.broker.handlers import (
+    api_versions,
+    create_topics,
+    delete_topics,
+    fetch,
+    init_producer_id,
+    list_offsets,
+    metadata,
+    produce,
+)
+from kafka_fast.testing.broker.request import Answer, Request
+from kafka_fast.testing.broker.versions import (
+    API_VERSIONS,
+    CREATE_TOPICS,
+    DELETE_TOPICS,
+    FETCH,
+    INIT_PRODUCER_ID,
+    LIST_OFFSETS,
+    METADATA,
+    OFFERED,
+    PRODUCE,
+)
+
+
+class Handler(NamedTuple):
+    """Who answers an API."""
+
+    answer: Callable[[Request], Answer]
+
+
+HANDLERS: Mapping[int, Handler] = {
+    PRODUCE: Handler(produce.answer),
+    FETCH: Handler(fetch.answer),
+    LIST_OFFSETS: Handler(list_offsets.answer),
+    METADATA: Handler(metadata.answer),
+    API_VERSIONS: Handler(api_versions.answer),
+    CREATE_TOPICS: Handler(create_topics.answer),
+    DELETE_TOPICS: Handler(delete_topics.answer),
+    INIT_PRODUCER_ID: Handler(init_producer_id.answer),
+}
+
+
+def offered_versions(api_key: int, faults: Faults) -> tuple[int, int] | None:
+    """Return the lowest and highest version in which an API is answered, None: not at all."""
+    if api_key not in OFFERED:
+        return None
+    return faults.version_range(api_key, *OFFERED[api_key])
+
+
+def answers_any_version(api_key: int) -> bool:
+    """Tell whether an API answers also versions that it does not have."""
+    return api_key == API_VERSIONS
+
+
+def unsupported_version(faults: Faults) -> ApiVersionsResponse:
+    """Return the version 0 answer to an ApiVersions request of a version that is not offered."""
+    return api_versions.unsupported(faults)

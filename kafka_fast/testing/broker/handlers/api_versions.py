@@ -1,0 +1,45 @@
+"""ApiVersions: what this broker can be asked, narrowed by the faults to emulate older brokers."""
+
+from __future__ import annotations
+
+import re
+
+from kafka_fast.errors import InvalidRequest, UnsupportedVersion
+from kafka_fast.protocol.apis.api_versions import ApiVersion, ApiVersionsResponse
+from kafka_fast.testing.broker.faults import Faults
+from kafka_fast.testing.broker.request import Request
+from kafka_fast.testing.broker.versions import API_VERSIONS, OFFERED, PRODUCE
+
+_SOFTWARE_FROM_VERSION = 3  # since then the client says who it is (KIP-511)
+_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+
+
+def answer(request: Request) -> ApiVersionsResponse:
+    """Return the offered versions, or INVALID_REQUEST for a client without a proper name."""
+    planned = request.planned_error()
+    if planned is not None:
+        return ApiVersionsResponse(error_code=planned.code)
+    body = request.body
+    if request.version >= _SOFTWARE_FROM_VERSION and not (
+        _SOFTWARE.fullmatch(body.client_software_name)
+        and _SOFTWARE.fullmatch(body.client_software_version)
+    ):
+        return ApiVersionsResponse(error_code=InvalidRequest.code)
+    return ApiVersionsResponse(api_keys=_offered(request.faults))
+
+
+def unsupported(faults: Faults) -> ApiVersionsResponse:
+    """Return UNSUPPORTED_VERSION with our own range of ApiVersions, to be sent as version 0."""
+    own = [one for one in _offered(faults) if one.api_key == API_VERSIONS]
+    return ApiVersionsResponse(error_code=UnsupportedVersion.code, api_keys=own)
+
+
+def _offered(faults: Faults) -> list[ApiVersion]:
+    found = []
+    for api_key, (lowest, highest) in OFFERED.items():
+        offered = faults.version_range(api_key, lowest, highest)
+        if offered is not None:
+            # Produce 0 to 2 are listed though refused: librdkafka would not compress (KAFKA-18659).
+            least = 0 if api_key == PRODUCE else offered[0]
+            found.append(ApiVersion(api_key=api_key, min_version=least, max_version=offered[1]))
+    return found

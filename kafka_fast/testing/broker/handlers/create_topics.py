@@ -1,0 +1,85 @@
+"""CreateTopics: each topic by itself; `validate_only` stops before anything is made."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from kafka_fast.errors import BrokerError, InvalidRequest
+from kafka_fast.protocol.apis.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from kafka_fast.testing.broker.request import Request
+from kafka_fast.testing.broker.topics import TOPIC_DEFAULTS, Topic
+
+_UNSET = -1
+_DEFAULT_SOURCE = 5  # DescribeConfigs' DEFAULT_CONFIG
+_TOPIC_SOURCE = 1  # DYNAMIC_TOPIC_CONFIG
+
+
+def answer(request: Request) -> CreateTopicsResponse:
+    """Return one result for each name."""
+    body: CreateTopicsRequest = request.body
+    named = Counter(topic.name for topic in body.topics)
+    results = [_create(request, wanted) for wanted in body.topics if named[wanted.name] == 1]
+    results += [
+        _refused(name, InvalidRequest(f"{name!r} is named {count} times"))
+        for name, count in named.items()
+        if count > 1
+    ]
+    return CreateTopicsResponse(topics=results)
+
+
+def _create(request: Request, wanted: CreatableTopic) -> CreatableTopicResult:
+    planned = request.planned_error(wanted.name)
+    if planned is not None and not planned.applied:
+        return CreatableTopicResult(name=wanted.name, error_code=planned.code)
+    try:
+        topic = _plan(request, wanted)
+    except BrokerError as error:
+        return _refused(wanted.name, error)
+    if not request.body.validate_only:
+        request.state.add_topic(topic)
+    if planned is not None:
+        return CreatableTopicResult(name=wanted.name, error_code=planned.code)
+    return CreatableTopicResult(
+        name=topic.name,
+        topic_id=bytes(16) if request.body.validate_only else topic.topic_id,
+        error_code=0,
+        num_partitions=len(topic.partitions),
+        replication_factor=len(topic.partitions[0].replicas),
+        configs=_configs(topic),
+    )
+
+
+def _plan(request: Request, wanted: CreatableTopic) -> Topic:
+    assignment = {one.partition_index: one.broker_ids for one in wanted.assignments}
+    if len(assignment) != len(wanted.assignments):
+        raise InvalidRequest("a partition is assigned twice")
+    if assignment and (wanted.num_partitions != _UNSET or wanted.replication_factor != _UNSET):
+        raise InvalidRequest("counts and an assignment exclude each other")
+    config = {one.name: one.value for one in wanted.configs}
+    return request.state.plan_topic(
+        wanted.name, wanted.num_partitions, wanted.replication_factor, assignment, config
+    )
+
+
+def _configs(topic: Topic) -> list[CreatableTopicConfigs]:
+    return [
+        CreatableTopicConfigs(
+            name=name,
+            value=value,
+            read_only=False,
+            config_source=_DEFAULT_SOURCE if value == TOPIC_DEFAULTS[name] else _TOPIC_SOURCE,
+            is_sensitive=False,
+        )
+        for name, value in sorted(topic.config.texts.items())
+    ]
+
+
+def _refused(name: str, error: BrokerError) -> CreatableTopicResult:
+    message = str(error.args[0]) if error.args and error.args[0] else None
+    return CreatableTopicResult(name=name, error_code=error.code, error_message=message)

@@ -1,0 +1,48 @@
+"""DeleteTopics: by name, or by topic id since version 6."""
+
+from __future__ import annotations
+
+from kafka_fast.errors import BrokerError, InvalidRequest
+from kafka_fast.protocol.apis.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+from kafka_fast.testing.broker.request import Request
+
+_STATES_FROM_VERSION = 6
+_NO_ID = bytes(16)
+
+
+def answer(request: Request) -> DeleteTopicsResponse:
+    """Return one result for each topic."""
+    body: DeleteTopicsRequest = request.body
+    if request.version >= _STATES_FROM_VERSION:
+        wanted = body.topics
+    else:
+        wanted = [DeleteTopicState(name=name, topic_id=_NO_ID) for name in body.topic_names]
+    return DeleteTopicsResponse(responses=[_delete(request, one) for one in wanted])
+
+
+def _delete(request: Request, wanted: DeleteTopicState) -> DeletableTopicResult:
+    name = wanted.name
+    topic_id = wanted.topic_id
+    try:
+        if name is not None and topic_id != _NO_ID:
+            raise InvalidRequest("a topic is named by name or by id, not both")
+        if name is None:
+            name = request.state.topic_by_id(topic_id).name
+        planned = request.planned_error(name)
+        if planned is not None and not planned.applied:
+            return DeletableTopicResult(name=name, topic_id=topic_id, error_code=planned.code)
+        if name in request.state.topics:
+            topic_id = request.state.topics[name].topic_id
+        request.state.delete_topic(name)
+        code = planned.code if planned is not None else 0
+        return DeletableTopicResult(name=name, topic_id=topic_id, error_code=code)
+    except BrokerError as error:
+        message = str(error.args[0]) if error.args and error.args[0] else None
+        return DeletableTopicResult(
+            name=wanted.name, topic_id=topic_id, error_code=error.code, error_message=message
+        )

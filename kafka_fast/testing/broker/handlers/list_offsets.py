@@ -1,0 +1,123 @@
+"""ListOffsets: the first and the next offset of a log, and offsets by timestamp."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+from kafka_fast.errors import (
+    BrokerError,
+    InvalidRequest,
+    UnknownTopicOrPartition,
+    UnsupportedVersion,
+)
+from kafka_fast.protocol.apis.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+from kafka_fast.record import RecordBatch, read_batches
+from kafka_fast.testing.broker._spans import first_reaching
+from kafka_fast.testing.broker.leaders import led_partition
+from kafka_fast.testing.broker.log import PartitionLog, StoredBatch
+from kafka_fast.testing.broker.request import Request
+from kafka_fast.testing.broker.topics import Partition
+
+_LATEST, _EARLIEST, _MAX_TIMESTAMP, _EARLIEST_LOCAL, _LATEST_TIERED = -1, -2, -3, -4, -5
+_EARLIEST_PENDING_UPLOAD = -6
+
+# Special timestamp -> the first version that has it.
+_FROM_VERSION = {
+    _LATEST: 1,
+    _EARLIEST: 1,
+    _MAX_TIMESTAMP: 7,
+    _EARLIEST_LOCAL: 8,
+    _LATEST_TIERED: 9,
+    _EARLIEST_PENDING_UPLOAD: 11,
+}
+
+
+class _Found(NamedTuple):
+    offset: int = -1
+    timestamp: int = -1
+
+
+def answer(request: Request) -> ListOffsetsResponse:
+    """Return one offset for each partition asked about."""
+    body: ListOffsetsRequest = request.body
+    named = Counter(
+        (topic.name, one.partition_index) for topic in body.topics for one in topic.partitions
+    )
+    return ListOffsetsResponse(
+        topics=[
+            ListOffsetsTopicResponse(
+                name=topic.name,
+                partitions=[
+                    _partition(request, topic.name, one, named[topic.name, one.partition_index] > 1)
+                    for one in topic.partitions
+                ],
+            )
+            for topic in body.topics
+        ]
+    )
+
+
+def _partition(
+    request: Request, topic: str, asked: ListOffsetsPartition, twice: bool
+) -> ListOffsetsPartitionResponse:
+    index = asked.partition_index
+    try:
+        if twice:
+            raise InvalidRequest(f"{topic}-{index} is named twice")
+        planned = request.planned_error(topic, index)
+        if planned is not None:
+            return _refused(index, planned.code)
+        if topic not in request.state.topics:
+            raise UnknownTopicOrPartition(f"no topic {topic!r}")
+        partition = led_partition(
+            request, request.state.topics[topic], index, asked.current_leader_epoch
+        )
+        if asked.timestamp < 0 and request.version < _FROM_VERSION.get(asked.timestamp, 1 << 15):
+            raise UnsupportedVersion(f"timestamp {asked.timestamp}")
+        found = _find(partition.log, asked.timestamp)
+    except BrokerError as error:
+        return _refused(index, error.code)
+    return ListOffsetsPartitionResponse(
+        partition_index=index,
+        error_code=0,
+        offset=found.offset,
+        timestamp=found.timestamp,
+        leader_epoch=_epoch(partition, found.offset),
+    )
+
+
+def _epoch(partition: Partition, offset: int) -> int:
+    return -1 if offset < 0 else partition.log.epoch_at(offset)
+
+
+def _find(log: PartitionLog, timestamp: int) -> _Found:
+    if timestamp == _LATEST:
+        return _Found(log.end_offset)
+    if timestamp in (_EARLIEST, _EARLIEST_LOCAL):
+        return _Found(log.start_offset)
+    if timestamp in (_LATEST_TIERED, _EARLIEST_PENDING_UPLOAD):
+        return _Found()
+    if timestamp == _MAX_TIMESTAMP:
+        stored = log.batch_of_max_timestamp()
+        return _Found() if stored is None else _first(stored, stored.max_timestamp)
+    stored = log.batch_reaching(timestamp)
+    return _Found() if stored is None else _first(stored, timestamp)
+
+
+def _first(stored: StoredBatch, timestamp: int) -> _Found:
+    batch: RecordBatch = next(iter(read_batches(stored.data)))
+    found = first_reaching(batch.records(check_crc=False), timestamp)
+    return _Found() if found is None else _Found(*found)
+
+
+def _refused(index: int, code: int) -> ListOffsetsPartitionResponse:
+    return ListOffsetsPartitionResponse(
+        partition_index=index, error_code=code, offset=-1, timestamp=-1, leader_epoch=-1
+    )

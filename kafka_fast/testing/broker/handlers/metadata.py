@@ -1,0 +1,99 @@
+"""Metadata: brokers, topics, partitions and their leaders; may create a topic on the way."""
+
+from __future__ import annotations
+
+from kafka_fast.errors import (
+    BrokerError,
+    InvalidRequest,
+    InvalidTopicException,
+    LeaderNotAvailable,
+    UnknownTopicOrPartition,
+)
+from kafka_fast.protocol.apis.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from kafka_fast.testing.broker.request import Request
+from kafka_fast.testing.broker.topics import NO_LEADER, Partition, Topic
+
+_ALL_IF_EMPTY_VERSION = 0  # later versions ask for all topics with null
+_IDS_FROM_VERSION = 12
+_NO_ID = bytes(16)
+
+
+def answer(request: Request) -> MetadataResponse:
+    """Return the picture of the cluster as this broker has it."""
+    body: MetadataRequest = request.body
+    state = request.state
+    response = MetadataResponse(
+        brokers=[
+            MetadataResponseBroker(node_id=n.node_id, host=n.host, port=n.port, rack=n.rack)
+            for n in state.live_nodes
+        ],
+        cluster_id=state.cluster_id,
+        controller_id=state.controller_id,
+        topics=[],
+    )
+    wants_all = body.topics is None or (
+        request.version == _ALL_IF_EMPTY_VERSION and not body.topics
+    )
+    if wants_all:
+        response.topics = [_topic(request, topic) for topic in state.topics.values()]
+    else:
+        response.topics = [_asked_topic(request, asked) for asked in body.topics or ()]
+    request.faults.rewrite_metadata(response, request.node_id)
+    return response
+
+
+def _asked_topic(request: Request, asked: MetadataRequestTopic) -> MetadataResponseTopic:
+    try:
+        return _topic(request, _find(request, asked))
+    except BrokerError as error:
+        return MetadataResponseTopic(
+            error_code=error.code, name=asked.name, topic_id=asked.topic_id, partitions=[]
+        )
+
+
+def _find(request: Request, asked: MetadataRequestTopic) -> Topic:
+    state = request.state
+    if asked.name is None or asked.topic_id != _NO_ID:
+        if request.version < _IDS_FROM_VERSION:
+            raise InvalidRequest(f"topic ids in Metadata version {request.version}")
+        return state.topic_by_id(asked.topic_id)
+    topic = state.topics.get(asked.name)
+    if topic is not None:
+        return topic
+    # As in Kafka the topic exists only after this answer: clients have to ask again.
+    if state.settings.auto_create and request.body.allow_auto_topic_creation:
+        state.add_topic(state.plan_topic(asked.name))
+    elif not asked.name:
+        raise InvalidTopicException("empty name")
+    raise UnknownTopicOrPartition(f"no topic {asked.name!r}")
+
+
+def _topic(request: Request, topic: Topic) -> MetadataResponseTopic:
+    planned = request.planned_error(topic.name)
+    code = planned.code if planned is not None and planned.partition is None else 0
+    return MetadataResponseTopic(
+        error_code=code,
+        name=topic.name,
+        topic_id=topic.topic_id,
+        partitions=[] if code else [_partition(request, one) for one in topic.partitions],
+    )
+
+
+def _partition(request: Request, partition: Partition) -> MetadataResponsePartition:
+    nodes = request.state.nodes
+    return MetadataResponsePartition(
+        error_code=LeaderNotAvailable.code if partition.leader == NO_LEADER else 0,
+        partition_index=partition.index,
+        leader_id=partition.leader,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=list(partition.replicas),
+        isr_nodes=list(partition.isr),
+        offline_replicas=[replica for replica in partition.replicas if not nodes[replica].alive],
+    )

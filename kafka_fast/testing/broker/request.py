@@ -1,0 +1,50 @@
+"""What a handler gets and what it may give back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from kafka_fast.protocol.frame import RequestHeader
+from kafka_fast.testing.broker.faults import ErrorRule, Faults
+from kafka_fast.testing.broker.state import ClusterState
+
+
+class CloseConnectionError(Exception):
+    """The answer is the end of the connection, as Kafka does when it cannot parse a request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One decoded request at one broker."""
+
+    node_id: int
+    header: RequestHeader
+    body: Any  # the message class of the API
+    now: float
+    state: ClusterState
+    faults: Faults
+
+    @property
+    def version(self) -> int:
+        """Return the version of the API that the client speaks."""
+        return self.header.version
+
+    def planned_error(
+        self, topic: str | None = None, partition: int | None = None
+    ) -> ErrorRule | None:
+        """Return the error that was ordered for this topic or partition, if any."""
+        return self.faults.take_error(self.node_id, self.header.api_key, topic, partition)
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The answer comes later: when `retry` has one, at the latest at `deadline`."""
+
+    deadline: float
+    retry: Callable[[float, bool], Any]  # (now, last chance) -> response or None
+
+
+# A response, a Waiting, or None where the protocol has no response (Produce with acks=0).
+Answer = Any

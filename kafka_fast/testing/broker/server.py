@@ -1,0 +1,307 @@
+"""The embedded broker as a server: in a thread of this process, or as a process of its own.
+
+    with EmbeddedKafka(brokers=3) as kafka:
+        kafka.create_topic("t", partitions=6)
+        producer = Producer(bootstrap_servers=kafka.bootstrap)
+        kafka.move_leader("t", 0, node_id=2)
+        kafka.faults.error(PRODUCE, NotEnoughReplicas, topic="t", count=3)
+        ...
+        assert kafka.records("t", 0)[0].value == b"hello"
+
+Listens on the loopback address, on free ports. Everything is in memory and gone at the end.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import random
+import signal
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from types import FrameType, TracebackType
+
+from typing_extensions import Self
+
+from kafka_fast.errors import ConfigError, UsageError
+from kafka_fast.record import Record
+from kafka_fast.testing.broker.cluster import Cluster
+from kafka_fast.testing.broker.faults import Faults
+from kafka_fast.testing.broker.sockets import Listener, SocketServer
+from kafka_fast.testing.broker.state import Node, Settings
+
+log = logging.getLogger(__name__)
+
+LOOPBACK = "127.0.0.1"
+DEFAULT_REPLICAS = 3  # or fewer, where there are fewer brokers
+
+
+class EmbeddedKafka:
+    """A running cluster; use it as a context manager, or call `start` and `stop`."""
+
+    def __init__(
+        self,
+        brokers: int = 1,
+        *,
+        partitions: int = 1,
+        replication_factor: int | None = None,
+        auto_create: bool = True,
+        topic_config: Mapping[str, str] | None = None,
+        host: str = LOOPBACK,
+        ports: Sequence[int] | None = None,
+        insecure_bind: bool = False,
+        seed: int = 0,
+    ) -> None:
+        """Describe the cluster; `start` starts it.
+
+        Args:
+            brokers: their number; node ids count from 1.
+            partitions: of a topic that does not say.
+            replication_factor: of a topic that does not say; None: 3, or one for each broker.
+            auto_create: whether a client that asks for an unknown topic gets it made.
+            topic_config: settings of topics, over Kafka's defaults.
+            host: address to listen on.
+            ports: one for each broker; None: free ones.
+            insecure_bind: allow a host that is not loopback; there is no security at all here.
+            seed: of everything random: ids, and which requests a fault strikes.
+
+        Raises:
+            ConfigError: the arguments contradict each other, or the host is not loopback.
+        """
+        if brokers < 1:
+            raise ConfigError(f"{brokers} brokers make no cluster")
+        if ports is not None and len(ports) != brokers:
+            raise ConfigError(f"{len(ports)} ports for {brokers} brokers")
+        if not insecure_bind and not _is_loopback(host):
+            raise ConfigError(f"{host} is not loopback; insecure_bind=True exposes the broker")
+        self._host = host
+        self._ports = list(ports) if ports is not None else [0] * brokers
+        self._settings = Settings(
+            partitions=partitions,
+            replication_factor=replication_factor or min(DEFAULT_REPLICAS, brokers),
+            auto_create=auto_create,
+            topic_config=dict(topic_config or {}),
+            unix_ms_at_zero=int((time.time() - time.monotonic()) * 1000),
+        )
+        self._seed = seed
+        self._cluster: Cluster | None = None
+        self._server: SocketServer | None = None
+        self._thread: threading.Thread | None = None
+
+    # ---- life ----
+
+    def __enter__(self) -> Self:
+        """Start the cluster."""
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Stop the cluster."""
+        self.stop()
+
+    def start(self) -> None:
+        """Listen and serve in a thread; returns when clients can connect."""
+        self._prepare()
+        log.info("embedded broker for tests, not for data: %s", self.bootstrap)
+        self._thread = threading.Thread(
+            target=self._running_server.serve, name="kf-embedded-broker", daemon=True
+        )
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Close all connections and ports; the records are gone. May be called twice."""
+        server, thread = self._server, self._thread
+        self._server = self._thread = None
+        if server is not None:
+            server.stop()
+        if thread is not None:
+            thread.join()
+
+    def serve_forever(self) -> None:
+        """Serve in this thread until SIGINT or SIGTERM (main thread only)."""
+        self._prepare()
+        server = self._running_server
+
+        def end(number: int, frame: FrameType | None) -> None:
+            server.stop()
+
+        old = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            sys.stdout.write(f"embedded broker for tests, not for data: {self.bootstrap}\n")
+            sys.stdout.flush()
+            server.serve()
+        finally:
+            self._server = None
+            for number, handler in old.items():
+                signal.signal(number, handler)
+
+    def _prepare(self) -> None:
+        if self._server is not None:
+            raise UsageError("the embedded broker runs already")
+        listeners: dict[int, Listener] = {}
+        try:
+            for node_id, port in enumerate(self._ports, start=1):
+                listeners[node_id] = Listener(self._host, port)
+        except OSError:
+            for listener in listeners.values():
+                listener.close()
+            raise
+        nodes = [Node(node_id, self._host, one.port) for node_id, one in listeners.items()]
+        self._cluster = Cluster(nodes, self._settings, random.Random(self._seed))
+        self._server = SocketServer(self._cluster, listeners)
+
+    # ---- what it is ----
+
+    @property
+    def bootstrap(self) -> str:
+        """Return the addresses of all brokers, as `bootstrap.servers` takes them."""
+        nodes = self._running_cluster.state.nodes.values()
+        return ",".join(f"{node.host}:{node.port}" for node in nodes)
+
+    @property
+    def faults(self) -> Faults:
+        """Return the rules of what goes wrong; they may be changed at any time."""
+        return self._running_cluster.faults
+
+    def leader(self, topic: str, partition: int) -> int:
+        """Return the node id of a partition's leader, -1 if there is none."""
+        cluster = self._running_cluster
+        return self._running_server.call(lambda: cluster.state.partition(topic, partition).leader)
+
+    def end_offset(self, topic: str, partition: int) -> int:
+        """Return the offset that the partition's next record gets."""
+        cluster = self._running_cluster
+        return self._running_server.call(
+            lambda: cluster.state.partition(topic, partition).log.end_offset
+        )
+
+    def records(self, topic: str, partition: int = 0) -> list[Record]:
+        """Return the records of a partition's log."""
+        cluster = self._running_cluster
+        return self._running_server.call(lambda: cluster.records(topic, partition))
+
+    # ---- commands ----
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int = -1,
+        replication_factor: int = -1,
+        *,
+        config: Mapping[str, str] | None = None,
+    ) -> None:
+        """Create a topic; -1 takes the cluster's default.
+
+        Raises:
+            BrokerError: what a CreateTopics request would be answered.
+        """
+        cluster = self._running_cluster
+        self._running_server.call(
+            lambda: cluster.create_topic(name, partitions, replication_factor, config=config)
+        )
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic and its records."""
+        cluster = self._running_cluster
+        self._running_server.call(lambda: cluster.delete_topic(name))
+
+    def move_leader(self, topic: str, partition: int, node_id: int) -> None:
+        """Make another broker the leader of a partition."""
+        cluster = self._running_cluster
+        self._running_server.call(lambda: cluster.move_leader(topic, partition, node_id))
+
+    def set_in_sync(self, topic: str, partition: int, node_ids: Sequence[int]) -> None:
+        """Say which replicas of a partition are in sync."""
+        cluster = self._running_cluster
+        self._running_server.call(lambda: cluster.set_in_sync(topic, partition, node_ids))
+
+    def forget_producer(self, topic: str, partition: int, producer_id: int) -> None:
+        """Drop what a partition knows of a producer, as expiry does."""
+        cluster = self._running_cluster
+        self._running_server.call(lambda: cluster.forget_producer(topic, partition, producer_id))
+
+    def kill(self, node_id: int) -> None:
+        """Stop a broker at once: its connections break, new ones are refused, its leaders move."""
+        cluster, server = self._running_cluster, self._running_server
+
+        def command() -> None:
+            cluster.kill(node_id)
+            server.refuse(node_id)
+
+        server.call(command)
+
+    def restart(self, node_id: int) -> None:
+        """Start a killed broker again, on its old port and with its log."""
+        cluster, server = self._running_cluster, self._running_server
+
+        def command() -> None:
+            cluster.restart(node_id)
+            server.listen(node_id)
+
+        server.call(command)
+
+    def pause(self, node_id: int) -> None:
+        """Let a broker stand still: connections stay, nothing is answered."""
+        cluster = self._running_cluster
+        self._running_server.call(lambda: cluster.pause(node_id))
+
+    def resume(self, node_id: int) -> None:
+        """Let a paused broker go on with what it was sent meanwhile."""
+        cluster = self._running_cluster
+        self._running_server.call(lambda: cluster.resume(node_id, time.monotonic()))
+
+    @property
+    def _running_cluster(self) -> Cluster:
+        if self._cluster is None:
+            raise UsageError("the embedded broker has not been started")
+        return self._cluster
+
+    @property
+    def _running_server(self) -> SocketServer:
+        if self._server is None:
+            raise UsageError("the embedded broker does not run")
+        return self._server
+
+
+def run(
+    host: str = LOOPBACK,
+    port: int = 9092,
+    *,
+    brokers: int = 1,
+    partitions: int = 1,
+    auto_create: bool = True,
+    insecure_bind: bool = False,
+) -> None:
+    """Run a cluster in this thread until SIGINT or SIGTERM; the command line's entry.
+
+    Args:
+        host: address to listen on.
+        port: of the first broker, the others follow; 0: free ports.
+        brokers: their number.
+        partitions: of a topic that does not say.
+        auto_create: whether unknown topics are made when a client asks for them.
+        insecure_bind: allow a host that is not loopback.
+    """
+    ports = [port + number if port else 0 for number in range(brokers)]
+    EmbeddedKafka(
+        brokers,
+        partitions=partitions,
+        auto_create=auto_create,
+        host=host,
+        ports=ports,
+        insecure_bind=insecure_bind,
+    ).serve_forever()
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
