@@ -188,10 +188,13 @@ def known_topic_id(topic_id: bytes) -> bytes | None:
     return None if topic_id == NO_TOPIC_ID else topic_id
 
 
-def merge_topic(known: Topic | None, reported: MetadataResponseTopic, version: int) -> Topic:
+def merge_topic(
+    name: str, known: Topic | None, reported: MetadataResponseTopic, version: int
+) -> Topic:
     """Return what is known of a topic after a broker reported it without an error.
 
     Args:
+        name: of the topic.
         known: what was known; None for a new, recreated or returned-without-id topic.
         reported: the topic in the answer.
         version: of the Metadata answer.
@@ -218,7 +221,7 @@ def merge_topic(known: Topic | None, reported: MetadataResponseTopic, version: i
                 if index < len(before)
                 else Partition(index, error=LEADER_NOT_AVAILABLE)
             )
-    return Topic(reported.name, topic_id, tuple(filter(None, slots)), reported.is_internal)
+    return Topic(name, topic_id, tuple(filter(None, slots)), reported.is_internal)
 
 
 def _merge_partition(

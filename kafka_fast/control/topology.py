@@ -152,11 +152,11 @@ class Topology:
         topic_id = known_topic_id(reported.topic_id)
         if known is None:
             changes.new_topics.append(name)
-            self._put_topic(merge_topic(None, reported, version))
+            self._put_topic(merge_topic(name, None, reported, version))
         elif known.topic_id and topic_id and known.topic_id != topic_id:
             changes.recreated_topics.append(TopicRecreated(name, known.topic_id, topic_id))
             changes.forget_topic(name)
-            self._put_topic(merge_topic(None, reported, version))
+            self._put_topic(merge_topic(name, None, reported, version))
         else:
             was_removed = name in self._removed
             if was_removed:
@@ -164,7 +164,7 @@ class Topology:
             # Without an id nobody can tell an old topic from a new one of its name, whose epochs
             # begin at 0 again: holding on to the old epochs would make it unreachable for good.
             starts_over = was_removed and known.topic_id is None
-            merged = merge_topic(None if starts_over else known, reported, version)
+            merged = merge_topic(name, None if starts_over else known, reported, version)
             self._note_leaders(known, merged, changes)
             self._put_topic(merged)
         self._removed.discard(name)

@@ -1,0 +1,449 @@
+"""The life of one connection: to a node, or to whichever bootstrap server answers. Sans-I/O.
+
+                          connect                    round failed, link lost
+      IDLE ──────────────────────────────┐  ◄─────────────────────────────────────────┐
+        │ connect before retry_at        ▼                                            │
+        └──► BACKOFF ──── tick ───► RESOLVING ─► CONNECTING ─► NEGOTIATING ─► READY ──┘
+                                         ▲            │              │
+                                         └────────────┴──────────────┘ next address, next endpoint
+
+One *round* tries every address of every endpoint, each with a deadline; only a whole round that
+failed counts as a failure and is followed by reconnect.backoff.ms, doubled from failure to failure
+(KIP-144). The time an address may take grows in the same way (KIP-601). The connection does not
+come back by itself: after `Failed` its owner calls `connect` again if it still wants it, at once if
+it likes, for the backoff is kept here.
+
+The shell (the control thread's loop) carries out the events and reports back; each link has a
+number, so that late news of a link that was given up changes nothing:
+
+    event            means                                  answered by
+    Resolve          look the host up                       handle_resolved
+    Open             connect a socket                       handle_connected, handle_connect_failed
+    SendFrame        write these bytes                      handle_frame, handle_closed
+    Ready            the link is the owner's                handle_closed, in the end
+    CloseLink        close the socket                       nothing
+    Failed           no link, and none before retry_at      connect
+"""
+
+import enum
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from kafka_fast.config import Address, CommonSettings
+from kafka_fast.control.backoff import Backoff
+from kafka_fast.control.bootstrap import Candidate, Candidates
+from kafka_fast.control.link_events import (
+    CloseLink,
+    Event,
+    Failed,
+    Open,
+    Ready,
+    Resolve,
+    SendFrame,
+)
+from kafka_fast.control.metadata import Node
+from kafka_fast.control.negotiation import Negotiation, NodeVersions, foreign_protocol
+from kafka_fast.errors import (
+    BrokerError,
+    KafkaConnectionError,
+    KafkaError,
+    KafkaTimeoutError,
+    ProtocolError,
+    UsageError,
+    broker_error,
+)
+
+__all__ = ["Connection", "ConnectionState"]
+
+logger = logging.getLogger("kafka_fast.connection")
+
+FOREVER = float("inf")
+REBOOTSTRAP_REQUIRED = 129
+
+
+class ConnectionState(enum.Enum):
+    """Where a connection stands; see the drawing above."""
+
+    IDLE = "idle"
+    BACKOFF = "backoff"
+    RESOLVING = "resolving"
+    CONNECTING = "connecting"
+    NEGOTIATING = "negotiating"
+    READY = "ready"
+    CLOSED = "closed"
+
+
+class Connection:
+    """One connection, or the wish for one. Control thread only."""
+
+    def __init__(
+        self,
+        name: str,
+        endpoints: Sequence[Address],
+        settings: CommonSettings,
+        client_id: str,
+        random: Callable[[], float],
+        *,
+        node_id: int = -1,
+    ) -> None:
+        """Make an idle connection.
+
+        Args:
+            name: of the other side, for errors and the log.
+            endpoints: that lead to it.
+            settings: the client's configuration.
+            client_id: of all requests.
+            random: returns a float in [0, 1), for the order of endpoints and the jitter of waits.
+            node_id: the node behind the endpoints; -1 for bootstrap servers.
+        """
+        self.name = name
+        self.node_id = node_id
+        self._client_id = client_id
+        self._candidates = Candidates(endpoints, random)
+        self._backoff = Backoff(
+            settings.reconnect_backoff_ms, settings.reconnect_backoff_max_ms, random
+        )
+        self._setup_timeout = Backoff(
+            settings.socket_connection_setup_timeout_ms,
+            settings.socket_connection_setup_timeout_max_ms,
+            random,
+        )
+        self._max_idle = settings.connections_max_idle
+        self._state = ConnectionState.IDLE
+        self._events: deque[Event] = deque()
+        self._failures = 0  # in a row: rounds, and links that broke soon after they were ready
+        self._failures_before_ready = 0
+        self._failed_rounds = 0  # since a link was ready
+        self._retry_at = float("-inf")
+        self._deadline = FOREVER  # of the state
+        self._link = 0  # number of the last link opened
+        self._candidate: Candidate | None = None  # where it leads
+        self._cluster_id: str | None = None  # that the other side is to belong to
+        self._negotiation: Negotiation | None = None
+        self._versions: NodeVersions | None = None
+        self._round_began = 0.0
+        self._step_began = 0.0
+        self._ready_since = 0.0
+        self._errors: list[KafkaError] = []  # of this round
+
+    @classmethod
+    def to_node(
+        cls,
+        node: Node,
+        settings: CommonSettings,
+        client_id: str,
+        random: Callable[[], float],
+    ) -> "Connection":
+        """Make a connection to a node at the address that it advertises."""
+        endpoint = Address(node.host, node.port)
+        return cls(f"node {node.id}", [endpoint], settings, client_id, random, node_id=node.id)
+
+    @classmethod
+    def to_bootstrap(
+        cls, settings: CommonSettings, client_id: str, random: Callable[[], float]
+    ) -> "Connection":
+        """Make a connection to the first of `bootstrap.servers` that answers."""
+        return cls("bootstrap", settings.bootstrap_servers, settings, client_id, random)
+
+    # Getters
+
+    @property
+    def state(self) -> ConnectionState:
+        """Where the connection stands."""
+        return self._state
+
+    @property
+    def is_ready(self) -> bool:
+        """True while requests may be sent."""
+        return self._state is ConnectionState.READY
+
+    @property
+    def is_pending(self) -> bool:
+        """True while there is work towards a link."""
+        idle = (ConnectionState.IDLE, ConnectionState.READY, ConnectionState.CLOSED)
+        return self._state not in idle
+
+    @property
+    def link(self) -> int:
+        """The number of the link, or of the last one."""
+        return self._link
+
+    @property
+    def versions(self) -> NodeVersions | None:
+        """What the other side speaks; None unless the connection is ready."""
+        return self._versions
+
+    @property
+    def failures(self) -> int:
+        """How often in a row connecting has failed."""
+        return self._failures
+
+    @property
+    def retry_at(self) -> float:
+        """The time before which no link is opened."""
+        return self._retry_at
+
+    def next_deadline(self) -> float:
+        """Return when `tick` has something to do."""
+        if self._state is ConnectionState.BACKOFF:
+            return self._retry_at
+        return self._deadline
+
+    def idle_deadline(self, last_activity: float) -> float:
+        """Return when the owner of a ready link should `disconnect` it as unused.
+
+        Args:
+            last_activity: when bytes last went over it; the data plane knows.
+        """
+        return last_activity + self._max_idle
+
+    # Commands
+
+    def connect(self, now: float, *, cluster_id: str | None = None) -> None:
+        """Ask for a link; nothing happens if one is there or under way.
+
+        Args:
+            now: the time.
+            cluster_id: lets a broker of 4.4 or later check that it is of this cluster and the node
+                this connection is meant for (KIP-1242); None: no check.
+
+        Raises:
+            UsageError: the connection was closed.
+        """
+        if self._state is ConnectionState.CLOSED:
+            raise UsageError(f"connection to {self.name} is closed")
+        if self._state is not ConnectionState.IDLE:
+            return
+        self._cluster_id = cluster_id
+        if now < self._retry_at:
+            self._state = ConnectionState.BACKOFF
+        else:
+            self._begin_round(now)
+
+    def disconnect(self, reason: str) -> None:
+        """Give up the link, or the way to one, without blame; `connect` brings it back."""
+        if self._state is not ConnectionState.CLOSED:
+            self._drop_link(reason)
+            self._enter(ConnectionState.IDLE)
+
+    def close(self, reason: str) -> None:
+        """Give up for good."""
+        self.disconnect(reason)
+        self._state = ConnectionState.CLOSED
+
+    def tick(self, now: float) -> None:
+        """Do what is due at `now`."""
+        if self._state is ConnectionState.BACKOFF:
+            if now >= self._retry_at:
+                self._begin_round(now)
+        elif now >= self._deadline:
+            place: Candidate | Address | None = self._candidate
+            if self._state is ConnectionState.RESOLVING:
+                place = self._candidates.resolving
+                self._candidates.handle_resolved(())
+            where = self._where(place, now)
+            self._fail_step(KafkaTimeoutError(f"{where}: timed out {self._state.value}"), now)
+
+    # Out
+
+    def poll_event(self) -> Event | None:
+        """Return the next thing to do, or to know; None if there is nothing."""
+        return self._events.popleft() if self._events else None
+
+    # In
+
+    def handle_resolved(self, host: str, result: Sequence[str] | BaseException, now: float) -> None:
+        """Take the addresses of a host, or why there are none."""
+        endpoint = self._candidates.resolving
+        if self._state is not ConnectionState.RESOLVING or endpoint is None:
+            return
+        if endpoint.host != host:
+            return  # of a lookup that was given up
+        if isinstance(result, BaseException) or not result:
+            self._candidates.handle_resolved(())
+            error = KafkaConnectionError(
+                f"{self._where(endpoint, now)}: {host!r} does not resolve: {result or 'no address'}"
+            )
+            if isinstance(result, BaseException):
+                error.__cause__ = result
+            self._fail_step(error, now)
+        else:
+            self._candidates.handle_resolved(result)
+            self._try_next(now)
+
+    def handle_connected(self, link: int, now: float) -> None:
+        """Take note that a link is open, and begin to talk."""
+        if link != self._link or self._state is not ConnectionState.CONNECTING:
+            return
+        self._negotiation = Negotiation(
+            f"{self.name} ({self._candidate})",
+            self._client_id,
+            cluster_id=self._cluster_id if self.node_id >= 0 else None,
+            node_id=self.node_id if self._cluster_id is not None else -1,
+        )
+        self._enter(ConnectionState.NEGOTIATING, now)
+        self._events.append(SendFrame(link, self._negotiation.question()))
+
+    def handle_connect_failed(self, link: int, error: BaseException, now: float) -> None:
+        """Take note that a link could not be opened; the shell has closed its socket."""
+        if link == self._link and self._state is ConnectionState.CONNECTING:
+            failure = KafkaConnectionError(f"{self._where(self._candidate, now)}: {error}")
+            failure.__cause__ = error
+            self._candidate = None
+            self._fail_step(failure, now)
+
+    def handle_frame(self, link: int, data: bytes, now: float) -> None:
+        """Take the answer to a `SendFrame`: a frame without its length."""
+        negotiation, candidate = self._negotiation, self._candidate
+        if link != self._link or negotiation is None or candidate is None:
+            return
+        try:
+            versions = negotiation.handle_frame(data)
+        except KafkaError as error:
+            self._fail_negotiation(error, now)
+            return
+        if versions is None:
+            self._events.append(SendFrame(link, negotiation.question()))
+            return
+        self._enter(ConnectionState.READY)
+        self._versions = versions
+        self._ready_since = now
+        self._failures_before_ready, self._failures = self._failures, 0
+        self._failed_rounds = 0
+        logger.debug("%s is ready at %s", self.name, candidate)
+        correlation_id = negotiation.next_correlation_id
+        self._events.append(Ready(link, candidate.endpoint, versions, correlation_id))
+
+    def handle_bad_frame(self, link: int, head: bytes, now: float) -> None:
+        """Take note that the stream holds no frame: its length is negative or beyond the limit.
+
+        Args:
+            link: the link.
+            head: the first bytes of the supposed frame, length included.
+            now: the time.
+        """
+        if link != self._link or self._candidate is None:
+            return
+        speaker = foreign_protocol(head)
+        what = (
+            f"talks like {speaker}" if speaker else f"sent {head[:8].hex(' ')} for a frame length"
+        )
+        error = ProtocolError(f"{self._where(self._candidate, now)}: the other side {what}")
+        if self._state is ConnectionState.READY:
+            self._drop_link(str(error))
+            self._lose(error, now)
+        else:
+            self._fail_step(error, now)
+
+    def handle_closed(self, link: int, error: BaseException | None, now: float) -> None:
+        """Take note that a link broke (None: the other side closed it); its socket is closed."""
+        if link != self._link or self._candidate is None:
+            return
+        why = "closed by the other side" if error is None else str(error)
+        doing = self._state.value
+        failure = KafkaConnectionError(f"{self._where(self._candidate, now)}: {why} while {doing}")
+        failure.__cause__ = error
+        self._candidate = None
+        if self._state is ConnectionState.READY:
+            self._lose(failure, now)
+        else:
+            self._fail_step(failure, now)
+
+    # Steps of a round
+
+    def _begin_round(self, now: float) -> None:
+        """Try every address of every endpoint, beginning now."""
+        self._round_began = now
+        self._errors.clear()
+        self._candidates.begin_round()
+        self._try_next(now)
+
+    def _try_next(self, now: float) -> None:
+        """Take the next step of the round, or end it."""
+        step = self._candidates.next()
+        if step is None:
+            self._end_round(now)
+        elif isinstance(step, Address):
+            self._enter(ConnectionState.RESOLVING, now)
+            self._events.append(Resolve(step.host, self._deadline))
+        else:
+            self._candidate = step
+            self._link += 1
+            self._enter(ConnectionState.CONNECTING, now)
+            host, port = step.endpoint
+            self._events.append(Open(self._link, step.ip, port, host, self._deadline))
+
+    def _fail_step(self, error: KafkaError, now: float) -> None:
+        """Give up one address or endpoint and go on with the next."""
+        logger.debug("%s", error)
+        self._errors.append(error)
+        self._drop_link(str(error))
+        self._try_next(now)
+
+    def _fail_negotiation(self, error: KafkaError, now: float) -> None:
+        """Give up an address whose broker answered, but not as it should."""
+        if isinstance(error, BrokerError) and error.code == REBOOTSTRAP_REQUIRED:
+            # The address belongs to somebody else: its other addresses lead no better.
+            self._drop_link(str(error))
+            self._lose(error, now, rebootstrap=True)
+            return
+        where = self._where(self._candidate, now)
+        if isinstance(error, BrokerError):
+            named: KafkaError = broker_error(error.code, f"{where}: answer to ApiVersions")
+        else:
+            named = type(error)(f"{where}: {error}")
+            named.__cause__ = error
+        self._fail_step(named, now)
+
+    def _end_round(self, now: float) -> None:
+        """Every address failed: back off."""
+        self._failed_rounds += 1
+        error = self._errors[-1] if self._errors else None
+        if error is None or len(self._errors) > 1:
+            tried = "; ".join(map(str, self._errors[:5])) or "no address"
+            error = KafkaConnectionError(
+                f"{self.name}: none of {len(self._errors)} addresses answered within "
+                f"{now - self._round_began:.3g} s (attempt {self._failures + 1}): {tried}"
+            )
+            error.__cause__ = self._errors[-1] if self._errors else None
+        self._lose(error, now)
+
+    def _lose(self, error: KafkaError, now: float, *, rebootstrap: bool = False) -> None:
+        """Fall back to idle, with a backoff.
+
+        A link that lived for at least the longest backoff ends a row of failures; one that broke
+        sooner continues it, or a broker that accepts and drops links would be stormed.
+        """
+        is_young = now - self._ready_since < self._backoff.maximum
+        if self._state is ConnectionState.READY and is_young:
+            self._failures = self._failures_before_ready
+        self._retry_at = now + self._backoff.delay(self._failures)
+        self._failures += 1
+        self._enter(ConnectionState.IDLE)
+        self._events.append(Failed(error, self._retry_at, rebootstrap))
+
+    def _drop_link(self, reason: str) -> None:
+        """Have the link's socket closed, if there is one."""
+        if self._candidate is not None:
+            self._events.append(CloseLink(self._link, reason))
+            self._candidate = None
+
+    def _enter(self, state: ConnectionState, now: float | None = None) -> None:
+        """Change the state; `now` gives it a deadline."""
+        self._state = state
+        self._deadline = FOREVER
+        if state is not ConnectionState.READY:
+            self._versions = None
+        if state is not ConnectionState.NEGOTIATING:
+            self._negotiation = None
+        if now is not None:
+            self._step_began = now
+            self._deadline = now + self._setup_timeout.delay(self._failed_rounds)
+
+    def _where(self, place: Candidate | Address | None, now: float) -> str:
+        """Name the other side, the place, the attempt and how long it took, for errors."""
+        if self._state is ConnectionState.READY:
+            return f"{self.name} at {place}, after {now - self._ready_since:.3g} s"
+        took = f"attempt {self._failures + 1}, after {now - self._step_began:.3g} s"
+        return f"{self.name} at {place}, {took}"

@@ -1,0 +1,68 @@
+"""What a `Connection` asks of its shell, and what it tells its owner."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from kafka_fast.config import Address
+from kafka_fast.control.negotiation import NodeVersions
+from kafka_fast.errors import KafkaError
+
+__all__ = ["CloseLink", "Event", "Failed", "Open", "Ready", "Resolve", "SendFrame"]
+
+
+@dataclass(frozen=True, slots=True)
+class Resolve:
+    """Look up all addresses of `host`, in a thread: it may hang, and is not waited for then."""
+
+    host: str
+    deadline: float
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """Open link number `link` to `ip`; `host` is the name that TLS verifies."""
+
+    link: int
+    ip: str
+    port: int
+    host: str
+    deadline: float
+
+
+@dataclass(frozen=True, slots=True)
+class SendFrame:
+    """Write a whole request frame; its answer is for `handle_frame`."""
+
+    link: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The link may carry requests."""
+
+    link: int
+    endpoint: Address
+    versions: NodeVersions
+    next_correlation_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class CloseLink:
+    """Close the socket of this link, whatever it is doing."""
+
+    link: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A round failed, or the link was lost."""
+
+    error: KafkaError
+    retry_at: float
+    rebootstrap: bool
+    """The broker says that it is not the one it was taken for (KIP-1242)."""
+
+
+Event: TypeAlias = Resolve | Open | SendFrame | Ready | CloseLink | Failed

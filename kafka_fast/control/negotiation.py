@@ -1,0 +1,152 @@
+"""The first words on a new link: which versions both sides speak (ApiVersions, KIP-35, KIP-511).
+
+The highest version is asked first. A broker that does not know it says so in the shape of version 0
+and names its own range if it is new enough; the next question is lower, so the dialogue ends after
+a few rounds whatever the other side answers. Without I/O or time: `Connection` carries the frames
+and sees to the deadline.
+
+Since version 5 the question says which cluster and node it is meant for, and a broker that is not
+it answers REBOOTSTRAP_REQUIRED (KIP-1242).
+"""
+
+from collections.abc import Mapping
+
+from kafka_fast._version import __version__
+from kafka_fast.errors import MalformedError, ProtocolError, UnsupportedVersionError, broker_error
+from kafka_fast.protocol import frame
+from kafka_fast.protocol.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kafka_fast.protocol.schema import Request, Versions
+from kafka_fast.protocol.versions import ApiVersions, retry_version
+
+__all__ = ["CLIENT_SOFTWARE_NAME", "Negotiation", "NodeVersions", "foreign_protocol"]
+
+CLIENT_SOFTWARE_NAME = "kafka-fast-python"
+UNSUPPORTED_VERSION = 35
+
+_FOREIGN = (
+    (b"HTTP/", "an HTTP server"),
+    (b"SSH-", "an SSH server"),
+    (b"\x15\x03", "a TLS listener: it needs security.protocol=SSL or SASL_SSL"),
+    (b"\x16\x03", "a TLS listener: it needs security.protocol=SSL or SASL_SSL"),
+)
+
+
+def foreign_protocol(head: bytes) -> str | None:
+    """Return who speaks like this, or None for nobody known.
+
+    Args:
+        head: the first bytes of the stream, length prefix of the supposed frame included.
+    """
+    return next((name for magic, name in _FOREIGN if head.startswith(magic)), None)
+
+
+class NodeVersions:
+    """The versions that one node and this client share; its errors name the node."""
+
+    __slots__ = ("_shared", "node")
+
+    def __init__(self, node: str, response: ApiVersionsResponse) -> None:
+        self._shared = ApiVersions.from_response(response)
+        self.node = node
+        if response.finalized_features_epoch < 0:
+            self._shared.features = {}  # the broker does not know them yet
+
+    def __repr__(self) -> str:
+        return f"NodeVersions({self.node}: {self._shared})"
+
+    @property
+    def features(self) -> Mapping[str, int]:
+        """The finalized features of the cluster: name → level."""
+        return self._shared.features
+
+    @property
+    def ranges(self) -> Mapping[int, Versions]:
+        """What the node offers: API key → versions."""
+        return self._shared.offered
+
+    def pick(self, request_class: type[Request], max_version: int | None = None) -> int:
+        """Return the highest version of an API that both sides speak.
+
+        Args:
+            request_class: the API.
+            max_version: the highest one that the caller can use.
+
+        Raises:
+            UnsupportedVersionError: there is none.
+        """
+        try:
+            return self._shared.version(request_class, max_version)
+        except UnsupportedVersionError as error:
+            raise UnsupportedVersionError(f"{self.node}: {error}") from None
+
+
+class Negotiation:
+    """One dialogue over one link: `question`, `handle_frame`, until there is a result."""
+
+    def __init__(
+        self, node: str, client_id: str, *, cluster_id: str | None = None, node_id: int = -1
+    ) -> None:
+        """Begin with the highest version.
+
+        Args:
+            node: its name in errors.
+            client_id: of all requests.
+            cluster_id: the cluster the link is meant for; None: the broker does not check.
+            node_id: the node the link is meant for; -1: the broker does not check.
+        """
+        self._node = node
+        self._client_id = client_id
+        self._request = ApiVersionsRequest(
+            client_software_name=CLIENT_SOFTWARE_NAME,
+            client_software_version=__version__,
+            cluster_id=cluster_id,
+            node_id=node_id,
+        )
+        self._version = ApiVersionsRequest.stable
+        self._correlation_id = 0
+
+    @property
+    def next_correlation_id(self) -> int:
+        """The first correlation id that the link has not used."""
+        return self._correlation_id + 1
+
+    def question(self) -> bytes:
+        """Return the request to send now."""
+        return frame.encode_request(
+            self._request, self._version, self._correlation_id, self._client_id
+        )
+
+    def handle_frame(self, data: bytes) -> NodeVersions | None:
+        """Take in an answer.
+
+        Returns:
+            The result, or None if there is another `question` to send.
+
+        Raises:
+            MalformedError, ProtocolError: the other side does not speak Kafka's protocol.
+            UnsupportedVersionError: not even a version of ApiVersions is shared.
+            BrokerError: the broker refuses the link.
+        """
+        try:
+            correlation_id, response = frame.decode_api_versions_response(data, self._version)
+        except MalformedError as error:
+            raise MalformedError(f"answer to ApiVersions v{self._version}: {error}") from error
+        if correlation_id != self._correlation_id:
+            raise ProtocolError(
+                f"answer to ApiVersions has correlation id {correlation_id}, "
+                f"not {self._correlation_id}"
+            )
+        if response.error_code == UNSUPPORTED_VERSION:
+            lower = retry_version(response, self._version)
+            if lower is None:
+                raise UnsupportedVersionError(
+                    f"no version of ApiVersions in common; v{self._version} was refused last"
+                )
+            self._version = lower
+            self._correlation_id += 1
+            return None
+        if response.error_code:
+            raise broker_error(response.error_code, "answer to ApiVersions")
+        if not response.api_keys:
+            raise ProtocolError("answer to ApiVersions names no API at all")
+        return NodeVersions(self._node, response)
