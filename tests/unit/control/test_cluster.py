@@ -2,8 +2,6 @@
 
 import pytest
 
-pytest.importorskip("kafka_fast.protocol.apis.metadata")
-
 from kafka_fast.config import producer_settings
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.metadata import ClusterChanges, LeaderChange
