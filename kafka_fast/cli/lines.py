@@ -6,7 +6,7 @@ Binary-safe: a line ends at a line feed and at nothing else, and is handed on by
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from kafka_fast.errors import UsageError
 
@@ -21,7 +21,15 @@ class Source(Protocol):
         ...
 
 
-def read_lines(source: Source, max_line: int) -> Iterator[list[bytes]]:
+class Lines(NamedTuple):
+    """The lines that ended in one block."""
+
+    values: list[bytes]
+    size: int
+    """Bytes read for them since the lines before, line feeds included."""
+
+
+def read_lines(source: Source, max_line: int) -> Iterator[Lines]:
     """Yield the lines that end in each block; the last one needs no line feed.
 
     Args:
@@ -33,23 +41,26 @@ def read_lines(source: Source, max_line: int) -> Iterator[list[bytes]]:
     """
     count = 0  # of the lines before `parts`
     parts: list[bytes] = []  # of the line that has not ended yet
+    held = 0  # bytes in `parts`
     size = 0
     while block := _read(source):
         head, found, tail = block.partition(b"\n")
         parts.append(head)
-        size += len(head)
+        held += len(head)
+        size += len(block)
         if not found:
-            if size > max_line:
+            if held > max_line:
                 raise UsageError(f"line {count + 1}: longer than {max_line} bytes")
             continue
         lines = tail.split(b"\n")
         lines.insert(0, b"".join(parts))
         parts = [lines.pop()]
-        size = len(parts[0])
-        yield lines
+        held = len(parts[0])
+        yield Lines(lines, size)
         count += len(lines)
-    if size:
-        yield [b"".join(parts)]
+        size = 0
+    if held:
+        yield Lines([b"".join(parts)], size)
 
 
 def split_keys(

@@ -173,8 +173,8 @@ class _Sending:
         """Send block by block, until the end of the input or the first error."""
         try:
             for lines in read_lines(source, self._max_line):
-                self._send(lines)
-                self._progress.advance(len(lines), sum(map(len, lines)) + len(lines))
+                self._send(lines.values)
+                self._progress.advance(len(lines.values), lines.size)
         except (KafkaError, OSError) as error:
             self._error = error
 

@@ -24,7 +24,7 @@ class Blocks:
 
 
 def _lines(*blocks: bytes) -> list[bytes]:
-    return [line for lines in read_lines(Blocks(*blocks), 1 << 20) for line in lines]
+    return [line for lines in read_lines(Blocks(*blocks), 1 << 20) for line in lines.values]
 
 
 @pytest.mark.parametrize(
@@ -55,13 +55,15 @@ def test_blocks_do_not_show(blocks: list[bytes]) -> None:
 def test_a_block_is_handed_on_when_it_is_there() -> None:
     source = Blocks(b"a\nb", b"c\n", b"")
     reader = read_lines(source, 100)
-    assert next(reader) == [b"a"]
-    assert next(reader) == [b"bc"]
+    assert next(reader) == ([b"a"], 3)
+    assert next(reader) == ([b"bc"], 2)
 
 
 def test_a_file_is_read_in_big_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "BLOCK_SIZE", 4)
-    assert list(read_lines(io.BytesIO(b"ab\ncd\nef"), 100)) == [[b"ab"], [b"cd"], [b"ef"]]
+    found = list(read_lines(io.BytesIO(b"ab\ncd\nefghi"), 100))
+    assert [lines.values for lines in found] == [[b"ab"], [b"cd"], [b"efghi"]]
+    assert [lines.size for lines in found] == [4, 4, 3]
 
 
 def test_memory_is_bounded_by_the_longest_line() -> None:
