@@ -40,7 +40,14 @@ SECURITY: tuple[Key, ...] = (
         aliases=kafka_python("ssl.ciphers"),
     ),
     _key(_TLS, "ssl.provider", Kind.STRING, None, "JVM security provider."),
-    _key(_TLS, "ssl.engine.factory.class", Kind.STRING, None, "Maker of TLS engines."),
+    _key(
+        _TLS,
+        "ssl.engine.factory.class",
+        Kind.STRING,
+        None,
+        "Maker of TLS engines.",
+        aliases=kafka_python("ssl.context"),
+    ),
     _key(
         _TLS, "ssl.secure.random.implementation", Kind.STRING, None, "JVM random number generator."
     ),

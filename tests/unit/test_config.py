@@ -202,6 +202,12 @@ def test_what_does_not_exist_yet_is_refused_by_name(key) -> None:  # type: ignor
     assert normalize({key.name: key.default}, client=client)[key.name] == key.default
 
 
+@pytest.mark.parametrize("name", ["ssl_context", "ssl_check_hostname", "sasl.username", "oauth_cb"])
+def test_what_other_clients_call_it_is_refused_too(name: str) -> None:
+    with pytest.raises(ConfigError, match=f"{name} .*not supported yet"):
+        normalize({name: object()})
+
+
 @pytest.mark.parametrize("protocol", ["SSL", "sasl_plaintext", "SASL_SSL"])
 def test_only_plaintext_yet(protocol: str) -> None:
     assert normalize({"security.protocol": "plaintext"})["security.protocol"] == "PLAINTEXT"
