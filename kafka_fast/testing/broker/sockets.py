@@ -78,7 +78,11 @@ class Listener:
         sock = socket.socket(family, socket.SOCK_STREAM)
         sock.setblocking(False)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        sock.bind((self._host, port))
+        try:
+            sock.bind((self._host, port))
+        except OSError:
+            sock.close()
+            raise
         return sock
 
 
