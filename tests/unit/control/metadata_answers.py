@@ -12,7 +12,7 @@ from kafka_fast.protocol.apis.metadata import (
 NO_ID = bytes(16)
 
 
-def topic_id(number: int) -> bytes:
+def make_topic_id(number: int) -> bytes:
     """Make a topic id that is easy to tell from others."""
     return number.to_bytes(16, "big")
 
@@ -41,14 +41,14 @@ def topic(
     name: str,
     leaders: Sequence[tuple[int, int]] = ((1, 0),),
     *,
-    id: bytes = NO_ID,
+    topic_id: bytes = NO_ID,
     error: int = 0,
 ) -> MetadataResponseTopic:
     """Describe a topic whose partitions have these (leader, leader epoch)."""
     return MetadataResponseTopic(
         error_code=error,
         name=name,
-        topic_id=id,
+        topic_id=topic_id,
         is_internal=False,
         partitions=[partition(index, *leader) for index, leader in enumerate(leaders)],
     )

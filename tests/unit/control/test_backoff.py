@@ -54,9 +54,11 @@ def test_keys_are_counted_apart_and_forgotten_on_success() -> None:
     assert backoff.handle_failure("a", 11.0) == pytest.approx(11.2)
     assert backoff.handle_failure("b", 11.0) == pytest.approx(11.1)
     assert (backoff.failures("a"), backoff.failures("b"), backoff.failures("c")) == (2, 1, 0)
-    assert not backoff.is_ready("a", 11.19) and backoff.is_ready("a", 11.21)
+    assert not backoff.is_ready("a", 11.19)
+    assert backoff.is_ready("a", 11.21)
     backoff.handle_success("a")
-    assert backoff.failures("a") == 0 and backoff.is_ready("a", 0.0)
+    assert backoff.failures("a") == 0
+    assert backoff.is_ready("a", 0.0)
     assert backoff.handle_failure("a", 20.0) == pytest.approx(20.1)
 
 

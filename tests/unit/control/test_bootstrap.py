@@ -45,7 +45,8 @@ def test_literal_addresses_need_no_lookup() -> None:
     candidates = Candidates([Address("10.0.0.1", 9092)], random.random)
     candidates.begin_round()
     step = candidates.next()
-    assert isinstance(step, Candidate) and (step.ip, str(step)) == ("10.0.0.1", "10.0.0.1:9092")
+    assert isinstance(step, Candidate)
+    assert (step.ip, str(step)) == ("10.0.0.1", "10.0.0.1:9092")
     six = Candidates([Address("::1", 9092)], random.random)
     six.begin_round()
     assert str(six.next()) == "[::1]:9092"

@@ -7,9 +7,9 @@ from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.metadata import ClusterChanges, LeaderChange
 from kafka_fast.errors import ProtocolError, RebootstrapRequired
 from kafka_fast.protocol.apis.metadata import MetadataResponse, MetadataResponseTopic
-from tests.unit.control.metadata_answers import answer, broker, topic, topic_id
+from tests.unit.control.metadata_answers import answer, broker, make_topic_id, topic
 
-A, B = topic_id(1), topic_id(2)
+A, B = make_topic_id(1), make_topic_id(2)
 
 
 def make_cluster(max_idle: float = 300.0, **options: object) -> Cluster:
@@ -40,15 +40,20 @@ def cluster_with(
 def test_first_answer_fills_the_cache() -> None:
     cluster = make_cluster()
     cluster.want_topic("t", 0.0)
-    assert cluster.needs_bootstrap and cluster.partition_count("t") is None
+    assert cluster.needs_bootstrap
+    assert cluster.partition_count("t") is None
     request = cluster.poll_request(0.0)
-    assert request is not None and [asked.name for asked in request.topics] == ["t"]
-    changes = cluster.handle_response(answer(topic("t", [(1, 5), (2, 6)], id=A)), 0.1)
-    assert changes.new_topics == ["t"] and [n.id for n in changes.nodes_added] == [1, 2]
-    assert not cluster.needs_bootstrap and cluster.generation == 1
+    assert request is not None
+    assert [asked.name for asked in request.topics] == ["t"]
+    changes = cluster.handle_response(answer(topic("t", [(1, 5), (2, 6)], topic_id=A)), 0.1)
+    assert changes.new_topics == ["t"]
+    assert [n.id for n in changes.nodes_added] == [1, 2]
+    assert not cluster.needs_bootstrap
+    assert cluster.generation == 1
     assert cluster.partition_count("t") == 2
     leader = cluster.leader("t", 1)
-    assert leader is not None and (leader.id, leader.address) == (2, ("kafka", 9092))
+    assert leader is not None
+    assert (leader.id, leader.address) == (2, ("kafka", 9092))
     assert cluster.leader_epoch("t", 1) == 6
     assert (cluster.topic_id("t"), cluster.topic_name(A)) == (A, "t")
     assert (cluster.cluster_id, cluster.controller_id) == ("c", 1)
@@ -56,50 +61,58 @@ def test_first_answer_fills_the_cache() -> None:
 
 def test_getters_of_unknown_things() -> None:
     cluster = cluster_with(topic("t"))
-    assert cluster.leader("t", 1) is None and cluster.leader("t", -1) is None
-    assert cluster.leader_epoch("u", 0) == -1 and cluster.partitions("u") == ()
-    assert cluster.topic_id("u") is None and cluster.topic_name(A) is None
-    assert cluster.node(9) is None and cluster.error("u") == 0
+    assert cluster.leader("t", 1) is None
+    assert cluster.leader("t", -1) is None
+    assert cluster.leader_epoch("u", 0) == -1
+    assert cluster.partitions("u") == ()
+    assert cluster.topic_id("u") is None
+    assert cluster.topic_name(A) is None
+    assert cluster.node(9) is None
+    assert cluster.error("u") == 0
 
 
 def test_same_answer_again_changes_nothing() -> None:
-    cluster = cluster_with(topic("t", id=A))
+    cluster = cluster_with(topic("t", topic_id=A))
     generation = cluster.generation
-    assert not ask_and_answer(cluster, answer(topic("t", id=A)), 1.0)
+    assert not ask_and_answer(cluster, answer(topic("t", topic_id=A)), 1.0)
     assert cluster.generation == generation
 
 
 def test_older_leader_epoch_is_ignored_and_newer_taken() -> None:
-    cluster = cluster_with(topic("t", [(1, 5)], id=A))
-    assert not ask_and_answer(cluster, answer(topic("t", [(2, 4)], id=A)), 1.0)
+    cluster = cluster_with(topic("t", [(1, 5)], topic_id=A))
+    assert not ask_and_answer(cluster, answer(topic("t", [(2, 4)], topic_id=A)), 1.0)
     assert cluster.partitions("t")[0].leader_id == 1
-    changes = ask_and_answer(cluster, answer(topic("t", [(2, 6)], id=A)), 3.0)
+    changes = ask_and_answer(cluster, answer(topic("t", [(2, 6)], topic_id=A)), 3.0)
     assert changes.leaders == {("t", 0): LeaderChange("t", 0, 1, 2, 6)}
     assert cluster.leader_epoch("t", 0) == 6
 
 
 def test_reelected_leader_is_reported() -> None:
-    cluster = cluster_with(topic("t", [(1, 5)], id=A))
-    changes = ask_and_answer(cluster, answer(topic("t", [(1, 6)], id=A)), 1.0)
+    cluster = cluster_with(topic("t", [(1, 5)], topic_id=A))
+    changes = ask_and_answer(cluster, answer(topic("t", [(1, 6)], topic_id=A)), 1.0)
     assert changes.leaders == {("t", 0): LeaderChange("t", 0, 1, 1, 6)}
 
 
 def test_epochs_of_brokers_before_2_4_are_not_compared() -> None:
-    cluster = cluster_with(topic("t", [(1, 5)], id=A))
+    cluster = cluster_with(topic("t", [(1, 5)], topic_id=A))
     changes = ask_and_answer(cluster, answer(topic("t", [(2, 3)])), 1.0, version=8)
     assert changes.leaders == {("t", 0): LeaderChange("t", 0, 1, 2, -1)}
     assert cluster.partitions("t")[0].newest_epoch == 5
 
 
 def test_vanished_topic_keeps_everything_and_returns() -> None:
-    cluster = cluster_with(topic("t", [(1, 5)], id=A))
+    cluster = cluster_with(topic("t", [(1, 5)], topic_id=A))
     gone = ask_and_answer(cluster, answer(topic("t", [], error=3)), 1.0)
-    assert gone.removed_topics == ["t"] and gone.topic_errors == {"t": 3}
+    assert gone.removed_topics == ["t"]
+    assert gone.topic_errors == {"t": 3}
     assert cluster.error("t") == 3
-    assert cluster.topic_id("t") == A and cluster.partition_count("t") == 1
+    assert cluster.topic_id("t") == A
+    assert cluster.partition_count("t") == 1
     assert not ask_and_answer(cluster, answer(), 3.0), "absent is as good as unknown"
-    back = ask_and_answer(cluster, answer(topic("t", [(1, 5)], id=A)), 6.0)
-    assert back.returned_topics == ["t"] and not back.recreated_topics and not back.leaders
+    back = ask_and_answer(cluster, answer(topic("t", [(1, 5)], topic_id=A)), 6.0)
+    assert back.returned_topics == ["t"]
+    assert not back.recreated_topics
+    assert not back.leaders
     assert cluster.error("t") == 0
 
 
@@ -112,41 +125,44 @@ def test_topic_without_id_that_was_gone_starts_over() -> None:
 
 
 def test_recreated_topic_is_another_topic() -> None:
-    cluster = cluster_with(topic("t", [(1, 50)] * 4, id=A))
-    changes = ask_and_answer(cluster, answer(topic("t", [(2, 0)], id=B)), 1.0)
+    cluster = cluster_with(topic("t", [(1, 50)] * 4, topic_id=A))
+    changes = ask_and_answer(cluster, answer(topic("t", [(2, 0)], topic_id=B)), 1.0)
     [recreated] = changes.recreated_topics
     assert (recreated.old_topic_id, recreated.topic_id) == (A, B)
-    assert cluster.partition_count("t") == 1 and cluster.leader_epoch("t", 0) == 0
-    assert cluster.topic_name(A) is None and cluster.topic_name(B) == "t"
+    assert cluster.partition_count("t") == 1
+    assert cluster.leader_epoch("t", 0) == 0
+    assert cluster.topic_name(A) is None
+    assert cluster.topic_name(B) == "t"
 
 
 def test_answer_without_id_does_not_take_a_known_one_away() -> None:
-    cluster = cluster_with(topic("t", id=A))
+    cluster = cluster_with(topic("t", topic_id=A))
     assert not ask_and_answer(cluster, answer(topic("t")), 1.0)
     assert cluster.topic_id("t") == A
 
 
 def test_partition_count_grows_but_shrinks_only_without_id() -> None:
-    cluster = cluster_with(topic("t", [(1, 0)], id=A), topic("old", [(1, 0)] * 3))
-    grown = answer(topic("t", [(1, 0)] * 3, id=A), topic("old", [(1, 0)] * 2))
+    cluster = cluster_with(topic("t", [(1, 0)], topic_id=A), topic("old", [(1, 0)] * 3))
+    grown = answer(topic("t", [(1, 0)] * 3, topic_id=A), topic("old", [(1, 0)] * 2))
     changes = ask_and_answer(cluster, grown, 1.0)
     assert [(c.topic, c.old_count, c.count) for c in changes.resized] == [
         ("t", 1, 3),
         ("old", 3, 2),
     ]
-    stale = answer(topic("t", [(1, 0)], id=A), topic("old", [(1, 0)] * 2))
+    stale = answer(topic("t", [(1, 0)], topic_id=A), topic("old", [(1, 0)] * 2))
     assert not ask_and_answer(cluster, stale, 3.0)
     assert cluster.partition_count("t") == 3
 
 
 def test_indexes_that_leave_gaps_or_repeat() -> None:
-    odd = topic("t", [(1, 0), (2, 0), (2, 9)], id=A)
+    odd = topic("t", [(1, 0), (2, 0), (2, 9)], topic_id=A)
     odd.partitions[1].partition_index = 2**31 - 1
     odd.partitions[2].partition_index = 0
     cluster = cluster_with(odd)
     assert [p.index for p in cluster.partitions("t")] == [0, 1, 2]
     assert cluster.partitions("t")[0].leader_id == 1
-    assert cluster.leader("t", 1) is None and cluster.leader("t", 2) is None
+    assert cluster.leader("t", 1) is None
+    assert cluster.leader("t", 2) is None
 
 
 @pytest.mark.parametrize(("host", "port"), [("", 9092), ("h", 0), ("h", 70000), ("h", -1)])
@@ -156,16 +172,17 @@ def test_broker_without_usable_address_leads_nothing(host: str, port: int) -> No
     brokers = [broker(1), broker(2, host, port)]
     ask_and_answer(cluster, answer(topic("t", [(1, 0), (2, 0)]), brokers=brokers), 0.0)
     assert [node.id for node in cluster.nodes] == [1]
-    assert cluster.leader("t", 0) is not None and cluster.leader("t", 1) is None
+    assert cluster.leader("t", 0) is not None
+    assert cluster.leader("t", 1) is None
 
 
 def test_leader_not_in_list_is_no_leader_until_it_joins() -> None:
-    cluster = cluster_with(topic("t", [(3, 7)], id=A))
+    cluster = cluster_with(topic("t", [(3, 7)], topic_id=A))
     assert cluster.leader("t", 0) is None
-    joined = answer(topic("t", [(3, 7)], id=A), brokers={1: "a", 3: "c"})
+    joined = answer(topic("t", [(3, 7)], topic_id=A), brokers={1: "a", 3: "c"})
     changes = ask_and_answer(cluster, joined, 1.0)
     assert changes.leaders == {("t", 0): LeaderChange("t", 0, -1, 3, 7)}
-    left = ask_and_answer(cluster, answer(topic("t", [(3, 7)], id=A)), 3.0)
+    left = ask_and_answer(cluster, answer(topic("t", [(3, 7)], topic_id=A)), 3.0)
     assert left.leaders == {("t", 0): LeaderChange("t", 0, 3, -1, 7)}
     assert [node.id for node in left.nodes_removed] == [3]
 
@@ -178,8 +195,8 @@ def test_node_at_another_address_is_reported() -> None:
 
 
 def test_node_and_leader_changes_of_one_answer_are_one() -> None:
-    cluster = cluster_with(topic("t", [(1, 0)], id=A))
-    failover = answer(topic("t", [(3, 1)], id=A), brokers={2: "b", 3: "c"})
+    cluster = cluster_with(topic("t", [(1, 0)], topic_id=A))
+    failover = answer(topic("t", [(3, 1)], topic_id=A), brokers={2: "b", 3: "c"})
     changes = ask_and_answer(cluster, failover, 1.0)
     assert changes.leaders == {("t", 0): LeaderChange("t", 0, 1, 3, 1)}
 
@@ -188,13 +205,15 @@ def test_empty_broker_list_is_a_failure() -> None:
     cluster = cluster_with(topic("t"))
     changes = ask_and_answer(cluster, answer(topic("t", [], error=3), brokers=[]), 1.0)
     assert isinstance(changes.failure, ProtocolError)
-    assert len(cluster.nodes) == 2 and cluster.error("t") == 0
+    assert len(cluster.nodes) == 2
+    assert cluster.error("t") == 0
     assert cluster.request_deadline() > 1.0
 
 
 def test_topic_error_that_does_not_heal_by_itself() -> None:
     cluster = cluster_with(topic("t", [], error=29))
-    assert cluster.error("t") == 29 and cluster.partition_count("t") is None
+    assert cluster.error("t") == 29
+    assert cluster.partition_count("t") is None
     assert cluster.request_deadline() > 100.0, "not asked again by itself"
     cluster.want_topic("t", 5.0)
     assert cluster.request_deadline() <= 5.0, "but when somebody wants it"
@@ -202,20 +221,24 @@ def test_topic_error_that_does_not_heal_by_itself() -> None:
 
 def test_unknown_error_code_is_kept_and_not_retried() -> None:
     cluster = cluster_with(topic("t", [], error=999))
-    assert cluster.error("t") == 999 and cluster.request_deadline() > 100.0
+    assert cluster.error("t") == 999
+    assert cluster.request_deadline() > 100.0
 
 
 def test_topic_under_creation_is_asked_for_again() -> None:
     cluster = cluster_with(topic("t", []))
-    assert cluster.error("t") == 5 and cluster.request_deadline() <= 0.2
+    assert cluster.error("t") == 5
+    assert cluster.request_deadline() <= 0.2
     assert cluster.poll_request(0.2) is not None
     changes = cluster.handle_response(answer(topic("t")), 0.3, 13)
-    assert changes.new_topics == ["t"] and changes.topic_errors == {"t": 0}
+    assert changes.new_topics == ["t"]
+    assert changes.topic_errors == {"t": 0}
 
 
 def test_two_topics_with_one_id() -> None:
-    cluster = cluster_with(topic("t", id=A), topic("u", id=A))
-    assert cluster.topic_name(A) == "t" and cluster.topic_id("u") is None
+    cluster = cluster_with(topic("t", topic_id=A), topic("u", topic_id=A))
+    assert cluster.topic_name(A) == "t"
+    assert cluster.topic_id("u") is None
 
 
 def test_topics_nobody_asked_for_are_ignored() -> None:
@@ -225,11 +248,12 @@ def test_topics_nobody_asked_for_are_ignored() -> None:
 
 
 def test_idle_topic_is_dropped_unless_used() -> None:
-    cluster = cluster_with(topic("t", id=A), topic("busy"), max_idle=10.0)
+    cluster = cluster_with(topic("t", topic_id=A), topic("busy"), max_idle=10.0)
     cluster.touch("busy", 8.0)
-    changes = ask_and_answer(cluster, answer(topic("t", id=A), topic("busy")), 11.0)
+    changes = ask_and_answer(cluster, answer(topic("t", topic_id=A), topic("busy")), 11.0)
     assert changes.expired_topics == ["t"]
-    assert cluster.topic("t") is None and cluster.topic_name(A) is None
+    assert cluster.topic("t") is None
+    assert cluster.topic_name(A) is None
     assert cluster.topic("busy") is not None
 
 
@@ -242,14 +266,17 @@ def test_late_answer_is_not_used() -> None:
 
 
 def test_leader_hint_moves_a_partition_at_once() -> None:
-    cluster = cluster_with(topic("t", [(1, 5)], id=A))
+    cluster = cluster_with(topic("t", [(1, 5)], topic_id=A))
     changes = cluster.apply_leader_hint(A, 0, 3, 6, [broker(3, "c")])
     assert changes.leaders == {("t", 0): LeaderChange("t", 0, 1, 3, 6)}
     assert [node.host for node in changes.nodes_added] == ["c"]
     leader = cluster.leader("t", 0)
-    assert leader is not None and leader.id == 3
+    assert leader is not None
+    assert leader.id == 3
     assert not ask_and_answer(
-        cluster, answer(topic("t", [(1, 5)], id=A), brokers={1: "kafka", 2: "kafka", 3: "c"}), 1.0
+        cluster,
+        answer(topic("t", [(1, 5)], topic_id=A), brokers={1: "kafka", 2: "kafka", 3: "c"}),
+        1.0,
     )
 
 
@@ -265,7 +292,7 @@ def test_leader_hint_moves_a_partition_at_once() -> None:
     ],
 )
 def test_useless_leader_hint(name: str | bytes, partition: int, leader_id: int, epoch: int) -> None:
-    cluster = cluster_with(topic("t", [(1, 5)], id=A))
+    cluster = cluster_with(topic("t", [(1, 5)], topic_id=A))
     assert not cluster.apply_leader_hint(name, partition, leader_id, epoch)
     assert cluster.leader_epoch("t", 0) == 5
 
@@ -274,38 +301,48 @@ def test_useless_leader_hint(name: str | bytes, partition: int, leader_id: int, 
 
 
 def test_foreign_cluster_is_not_believed() -> None:
-    cluster = cluster_with(topic("t", [(1, 5)], id=A))
+    cluster = cluster_with(topic("t", [(1, 5)], topic_id=A))
     changes = ask_and_answer(cluster, answer(topic("t", [(2, 9)]), cluster_id="evil"), 1.0)
-    assert changes.foreign_cluster_id == "evil" and changes.rebootstrap
-    assert changes.failure is not None and "'evil'" in str(changes.failure)
-    assert cluster.leader_epoch("t", 0) == 5 and cluster.cluster_id == "c"
+    assert changes.foreign_cluster_id == "evil"
+    assert changes.rebootstrap
+    assert changes.failure is not None
+    assert "'evil'" in str(changes.failure)
+    assert cluster.leader_epoch("t", 0) == 5
+    assert cluster.cluster_id == "c"
 
 
 def test_bootstrap_servers_may_introduce_another_cluster() -> None:
-    cluster = cluster_with(topic("t", [(1, 50)], id=A))
+    cluster = cluster_with(topic("t", [(1, 50)], topic_id=A))
     lost = cluster.rebootstrap()
     assert lost.leaders == {("t", 0): LeaderChange("t", 0, 1, -1, 50)}
-    assert cluster.needs_bootstrap and cluster.leader("t", 0) is None
+    assert cluster.needs_bootstrap
+    assert cluster.leader("t", 0) is None
     assert cluster.topic_id("t") == A, "ids tell later whether it is the same topic"
     assert cluster.poll_request(1.0) is not None
-    changes = cluster.handle_response(answer(topic("t", [(1, 0)], id=B), cluster_id="d"), 1.0, 13)
-    assert changes.cluster_replaced and changes.new_topics == ["t"]
-    assert cluster.leader_epoch("t", 0) == 0 and cluster.cluster_id == "d"
+    changes = cluster.handle_response(
+        answer(topic("t", [(1, 0)], topic_id=B), cluster_id="d"), 1.0, 13
+    )
+    assert changes.cluster_replaced
+    assert changes.new_topics == ["t"]
+    assert cluster.leader_epoch("t", 0) == 0
+    assert cluster.cluster_id == "d"
 
 
 def test_rebootstrap_into_the_same_cluster_keeps_topics() -> None:
-    cluster = cluster_with(topic("t", [(1, 50)], id=A))
+    cluster = cluster_with(topic("t", [(1, 50)], topic_id=A))
     cluster.rebootstrap()
     assert cluster.poll_request(1.0) is not None
-    changes = cluster.handle_response(answer(topic("t", [(1, 50)], id=A)), 1.0, 13)
-    assert not changes.cluster_replaced and not changes.new_topics
+    changes = cluster.handle_response(answer(topic("t", [(1, 50)], topic_id=A)), 1.0, 13)
+    assert not changes.cluster_replaced
+    assert not changes.new_topics
     assert changes.leaders == {("t", 0): LeaderChange("t", 0, -1, 1, 50)}
 
 
 def test_rebootstrap_required_by_the_broker() -> None:
     cluster = cluster_with(topic("t"))
     changes = ask_and_answer(cluster, answer(error=129), 1.0)
-    assert changes.rebootstrap and isinstance(changes.failure, RebootstrapRequired)
+    assert changes.rebootstrap
+    assert isinstance(changes.failure, RebootstrapRequired)
     cluster = cluster_with(topic("t"), metadata_recovery_strategy="none")
     assert not ask_and_answer(cluster, answer(error=129), 1.0).rebootstrap
 
@@ -317,6 +354,7 @@ def test_rebootstrap_when_nobody_answers_for_long() -> None:
     assert cluster.rebootstrap_deadline() == pytest.approx(70.0)
     assert cluster.poll_request(50.0) is not None
     cluster.handle_failure(69.0)
-    assert not cluster.poll_rebootstrap(69.9) and cluster.poll_rebootstrap(70.1)
+    assert not cluster.poll_rebootstrap(69.9)
+    assert cluster.poll_rebootstrap(70.1)
     cluster.rebootstrap()
     assert not cluster.poll_rebootstrap(1000.0), "already there"

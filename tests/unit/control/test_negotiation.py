@@ -64,8 +64,10 @@ def test_answer_gives_versions_and_features() -> None:
     versions = negotiation.handle_frame(
         answer(negotiation, finalized_features=[feature], finalized_features_epoch=7)
     )
-    assert versions is not None and versions.features == {"transaction.version": 2}
-    assert versions.pick(MetadataRequest) == 13 and versions.pick(MetadataRequest, 9) == 9
+    assert versions is not None
+    assert versions.features == {"transaction.version": 2}
+    assert versions.pick(MetadataRequest) == 13
+    assert versions.pick(MetadataRequest, 9) == 9
     assert negotiation.next_correlation_id == 1
 
 
@@ -73,7 +75,8 @@ def test_features_of_unknown_epoch_do_not_count() -> None:
     negotiation = Negotiation("node 1", "me")
     feature = FinalizedFeatureKey(name="transaction.version", max_version_level=2)
     versions = negotiation.handle_frame(answer(negotiation, finalized_features=[feature]))
-    assert versions is not None and versions.features == {}
+    assert versions is not None
+    assert versions.features == {}
 
 
 @pytest.mark.parametrize("offered", [[], [(0, 14, 20)], [(0, 5, 3)], [(0, 0, 2)]])
@@ -108,9 +111,14 @@ def test_refusal_with_an_unreadable_body_goes_down_to_0(body: bytes) -> None:
 @pytest.mark.parametrize("ranges", [(), ((18, 0, 99),), ((18, 0, 0),), ((18, -5, -3),)])
 def test_endless_refusal_ends(ranges: tuple[tuple[int, int, int], ...]) -> None:
     negotiation = Negotiation("node 1", "me")
+    for _ in range(ApiVersionsRequest.stable):
+        refusal = refuse(negotiation, *ranges)
+        try:
+            assert negotiation.handle_frame(refusal) is None
+        except UnsupportedVersionError:
+            return
     with pytest.raises(UnsupportedVersionError):
-        for _ in range(10):
-            assert negotiation.handle_frame(refuse(negotiation, *ranges)) is None
+        negotiation.handle_frame(refuse(negotiation, *ranges))
 
 
 def test_answer_to_another_question() -> None:

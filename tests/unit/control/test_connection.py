@@ -1,0 +1,469 @@
+"""Every way a connection can go, told by its events; then many lives of random accidents."""
+
+import random
+import struct
+from typing import TypeVar
+
+import pytest
+
+from kafka_fast.config import CommonSettings, producer_settings
+from kafka_fast.control.connection import Connection, ConnectionState
+from kafka_fast.control.link_events import (
+    CloseLink,
+    Event,
+    Failed,
+    Open,
+    Ready,
+    Resolve,
+    SendFrame,
+)
+from kafka_fast.control.metadata import Node
+from kafka_fast.errors import (
+    BrokerError,
+    KafkaConnectionError,
+    KafkaTimeoutError,
+    ProtocolError,
+    UsageError,
+)
+from kafka_fast.protocol import frame
+from kafka_fast.protocol.apis.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+)
+from kafka_fast.protocol.apis.metadata import MetadataRequest
+
+E = TypeVar("E", bound=Event)
+FOREVER = float("inf")
+
+
+def settings(servers: str = "a:1", **options: object) -> CommonSettings:
+    return producer_settings({"bootstrap.servers": servers}, options)
+
+
+def node_connection(host: str = "broker", **options: object) -> Connection:
+    return Connection.to_node(Node(3, host, 9092), settings(**options), "me", lambda: 0.5)
+
+
+def expect(connection: Connection, kind: type[E]) -> E:
+    """Take the next event, which must be of this kind."""
+    event = connection.poll_event()
+    assert isinstance(event, kind), event
+    return event
+
+
+def nothing(connection: Connection) -> bool:
+    return connection.poll_event() is None
+
+
+def answer(question: bytes, **fields: object) -> bytes:
+    """Answer an ApiVersions request frame; without the length."""
+    header, request = frame.decode_request(question[4:])
+    assert isinstance(request, ApiVersionsRequest)
+    fields.setdefault("api_keys", [ApiVersion(api_key=3, min_version=0, max_version=12)])
+    response = ApiVersionsResponse(**fields)
+    return frame.encode_response(response, header.version, header.correlation_id)[4:]
+
+
+def open_link(connection: Connection, now: float, *ips: str) -> Open:
+    """Go from idle to connecting."""
+    connection.connect(now)
+    lookup = expect(connection, Resolve)
+    connection.handle_resolved(lookup.host, ips or ("10.0.0.3",), now)
+    return expect(connection, Open)
+
+
+def become_ready(connection: Connection, now: float) -> Ready:
+    """Go from idle to ready."""
+    link = open_link(connection, now).link
+    connection.handle_connected(link, now)
+    connection.handle_frame(link, answer(expect(connection, SendFrame).data), now)
+    return expect(connection, Ready)
+
+
+def test_from_idle_to_ready() -> None:
+    connection = node_connection()
+    assert connection.state is ConnectionState.IDLE
+    assert not connection.is_pending
+    connection.connect(5.0)
+    lookup = expect(connection, Resolve)
+    assert (lookup.host, lookup.deadline) == ("broker", 15.0)
+    connection.handle_resolved("broker", ["10.0.0.3"], 5.1)
+    opened = expect(connection, Open)
+    assert (opened.ip, opened.port, opened.host) == ("10.0.0.3", 9092, "broker")
+    assert opened.deadline == connection.next_deadline() == pytest.approx(15.1)
+    connection.handle_connected(opened.link, 5.2)
+    assert connection.state is ConnectionState.NEGOTIATING
+    assert connection.is_pending
+    question = expect(connection, SendFrame)
+    connection.handle_frame(opened.link, answer(question.data), 5.3)
+    ready = expect(connection, Ready)
+    assert (ready.link, ready.next_correlation_id) == (opened.link, 1)
+    assert ready.versions.pick(MetadataRequest) == 12
+    assert connection.is_ready
+    assert connection.versions is ready.versions
+    assert connection.next_deadline() == float("inf")
+    assert nothing(connection)
+
+
+def test_connect_is_idempotent() -> None:
+    connection = node_connection()
+    connection.connect(0.0)
+    connection.connect(0.0)
+    expect(connection, Resolve)
+    assert nothing(connection)
+
+
+def test_literal_address_needs_no_lookup() -> None:
+    connection = node_connection("10.1.1.1")
+    connection.connect(0.0)
+    assert expect(connection, Open).ip == "10.1.1.1"
+
+
+def test_refused_link_names_everything_and_backs_off() -> None:
+    connection = node_connection()
+    link = open_link(connection, 1.0).link
+    connection.handle_connect_failed(link, ConnectionRefusedError(111, "refused"), 1.25)
+    failed = expect(connection, Failed)
+    assert nothing(connection), "the shell has closed the socket"
+    assert isinstance(failed.error, KafkaConnectionError)
+    for part in ("node 3", "broker:9092 [10.0.0.3]", "refused", "attempt 1", "0.25 s"):
+        assert part in str(failed.error)
+    assert failed.retry_at == pytest.approx(1.3)
+    assert not failed.rebootstrap
+    connection.connect(1.26)
+    assert connection.state is ConnectionState.BACKOFF
+    assert connection.next_deadline() == failed.retry_at
+    connection.tick(1.29)
+    assert nothing(connection)
+    connection.tick(1.31)
+    expect(connection, Resolve)
+
+
+def test_every_address_is_tried_before_the_backoff() -> None:
+    connection = node_connection()
+    first = open_link(connection, 0.0, "10.0.0.1", "10.0.0.2")
+    connection.handle_connect_failed(first.link, OSError("no route"), 0.1)
+    second = expect(connection, Open)
+    assert (second.ip, second.link) == ("10.0.0.2", first.link + 1)
+    connection.tick(second.deadline)
+    assert expect(connection, CloseLink).link == second.link
+    failed = expect(connection, Failed)
+    assert "none of 2 addresses" in str(failed.error)
+    assert "no route" in str(failed.error)
+    assert isinstance(failed.error.__cause__, KafkaTimeoutError)
+
+
+def test_late_news_of_a_link_given_up_changes_nothing() -> None:
+    connection = node_connection()
+    first = open_link(connection, 0.0, "10.0.0.1", "10.0.0.2")
+    connection.tick(first.deadline)
+    expect(connection, CloseLink)
+    second = expect(connection, Open)
+    now = first.deadline
+    connection.handle_connected(first.link, now)
+    connection.handle_connect_failed(first.link, OSError(), now)
+    connection.handle_closed(first.link, None, now)
+    connection.handle_frame(first.link, b"", now)
+    connection.handle_bad_frame(first.link, b"HTTP/", now)
+    connection.handle_resolved("broker", ["10.0.0.9"], now)
+    assert nothing(connection)
+    assert connection.state is ConnectionState.CONNECTING
+    connection.handle_connected(second.link, now)
+    expect(connection, SendFrame)
+
+
+@pytest.mark.parametrize("result", [[], OSError(-2, "Name or service not known")])
+def test_name_that_does_not_resolve(result: list[str] | OSError) -> None:
+    connection = node_connection()
+    connection.connect(0.0)
+    expect(connection, Resolve)
+    connection.handle_resolved("broker", result, 0.5)
+    failed = expect(connection, Failed)
+    assert "'broker' does not resolve" in str(failed.error)
+
+
+def test_resolver_that_hangs_is_not_waited_for() -> None:
+    connection = node_connection()
+    connection.connect(0.0)
+    deadline = expect(connection, Resolve).deadline
+    connection.tick(deadline)
+    failed = expect(connection, Failed)
+    assert isinstance(failed.error, KafkaTimeoutError)
+    assert "broker:9092" in str(failed.error)
+    assert "resolving" in str(failed.error)
+
+
+def test_broker_that_accepts_and_says_nothing() -> None:
+    connection = node_connection()
+    opened = open_link(connection, 0.0)
+    connection.handle_connected(opened.link, 1.0)
+    expect(connection, SendFrame)
+    assert connection.next_deadline() == pytest.approx(11.0)
+    connection.tick(11.0)
+    expect(connection, CloseLink)
+    assert "timed out negotiating" in str(expect(connection, Failed).error)
+
+
+def test_setup_timeout_grows_with_failed_rounds() -> None:
+    connection = node_connection()
+    timeouts, now = [], 0.0
+    for _ in range(4):
+        opened = open_link(connection, now)
+        timeouts.append(opened.deadline - now)
+        now = opened.deadline
+        connection.tick(now)
+        expect(connection, CloseLink)
+        now = expect(connection, Failed).retry_at
+    assert timeouts == pytest.approx([10.0, 20.0, 30.0, 30.0])
+    become_ready(connection, now)
+    connection.disconnect("idle")
+    expect(connection, CloseLink)
+    assert open_link(connection, now).deadline - now == pytest.approx(10.0)
+
+
+def test_backoff_grows_and_is_reset_by_a_link_that_lasts() -> None:
+    connection = node_connection()
+    now, waits = 0.0, []
+    for _ in range(7):
+        link = open_link(connection, now).link
+        connection.handle_connect_failed(link, OSError("down"), now)
+        retry_at = expect(connection, Failed).retry_at
+        waits.append(retry_at - now)
+        now = retry_at
+    assert waits == pytest.approx([0.05, 0.1, 0.2, 0.4, 0.8, 1.0, 1.0])
+    link = become_ready(connection, now).link
+    assert connection.failures == 0
+    connection.handle_closed(link, None, now + 5)
+    failed = expect(connection, Failed)
+    assert failed.retry_at - (now + 5) == pytest.approx(0.05)
+    assert "closed by the other side while ready" in str(failed.error)
+
+
+def test_broker_that_drops_each_link_at_once_is_not_stormed() -> None:
+    connection = node_connection()
+    now, waits = 0.0, []
+    for _ in range(6):
+        link = become_ready(connection, now).link
+        connection.handle_closed(link, ConnectionResetError("reset"), now + 0.01)
+        retry_at = expect(connection, Failed).retry_at
+        waits.append(retry_at - now - 0.01)
+        now = retry_at
+    assert waits == pytest.approx([0.05, 0.1, 0.2, 0.4, 0.8, 1.0])
+
+
+def test_older_broker_is_asked_again_with_its_own_version() -> None:
+    connection = node_connection()
+    link = open_link(connection, 0.0).link
+    connection.handle_connected(link, 0.0)
+    expect(connection, SendFrame)
+    refusal = struct.pack(">ihihhh", 0, 35, 1, 18, 0, 2)
+    connection.handle_frame(link, refusal, 0.1)
+    again = expect(connection, SendFrame)
+    assert frame.decode_request(again.data[4:])[0].version == 2
+    assert connection.next_deadline() == pytest.approx(10.0), "one deadline for the whole dialogue"
+    connection.handle_frame(link, answer(again.data), 0.2)
+    assert expect(connection, Ready).next_correlation_id == 2
+
+
+def test_garbage_instead_of_an_answer() -> None:
+    connection = node_connection()
+    link = open_link(connection, 0.0).link
+    connection.handle_connected(link, 0.0)
+    expect(connection, SendFrame)
+    connection.handle_frame(link, b"\x00" * 5, 0.1)
+    expect(connection, CloseLink)
+    failed = expect(connection, Failed)
+    assert isinstance(failed.error, ProtocolError)
+    assert "node 3 at broker:9092" in str(failed.error)
+
+
+@pytest.mark.parametrize(
+    ("head", "words"),
+    [
+        (b"HTTP/1.1", "an HTTP server"),
+        (b"\x15\x03\x03", "TLS"),
+        (b"\xff\xff\xff\xff", "ff ff ff ff"),
+    ],
+)
+def test_other_protocols_are_named(head: bytes, words: str) -> None:
+    connection = node_connection()
+    link = open_link(connection, 0.0).link
+    connection.handle_connected(link, 0.0)
+    expect(connection, SendFrame)
+    connection.handle_bad_frame(link, head, 0.1)
+    expect(connection, CloseLink)
+    failed = expect(connection, Failed)
+    assert isinstance(failed.error, ProtocolError)
+    assert words in str(failed.error)
+
+
+def test_lost_framing_of_a_ready_link() -> None:
+    connection = node_connection()
+    link = become_ready(connection, 0.0).link
+    connection.handle_bad_frame(link, b"\x80\x00\x00\x00", 50.0)
+    assert expect(connection, CloseLink).link == link
+    assert isinstance(expect(connection, Failed).error, ProtocolError)
+    assert connection.state is ConnectionState.IDLE
+    assert connection.versions is None
+
+
+def test_misrouted_link_asks_for_a_rebootstrap() -> None:
+    connection = node_connection()
+    connection.connect(0.0, cluster_id="c")
+    connection.handle_resolved(expect(connection, Resolve).host, ["10.0.0.3", "10.0.0.4"], 0.0)
+    link = expect(connection, Open).link
+    connection.handle_connected(link, 0.0)
+    question = expect(connection, SendFrame).data
+    _, request = frame.decode_request(question[4:])
+    assert isinstance(request, ApiVersionsRequest)
+    assert (request.cluster_id, request.node_id) == ("c", 3)
+    connection.handle_frame(link, answer(question, error_code=129), 0.0)
+    expect(connection, CloseLink)
+    failed = expect(connection, Failed)
+    assert failed.rebootstrap
+    assert isinstance(failed.error, BrokerError)
+
+
+def test_bootstrap_goes_on_to_the_next_server() -> None:
+    connection = Connection.to_bootstrap(settings("10.0.0.1:1,10.0.0.2:2"), "me", lambda: 0.9)
+    connection.connect(0.0, cluster_id="c")
+    first = expect(connection, Open)
+    connection.handle_connect_failed(first.link, OSError("down"), 0.0)
+    second = expect(connection, Open)
+    assert {first.port, second.port} == {1, 2}
+    connection.handle_connected(second.link, 0.0)
+    question = expect(connection, SendFrame).data
+    _, request = frame.decode_request(question[4:])
+    assert isinstance(request, ApiVersionsRequest)
+    assert (request.cluster_id, request.node_id) == (None, -1), "any broker will do"
+    connection.handle_frame(second.link, answer(question), 0.0)
+    assert expect(connection, Ready).endpoint.port == second.port
+
+
+def test_disconnect_is_no_failure_and_close_is_for_good() -> None:
+    connection = node_connection()
+    link = become_ready(connection, 0.0).link
+    connection.disconnect("unused")
+    assert expect(connection, CloseLink) == CloseLink(link, "unused")
+    assert nothing(connection)
+    become_ready(connection, 1.0)
+    connection.close("done")
+    expect(connection, CloseLink)
+    assert connection.state is ConnectionState.CLOSED
+    connection.close("done")
+    assert nothing(connection)
+    with pytest.raises(UsageError, match="node 3"):
+        connection.connect(2.0)
+
+
+def test_disconnect_on_the_way() -> None:
+    connection = node_connection()
+    opened = open_link(connection, 0.0)
+    connection.disconnect("node is gone")
+    assert expect(connection, CloseLink).link == opened.link
+    connection.handle_connected(opened.link, 1.0)
+    connection.tick(1000.0)
+    assert nothing(connection)
+    assert connection.state is ConnectionState.IDLE
+
+
+def test_idle_deadline() -> None:
+    assert node_connection(connections_max_idle_ms=1000).idle_deadline(5.0) == 6.0
+    assert node_connection(connections_max_idle_ms=-1).idle_deadline(5.0) == float("inf")
+
+
+class Accidents:
+    """A shell whose resolver, network and brokers do at random everything that can go wrong."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        hosts = ",".join(f"h{i}:9092" for i in range(self.random.randint(1, 3)))
+        self.connection = Connection.to_bootstrap(settings(hosts), "me", self.random.random)
+        self.now = 0.0
+        self.open_links: set[int] = set()
+        self.rounds: list[float] = []  # when each began
+        self.is_healthy = False  # nothing new goes wrong
+        self.due: list[tuple[float, int, Event]] = []  # what the world answers, and when
+        self.count = 0
+
+    def run(self, until: float) -> None:
+        """Live until `until`, with the connection always wanted."""
+        while self.now < until:
+            before = self.connection.is_pending
+            self.connection.connect(self.now)
+            if not before and self.connection.state is ConnectionState.RESOLVING:
+                self.rounds.append(self.now)
+            while (event := self.connection.poll_event()) is not None:
+                self.react(event)
+            assert self.connection.link not in self.open_links or len(self.open_links) <= 1
+            wake = min([self.connection.next_deadline(), until, *(at for at, _, _ in self.due)])
+            self.now = max(self.now, wake)
+            state = self.connection.state
+            self.connection.tick(self.now)
+            if state is ConnectionState.BACKOFF is not self.connection.state:
+                self.rounds.append(self.now)
+            for item in sorted(x for x in self.due if x[0] <= self.now):
+                self.due.remove(item)
+                self.happen(item[2])
+
+    def react(self, event: Event) -> None:
+        """Let the world have its answer later, or never."""
+        if isinstance(event, Open):
+            assert not self.open_links, "one link at a time"
+            self.open_links.add(event.link)
+        elif isinstance(event, CloseLink):
+            self.open_links.discard(event.link)
+        elif isinstance(event, Failed):
+            assert self.now <= event.retry_at <= self.now + 1.0
+            assert not self.open_links, "nothing is left open"
+            return
+        if isinstance(event, CloseLink):
+            return
+        delay = 0.001
+        if not self.is_healthy:
+            delay = self.random.choice([0.0, 0.001, 0.2, 5.0, 40.0, FOREVER])
+        elif isinstance(event, Ready):
+            return
+        self.count += 1
+        self.due.append((self.now + delay, self.count, event))
+
+    def happen(self, event: Event) -> None:
+        """Answer one event, well or badly."""
+        connection, chance = self.connection, 0.75 if self.is_healthy else self.random.random()
+        if isinstance(event, Resolve):
+            ips = [f"10.0.0.{i}" for i in range(self.random.randint(self.is_healthy, 3))]
+            connection.handle_resolved(
+                event.host, ips if chance < 0.8 else OSError("dns"), self.now
+            )
+            return
+        assert isinstance(event, Open | SendFrame | Ready)
+        if event.link not in self.open_links:
+            return  # closed meanwhile
+        if chance < 0.3 or isinstance(event, Ready):
+            self.open_links.discard(event.link)
+            if isinstance(event, Open):
+                connection.handle_connect_failed(event.link, OSError("refused"), self.now)
+            else:
+                connection.handle_closed(event.link, None, self.now)
+        elif isinstance(event, Open):
+            connection.handle_connected(event.link, self.now)
+        elif chance < 0.5:
+            connection.handle_bad_frame(event.link, b"HTTP/1.1", self.now)
+        elif chance < 0.7:
+            connection.handle_frame(event.link, self.random.randbytes(20), self.now)
+        else:
+            connection.handle_frame(event.link, answer(event.data), self.now)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_no_broker_is_stormed_and_every_life_ends_well(seed: int) -> None:
+    life = Accidents(seed)
+    life.run(until=600.0)
+    per_minute = [
+        sum(start <= at < start + 60 for at in life.rounds) for start in range(0, 600, 60)
+    ]
+    assert max(per_minute) <= 60 / 0.8 + 10, "at most one round per longest backoff"
+    life.is_healthy = True
+    life.run(until=700.0)
+    assert life.connection.is_ready, life.connection.state
