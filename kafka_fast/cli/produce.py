@@ -159,15 +159,16 @@ class _Sending:
 
     def report(self) -> int:
         """Say on standard error what was not delivered, and return the exit status."""
-        if self._failed:
+        failed = min(self._failed, self._sent)  # records in doubt may fail as well: counted twice
+        if failed:
             cause = f": {self._error}" if self._error else ""
-            _say(f"{self._failed:,} of {self._sent:,} records were not delivered{cause}")
+            _say(f"{failed:,} of {self._sent:,} records were not delivered{cause}")
         elif self._error:
             _say(f"{self._error} (records delivered before it: {self._sent:,})")
         if self._interrupted:
             _say(f"interrupted after {self._sent:,} records")
             return _INTERRUPTED
-        return _UNDELIVERED if self._failed or self._error else 0
+        return _UNDELIVERED if failed or self._error else 0
 
     def _send_all(self, source: FileIO) -> None:
         """Send block by block, until the end of the input or the first error."""
@@ -191,8 +192,9 @@ class _Sending:
                 partitions=self._args.partition,
                 headers=self._args.header or None,
             )
-        except KafkaError:
-            self._failed += len(lines)  # some may be accepted, but nobody will say which
+        except (KafkaError, KeyboardInterrupt):
+            # Some may have been accepted, but nobody can say which: all of them are in doubt.
+            self._failed += len(lines)
             raise
 
     def _settle(self, timeout: float | None) -> None:

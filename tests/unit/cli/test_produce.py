@@ -201,8 +201,24 @@ def test_ctrl_c_flushes_what_was_read(
     assert producer.flushes == [produce.INTERRUPT_FLUSH]
     assert producer.closed == [0.0]
     err = capsys.readouterr().err
-    assert "2 of 3 records were not delivered" in err
+    assert "3 of 3 records were not delivered" in err
     assert "interrupted after 3 records" in err
+
+
+def test_ctrl_c_while_waiting_counts_what_is_pending(
+    run: Callable[..., int], producer: FakeProducer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers: list[BaseException | int] = [KeyboardInterrupt(), 2]
+
+    def flush() -> int:
+        answer = answers.pop(0)
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    producer.on_flush = flush
+    assert run(b"a\nb\nc\n") == 130
+    assert "2 of 3 records were not delivered" in capsys.readouterr().err
 
 
 def test_ctrl_c_twice_does_not_wait(run: Callable[..., int], producer: FakeProducer) -> None:
