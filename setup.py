@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 from Cython.Build import cythonize
@@ -24,14 +25,17 @@ ROOT = Path(__file__).parent
 # path, for example) is linked by one extension, and the others cimport it from there.
 C_SOURCES: dict[str, list[str]] = {
     "kafka_fast._wire._checksum": ["kf_crc32c.c"],
+    "kafka_fast.record._compress": ["kf_compress.c"],
 }
 
-# pkg-config name -> macro that says the library is there. Used by record/_compress only.
+# Macro that says the library is there -> pkg-config name, header, linker name. Used by
+# record/_compress only. zlib serves gzip where libdeflate, which is faster, is missing.
 CODEC_LIBRARIES = {
-    "liblz4": "KF_HAVE_LZ4",
-    "libzstd": "KF_HAVE_ZSTD",
-    "libdeflate": "KF_HAVE_LIBDEFLATE",
-    "zlib": "KF_HAVE_ZLIB",
+    "KF_HAVE_LZ4": ("liblz4", "lz4frame.h", "lz4"),
+    "KF_HAVE_ZSTD": ("libzstd", "zstd.h", "zstd"),
+    "KF_HAVE_SNAPPY": ("snappy", "snappy-c.h", "snappy"),
+    "KF_HAVE_LIBDEFLATE": ("libdeflate", "libdeflate.h", "deflate"),
+    "KF_HAVE_ZLIB": ("zlib", "zlib.h", "z"),
 }
 CODEC_MODULE = "kafka_fast.record._compress"
 
@@ -61,18 +65,49 @@ def pkg_config(*args: str) -> list[str] | None:
     return run.stdout.split() if run.returncode == 0 else None
 
 
+def compiles(header: str, library: str) -> bool:
+    """Return whether the compiler finds the header and the library without being told where."""
+    compiler = os.environ.get("CC", "cc").split()
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder, "probe.c")
+        source.write_text(
+            f"#include <stddef.h>\n#include <{header}>\nint main(void) {{return 0;}}\n"
+        )
+        run = subprocess.run(
+            [*compiler, str(source), f"-l{library}", "-o", str(Path(folder, "probe"))],
+            capture_output=True,
+            check=False,
+        )
+    return run.returncode == 0
+
+
+def find_library(package: str, header: str, library: str) -> tuple[list[str], list[str]] | None:
+    """Return include directories and link flags of a library, or None if it is not there.
+
+    pkg-config knows libraries in unusual places; the compiler's own paths find those that ship
+    no description for it (snappy on Debian 12).
+    """
+    includes = pkg_config("--cflags-only-I", package)
+    if includes is not None:
+        links = pkg_config("--libs", package) or [f"-l{library}"]
+        return [flag.removeprefix("-I") for flag in includes], links
+    return ([], [f"-l{library}"]) if compiles(header, library) else None
+
+
 def codec_options() -> dict[str, list]:
     """Return Extension keywords for the compression libraries found on this machine."""
     options: dict[str, list] = {"define_macros": [], "extra_link_args": [], "include_dirs": []}
     if os.environ.get("KAFKA_FAST_NATIVE_CODECS", "1") == "0":
         return options
-    for library, macro in CODEC_LIBRARIES.items():
-        flags = pkg_config("--cflags-only-I", library)
-        if flags is None:
+    for macro, names in CODEC_LIBRARIES.items():
+        if macro == "KF_HAVE_ZLIB" and ("KF_HAVE_LIBDEFLATE", "1") in options["define_macros"]:
+            continue
+        found = find_library(*names)
+        if found is None:
             continue
         options["define_macros"].append((macro, "1"))
-        options["include_dirs"] += [flag.removeprefix("-I") for flag in flags]
-        options["extra_link_args"] += pkg_config("--libs", library) or []
+        options["include_dirs"] += found[0]
+        options["extra_link_args"] += found[1]
     return options
 
 

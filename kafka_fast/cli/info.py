@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
 def facts() -> Iterator[tuple[str, str]]:
     """Yield what `info` prints."""
     from kafka_fast._wire._checksum import paths
-    from kafka_fast.record.compress import codecs_available
+    from kafka_fast.record import codecs_available
 
     yield "kafka_fast", __version__
     yield "Python", f"{platform.python_implementation()} {platform.python_version()}"

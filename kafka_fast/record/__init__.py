@@ -7,7 +7,7 @@ This package knows bytes only: nothing here connects, waits or decides.
 from kafka_fast.record._reader import RecordBatch, RecordBatches, read_batches
 from kafka_fast.record._records import Record, Records
 from kafka_fast.record._writer import RecordBatchBuilder, build_control_batch, stamp_batch
-from kafka_fast.record.compress import codecs_available, compress, decompress
+from kafka_fast.record.compression import codecs_available, compress, decompress
 from kafka_fast.record.types import Codec, ControlRecord, ControlType, TimestampType
 
 __all__ = [

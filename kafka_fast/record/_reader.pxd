@@ -1,6 +1,7 @@
 """Record batches as views on a buffer."""
 
 from libc.stdint cimport uint8_t
+from kafka_fast.record._compress cimport Plain
 from kafka_fast.record._layout cimport kf_batch_header
 from kafka_fast.record._records cimport Records
 
@@ -20,3 +21,4 @@ cdef class RecordBatch:
     cdef object corrupt(self, str what)
     cdef object tail(self, size_t skipped)
     cdef Records scan(self, Py_ssize_t max_size)
+    cdef Plain decompressed(self, size_t start, size_t size, Py_ssize_t max_size)

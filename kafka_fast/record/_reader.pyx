@@ -25,12 +25,15 @@ from kafka_fast.record._layout cimport (
     kf_read_i64, kf_reader, kf_reader_of, kf_scan_error, kf_scan_promise, kf_scan_records,
     kf_scan_text, kf_span,
 )
+from kafka_fast.record._compress cimport (
+    Plain, codec_is_native, decompress_plain, kf_codec, plain_from,
+)
 from kafka_fast.record._records cimport Records, new_records
 
 from zlib import crc32
 
 from kafka_fast.errors import CorruptBatchError
-from kafka_fast.record.compress import MAX_SIZE, decompress
+from kafka_fast.record.compression import MAX_SIZE, decompress, output_limit
 from kafka_fast.record.types import Codec, ControlRecord, ControlType, TimestampType
 
 cdef enum:
@@ -223,16 +226,12 @@ cdef class RecordBatch:
         cdef const uint8_t* base = self.data + KF_BATCH_HEADER_SIZE
         cdef size_t size = self.size_ - KF_BATCH_HEADER_SIZE
         cdef object owner = self.source
-        cdef bytes plain
-        codec = self.codec
-        if codec and size != 0:  # an empty batch may keep the codec it had before compaction
-            try:
-                plain = decompress(codec, self.tail(KF_BATCH_HEADER_SIZE), max_size=max_size)
-            except CorruptBatchError as cause:
-                raise self.corrupt(f"cannot be decompressed: {cause}") from cause
+        cdef Plain plain
+        if self.codec and size != 0:  # an empty batch may keep the codec it had before compaction
+            plain = self.decompressed(KF_BATCH_HEADER_SIZE, size, max_size)
             owner = plain
-            base = plain
-            size = <size_t>len(plain)
+            base = plain.data
+            size = plain.size
         cdef kf_scan_error error = kf_scan_promise(&self.header, size)
         if error != KF_SCAN_OK:
             raise self.corrupt(kf_scan_text(error).decode())
@@ -249,6 +248,19 @@ cdef class RecordBatch:
                 f"{kf_scan_text(error).decode()} (record {scanned} of {self.header.record_count})"
             )
         return records
+
+    cdef Plain decompressed(self, size_t start, size_t size, Py_ssize_t max_size):
+        """Return `size` bytes of the batch, from `start` on, decompressed."""
+        cdef kf_codec codec = <kf_codec>(self.header.attributes & KF_ATTRIBUTE_CODEC)
+        limit = output_limit(size, max_size)
+        try:
+            if codec_is_native(codec):
+                return decompress_plain(codec, self.data + start, size, limit, self.header.magic)
+            return plain_from(decompress(
+                codec, self.tail(start)[:size], max_size=limit, magic=self.header.magic
+            ))
+        except CorruptBatchError as cause:
+            raise self.corrupt(f"cannot be decompressed: {cause}") from cause
 
     def control_record(self) -> ControlRecord:
         """Read the one record of a control batch.

@@ -34,7 +34,7 @@ class RecordBatchBuilder:
     def build(self, *, last_offset_delta: int | None = None) -> bytes: ...
 
 def build_control_batch(
-    type: ControlType,
+    kind: ControlType,
     *,
     base_offset: int,
     producer_id: int,

@@ -5,9 +5,12 @@ kf_record_put(), but into its own slabs and without a Python call per batch.
 """
 
 cimport cython
-from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport (
+    PyBUF_READ, PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer,
+)
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
+from cpython.memoryview cimport PyMemoryView_FromMemory
 from libc.stdint cimport INT32_MAX, int16_t, int32_t, int64_t, uint8_t
 from libc.string cimport memcpy
 
@@ -23,7 +26,7 @@ from kafka_fast.record._layout cimport (
 import struct
 
 from kafka_fast.errors import UsageError
-from kafka_fast.record.compress import compress
+from kafka_fast.record.compression import compress
 from kafka_fast.record.types import Codec, ControlType
 
 cdef enum:
@@ -83,7 +86,7 @@ cdef class RecordBatchBuilder:
 
     Args:
         codec: compression of the records.
-        level: the codec's own level; None is the default of `compress`.
+        level: the codec's own level; None is the default of `compress()`.
         base_offset: log offset of the first record. Producers leave 0: the broker assigns it.
         leader_epoch: -1 for producers.
         producer_id, producer_epoch, base_sequence: of an idempotent producer; -1 for none.
@@ -243,7 +246,9 @@ cdef class RecordBatchBuilder:
         self.reserve(0)
         records = self.data + KF_BATCH_HEADER_SIZE
         if self.codec and size != 0:
-            packed = compress(self.codec, <bytes>records[:size], self.level)
+            packed = compress(self.codec, PyMemoryView_FromMemory(
+                <char*>records, <Py_ssize_t>size, PyBUF_READ
+            ), self.level)
             records = <const uint8_t*>PyBytes_AS_STRING(packed)
             size = <size_t>len(packed)
         out = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>size + KF_BATCH_HEADER_SIZE)
@@ -282,7 +287,7 @@ cdef int release(object data, Py_buffer* view) except -1:
 
 
 def build_control_batch(
-    type: ControlType,
+    kind: ControlType,
     *,
     int64_t base_offset,
     int64_t producer_id,
@@ -300,7 +305,7 @@ def build_control_batch(
         is_transactional=True,
         is_control=True,
     )
-    key = struct.pack(">hh", 0, ControlType(type))
+    key = struct.pack(">hh", 0, ControlType(kind))
     builder.append(key, struct.pack(">hi", 0, coordinator_epoch), timestamp_ms)
     return builder.build()
 

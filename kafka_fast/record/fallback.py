@@ -1,6 +1,6 @@
 """Codecs from the standard library and from Python packages, for builds without the C libraries.
 
-Only `compress` calls this module, and only for a codec that `_compress` was built without. Every
+Only `compression` calls this module, and only for a codec that `_compress` was built without. Every
 function keeps the same promise as its compiled twin: it gives at most `limit` bytes, and whatever
 is wrong with the input ends in CorruptBatchError. The packages are imported when first needed.
 """

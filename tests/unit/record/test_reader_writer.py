@@ -354,10 +354,10 @@ def test_header_name_that_is_not_utf8_is_repaired() -> None:
     assert read_batches(with_records(records))[0].records()[0].headers == (("\ufffd", None),)
 
 
-@pytest.mark.parametrize("type", list(ControlType))
-def test_control_batch(type: ControlType) -> None:
+@pytest.mark.parametrize("kind", list(ControlType))
+def test_control_batch(kind: ControlType) -> None:
     data = build_control_batch(
-        type,
+        kind,
         base_offset=9,
         producer_id=1,
         producer_epoch=2,
@@ -369,9 +369,9 @@ def test_control_batch(type: ControlType) -> None:
     assert batch.is_control
     assert batch.is_transactional
     assert (batch.base_sequence, batch.producer_id, batch.leader_epoch) == (-1, 1, 5)
-    assert batch.control_record() == ControlRecord(type, 0, 4)
+    assert batch.control_record() == ControlRecord(kind, 0, 4)
     record = batch.records()[0]
-    assert record.key == bytes([0, 0, 0, type])
+    assert record.key == bytes([0, 0, 0, kind])
     assert record.value == bytes([0, 0, 0, 0, 0, 4])
 
 

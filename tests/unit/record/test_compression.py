@@ -5,16 +5,32 @@ from __future__ import annotations
 import gzip
 import random
 import struct
+import sys
 from collections.abc import Callable
 
 import pytest
 
-from kafka_fast.errors import ConfigError, CorruptBatchError
-from kafka_fast.record import Codec, codecs_available, compress, decompress, fallback
+from kafka_fast.errors import ConfigError, CorruptBatchError, UsageError
+from kafka_fast.record import (
+    Codec,
+    _compress,
+    codecs_available,
+    compress,
+    compression,
+    decompress,
+    fallback,
+)
 
 CODECS = [Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD]
 TEXT = b"".join(b"flight %d from JFK to LAX;" % i for i in range(20_000))
 NOISE = random.Random(3).randbytes(300_000)
+
+
+@pytest.fixture(autouse=True, params=["as built", "packages"])
+def served_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run each test with the codecs of this build, and as a build without any would."""
+    if request.param == "packages":
+        monkeypatch.setattr("kafka_fast.record.compression._NATIVE", frozenset())
 
 
 def packed_by_package(codec: Codec, data: bytes) -> bytes:
@@ -193,7 +209,54 @@ def test_lz4_frame_is_what_java_reads() -> None:
     assert packed[5] >> 4 in (4, 5, 6, 7)
 
 
-def test_names_who_serves() -> None:
+def test_names_who_serves(monkeypatch: pytest.MonkeyPatch) -> None:
     served = codecs_available()
     assert list(served) == ["gzip", "snappy", "lz4", "zstd"]
-    assert set(served.values()) <= {"native", "package"}
+    for codec in CODECS:
+        native = _compress.library(codec) is not None and compression._NATIVE
+        assert served[codec.name.lower()] == ("native" if native else "package")
+    monkeypatch.setattr(compression, "_NATIVE", frozenset())
+    monkeypatch.setitem(fallback.PACKAGES, Codec.ZSTD, "no_such_package")
+    assert codecs_available()["zstd"] is None
+
+
+@pytest.mark.parametrize("codec", [Codec.SNAPPY, Codec.LZ4, Codec.ZSTD])
+def test_missing_package_is_named(codec: Codec, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = fallback.PACKAGES[codec]
+    monkeypatch.setattr(compression, "_NATIVE", frozenset())
+    for module in (package, f"{package}.frame"):
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(UsageError, match=f"pip install {package}"):
+        compress(codec, b"x")
+    with pytest.raises(UsageError, match=f"pip install {package}"):
+        decompress(codec, b"\x01\x00x")
+
+
+# The same frame with the checksum that Kafka 0.8 and 0.9 gave it (KIP-57).
+LZ4_FRAME = bytes.fromhex("04224d18 6040 82") + struct.pack("<I", 0x80000003) + b"abc" + bytes(4)
+
+
+def test_lz4_header_checksum_of_message_format_v0() -> None:
+    assert decompress(Codec.LZ4, LZ4_FRAME) == b"abc"
+    wrong = bytearray(LZ4_FRAME)
+    wrong[6] ^= 0x55
+    with pytest.raises(CorruptBatchError):
+        decompress(Codec.LZ4, wrong)
+    assert decompress(Codec.LZ4, wrong, magic=0) == b"abc"
+
+
+def test_lz4_v0_cut_off_at_every_byte() -> None:
+    for cut in range(1, len(LZ4_FRAME)):
+        with pytest.raises(CorruptBatchError):
+            decompress(Codec.LZ4, LZ4_FRAME[:cut], magic=0)
+
+
+def test_lz4_header_checksum_of_known_frames() -> None:
+    frame = pytest.importorskip("lz4.frame")
+    for size in (False, True):
+        for block in (frame.BLOCKSIZE_MAX64KB, frame.BLOCKSIZE_MAX4MB):
+            packed = frame.compress(b"x" * 100_000, store_size=size, block_size=block)
+            end = 14 if size else 6
+            assert _compress.lz4_header_checksum(packed[4:end]) == packed[end]
+    with pytest.raises(ValueError, match="at most 14 bytes"):
+        _compress.lz4_header_checksum(bytes(15))

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafka_fast.errors import ConfigError
-from kafka_fast.record import fallback
+from kafka_fast.errors import ConfigError, CorruptBatchError
+from kafka_fast.record import _compress, fallback
 from kafka_fast.record.types import Codec
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ MAX_RATIO = 1024
 #: Defaults are low on purpose, see docs/record.md. 0 is lz4's fast mode.
 DEFAULT_LEVELS = {Codec.GZIP: 1, Codec.SNAPPY: 0, Codec.LZ4: 0, Codec.ZSTD: 3}
 
+_NATIVE = frozenset(codec for codec in Codec if _compress.library(codec) is not None)
+
 #: Codec -> smallest and largest level.
 LEVELS = {
     Codec.GZIP: (1, 9),
@@ -44,7 +46,8 @@ def codecs_available() -> dict[str, str | None]:
     found: dict[str, str | None] = {}
     for codec in Codec:
         if codec is not Codec.NONE:
-            found[codec.name.lower()] = "package" if fallback.available(codec) else None
+            package = "package" if fallback.available(codec) else None
+            found[codec.name.lower()] = "native" if codec in _NATIVE else package
     return found
 
 
@@ -78,6 +81,8 @@ def compress(codec: Codec, data: Buffer, level: int | None = None) -> bytes:
     """
     codec = Codec(codec)
     level = check_level(codec, level)
+    if codec in _NATIVE:
+        return _compress.compress(codec, data, level)
     plain = data if isinstance(data, bytes) else bytes(memoryview(data))
     if codec is Codec.NONE:
         return plain
@@ -102,9 +107,30 @@ def decompress(codec: Codec, data: Buffer, *, max_size: int = MAX_SIZE, magic: i
     """
     codec = Codec(codec)
     view = memoryview(data).cast("B")
-    limit = min(max_size, max(RATIO_FREE_SIZE, MAX_RATIO * len(view)))
+    limit = output_limit(len(view), max_size)
+    if codec in _NATIVE:
+        return _compress.decompress(codec, view, limit, magic)
     if codec is Codec.NONE:
         if len(view) > limit:
             raise fallback.too_large(limit)
         return view.tobytes()
+    if codec is Codec.LZ4 and magic == 0:
+        view = memoryview(_mend_lz4_header(view))
     return fallback.decompress(codec, view, limit)
+
+
+def output_limit(size: int, max_size: int) -> int:
+    """Return the most bytes that `size` compressed ones may give."""
+    return max(0, min(max_size, max(RATIO_FREE_SIZE, MAX_RATIO * size)))
+
+
+def _mend_lz4_header(data: memoryview) -> bytes:
+    """Put the header checksum right that writers of message format v0 got wrong (KIP-57)."""
+    if len(data) < 7:
+        raise CorruptBatchError("lz4: the data is cut off")
+    flags = data[4]
+    checksum_pos = 6 + (8 if flags & 0x08 else 0) + (4 if flags & 0x01 else 0)
+    mended = bytearray(data)
+    if checksum_pos < len(mended):
+        mended[checksum_pos] = _compress.lz4_header_checksum(bytes(data[4:checksum_pos]))
+    return bytes(mended)

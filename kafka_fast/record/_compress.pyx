@@ -1,0 +1,194 @@
+"""Kafka's codecs from C libraries, for those of them that this build found."""
+
+cimport cython
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from libc.stddef cimport ptrdiff_t
+from libc.stdint cimport uint8_t
+from libc.stdlib cimport free
+
+from kafka_fast.errors import CorruptBatchError, UsageError
+
+cdef extern from "kf_compress.h" nogil:
+    ctypedef enum kf_codec_status:
+        KF_CODEC_OK
+        KF_CODEC_MALFORMED
+        KF_CODEC_CUT_OFF
+        KF_CODEC_TOO_LARGE
+        KF_CODEC_NO_MEMORY
+        KF_CODEC_ABSENT
+
+    ctypedef struct kf_output:
+        uint8_t* data
+        size_t size
+        size_t capacity
+
+    int kf_codec_is_native(kf_codec codec)
+    const char* kf_codec_library(kf_codec codec)
+    kf_codec_context* kf_codec_new(kf_codec codec, int level)
+    void kf_codec_free(kf_codec_context* context)
+    size_t kf_compress_bound(kf_codec codec, size_t size)
+    ptrdiff_t kf_compress(
+        kf_codec_context* context, const uint8_t* data, size_t size, uint8_t* out, size_t capacity
+    )
+    kf_codec_status kf_decompress(
+        kf_codec_context* context, const uint8_t* data, size_t size, size_t limit, int magic,
+        kf_output* out,
+    )
+    uint8_t kf_lz4_header_checksum(const uint8_t* descriptor, size_t size)
+
+cdef enum:
+    POOL_COUNT_MAX = 4    # idle contexts kept for one codec and level
+    DESCRIPTOR_MAX = 14   # bytes of an lz4 frame descriptor
+
+# (codec, level) -> idle contexts. Taken and given back under the GIL, used outside it.
+cdef dict idle_contexts = {}
+
+CODEC_NAMES = {1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
+
+
+cdef bint codec_is_native(kf_codec codec) noexcept nogil:
+    return kf_codec_is_native(codec)
+
+
+cdef kf_codec_context* codec_new(kf_codec codec, int level) noexcept nogil:
+    return kf_codec_new(codec, level)
+
+
+cdef void codec_free(kf_codec_context* context) noexcept nogil:
+    kf_codec_free(context)
+
+
+cdef size_t codec_bound(kf_codec codec, size_t size) noexcept nogil:
+    return kf_compress_bound(codec, size)
+
+
+cdef ptrdiff_t codec_compress(
+    kf_codec_context* context, const uint8_t* data, size_t size, uint8_t* out, size_t capacity
+) noexcept nogil:
+    return kf_compress(context, data, size, out, capacity)
+
+
+@cython.final
+cdef class Context:
+    """Owner of one context, so that the pool can hold it."""
+
+    cdef kf_codec_context* context
+
+    def __dealloc__(self):
+        kf_codec_free(self.context)
+
+
+cdef Context take_context(kf_codec codec, int level):
+    cdef list idle = idle_contexts.get((codec, level))
+    if idle:
+        return <Context>idle.pop()
+    if not kf_codec_is_native(codec):
+        raise UsageError(f"this build has no library for codec {CODEC_NAMES.get(codec, codec)}")
+    cdef Context taken = Context.__new__(Context)
+    taken.context = kf_codec_new(codec, level)
+    if taken.context is NULL:
+        raise MemoryError
+    return taken
+
+
+cdef int give_back(kf_codec codec, int level, Context context) except -1:
+    cdef list idle = idle_contexts.setdefault((codec, level), [])
+    if len(idle) < POOL_COUNT_MAX:
+        idle.append(context)
+    return 0
+
+
+@cython.final
+cdef class Plain:
+    """Bytes that decompression gave."""
+
+    def __dealloc__(self):
+        free(self.owned)
+
+
+cdef Plain decompress_plain(
+    kf_codec codec, const uint8_t* data, size_t size, size_t limit, int magic
+):
+    cdef Plain plain = Plain.__new__(Plain)
+    cdef Context context = take_context(codec, 0)
+    cdef kf_output out = [NULL, 0, 0]
+    cdef kf_codec_status status
+    with nogil:
+        status = kf_decompress(context.context, data, size, limit, magic, &out)
+    plain.owned = out.data
+    plain.data = out.data
+    plain.size = out.size
+    give_back(codec, 0, context)
+    if status == KF_CODEC_OK:
+        return plain
+    name = CODEC_NAMES[codec]
+    if status == KF_CODEC_NO_MEMORY:
+        raise MemoryError
+    if status == KF_CODEC_TOO_LARGE:
+        raise CorruptBatchError(f"decompression gives more than the {limit} bytes allowed")
+    if status == KF_CODEC_CUT_OFF:
+        raise CorruptBatchError(f"{name}: the data is cut off")
+    raise CorruptBatchError(f"{name}: the data is malformed, cut off or followed by other bytes")
+
+
+cdef Plain plain_from(bytes data):
+    cdef Plain plain = Plain.__new__(Plain)
+    plain.owner = data
+    plain.data = <const uint8_t*>PyBytes_AS_STRING(data)
+    plain.size = <size_t>len(data)
+    return plain
+
+
+def library(int codec) -> str | None:
+    """Return the C library that serves the codec, or None."""
+    cdef const char* name = kf_codec_library(<kf_codec>codec)
+    return None if name is NULL else name.decode()
+
+
+def compress(int codec, object data not None, int level) -> bytes:
+    """Return `data` compressed and framed as Kafka wants it; the level must be the codec's."""
+    cdef Context context = take_context(<kf_codec>codec, level)
+    cdef Py_buffer view
+    cdef ptrdiff_t written
+    cdef bytes out
+    cdef uint8_t* at
+    cdef size_t capacity
+    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+    try:
+        capacity = kf_compress_bound(<kf_codec>codec, <size_t>view.len)
+        out = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>capacity)
+        at = <uint8_t*>PyBytes_AS_STRING(out)
+        with nogil:
+            written = kf_compress(
+                context.context, <const uint8_t*>view.buf, <size_t>view.len, at, capacity
+            )
+    finally:
+        PyBuffer_Release(&view)
+    if written < 0:
+        raise MemoryError  # the capacity is the bound, so nothing else can be missing
+    give_back(<kf_codec>codec, level, context)
+    return out[:written]
+
+
+def decompress(int codec, object data not None, size_t limit, int magic) -> bytes:
+    """Return `data` decompressed, at most `limit` bytes; raises CorruptBatchError."""
+    cdef Py_buffer view
+    cdef Plain plain
+    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+    try:
+        plain = decompress_plain(
+            <kf_codec>codec, <const uint8_t*>view.buf, <size_t>view.len, limit, magic
+        )
+    finally:
+        PyBuffer_Release(&view)
+    return PyBytes_FromStringAndSize(<const char*>plain.data, <Py_ssize_t>plain.size)
+
+
+def lz4_header_checksum(bytes descriptor not None) -> int:
+    """Return the checksum byte that belongs to an lz4 frame descriptor of at most 14 bytes."""
+    if len(descriptor) > DESCRIPTOR_MAX:
+        raise ValueError(f"an lz4 frame descriptor has at most {DESCRIPTOR_MAX} bytes")
+    return kf_lz4_header_checksum(
+        <const uint8_t*>PyBytes_AS_STRING(descriptor), <size_t>len(descriptor)
+    )

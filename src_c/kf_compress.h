@@ -1,0 +1,73 @@
+/* Kafka's four codecs over the C libraries that the build found: gzip (libdeflate, else zlib),
+ * snappy in xerial framing (libsnappy), lz4 frames (liblz4), zstd (libzstd).
+ *
+ * A context holds a codec's working memory: make one per thread and codec, and use it from one
+ * thread at a time. Compressing allocates nothing but what the library takes on its first use (and
+ * libsnappy on each); decompressing grows its output by itself, up to a limit. Sizes that the
+ * input declares are hints at most: they never decide how much memory is taken.
+ */
+#ifndef KF_COMPRESS_H
+#define KF_COMPRESS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* As in the low three bits of a batch's attributes. */
+typedef enum kf_codec {
+    KF_CODEC_NONE = 0,
+    KF_CODEC_GZIP = 1,
+    KF_CODEC_SNAPPY = 2,
+    KF_CODEC_LZ4 = 3,
+    KF_CODEC_ZSTD = 4,
+} kf_codec;
+
+typedef enum kf_codec_status {
+    KF_CODEC_OK = 0,
+    KF_CODEC_MALFORMED, /* not what the codec's format allows, or with bytes after its end */
+    KF_CODEC_CUT_OFF,   /* ends before its end */
+    KF_CODEC_TOO_LARGE, /* would give more than the limit */
+    KF_CODEC_NO_MEMORY,
+    KF_CODEC_ABSENT, /* this build has no library for the codec */
+} kf_codec_status;
+
+typedef struct kf_codec_context kf_codec_context;
+
+/* What decompression gives: malloc'ed, and the caller's to free(). Begin with all zero. */
+typedef struct kf_output {
+    uint8_t *data;
+    size_t size;
+    size_t capacity;
+} kf_output;
+
+/* 1 if this build has a library for the codec, else 0. KF_CODEC_NONE needs none, and gives 0. */
+int kf_codec_is_native(kf_codec codec);
+
+/* The library behind the codec, such as "libdeflate", or NULL. */
+const char *kf_codec_library(kf_codec codec);
+
+/* Make a context, or return NULL: no memory, or no library. The level is for compression only,
+ * within the codec's range (gzip 1 to 9, lz4 -12 to 12, zstd -7 to 22). */
+kf_codec_context *kf_codec_new(kf_codec codec, int level);
+
+/* Free it; NULL is allowed. */
+void kf_codec_free(kf_codec_context *context);
+
+/* The capacity that kf_compress() needs for `size` bytes, however badly they compress. */
+size_t kf_compress_bound(kf_codec codec, size_t size);
+
+/* Compress `size` bytes into `out`; return the bytes written, or -1 if `capacity` is below the
+ * bound and did not suffice, or there is no memory. */
+ptrdiff_t kf_compress(kf_codec_context *context, const uint8_t *data, size_t size, uint8_t *out,
+                      size_t capacity);
+
+/* Decompress all frames in `data` into `out`, which holds at most `limit` bytes afterwards. On
+ * failure `out` holds nothing. `magic` is the message format: v0 has a wrong checksum in its lz4
+ * frame headers, which is mended. */
+kf_codec_status kf_decompress(kf_codec_context *context, const uint8_t *data, size_t size,
+                              size_t limit, int magic, kf_output *out);
+
+/* The checksum byte of an lz4 frame header, of whose descriptor (flags up to the checksum) `size`
+ * bytes, at most 14, are given. */
+uint8_t kf_lz4_header_checksum(const uint8_t *descriptor, size_t size);
+
+#endif /* KF_COMPRESS_H */
