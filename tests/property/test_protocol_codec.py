@@ -1,0 +1,77 @@
+"""The compiled codec against the slow one, for every message in every version."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka_fast.errors import MalformedError
+from kafka_fast.protocol.schema import Message
+from tests.reference import protocol_codec as slow
+
+IDS = [f"{message.__name__}-v{version}" for message, version in slow.ALL]
+anything = st.sampled_from(slow.ALL)
+randoms = st.randoms(use_true_random=False)
+
+
+def check(message: type[Message], version: int, rng: random.Random) -> bytes:
+    """Compare both codecs in both directions on a random message; return its bytes."""
+    values = slow.random_struct(message, version, rng)
+    data = slow.encode(message, values, version)
+    ours = message.decode(data, version)
+    assert slow.as_dict(ours) == values
+    assert slow.from_dict(message, values) == ours
+    assert ours.encode(version) == data
+    assert slow.decode(message, data, version) == values
+    return data
+
+
+@pytest.mark.parametrize(("message", "version"), slow.ALL, ids=IDS)
+def test_every_version_agrees_with_the_slow_codec(message, version):
+    for seed in range(5):
+        check(message, version, random.Random(seed))
+
+
+@pytest.mark.parametrize(("message", "version"), slow.ALL, ids=IDS)
+def test_truncation_at_every_byte_is_malformed(message, version):
+    data = check(message, version, random.Random(6))
+    for size in range(min(len(data), 400)):
+        with pytest.raises(MalformedError):
+            message.decode(data[:size], version)
+
+
+@given(anything, randoms)
+@settings(max_examples=300, deadline=None)
+def test_any_message_agrees_with_the_slow_codec(which, rng):
+    check(*which, rng)
+
+
+@given(anything, randoms, st.data())
+@settings(max_examples=400, deadline=None)
+def test_changed_bytes_are_decoded_or_malformed_and_nothing_else(which, rng, data):
+    message, version = which
+    changed = bytearray(slow.encode(message, slow.random_struct(message, version, rng), version))
+    if not changed:
+        return
+    for _ in range(data.draw(st.integers(1, 4))):
+        pos = data.draw(st.integers(0, len(changed) - 1))
+        changed[pos] = data.draw(st.integers(0, 255))
+    try:
+        decoded = message.decode(bytes(changed), version)
+    except MalformedError:
+        return
+    assert message.decode(decoded.encode(version), version) == decoded
+
+
+@given(anything, st.binary(max_size=64))
+@settings(max_examples=400, deadline=None)
+def test_arbitrary_bytes_are_decoded_or_malformed_and_nothing_else(which, data):
+    message, version = which
+    try:
+        decoded = message.decode(data, version)
+    except MalformedError:
+        return
+    assert message.decode(decoded.encode(version), version) == decoded
