@@ -2,17 +2,24 @@
 
 `KAFKA_FAST_NATIVE_CODECS=0` builds without the compression libraries (the fallback build).
 `KAFKA_FAST_SANITIZE=address,undefined` builds the extensions for a sanitizer run.
+`KAFKA_FAST_BUILD_JOBS=n` runs n compilers at a time (default 2).
+A build with other options than the last one in the same folder starts from scratch; a changed
+header rebuilds what may include it.
 Warnings are errors: in our own C with -Wconversion, in the code that Cython generates without the
 classes of warning that its output always has (named where they are switched off).
 """
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
+import sys
+import sysconfig
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from Cython.Build import cythonize
 from Cython.Compiler import Options
@@ -20,6 +27,7 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 ROOT = Path(__file__).parent
+JOBS = int(os.environ.get("KAFKA_FAST_BUILD_JOBS", "2"))
 
 # Extension module -> sources in src_c/ that it links. State that must exist once (the chosen CRC
 # path, for example) is linked by one extension, and the others cimport it from there.
@@ -94,9 +102,9 @@ def find_library(package: str, header: str, library: str) -> tuple[list[str], li
     return ([], [f"-l{library}"]) if compiles(header, library) else None
 
 
-def codec_options() -> dict[str, list]:
+def codec_options() -> dict[str, list[Any]]:
     """Return Extension keywords for the compression libraries found on this machine."""
-    options: dict[str, list] = {"define_macros": [], "extra_link_args": [], "include_dirs": []}
+    options: dict[str, list[Any]] = {"define_macros": [], "extra_link_args": [], "include_dirs": []}
     if os.environ.get("KAFKA_FAST_NATIVE_CODECS", "1") == "0":
         return options
     for macro, names in CODEC_LIBRARIES.items():
@@ -115,6 +123,7 @@ def extensions() -> list[Extension]:
     """Return one Extension for each .pyx file of the package."""
     sanitize = os.environ.get("KAFKA_FAST_SANITIZE", "")
     extra = [f"-fsanitize={sanitize}", "-g", "-fno-omit-frame-pointer"] if sanitize else []
+    headers = [str(path.relative_to(ROOT)) for path in sorted((ROOT / "src_c").rglob("*.h"))]
     found = []
     for path in sorted((ROOT / "kafka_fast").rglob("_*.pyx")):
         relative = path.relative_to(ROOT)
@@ -127,32 +136,79 @@ def extensions() -> list[Extension]:
                 name,
                 [str(relative), *(f"src_c/{source}" for source in C_SOURCES.get(name, []))],
                 extra_compile_args=[*COMPILE_ARGS, *extra],
-                depends=[str(p.relative_to(ROOT)) for p in (ROOT / "src_c").glob("kf_*.h")],
+                depends=headers,
                 **options,
             )
         )
     return found
 
 
-class BuildExt(build_ext):
+class BuildExt(build_ext):  # type: ignore[misc] # setuptools' commands are untyped
     """Compile our own C with all warnings, generated C with those that mean something there."""
 
-    def build_extension(self, ext: Extension) -> None:
-        """Compile each source with the warnings that fit it, then link as usual."""
+    def finalize_options(self) -> None:
+        """Compile several extensions at a time; start afresh if the options have changed."""
+        super().finalize_options()
+        self.parallel = self.parallel or JOBS
+        self._used = Path(self.build_temp) / ("inplace.json" if self.inplace else "options.json")
+        if not self._used.exists() or self._used.read_text() != self._options():
+            self.force = True
+
+    def build_extensions(self) -> None:
+        """Let each source be compiled with the warnings that fit it, then build as usual."""
         compile_one = self.compiler._compile
 
-        def compile_with_warnings(obj, src, suffix, cc_args, extra_postargs, pp_opts):
+        def compile_with_warnings(
+            obj: str,
+            src: str,
+            suffix: str,
+            cc_args: list[str],
+            extra: list[str],
+            pp_opts: list[str],
+        ) -> None:
             ours = Path(src).parts[:1] == ("src_c",)
             warnings = OUR_WARNINGS if ours else GENERATED_WARNINGS
-            compile_one(obj, src, suffix, cc_args, [*extra_postargs, *warnings], pp_opts)
+            compile_one(obj, src, suffix, cc_args, [*extra, *warnings], pp_opts)
 
         self.compiler._compile = compile_with_warnings
         try:
-            super().build_extension(ext)
+            super().build_extensions()
         finally:
             self.compiler._compile = compile_one
+        self._used.parent.mkdir(parents=True, exist_ok=True)
+        self._used.write_text(self._options())
+
+    def _options(self) -> str:
+        """Return, as text, everything but the sources that decides what the compiler makes."""
+        decided = {
+            ext.name: [
+                ext.sources,
+                ext.define_macros,
+                ext.include_dirs,
+                ext.extra_compile_args,
+                ext.extra_link_args,
+            ]
+            for ext in self.extensions
+        }
+        flags = [OUR_WARNINGS, GENERATED_WARNINGS, os.environ.get("CFLAGS"), os.environ.get("CC")]
+        return json.dumps([decided, flags, sys.version], indent=1)
 
 
+def refuse_unsupported() -> None:
+    """Say in one sentence where kafka_fast cannot be built, before a compiler says it in many."""
+    if sys.platform == "win32":
+        raise SystemExit(
+            "kafka_fast runs on Linux only; on Windows use it inside the Windows Subsystem for "
+            "Linux."
+        )
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        raise SystemExit(
+            "kafka_fast does not support free-threaded Python yet: install it with a standard "
+            "build of CPython 3.10 to 3.13."
+        )
+
+
+refuse_unsupported()
 Options.fast_fail = True
 setup(
     ext_modules=cythonize(
@@ -160,7 +216,7 @@ setup(
         compiler_directives=DIRECTIVES,
         include_path=["."],
         build_dir="build/cython",
-        nthreads=0,
+        nthreads=JOBS,
     ),
     cmdclass={"build_ext": BuildExt},
 )

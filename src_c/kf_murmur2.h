@@ -6,7 +6,7 @@
 
 #include "kf_wire.h"
 
-/* Hash `len` bytes. Kafka reads four bytes at a time, little-endian, and takes the hash as int32. */
+/* Hash `len` bytes. Kafka reads four bytes at a time, little-endian, and takes it as int32. */
 static inline uint32_t kf_murmur2(const uint8_t *data, size_t len) {
     const uint32_t multiplier = 0x5bd1e995U;
     const uint8_t *tail = data + (len & ~(size_t)3);

@@ -16,8 +16,8 @@
  *   value           varint length (-1: null), bytes
  *   headers         varint count, then (varint length, key bytes, varint length (-1: null), value)
  *
- * Callers of kf_record_put: the append path (many records of one batch) and record/_writer. Headers arrive already
- * encoded, count included, because their shape belongs to Python.
+ * Callers of kf_record_put: the append path (many records of one batch) and record/_writer. Headers
+ * arrive already encoded, count included, because their shape belongs to Python.
  */
 #ifndef KF_RECORD_H
 #define KF_RECORD_H

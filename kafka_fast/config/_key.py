@@ -74,7 +74,7 @@ class Key:
     later: tuple[str, ...] = ()
     """Choices that Kafka knows and this version does not support yet."""
     words: Mapping[str, object] = field(default_factory=lambda: _NOTHING, hash=False)
-    """Other spellings of a value, lower case -> value ("all" -> -1, "none" also stands for None)."""
+    """Other spellings of a value, lower case -> value ("all" -> -1, "none" also means None)."""
     aliases: tuple[Alias, ...] = ()
     clients: tuple[str, ...] = EVERY_CLIENT
     default_for: Mapping[str, object] = field(default_factory=lambda: _NOTHING, hash=False)

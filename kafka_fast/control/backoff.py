@@ -1,12 +1,12 @@
 """Exponential backoff with jitter (KIP-580), for everything that is tried again.
 
-`Backoff` is the curve, without state: how long to wait after so many failures. `KeyedBackoff` counts
-the failures of many things (partitions, nodes, groups) on one curve. Neither knows the time or a
-source of randomness: `now` comes with the call, `random` (a callable that returns a float in
+`Backoff` is the curve, without state: how long to wait after so many failures. `KeyedBackoff`
+counts the failures of many things (partitions, nodes, groups) on one curve. Neither knows the time
+or a source of randomness: `now` comes with the call, `random` (a callable that returns a float in
 [0, 1)) with the constructor.
 
-Used for retry.backoff.ms, reconnect.backoff.ms and socket.connection.setup.timeout.ms, each with its
-`.max.ms`.
+Used for retry.backoff.ms, reconnect.backoff.ms and socket.connection.setup.timeout.ms, each with
+its `.max.ms`.
 """
 
 from collections.abc import Callable, Hashable
@@ -19,7 +19,7 @@ Key = TypeVar("Key", bound=Hashable)
 MULTIPLIER = 2.0
 JITTER = 0.2
 MAX_EXPONENT = 62
-"""Doubling further is past every limit, and an endless row of failures must not overflow a float."""
+"""Doubling further is past every limit, and endless failures must not overflow a float."""
 
 
 class Backoff:

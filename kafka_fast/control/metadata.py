@@ -1,10 +1,10 @@
 """What a Metadata answer says, as immutable records, and how it is merged with what was known.
 
-The records are replaced, never changed, so any thread may read one it holds. The rules of the merge:
+The records are replaced, never changed, so any thread may read one it holds. The merge's rules:
 
 * An older leader epoch than one seen before is old news and leaves the partition as it was; a newer
-  or equal one is taken. Brokers before 2.4 (Metadata v8 and lower) report epochs that may be behind,
-  so theirs are not compared at all.
+  or equal one is taken. Brokers before 2.4 (Metadata v8 and lower) report epochs that may be
+  behind, so theirs are not compared at all.
 * A topic id that changes means the topic was deleted and made anew: nothing of the old one holds.
 * A topic cannot lose partitions while it keeps its id, so a shorter list is old news as well.
 * A broker that cannot be addressed (no host, port out of range) does not exist for us.
@@ -118,7 +118,7 @@ class PartitionCountChange:
 
 @dataclass(frozen=True, slots=True)
 class TopicRecreated:
-    """A name stands for another topic than before: offsets and sequences of the old one are void."""
+    """A name stands for another topic than before: offsets and sequences of the old are void."""
 
     topic: str
     old_topic_id: bytes
@@ -149,7 +149,7 @@ class ClusterChanges:
     cluster_replaced: bool = False
     """After a rebootstrap another cluster answered; all that was known of the old one is void."""
     foreign_cluster_id: str | None = None
-    """A known node answered for another cluster: its answer was not used, its link is to be closed."""
+    """A known node answered for another cluster: its answer is not used, its link must close."""
     rebootstrap: bool = False
     """Forget the nodes and begin again at bootstrap.servers (KIP-899, KIP-1102)."""
     failure: KafkaError | None = None

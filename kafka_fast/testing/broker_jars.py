@@ -48,7 +48,8 @@ FETCH_TIMEOUT = 600.0
 # Readiness is read from the log, hence level INFO.
 LOG4J2_YAML = (
     "Configuration: {Appenders: {Console: {name: STDOUT, PatternLayout: "
-    '{pattern: "[%d] %p %m (%c)%n"}}}, Loggers: {Root: {level: INFO, AppenderRef: [{ref: STDOUT}]}}}\n'
+    '{pattern: "[%d] %p %m (%c)%n"}}}, '
+    "Loggers: {Root: {level: INFO, AppenderRef: [{ref: STDOUT}]}}}\n"
 )
 LOG4J_PROPERTIES = """\
 log4j.rootLogger=INFO, stdout
@@ -190,9 +191,8 @@ def _check_java(path: str) -> None:
     found = re.search(r'version "(\d+)', run.stderr + run.stdout)
     if found is None or int(found[1]) < MINIMUM_JAVA:
         said = (run.stderr + run.stdout).strip().splitlines()
-        raise ToolMissingError(
-            f"{path} is not Java {MINIMUM_JAVA} or later: {said[0] if said else 'it prints nothing'}"
-        )
+        version = said[0] if said else "it prints nothing"
+        raise ToolMissingError(f"{path} is not Java {MINIMUM_JAVA} or later: {version}")
 
 
 @contextlib.contextmanager

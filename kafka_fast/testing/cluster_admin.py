@@ -1,22 +1,46 @@
 """The few administrative requests of the test harness, over one blocking connection.
 
 Asks one given broker, never another one, because the harness wants to know what that one knows.
+Speaks versions that every broker from 2.1 to 4.4 understands, so that nothing is negotiated.
 """
 
 from __future__ import annotations
 
+import socket
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import TracebackType
+from typing import TypeVar
 
-from confluent_kafka.admin import AdminClient, NewTopic
-import confluent_kafka
-
+from kafka_fast.errors import broker_error, error_name
+from kafka_fast.protocol.apis.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from kafka_fast.protocol.apis.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from kafka_fast.protocol.apis.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
+from kafka_fast.protocol.frame import decode_response, encode_request
+from kafka_fast.protocol.schema import Request, Response
 from kafka_fast.testing.broker_jars import RealKafkaError
 
 __all__ = ["ClusterAdmin", "PartitionState"]
 
-TIMEOUT = 10.0
+R = TypeVar("R", bound=Response)
+
+TIMEOUT = 15.0
+METADATA_VERSION = 7
+CREATE_TOPICS_VERSION = 3
+DELETE_TOPICS_VERSION = 3
+LEADER_NOT_AVAILABLE = 5
+UNKNOWN_TOPIC_OR_PARTITION = 3
+_LENGTH = struct.Struct(">i")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +53,16 @@ class PartitionState:
 
 
 class ClusterAdmin:
-    """A connection to one broker; OSError means that the broker does not answer."""
+    """A connection to one broker; OSError means that the broker does not answer.
+
+    Args:
+        host: where the broker listens without TLS and SASL.
+        port: its port.
+    """
 
     def __init__(self, host: str, port: int) -> None:
-        self._client = AdminClient({"bootstrap.servers": f"{host}:{port}", "log_level": 0})
+        self._socket = socket.create_connection((host, port), timeout=TIMEOUT)
+        self._correlation_id = 0
 
     def __enter__(self) -> ClusterAdmin:
         return self
@@ -43,41 +73,101 @@ class ClusterAdmin:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        pass
+        """Close the connection."""
+        self._socket.close()
 
     def nodes(self) -> set[int]:
         """Return the ids of the brokers that this one knows."""
-        return set(self._metadata().brokers)
+        return {broker.node_id for broker in self._metadata().brokers}
 
     def partitions(self, topic: str) -> dict[int, PartitionState]:
         """Return the partitions of `topic`; empty if this broker does not know it."""
-        found = self._metadata().topics.get(topic)
-        if found is None or found.error is not None:
+        (found,) = self._metadata(topic).topics
+        if found.error_code == UNKNOWN_TOPIC_OR_PARTITION:
             return {}
+        if found.error_code not in (0, LEADER_NOT_AVAILABLE):
+            raise RealKafkaError(f"metadata of topic {topic}: {error_name(found.error_code)}")
         return {
-            index: PartitionState(state.leader, tuple(state.replicas), tuple(state.isrs))
-            for index, state in found.partitions.items()
+            state.partition_index: PartitionState(
+                -1 if state.error_code == LEADER_NOT_AVAILABLE else state.leader_id,
+                tuple(state.replica_nodes),
+                tuple(state.isr_nodes),
+            )
+            for state in found.partitions
         }
 
     def create_topic(
         self, name: str, partitions: int, replication: int, configs: Mapping[str, str]
     ) -> None:
-        """Create a topic; it is not everywhere yet when this returns."""
-        topic = NewTopic(name, partitions, replication, config=dict(configs))
-        self._run(self._client.create_topics([topic], request_timeout=TIMEOUT)[name])
+        """Create a topic; it is not everywhere yet when this returns.
+
+        Raises:
+            RealKafkaError: the broker refused; the message is the broker's.
+        """
+        wanted = CreatableTopic(
+            name=name,
+            num_partitions=partitions,
+            replication_factor=replication,
+            configs=[CreatableTopicConfig(name=key, value=configs[key]) for key in configs],
+        )
+        request = CreateTopicsRequest(topics=[wanted], timeout_ms=int(TIMEOUT * 1000))
+        (result,) = self._ask_controller(
+            request, CREATE_TOPICS_VERSION, CreateTopicsResponse
+        ).topics
+        _refused("create", name, result.error_code, result.error_message)
 
     def delete_topic(self, name: str) -> None:
-        """Delete a topic; it is not gone everywhere when this returns."""
-        self._run(self._client.delete_topics([name], request_timeout=TIMEOUT)[name])
+        """Delete a topic; it is not gone everywhere when this returns.
 
-    def _run(self, future) -> None:
-        try:
-            future.result()
-        except confluent_kafka.KafkaException as error:
-            raise RealKafkaError(str(error)) from error
+        Raises:
+            RealKafkaError: the broker refused.
+        """
+        request = DeleteTopicsRequest(topic_names=[name], timeout_ms=int(TIMEOUT * 1000))
+        answer = self._ask_controller(request, DELETE_TOPICS_VERSION, DeleteTopicsResponse)
+        (result,) = answer.responses
+        _refused("delete", name, result.error_code, None)
 
-    def _metadata(self):
-        try:
-            return self._client.list_topics(timeout=TIMEOUT)
-        except confluent_kafka.KafkaException as error:
-            raise ConnectionError(str(error)) from error
+    def _metadata(self, topic: str | None = None) -> MetadataResponse:
+        topics = [] if topic is None else [MetadataRequestTopic(name=topic)]
+        request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+        return self._ask(request, METADATA_VERSION, MetadataResponse)
+
+    def _ask_controller(self, request: Request, version: int, response: type[R]) -> R:
+        """Ask the controller: brokers with KRaft forward, those with ZooKeeper do not."""
+        metadata = self._metadata()
+        for broker in metadata.brokers:
+            if broker.node_id == metadata.controller_id:
+                with ClusterAdmin(broker.host, broker.port) as controller:
+                    return controller._ask(request, version, response)
+        raise ConnectionError(f"the cluster has no controller yet: {metadata.controller_id}")
+
+    def _ask(self, request: Request, version: int, response: type[R]) -> R:
+        """Send one request and return its answer."""
+        self._correlation_id += 1
+        self._socket.sendall(
+            encode_request(request, version, self._correlation_id, "kafka-fast-harness")
+        )
+        (length,) = _LENGTH.unpack(self._read(_LENGTH.size))
+        correlation_id, answer = decode_response(response, self._read(length), version)
+        if correlation_id != self._correlation_id:
+            raise RealKafkaError(
+                f"an answer to request {correlation_id}, not {self._correlation_id}"
+            )
+        return answer
+
+    def _read(self, count: int) -> bytes:
+        """Read exactly `count` bytes."""
+        data = bytearray()
+        while len(data) < count:
+            chunk = self._socket.recv(count - len(data))
+            if not chunk:
+                raise ConnectionError("the broker closed the connection")
+            data += chunk
+        return bytes(data)
+
+
+def _refused(verb: str, topic: str, code: int, message: str | None) -> None:
+    """Raise if `code` is an error."""
+    if code != 0:
+        said = message or str(broker_error(code))
+        raise RealKafkaError(f"cannot {verb} topic {topic}: {error_name(code)}: {said}")

@@ -176,7 +176,7 @@ def test_partitioners() -> None:
 def test_consumer_values() -> None:
     config = normalize(
         {
-            "partition.assignment.strategy": "org.apache.kafka.clients.consumer.StickyAssignor,range",
+            "partition.assignment.strategy": "org.apache.kafka.clients.consumer.StickyAssignor,range",  # noqa: E501 - a real name
             "auto.offset.reset": "smallest",
         },
         client="consumer",

@@ -1,4 +1,4 @@
-"""Record batches v2: golden bytes made by hand from the specification, and every way to break them."""
+"""Record batches v2: golden bytes by hand from the specification, and every way to break them."""
 
 from __future__ import annotations
 

@@ -1,0 +1,272 @@
+"""The import direction and the other structural rules, as tables and one checker.
+
+    L0 errors ◀ types, serialization, config        L3 dataplane   control   (never each other)
+    L1 _wire                                        L4 net
+    L2 record, protocol                             L5 producer, consumer, admin, aio
+                                                    L6 compat, arrow, spark, cli, rest
+    beside them: testing.broker (record, protocol, _wire only), testing
+
+`violations(root)` reads .py files through their syntax tree, .pyx, .pxd and C files by regular
+expressions, and returns one line per violation; `test_layers.py` runs it over this repository and
+over planted faults.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+PACKAGE = "kafka_fast"
+
+BASE = {"errors", "types", "serialization", "config", "_version"}
+BYTES = {"_wire", "record", "protocol"}
+CLIENTS = {"", "producer", "consumer", "admin", "aio"}  # "" is the package itself
+
+# Unit (first matching prefix of the module's name in the package) -> units it may import.
+ALLOWED: dict[str, set[str]] = {
+    "errors": set(),
+    "_version": set(),
+    "types": {"errors"},
+    "serialization": {"errors", "types"},
+    "config": {"errors", "types", "serialization", "_version"},
+    "_wire": {"errors"},
+    "record": {"_wire", "errors", "types"},
+    "protocol": {"_wire", "record", "errors", "types"},
+    "dataplane": BASE | BYTES,
+    "control": BASE | BYTES,
+    "net": BASE | BYTES | {"dataplane", "control"},
+    "producer": BASE | BYTES | {"net", "control", "dataplane"},
+    "consumer": BASE | BYTES | {"net", "control", "dataplane"},
+    "admin": BASE | BYTES | {"net", "control", "dataplane"},
+    "aio": BASE | BYTES | {"producer", "consumer", "admin", "net", "control", "dataplane"},
+    "": BASE | CLIENTS - {""},
+    "arrow": BASE | CLIENTS | {"record", "protocol"},
+    "compat": BASE | CLIENTS | {"record", "protocol"},
+    "spark": BASE | CLIENTS | {"arrow", "record", "protocol"},
+    "rest": BASE | CLIENTS | {"record", "protocol"},
+    # `info` names the CPU paths, which only _wire knows.
+    "cli": BASE | CLIENTS | {"_wire", "record", "protocol", "testing.broker.server"},
+    "__main__": {"cli"},
+    "testing.broker": BYTES | {"errors"},
+    "testing.broker.server": BYTES | {"errors", "testing.broker", "testing.broker.sockets"},
+    "testing.broker.sockets": BYTES | {"errors", "testing.broker"},
+    "testing": BASE
+    | BYTES
+    | CLIENTS
+    | {"testing.broker", "testing.broker.server", "net", "control", "dataplane"},
+}
+
+SYSTEM = {"net", "testing", "testing.broker.server", "testing.broker.sockets"}
+CLIENT_EDGES = {"producer", "consumer", "admin", "aio", "cli", "spark", "rest", "compat"}
+
+# Module of the standard library -> units that may import it; everybody else is sans-I/O.
+RESTRICTED: dict[str, set[str]] = {
+    **dict.fromkeys(("socket", "select", "selectors", "ssl"), SYSTEM | {"rest", "cli"}),
+    "asyncio": SYSTEM | {"aio", "rest", "cli", "producer", "consumer"},
+    "time": SYSTEM | CLIENT_EDGES,
+    **dict.fromkeys(
+        ("threading", "_thread", "concurrent", "multiprocessing", "queue"), SYSTEM | CLIENT_EDGES
+    ),
+    "secrets": SYSTEM | CLIENT_EDGES,
+    # The embedded broker needs the name of the type: its generator comes in with a seed.
+    "random": SYSTEM | CLIENT_EDGES | {"testing.broker"},
+    "subprocess": {"testing", "cli"},
+    # C headers that Cython modules cimport.
+    **{f"posix.{header}": {"net"} for header in ("time", "unistd", "select", "fcntl")},
+    "libc.time": {"net"},
+}
+# The modules are harmless, these functions are not.
+RESTRICTED_CALLS: dict[str, set[str]] = {
+    **{
+        f"random.{name}": SYSTEM | CLIENT_EDGES
+        for name in ("random", "randint", "randrange", "choice", "shuffle", "seed", "getrandbits")
+    },
+    **dict.fromkeys(("os.urandom", "uuid.uuid1", "uuid.uuid4"), SYSTEM | CLIENT_EDGES),
+    **dict.fromkeys(("datetime.now", "datetime.utcnow", "date.today"), SYSTEM | CLIENT_EDGES),
+    **dict.fromkeys(("os.fork", "os.kill"), SYSTEM | {"cli"}),
+}
+
+# C: the planes see the operating system through tables that net/ fills. kf_sync.h holds the locks.
+C_SYSTEM_HEADERS = re.compile(
+    r"#\s*include\s*<(sys/socket|sys/select|sys/epoll|sys/eventfd|sys/event|poll|netdb|netinet/.*"
+    r"|arpa/.*|unistd|fcntl|signal|sys/time|sys/random)\.h>"
+)
+C_CLOCK_OR_CHANCE = re.compile(
+    r"\b(clock_gettime|gettimeofday|time|rand|random|getrandom|arc4random)\s*\("
+)
+C_THREAD_START = re.compile(r"\bpthread_create\s*\(")
+C_SYSTEM_FILES = ("kf_sync.", "kf_os.", "fuzz/", "tsan/")
+
+MAX_LINES = {".py": 600, ".pyx": 600, ".pxd": 400, ".pyi": 600, ".c": 700, ".h": 300}
+MAX_COLUMNS = 100
+
+CIMPORT = re.compile(
+    r"^\s*(?:from\s+([\w.]+)\s+c?import\s+(.+)|c?import\s+([\w.]+(?:\s*,\s*[\w.]+)*))"
+)
+WITH_GIL = re.compile(r"\bwith\s+gil\b")
+
+
+def violations(root: Path) -> list[str]:
+    """Return one line for each broken rule in the tree at `root`."""
+    found: list[str] = []
+    modules = _modules(root)
+    for path in sorted((root / PACKAGE).rglob("*")):
+        if path.suffix in {".py", ".pyx", ".pxd", ".pyi"}:
+            found += _check_module(root, path, modules)
+    for path in sorted((root / "src_c").rglob("*")):
+        if path.suffix in {".c", ".h"}:
+            found += _check_c(root, path)
+    return found
+
+
+def _modules(root: Path) -> set[str]:
+    """Return the dotted names, below the package, of all modules and packages."""
+    names = set()
+    for path in (root / PACKAGE).rglob("*"):
+        if path.suffix in {".py", ".pyx", ".pxd"}:
+            names.add(_name(root, path))
+    return names
+
+
+def _name(root: Path, path: Path) -> str:
+    """Return the dotted name of a file's module below the package; "" for the package."""
+    parts = path.relative_to(root / PACKAGE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _unit(module: str) -> str:
+    """Return the unit of ALLOWED that a module belongs to."""
+    parts = module.split(".")
+    for length in range(len(parts), 0, -1):
+        prefix = ".".join(parts[:length])
+        if prefix in ALLOWED:
+            return prefix
+    return parts[0]
+
+
+def _check_module(root: Path, path: Path, modules: set[str]) -> Iterator[str]:
+    """Yield what one Python or Cython file breaks."""
+    where = path.relative_to(root).as_posix()
+    text = path.read_text(encoding="utf-8")
+    unit = _unit(_name(root, path))
+    yield from _check_size(where, path, text)
+    if unit not in ALLOWED:
+        yield f"{where}: {unit} has no place in the layers: add it to tests/layers.py"
+        return
+    if path.suffix in {".py", ".pyi"}:
+        imports, calls = _python_imports(text)
+    else:
+        imports, calls = _cython_imports(text), []
+        yield from _check_gil(where, unit, path, text)
+    for line, base, names in imports:
+        for other in sorted({_unit(target) for target in _targets(base, names, modules)}):
+            if other != unit and other not in ALLOWED[unit]:
+                yield f"{where}:{line}: {unit or PACKAGE} must not import {other or PACKAGE}"
+        yield from _check_restricted(where, line, unit, base)
+    for line, call in calls:
+        permitted = RESTRICTED_CALLS.get(call)
+        if permitted is not None and unit not in permitted:
+            yield f"{where}:{line}: {unit or PACKAGE} must not call {call}"
+
+
+def _targets(base: str, names: list[str], modules: set[str]) -> Iterator[str]:
+    """Yield the modules of the package that `from base import names` (or `import base`) loads."""
+    if base != PACKAGE and not base.startswith(PACKAGE + "."):
+        return
+    inner = base[len(PACKAGE) + 1 :]
+    for name in names or [""]:
+        candidate = f"{inner}.{name}".strip(".")
+        yield candidate if candidate in modules else inner
+
+
+def _check_restricted(where: str, line: int, unit: str, module: str) -> Iterator[str]:
+    """Yield a violation if `module` is one that only some units may use."""
+    for name in (module, module.split(".", maxsplit=1)[0]):
+        permitted = RESTRICTED.get(name)
+        if permitted is not None and unit not in permitted:
+            yield f"{where}:{line}: {unit or PACKAGE} must not import {name}"
+            return
+
+
+def _python_imports(
+    text: str,
+) -> tuple[list[tuple[int, str, list[str]]], list[tuple[int, str]]]:
+    """Return the imports, at any depth, and the calls of the form `module.function`."""
+    imports: list[tuple[int, str, list[str]]] = []
+    calls: list[tuple[int, str]] = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            imports += [(node.lineno, alias.name, []) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [alias.name for alias in node.names]
+            imports.append((node.lineno, "." * node.level + (node.module or ""), names))
+            calls += [(node.lineno, f"{node.module}.{name}") for name in names]
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            calls.append((node.lineno, f"{node.value.id}.{node.attr}"))
+    return imports, calls
+
+
+def _cython_imports(text: str) -> list[tuple[int, str, list[str]]]:
+    """Return the imports and cimports of a .pyx or .pxd file."""
+    imports: list[tuple[int, str, list[str]]] = []
+    joined = re.sub(r"\(([^()]*)\)", lambda m: m[0].replace("\n", "\v"), _without_strings(text))
+    line = 1
+    for logical in joined.split("\n"):
+        match = CIMPORT.match(logical.replace("\v", " "))
+        if match is not None and match[1]:
+            names = [name.split()[0] for name in match[2].strip("() ").split(",") if name.strip()]
+            imports.append((line, match[1], names))
+        elif match is not None:
+            imports += [(line, name.strip(), []) for name in match[3].split(",")]
+        line += 1 + logical.count("\v")
+    return imports
+
+
+def _without_strings(text: str) -> str:
+    """Return Cython source without docstrings and comments, with the same lines."""
+    text = re.sub(r'("""|\'\'\').*?\1', lambda m: "\n" * m[0].count("\n"), text, flags=re.DOTALL)
+    return re.sub(r"#.*", "", text)
+
+
+def _check_gil(where: str, unit: str, path: Path, text: str) -> Iterator[str]:
+    """Yield each place where the data plane would take the GIL."""
+    if unit != "dataplane" and not (unit == "net" and path.stem == "_pump"):
+        return
+    for number, line in enumerate(_without_strings(text).split("\n"), 1):
+        if WITH_GIL.search(line):
+            yield f"{where}:{number}: the data plane must not take the GIL"
+
+
+def _check_size(where: str, path: Path, text: str) -> Iterator[str]:
+    """Yield a violation for a file, or a line of it, that is too long."""
+    lines = text.splitlines()
+    limit = MAX_LINES[path.suffix]
+    if len(lines) > limit:
+        yield f"{where}: {len(lines)} lines, more than {limit}: it is two nouns"
+    if path.suffix in {".py", ".pyi"}:
+        return  # ruff measures their lines
+    for number, line in enumerate(lines, 1):
+        if len(line) > MAX_COLUMNS:
+            yield f"{where}:{number}: {len(line)} columns, more than {MAX_COLUMNS}"
+
+
+def _check_c(root: Path, path: Path) -> Iterator[str]:
+    """Yield what one C file breaks."""
+    where = path.relative_to(root).as_posix()
+    text = path.read_text(encoding="utf-8")
+    inner = path.relative_to(root / "src_c").as_posix()
+    yield from _check_size(where, path, text)
+    code = re.sub(r"/\*.*?\*/", lambda m: "\n" * m[0].count("\n"), text, flags=re.DOTALL)
+    for number, line in enumerate(code.split("\n"), 1):
+        if re.search(r"#\s*include\s*[<\"]Python\.h", line):
+            yield f"{where}:{number}: src_c knows nothing of CPython"
+        if inner.startswith(C_SYSTEM_FILES):
+            continue
+        if C_SYSTEM_HEADERS.search(line):
+            yield f"{where}:{number}: the planes reach the operating system through tables only"
+        if C_CLOCK_OR_CHANCE.search(line):
+            yield f"{where}:{number}: clocks and random numbers come from outside"
+        if C_THREAD_START.search(line):
+            yield f"{where}:{number}: threads are started by net/"

@@ -1,0 +1,149 @@
+"""The structure of the source: imports point one way, and the system is met where it may be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.layers import ALLOWED, violations
+
+ROOT = Path(__file__).parent.parent
+
+
+def plant(root: Path, files: dict[str, str]) -> list[str]:
+    """Write a small tree with these files and return what the checker says of it."""
+    skeleton = {
+        "kafka_fast/__init__.py": "",
+        "kafka_fast/errors.py": "",
+        "kafka_fast/net/__init__.py": "",
+        "kafka_fast/control/__init__.py": "",
+        "kafka_fast/control/cluster.py": "",
+        "kafka_fast/dataplane/__init__.py": "",
+        "kafka_fast/dataplane/_sender.pyx": "",
+        "kafka_fast/testing/broker/__init__.py": "",
+        "src_c/kf_wire.h": "",
+    }
+    for name, text in {**skeleton, **files}.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return violations(root)
+
+
+def test_this_repository() -> None:
+    assert violations(ROOT) == []
+
+
+def test_every_extension_has_one_stub_and_every_stub_an_extension() -> None:
+    sources = {path.with_suffix("") for path in (ROOT / "kafka_fast").rglob("_*.pyx")}
+    stubs = {path.with_suffix("") for path in (ROOT / "kafka_fast").rglob("*.pyi")}
+    assert {str(path.relative_to(ROOT)) for path in sources ^ stubs} == set()
+    both = [path for path in stubs if path.with_suffix(".py").exists()]
+    assert both == []
+
+
+def test_the_table_of_layers_has_no_cycle() -> None:
+    done: set[str] = set()
+    left = {unit: set(allowed) for unit, allowed in ALLOWED.items()}
+    while left:
+        free = [unit for unit, allowed in left.items() if not allowed & set(left) - {unit}]
+        assert free, f"these import each other: {sorted(left)}"
+        done.update(free)
+        left = {unit: allowed for unit, allowed in left.items() if unit not in free}
+
+
+def test_a_clean_tree_is_clean(tmp_path: Path) -> None:
+    files = {
+        "kafka_fast/net/pump.py": "import socket, time\nfrom kafka_fast.control import cluster\n",
+        "kafka_fast/control/cluster.py": "from kafka_fast import errors\nimport math\n",
+        "kafka_fast/dataplane/_sender.pyx": '"""Never says with gil."""\ncimport cython\n',
+        "src_c/kf_link.c": "/* recv and clock_gettime() come in. */\n#include <string.h>\n",
+    }
+    assert plant(tmp_path, files) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("control/a.py", "from kafka_fast.dataplane import _sender", "must not import dataplane"),
+        ("control/a.py", "import kafka_fast.dataplane._sender", "must not import dataplane"),
+        (
+            "control/a.py",
+            "def f():\n    from kafka_fast.net import x",
+            "control/a.py:2: control must not import net",
+        ),
+        (
+            "control/a.py",
+            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import kafka_fast.net",
+            "control/a.py:3: control must not import net",
+        ),
+        ("control/a.py", "from kafka_fast import net", "must not import net"),
+        (
+            "dataplane/_a.pyx",
+            "from kafka_fast.control.cluster cimport (\n    A,\n    B,\n)",
+            "_a.pyx:1: dataplane must not import control",
+        ),
+        ("dataplane/_a.pyx", "cimport kafka_fast.net", "must not import net"),
+        ("dataplane/_a.pxd", "from kafka_fast cimport control", "must not import control"),
+        ("dataplane/_a.pyx", "if x:\n    import kafka_fast.net", "_a.pyx:2: dataplane must not"),
+        ("errors.py", "from kafka_fast import net", "errors must not import net"),
+        ("__init__.py", "from kafka_fast.net import x", "kafka_fast must not import net"),
+        (
+            "testing/broker/a.py",
+            "from kafka_fast.control import cluster",
+            "must not import control",
+        ),
+        ("testing/broker/a.py", "import socket", "testing.broker must not import socket"),
+        ("newcomer/a.py", "", "newcomer has no place in the layers"),
+        ("control/a.py", "import time", "control must not import time"),
+        ("control/a.py", "from time import monotonic", "control must not import time"),
+        ("control/a.py", "import asyncio.events", "control must not import asyncio"),
+        ("control/a.py", "import threading", "control must not import threading"),
+        ("control/a.py", "import random", "control must not import random"),
+        (
+            "control/a.py",
+            "import os\nx = os.urandom(4)",
+            "a.py:2: control must not call os.urandom",
+        ),
+        ("control/a.py", "from uuid import uuid4", "control must not call uuid.uuid4"),
+        (
+            "control/a.py",
+            "import datetime as d\nfrom datetime import datetime\ndatetime.now()",
+            ":3:",
+        ),
+        ("dataplane/_a.pyx", "from posix.time cimport clock_gettime", "must not import posix.time"),
+        (
+            "dataplane/_a.pyx",
+            "cdef int f() nogil:\n    with gil:\n        pass",
+            "_a.pyx:2: the data plane must not take the GIL",
+        ),
+        ("dataplane/_a.pyx", "cdef int f() with gil:\n    pass", "must not take the GIL"),
+        ("net/_pump.pyx", "cdef int f():\n    with  gil:\n        pass", "must not take the GIL"),
+        ("control/a.py", "\n" * 601, "601 lines, more than 600"),
+        ("dataplane/_a.pyx", "#" * 101, "101 columns, more than 100"),
+    ],
+)
+def test_planted_faults_in_the_package(tmp_path: Path, name: str, text: str, said: str) -> None:
+    found = plant(tmp_path, {f"kafka_fast/{name}": text})
+    assert len(found) == 1, found
+    assert said in found[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("#include <Python.h>", "knows nothing of CPython"),
+        ('#include "Python.h"', "knows nothing of CPython"),
+        ("#include <sys/socket.h>", "through tables only"),
+        ("int x;\n# include <poll.h>", "kf_a.h:2: "),
+        ("long now(void) { return time(0); }", "come from outside"),
+        ("void f(void) { clock_gettime(0, 0); }", "come from outside"),
+        ("void f(void) { pthread_create(0, 0, 0, 0); }", "started by net/"),
+        ("\n" * 301, "301 lines, more than 300"),
+    ],
+)
+def test_planted_faults_in_c(tmp_path: Path, text: str, said: str) -> None:
+    found = plant(tmp_path, {"src_c/kf_a.h": text})
+    assert len(found) == 1, found
+    assert said in found[0]
