@@ -1,6 +1,8 @@
 from enum import IntEnum
 from typing import Any
 
+from typing_extensions import Self, disjoint_base
+
 class Op(IntEnum):
     BOOL = ...
     INT8 = ...
@@ -17,12 +19,13 @@ class Op(IntEnum):
     STRUCT = ...
     ARRAY = ...
 
+@disjoint_base
 class Program:
     label: str
     cls: type[Any]
     flexible: bool
     min_size: int
-    def __init__(
-        self, cls: type[Any], label: str, flexible: bool, fields: list[tuple[Any, ...]]
-    ) -> None: ...
+    def __new__(
+        cls, made: type[Any], label: str, flexible: bool, fields: list[tuple[Any, ...]]
+    ) -> Self: ...
     def fill(self, made: object, values: dict[str, Any]) -> None: ...

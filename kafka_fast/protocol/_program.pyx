@@ -69,17 +69,17 @@ cdef class Program:
     """The fields of one struct in one version, ready to run.
 
     Args:
-        cls: class of the struct; its instances are made without calling `__init__`.
+        made: class of the struct; its instances are made without calling `__init__`.
         label: how errors call it: "MetadataRequest v9".
         flexible: the struct ends with a section of tagged fields.
         fields: one tuple per field: (name, op, item, present, nullable, compact, ignorable, tag,
             default, program). Fields with a tag come last, in ascending order of tag.
     """
 
-    def __cinit__(self, object cls, str label, bint flexible, list fields):
+    def __cinit__(self, object made, str label, bint flexible, list fields):
         cdef Py_ssize_t i
         cdef step *field
-        self.cls = cls
+        self.cls = made
         self.label = label
         self.flexible = flexible
         self.keep = list(fields)
@@ -91,7 +91,7 @@ cdef class Program:
         for i, (name, op, item, present, nullable, compact, ignorable, tag, default, sub) in (
                 enumerate(fields)):
             field = &self.steps[i]
-            member = getattr(cls, name)
+            member = getattr(made, name)
             self.keep.append(member)
             field.name = <void *>name
             field.member = <void *>member
