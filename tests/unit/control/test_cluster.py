@@ -32,6 +32,7 @@ def cluster_with(
     """A cluster that has learned `topics` at time 0."""
     cluster = make_cluster(max_idle, **options)
     for reported in topics:
+        assert reported.name is not None
         cluster.want_topic(reported.name, 0.0)
     ask_and_answer(cluster, answer(*topics), 0.0)
     return cluster
@@ -44,7 +45,7 @@ def test_first_answer_fills_the_cache() -> None:
     assert cluster.partition_count("t") is None
     request = cluster.poll_request(0.0)
     assert request is not None
-    assert [asked.name for asked in request.topics] == ["t"]
+    assert [asked.name for asked in request.topics or ()] == ["t"]
     changes = cluster.handle_response(answer(topic("t", [(1, 5), (2, 6)], topic_id=A)), 0.1)
     assert changes.new_topics == ["t"]
     assert [n.id for n in changes.nodes_added] == [1, 2]

@@ -93,9 +93,9 @@ def test_any_answers(steps: list[MetadataResponse | tuple[object, ...]]) -> None
 
         # No leader epoch falls while the topic keeps its id, and no partition is lost.
         after = epochs(cluster)
-        for key, epoch in before.items():
-            if cluster.topic_id(key[0]) == key[1]:
-                assert after[key] >= epoch, key
+        for partition_key, epoch in before.items():
+            if cluster.topic_id(partition_key[0]) == partition_key[1]:
+                assert after[partition_key] >= epoch, partition_key
 
         # Ids and names are each other's inverse.
         ids = {cluster.topic_id(name): name for name in NAMES if cluster.topic_id(name)}

@@ -2,7 +2,7 @@
 
 import random
 import struct
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -37,11 +37,11 @@ E = TypeVar("E", bound=Event)
 FOREVER = float("inf")
 
 
-def settings(servers: str = "a:1", **options: object) -> CommonSettings:
+def settings(servers: str = "a:1", **options: Any) -> CommonSettings:
     return producer_settings({"bootstrap.servers": servers}, options)
 
 
-def node_connection(host: str = "broker", **options: object) -> Connection:
+def node_connection(host: str = "broker", **options: Any) -> Connection:
     return Connection.to_node(Node(3, host, 9092), settings(**options), "me", lambda: 0.5)
 
 
@@ -56,7 +56,7 @@ def nothing(connection: Connection) -> bool:
     return connection.poll_event() is None
 
 
-def answer(question: bytes, **fields: object) -> bytes:
+def answer(question: bytes, **fields: Any) -> bytes:
     """Answer an ApiVersions request frame; without the length."""
     header, request = frame.decode_request(question[4:])
     assert isinstance(request, ApiVersionsRequest)
@@ -83,7 +83,6 @@ def become_ready(connection: Connection, now: float) -> Ready:
 
 def test_from_idle_to_ready() -> None:
     connection = node_connection()
-    assert connection.state is ConnectionState.IDLE
     assert not connection.is_pending
     connection.connect(5.0)
     lookup = expect(connection, Resolve)

@@ -1,6 +1,7 @@
 """The dialogue about versions ends, whatever the other side answers."""
 
 import struct
+from typing import Any
 
 import pytest
 
@@ -32,7 +33,7 @@ def read_question(negotiation: Negotiation) -> tuple[frame.RequestHeader, ApiVer
     return header, request
 
 
-def answer(negotiation: Negotiation, **fields: object) -> bytes:
+def answer(negotiation: Negotiation, **fields: Any) -> bytes:
     """Answer the current question in its own version; without the length."""
     header, _ = read_question(negotiation)
     fields.setdefault("api_keys", [ApiVersion(api_key=3, min_version=0, max_version=13)])
