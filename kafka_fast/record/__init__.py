@@ -4,6 +4,7 @@ Reading takes all three message formats and all codecs; writing makes format v2 
 This package knows bytes only: nothing here connects, waits or decides.
 """
 
+from kafka_fast.record._columns import BytesColumn, Columns, columns
 from kafka_fast.record._reader import RecordBatch, RecordBatches, read_batches
 from kafka_fast.record._records import Record, Records
 from kafka_fast.record._writer import RecordBatchBuilder, build_control_batch, stamp_batch
@@ -11,7 +12,9 @@ from kafka_fast.record.compression import codecs_available, compress, decompress
 from kafka_fast.record.types import Codec, ControlRecord, ControlType, TimestampType
 
 __all__ = [
+    "BytesColumn",
     "Codec",
+    "Columns",
     "ControlRecord",
     "ControlType",
     "Record",
@@ -22,6 +25,7 @@ __all__ = [
     "TimestampType",
     "build_control_batch",
     "codecs_available",
+    "columns",
     "compress",
     "decompress",
     "read_batches",
