@@ -110,7 +110,7 @@ class FrameTooLargeError(ProtocolError):
 
 
 class UnsupportedVersionError(ProtocolError):
-    """The two sides share no version of an API.
+    """The two sides share no version of an API, or the version lacks a field that is set.
 
     Attributes:
         header: the request header (`protocol.frame.RequestHeader`) if a server side met the

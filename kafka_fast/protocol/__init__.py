@@ -1,1 +1,11 @@
-"""Kafka's messages as declarative tables, and their codec. Part of the public wire API."""
+"""Kafka's messages as declarative tables, and their codec. Part of the public wire API.
+
+    apis/<api>.py        request and response of one API, for all versions
+    consumer, control    blobs inside messages and records: subscriptions, transaction markers
+    headers, frame       what stands round a body; whole frames for client and broker
+    versions             which version to speak with a broker
+    schema               how tables are written, and what every message can do
+    _program             a table compiled for one version; _decode and _encode run it
+
+No I/O, no clock, no state: bytes in, messages out, and back. docs/protocol.md shows how to use it.
+"""

@@ -95,7 +95,8 @@ cdef object read_text(source *src, const step *field, uint8_t op):
     if op == BYTES:
         return PyBytes_FromStringAndSize(<const char *>at, <Py_ssize_t>length)
     if op == RECORDS:
-        return PyMemoryView_FromObject(<object>src.data)[pos:pos + length]
+        # The cast makes one index one byte, whatever shape the caller's buffer has.
+        return PyMemoryView_FromObject(<object>src.data).cast("B")[pos:pos + length]
     try:
         return PyUnicode_DecodeUTF8(<const char *>at, <Py_ssize_t>length, NULL)
     except UnicodeDecodeError as error:

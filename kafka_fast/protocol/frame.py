@@ -97,8 +97,8 @@ def decode_api_versions_response(frame: Buffer, version: int) -> tuple[int, ApiV
     """Read the answer to ApiVersions, whatever version the broker chose to answer in.
 
     A broker that does not know the version answers UNSUPPORTED_VERSION in the shape of version 0,
-    with its own range of ApiVersions if it is new enough (KIP-511). Older ones send a body of
-    their own making: then `api_keys` is empty, which says no more than: ask with a lower version.
+    if it is new enough with its own range of ApiVersions (KIP-511). Where the body is not valid
+    `api_keys` is empty, which says no more than: ask with a lower version (`retry_version`).
     """
     correlation_id, pos = _response_header(frame, 0)
     body = memoryview(frame)[pos:]

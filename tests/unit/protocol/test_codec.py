@@ -224,6 +224,8 @@ def test_records_are_views_of_the_bytes_that_were_decoded():
     assert batch == b"\x03"
     inner = Sample.decode(memoryview(b"pad" + data)[3:], 0).batch
     assert inner == b"\x03"
+    odd = memoryview(bytearray(data)).cast("B", (1, len(data)))
+    assert Sample.decode(odd, 0).batch == b"\x03"
 
 
 def test_decode_accepts_any_bytes_like():
