@@ -15,6 +15,7 @@ from kafka_fast.errors import (
     InvalidTimestamp,
     MessageTooLarge,
     NotEnoughReplicas,
+    UnknownServerError,
     UnsupportedCompressionType,
     UsageError,
 )
@@ -26,6 +27,7 @@ from kafka_fast.testing.broker.producers import WrittenBatch, last_sequence
 from kafka_fast.testing.broker.topics import Partition, TopicConfig
 
 MAGIC = 2
+CODEC_BITS = 0x07  # of the attributes
 ZSTD_FROM_VERSION = 7  # of Produce
 
 
@@ -53,7 +55,7 @@ def the_one_batch(records: bytes | bytearray | memoryview | None, version: int) 
         raise InvalidRecord("a Produce request needs a record batch for each partition")
     if batches[0].magic != MAGIC:
         raise InvalidRecord(f"message format v{batches[0].magic} is read, but no longer written")
-    if batches[0].attributes & 0x07 == Codec.ZSTD and version < ZSTD_FROM_VERSION:
+    if batches[0].attributes & CODEC_BITS == Codec.ZSTD and version < ZSTD_FROM_VERSION:
         raise UnsupportedCompressionType(f"zstd in Produce version {version}")
     if len(batches) > 1:
         raise InvalidRecord(f"{len(batches)} batches for one partition, only one is allowed")
@@ -83,14 +85,13 @@ def append_batch(
     _check_envelope(batch, config)
     _low, high = _check_records(batch, config, unix_ms)
     append_time = unix_ms if config.log_append_time else NO_TIMESTAMP
-    idempotent = batch.producer_id != NO_PRODUCER_ID
+    idempotent = batch.producer_id > NO_PRODUCER_ID
     if idempotent:
         repeated = partition.producers.find_repeated(
             batch.producer_id, batch.producer_epoch, batch.base_sequence, batch.record_count
         )
-        if repeated is not None:
-            time = repeated.max_timestamp if config.log_append_time else NO_TIMESTAMP
-            return Appended(repeated.base_offset, time)
+        if repeated is not None:  # told by a time of append, whatever the topic's timestamps are
+            return Appended(repeated.base_offset, repeated.max_timestamp)
         partition.producers.check(batch.producer_id, batch.producer_epoch, batch.base_sequence)
     stored = _stamped(partition, batch, high, append_time)
     partition.log.append(stored)
@@ -121,7 +122,7 @@ def _check_envelope(batch: RecordBatch, config: TopicConfig) -> None:
         raise InvalidRecord(f"{batch.record_count} records in {count} offsets")
     if batch.is_control:
         raise InvalidRecord("clients do not write control batches")
-    if batch.producer_id != NO_PRODUCER_ID and batch.base_sequence < 0:
+    if batch.producer_id > NO_PRODUCER_ID and batch.base_sequence < 0:
         raise InvalidRecord(f"sequence {batch.base_sequence} of producer {batch.producer_id}")
 
 
@@ -130,13 +131,15 @@ def _check_records(batch: RecordBatch, config: TopicConfig, unix_ms: int) -> tup
     try:
         records = batch.records(check_crc=False)
     except CorruptBatchError as error:
+        if batch.attributes & CODEC_BITS:  # Kafka is surprised by what it cannot decompress
+            raise UnknownServerError(str(error)) from error
         raise InvalidRecord(str(error)) from error
     except UsageError as error:  # a codec whose library is not installed
         raise UnsupportedCompressionType(str(error)) from error
     low, high = timestamp_range(records)
+    if batch.timestamp_type == TimestampType.LOG_APPEND_TIME:
+        raise InvalidTimestamp("only a broker may stamp records with the time of the append")
     if not config.log_append_time:
-        if batch.timestamp_type == TimestampType.LOG_APPEND_TIME:
-            raise InvalidTimestamp("only a broker may stamp records with the time of the append")
         if high != NO_TIMESTAMP and high - unix_ms > config.timestamp_after_max_ms:
             raise InvalidTimestamp(f"{high} is more than the topic allows after {unix_ms}")
         if low != NO_TIMESTAMP and unix_ms - low > config.timestamp_before_max_ms:

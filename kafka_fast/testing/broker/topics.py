@@ -90,17 +90,17 @@ class TopicConfig:
             timestamp_before_max_ms=_integer(texts, "message.timestamp.before.max.ms", 0),
             log_append_time=texts["message.timestamp.type"] == "LogAppendTime",
             min_insync_replicas=_integer(texts, "min.insync.replicas", 1),
-            retention_bytes=_integer(texts, "retention.bytes", -1),
+            retention_bytes=_integer(texts, "retention.bytes", None),
             texts=texts,
         )
 
 
-def _integer(texts: Mapping[str, str], name: str, minimum: int) -> int:
+def _integer(texts: Mapping[str, str], name: str, minimum: int | None) -> int:
     try:
         value = int(texts[name])
     except ValueError:
         raise InvalidConfig(f"{name}={texts[name]!r} is not a number") from None
-    if value < minimum:
+    if minimum is not None and value < minimum:
         raise InvalidConfig(f"{name}={value} is below {minimum}")
     return value
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 
-from kafka_fast.errors import InvalidRequest, UnsupportedVersion
+from kafka_fast.errors import InvalidRequest, RebootstrapRequired, UnsupportedVersion
 from kafka_fast.protocol.apis.api_versions import ApiVersion, ApiVersionsResponse
 from kafka_fast.testing.broker.faults import Faults
 from kafka_fast.testing.broker.request import Request
 from kafka_fast.testing.broker.versions import API_VERSIONS, OFFERED, PRODUCE
 
 _SOFTWARE_FROM_VERSION = 3  # since then the client says who it is (KIP-511)
+_ANY_NODE = -1  # the client does not say which broker it expects (KIP-1242)
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
 def answer(request: Request) -> ApiVersionsResponse:
-    """Return the offered versions, or INVALID_REQUEST for a client without a proper name."""
+    """Return the offered versions, unless the client says who it is, or looks for, all wrong."""
     planned = request.planned_error()
     if planned is not None:
         return ApiVersionsResponse(error_code=planned.code)
@@ -25,6 +26,12 @@ def answer(request: Request) -> ApiVersionsResponse:
         and _SOFTWARE.fullmatch(body.client_software_version)
     ):
         return ApiVersionsResponse(error_code=InvalidRequest.code)
+    expects_cluster, expects_node = body.cluster_id is not None, body.node_id != _ANY_NODE
+    if expects_cluster != expects_node:
+        return ApiVersionsResponse(error_code=InvalidRequest.code)
+    here = (request.state.cluster_id, request.node_id)
+    if expects_cluster and (body.cluster_id, body.node_id) != here:
+        return ApiVersionsResponse(error_code=RebootstrapRequired.code)
     return ApiVersionsResponse(api_keys=_offered(request.faults))
 
 

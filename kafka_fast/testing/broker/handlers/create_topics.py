@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from kafka_fast.errors import BrokerError, InvalidRequest
+from kafka_fast.errors import BrokerError, InvalidReplicaAssignment, InvalidRequest
 from kafka_fast.protocol.apis.create_topics import (
     CreatableTopic,
     CreatableTopicConfigs,
@@ -47,7 +47,7 @@ def _create(request: Request, wanted: CreatableTopic) -> CreatableTopicResult:
         return CreatableTopicResult(name=wanted.name, error_code=planned.code)
     return CreatableTopicResult(
         name=topic.name,
-        topic_id=bytes(16) if request.body.validate_only else topic.topic_id,
+        topic_id=topic.topic_id,
         error_code=0,
         num_partitions=len(topic.partitions),
         replication_factor=len(topic.partitions[0].replicas),
@@ -58,7 +58,7 @@ def _create(request: Request, wanted: CreatableTopic) -> CreatableTopicResult:
 def _plan(request: Request, wanted: CreatableTopic) -> Topic:
     assignment = {one.partition_index: one.broker_ids for one in wanted.assignments}
     if len(assignment) != len(wanted.assignments):
-        raise InvalidRequest("a partition is assigned twice")
+        raise InvalidReplicaAssignment("a partition is assigned twice")
     if assignment and (wanted.num_partitions != _UNSET or wanted.replication_factor != _UNSET):
         raise InvalidRequest("counts and an assignment exclude each other")
     config = {one.name: one.value for one in wanted.configs}

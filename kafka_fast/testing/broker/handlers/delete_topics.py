@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from kafka_fast.errors import BrokerError, InvalidRequest
 from kafka_fast.protocol.apis.delete_topics import (
     DeletableTopicResult,
@@ -22,13 +24,19 @@ def answer(request: Request) -> DeleteTopicsResponse:
         wanted = body.topics
     else:
         wanted = [DeleteTopicState(name=name, topic_id=_NO_ID) for name in body.topic_names]
-    return DeleteTopicsResponse(responses=[_delete(request, one) for one in wanted])
+    named = Counter((one.name, one.topic_id) for one in wanted)
+    different = {(one.name, one.topic_id): one for one in wanted}
+    return DeleteTopicsResponse(
+        responses=[_delete(request, one, named[key] > 1) for key, one in different.items()]
+    )
 
 
-def _delete(request: Request, wanted: DeleteTopicState) -> DeletableTopicResult:
+def _delete(request: Request, wanted: DeleteTopicState, twice: bool) -> DeletableTopicResult:
     name = wanted.name
     topic_id = wanted.topic_id
     try:
+        if twice:
+            raise InvalidRequest("a topic is named twice")
         if name is not None and topic_id != _NO_ID:
             raise InvalidRequest("a topic is named by name or by id, not both")
         if name is None:

@@ -12,6 +12,7 @@ from kafka_fast.errors import (
     FetchSessionIdNotFound,
     NotLeaderOrFollower,
     OffsetOutOfRange,
+    UnknownServerError,
     UnknownTopicOrPartition,
 )
 from kafka_fast.protocol.apis.fetch import (
@@ -52,7 +53,10 @@ class _Reading:
                 FetchableTopicResponse(
                     topic=asked.topic,
                     topic_id=asked.topic_id,
-                    partitions=[self._partition(asked, one) for one in asked.partitions],
+                    partitions=[
+                        self._partition(asked, one)
+                        for one in {one.partition: one for one in asked.partitions}.values()
+                    ],
                 )
                 for asked in body.topics
             ]
@@ -78,6 +82,8 @@ class _Reading:
         log = partition.log
         if not log.start_offset <= one.fetch_offset <= log.end_offset:
             raise OffsetOutOfRange(f"{one.fetch_offset} is not in the log")
+        if one.partition_max_bytes < 0:
+            raise UnknownServerError(f"{one.partition_max_bytes} bytes asked for")
         limit = max(0, min(one.partition_max_bytes, self.left))
         records = log.read(one.fetch_offset, limit, at_least_one=self.size == 0)
         self.left -= len(records)

@@ -27,6 +27,7 @@ from kafka_fast.testing.broker.topics import Partition
 
 _LATEST, _EARLIEST, _MAX_TIMESTAMP, _EARLIEST_LOCAL, _LATEST_TIERED = -1, -2, -3, -4, -5
 _EARLIEST_PENDING_UPLOAD = -6
+_EPOCH_FROM_VERSION = 4
 
 # Special timestamp -> the first version that has it.
 _FROM_VERSION = {
@@ -55,8 +56,8 @@ def answer(request: Request) -> ListOffsetsResponse:
             ListOffsetsTopicResponse(
                 name=topic.name,
                 partitions=[
-                    _partition(request, topic.name, one, named[topic.name, one.partition_index] > 1)
-                    for one in topic.partitions
+                    _partition(request, topic.name, one, named[topic.name, index] > 1)
+                    for index, one in {one.partition_index: one for one in topic.partitions}.items()
                 ],
             )
             for topic in body.topics
@@ -89,12 +90,14 @@ def _partition(
         error_code=0,
         offset=found.offset,
         timestamp=found.timestamp,
-        leader_epoch=_epoch(partition, found.offset),
+        leader_epoch=_epoch(request, partition, found.offset),
     )
 
 
-def _epoch(partition: Partition, offset: int) -> int:
-    return -1 if offset < 0 else partition.log.epoch_at(offset)
+def _epoch(request: Request, partition: Partition, offset: int) -> int:
+    if offset < 0 or request.version < _EPOCH_FROM_VERSION:
+        return -1
+    return partition.log.epoch_at(offset)
 
 
 def _find(log: PartitionLog, timestamp: int) -> _Found:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from kafka_fast.errors import (
     BrokerError,
     InvalidRequest,
-    InvalidTopicException,
     LeaderNotAvailable,
     UnknownTopicOrPartition,
 )
@@ -18,7 +17,7 @@ from kafka_fast.protocol.apis.metadata import (
     MetadataResponseTopic,
 )
 from kafka_fast.testing.broker.request import Request
-from kafka_fast.testing.broker.topics import NO_LEADER, Partition, Topic
+from kafka_fast.testing.broker.topics import NO_LEADER, Partition, Topic, check_topic_name
 
 _ALL_IF_EMPTY_VERSION = 0  # later versions ask for all topics with null
 _IDS_FROM_VERSION = 12
@@ -44,7 +43,8 @@ def answer(request: Request) -> MetadataResponse:
     if wants_all:
         response.topics = [_topic(request, topic) for topic in state.topics.values()]
     else:
-        response.topics = [_asked_topic(request, asked) for asked in body.topics or ()]
+        different = {(asked.name, asked.topic_id): asked for asked in body.topics or ()}
+        response.topics = [_asked_topic(request, asked) for asked in different.values()]
     request.faults.rewrite_metadata(response, request.node_id)
     return response
 
@@ -53,8 +53,11 @@ def _asked_topic(request: Request, asked: MetadataRequestTopic) -> MetadataRespo
     try:
         return _topic(request, _find(request, asked))
     except BrokerError as error:
+        name = asked.name if asked.topic_id == _NO_ID else None
+        if name is None and request.version < _IDS_FROM_VERSION:
+            name = ""  # null came with the ids
         return MetadataResponseTopic(
-            error_code=error.code, name=asked.name, topic_id=asked.topic_id, partitions=[]
+            error_code=error.code, name=name, topic_id=asked.topic_id, partitions=[]
         )
 
 
@@ -67,11 +70,10 @@ def _find(request: Request, asked: MetadataRequestTopic) -> Topic:
     topic = state.topics.get(asked.name)
     if topic is not None:
         return topic
+    check_topic_name(asked.name)
     # As in Kafka the topic exists only after this answer: clients have to ask again.
     if state.settings.auto_create and request.body.allow_auto_topic_creation:
         state.add_topic(state.plan_topic(asked.name))
-    elif not asked.name:
-        raise InvalidTopicException("empty name")
     raise UnknownTopicOrPartition(f"no topic {asked.name!r}")
 
 

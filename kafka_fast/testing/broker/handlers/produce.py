@@ -1,11 +1,18 @@
-"""Produce: one batch for each partition, appended or refused partition by partition."""
+"""Produce: one batch for each partition, appended or refused partition by partition.
+
+A partition that a request names twice counts once: as in Kafka the last one named is appended and
+answered, and the others are not heard of again.
+"""
 
 from __future__ import annotations
 
 from kafka_fast.errors import (
     BrokerError,
+    CorruptMessage,
     InvalidRequiredAcks,
+    MessageTooLarge,
     NotLeaderOrFollower,
+    UnknownTopicOrPartition,
     UnsupportedVersion,
 )
 from kafka_fast.protocol.apis.produce import (
@@ -16,10 +23,11 @@ from kafka_fast.protocol.apis.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
+from kafka_fast.record import RecordBatch
 from kafka_fast.testing.broker.append import append_batch, the_one_batch
 from kafka_fast.testing.broker.leaders import LeaderHints, led_partition
 from kafka_fast.testing.broker.request import CloseConnectionError, Request
-from kafka_fast.testing.broker.topics import Topic
+from kafka_fast.testing.broker.topics import Partition, Topic
 
 _ACKS = (-1, 0, 1)
 _IDS_FROM_VERSION = 13
@@ -35,18 +43,9 @@ def answer(request: Request) -> ProduceResponse | None:
     body: ProduceRequest = request.body
     hints = LeaderHints(request.state)
     response = ProduceResponse(
-        responses=[
-            TopicProduceResponse(
-                name=data.name,
-                topic_id=data.topic_id,
-                partition_responses=_topic(request, data, hints),
-            )
-            for data in body.topic_data
-        ],
-        node_endpoints=[],
+        responses=[_topic(request, data, hints) for data in _last_named(body.topic_data)]
     )
-    if request.version >= _HINTS_FROM_VERSION:
-        response.node_endpoints = hints.produce_endpoints()
+    response.node_endpoints = hints.produce_endpoints()
     if body.acks != 0:
         return response
     failed = [p for t in response.responses for p in t.partition_responses if p.error_code]
@@ -55,66 +54,93 @@ def answer(request: Request) -> ProduceResponse | None:
     return None
 
 
-def _topic(
-    request: Request, data: TopicProduceData, hints: LeaderHints
-) -> list[PartitionProduceResponse]:
-    return [_partition(request, data, one, hints) for one in data.partition_data]
+def _last_named(topics: list[TopicProduceData]) -> list[TopicProduceData]:
+    """Return the topics, each once, with the last of what is said of each partition."""
+    merged: dict[tuple[str, bytes], dict[int, PartitionProduceData]] = {}
+    for topic in topics:
+        partitions = merged.setdefault((topic.name, topic.topic_id), {})
+        partitions.update((one.index, one) for one in topic.partition_data)
+    return [
+        TopicProduceData(name=name, topic_id=topic_id, partition_data=list(partitions.values()))
+        for (name, topic_id), partitions in merged.items()
+    ]
+
+
+def _topic(request: Request, data: TopicProduceData, hints: LeaderHints) -> TopicProduceResponse:
+    answers = []
+    for one in data.partition_data:
+        one_answer = PartitionProduceResponse(index=one.index, base_offset=-1)
+        _partition(request, data, one, one_answer, hints)
+        answers.append(one_answer)
+    return TopicProduceResponse(name=data.name, topic_id=data.topic_id, partition_responses=answers)
 
 
 def _partition(
-    request: Request, topic: TopicProduceData, data: PartitionProduceData, hints: LeaderHints
-) -> PartitionProduceResponse:
+    request: Request,
+    topic_data: TopicProduceData,
+    data: PartitionProduceData,
+    made: PartitionProduceResponse,
+    hints: LeaderHints,
+) -> None:
+    """Append the partition's batch and fill in the answer."""
     try:
-        return _append(request, topic, data)
+        topic = _find(request, topic_data, data.index)
+        partition = topic.partitions[data.index]
+        batch = _acceptable(request, data)
+        try:
+            led_partition(request, topic, data.index)
+            _append(request, topic, partition, batch, made)
+        except NotLeaderOrFollower:
+            if request.version >= _HINTS_FROM_VERSION:
+                made.current_leader = hints.for_produce(partition)
+            raise
+        except (CorruptMessage, MessageTooLarge):
+            raise
+        except BrokerError:  # refused by the log itself, which says where it starts
+            made.log_start_offset = partition.log.start_offset
+            raise
     except BrokerError as error:
-        failed = PartitionProduceResponse(
-            index=data.index,
-            error_code=error.code,
-            error_message=str(error.args[0]) if error.args and error.args[0] else None,
-            base_offset=-1,
-            log_append_time_ms=-1,
-            log_start_offset=-1,
-        )
-        if isinstance(error, NotLeaderOrFollower) and request.version >= _HINTS_FROM_VERSION:
-            found = _find(request, topic)
-            failed.current_leader = hints.for_produce(found.partitions[data.index])
-        return failed
+        made.error_code = error.code
+        made.error_message = error.args[0]
 
 
-def _find(request: Request, data: TopicProduceData) -> Topic:
+def _find(request: Request, data: TopicProduceData, index: int) -> Topic:
     if request.version >= _IDS_FROM_VERSION:
-        return request.state.topic_by_id(data.topic_id)
-    request.state.partition(data.name, 0)
-    return request.state.topics[data.name]
+        topic = request.state.topic_by_id(data.topic_id)
+    elif data.name in request.state.topics:
+        topic = request.state.topics[data.name]
+    else:
+        raise UnknownTopicOrPartition(f"no topic {data.name!r}")
+    if not 0 <= index < len(topic.partitions):
+        raise UnknownTopicOrPartition(f"topic {topic.name!r} has no partition {index}")
+    return topic
 
 
-def _append(
-    request: Request, topic_data: TopicProduceData, data: PartitionProduceData
-) -> PartitionProduceResponse:
+def _acceptable(request: Request, data: PartitionProduceData) -> RecordBatch:
     body: ProduceRequest = request.body
-    topic = _find(request, topic_data)
     batch = the_one_batch(data.records, request.version)
     if body.transactional_id is not None or batch.is_transactional:
         raise UnsupportedVersion("the embedded broker has no transactions")
     if body.acks not in _ACKS:
         raise InvalidRequiredAcks(f"acks={body.acks}")
-    partition = led_partition(request, topic, data.index)
-    planned = request.planned_error(topic.name, data.index)
-    if planned is not None and not planned.applied:
-        return PartitionProduceResponse(
-            index=data.index, error_code=planned.code, base_offset=-1, log_start_offset=-1
-        )
-    unix_ms = request.state.unix_ms(request.now)
-    appended = append_batch(partition, topic.config, batch, body.acks, unix_ms)
-    request.state.changes += 1
+    return batch
+
+
+def _append(
+    request: Request,
+    topic: Topic,
+    partition: Partition,
+    batch: RecordBatch,
+    made: PartitionProduceResponse,
+) -> None:
+    planned = request.planned_error(topic.name, partition.index)
+    if planned is None or planned.applied:
+        unix_ms = request.state.unix_ms(request.now)
+        appended = append_batch(partition, topic.config, batch, request.body.acks, unix_ms)
+        request.state.changes += 1
+        made.base_offset = appended.base_offset
+        made.log_append_time_ms = appended.log_append_time
+        made.log_start_offset = partition.log.start_offset
     if planned is not None:
-        return PartitionProduceResponse(
-            index=data.index, error_code=planned.code, base_offset=-1, log_start_offset=-1
-        )
-    return PartitionProduceResponse(
-        index=data.index,
-        error_code=0,
-        base_offset=appended.base_offset,
-        log_append_time_ms=appended.log_append_time,
-        log_start_offset=partition.log.start_offset,
-    )
+        made.error_code = planned.code
+        made.base_offset = -1
