@@ -1,0 +1,278 @@
+"""The null broker: a process that acknowledges a producer's records and throws them away.
+
+    with NullBroker(brokers=2, partitions=16) as broker:
+        producer = Producer({"bootstrap.servers": broker.bootstrap})
+        ...
+        assert broker.stats().records == 1_000_000
+
+For benchmarks, because it swallows more than any client can send, and for tests that stop it at a
+given point (`stop_reading`, `hold_answers`). The program is C, in `bench/null_broker/`, and is
+compiled once into `build/`: this works in a checkout with gcc, not in an installed package. The
+process ends when its standard input does, so with its parent, whatever ends that.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
+import os
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from kafka_fast.errors import KafkaError, UsageError
+
+__all__ = ["NullBroker", "NullBrokerError", "NullBrokerStats", "build"]
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = ROOT / "bench" / "null_broker"
+SHARED = ROOT / "src_c"
+COMPILE = [
+    "gcc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-pthread",
+]  # fmt: skip
+EXIT_TIMEOUT = 10.0
+
+
+class NullBrokerError(KafkaError):
+    """The null broker could not be built, has ended, or refused a command."""
+
+
+@dataclass(frozen=True, slots=True)
+class NullBrokerStats:
+    """What the broker has seen since its start or the last `reset`.
+
+    Attributes:
+        requests: Produce requests.
+        batches: batches accepted.
+        records: records accepted, from the batch headers.
+        bytes: bytes of accepted batches.
+        refused: batches answered with an error.
+        connections: open now.
+        first_ns: monotonic time of the first Produce request's first byte, or 0.
+        last_ns: monotonic time of the last Produce request's end, or 0.
+        partitions: records by topic, one number for each partition.
+    """
+
+    requests: int
+    batches: int
+    records: int
+    bytes: int
+    refused: int
+    connections: int
+    first_ns: int
+    last_ns: int
+    partitions: dict[str, list[int]]
+
+
+def build() -> Path:
+    """Compile the program unless that was done for these very sources; return its path.
+
+    Raises:
+        NullBrokerError: no sources beside the package, no compiler, or a compiler error.
+    """
+    sources = [*sorted(SOURCES.glob("*.c")), SHARED / "kf_crc32c.c"]
+    headers = [*sorted(SOURCES.glob("*.h")), SHARED / "kf_crc32c.h"]
+    if len(sources) < 2:
+        raise NullBrokerError(f"the null broker's sources are not at {SOURCES}: not a checkout")
+    digest = hashlib.sha256(" ".join(COMPILE).encode())
+    for path in [*sources, *headers]:
+        digest.update(path.read_bytes())
+    folder = ROOT / "build" / "null_broker"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        folder = Path(tempfile.gettempdir())
+    program = folder / f"null_broker-{digest.hexdigest()[:16]}"
+    if program.exists():
+        return program
+    # Compiled beside its place and moved there: two processes may do this at once.
+    half_done = program.with_suffix(f".{os.getpid()}")
+    command = [*COMPILE, f"-I{SHARED}", "-o", str(half_done), *map(str, sources)]
+    try:
+        run = subprocess.run(command, capture_output=True, text=True)
+    except FileNotFoundError as error:
+        raise NullBrokerError("the null broker needs gcc") from error
+    if run.returncode != 0:
+        raise NullBrokerError(f"the null broker does not compile:\n{run.stderr}")
+    half_done.replace(program)
+    return program
+
+
+class NullBroker:
+    """A null cluster in a process of its own; use it in a `with` block.
+
+    Every topic that a client asks for exists. One thread at a time may use an object.
+
+    Args:
+        brokers: nodes, each with a port of its own; their ids begin at 1.
+        partitions: of every topic; partition p is led by node p % brokers + 1.
+        check_crc: refuse batches whose CRC is wrong (reads every byte, so not for benchmarks).
+        check_sequence: refuse what breaks an idempotent producer's sequence.
+        produce_max: highest version of Produce to advertise (3 to 13; from 13 on by topic id).
+    """
+
+    def __init__(
+        self,
+        brokers: int = 1,
+        partitions: int = 1,
+        *,
+        check_crc: bool = False,
+        check_sequence: bool = False,
+        produce_max: int = 13,
+    ) -> None:
+        self._options = [
+            f"--brokers={brokers}", f"--partitions={partitions}", f"--produce-max={produce_max}",
+        ]  # fmt: skip
+        self._options += ["--check-crc"] if check_crc else []
+        self._options += ["--check-sequence"] if check_sequence else []
+        self._process: subprocess.Popen[bytes] | None = None
+        self.ports: tuple[int, ...] = ()
+
+    def __enter__(self) -> NullBroker:
+        """Build the program if need be, start it, learn its ports."""
+        self._process = subprocess.Popen(
+            [str(build()), *self._options],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
+        )
+        word, *ports = self._read_line().split()
+        if word != "ports":
+            raise NullBrokerError(f"the null broker does not start with {self._options}")
+        self.ports = tuple(map(int, ports))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End the process."""
+        self.close()
+
+    @property
+    def bootstrap(self) -> str:
+        """The addresses of all nodes, as `bootstrap.servers` takes them."""
+        return ",".join(f"127.0.0.1:{port}" for port in self.ports)
+
+    @property
+    def pid(self) -> int:
+        """The process, for its CPU time in `/proc`."""
+        return self._running().pid
+
+    def close(self) -> None:
+        """End the process; a second call does nothing."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.close()
+        try:
+            process.wait(EXIT_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        process.stdout.close()
+
+    def stats(self) -> NullBrokerStats:
+        """Return the counters."""
+        return NullBrokerStats(**json.loads(self._ask("stats")))
+
+    def reset(self) -> None:
+        """Set all counters and arrivals back to nothing; offsets and sequences go on."""
+        self._command("reset")
+
+    def arrivals_ns(self) -> list[int]:
+        """Return the monotonic time at which each Produce request's first byte was read.
+
+        The first 65,536 since the last `reset`; the clock is `time.monotonic_ns`.
+        """
+        return [int(word) for word in self._ask("arrivals").split()]
+
+    def stop_reading(self) -> None:
+        """Read no further byte from any connection; none is read once this returns."""
+        self._command("stop reading")
+
+    def resume_reading(self) -> None:
+        """Read again."""
+        self._command("resume reading")
+
+    def hold_answers(self) -> None:
+        """Go on reading, but answer nothing until `release_answers`."""
+        self._command("hold answers")
+
+    def release_answers(self) -> None:
+        """Send every answer that was held, in order, and answer at once again."""
+        self._command("release answers")
+
+    def set_throttle(self, throttle_ms: int) -> None:
+        """Put this `throttle_time_ms` into every answer from now on."""
+        self._command(f"throttle {throttle_ms}")
+
+    def set_delay(self, delay_ms: int) -> None:
+        """Send each answer so much later; requests behind it are read meanwhile."""
+        self._command(f"delay {delay_ms}")
+
+    def cut(self) -> None:
+        """Close every open connection."""
+        self._command("cut")
+
+    def advertise(self, node_id: int, host: str, port: int) -> None:
+        """Tell clients to find a node there: a proxy in front of it."""
+        self._command(f"advertise {node_id} {host} {port}")
+
+    def await_records(self, count: int, *, hold_gil: bool = False) -> None:
+        """Return when the broker has accepted `count` records since its start or `reset`.
+
+        Args:
+            count: how many.
+            hold_gil: wait inside a C call that keeps the GIL, so that in this process no Python
+                code can have helped to send them.
+        """
+        if not hold_gil:
+            self._command(f"await {count}")
+            return
+        process = self._running()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(f"await {count}\n".encode())
+        answer = ctypes.create_string_buffer(3)
+        # PyDLL, unlike CDLL, does not release the GIL round a call.
+        got = ctypes.PyDLL(None).read(process.stdout.fileno(), answer, 3)
+        if got != 3 or answer.raw != b"ok\n":
+            raise NullBrokerError(f"the null broker answered {answer.raw!r} to await")
+
+    def _command(self, command: str) -> None:
+        """Run a command that answers nothing but that it was done."""
+        answer = self._ask(command)
+        if answer != "ok":
+            raise NullBrokerError(f"the null broker answered {answer!r} to {command!r}")
+
+    def _ask(self, command: str) -> str:
+        """Send one line, return the line that answers it."""
+        process = self._running()
+        assert process.stdin is not None
+        process.stdin.write(command.encode() + b"\n")
+        return self._read_line()
+
+    def _read_line(self) -> str:
+        """Return the process's next line."""
+        process = self._running()
+        assert process.stdout is not None
+        line = bytearray()
+        while not line.endswith(b"\n"):
+            piece = os.read(process.stdout.fileno(), 1 << 16)
+            if not piece:
+                raise NullBrokerError(f"the null broker has ended, status {process.wait()}")
+            line += piece
+        return line[:-1].decode()
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            raise UsageError("the null broker is not running: use it in a with block")
+        return self._process
