@@ -73,6 +73,7 @@ cdef class Program:
 
     cdef object blank(self)         # an instance without any field set
     cdef object make(self)          # an instance with every default
+    cdef bint is_blank(self, object value) except -1
 
 
 cdef object default_of(const step *field)

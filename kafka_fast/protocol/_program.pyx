@@ -56,12 +56,14 @@ cdef object default_of(const step *field):
 
 cdef bint is_default(const step *field, object value) except -1:
     """Tell whether a value need not be written: it is what the reader assumes anyway."""
+    cdef Program program
     if value is None or field.default_null:
         return value is None and field.default_null
     if field.op == ARRAY:
         return len(value) == 0
     if field.op == STRUCT:
-        return value == default_of(field)
+        program = <Program>field.program
+        return type(value) is program.cls and program.is_blank(value)
     return value is <object>field.default or value == <object>field.default
 
 
@@ -124,6 +126,15 @@ cdef class Program:
         for i in range(self.count):
             self.steps[i].set(<object>self.steps[i].member, made, default_of(&self.steps[i]))
         return made
+
+    cdef bint is_blank(self, object value) except -1:
+        """Tell whether every field of an instance has its default."""
+        cdef Py_ssize_t i
+        for i in range(self.count):
+            item = self.steps[i].get(<object>self.steps[i].member, value, self.cls)
+            if not is_default(&self.steps[i], item):
+                return False
+        return True
 
     def fill(self, object made, dict values):
         """Set every field of a new instance, to its value in `values` or to its default."""

@@ -136,6 +136,13 @@ def test_tagged_fields_are_written_in_order_and_only_if_set():
     assert Sample.decode(data, 2) == message
 
 
+def test_a_tagged_value_of_the_wrong_class_is_refused_with_its_path():
+    with pytest.raises(TypeError, match="Sample v2: tagged_part: Part expected, not Sample"):
+        Sample(tagged_part=full()).encode(2)
+    with pytest.raises(TypeError, match="Sample v2: tagged_text: str expected, not int"):
+        Sample(tagged_text=5).encode(2)
+
+
 def test_a_tagged_value_of_several_kilobytes_moves_up_behind_its_size():
     message = Sample(tagged_text="z" * 70_000)
     assert Sample.decode(message.encode(2), 2) == message
