@@ -65,14 +65,14 @@ class PartitionLog:
     def read(self, offset: int, max_bytes: int, at_least_one: bool) -> bytes:
         """Return the bytes from the batch that holds `offset` on, cut at `max_bytes`.
 
-        As in Kafka the cut may go through the last batch. With `at_least_one` the first batch is
-        returned whole even if it is larger (KIP-74).
+        As in Kafka the cut may go through the last batch but never through the first: that one is
+        left out if it is larger, or with `at_least_one` returned whole (KIP-74).
         """
         first = bisect_left(self._last_offsets, offset)
         if first == len(self._batches):
             return b""
-        if at_least_one:
-            max_bytes = max(max_bytes, len(self._batches[first].data))
+        if max_bytes < len(self._batches[first].data):
+            return bytes(self._batches[first].data) if at_least_one else b""
         parts: list[bytes | bytearray | memoryview] = []
         for i in range(first, len(self._batches)):
             data = self._batches[i].data

@@ -1,0 +1,105 @@
+"""Steps that scenarios have in common."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from kafka_fast import errors
+from kafka_fast.protocol.apis.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+)
+from kafka_fast.protocol.apis.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicState,
+)
+from kafka_fast.protocol.apis.init_producer_id import InitProducerIdRequest
+from kafka_fast.protocol.apis.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from kafka_fast.record import Record, read_batches
+from tests.integration.scenarios.wire import WireClient
+
+NO_ID = bytes(16)
+UNKNOWN_ID = b"\x01" * 16
+LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3  # timestamps of ListOffsets
+
+
+def new_topic(client: WireClient, **config: str) -> str:
+    name = unique_name()
+    configs = [
+        CreatableTopicConfig(name=key.replace("_", "."), value=value)
+        for key, value in config.items()
+    ]
+    created = create(
+        client,
+        CreatableTopic(name=name, num_partitions=3, replication_factor=1, configs=configs),
+    )
+    assert created[0].error_code == 0
+    client.wait_for_topic(name)
+    return name
+
+
+def unique_name() -> str:
+    return f"scenario-{os.urandom(6).hex()}"
+
+
+def create(
+    client: WireClient, *topics: CreatableTopic, version: int = 7, validate_only: bool = False
+) -> list[CreatableTopicResult]:
+    request = CreateTopicsRequest(topics=list(topics), timeout_ms=5000, validate_only=validate_only)
+    results: list[CreatableTopicResult] = client.ask(request, version).topics
+    return results
+
+
+def delete(client: WireClient, *topics: DeleteTopicState) -> list[DeletableTopicResult]:
+    request = DeleteTopicsRequest(topics=list(topics), timeout_ms=5000)
+    results: list[DeletableTopicResult] = client.ask(request, 6).responses
+    return results
+
+
+def new_producer(client: WireClient) -> int:
+    """Return a new producer id; a broker that has just started may need a moment."""
+    deadline = time.monotonic() + 10
+    while True:
+        response = client.ask(
+            InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60000), 4
+        )
+        if response.error_code != errors.CoordinatorLoadInProgress.code:
+            assert (response.error_code, response.producer_epoch) == (0, 0)
+            return int(response.producer_id)
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def list_offset(
+    client: WireClient,
+    topic: str,
+    timestamp: int,
+    *,
+    partition: int = 0,
+    version: int = 10,
+    epoch: int = -1,
+) -> ListOffsetsPartitionResponse:
+    asked = ListOffsetsPartition(
+        partition_index=partition, timestamp=timestamp, current_leader_epoch=epoch
+    )
+    request = ListOffsetsRequest(
+        replica_id=-1,
+        timeout_ms=5000,
+        topics=[ListOffsetsTopic(name=topic, partitions=[asked])],
+    )
+    found: ListOffsetsPartitionResponse = client.ask(request, version).topics[0].partitions[0]
+    return found
+
+
+def log_of(client: WireClient, topic: str, partition: int = 0) -> list[Record]:
+    records = client.fetch(topic, 0, partition=partition).records
+    return [record for one in read_batches(records or b"") for record in one.records()]
