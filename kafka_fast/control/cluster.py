@@ -307,7 +307,7 @@ class Cluster(Topology):
         """Forget the topics that nobody used for long."""
         for name in self._schedule.drop_idle(now):
             self._forget_topic(name)
-            changes.forget_topic(name)
+            changes.forget_leaders(name)
             changes.expired_topics.append(name)
 
     def _note_unanswered(self, now: float) -> None:

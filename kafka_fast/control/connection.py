@@ -263,7 +263,7 @@ class Connection:
         if isinstance(result, BaseException) or not result:
             self._candidates.handle_resolved(())
             error = KafkaConnectionError(
-                f"{self._where(endpoint, now)}: {host!r} does not resolve: {result or 'no address'}"
+                f"{self._where(endpoint, now)}: {host!r} does not resolve: {_say(result)}"
             )
             if isinstance(result, BaseException):
                 error.__cause__ = result
@@ -288,7 +288,7 @@ class Connection:
     def handle_connect_failed(self, link: int, error: BaseException, now: float) -> None:
         """Take note that a link could not be opened; the shell has closed its socket."""
         if link == self._link and self._state is ConnectionState.CONNECTING:
-            failure = KafkaConnectionError(f"{self._where(self._candidate, now)}: {error}")
+            failure = KafkaConnectionError(f"{self._where(self._candidate, now)}: {_say(error)}")
             failure.__cause__ = error
             self._candidate = None
             self._fail_step(failure, now)
@@ -340,7 +340,7 @@ class Connection:
         """Take note that a link broke (None: the other side closed it); its socket is closed."""
         if link != self._link or self._candidate is None:
             return
-        why = "closed by the other side" if error is None else str(error)
+        why = "closed by the other side" if error is None else _say(error)
         doing = self._state.value
         failure = KafkaConnectionError(f"{self._where(self._candidate, now)}: {why} while {doing}")
         failure.__cause__ = error
@@ -447,3 +447,10 @@ class Connection:
             return f"{self.name} at {place}, after {now - self._ready_since:.3g} s"
         took = f"attempt {self._failures + 1}, after {now - self._step_began:.3g} s"
         return f"{self.name} at {place}, {took}"
+
+
+def _say(result: BaseException | Sequence[str]) -> str:
+    """Put a failure of the operating system into words; some have none of their own."""
+    if isinstance(result, BaseException):
+        return str(result) or type(result).__name__
+    return "no address"

@@ -12,7 +12,10 @@ __all__ = ["CloseLink", "Event", "Failed", "Open", "Ready", "Resolve", "SendFram
 
 @dataclass(frozen=True, slots=True)
 class Resolve:
-    """Look up all addresses of `host`, in a thread: it may hang, and is not waited for then."""
+    """Look up all addresses of `host`, in a thread: it may hang, and is not waited for then.
+
+    While an earlier lookup of the same host still hangs, none is begun: its answer counts.
+    """
 
     host: str
     deadline: float

@@ -7,14 +7,14 @@ The records are replaced, never changed, so any thread may read one it holds. Th
   behind, so theirs are not compared at all.
 * A topic id that changes means the topic was deleted and made anew: nothing of the old one holds.
 * A topic cannot lose partitions while it keeps its id, so a shorter list is old news as well.
-* A broker that cannot be addressed (no host, port out of range) does not exist for us.
+* A broker that cannot be addressed (no sane host, port out of range) does not exist for us.
 
 `cluster.py` is the only caller of the merge; everything else reads the records.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from kafka_fast.errors import KafkaError
 from kafka_fast.protocol.apis.metadata import MetadataResponsePartition, MetadataResponseTopic
@@ -66,11 +66,10 @@ class Node:
         return f"node {self.id} ({self.host}:{self.port})"
 
 
-@dataclass(frozen=True, slots=True)
-class Partition:
-    """One partition as the brokers described it last."""
+class Partition(NamedTuple):
+    """One partition as the brokers described it last; a tuple, for there may be many thousands."""
 
-    index: int
+    id: int
     leader_id: int = NO_LEADER
     """The leader's node id, or -1; ask `Cluster.leader` for a leader that can be reached."""
     leader_epoch: int = NO_EPOCH
@@ -85,7 +84,7 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """One topic; `partitions[i].index == i`."""
+    """One topic; `partitions[i].id == i`."""
 
     name: str
     topic_id: bytes | None
@@ -166,9 +165,12 @@ class ClusterChanges:
             change = replace(change, old_leader_id=earlier.old_leader_id)
         self.leaders[key] = change
 
-    def forget_topic(self, topic: str) -> None:
-        """Drop the changes of leaders of a topic whose partitions are to be read afresh."""
-        for key in [key for key in self.leaders if key[0] == topic]:
+    def forget_leaders(self, topic: str, first: int = 0) -> None:
+        """Drop the changes of leaders of a topic's partitions from `first` on.
+
+        They are gone, or are to be read afresh.
+        """
+        for key in [key for key in self.leaders if key[0] == topic and key[1] >= first]:
             del self.leaders[key]
 
 
@@ -176,11 +178,16 @@ def read_nodes(brokers: Iterable[Endpoint]) -> dict[int, Node]:
     """Return the brokers that can be addressed, by id."""
     nodes: dict[int, Node] = {}
     for broker in brokers:
-        if broker.node_id >= 0 and broker.host and 0 < broker.port < 65536:
+        if broker.node_id >= 0 and _is_host(broker.host) and 0 < broker.port < 65536:
             nodes.setdefault(
                 broker.node_id, Node(broker.node_id, broker.host, broker.port, broker.rack)
             )
     return nodes
+
+
+def _is_host(host: str) -> bool:
+    """Tell whether a broker's word for its host can be one; it ends up in errors and logs."""
+    return host.isprintable() and host.split() == [host]
 
 
 def known_topic_id(topic_id: bytes) -> bytes | None:
@@ -201,39 +208,36 @@ def merge_topic(
     """
     topic_id = known_topic_id(reported.topic_id)
     before: Sequence[Partition] = ()
+    count = len(reported.partitions)
     if known is not None:
         before = known.partitions
         topic_id = topic_id or known.topic_id
-    count = len(reported.partitions)
-    if known is not None and known.topic_id is not None:
-        count = max(count, len(before))
-    slots: list[Partition | None] = [None] * count
+        if known.topic_id is not None:
+            count = max(count, len(before))
+    by_index: dict[int, MetadataResponsePartition] = {}
     for partition in reported.partitions:
-        index = partition.partition_index
-        if 0 <= index < count and slots[index] is None:
-            slots[index] = _merge_partition(
-                before[index] if index < len(before) else None, partition, version
-            )
-    for index, slot in enumerate(slots):
-        if slot is None:
-            slots[index] = (
-                before[index]
-                if index < len(before)
-                else Partition(index, error=LEADER_NOT_AVAILABLE)
-            )
-    return Topic(name, topic_id, tuple(filter(None, slots)), reported.is_internal)
+        by_index.setdefault(partition.partition_index, partition)
+    partitions = tuple(
+        _merge_partition(
+            index, before[index] if index < len(before) else None, by_index.get(index), version
+        )
+        for index in range(count)
+    )
+    return Topic(name, topic_id, partitions, reported.is_internal)
 
 
 def _merge_partition(
-    known: Partition | None, reported: MetadataResponsePartition, version: int
+    index: int, known: Partition | None, reported: MetadataResponsePartition | None, version: int
 ) -> Partition:
     """Return the newer of two descriptions of a partition."""
+    if reported is None:
+        return known or Partition(index, error=LEADER_NOT_AVAILABLE)
     epoch = reported.leader_epoch if version >= FIRST_RELIABLE_EPOCH_VERSION else NO_EPOCH
     newest = NO_EPOCH if known is None else known.newest_epoch
     if known is not None and NO_EPOCH < epoch < newest:
         return known
     return Partition(
-        index=reported.partition_index,
+        id=index,
         leader_id=reported.leader_id,
         leader_epoch=epoch,
         newest_epoch=max(epoch, newest),
@@ -246,8 +250,7 @@ def _merge_partition(
 
 def with_leader(topic: Topic, index: int, leader_id: int, leader_epoch: int) -> Topic:
     """Return `topic` with another leader for one partition (KIP-951)."""
-    moved = replace(
-        topic.partitions[index],
+    moved = topic.partitions[index]._replace(
         leader_id=leader_id,
         leader_epoch=leader_epoch,
         newest_epoch=leader_epoch,

@@ -123,7 +123,7 @@ class Topology:
                         old_id, new_id = new_id, old_id
                     changes.note_leader(
                         LeaderChange(
-                            topic.name, partition.index, old_id, new_id, partition.leader_epoch
+                            topic.name, partition.id, old_id, new_id, partition.leader_epoch
                         )
                     )
 
@@ -155,7 +155,7 @@ class Topology:
             self._put_topic(merge_topic(name, None, reported, version))
         elif known.topic_id and topic_id and known.topic_id != topic_id:
             changes.recreated_topics.append(TopicRecreated(name, known.topic_id, topic_id))
-            changes.forget_topic(name)
+            changes.forget_leaders(name)
             self._put_topic(merge_topic(name, None, reported, version))
         else:
             was_removed = name in self._removed
@@ -217,12 +217,13 @@ class Topology:
         old_count, count = len(known.partitions), len(merged.partitions)
         if count != old_count:
             changes.resized.append(PartitionCountChange(merged.name, old_count, count))
+            changes.forget_leaders(merged.name, count)
         for old, new in zip(known.partitions, merged.partitions, strict=False):
             if (old.leader_id, old.leader_epoch) != (new.leader_id, new.leader_epoch):
                 changes.note_leader(
                     LeaderChange(
                         merged.name,
-                        new.index,
+                        new.id,
                         self._reachable(old.leader_id),
                         self._reachable(new.leader_id),
                         new.leader_epoch,

@@ -155,18 +155,34 @@ def test_partition_count_grows_but_shrinks_only_without_id() -> None:
     assert cluster.partition_count("t") == 3
 
 
+def test_partition_that_went_with_its_leader_has_no_leader_change() -> None:
+    cluster = cluster_with(topic("old", [(1, 0), (1, 0)]))
+    changes = ask_and_answer(cluster, answer(topic("old", [(2, 0)]), brokers={2: "b"}), 1.0)
+    assert changes.leaders == {("old", 0): LeaderChange("old", 0, 1, 2, 0)}
+
+
 def test_indexes_that_leave_gaps_or_repeat() -> None:
     odd = topic("t", [(1, 0), (2, 0), (2, 9)], topic_id=A)
     odd.partitions[1].partition_index = 2**31 - 1
     odd.partitions[2].partition_index = 0
     cluster = cluster_with(odd)
-    assert [p.index for p in cluster.partitions("t")] == [0, 1, 2]
+    assert [p.id for p in cluster.partitions("t")] == [0, 1, 2]
     assert cluster.partitions("t")[0].leader_id == 1
     assert cluster.leader("t", 1) is None
     assert cluster.leader("t", 2) is None
 
 
-@pytest.mark.parametrize(("host", "port"), [("", 9092), ("h", 0), ("h", 70000), ("h", -1)])
+@pytest.mark.parametrize(
+    ("host", "port"),
+    [
+        ("", 9092),
+        ("h", 0),
+        ("h", 70000),
+        ("h", -1),
+        ("h\nWARNING all is well", 9092),
+        ("a b", 9092),
+    ],
+)
 def test_broker_without_usable_address_leads_nothing(host: str, port: int) -> None:
     cluster = make_cluster()
     cluster.want_topic("t", 0.0)

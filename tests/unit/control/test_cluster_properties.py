@@ -52,7 +52,7 @@ HINTS = st.tuples(
 def epochs(cluster: Cluster) -> dict[tuple[str, bytes, int], int]:
     """Return the newest epoch of each partition of each topic that has an id."""
     return {
-        (name, topic_id, partition.index): partition.newest_epoch
+        (name, topic_id, partition.id): partition.newest_epoch
         for name in NAMES
         if (topic_id := cluster.topic_id(name)) is not None
         for partition in cluster.partitions(name)
@@ -62,10 +62,10 @@ def epochs(cluster: Cluster) -> dict[tuple[str, bytes, int], int]:
 def leaders(cluster: Cluster) -> dict[tuple[str, int], int]:
     """Return the leader of each partition, or -1."""
     return {
-        (name, partition.index): leader.id if leader is not None else -1
+        (name, partition.id): leader.id if leader is not None else -1
         for name in NAMES
         for partition in cluster.partitions(name)
-        for leader in [cluster.leader(name, partition.index)]
+        for leader in [cluster.leader(name, partition.id)]
     }
 
 
@@ -82,7 +82,7 @@ def apply(
     return cluster.handle_response(step, now, 13)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.lists(st.one_of(ANSWERS, ANSWERS, HINTS), max_size=12))
 def test_any_answers(steps: list[MetadataResponse | tuple[object, ...]]) -> None:
     cluster = Cluster(SETTINGS, lambda: 0.5)
@@ -109,7 +109,7 @@ def test_any_answers(steps: list[MetadataResponse | tuple[object, ...]]) -> None
 
         # Partitions are numbered from 0, leaders are nodes with an address.
         for name in NAMES:
-            numbers = [partition.index for partition in cluster.partitions(name)]
+            numbers = [partition.id for partition in cluster.partitions(name)]
             assert numbers == list(range(cluster.partition_count(name) or 0))
             for partition in cluster.partitions(name):
                 assert partition.leader_epoch in (-1, partition.newest_epoch)
