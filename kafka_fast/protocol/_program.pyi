@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any
 
@@ -26,6 +27,6 @@ class Program:
     flexible: bool
     min_size: int
     def __new__(
-        cls, made: type[Any], label: str, flexible: bool, fields: list[tuple[Any, ...]]
+        cls, made: type[Any], label: str, flexible: bool, fields: Sequence[tuple[Any, ...]]
     ) -> Self: ...
     def fill(self, made: object, values: dict[str, Any]) -> None: ...

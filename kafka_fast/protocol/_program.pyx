@@ -74,11 +74,10 @@ cdef class Program:
         made: class of the struct; its instances are made without calling `__init__`.
         label: how errors call it: "MetadataRequest v9".
         flexible: the struct ends with a section of tagged fields.
-        fields: one tuple per field: (name, op, item, present, nullable, compact, ignorable, tag,
-            default, program). Fields with a tag come last, in ascending order of tag.
+        fields: one `schema.Step` per field; those with a tag come last, in ascending order.
     """
 
-    def __cinit__(self, object made, str label, bint flexible, list fields):
+    def __cinit__(self, object made, str label, bint flexible, object fields):
         cdef Py_ssize_t i
         cdef step *field
         self.cls = made

@@ -67,7 +67,7 @@ class Versions(NamedTuple):
 NO_VERSIONS = Versions(1, 0)
 
 
-def versions(text: str) -> Versions:
+def parse_versions(text: str) -> Versions:
     """Parse "3", "3-5", "3+" or "none"."""
     if text == "none":
         return NO_VERSIONS
@@ -80,6 +80,21 @@ def versions(text: str) -> Versions:
 def snake_case(name: str) -> str:
     """Return our name of a field that Apache calls `name`: "TopicId" is `topic_id`."""
     return _CAMEL.sub("_", name).lower()
+
+
+class Step(NamedTuple):
+    """A field in one version, in the order in which `_program.Program` unpacks it."""
+
+    name: str
+    op: int
+    item: int  # op of an array's elements, else 0
+    present: bool  # if not, the field takes its default
+    nullable: bool
+    compact: bool  # lengths are unsigned varints plus one
+    ignorable: bool
+    tag: int  # -1: positional
+    default: Any  # of arrays and structs only null counts
+    program: Program | None  # of a struct, or of an array of structs
 
 
 class Field:
@@ -108,32 +123,30 @@ class Field:
         self.kind = kind
         self.item = item  # of an array
         self.struct = struct  # of a struct, or of an array of structs
-        self.versions = versions(where)
-        self.nullable = versions(nullable)
+        self.versions = parse_versions(where)
+        self.nullable = parse_versions(nullable)
         self.default = kind.default if default is ... else default
         self.ignorable = ignorable  # dropped in silence by a version that has no such field
         self.tag = tag
-        self.tagged = versions(tagged)
-        self.flexible = None if flexible is None else versions(flexible)  # None: as the message
+        self.tagged = parse_versions(tagged)
+        # None: compact where the message is flexible.
+        self.flexible = None if flexible is None else parse_versions(flexible)
 
-    def step(self, version: int, flexible: bool, label: str) -> tuple[Any, ...]:
-        """Return this field as `_program.Program` takes it."""
+    def step(self, version: int, flexible: bool, label: str) -> Step:
+        """Return this field as it is in one version."""
         present = version in self.versions
-        compact = flexible if self.flexible is None else version in self.flexible
-        sub = None
-        if self.struct is not None:
-            sub = self.struct._compile(version, flexible, label)
-        return (
-            self.name,
-            self.kind.op,
-            0 if self.item is None else self.item.op,
-            present,
-            version in self.nullable,
-            compact,
-            self.ignorable,
-            self.tag if present and version in self.tagged else -1,
-            self.default,
-            sub,
+        sub = None if self.struct is None else self.struct._compile(version, flexible, label)
+        return Step(
+            name=self.name,
+            op=self.kind.op,
+            item=0 if self.item is None else self.item.op,
+            present=present,
+            nullable=version in self.nullable,
+            compact=flexible if self.flexible is None else version in self.flexible,
+            ignorable=self.ignorable,
+            tag=self.tag if present and version in self.tagged else -1,
+            default=self.default,
+            program=sub,
         )
 
 
@@ -251,7 +264,7 @@ class Struct(metaclass=StructType):
         key = (version, flexible)
         if key not in cls._programs:
             steps = [field.step(version, flexible, label) for field in cls._fields]
-            steps.sort(key=lambda step: step[7])  # tagged fields last, by tag; the sort is stable
+            steps.sort(key=lambda step: step.tag)  # tagged fields last, by tag; the sort is stable
             cls._programs[key] = Program(cls, label, flexible, steps)
         return cls._programs[key]
 
@@ -268,8 +281,8 @@ class Message(Struct):
     flexible: ClassVar[Versions]
 
     def __init_subclass__(cls, *, versions: str = "none", flexible: str = "none") -> None:
-        cls.versions = globals()["versions"](versions)
-        cls.flexible = globals()["versions"](flexible)
+        cls.versions = parse_versions(versions)
+        cls.flexible = parse_versions(flexible)
 
     @classmethod
     def program(cls, version: int) -> Program:

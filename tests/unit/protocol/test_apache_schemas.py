@@ -17,7 +17,14 @@ from typing import Any
 import pytest
 
 from kafka_fast import errors
-from kafka_fast.protocol.schema import NO_VERSIONS, Field, Request, Struct, snake_case, versions
+from kafka_fast.protocol.schema import (
+    NO_VERSIONS,
+    Field,
+    Request,
+    Struct,
+    parse_versions,
+    snake_case,
+)
 from kafka_fast.testing import broker_jars
 from tests.reference.protocol_codec import MESSAGES
 
@@ -78,14 +85,14 @@ def compare(
         where = f"{cls.__name__}.{ours.name}"
         prefix, name = re.fullmatch(r"(\[\])?(.*)", field["type"]).groups(default="")
         assert type_of(ours) in (field["type"], f"{prefix}{message}{name}"), where
-        assert ours.versions == versions(field["versions"]), where
-        assert ours.nullable == versions(field.get("nullableVersions", "none")), where
+        assert ours.versions == parse_versions(field["versions"]), where
+        assert ours.nullable == parse_versions(field.get("nullableVersions", "none")), where
         assert ours.ignorable == (str(field.get("ignorable", False)).lower() == "true"), where
         assert ours.tag == field.get("tag", -1), where
-        assert ours.tagged == versions(field.get("taggedVersions", "none")), where
+        assert ours.tagged == parse_versions(field.get("taggedVersions", "none")), where
         assert ours.default == apache_default(field), where
         flexible = field.get("flexibleVersions")
-        assert ours.flexible == (None if flexible is None else versions(flexible)), where
+        assert ours.flexible == (None if flexible is None else parse_versions(flexible)), where
         if ours.struct is not None:
             inner = field.get("fields") or common[name]
             count += compare(ours.struct, inner, common, message)
@@ -95,8 +102,8 @@ def compare(
 @pytest.mark.parametrize("cls", MESSAGES, ids=lambda cls: cls.__name__)
 def test_a_table_is_apaches_definition(cls, definitions):
     theirs = load(definitions, cls.__name__)
-    assert cls.versions == versions(theirs["validVersions"])
-    flexible = versions(theirs["flexibleVersions"])
+    assert cls.versions == parse_versions(theirs["validVersions"])
+    flexible = parse_versions(theirs["flexibleVersions"])
     assert cls.flexible == flexible or cls.flexible == flexible == NO_VERSIONS
     if "apiKey" in theirs:
         assert cls.api_key == theirs["apiKey"]

@@ -28,8 +28,8 @@ from kafka_fast.protocol.schema import (
     Versions,
     decode_versioned,
     encode_versioned,
+    parse_versions,
     snake_case,
-    versions,
 )
 
 
@@ -43,14 +43,14 @@ from kafka_fast.protocol.schema import (
     ],
 )
 def test_ranges_parse_and_print(text, expected):
-    assert versions(text) == expected
-    assert str(versions(text)) == text
+    assert parse_versions(text) == expected
+    assert str(parse_versions(text)) == text
 
 
 def test_a_range_contains_its_ends():
-    assert [version for version in range(8) if version in versions("3-5")] == [3, 4, 5]
-    assert 0 not in versions("none")
-    assert "4" not in versions("3-5")
+    assert [version for version in range(8) if version in parse_versions("3-5")] == [3, 4, 5]
+    assert 0 not in parse_versions("none")
+    assert "4" not in parse_versions("3-5")
 
 
 @pytest.mark.parametrize(
