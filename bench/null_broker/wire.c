@@ -249,7 +249,7 @@ void read_batch(struct stream *in, size_t size, bool check_crc, struct batch *ba
         return;
     }
     uint32_t crc = kf_crc32c(0, header + ATTRIBUTES_AT, BATCH_HEADER - ATTRIBUTES_AT);
-    if (checksum(in, rest, crc) != load(header + CRC_AT, 4))
+    if (checksum(in, rest, crc) != load(header + CRC_AT, 4) && batch->error == 0)
         batch->error = ERROR_CORRUPT_MESSAGE;
 }
 
