@@ -55,6 +55,7 @@ def test_first_answer_fills_the_cache() -> None:
     leader = cluster.leader("t", 1)
     assert leader is not None
     assert (leader.id, leader.address) == (2, ("kafka", 9092))
+    assert str(leader) == "node 2 (kafka:9092)"
     assert cluster.leader_epoch("t", 1) == 6
     assert (cluster.topic_id("t"), cluster.topic_name(A)) == (A, "t")
     assert (cluster.cluster_id, cluster.controller_id) == ("c", 1)
@@ -279,6 +280,17 @@ def test_late_answer_is_not_used() -> None:
     assert not cluster.handle_response(answer(topic("t", [(2, 9)])), 1.0, 13)
 
 
+def test_refresh_of_one_topic_asks_for_no_other() -> None:
+    cluster = cluster_with(topic("t"), topic("u"))
+    cluster.request_refresh("NOT_LEADER_OR_FOLLOWER from node 1", "u")
+    request = cluster.poll_request(0.2)
+    assert request is not None
+    assert [asked.name for asked in request.topics or ()] == ["u"]
+    cluster.request_refresh("never wanted", "v")
+    assert not cluster.handle_response(answer(topic("u")), 0.3, 13)
+    assert cluster.request_deadline() > 100.0
+
+
 # KIP-951
 
 
@@ -360,7 +372,9 @@ def test_rebootstrap_required_by_the_broker() -> None:
     changes = ask_and_answer(cluster, answer(error=129), 1.0)
     assert changes.rebootstrap
     assert isinstance(changes.failure, RebootstrapRequired)
+    assert cluster.can_rebootstrap
     cluster = cluster_with(topic("t"), metadata_recovery_strategy="none")
+    assert not cluster.can_rebootstrap
     assert not ask_and_answer(cluster, answer(error=129), 1.0).rebootstrap
 
 

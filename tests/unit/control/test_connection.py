@@ -277,6 +277,19 @@ def test_garbage_instead_of_an_answer() -> None:
     assert "node 3 at broker:9092" in str(failed.error)
 
 
+def test_broker_that_refuses_the_link() -> None:
+    connection = node_connection()
+    link = open_link(connection, 0.0).link
+    connection.handle_connected(link, 0.0)
+    question = expect(connection, SendFrame).data
+    connection.handle_frame(link, answer(question, error_code=42), 0.1)
+    expect(connection, CloseLink)
+    failed = expect(connection, Failed)
+    assert isinstance(failed.error, BrokerError)
+    assert "INVALID_REQUEST (42): node 3 at broker:9092" in str(failed.error)
+    assert not failed.rebootstrap
+
+
 @pytest.mark.parametrize(
     ("head", "words"),
     [
