@@ -21,8 +21,21 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from Cython.Compiler import Errors, Options
+
+
+def fail_on_hint(position: Any, message: str, env: Any) -> None:
+    """Make an error of what Cython only hints at: code that takes the GIL, or that is slow."""
+    if env.directives["show_performance_hints"]:
+        Errors.error(position, f"performance hint: {message}")
+
+
+# Before the compiler's other modules take the function by name.
+Errors.performance_hint = fail_on_hint
+Options.warning_errors = True
+Options.fast_fail = True
+
 from Cython.Build import cythonize
-from Cython.Compiler import Options
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
@@ -149,7 +162,7 @@ class BuildExt(build_ext):  # type: ignore[misc] # setuptools' commands are unty
     def finalize_options(self) -> None:
         """Compile several extensions at a time; start afresh if the options have changed."""
         super().finalize_options()
-        self.parallel = self.parallel or JOBS
+        self.parallel: int | bool | None = self.parallel or JOBS
         self._used = Path(self.build_temp) / ("inplace.json" if self.inplace else "options.json")
         if not self._used.exists() or self._used.read_text() != self._options():
             self.force = True
@@ -209,9 +222,8 @@ def refuse_unsupported() -> None:
 
 
 refuse_unsupported()
-Options.fast_fail = True
 setup(
-    ext_modules=cythonize(
+    ext_modules=cythonize(  # type: ignore[no-untyped-call]
         extensions(),
         compiler_directives=DIRECTIVES,
         include_path=["."],

@@ -314,8 +314,7 @@ static kf_codec_status snappy_block(const uint8_t *block, size_t size, size_t li
 
 static kf_codec_status snappy_decompress(kf_reader *in, size_t limit, kf_output *out) {
     kf_codec_status status = grow(out, 0, limit);
-    if (kf_left(in) < XERIAL_MAGIC_SIZE ||
-        memcmp(in->pos, XERIAL_HEADER, XERIAL_MAGIC_SIZE) != 0) {
+    if (kf_left(in) < XERIAL_MAGIC_SIZE || memcmp(in->pos, XERIAL_HEADER, XERIAL_MAGIC_SIZE) != 0) {
         return status == KF_CODEC_OK ? snappy_block(in->pos, kf_left(in), limit, out) : status;
     }
     if (kf_read_span(in, XERIAL_HEADER_SIZE) == NULL) {
@@ -394,8 +393,8 @@ static ptrdiff_t lz4_compress(kf_codec_context *context, const uint8_t *data, si
     if (LZ4F_isError(header)) {
         return -1;
     }
-    size_t body = LZ4F_compressUpdate(compressor, out + header, capacity - header, data, size,
-                                      &options);
+    size_t body =
+        LZ4F_compressUpdate(compressor, out + header, capacity - header, data, size, &options);
     if (LZ4F_isError(body)) {
         return -1;
     }
@@ -438,8 +437,8 @@ static kf_codec_status lz4_frame(LZ4F_dctx *decompressor, kf_reader *in, size_t 
     for (;;) {
         size_t given = out->capacity - out->size;
         size_t taken = kf_left(in);
-        size_t result = LZ4F_decompress(decompressor, out->data + out->size, &given, in->pos,
-                                        &taken, NULL);
+        size_t result =
+            LZ4F_decompress(decompressor, out->data + out->size, &given, in->pos, &taken, NULL);
         if (LZ4F_isError(result)) {
             return KF_CODEC_MALFORMED;
         }
@@ -493,8 +492,8 @@ static ptrdiff_t zstd_compress(kf_codec_context *context, const uint8_t *data, s
             return -1;
         }
     }
-    size_t written = ZSTD_compressCCtx(context->zstd_compressor, out, capacity, data, size,
-                                       context->level);
+    size_t written =
+        ZSTD_compressCCtx(context->zstd_compressor, out, capacity, data, size, context->level);
     return ZSTD_isError(written) ? -1 : (ptrdiff_t)written;
 }
 

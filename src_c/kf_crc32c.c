@@ -117,9 +117,9 @@ static uint32_t crc_table(uint32_t crc, const uint8_t *at, size_t len) {
 #define CRC_HALF(crc, half) _mm_crc32_u32((crc), (half))
 #define CRC_BYTE(crc, byte) _mm_crc32_u8((crc), (byte))
 #define CARRYLESS(a, b)                                                                            \
-    ((uint64_t)_mm_cvtsi128_si64(                                                                  \
-        _mm_clmulepi64_si128(_mm_cvtsi64_si128((int64_t)(uint64_t)(a)),                            \
-                             _mm_cvtsi64_si128((int64_t)(uint64_t)(b)), 0x00)))
+    ((uint64_t)_mm_cvtsi128_si64(_mm_clmulepi64_si128(_mm_cvtsi64_si128((int64_t)(uint64_t)(a)),   \
+                                                      _mm_cvtsi64_si128((int64_t)(uint64_t)(b)),   \
+                                                      0x00)))
 #elif defined(__aarch64__) && defined(__linux__)
 #define KF_HAVE_CRC_INSTRUCTION 1
 #define CRC_TARGET __attribute__((target("arch=armv8-a+crc+crypto")))

@@ -68,8 +68,7 @@ static inline int64_t kf_wrapping_add(int64_t a, int64_t b) {
 }
 
 /* Read one length and skip that many bytes; -1 (null) is allowed. False if it is out of range. */
-static inline bool kf_scan_field(kf_reader *body, const uint8_t *base, int32_t *pos,
-                                 int32_t *len) {
+static inline bool kf_scan_field(kf_reader *body, const uint8_t *base, int32_t *pos, int32_t *len) {
     int32_t size = kf_read_varint(body);
     *len = size;
     *pos = size < 0 ? 0 : (int32_t)(body->pos - base);

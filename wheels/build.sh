@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Build the source archive, from it a wheel for the Python in $1, and try that wheel alone.
+#
+# The wheel is made from the source archive, not from the checkout, so that a file which the archive
+# lacks is missed here and not by a user. The repaired wheel carries the codec libraries; the smoke
+# test runs in an environment that has nothing else, outside the checkout.
+set -euo pipefail
+
+python=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+root=$(cd "$(dirname "$0")/.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+unset PYTHONPATH
+
+cd "$root"
+rm -rf dist wheelhouse
+"$python" -m build --no-isolation --sdist --outdir dist .
+mkdir "$work/source"
+tar -xzf dist/*.tar.gz -C "$work/source" --strip-components=1
+[ -f "$work/source/src_c/kf_wire.h" ] || { echo "the source archive lacks src_c"; exit 1; }
+"$python" -m build --no-isolation --wheel --outdir dist "$work/source"
+
+echo "---- what it links"
+if "$python" -m auditwheel repair -w wheelhouse dist/*.whl; then
+    "$python" -m auditwheel show wheelhouse/*.whl
+else
+    # No policy fits a C library as new as this machine's, or patchelf is missing: good for here.
+    mkdir -p wheelhouse
+    cp dist/*.whl wheelhouse/
+    mkdir "$work/unpacked"
+    "$python" -m zipfile -e dist/*.whl "$work/unpacked"
+    find "$work/unpacked" -name '*.so' -exec sh -c 'echo "$1"; ldd "$1"' _ {} \;
+fi
+
+echo "---- smoke test in a clean environment"
+"$python" -m venv "$work/venv"
+"$work/venv/bin/python" -m pip install -q --no-index --no-deps wheelhouse/*.whl
+cd "$work"
+"$work/venv/bin/python" -I "$root/wheels/smoke.py"
+ls -l "$root/wheelhouse"

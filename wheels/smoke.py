@@ -1,0 +1,65 @@
+"""What an installed wheel must be able to do with nothing else installed.
+
+Run by an interpreter that has kafka_fast and no other package, outside the checkout: every module
+can be imported, `info` prints, and a record batch survives each codec.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import kafka_fast
+from kafka_fast.record import Codec, RecordBatchBuilder, codecs_available, read_batches
+
+# Edges whose optional package (pyspark, pytest, numpy) is not there in a clean environment.
+OPTIONAL = ("kafka_fast.spark", "kafka_fast.testing.plugin", "kafka_fast.testing.pytest_plugin")
+
+
+def import_all() -> int:
+    """Import every module of the package; return how many there are."""
+    count = 0
+    for module in pkgutil.walk_packages(kafka_fast.__path__, "kafka_fast."):
+        if module.name.endswith("__main__") or module.name.startswith(OPTIONAL):
+            continue
+        importlib.import_module(module.name)
+        count += 1
+    return count
+
+
+def round_trip(codec: Codec) -> None:
+    """Encode a batch of a thousand records with `codec` and read it back."""
+    values = [b"value %d" % i for i in range(1000)]
+    builder = RecordBatchBuilder(codec=codec)
+    for value in values:
+        builder.append(b"key", value, 1_700_000_000_000, [("header", b"h")])
+    (batch,) = read_batches(builder.build()).batches
+    if [record.value for record in batch.records()] != values:
+        raise SystemExit(f"a batch did not survive {codec.name}")
+
+
+def main() -> int:
+    """Run the smoke test; return the exit status."""
+    installed = Path(kafka_fast.__file__)
+    if "site-packages" not in installed.parts:
+        raise SystemExit(f"this is the checkout, not the wheel: {installed}")
+    modules = import_all()
+    info = subprocess.run(
+        [sys.executable, "-I", "-m", "kafka_fast", "info"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    print(info.strip())
+    codecs = [Codec[name.upper()] for name, server in codecs_available().items() if server]
+    for codec in [Codec.NONE, *codecs]:
+        round_trip(codec)
+    print(f"smoke: {modules} modules, codecs {', '.join(codec.name for codec in codecs)}: ok")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
