@@ -155,14 +155,24 @@ class Faults:
         return None
 
     def take_error(
-        self, node: int, api: int, topic: str | None = None, partition: int | None = None
+        self,
+        node: int,
+        api: int,
+        topic: str | None = None,
+        partition: int | None = None,
+        *,
+        exactly: bool = False,
     ) -> ErrorRule | None:
-        """Return the error for this topic or partition, if a rule strikes."""
+        """Return the error for this topic or partition, if a rule strikes.
+
+        With `exactly` only rules that name the partition count: the others were asked before, for
+        the topic.
+        """
         for rule in self._rules:
             if (
                 isinstance(rule, ErrorRule)
                 and rule.topic in (None, topic)
-                and rule.partition in (None, partition)
+                and (rule.partition == partition or (rule.partition is None and not exactly))
                 and self._strikes(rule, node, api)
             ):
                 return rule

@@ -32,10 +32,11 @@ class Request:
         return self.header.version
 
     def planned_error(
-        self, topic: str | None = None, partition: int | None = None
+        self, topic: str | None = None, partition: int | None = None, *, exactly: bool = False
     ) -> ErrorRule | None:
-        """Return the error that was ordered for this topic or partition, if any."""
-        return self.faults.take_error(self.node_id, self.header.api_key, topic, partition)
+        """Return the error that was ordered for this topic or partition (`Faults.take_error`)."""
+        api_key = self.header.api_key
+        return self.faults.take_error(self.node_id, api_key, topic, partition, exactly=exactly)
 
 
 @dataclass(frozen=True, slots=True)

@@ -255,6 +255,20 @@ class EmbeddedKafka:
         cluster = self._running_cluster
         self._running_server.call(lambda: cluster.resume(node_id, time.monotonic()))
 
+    def heal(self) -> None:
+        """Undo every fault: rules are cleared, all brokers run again."""
+        cluster, server = self._running_cluster, self._running_server
+
+        def command() -> None:
+            cluster.faults.clear()
+            for node_id, node in cluster.state.nodes.items():
+                if not node.alive:
+                    cluster.restart(node_id)
+                    server.listen(node_id)
+                cluster.resume(node_id, time.monotonic())
+
+        server.call(command)
+
     @property
     def _running_cluster(self) -> Cluster:
         if self._cluster is None:

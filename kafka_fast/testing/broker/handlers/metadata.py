@@ -79,7 +79,7 @@ def _find(request: Request, asked: MetadataRequestTopic) -> Topic:
 
 def _topic(request: Request, topic: Topic) -> MetadataResponseTopic:
     planned = request.planned_error(topic.name)
-    code = planned.code if planned is not None and planned.partition is None else 0
+    code = 0 if planned is None else planned.code
     return MetadataResponseTopic(
         error_code=code,
         name=topic.name,
@@ -90,10 +90,12 @@ def _topic(request: Request, topic: Topic) -> MetadataResponseTopic:
 
 def _partition(request: Request, partition: Partition) -> MetadataResponsePartition:
     nodes = request.state.nodes
+    planned = request.planned_error(partition.topic, partition.index, exactly=True)
+    code = LeaderNotAvailable.code if partition.leader == NO_LEADER else 0
     return MetadataResponsePartition(
-        error_code=LeaderNotAvailable.code if partition.leader == NO_LEADER else 0,
+        error_code=code if planned is None else planned.code,
         partition_index=partition.index,
-        leader_id=partition.leader,
+        leader_id=partition.leader if planned is None else NO_LEADER,
         leader_epoch=partition.leader_epoch,
         replica_nodes=list(partition.replicas),
         isr_nodes=list(partition.isr),

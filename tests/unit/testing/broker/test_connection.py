@@ -13,7 +13,7 @@ STREAM = b"\0\0\0\3abc" + b"\0\0\0\0" + b"\0\0\0\1d"
 @pytest.mark.parametrize("step", range(1, len(STREAM) + 1))
 def test_frames_come_out_whole_however_the_bytes_come_in(step: int) -> None:
     buffer = FrameBuffer(100)
-    frames = []
+    frames: list[bytes] = []
     for pos in range(0, len(STREAM), step):
         frames += buffer.feed(STREAM[pos : pos + step])
     assert frames == [b"abc", b"", b"d"]
