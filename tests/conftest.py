@@ -28,9 +28,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that use a real broker."""
+    """Mark the tests that use a real broker; scenarios carry the word in a parameter."""
     for item in items:
-        if BROKER_FIXTURES & set(getattr(item, "fixturenames", ())):
+        fixtures = set(getattr(item, "fixturenames", ()))
+        parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+        if BROKER_FIXTURES & fixtures or ("real" in parameters and "integration" in item.nodeid):
             item.add_marker(pytest.mark.broker)
 
 

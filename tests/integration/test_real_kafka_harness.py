@@ -198,6 +198,7 @@ class TestOneNode:
         with pytest.raises(RealKafkaError, match="no\\.such\\.option"):
             real_kafka.create_topic("harness-bad", configs={"no.such.option": "1"})
 
+    @pytest.mark.broker
     def test_command_line_runs_until_sigterm(self) -> None:
         command = [sys.executable, "-m", "kafka_fast.testing.real_kafka", "start"]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
@@ -211,10 +212,12 @@ class TestOneNode:
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection((host, int(port)))
 
+    @pytest.mark.broker
     def test_broken_override_fails_with_the_log(self) -> None:
         with pytest.raises(RealKafkaError, match=r"log\.segment\.bytes"):
             RealKafka(overrides={"log.segment.bytes": "x"}).start()
 
+    @pytest.mark.broker
     def test_fetch_prints_the_folder(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["fetch"]) == 0
         assert Path(capsys.readouterr().out.strip()).joinpath("log4j2.yaml").exists()

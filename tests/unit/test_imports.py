@@ -1,0 +1,66 @@
+"""What an import may load: the standard library and the package, nothing else."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+OPTIONAL = (
+    "numpy", "pyarrow", "pyspark", "pandas", "tqdm", "lz4", "zstandard", "cramjam", "snappy",
+    "typing_extensions", "pytest",
+)  # fmt: skip
+
+# Blocks the optional packages, imports every module of the package that a user imports himself,
+# and uses the record codec with what is left.
+PROGRAM = """
+import importlib, pkgutil, sys
+
+blocked = set(sys.argv[1].split(","))
+
+class Block:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in blocked:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Block())
+import kafka_fast
+
+edges = ("kafka_fast.testing", "kafka_fast.__main__")
+for module in pkgutil.walk_packages(kafka_fast.__path__, "kafka_fast."):
+    if not module.name.startswith(edges):
+        importlib.import_module(module.name)
+
+from kafka_fast.record import Codec, RecordBatchBuilder, read_batches
+builder = RecordBatchBuilder(codec=Codec.GZIP)
+builder.append(b"k", b"v", 1)
+(batch,) = read_batches(builder.build()).batches
+assert [record.value for record in batch.records()] == [b"v"]
+print(sorted(blocked & set(sys.modules)))
+"""
+
+
+def run(program: str, *arguments: str) -> str:
+    """Run a program in an interpreter of its own, in the checkout; return what it prints."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program, *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_everything_imports_and_works_without_the_optional_packages() -> None:
+    assert run(PROGRAM, ",".join(OPTIONAL)) == "[]"
+
+
+@pytest.mark.parametrize("module", ["kafka_fast", "kafka_fast.record", "kafka_fast.protocol"])
+def test_an_import_loads_no_optional_package_that_is_there(module: str) -> None:
+    loaded = run(f"import sys, {module}; print(' '.join({{n.split('.')[0] for n in sys.modules}}))")
+    assert set(OPTIONAL) & set(loaded.split()) == set()
