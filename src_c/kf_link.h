@@ -1,0 +1,147 @@
+/* One connection to one node, as the data plane sees it: a thing with read and write.
+ *
+ * Requests go out in order and come back in order. The window holds the requests in flight; their
+ * batches and framing live as long as they do. The bytes of an answer are gathered here until a
+ * frame is whole; what the frame means is the sender's business.
+ *
+ * Thread: data plane only, but for what the control plane fills in before KF_COMMAND_ADD_LINK.
+ */
+#ifndef KF_LINK_H
+#define KF_LINK_H
+
+#include "kf_plane.h"
+#include "kf_queue.h"
+#include <sys/uio.h>
+
+enum {
+    KF_LINK_EVENTS = 1024,       /* of the debug ring */
+    KF_LINK_WRITE_PIECES = 256,  /* per write call */
+    KF_LINK_RECEIVE_MIN = 65536, /* bytes of the receive buffer to begin with */
+};
+
+/* Results of a link's read and write besides a byte count. */
+enum { KF_IO_AGAIN = -1, KF_IO_ERROR = -2 };
+
+typedef struct kf_link_io {
+    /* Write a gather list; bytes written, KF_IO_AGAIN or KF_IO_ERROR (errno in `*error`). */
+    int64_t (*write)(void *context, const struct iovec *pieces, int count, int *error);
+    /* Read at most `size` bytes; 0: the peer closed. */
+    int64_t (*read)(void *context, void *into, size_t size, int *error);
+    /* Close; the link reads and writes no more. Idempotent. */
+    void (*close)(void *context);
+    /* Free `context`; the last call. */
+    void (*dispose)(void *context);
+    void *context;
+} kf_link_io;
+
+enum kf_request_kind {
+    KF_REQUEST_RAW = 1,     /* the control plane's: the answer goes up as it came */
+    KF_REQUEST_PRODUCE = 2,
+};
+
+typedef struct kf_request {
+    struct kf_request *next;
+    int kind;
+    int32_t correlation_id;
+    bool answered;        /* an answer is expected (not with acks=0) */
+    bool written;
+    double written_at;
+    double timeout;       /* seconds from written_at, or from queued_at while it is not written */
+    double queued_at;
+    int64_t token;        /* raw: the control plane's */
+    uint8_t *framing;     /* bytes that belong to this request alone */
+    struct iovec *pieces; /* framing and batches, in wire order */
+    int piece_count;
+    int piece_pos;        /* first piece not wholly written; its iov_base has been moved on */
+    size_t size;          /* bytes on the wire, length field included */
+    kf_batch **batches;   /* Produce: in wire order */
+    int batch_count;
+} kf_request;
+
+enum kf_link_event_kind {
+    KF_TRACE_OPEN = 1,
+    KF_TRACE_SENT = 2,
+    KF_TRACE_RECEIVED = 3,
+    KF_TRACE_PUNT = 4,
+    KF_TRACE_CLOSE = 5,
+    KF_TRACE_QUEUED = 6,
+};
+
+/* One line of the debug ring. */
+typedef struct kf_trace {
+    double at;
+    int kind;
+    int32_t correlation_id;
+    int64_t serial; /* of the first batch, or -1 */
+    int64_t size;   /* bytes */
+} kf_trace;
+
+struct kf_link {
+    kf_link *next;
+    int32_t id;       /* 1 and up, unique in the client */
+    int32_t node_id;
+    kf_link_io io;
+    int fd;           /* for the poller; -1: driven by hand */
+    bool closed;
+    bool want_write;  /* the last write did not take everything */
+    int32_t next_correlation_id;
+
+    /* the window, in wire order */
+    kf_request *first, *last;
+    kf_request *unwritten;  /* first request not wholly written */
+    int produce_in_flight;
+    double round_trip;      /* smoothed seconds from written to answered; 0: not known */
+
+    /* Produce as programmed by the control plane */
+    uint8_t *prefix;        /* request up to and with timeoutMs; length and correlation id blank */
+    size_t prefix_size;
+    int32_t correlation_pos;
+    int16_t produce_version;
+    bool flexible;
+    int topic_format;       /* index of kf_queue.topic_field */
+    double muted_until;
+    double paced_until;     /* no drain before, unless a batch is full */
+    bool full_ready;        /* a ready queue holds a full batch */
+
+    /* queues routed here, doubly linked by place */
+    kf_queue *ready, *ready_last;
+    kf_queue *lingering, *lingering_last;
+
+    /* receiving */
+    uint8_t *buffer;
+    size_t capacity;
+    size_t filled;
+
+    kf_trace trace[KF_LINK_EVENTS];
+    uint32_t trace_count;
+    int64_t bytes_out, bytes_in, requests, records_out;
+    kf_histogram request_time;
+};
+
+kf_link *kf_link_new(int32_t id, int32_t node_id, const kf_link_io *io, int fd);
+/* Frees what the link owns; requests must have ended before. */
+void kf_link_free(kf_link *link);
+
+void kf_request_free(kf_request *request);
+/* Append to the window; gives the request its correlation id. */
+void kf_link_queue(kf_link *link, kf_request *request, double now);
+/* Write what can be written. Requests that expect no answer are moved to `*ended` when they are
+ * written. False: the link failed, `*error` is errno. */
+bool kf_link_write(kf_link *link, double now, kf_request **ended, int *error);
+/* Read once. 1: bytes came, 0: nothing there, -1: the peer closed, -2: failed (`*error`). */
+int kf_link_read(kf_link *link, int *error);
+/* The next whole frame, without its length: 1 and `*frame`, `*size`; 0: not there yet;
+ * -1: a length outside 4..max_frame (`*size` is the length as read). Valid until the next
+ * kf_link_consume. */
+int kf_link_frame(kf_link *link, size_t max_frame, const uint8_t **frame, int64_t *size);
+void kf_link_consume(kf_link *link, int64_t size);
+/* Take the first request out of the window if its correlation id fits. */
+kf_request *kf_link_answered(kf_link *link, int32_t correlation_id, double now);
+/* Take all requests out of the window, in order. */
+kf_request *kf_link_abandon(kf_link *link);
+/* When the oldest request times out, or 0 if none is in flight. */
+double kf_link_deadline(const kf_link *link);
+void kf_link_trace(kf_link *link, double at, int kind, int32_t correlation_id, int64_t serial,
+                   int64_t size);
+
+#endif /* KF_LINK_H */

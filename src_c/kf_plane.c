@@ -1,0 +1,310 @@
+#include "kf_plane.h"
+#include "kf_queue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- life ---- */
+
+void kf_plane_init(kf_plane *plane, const kf_env *env, size_t buffer_memory) {
+    memset(plane, 0, sizeof *plane);
+    plane->env = *env;
+    kf_pool_init(&plane->pool, buffer_memory);
+    kf_mutex_init(&plane->lock);
+    kf_cond_init(&plane->done);
+    plane->inbox_tail = &plane->inbox;
+    plane->commands_tail = &plane->commands;
+    plane->events_tail = &plane->events;
+    plane->observed_tail = &plane->observed;
+    plane->next_serial = 1;
+    plane->next_generation = 1;
+}
+
+void kf_plane_destroy(kf_plane *plane) {
+    for (kf_command *command = kf_plane_take_commands(plane); command != NULL;) {
+        kf_command *next = command->next;
+        kf_command_free(command);
+        command = next;
+    }
+    for (kf_event *event = kf_plane_take_events(plane); event != NULL;) {
+        kf_event *next = event->next;
+        kf_event_free(event);
+        event = next;
+    }
+    for (kf_batch *batch = kf_plane_take_observed(plane); batch != NULL;) {
+        kf_batch *next = batch->next;
+        kf_batch_unref(batch);
+        batch = next;
+    }
+    kf_pool_destroy(&plane->pool);
+    kf_cond_destroy(&plane->done);
+    kf_mutex_destroy(&plane->lock);
+}
+
+/* ---- waking the data plane ---- */
+
+void kf_plane_wake(kf_plane *plane, int level) {
+    kf_fence(); /* what was published before must be seen by a data plane that goes to sleep */
+    if (kf_get(&plane->wake_level) >= level &&
+        kf_swap(&plane->wake_level, KF_WAKE_NOBODY) >= level) {
+        plane->env.wake_data(plane->env.context);
+    }
+}
+
+void kf_plane_notify(kf_plane *plane, kf_queue *queue, int level) {
+    kf_lock(&plane->lock);
+    if (!queue->in_inbox) {
+        queue->in_inbox = true;
+        queue->inbox_next = NULL;
+        *plane->inbox_tail = queue;
+        plane->inbox_tail = &queue->inbox_next;
+    }
+    kf_unlock(&plane->lock);
+    kf_plane_wake(plane, level);
+}
+
+kf_queue *kf_plane_take_inbox(kf_plane *plane) {
+    kf_lock(&plane->lock);
+    kf_queue *taken = plane->inbox;
+    plane->inbox = NULL;
+    plane->inbox_tail = &plane->inbox;
+    for (kf_queue *queue = taken; queue != NULL; queue = queue->inbox_next) {
+        queue->in_inbox = false;
+    }
+    kf_unlock(&plane->lock);
+    return taken;
+}
+
+bool kf_plane_has_news(kf_plane *plane) {
+    kf_lock(&plane->lock);
+    bool news = plane->inbox != NULL || plane->commands != NULL;
+    kf_unlock(&plane->lock);
+    return news;
+}
+
+/* ---- commands down, events up ---- */
+
+kf_command *kf_command_new(int kind) {
+    kf_command *command = calloc(1, sizeof *command);
+    if (command != NULL) {
+        command->kind = kind;
+    }
+    return command;
+}
+
+void kf_command_free(kf_command *command) {
+    free(command->bytes);
+    free(command);
+}
+
+void kf_plane_command(kf_plane *plane, kf_command *command) {
+    command->next = NULL;
+    kf_lock(&plane->lock);
+    *plane->commands_tail = command;
+    plane->commands_tail = &command->next;
+    kf_unlock(&plane->lock);
+    /* Commands end any sleep, also one that nobody else may end. */
+    kf_swap(&plane->wake_level, KF_WAKE_NOBODY);
+    plane->env.wake_data(plane->env.context);
+}
+
+kf_command *kf_plane_take_commands(kf_plane *plane) {
+    kf_lock(&plane->lock);
+    kf_command *taken = plane->commands;
+    plane->commands = NULL;
+    plane->commands_tail = &plane->commands;
+    kf_unlock(&plane->lock);
+    return taken;
+}
+
+kf_event *kf_event_new(int kind, int32_t link_id) {
+    kf_event *event = calloc(1, sizeof *event);
+    if (event != NULL) {
+        event->kind = kind;
+        event->link_id = link_id;
+    }
+    return event;
+}
+
+kf_row *kf_event_row(kf_event *event) {
+    if (event->row_count == event->row_capacity) {
+        int capacity = event->row_capacity == 0 ? 4 : event->row_capacity * 2;
+        kf_row *rows = realloc(event->rows, (size_t)capacity * sizeof *rows);
+        if (rows == NULL) {
+            return NULL;
+        }
+        event->rows = rows;
+        event->row_capacity = capacity;
+    }
+    kf_row *row = &event->rows[event->row_count++];
+    memset(row, 0, sizeof *row);
+    row->serial = -1;
+    row->base_offset = -1;
+    return row;
+}
+
+void kf_event_free(kf_event *event) {
+    free(event->bytes);
+    free(event->rows);
+    free(event);
+}
+
+void kf_plane_event(kf_plane *plane, kf_event *event) {
+    event->next = NULL;
+    kf_lock(&plane->lock);
+    *plane->events_tail = event;
+    plane->events_tail = &event->next;
+    kf_unlock(&plane->lock);
+    plane->env.wake_control(plane->env.context);
+}
+
+kf_event *kf_plane_take_events(kf_plane *plane) {
+    kf_lock(&plane->lock);
+    kf_event *taken = plane->events;
+    plane->events = NULL;
+    plane->events_tail = &plane->events;
+    kf_unlock(&plane->lock);
+    return taken;
+}
+
+/* ---- incomplete batches, in the order of their opening ---- */
+
+void kf_plane_opened(kf_plane *plane, kf_batch *batch, kf_batch *newer) {
+    kf_lock(&plane->lock);
+    if (newer == NULL) {
+        batch->serial = plane->next_serial++;
+    }
+    batch->newer = newer;
+    batch->older = newer != NULL ? newer->older : plane->newest;
+    if (batch->older != NULL) {
+        batch->older->newer = batch;
+    } else {
+        plane->oldest = batch;
+    }
+    if (newer != NULL) {
+        newer->older = batch;
+    } else {
+        plane->newest = batch;
+    }
+    kf_unlock(&plane->lock);
+}
+
+void kf_plane_ended(kf_plane *plane, kf_batch *batch) {
+    kf_lock(&plane->lock);
+    if (batch->older != NULL) {
+        batch->older->newer = batch->newer;
+    } else {
+        plane->oldest = batch->newer;
+    }
+    if (batch->newer != NULL) {
+        batch->newer->older = batch->older;
+    } else {
+        plane->newest = batch->older;
+    }
+    batch->older = batch->newer = NULL;
+    if (kf_get(&plane->waiters) > 0) {
+        kf_cond_wake_all(&plane->done);
+    }
+    kf_unlock(&plane->lock);
+}
+
+int kf_plane_overdue(kf_plane *plane, double cutoff, kf_queue **queues, int capacity,
+                     double *next) {
+    int count = 0;
+    *next = 0.0;
+    kf_lock(&plane->lock);
+    for (kf_batch *batch = plane->oldest; batch != NULL; batch = batch->newer) {
+        if (batch->created > cutoff || count == capacity) {
+            *next = batch->created;
+            break;
+        }
+        if (count == 0 || queues[count - 1] != batch->queue) {
+            queues[count++] = batch->queue;
+        }
+    }
+    kf_unlock(&plane->lock);
+    return count;
+}
+
+int64_t kf_plane_serial(kf_plane *plane) {
+    kf_lock(&plane->lock);
+    int64_t serial = plane->next_serial;
+    kf_unlock(&plane->lock);
+    return serial;
+}
+
+bool kf_plane_flushed(kf_plane *plane, int64_t serial) {
+    kf_lock(&plane->lock);
+    bool flushed = plane->oldest == NULL || plane->oldest->serial >= serial;
+    kf_unlock(&plane->lock);
+    return flushed;
+}
+
+int64_t kf_plane_pending_before(kf_plane *plane, int64_t serial) {
+    int64_t records = 0;
+    kf_lock(&plane->lock);
+    for (kf_batch *batch = plane->oldest; batch != NULL && batch->serial < serial;
+         batch = batch->newer) {
+        records += atomic_load_explicit(&batch->record_count, memory_order_relaxed);
+    }
+    kf_unlock(&plane->lock);
+    return records;
+}
+
+void kf_plane_wait_batch(kf_plane *plane, kf_batch *batch, double seconds) {
+    kf_lock(&plane->lock);
+    kf_add(&plane->waiters, 1);
+    if (!kf_batch_is_done(batch)) {
+        kf_cond_wait(&plane->done, &plane->lock, seconds);
+    }
+    kf_add(&plane->waiters, -1);
+    kf_unlock(&plane->lock);
+}
+
+void kf_plane_wait_flushed(kf_plane *plane, int64_t serial, double seconds) {
+    kf_lock(&plane->lock);
+    kf_add(&plane->waiters, 1);
+    if (plane->oldest != NULL && plane->oldest->serial < serial) {
+        kf_cond_wait(&plane->done, &plane->lock, seconds);
+    }
+    kf_add(&plane->waiters, -1);
+    kf_unlock(&plane->lock);
+}
+
+/* ---- observers ---- */
+
+void kf_plane_observe(kf_plane *plane, kf_batch *batch) {
+    int state = kf_get(&batch->state);
+    kf_fence(); /* against an observer that is being added: it re-reads the state after its flag */
+    if (kf_get(&batch->watched) == 0 && state == KF_BATCH_ACKED) {
+        return;
+    }
+    kf_batch_ref(batch);
+    batch->next = NULL;
+    kf_lock(&plane->lock);
+    *plane->observed_tail = batch;
+    plane->observed_tail = &batch->next;
+    kf_unlock(&plane->lock);
+    plane->env.wake_observers(plane->env.context);
+}
+
+kf_batch *kf_plane_take_observed(kf_plane *plane) {
+    kf_lock(&plane->lock);
+    kf_batch *taken = plane->observed;
+    plane->observed = NULL;
+    plane->observed_tail = &plane->observed;
+    kf_unlock(&plane->lock);
+    return taken;
+}
+
+void kf_histogram_add(kf_histogram *histogram, double value, double unit) {
+    int bucket = 0;
+    double bound = unit;
+    while (value >= bound && bucket < KF_HISTOGRAM_BUCKETS - 1) {
+        bound *= 2;
+        bucket++;
+    }
+    histogram->buckets[bucket]++;
+    histogram->count++;
+    histogram->sum += value;
+}

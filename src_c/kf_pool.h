@@ -1,0 +1,56 @@
+/* The slab pool: `buffer.memory` as memory. Batches are chains of slabs taken from here.
+ *
+ * Slabs come in size classes, 16 KiB doubling; a record larger than the largest class gets a slab
+ * of its own size. What counts against the limit is bytes reserved, not slabs touched. Compressed
+ * copies are taken `beyond` the limit: a full pool must still be able to send.
+ *
+ * Threads: any. The lock is a leaf: nothing else is locked under it.
+ */
+#ifndef KF_POOL_H
+#define KF_POOL_H
+
+#include "kf_sync.h"
+#include <stddef.h>
+
+enum {
+    KF_SLAB_MIN_SHIFT = 14, /* 16 KiB */
+    KF_SLAB_MAX_SHIFT = 20, /* 1 MiB */
+    KF_SLAB_CLASSES = KF_SLAB_MAX_SHIFT - KF_SLAB_MIN_SHIFT + 1,
+};
+
+typedef struct kf_slab {
+    struct kf_slab *next; /* in a batch's chain, or in a free list */
+    size_t capacity;      /* bytes at `data` */
+    size_t size;          /* bytes in use */
+    bool beyond;          /* taken beyond the limit: not counted when given back */
+    uint8_t data[];
+} kf_slab;
+
+typedef struct kf_pool {
+    kf_mutex lock;
+    kf_cond room;                    /* signalled when a quarter of the limit is free again */
+    size_t limit;                    /* buffer.memory */
+    size_t reserved;                 /* bytes handed out, without those taken beyond the limit */
+    size_t cached;                   /* bytes in the free lists */
+    kf_atomic_int waiting;           /* callers blocked for memory */
+    kf_slab *free[KF_SLAB_CLASSES];  /* last in, first out: the warmest slab first */
+} kf_pool;
+
+void kf_pool_init(kf_pool *pool, size_t limit);
+void kf_pool_destroy(kf_pool *pool);
+
+/* Take a slab of at least `size` bytes, or NULL: the limit is reached, or the machine is out of
+ * memory. With `beyond` only the latter. */
+kf_slab *kf_pool_take(kf_pool *pool, size_t size, bool beyond);
+
+/* Give back a chain of slabs; wakes blocked callers once a quarter of the limit is free. */
+void kf_pool_give(kf_pool *pool, kf_slab *chain);
+
+/* Wait until `size` bytes may be had again, at most `seconds`. Call in slices, without the GIL, and
+ * count yourself in `waiting` meanwhile: the data plane sends what there is while somebody waits. */
+void kf_pool_wait(kf_pool *pool, size_t size, double seconds);
+
+/* Bytes reserved now; for metrics. */
+size_t kf_pool_reserved(kf_pool *pool);
+
+#endif /* KF_POOL_H */

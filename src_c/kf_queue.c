@@ -1,0 +1,552 @@
+#include "kf_queue.h"
+
+#include <stdlib.h>
+
+/* ---- life of a queue ---- */
+
+void kf_queue_init(kf_queue *queue, kf_plane *plane, int64_t id, int32_t partition) {
+    memset(queue, 0, sizeof *queue);
+    kf_mutex_init(&queue->lock);
+    queue->plane = plane;
+    queue->id = id;
+    queue->partition = partition;
+    queue->sealed_tail = &queue->sealed;
+    queue->coding_tail = &queue->coding;
+    queue->seal_size = plane->seal_size;
+    queue->producer_id = -1;
+    queue->epoch = -1;
+}
+
+void kf_queue_destroy(kf_queue *queue) {
+    for (int i = 0; i < 3; i++) {
+        free(queue->topic_field[i]);
+    }
+    kf_mutex_destroy(&queue->lock);
+}
+
+/* ---- the caller's side ---- */
+
+static kf_batch *batch_new(kf_queue *queue, size_t slab_size, bool beyond) {
+    kf_batch *batch = calloc(1, sizeof *batch);
+    if (batch == NULL) {
+        return NULL;
+    }
+    batch->slabs = kf_pool_take(&queue->plane->pool, slab_size, beyond);
+    if (batch->slabs == NULL) {
+        free(batch);
+        return NULL;
+    }
+    batch->last_slab = batch->slabs;
+    batch->slabs->size = KF_BATCH_HEADER_SIZE;
+    batch->size = KF_BATCH_HEADER_SIZE;
+    batch->queue = queue;
+    batch->refs = 1;
+    batch->base_sequence = -1;
+    batch->producer_id = -1;
+    batch->epoch = -1;
+    batch->base_offset = -1;
+    batch->append_time_ms = -1;
+    return batch;
+}
+
+/* Move the open batch to the sealed ones. Called with the lock held. */
+static void seal(kf_queue *queue) {
+    kf_batch *batch = queue->open;
+    queue->open = NULL;
+    kf_set(&batch->state, KF_BATCH_WAITING);
+    batch->next = NULL;
+    *queue->sealed_tail = batch;
+    queue->sealed_tail = &batch->next;
+    queue->sealed_count++;
+}
+
+/* Open a batch whose first record needs `need` bytes. Called with the lock held. */
+static kf_batch *open_batch(kf_queue *queue, size_t need, int64_t timestamp_ms) {
+    kf_plane *plane = queue->plane;
+    kf_batch *batch = batch_new(queue, KF_BATCH_HEADER_SIZE + need, false);
+    if (batch == NULL) {
+        return NULL;
+    }
+    batch->created = plane->env.now(plane->env.context);
+    batch->base_timestamp = timestamp_ms;
+    batch->max_timestamp = timestamp_ms;
+    batch->sendable = plane->linger <= 0.0 || kf_get(&plane->flushing) > 0;
+    queue->open = batch;
+    kf_add(&queue->load, 1);
+    kf_plane_opened(plane, batch, NULL);
+    return batch;
+}
+
+/* Give the open batch one more slab, twice as large as its last, for a record of `need` bytes.
+ * A chain is never copied: a batch that stays small costs 16 KiB, one that fills few slabs. */
+static bool grow(kf_queue *queue, kf_batch *batch, size_t need) {
+    size_t left = queue->seal_size > batch->size ? queue->seal_size - batch->size : 0;
+    size_t size = batch->last_slab->capacity * 2;
+    if (size > left) {
+        size = left;
+    }
+    if (size < need) {
+        size = need;
+    }
+    kf_slab *slab = kf_pool_take(&queue->plane->pool, size, false);
+    if (slab == NULL) {
+        return false;
+    }
+    batch->last_slab->next = slab;
+    batch->last_slab = slab;
+    return true;
+}
+
+static inline int more_urgent(int level, int other) {
+    return level == 0 || other < level ? other : level;
+}
+
+int kf_queue_append(kf_queue *queue, const kf_record *record, int64_t timestamp_ms, bool hold,
+                    kf_batch **batch_out, int32_t *index_out) {
+    kf_plane *plane = queue->plane;
+    size_t need = kf_record_size_max(record);
+    int level = 0;
+    int result = KF_APPEND_OK;
+    kf_lock(&queue->lock);
+    kf_batch *batch = queue->open;
+    if (batch != NULL && batch->size + need > queue->seal_size) {
+        seal(queue);
+        level = KF_WAKE_FULL;
+        batch = NULL;
+    }
+    if (batch == NULL) {
+        if (KF_BATCH_HEADER_SIZE + need > plane->max_request_size) {
+            result = KF_APPEND_TOO_LARGE;
+            goto out;
+        }
+        batch = open_batch(queue, need, timestamp_ms);
+        if (batch == NULL) {
+            result = KF_APPEND_FULL;
+            goto out;
+        }
+        level = more_urgent(level, batch->sendable ? KF_WAKE_SENDABLE : KF_WAKE_OPENED);
+    } else if (batch->last_slab->capacity - batch->last_slab->size < need &&
+               !grow(queue, batch, need)) {
+        result = KF_APPEND_FULL;
+        goto out;
+    }
+    kf_slab *slab = batch->last_slab;
+    uint8_t *start = slab->data + slab->size;
+    int32_t index = batch->record_count;
+    size_t len = (size_t)(kf_record_put(start, record, timestamp_ms - batch->base_timestamp, index) -
+                          start);
+    slab->size += len;
+    batch->size += len;
+    atomic_store_explicit(&batch->record_count, index + 1, memory_order_relaxed);
+    if (timestamp_ms > batch->max_timestamp) {
+        batch->max_timestamp = timestamp_ms;
+    }
+    if (hold && batch->handles++ == 0) {
+        kf_batch_ref(batch);
+    }
+    *batch_out = batch;
+    *index_out = index;
+    if (!batch->sendable && batch->size >= plane->batch_size) {
+        batch->sendable = true;
+        level = more_urgent(level, KF_WAKE_SENDABLE);
+    }
+out:
+    kf_unlock(&queue->lock);
+    if (level != 0) {
+        kf_plane_notify(plane, queue, level);
+    }
+    return result;
+}
+
+void kf_queue_kick(kf_queue *queue, kf_batch *batch) {
+    bool kicked = false;
+    kf_lock(&queue->lock);
+    if (queue->open == batch && !batch->sendable) {
+        batch->sendable = true;
+        kicked = true;
+    }
+    kf_unlock(&queue->lock);
+    if (kicked) {
+        kf_plane_notify(queue->plane, queue, KF_WAKE_FULL);
+    }
+}
+
+/* ---- the data plane's side ---- */
+
+bool kf_queue_look(kf_queue *queue, bool *sendable, bool *full, double *opened) {
+    kf_lock(&queue->lock);
+    bool any = queue->open != NULL || queue->sealed != NULL;
+    *full = queue->sealed != NULL;
+    *sendable = *full || (queue->open != NULL && queue->open->sendable);
+    *opened = queue->open != NULL ? queue->open->created : 0.0;
+    kf_unlock(&queue->lock);
+    return any;
+}
+
+kf_batch *kf_queue_take_sealed(kf_queue *queue, bool force, size_t seal_size) {
+    kf_lock(&queue->lock);
+    queue->seal_size = seal_size;
+    if (queue->sealed == NULL && queue->open != NULL && (force || queue->open->sendable)) {
+        seal(queue);
+    }
+    kf_batch *batch = queue->sealed;
+    if (batch != NULL) {
+        queue->sealed = batch->next;
+        if (queue->sealed == NULL) {
+            queue->sealed_tail = &queue->sealed;
+        }
+        queue->sealed_count--;
+        batch->next = NULL;
+    }
+    kf_unlock(&queue->lock);
+    if (batch != NULL) {
+        batch->order = queue->next_order++;
+    }
+    return batch;
+}
+
+kf_batch *kf_queue_take_overdue(kf_queue *queue, double cutoff) {
+    kf_batch *taken = NULL;
+    kf_batch **tail = &taken;
+    kf_lock(&queue->lock);
+    if (queue->open != NULL && queue->open->created <= cutoff) {
+        seal(queue);
+    }
+    while (queue->sealed != NULL && queue->sealed->created <= cutoff) {
+        *tail = queue->sealed;
+        tail = &queue->sealed->next;
+        queue->sealed = queue->sealed->next;
+        queue->sealed_count--;
+    }
+    if (queue->sealed == NULL) {
+        queue->sealed_tail = &queue->sealed;
+    }
+    *tail = NULL;
+    kf_unlock(&queue->lock);
+    return taken;
+}
+
+static bool comes_before(const kf_batch *batch, const kf_batch *other) {
+    return batch->order < other->order ||
+           (batch->order == other->order && batch->slice < other->slice);
+}
+
+void kf_queue_return(kf_queue *queue, kf_batch *batch) {
+    kf_batch **at = &queue->unresolved;
+    while (*at != NULL && comes_before(*at, batch)) {
+        at = &(*at)->next;
+    }
+    batch->next = *at;
+    *at = batch;
+}
+
+kf_batch *kf_queue_take_first(kf_queue *queue) {
+    kf_batch *batch = queue->unresolved;
+    if (batch != NULL) {
+        queue->unresolved = batch->next;
+        batch->next = NULL;
+    }
+    return batch;
+}
+
+kf_batch *kf_queue_take_unresolved(kf_queue *queue, int64_t serial, int32_t slice) {
+    for (kf_batch **at = &queue->unresolved; *at != NULL; at = &(*at)->next) {
+        kf_batch *batch = *at;
+        if (batch->serial == serial && batch->slice == slice) {
+            *at = batch->next;
+            batch->next = NULL;
+            return batch;
+        }
+    }
+    return NULL;
+}
+
+int32_t kf_sequence_after(int32_t base_sequence, int32_t record_count) {
+    return (int32_t)(((int64_t)base_sequence + record_count) & INT32_MAX);
+}
+
+void kf_queue_renumber(kf_queue *queue, int64_t producer_id, int16_t epoch,
+                       int32_t base_sequence) {
+    queue->producer_id = producer_id;
+    queue->epoch = epoch;
+    for (kf_batch *batch = queue->unresolved; batch != NULL; batch = batch->next) {
+        batch->producer_id = producer_id;
+        batch->epoch = epoch;
+        batch->base_sequence = base_sequence;
+        batch->sequenced = true;
+        base_sequence = kf_sequence_after(base_sequence, batch->record_count);
+    }
+    queue->next_sequence = base_sequence;
+}
+
+/* ---- splitting ---- */
+
+/* Where a walk over the records of a batch stands. */
+typedef struct walk {
+    kf_slab *slab;
+    kf_reader reader;
+} walk;
+
+/* Read the next record of the batch; false at the end. The bytes are our own: a malformed record
+ * is a bug here and ends the walk early, which the caller sees by its count. */
+static bool next_record(walk *at, kf_record *record, int64_t *timestamp_delta) {
+    kf_reader body;
+    while (kf_left(&at->reader) == 0) {
+        at->slab = at->slab->next;
+        if (at->slab == NULL) {
+            return false;
+        }
+        at->reader = kf_reader_of(at->slab->data, at->slab->size);
+    }
+    kf_enter(&at->reader, &body, kf_read_varint(&at->reader));
+    kf_read_i8(&body);
+    *timestamp_delta = kf_read_varlong(&body);
+    kf_read_varint(&body); /* offset delta: given anew */
+    record->key_len = kf_read_varint(&body);
+    record->key = record->key_len < 0 ? NULL : kf_read_span(&body, record->key_len);
+    record->value_len = kf_read_varint(&body);
+    record->value = record->value_len < 0 ? NULL : kf_read_span(&body, record->value_len);
+    record->headers_size = (int64_t)kf_left(&body);
+    record->headers = kf_read_span(&body, record->headers_size);
+    return !body.bad;
+}
+
+/* Copy one record into the child's last slab or a new one; false if there is no memory. */
+static bool copy_record(kf_queue *queue, kf_batch *child, const kf_record *record,
+                        int64_t timestamp) {
+    size_t need = kf_record_size_max(record);
+    if (child->last_slab->capacity - child->last_slab->size < need) {
+        kf_slab *slab = kf_pool_take(&queue->plane->pool, need, true);
+        if (slab == NULL) {
+            return false;
+        }
+        child->last_slab->next = slab;
+        child->last_slab = slab;
+    }
+    if (child->record_count == 0) {
+        child->base_timestamp = timestamp;
+        child->max_timestamp = timestamp;
+    }
+    uint8_t *start = child->last_slab->data + child->last_slab->size;
+    size_t len = (size_t)(kf_record_put(start, record, timestamp - child->base_timestamp,
+                                        child->record_count) -
+                          start);
+    child->last_slab->size += len;
+    child->size += len;
+    child->record_count++;
+    if (timestamp > child->max_timestamp) {
+        child->max_timestamp = timestamp;
+    }
+    return true;
+}
+
+static kf_batch *child_of(kf_queue *queue, kf_batch *parent, int32_t first_index, size_t size) {
+    kf_batch *child = batch_new(queue, size, true);
+    if (child == NULL) {
+        return NULL;
+    }
+    child->created = parent->created;
+    child->serial = parent->serial;
+    child->order = parent->order;
+    child->slice = parent->slice + first_index;
+    child->first_index = first_index;
+    child->state = KF_BATCH_WAITING;
+    child->producer_id = parent->producer_id;
+    child->epoch = parent->epoch;
+    child->sequenced = parent->sequenced;
+    child->base_sequence = parent->sequenced
+                               ? kf_sequence_after(parent->base_sequence, first_index)
+                               : -1;
+    child->attempts = parent->attempts;
+    child->parent = parent;
+    return child;
+}
+
+static void discard(kf_plane *plane, kf_batch *child) {
+    while (child != NULL) {
+        kf_batch *sibling = child->sibling;
+        kf_pool_give(&plane->pool, child->slabs);
+        free(child);
+        child = sibling;
+    }
+}
+
+bool kf_queue_split(kf_queue *queue, kf_batch *batch, size_t size) {
+    kf_plane *plane = queue->plane;
+    kf_batch *children = NULL;
+    kf_batch **tail = &children;
+    kf_batch *child = NULL;
+    kf_record record;
+    int64_t delta;
+    int32_t count = 0;
+    int32_t copied = 0;
+    walk at = {batch->slabs, kf_reader_of(batch->slabs->data, batch->slabs->size)};
+    kf_read_span(&at.reader, KF_BATCH_HEADER_SIZE);
+    if (batch->record_count < 2) {
+        return false;
+    }
+    while (next_record(&at, &record, &delta)) {
+        size_t need = kf_record_size_max(&record);
+        if (child == NULL || child->size + need > size) {
+            child = child_of(queue, batch, copied, KF_BATCH_HEADER_SIZE + need);
+            if (child == NULL) {
+                break;
+            }
+            *tail = child;
+            tail = &child->sibling;
+            count++;
+        }
+        if (!copy_record(queue, child, &record, batch->base_timestamp + delta)) {
+            break;
+        }
+        copied++;
+    }
+    if (copied != batch->record_count || count < 2) {
+        discard(plane, children);
+        return false;
+    }
+    batch->children = children;
+    batch->children_left = count;
+    for (child = children; child != NULL; child = child->sibling) {
+        kf_batch_ref(child); /* the parent's, so that handles find their results */
+        kf_plane_opened(plane, child, batch);
+        kf_add(&queue->load, 1);
+    }
+    kf_set(&batch->state, KF_BATCH_SPLIT);
+    kf_plane_ended(plane, batch);
+    kf_add(&queue->load, -1);
+    for (child = children; child != NULL; child = child->sibling) {
+        kf_queue_return(queue, child);
+    }
+    kf_batch_release_memory(batch);
+    return true;
+}
+
+/* ---- the end of a batch ---- */
+
+void kf_batch_ref(kf_batch *batch) {
+    kf_add(&batch->refs, 1);
+}
+
+void kf_batch_unref(kf_batch *batch) {
+    if (kf_add(&batch->refs, -1) != 0) {
+        return;
+    }
+    kf_batch *child = batch->children;
+    while (child != NULL) {
+        kf_batch *sibling = child->sibling;
+        kf_batch_unref(child);
+        child = sibling;
+    }
+    kf_batch_release_memory(batch);
+    free(batch);
+}
+
+void kf_batch_release_memory(kf_batch *batch) {
+    kf_slab *slabs = batch->slabs;
+    kf_slab *coded = batch->coded;
+    batch->slabs = NULL;
+    batch->last_slab = NULL;
+    batch->coded = NULL;
+    if (slabs != NULL) {
+        kf_pool_give(&batch->queue->plane->pool, slabs);
+    }
+    if (coded != NULL) {
+        kf_pool_give(&batch->queue->plane->pool, coded);
+    }
+}
+
+/* The last child of a forwarder has ended: so has the forwarder. */
+static void child_ended(kf_plane *plane, kf_batch *parent) {
+    while (parent != NULL && --parent->children_left == 0) {
+        kf_batch *above = parent->parent;
+        kf_plane_observe(plane, parent);
+        kf_batch_unref(parent);
+        parent = above;
+    }
+}
+
+void kf_batch_end(kf_batch *batch, int state, int32_t error_code, int32_t outcome,
+                  int64_t base_offset, int64_t append_time_ms) {
+    kf_plane *plane = batch->queue->plane;
+    kf_batch *parent = batch->parent;
+    bool in_request = kf_get(&batch->state) == KF_BATCH_IN_FLIGHT;
+    batch->base_offset = base_offset;
+    batch->append_time_ms = append_time_ms;
+    batch->error_code = error_code;
+    batch->outcome = outcome;
+    if (state == KF_BATCH_ACKED) {
+        plane->stats.records_acked += batch->record_count;
+        plane->stats.batches_acked++;
+        batch->queue->records_acked += batch->record_count;
+        batch->queue->bytes_acked += (int64_t)batch->size;
+    } else {
+        plane->stats.records_failed += batch->record_count;
+        plane->stats.batches_failed++;
+        batch->queue->records_failed += batch->record_count;
+    }
+    kf_add(&batch->queue->load, -1);
+    if (!in_request) {
+        kf_batch_release_memory(batch);
+    }
+    batch->expired = in_request;
+    atomic_store_explicit(&batch->state, state, memory_order_seq_cst);
+    kf_plane_ended(plane, batch);
+    if (parent == NULL) {
+        kf_plane_observe(plane, batch);
+    } else {
+        child_ended(plane, parent);
+    }
+    if (!in_request) {
+        kf_batch_unref(batch); /* else the request's end does this */
+    }
+}
+
+static bool has_ended(int state) {
+    return state == KF_BATCH_ACKED || state == KF_BATCH_FAILED;
+}
+
+bool kf_batch_is_done(kf_batch *batch) {
+    int state = kf_get(&batch->state);
+    if (state != KF_BATCH_SPLIT) {
+        return has_ended(state);
+    }
+    for (kf_batch *child = batch->children; child != NULL; child = child->sibling) {
+        if (!kf_batch_is_done(child)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+kf_batch *kf_batch_resolve(kf_batch *batch, int32_t *index) {
+    while (kf_get(&batch->state) == KF_BATCH_SPLIT) {
+        kf_batch *child = batch->children;
+        while (child->sibling != NULL && child->sibling->first_index <= *index) {
+            child = child->sibling;
+        }
+        *index -= child->first_index;
+        batch = child;
+    }
+    return batch;
+}
+
+/* ---- compression ---- */
+
+size_t kf_batch_records_size(const kf_batch *batch) {
+    return batch->size - KF_BATCH_HEADER_SIZE;
+}
+
+void kf_batch_gather(const kf_batch *batch, uint8_t *out) {
+    size_t skip = KF_BATCH_HEADER_SIZE;
+    for (const kf_slab *slab = batch->slabs; slab != NULL; slab = slab->next) {
+        out = kf_put_bytes(out, slab->data + skip, slab->size - skip);
+        skip = 0;
+    }
+}
+
+void kf_queue_coded(kf_queue *queue, kf_batch *batch, kf_slab *coded) {
+    batch->coded = coded;
+    kf_set(&batch->coding, coded != NULL ? KF_CODING_DONE : KF_CODING_USELESS);
+    kf_plane_notify(queue->plane, queue, KF_WAKE_FULL);
+}

@@ -1,0 +1,193 @@
+/* A partition's queue and its batches: the state that callers and the data plane share.
+ *
+ *   kf_queue_append ─► open ─► sealed … sealed ─► (in a request) ─► completed
+ *                                                    │    ▲
+ *                                    answer was an    ▼    │ thaw
+ *                                    error, link lost: unresolved (queue frozen)
+ *
+ * A batch that is in no request may expire and be freed; a batch that was handed to a link gives
+ * its memory back only when its request has ended, whatever its futures say (KAFKA-19012).
+ *
+ * Threads: append, seal and take under the queue's lock; what stands under «data plane» belongs
+ * to that thread alone.
+ */
+#ifndef KF_QUEUE_H
+#define KF_QUEUE_H
+
+#include "kf_plane.h"
+#include "kf_record.h"
+
+enum kf_batch_state {
+    KF_BATCH_OPEN = 0,      /* takes records */
+    KF_BATCH_WAITING = 1,   /* sealed, or returned: in no request */
+    KF_BATCH_IN_FLIGHT = 2, /* in a request */
+    KF_BATCH_SPLIT = 3,     /* a forwarder: its records are in its children */
+    KF_BATCH_ACKED = 4,
+    KF_BATCH_FAILED = 5,
+};
+
+enum kf_outcome {
+    KF_OUTCOME_NONE = 0,
+    KF_OUTCOME_NOT_SENT = 1,
+    KF_OUTCOME_REJECTED = 2,
+    KF_OUTCOME_MAYBE_WRITTEN = 3,
+};
+
+/* Local error codes, below the broker's own (which start at -1). */
+enum kf_local_error {
+    KF_ERROR_EXPIRED = -101,   /* delivery.timeout.ms passed */
+    KF_ERROR_CLOSED = -102,    /* the producer was closed */
+    KF_ERROR_ABANDONED = -103, /* sequence could not be resolved */
+};
+
+enum kf_coding {
+    KF_CODING_NONE = 0,
+    KF_CODING_SUBMITTED = 1, /* a compression thread has it */
+    KF_CODING_DONE = 2,
+    KF_CODING_USELESS = 3, /* larger compressed, or failed: goes out as it is */
+};
+
+struct kf_batch {
+    kf_batch *next;          /* in one of the queue's lists, or the plane's observed list */
+    kf_batch *older, *newer; /* the plane's list of incomplete batches */
+    kf_queue *queue;
+    kf_slab *slabs, *last_slab; /* records as encoded; the header's place is at the front */
+    kf_slab *coded;             /* the compressed batch, header's place included, or NULL */
+    size_t size;                /* header and records, not compressed */
+    int64_t serial;             /* order of opening over the whole plane; children: their parent's */
+    int64_t base_timestamp, max_timestamp;
+    double created;             /* monotonic; delivery.timeout.ms counts from here */
+    kf_atomic_int record_count;
+    bool sendable;              /* reached batch.size, or was kicked */
+    kf_atomic_int coding;       /* enum kf_coding */
+    kf_atomic_int state;        /* enum kf_batch_state; the result below is valid once ended */
+    kf_atomic_int refs;         /* the plane's one, and one for all handles together */
+
+    /* identity in the log; changes only while its fate is known to be «not written» */
+    int64_t producer_id;
+    int32_t base_sequence;
+    int16_t epoch;
+    bool sequenced;
+    bool expired;           /* failed already, memory still held by its request */
+    bool crc_known;
+    uint32_t records_crc;   /* of what follows the header */
+    int attempts;
+    int64_t order;          /* of first entering a request, within the queue */
+    int32_t slice;          /* children of one order: first record within the first ancestor */
+
+    /* result */
+    int64_t base_offset;    /* -1 if unknown */
+    int64_t append_time_ms; /* log append time, or -1: the records' own */
+    int32_t error_code;
+    int32_t outcome;        /* enum kf_outcome */
+
+    /* splitting */
+    kf_batch *parent;
+    kf_batch *children;     /* in order, linked by `sibling`; valid once state is SPLIT */
+    kf_batch *sibling;
+    int32_t first_index;    /* of this child within its parent */
+    int32_t children_left;
+
+    /* observers: under the GIL, opaque here */
+    int32_t handles;        /* live handles, and records with a callback; one of `refs` if any */
+    void *observers;        /* callbacks and event loops' futures */
+    kf_atomic_int watched;  /* somebody wants to hear of the end: goes to the observed list */
+    bool counted;           /* its unobservable failures were counted (under the GIL) */
+};
+
+struct kf_queue {
+    kf_mutex lock;
+    kf_plane *plane;
+    void *topic;             /* owner's, opaque */
+    int64_t id;
+    int32_t partition;
+    /* under `lock` */
+    kf_batch *open;
+    kf_batch *sealed, **sealed_tail;
+    int32_t sealed_count;
+    size_t seal_size;        /* current: grows while the window is full on a slow link */
+    kf_atomic_int load;      /* batches waiting, for the adaptive partitioner */
+    kf_atomic_int routed;    /* has a link: the partitioner prefers such */
+    /* under the plane's lock */
+    kf_queue *inbox_next;
+    bool in_inbox;
+    /* data plane */
+    kf_link *link, *next_link;      /* next_link: after the last batch on `link` has ended */
+    bool moving;
+    kf_batch *unresolved;           /* returned from requests, by `order` */
+    kf_batch *coding, **coding_tail; /* sealed for compression, by order; drained when done */
+    int32_t coding_count;
+    int32_t in_flight;
+    bool frozen;
+    bool single;                    /* one in flight until the next ack */
+    bool route_asked;
+    int64_t generation;
+    double not_before;
+    int64_t producer_id;
+    int16_t epoch;
+    int32_t next_sequence;
+    int64_t next_order;
+    double opened;                  /* when the open batch was seen first */
+    kf_queue *next, *previous;      /* in a link's or the plane's list */
+    int place;                      /* which list, enum in the sender */
+    uint8_t *topic_field[3];        /* owner's: the topic's field by request format */
+    int64_t records_acked, bytes_acked, records_failed;
+};
+
+enum kf_append_result {
+    KF_APPEND_OK = 0,
+    KF_APPEND_FULL = 1,      /* buffer.memory is used up: wait for the pool */
+    KF_APPEND_TOO_LARGE = 2, /* more than max.request.size in a batch of its own */
+};
+
+void kf_queue_init(kf_queue *queue, kf_plane *plane, int64_t id, int32_t partition);
+void kf_queue_destroy(kf_queue *queue);
+
+/* Encode one record into the open batch. On OK `*batch` and `*index` say where it is; with `hold`
+ * the batch got one more reference, taken under the lock (after it, the batch may end at once). */
+int kf_queue_append(kf_queue *queue, const kf_record *record, int64_t timestamp_ms, bool hold,
+                    kf_batch **batch, int32_t *index);
+
+/* The batch is wanted now: make it sendable if it is still open. */
+void kf_queue_kick(kf_queue *queue, kf_batch *batch);
+
+/* Data plane: seal the open batch if it is sendable (or `force`), and take the next sealed one. */
+kf_batch *kf_queue_take_sealed(kf_queue *queue, bool force, size_t seal_size);
+/* Data plane: is there an open or sealed batch, is one sendable, when was the open one opened. */
+bool kf_queue_look(kf_queue *queue, bool *sendable, bool *full, double *opened);
+
+/* Data plane: unlink every open or sealed batch opened before `cutoff`, linked by `next`. */
+kf_batch *kf_queue_take_overdue(kf_queue *queue, double cutoff);
+
+/* Data plane: keep `batch` among the unresolved ones, by order. */
+void kf_queue_return(kf_queue *queue, kf_batch *batch);
+/* Data plane: take the first unresolved batch, or the one with `serial` and `slice`; or NULL. */
+kf_batch *kf_queue_take_first(kf_queue *queue);
+kf_batch *kf_queue_take_unresolved(kf_queue *queue, int64_t serial, int32_t slice);
+/* Data plane: give the unresolved batches new sequences from `base_sequence` on. */
+void kf_queue_renumber(kf_queue *queue, int64_t producer_id, int16_t epoch, int32_t base_sequence);
+/* Data plane: replace an unresolved batch by children of at most `size` bytes, first in the queue.
+ * False if it cannot be split: one record, or no memory. */
+bool kf_queue_split(kf_queue *queue, kf_batch *batch, size_t size);
+
+int32_t kf_sequence_after(int32_t base_sequence, int32_t record_count);
+
+/* End a batch: publish the result, tell waiters and observers. Its memory goes back now unless it
+ * is in flight, then when kf_batch_release_memory is called. */
+void kf_batch_end(kf_batch *batch, int state, int32_t error_code, int32_t outcome,
+                  int64_t base_offset, int64_t append_time_ms);
+void kf_batch_release_memory(kf_batch *batch);
+void kf_batch_ref(kf_batch *batch);
+void kf_batch_unref(kf_batch *batch);
+bool kf_batch_is_done(kf_batch *batch);
+
+/* Follow forwarders to the batch that holds record `*index`, adjusting `*index`. */
+kf_batch *kf_batch_resolve(kf_batch *batch, int32_t *index);
+
+/* Compression: copy the records into one piece (at `out`), and take the result. */
+size_t kf_batch_records_size(const kf_batch *batch);
+void kf_batch_gather(const kf_batch *batch, uint8_t *out);
+/* Any thread: the compressed batch is ready (`coded` NULL: useless). */
+void kf_queue_coded(kf_queue *queue, kf_batch *batch, kf_slab *coded);
+
+#endif /* KF_QUEUE_H */
