@@ -84,6 +84,7 @@ struct kf_link {
     int fd;           /* for the poller; -1: driven by hand */
     bool closed;
     bool want_write;  /* the last write did not take everything */
+    bool readable;    /* the poller says so; cleared when a read finds nothing */
     int32_t next_correlation_id;
 
     /* the window, in wire order */
@@ -97,11 +98,11 @@ struct kf_link {
     size_t prefix_size;
     int32_t correlation_pos;
     int16_t produce_version;
-    bool flexible;
-    int topic_format;       /* index of kf_queue.topic_field */
+    bool flexible;          /* v9 and up */
+    int topic_format;       /* enum kf_topic_format */
     double muted_until;
     double paced_until;     /* no drain before, unless a batch is full */
-    bool full_ready;        /* a ready queue holds a full batch */
+    int urgent;             /* ready queues that are KF_URGENT */
 
     /* queues routed here, doubly linked by place */
     kf_queue *ready, *ready_last;

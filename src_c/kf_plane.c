@@ -84,11 +84,16 @@ bool kf_plane_has_news(kf_plane *plane) {
 
 /* ---- commands down, events up ---- */
 
-kf_command *kf_command_new(int kind) {
-    kf_command *command = calloc(1, sizeof *command);
-    if (command != NULL) {
-        command->kind = kind;
+static void *must(void *memory) {
+    if (memory == NULL) {
+        abort();
     }
+    return memory;
+}
+
+kf_command *kf_command_new(int kind) {
+    kf_command *command = must(calloc(1, sizeof *command));
+    command->kind = kind;
     return command;
 }
 
@@ -118,22 +123,16 @@ kf_command *kf_plane_take_commands(kf_plane *plane) {
 }
 
 kf_event *kf_event_new(int kind, int32_t link_id) {
-    kf_event *event = calloc(1, sizeof *event);
-    if (event != NULL) {
-        event->kind = kind;
-        event->link_id = link_id;
-    }
+    kf_event *event = must(calloc(1, sizeof *event));
+    event->kind = kind;
+    event->link_id = link_id;
     return event;
 }
 
 kf_row *kf_event_row(kf_event *event) {
     if (event->row_count == event->row_capacity) {
         int capacity = event->row_capacity == 0 ? 4 : event->row_capacity * 2;
-        kf_row *rows = realloc(event->rows, (size_t)capacity * sizeof *rows);
-        if (rows == NULL) {
-            return NULL;
-        }
-        event->rows = rows;
+        event->rows = must(realloc(event->rows, (size_t)capacity * sizeof *event->rows));
         event->row_capacity = capacity;
     }
     kf_row *row = &event->rows[event->row_count++];

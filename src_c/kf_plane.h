@@ -16,6 +16,7 @@
 typedef struct kf_batch kf_batch;
 typedef struct kf_queue kf_queue;
 typedef struct kf_link kf_link;
+typedef struct kf_topic kf_topic;
 
 /* What the planes ask of the outside. Each function gets `context` first. */
 typedef struct kf_env {
@@ -102,7 +103,6 @@ enum kf_command_kind {
     KF_COMMAND_VERDICT = 9,     /* on one batch of a frozen queue, see kf_verdict */
     KF_COMMAND_THAW = 10,       /* queue, generation: go on at `at`; flags: one in flight first */
     KF_COMMAND_FAIL_QUEUE = 11, /* fail all of a queue's batches that are in no request */
-    KF_COMMAND_FAIL_ALL = 12,   /* the same for every queue */
 };
 
 enum kf_verdict {
@@ -119,6 +119,7 @@ typedef struct kf_command {
     int verdict;
     kf_link *link;
     kf_queue *queue;
+    kf_topic *topic;
     int32_t link_id;
     int32_t flags;
     int32_t slice;
@@ -132,7 +133,8 @@ typedef struct kf_command {
     int32_t base_sequence;
     int32_t pos;
     int16_t epoch;
-    int16_t error_code;
+    int16_t version;
+    int32_t error_code;
     int32_t outcome;
     uint8_t *bytes;
     size_t size;
@@ -183,6 +185,7 @@ typedef struct kf_plane {
     kf_event *events, **events_tail;
     kf_batch *oldest, *newest; /* incomplete batches in the order of their opening */
     kf_batch *observed, **observed_tail; /* completed batches that have observers */
+    kf_queue *queues;          /* all of them, linked by `registered` */
     int64_t next_serial;
     int64_t next_generation;
 
@@ -203,13 +206,15 @@ void kf_plane_wake(kf_plane *plane, int level);
 /* Take the whole inbox (data plane); linked by `kf_queue.inbox_next`. */
 kf_queue *kf_plane_take_inbox(kf_plane *plane);
 
+/* Commands, events and rows are a few hundred bytes each: a process that cannot have them any
+ * more is beyond saving, so these three abort instead of returning NULL. */
 kf_command *kf_command_new(int kind);
 void kf_plane_command(kf_plane *plane, kf_command *command); /* owns it from here on */
 kf_command *kf_plane_take_commands(kf_plane *plane);
 void kf_command_free(kf_command *command);
 
 kf_event *kf_event_new(int kind, int32_t link_id);
-kf_row *kf_event_row(kf_event *event); /* append a zeroed row; NULL if out of memory */
+kf_row *kf_event_row(kf_event *event); /* append a row, for the caller to fill in */
 void kf_plane_event(kf_plane *plane, kf_event *event);
 kf_event *kf_plane_take_events(kf_plane *plane);
 void kf_event_free(kf_event *event);

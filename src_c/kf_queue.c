@@ -4,10 +4,12 @@
 
 /* ---- life of a queue ---- */
 
-void kf_queue_init(kf_queue *queue, kf_plane *plane, int64_t id, int32_t partition) {
+void kf_queue_init(kf_queue *queue, kf_plane *plane, kf_topic *topic, int64_t id,
+                   int32_t partition) {
     memset(queue, 0, sizeof *queue);
     kf_mutex_init(&queue->lock);
     queue->plane = plane;
+    queue->topic = topic;
     queue->id = id;
     queue->partition = partition;
     queue->sealed_tail = &queue->sealed;
@@ -15,12 +17,13 @@ void kf_queue_init(kf_queue *queue, kf_plane *plane, int64_t id, int32_t partiti
     queue->seal_size = plane->seal_size;
     queue->producer_id = -1;
     queue->epoch = -1;
+    kf_lock(&plane->lock);
+    queue->registered = plane->queues;
+    plane->queues = queue;
+    kf_unlock(&plane->lock);
 }
 
 void kf_queue_destroy(kf_queue *queue) {
-    for (int i = 0; i < 3; i++) {
-        free(queue->topic_field[i]);
-    }
     kf_mutex_destroy(&queue->lock);
 }
 
@@ -70,7 +73,11 @@ static kf_batch *open_batch(kf_queue *queue, size_t need, int64_t timestamp_ms) 
     batch->created = plane->env.now(plane->env.context);
     batch->base_timestamp = timestamp_ms;
     batch->max_timestamp = timestamp_ms;
-    batch->sendable = plane->linger <= 0.0 || kf_get(&plane->flushing) > 0;
+    if (kf_get(&plane->flushing) > 0) {
+        batch->urgency = KF_URGENT;
+    } else {
+        batch->urgency = plane->linger <= 0.0 ? KF_SENDABLE : KF_LINGERS;
+    }
     queue->open = batch;
     kf_add(&queue->load, 1);
     kf_plane_opened(plane, batch, NULL);
@@ -124,7 +131,7 @@ int kf_queue_append(kf_queue *queue, const kf_record *record, int64_t timestamp_
             result = KF_APPEND_FULL;
             goto out;
         }
-        level = more_urgent(level, batch->sendable ? KF_WAKE_SENDABLE : KF_WAKE_OPENED);
+        level = more_urgent(level, KF_WAKE_OPENED - batch->urgency);
     } else if (batch->last_slab->capacity - batch->last_slab->size < need &&
                !grow(queue, batch, need)) {
         result = KF_APPEND_FULL;
@@ -146,8 +153,8 @@ int kf_queue_append(kf_queue *queue, const kf_record *record, int64_t timestamp_
     }
     *batch_out = batch;
     *index_out = index;
-    if (!batch->sendable && batch->size >= plane->batch_size) {
-        batch->sendable = true;
+    if (batch->urgency == KF_LINGERS && batch->size >= plane->batch_size) {
+        batch->urgency = KF_SENDABLE;
         level = more_urgent(level, KF_WAKE_SENDABLE);
     }
 out:
@@ -161,8 +168,8 @@ out:
 void kf_queue_kick(kf_queue *queue, kf_batch *batch) {
     bool kicked = false;
     kf_lock(&queue->lock);
-    if (queue->open == batch && !batch->sendable) {
-        batch->sendable = true;
+    if (queue->open == batch && batch->urgency != KF_URGENT) {
+        batch->urgency = KF_URGENT;
         kicked = true;
     }
     kf_unlock(&queue->lock);
@@ -173,35 +180,40 @@ void kf_queue_kick(kf_queue *queue, kf_batch *batch) {
 
 /* ---- the data plane's side ---- */
 
-bool kf_queue_look(kf_queue *queue, bool *sendable, bool *full, double *opened) {
+bool kf_queue_look(kf_queue *queue, int *urgency, double *opened) {
     kf_lock(&queue->lock);
-    bool any = queue->open != NULL || queue->sealed != NULL;
-    *full = queue->sealed != NULL;
-    *sendable = *full || (queue->open != NULL && queue->open->sendable);
-    *opened = queue->open != NULL ? queue->open->created : 0.0;
+    const kf_batch *first = queue->sealed != NULL ? queue->sealed : queue->open;
+    *urgency = queue->sealed != NULL ? KF_URGENT : KF_LINGERS;
+    *opened = 0.0;
+    if (first != NULL) {
+        *opened = first->created;
+        if (first->urgency > *urgency) {
+            *urgency = first->urgency;
+        }
+    }
     kf_unlock(&queue->lock);
-    return any;
+    return first != NULL;
 }
 
-kf_batch *kf_queue_take_sealed(kf_queue *queue, bool force, size_t seal_size) {
+kf_batch *kf_queue_take_sealed(kf_queue *queue, bool open, size_t limit, size_t seal_size) {
     kf_lock(&queue->lock);
     queue->seal_size = seal_size;
-    if (queue->sealed == NULL && queue->open != NULL && (force || queue->open->sendable)) {
+    if (queue->sealed == NULL && queue->open != NULL && open && queue->open->size <= limit) {
         seal(queue);
     }
     kf_batch *batch = queue->sealed;
-    if (batch != NULL) {
+    if (batch != NULL && batch->size <= limit) {
         queue->sealed = batch->next;
         if (queue->sealed == NULL) {
             queue->sealed_tail = &queue->sealed;
         }
         queue->sealed_count--;
         batch->next = NULL;
+        batch->order = queue->next_order++;
+    } else {
+        batch = NULL;
     }
     kf_unlock(&queue->lock);
-    if (batch != NULL) {
-        batch->order = queue->next_order++;
-    }
     return batch;
 }
 

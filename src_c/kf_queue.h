@@ -47,6 +47,9 @@ enum kf_coding {
     KF_CODING_USELESS = 3, /* larger compressed, or failed: goes out as it is */
 };
 
+/* The lists of the data plane that a queue may stand in. */
+enum kf_place { KF_NOWHERE = 0, KF_IN_READY = 1, KF_IN_LINGERING = 2, KF_IN_UNROUTED = 3 };
+
 struct kf_batch {
     kf_batch *next;          /* in one of the queue's lists, or the plane's observed list */
     kf_batch *older, *newer; /* the plane's list of incomplete batches */
@@ -58,7 +61,7 @@ struct kf_batch {
     int64_t base_timestamp, max_timestamp;
     double created;             /* monotonic; delivery.timeout.ms counts from here */
     kf_atomic_int record_count;
-    bool sendable;              /* reached batch.size, or was kicked */
+    int8_t urgency;             /* enum kf_urgency: reached batch.size, or was kicked */
     kf_atomic_int coding;       /* enum kf_coding */
     kf_atomic_int state;        /* enum kf_batch_state; the result below is valid once ended */
     kf_atomic_int refs;         /* the plane's one, and one for all handles together */
@@ -95,10 +98,36 @@ struct kf_batch {
     bool counted;           /* its unobservable failures were counted (under the GIL) */
 };
 
+/* How a Produce request names a topic, by its version. */
+enum kf_topic_format {
+    KF_TOPIC_NAME = 0,         /* v3-8: string */
+    KF_TOPIC_COMPACT_NAME = 1, /* v9-12: compact string */
+    KF_TOPIC_ID = 2,           /* v13: uuid */
+    KF_TOPIC_FORMATS = 3,
+};
+
+/* A topic: how requests name it (data plane), and the partitioner's cursor (callers, GIL). */
+struct kf_topic {
+    uint8_t *field[KF_TOPIC_FORMATS]; /* length included; NULL: not known yet */
+    size_t field_size[KF_TOPIC_FORMATS];
+    kf_queue **queues; /* by partition; replaced, never changed, when partitions are added */
+    int32_t partition_count;
+    int32_t sticky;       /* partition of records without a key; -1: choose */
+    int64_t sticky_left;  /* bytes until the next choice */
+    uint64_t random;      /* xorshift state, seeded by the control plane */
+};
+
+/* How badly a queue wants to be drained. */
+enum kf_urgency {
+    KF_LINGERS = 0,
+    KF_SENDABLE = 1, /* reached batch.size, linger.ms or a retry's time */
+    KF_URGENT = 2,   /* a full batch, a flush, a waiter's kick */
+};
+
 struct kf_queue {
     kf_mutex lock;
     kf_plane *plane;
-    void *topic;             /* owner's, opaque */
+    kf_topic *topic;
     int64_t id;
     int32_t partition;
     /* under `lock` */
@@ -109,6 +138,7 @@ struct kf_queue {
     kf_atomic_int load;      /* batches waiting, for the adaptive partitioner */
     kf_atomic_int routed;    /* has a link: the partitioner prefers such */
     /* under the plane's lock */
+    kf_queue *registered;    /* the plane's list of all queues */
     kf_queue *inbox_next;
     bool in_inbox;
     /* data plane */
@@ -127,10 +157,10 @@ struct kf_queue {
     int16_t epoch;
     int32_t next_sequence;
     int64_t next_order;
-    double opened;                  /* when the open batch was seen first */
-    kf_queue *next, *previous;      /* in a link's or the plane's list */
-    int place;                      /* which list, enum in the sender */
-    uint8_t *topic_field[3];        /* owner's: the topic's field by request format */
+    double due;                     /* while lingering: when it becomes sendable */
+    int urgency;                    /* enum kf_urgency, as placed */
+    kf_queue *next, *previous;      /* in a link's or the sender's list */
+    int place;                      /* which list: enum kf_place */
     int64_t records_acked, bytes_acked, records_failed;
 };
 
@@ -140,7 +170,8 @@ enum kf_append_result {
     KF_APPEND_TOO_LARGE = 2, /* more than max.request.size in a batch of its own */
 };
 
-void kf_queue_init(kf_queue *queue, kf_plane *plane, int64_t id, int32_t partition);
+void kf_queue_init(kf_queue *queue, kf_plane *plane, kf_topic *topic, int64_t id,
+                   int32_t partition);
 void kf_queue_destroy(kf_queue *queue);
 
 /* Encode one record into the open batch. On OK `*batch` and `*index` say where it is; with `hold`
@@ -151,10 +182,11 @@ int kf_queue_append(kf_queue *queue, const kf_record *record, int64_t timestamp_
 /* The batch is wanted now: make it sendable if it is still open. */
 void kf_queue_kick(kf_queue *queue, kf_batch *batch);
 
-/* Data plane: seal the open batch if it is sendable (or `force`), and take the next sealed one. */
-kf_batch *kf_queue_take_sealed(kf_queue *queue, bool force, size_t seal_size);
-/* Data plane: is there an open or sealed batch, is one sendable, when was the open one opened. */
-bool kf_queue_look(kf_queue *queue, bool *sendable, bool *full, double *opened);
+/* Data plane: take the next sealed batch, sealing the open one if there is none and `open` says
+ * so; NULL if there is none or it is larger than `limit`. `seal_size` holds from now on. */
+kf_batch *kf_queue_take_sealed(kf_queue *queue, bool open, size_t limit, size_t seal_size);
+/* Data plane: is there an open or sealed batch, how urgent is the first, and when was it opened. */
+bool kf_queue_look(kf_queue *queue, int *urgency, double *opened);
 
 /* Data plane: unlink every open or sealed batch opened before `cutoff`, linked by `next`. */
 kf_batch *kf_queue_take_overdue(kf_queue *queue, double cutoff);

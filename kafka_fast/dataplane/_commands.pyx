@@ -1,0 +1,209 @@
+"""Commands: the control plane's decisions, carried out between two turns of the data plane.
+
+Each command is small and mechanical. Verdicts on a frozen queue carry the generation number of
+the freeze they answer; an older number means that the queue has failed again since, and the
+command is dropped: the newer failure's event is on its way up, and gets a verdict of its own.
+"""
+
+from libc.stdint cimport int32_t
+from libc.stdlib cimport calloc, free, malloc
+
+from kafka_fast.dataplane._links cimport close_link
+from kafka_fast.dataplane._lists cimport place, unlink
+from kafka_fast.dataplane.state cimport *
+
+
+cdef enum:
+    CORRELATION_POS = 8  # in every request: after length, API key and version
+
+
+cdef kf_link* find_link(sender_state* state, int32_t link_id) noexcept nogil:
+    cdef kf_link* link = state.links
+    while link != NULL and link.id != link_id:
+        link = link.next
+    return link
+
+
+cdef void add_link(sender_state* state, kf_link* link, double now) noexcept nogil:
+    link.next = state.links
+    link.readable = True
+    state.links = link
+    kf_link_trace(link, now, KF_TRACE_OPEN, 0, -1, 0)
+
+
+cdef void refuse_raw(sender_state* state, kf_command* command) noexcept nogil:
+    """The link is gone already: say so as if it had been closed with the request in flight."""
+    cdef kf_event* event = kf_event_new(KF_EVENT_RESPONSE, command.link_id)
+    event.token = command.token
+    event.code = KF_CLOSE_BY_US
+    kf_plane_event(state.plane, event)
+
+
+cdef void send_raw(sender_state* state, kf_command* command, double now) noexcept nogil:
+    cdef kf_link* link = find_link(state, command.link_id)
+    cdef kf_request* request
+    if link == NULL:
+        refuse_raw(state, command)
+        return
+    request = <kf_request*>calloc(1, sizeof(kf_request))
+    if request != NULL:
+        request.pieces = <iovec*>malloc(sizeof(iovec))
+    if request == NULL or request.pieces == NULL:
+        free(request)
+        refuse_raw(state, command)
+        return
+    request.kind = KF_REQUEST_RAW
+    request.correlation_id = link.next_correlation_id
+    link.next_correlation_id = (link.next_correlation_id + 1) & 0x7FFFFFFF
+    request.answered = True
+    request.timeout = command.at
+    request.token = command.token
+    request.framing = command.bytes
+    request.size = command.size
+    request.piece_count = 1
+    request.pieces[0].iov_base = command.bytes
+    request.pieces[0].iov_len = command.size
+    command.bytes = NULL
+    kf_put_i32(request.framing + CORRELATION_POS, request.correlation_id)
+    kf_link_queue(link, request, now)
+
+
+cdef void program(sender_state* state, kf_command* command, double now) noexcept nogil:
+    cdef kf_link* link = find_link(state, command.link_id)
+    if link == NULL:
+        return
+    free(link.prefix)
+    link.prefix = command.bytes
+    link.prefix_size = command.size
+    link.correlation_pos = command.pos
+    link.produce_version = command.version
+    link.topic_format = command.flags
+    link.flexible = command.flags != KF_TOPIC_NAME
+    command.bytes = NULL
+
+
+cdef void name_topic(kf_command* command) noexcept nogil:
+    """Set one form of the topic's field; the control plane does this before it routes."""
+    free(command.topic.field[command.flags])
+    command.topic.field[command.flags] = command.bytes
+    command.topic.field_size[command.flags] = command.size
+    command.bytes = NULL
+
+
+cdef void route(sender_state* state, kf_command* command, double now) noexcept nogil:
+    """Send the queue to another link, once nothing of it is in flight on the old one."""
+    cdef kf_queue* queue = command.queue
+    cdef kf_link* link = find_link(state, command.link_id)
+    if command.link_id != 0 and link == NULL:
+        return  # closed meanwhile: its event is on the way up
+    queue.route_asked = False
+    if link == queue.link and not queue.moving:
+        place(state, queue, now)
+        return
+    unlink(state, queue)
+    if queue.in_flight > 0:
+        queue.next_link = link
+        queue.moving = link != queue.link
+    else:
+        queue.link = link
+        kf_set(&queue.routed, link != NULL)
+    place(state, queue, now)
+
+
+cdef void fail(kf_batch* batch, kf_command* command) noexcept nogil:
+    kf_batch_end(batch, KF_BATCH_FAILED, command.error_code, command.outcome, -1, -1)
+
+
+cdef void judge(sender_state* state, kf_command* command) noexcept nogil:
+    """Carry out a verdict on one unresolved batch of a frozen queue, or on all of them."""
+    cdef kf_queue* queue = command.queue
+    cdef kf_batch* batch
+    if not queue.frozen or queue.generation != command.generation:
+        return
+    if command.verdict == KF_VERDICT_RENUMBER:
+        kf_queue_renumber(queue, command.producer_id, command.epoch, command.base_sequence)
+        return
+    batch = kf_queue_take_unresolved(queue, command.serial, command.slice)
+    if batch == NULL:
+        return  # it expired since
+    if command.verdict == KF_VERDICT_SUCCEED:
+        kf_batch_end(batch, KF_BATCH_ACKED, 0, KF_OUTCOME_NONE, command.base_offset,
+                     command.timestamp_ms)
+    elif command.verdict == KF_VERDICT_SPLIT:
+        if kf_queue_split(queue, batch, command.size):
+            state.plane.stats.splits += 1
+        else:
+            fail(batch, command)
+    else:
+        fail(batch, command)
+
+
+cdef void thaw(sender_state* state, kf_command* command, double now) noexcept nogil:
+    cdef kf_queue* queue = command.queue
+    if not queue.frozen or queue.generation != command.generation:
+        return
+    queue.frozen = False
+    queue.not_before = command.at
+    queue.single = command.flags != 0
+    place(state, queue, now)
+
+
+cdef void fail_queue(sender_state* state, kf_command* command, double now) noexcept nogil:
+    """Fail all batches of the queue that are in no request."""
+    cdef kf_queue* queue = command.queue
+    cdef kf_batch* batch = kf_queue_take_overdue(queue, now)
+    cdef kf_batch* following
+    while batch != NULL:
+        following = batch.next
+        fail(batch, command)
+        batch = following
+    while queue.coding != NULL and kf_get(&queue.coding.coding) != KF_CODING_SUBMITTED:
+        batch = queue.coding
+        queue.coding = batch.next
+        queue.coding_count -= 1
+        fail(batch, command)
+    batch = kf_queue_take_first(queue)
+    while batch != NULL:
+        fail(batch, command)
+        batch = kf_queue_take_first(queue)
+    place(state, queue, now)
+
+
+cdef void carry_out(sender_state* state, kf_command* command, double now) noexcept nogil:
+    cdef kf_link* link
+    cdef int kind = command.kind
+    if kind == KF_COMMAND_ADD_LINK:
+        add_link(state, command.link, now)
+    elif kind == KF_COMMAND_SEND_RAW:
+        send_raw(state, command, now)
+    elif kind == KF_COMMAND_PROGRAM:
+        program(state, command, now)
+    elif kind == KF_COMMAND_TOPIC:
+        name_topic(command)
+    elif kind == KF_COMMAND_ROUTE:
+        route(state, command, now)
+    elif kind == KF_COMMAND_VERDICT:
+        judge(state, command)
+    elif kind == KF_COMMAND_THAW:
+        thaw(state, command, now)
+    elif kind == KF_COMMAND_FAIL_QUEUE:
+        fail_queue(state, command, now)
+    elif kind == KF_COMMAND_PRODUCER_ID:
+        state.producer_id = command.producer_id
+        state.epoch = command.epoch
+    else:
+        link = find_link(state, command.link_id)
+        if link != NULL and kind == KF_COMMAND_MUTE:
+            link.muted_until = command.at
+        elif link != NULL and kind == KF_COMMAND_CLOSE_LINK:
+            close_link(state, link, KF_CLOSE_BY_US, 0, now)
+
+
+cdef void carry_out_commands(sender_state* state, double now) noexcept nogil:
+    cdef kf_command* command = kf_plane_take_commands(state.plane)
+    cdef kf_command* following
+    while command != NULL:
+        following = command.next
+        carry_out(state, command, now)
+        kf_command_free(command)
+        command = following

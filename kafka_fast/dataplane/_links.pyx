@@ -1,0 +1,192 @@
+"""Bytes in, bytes out, and the end of a link.
+
+An answer belongs to the first request in flight, or the link is closed: a peer that answers out of
+turn is not understood. Answers to the control plane's own requests go up as they came. Closing
+ends every request: only then do their batches come back, for only then can nothing be sent from
+their memory any more.
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy, memset
+
+from kafka_fast.dataplane._lists cimport place, unlink
+from kafka_fast.dataplane._outcomes cimport come_back, complete
+from kafka_fast.dataplane._produce cimport produce_answer, scan_answer
+from kafka_fast.dataplane.state cimport *
+
+cdef enum:
+    READS_PER_STEP = 16  # of one link, so that no link starves the others
+    THROTTLE_CAP_MS = 60_000  # a broker cannot silence the client for longer at a time
+
+
+cdef void end_request(sender_state* state, kf_link* link, kf_request* request, int reason,
+                      kf_event* closed) noexcept nogil:
+    """A request ends with its link: raw ones are told so, batches come back."""
+    cdef kf_event* event
+    cdef int i
+    if request.kind == KF_REQUEST_PRODUCE:
+        for i in range(request.batch_count):
+            come_back(state, closed, request.batches[i], NULL)
+    elif request.answered:
+        event = kf_event_new(KF_EVENT_RESPONSE, link.id)
+        event.token = request.token
+        event.code = reason
+        kf_plane_event(state.plane, event)
+    kf_request_free(request)
+
+
+cdef void close_link(sender_state* state, kf_link* link, int reason, int64_t detail,
+                     double now) noexcept nogil:
+    cdef kf_event* event = kf_event_new(KF_EVENT_LINK_CLOSED, link.id)
+    cdef kf_request* request = kf_link_abandon(link)
+    cdef kf_request* following
+    cdef kf_queue* queue
+    cdef kf_link** at = &state.links
+    link.io.close(link.io.context)
+    kf_link_trace(link, now, KF_TRACE_CLOSE, 0, -1, detail)
+    event.code = reason
+    event.detail = detail
+    while request != NULL:
+        following = request.next
+        end_request(state, link, request, reason, event)
+        request = following
+    queue = state.plane.queues
+    while queue != NULL:
+        if queue.next_link == link:
+            queue.next_link = NULL
+        if queue.link == link:
+            unlink(state, queue)
+            queue.link = NULL
+            queue.route_asked = False
+            kf_set(&queue.routed, 0)
+            place(state, queue, now)
+        queue = queue.registered
+    while at[0] != link:
+        at = &at[0].next
+    at[0] = link.next
+    state.plane.stats.bytes_out += link.bytes_out
+    state.plane.stats.bytes_in += link.bytes_in
+    state.plane.stats.requests += link.requests
+    kf_plane_event(state.plane, event)
+    kf_link_free(link)
+
+
+cdef bint answer_produce(sender_state* state, kf_link* link, kf_request* request,
+                         const uint8_t* frame, int64_t size, double now) noexcept nogil:
+    """Two passes: freeze what failed, then complete what succeeded. False: a bad answer."""
+    cdef kf_event* event = NULL
+    cdef produce_answer* answers
+    cdef int32_t throttle_ms = 0
+    cdef int i
+    answers = <produce_answer*>malloc(request.batch_count * sizeof(produce_answer))
+    if answers == NULL or not scan_answer(link, request, frame, size, answers, &throttle_ms):
+        free(answers)
+        return False
+    for i in range(request.batch_count):
+        if answers[i].error_code != 0:
+            if event == NULL:
+                event = kf_event_new(KF_EVENT_PUNT, link.id)
+                event.code = link.produce_version
+                event.bytes = <uint8_t*>malloc(size)
+                if event.bytes != NULL:
+                    memcpy(event.bytes, frame, size)
+                    event.size = size
+                state.plane.stats.punts += 1
+                kf_link_trace(link, now, KF_TRACE_PUNT, request.correlation_id,
+                              request.batches[i].serial, size)
+            come_back(state, event, request.batches[i], &answers[i])
+    for i in range(request.batch_count):
+        if answers[i].error_code == 0:
+            complete(state, request.batches[i], &answers[i], now)
+    if event != NULL:
+        kf_plane_event(state.plane, event)
+    free(answers)
+    if throttle_ms > 0:
+        throttle_ms = min(throttle_ms, <int32_t>THROTTLE_CAP_MS)
+        link.muted_until = now + throttle_ms / 1000.0
+        state.plane.stats.throttle_ms += throttle_ms
+        event = kf_event_new(KF_EVENT_THROTTLED, link.id)
+        event.code = throttle_ms
+        kf_plane_event(state.plane, event)
+    return True
+
+
+cdef bint handle_frame(sender_state* state, kf_link* link, const uint8_t* frame, int64_t size,
+                       double now) noexcept nogil:
+    """Take one whole frame. False: the link was closed."""
+    cdef kf_reader reader = kf_reader_of(frame, size)
+    cdef int32_t correlation_id = kf_read_i32(&reader)
+    cdef kf_request* request = kf_link_answered(link, correlation_id, now)
+    cdef kf_event* event
+    if request == NULL:
+        close_link(state, link, KF_CLOSE_CORRELATION, correlation_id, now)
+        return False
+    kf_histogram_add(&state.plane.stats.request_time, now - request.written_at, 1e-6)
+    kf_link_trace(link, now, KF_TRACE_RECEIVED, correlation_id, -1, size)
+    if request.kind == KF_REQUEST_PRODUCE:
+        if not answer_produce(state, link, request, frame, size, now):
+            # The request is out of the window already: put its batches into the same event.
+            kf_link_queue(link, request, now)
+            close_link(state, link, KF_CLOSE_BAD_RESPONSE, size, now)
+            return False
+    else:
+        event = kf_event_new(KF_EVENT_RESPONSE, link.id)
+        event.token = request.token
+        event.bytes = <uint8_t*>malloc(size)
+        if event.bytes != NULL:
+            memcpy(event.bytes, frame, size)
+            event.size = size
+        kf_plane_event(state.plane, event)
+    kf_request_free(request)
+    return True
+
+
+cdef bint receive(sender_state* state, kf_link* link, double now) noexcept nogil:
+    cdef const uint8_t* frame = NULL
+    cdef int64_t size = 0
+    cdef int error = 0
+    cdef int got, whole
+    cdef int i
+    for i in range(READS_PER_STEP):
+        if not link.readable:
+            return True
+        got = kf_link_read(link, &error)
+        if got == 0:
+            link.readable = False
+            return True
+        if got < 0:
+            close_link(state, link, KF_CLOSE_EOF if got == -1 else KF_CLOSE_OS_ERROR, error, now)
+            return False
+        while True:
+            whole = kf_link_frame(link, state.plane.max_frame, &frame, &size)
+            if whole < 0:
+                close_link(state, link, KF_CLOSE_BAD_FRAME, size, now)
+                return False
+            if whole == 0:
+                break
+            if not handle_frame(state, link, frame, size, now):
+                return False
+            kf_link_consume(link, size)
+    return True
+
+
+cdef bint flush_out(sender_state* state, kf_link* link, double now) noexcept nogil:
+    cdef kf_request* ended = NULL
+    cdef kf_request* following
+    cdef produce_answer unanswered
+    cdef int error = 0
+    cdef int i
+    cdef bint fine = kf_link_write(link, now, &ended, &error)
+    memset(&unanswered, 0, sizeof unanswered)
+    unanswered.base_offset = -1
+    unanswered.append_time_ms = -1
+    while ended != NULL:
+        following = ended.next
+        for i in range(ended.batch_count):
+            complete(state, ended.batches[i], &unanswered, now)
+        kf_request_free(ended)
+        ended = following
+    if not fine:
+        close_link(state, link, KF_CLOSE_OS_ERROR, error, now)
+    return fine

@@ -1,0 +1,37 @@
+"""The data plane's lists of queues, and the state that one of its turns leaves to the next."""
+
+from libc.stdint cimport int16_t, int64_t
+
+from kafka_fast.dataplane.state cimport kf_batch, kf_link, kf_plane, kf_queue
+
+
+ctypedef struct sender_state:
+    kf_plane* plane
+    kf_link* links            # open ones
+    kf_queue* unrouted        # queues with data and no link
+    kf_queue* unrouted_last
+    int64_t producer_id       # for queues that have nothing unresolved; -1: none yet
+    int16_t epoch
+    double next_overdue       # when the oldest batch passes delivery.timeout.ms; 0: not known
+    kf_batch** scratch        # batches of the request that is being built
+    int scratch_capacity
+    int wake_level            # after a step: who may end the sleep, enum kf_wake
+
+
+# Whether everything is to go out now: a flush, or callers blocked for memory.
+cdef bint is_pressed(kf_plane* plane) noexcept nogil
+
+# Take the queue out of the list that it stands in, if any.
+cdef void unlink(sender_state* state, kf_queue* queue) noexcept nogil
+
+# Put the queue into the list where it belongs now.
+cdef void place(sender_state* state, kf_queue* queue, double now) noexcept nogil
+
+# Place the queues that have news.
+cdef void read_inbox(sender_state* state, double now) noexcept nogil
+
+# Move the lingering queues whose time has come to the ready ones.
+cdef void promote(sender_state* state, kf_link* link, double now) noexcept nogil
+
+# Report the queues that have data and no link, each once until it is routed.
+cdef void ask_for_routes(sender_state* state) noexcept nogil

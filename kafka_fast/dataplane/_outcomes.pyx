@@ -1,0 +1,177 @@
+"""The end of a batch's flight, and of its time.
+
+Success completes here. Everything else freezes the partition's queue in the same step and becomes
+a row of an event: the control plane decides, and its verdict must carry the generation number of
+the freeze, so that a verdict that was overtaken by another failure can do no harm.
+"""
+
+from libc.stdint cimport int64_t
+
+from kafka_fast.dataplane._lists cimport place, unlink
+from kafka_fast.dataplane.state cimport *
+
+cdef enum:
+    OVERDUE_QUEUES = 64  # looked at in one go
+
+cdef double LOOK_AGAIN = 0.01  # for batches that a compression thread still holds
+
+
+cdef void fill_row(kf_row* row, kf_queue* queue, const kf_batch* batch) noexcept nogil:
+    row.queue_id = queue.id
+    row.generation = queue.generation
+    row.in_flight = queue.in_flight
+    if batch != NULL:
+        row.serial = batch.serial
+        row.slice = batch.slice
+        row.base_sequence = batch.base_sequence
+        row.record_count = batch.record_count
+        row.attempts = batch.attempts
+        row.expired = batch.expired
+
+
+cdef void freeze(sender_state* state, kf_queue* queue) noexcept nogil:
+    unlink(state, queue)
+    queue.frozen = True
+    queue.generation = state.plane.next_generation
+    state.plane.next_generation += 1
+
+
+cdef void end_flight(kf_queue* queue) noexcept nogil:
+    """One batch of this queue is in no request any more; after the last one it may move."""
+    queue.in_flight -= 1
+    if queue.in_flight == 0 and queue.moving:
+        queue.link = queue.next_link
+        queue.next_link = NULL
+        queue.moving = False
+        kf_set(&queue.routed, queue.link != NULL)
+
+
+cdef void drop_expired(kf_batch* batch) noexcept nogil:
+    """Its futures have failed long ago; now its request has ended too."""
+    kf_batch_release_memory(batch)
+    kf_batch_unref(batch)
+
+
+cdef void come_back(sender_state* state, kf_event* event, kf_batch* batch,
+                    const produce_answer* answer) noexcept nogil:
+    cdef kf_queue* queue = batch.queue
+    cdef kf_row* row
+    end_flight(queue)
+    freeze(state, queue)
+    row = kf_event_row(event)
+    fill_row(row, queue, batch)
+    if answer != NULL:
+        row.error_code = answer.error_code
+        row.base_offset = answer.base_offset
+    if batch.expired:
+        drop_expired(batch)
+    else:
+        kf_set(&batch.state, KF_BATCH_WAITING)
+        kf_queue_return(queue, batch)
+
+
+cdef void complete(sender_state* state, kf_batch* batch, const produce_answer* answer,
+                   double now) noexcept nogil:
+    cdef kf_queue* queue = batch.queue
+    cdef kf_event* event
+    cdef bint moved = queue.moving
+    cdef bint single = queue.single
+    end_flight(queue)
+    queue.single = False
+    if batch.expired:
+        drop_expired(batch)
+    else:
+        kf_set(&batch.state, KF_BATCH_WAITING)
+        kf_batch_end(batch, KF_BATCH_ACKED, 0, KF_OUTCOME_NONE, answer.base_offset,
+                     answer.append_time_ms)
+    if queue.frozen:
+        if queue.in_flight == 0:
+            event = kf_event_new(KF_EVENT_DRAINED, 0)
+            fill_row(kf_event_row(event), queue, NULL)
+            kf_plane_event(state.plane, event)
+    elif moved or single or queue.place == KF_NOWHERE:
+        place(state, queue, now)
+
+
+cdef void fail_overdue(kf_batch* batch, int outcome) noexcept nogil:
+    batch.queue.plane.stats.expired_batches += 1
+    kf_batch_end(batch, KF_BATCH_FAILED, KF_ERROR_EXPIRED, outcome, -1, -1)
+
+
+cdef void expire_unsent(kf_queue* queue, double cutoff) noexcept nogil:
+    """Fail what was never sent: it leaves no gap in the sequences."""
+    cdef kf_batch* batch = kf_queue_take_overdue(queue, cutoff)
+    cdef kf_batch* following
+    cdef kf_batch** at = &queue.coding
+    while batch != NULL:
+        following = batch.next
+        fail_overdue(batch, KF_OUTCOME_NOT_SENT)
+        batch = following
+    while at[0] != NULL:
+        batch = at[0]
+        if batch.created <= cutoff and kf_get(&batch.coding) != KF_CODING_SUBMITTED:
+            at[0] = batch.next
+            queue.coding_count -= 1
+            fail_overdue(batch, KF_OUTCOME_NOT_SENT)
+        else:
+            at = &batch.next
+    queue.coding_tail = at
+
+
+cdef void expire_unresolved(sender_state* state, kf_queue* queue, double cutoff) noexcept nogil:
+    """Fail what was sent before and came back: the control plane must close the gap."""
+    cdef kf_event* event = NULL
+    cdef kf_batch** at = &queue.unresolved
+    cdef kf_batch* batch
+    while at[0] != NULL:
+        batch = at[0]
+        if batch.created > cutoff:
+            at = &batch.next
+            continue
+        at[0] = batch.next
+        if event == NULL:
+            freeze(state, queue)
+            event = kf_event_new(KF_EVENT_EXPIRED, 0)
+        batch.expired = True
+        fill_row(kf_event_row(event), queue, batch)
+        fail_overdue(batch, KF_OUTCOME_MAYBE_WRITTEN)
+    if event != NULL:
+        kf_plane_event(state.plane, event)
+
+
+cdef void expire_in_flight(sender_state* state, double cutoff) noexcept nogil:
+    """Fail the futures of what is in flight too long; its memory stays until its request ends."""
+    cdef kf_link* link = state.links
+    cdef kf_request* request
+    cdef int i
+    while link != NULL:
+        request = link.first
+        while request != NULL:
+            for i in range(request.batch_count):
+                if not request.batches[i].expired and request.batches[i].created <= cutoff:
+                    fail_overdue(request.batches[i], KF_OUTCOME_MAYBE_WRITTEN)
+            request = request.next
+        link = link.next
+
+
+cdef void expire(sender_state* state, double now) noexcept nogil:
+    cdef kf_plane* plane = state.plane
+    cdef kf_queue* queues[OVERDUE_QUEUES]
+    cdef double cutoff = now - plane.delivery_timeout
+    cdef double following = 0.0
+    cdef int count, i
+    if now < state.next_overdue:
+        return
+    count = kf_plane_overdue(plane, cutoff, queues, OVERDUE_QUEUES, &following)
+    for i in range(count):
+        expire_unsent(queues[i], cutoff)
+        expire_unresolved(state, queues[i], cutoff)
+    if count > 0:
+        expire_in_flight(state, cutoff)
+        for i in range(count):
+            place(state, queues[i], now)
+        state.next_overdue = now + LOOK_AGAIN
+    elif following > 0.0:
+        state.next_overdue = following + plane.delivery_timeout
+    else:
+        state.next_overdue = now + plane.delivery_timeout

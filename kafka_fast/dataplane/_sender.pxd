@@ -1,0 +1,14 @@
+"""The data plane's turn."""
+
+from kafka_fast.dataplane._lists cimport sender_state
+from kafka_fast.dataplane.state cimport kf_plane
+
+
+cdef void sender_init(sender_state* state, kf_plane* plane) noexcept nogil
+
+# Free what the sender owns itself; its links must have been closed before.
+cdef void sender_destroy(sender_state* state) noexcept nogil
+
+# Carry out commands, read, expire, drain, write. Returns when to be called again at the latest
+# (monotonic seconds; 0: only when woken). Never blocks, calls no clock.
+cdef double step(sender_state* state, double now) noexcept nogil

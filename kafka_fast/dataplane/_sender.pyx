@@ -1,0 +1,94 @@
+"""The sender: one turn of the data plane.
+
+    commands ─► read answers ─► inbox ─► overdue ─► drain queues into requests ─► write
+
+Thread: data plane; in a simulation, whoever calls `step`. Takes no GIL, calls no clock.
+"""
+
+from libc.stdlib cimport free
+from libc.string cimport memset
+
+from kafka_fast.dataplane._commands cimport carry_out_commands
+from kafka_fast.dataplane._drain cimport drain
+from kafka_fast.dataplane._links cimport close_link, flush_out, receive
+from kafka_fast.dataplane._lists cimport ask_for_routes, read_inbox
+from kafka_fast.dataplane._outcomes cimport expire
+from kafka_fast.dataplane.state cimport *
+
+
+cdef double sooner(double one, double other) noexcept nogil:
+    """Return the earlier of two times, where 0 is never."""
+    if one == 0.0:
+        return other
+    return one if other == 0.0 or one < other else other
+
+
+cdef int link_wake_level(sender_state* state, kf_link* link, double now) noexcept nogil:
+    """Return who may end the sleep on this link's behalf."""
+    cdef kf_plane* plane = state.plane
+    if link.produce_in_flight >= plane.max_in_flight or now < link.muted_until:
+        return KF_WAKE_NOBODY
+    if link.ready != NULL and now < link.paced_until:
+        return KF_WAKE_FULL
+    if link.lingering != NULL and link.lingering.due <= now + plane.linger:
+        return KF_WAKE_SENDABLE
+    return KF_WAKE_OPENED
+
+
+cdef double plan_sleep(sender_state* state, double now) noexcept nogil:
+    """Return when to step again, and note who may end the sleep before."""
+    cdef kf_link* link = state.links
+    cdef double until = state.next_overdue
+    cdef int level
+    state.wake_level = KF_WAKE_OPENED if link == NULL else KF_WAKE_NOBODY
+    while link != NULL:
+        level = link_wake_level(state, link, now)
+        state.wake_level = max(level, state.wake_level)
+        until = sooner(until, kf_link_deadline(link))
+        if link.lingering != NULL and level != KF_WAKE_NOBODY:
+            until = sooner(until, link.lingering.due)
+        if link.ready != NULL and link.produce_in_flight < state.plane.max_in_flight:
+            if now < link.muted_until:
+                until = sooner(until, link.muted_until)
+            elif now < link.paced_until:
+                until = sooner(until, link.paced_until)
+        link = link.next
+    return until
+
+
+cdef void sender_init(sender_state* state, kf_plane* plane) noexcept nogil:
+    memset(state, 0, sizeof(sender_state))
+    state.plane = plane
+    state.producer_id = -1
+    state.epoch = -1
+
+
+cdef void sender_destroy(sender_state* state) noexcept nogil:
+    free(state.scratch)
+    state.scratch = NULL
+
+
+cdef double step(sender_state* state, double now) noexcept nogil:
+    cdef kf_link* link
+    cdef kf_link* following
+    carry_out_commands(state, now)
+    link = state.links
+    while link != NULL:
+        following = link.next
+        if kf_link_deadline(link) != 0.0 and kf_link_deadline(link) <= now:
+            close_link(state, link, KF_CLOSE_TIMEOUT, 0, now)
+        else:
+            receive(state, link, now)
+        link = following
+    read_inbox(state, now)
+    expire(state, now)
+    link = state.links
+    while link != NULL:
+        following = link.next
+        drain(state, link, now)
+        if link.unwritten != NULL:
+            flush_out(state, link, now)
+        link = following
+    if state.unrouted != NULL:
+        ask_for_routes(state)
+    return plan_sleep(state, now)
