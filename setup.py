@@ -44,9 +44,30 @@ JOBS = int(os.environ.get("KAFKA_FAST_BUILD_JOBS", "2"))
 
 # Extension module -> sources in src_c/ that it links. State that must exist once (the chosen CRC
 # path, for example) is linked by one extension, and the others cimport it from there.
+# The planes' shared state is functions over structs and holds nothing of its own, so each extension
+# that uses it links it.
+PLANE_SOURCES = ["kf_pool.c", "kf_plane.c", "kf_queue.c", "kf_link.c"]
+PLANE_MODULES = [
+    "dataplane._lists",
+    "dataplane._produce",
+    "dataplane._outcomes",
+    "dataplane._links",
+    "dataplane._drain",
+    "dataplane._commands",
+    "dataplane._sender",
+    "dataplane._plane",
+    "dataplane._delivery",
+    "dataplane._partitioner",
+    "dataplane._accumulator",
+    "dataplane._bulk",
+    "net._pump",
+]
+
 C_SOURCES: dict[str, list[str]] = {
     "kafka_fast._wire._checksum": ["kf_crc32c.c"],
     "kafka_fast.record._compress": ["kf_compress.c"],
+    "kafka_fast.net._compressor": [*PLANE_SOURCES, "kf_compress.c"],
+    **{f"kafka_fast.{module}": PLANE_SOURCES for module in PLANE_MODULES},
 }
 
 # Macro that says the library is there -> pkg-config name, header, linker name. Used by

@@ -13,6 +13,7 @@ void kf_plane_init(kf_plane *plane, const kf_env *env, size_t buffer_memory) {
     kf_mutex_init(&plane->lock);
     kf_cond_init(&plane->done);
     plane->inbox_tail = &plane->inbox;
+    plane->inbox_level = KF_WAKE_NEVER;
     plane->commands_tail = &plane->commands;
     plane->events_tail = &plane->events;
     plane->observed_tail = &plane->observed;
@@ -59,6 +60,9 @@ void kf_plane_notify(kf_plane *plane, kf_queue *queue, int level) {
         *plane->inbox_tail = queue;
         plane->inbox_tail = &queue->inbox_next;
     }
+    if (level < plane->inbox_level) {
+        plane->inbox_level = level;
+    }
     kf_unlock(&plane->lock);
     kf_plane_wake(plane, level);
 }
@@ -68,6 +72,7 @@ kf_queue *kf_plane_take_inbox(kf_plane *plane) {
     kf_queue *taken = plane->inbox;
     plane->inbox = NULL;
     plane->inbox_tail = &plane->inbox;
+    plane->inbox_level = KF_WAKE_NEVER;
     for (kf_queue *queue = taken; queue != NULL; queue = queue->inbox_next) {
         queue->in_inbox = false;
     }
@@ -75,9 +80,9 @@ kf_queue *kf_plane_take_inbox(kf_plane *plane) {
     return taken;
 }
 
-bool kf_plane_has_news(kf_plane *plane) {
+bool kf_plane_has_news(kf_plane *plane, int level) {
     kf_lock(&plane->lock);
-    bool news = plane->inbox != NULL || plane->commands != NULL;
+    bool news = plane->inbox_level <= level || plane->commands != NULL;
     kf_unlock(&plane->lock);
     return news;
 }
@@ -276,6 +281,9 @@ void kf_plane_observe(kf_plane *plane, kf_batch *batch) {
     int state = kf_get(&batch->state);
     kf_fence(); /* against an observer that is being added: it re-reads the state after its flag */
     if (kf_get(&batch->watched) == 0 && state == KF_BATCH_ACKED) {
+        return;
+    }
+    if (kf_swap(&batch->listed, 1) != 0) {
         return;
     }
     kf_batch_ref(batch);

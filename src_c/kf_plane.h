@@ -37,6 +37,7 @@ enum kf_wake {
     KF_WAKE_FULL = 1,     /* a full batch, a flush, a blocked caller, a waiter's kick */
     KF_WAKE_SENDABLE = 2, /* a batch reached batch.size */
     KF_WAKE_OPENED = 3,   /* a first record */
+    KF_WAKE_NEVER = 4,    /* of an empty inbox */
 };
 
 /* What the data plane reports upwards; the control plane owns (and frees) each event. */
@@ -181,6 +182,7 @@ typedef struct kf_plane {
     kf_cond done;            /* a batch completed and somebody waits */
     kf_queue *inbox;         /* queues with news for the data plane */
     kf_queue **inbox_tail;
+    int inbox_level;         /* the most urgent news in the inbox, enum kf_wake */
     kf_command *commands, **commands_tail;
     kf_event *events, **events_tail;
     kf_batch *oldest, *newest; /* incomplete batches in the order of their opening */
@@ -219,8 +221,9 @@ void kf_plane_event(kf_plane *plane, kf_event *event);
 kf_event *kf_plane_take_events(kf_plane *plane);
 void kf_event_free(kf_event *event);
 
-/* True if the data plane must not go to sleep: something came in meanwhile. */
-bool kf_plane_has_news(kf_plane *plane);
+/* True if the data plane must not go to sleep at this level: something that may end such a sleep
+ * came in meanwhile. */
+bool kf_plane_has_news(kf_plane *plane, int level);
 
 /* Enter and leave the list of incomplete batches; a child enters before `newer`. */
 void kf_plane_opened(kf_plane *plane, kf_batch *batch, kf_batch *newer);

@@ -108,7 +108,7 @@ static inline int more_urgent(int level, int other) {
     return level == 0 || other < level ? other : level;
 }
 
-int kf_queue_append(kf_queue *queue, const kf_record *record, int64_t timestamp_ms, bool hold,
+int kf_queue_append(kf_queue *queue, const kf_record *record, int64_t timestamp_ms, int hold,
                     kf_batch **batch_out, int32_t *index_out) {
     kf_plane *plane = queue->plane;
     size_t need = kf_record_size_max(record);
@@ -148,8 +148,15 @@ int kf_queue_append(kf_queue *queue, const kf_record *record, int64_t timestamp_
     if (timestamp_ms > batch->max_timestamp) {
         batch->max_timestamp = timestamp_ms;
     }
-    if (hold && batch->handles++ == 0) {
-        kf_batch_ref(batch);
+    if (hold == KF_HOLD_HANDLE) {
+        if (batch->handles++ == 0) {
+            kf_batch_ref(batch);
+        }
+    } else if (hold == KF_HOLD_SLICE) {
+        batch->bulk_records++;
+        if (batch != *batch_out) {
+            kf_batch_ref(batch);
+        }
     }
     *batch_out = batch;
     *index_out = index;

@@ -91,11 +91,13 @@ struct kf_batch {
     int32_t first_index;    /* of this child within its parent */
     int32_t children_left;
 
-    /* observers: under the GIL, opaque here */
-    int32_t handles;        /* live handles, and records with a callback; one of `refs` if any */
-    void *observers;        /* callbacks and event loops' futures */
+    /* who can observe what becomes of the records */
     kf_atomic_int watched;  /* somebody wants to hear of the end: goes to the observed list */
-    bool counted;           /* its unobservable failures were counted (under the GIL) */
+    kf_atomic_int listed;   /* in the observed list now */
+    int32_t handles;        /* GIL: live handles and waiting callbacks; one of `refs` if any */
+    int32_t seen;           /* GIL: handles that were read and dropped since */
+    int32_t bulk_records;   /* under the queue's lock: records of a bulk call's future */
+    bool counted;           /* GIL: failures that nobody can observe were counted */
 };
 
 /* How a Produce request names a topic, by its version. */
@@ -174,9 +176,15 @@ void kf_queue_init(kf_queue *queue, kf_plane *plane, kf_topic *topic, int64_t id
                    int32_t partition);
 void kf_queue_destroy(kf_queue *queue);
 
-/* Encode one record into the open batch. On OK `*batch` and `*index` say where it is; with `hold`
- * the batch got one more reference, taken under the lock (after it, the batch may end at once). */
-int kf_queue_append(kf_queue *queue, const kf_record *record, int64_t timestamp_ms, bool hold,
+/* What the caller keeps of a batch; taken under the lock, for after it the batch may end at once. */
+enum kf_hold {
+    KF_HOLD_NOTHING = 0,
+    KF_HOLD_HANDLE = 1, /* counts in `handles`; with the GIL only */
+    KF_HOLD_SLICE = 2,  /* a reference when `*batch` changes, and counts in `bulk_records` */
+};
+
+/* Encode one record into the open batch. On OK `*batch` and `*index` say where it is. */
+int kf_queue_append(kf_queue *queue, const kf_record *record, int64_t timestamp_ms, int hold,
                     kf_batch **batch, int32_t *index);
 
 /* The batch is wanted now: make it sendable if it is still open. */

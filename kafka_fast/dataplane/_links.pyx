@@ -65,9 +65,6 @@ cdef void close_link(sender_state* state, kf_link* link, int reason, int64_t det
     while at[0] != link:
         at = &at[0].next
     at[0] = link.next
-    state.plane.stats.bytes_out += link.bytes_out
-    state.plane.stats.bytes_in += link.bytes_in
-    state.plane.stats.requests += link.requests
     kf_plane_event(state.plane, event)
     kf_link_free(link)
 
@@ -122,6 +119,7 @@ cdef bint handle_frame(sender_state* state, kf_link* link, const uint8_t* frame,
     if request == NULL:
         close_link(state, link, KF_CLOSE_CORRELATION, correlation_id, now)
         return False
+    state.plane.stats.bytes_in += size + 4
     kf_histogram_add(&state.plane.stats.request_time, now - request.written_at, 1e-6)
     kf_link_trace(link, now, KF_TRACE_RECEIVED, correlation_id, -1, size)
     if request.kind == KF_REQUEST_PRODUCE:
@@ -175,10 +173,15 @@ cdef bint flush_out(sender_state* state, kf_link* link, double now) noexcept nog
     cdef kf_request* ended = NULL
     cdef kf_request* following
     cdef produce_answer unanswered
+    cdef kf_stats* stats = &state.plane.stats
+    cdef int64_t bytes_before = link.bytes_out
+    cdef int64_t requests_before = link.requests
     cdef int error = 0
     cdef int i
     cdef bint fine = kf_link_write(link, now, &ended, &error)
-    memset(&unanswered, 0, sizeof unanswered)
+    stats.bytes_out += link.bytes_out - bytes_before
+    stats.requests += link.requests - requests_before
+    memset(&unanswered, 0, sizeof(unanswered))
     unanswered.base_offset = -1
     unanswered.append_time_ms = -1
     while ended != NULL:

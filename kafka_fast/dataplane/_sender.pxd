@@ -6,7 +6,7 @@ from kafka_fast.dataplane.state cimport kf_plane
 
 cdef void sender_init(sender_state* state, kf_plane* plane) noexcept nogil
 
-# Free what the sender owns itself; its links must have been closed before.
+# Close what links are left, and free what the sender owns itself.
 cdef void sender_destroy(sender_state* state) noexcept nogil
 
 # Carry out commands, read, expire, drain, write. Returns when to be called again at the latest

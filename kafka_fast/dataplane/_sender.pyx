@@ -64,6 +64,8 @@ cdef void sender_init(sender_state* state, kf_plane* plane) noexcept nogil:
 
 
 cdef void sender_destroy(sender_state* state) noexcept nogil:
+    while state.links != NULL:
+        close_link(state, state.links, KF_CLOSE_BY_US, 0, 0.0)
     free(state.scratch)
     state.scratch = NULL
 

@@ -252,6 +252,7 @@ cdef extern from "kf_plane.h" nogil:
         bint acks_zero
         kf_mutex lock
         kf_queue* queues
+        kf_batch* oldest
         int64_t next_generation
         kf_atomic_int wake_level
         kf_atomic_int flushing
@@ -272,7 +273,7 @@ cdef extern from "kf_plane.h" nogil:
     void kf_plane_event(kf_plane* plane, kf_event* event)
     kf_event* kf_plane_take_events(kf_plane* plane)
     void kf_event_free(kf_event* event)
-    bint kf_plane_has_news(kf_plane* plane)
+    bint kf_plane_has_news(kf_plane* plane, int level)
     int kf_plane_overdue(kf_plane* plane, double cutoff, kf_queue** queues, int capacity,
                          double* next)
     int64_t kf_plane_serial(kf_plane* plane)
@@ -280,6 +281,7 @@ cdef extern from "kf_plane.h" nogil:
     int64_t kf_plane_pending_before(kf_plane* plane, int64_t serial)
     void kf_plane_wait_batch(kf_plane* plane, kf_batch* batch, double seconds)
     void kf_plane_wait_flushed(kf_plane* plane, int64_t serial, double seconds)
+    void kf_plane_observe(kf_plane* plane, kf_batch* batch)
     kf_batch* kf_plane_take_observed(kf_plane* plane)
     void kf_histogram_add(kf_histogram* histogram, double value, double unit)
 
@@ -309,6 +311,11 @@ cdef extern from "kf_queue.h" nogil:
         KF_CODING_SUBMITTED
         KF_CODING_DONE
         KF_CODING_USELESS
+
+    enum kf_hold:
+        KF_HOLD_NOTHING
+        KF_HOLD_HANDLE
+        KF_HOLD_SLICE
 
     enum kf_append_result:
         KF_APPEND_OK
@@ -372,9 +379,11 @@ cdef extern from "kf_queue.h" nogil:
         kf_batch* children
         kf_batch* sibling
         int32_t first_index
-        int32_t handles
-        void* observers
         kf_atomic_int watched
+        kf_atomic_int listed
+        int32_t handles
+        int32_t seen
+        int32_t bulk_records
         bint counted
 
     ctypedef struct kf_queue:
@@ -415,7 +424,7 @@ cdef extern from "kf_queue.h" nogil:
     void kf_queue_init(kf_queue* queue, kf_plane* plane, kf_topic* topic, int64_t id,
                        int32_t partition)
     void kf_queue_destroy(kf_queue* queue)
-    int kf_queue_append(kf_queue* queue, const kf_record* record, int64_t timestamp_ms, bint hold,
+    int kf_queue_append(kf_queue* queue, const kf_record* record, int64_t timestamp_ms, int hold,
                         kf_batch** batch, int32_t* index)
     void kf_queue_kick(kf_queue* queue, kf_batch* batch)
     kf_batch* kf_queue_take_sealed(kf_queue* queue, bint open, size_t limit, size_t seal_size)
@@ -438,6 +447,10 @@ cdef extern from "kf_queue.h" nogil:
     size_t kf_batch_records_size(const kf_batch* batch)
     void kf_batch_gather(const kf_batch* batch, uint8_t* out)
     void kf_queue_coded(kf_queue* queue, kf_batch* batch, kf_slab* coded)
+
+
+cdef extern from "kf_murmur2.h" nogil:
+    int32_t kf_partition_for_key(const uint8_t* key, size_t len, int32_t partition_count)
 
 
 cdef extern from "kf_link.h" nogil:

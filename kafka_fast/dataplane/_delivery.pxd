@@ -1,0 +1,33 @@
+"""What a caller keeps of a record that was sent."""
+
+from libc.stdint cimport int32_t, int64_t
+
+from kafka_fast.dataplane._plane cimport DataPlane
+from kafka_fast.dataplane.state cimport kf_batch
+
+
+cdef class DeliveryFuture:
+    cdef kf_batch* batch         # held by its `handles` count
+    cdef DataPlane plane
+    cdef int64_t timestamp_ms    # the record's own
+    cdef int32_t index           # within the batch
+    cdef bint seen               # somebody read the outcome, or will be told
+
+    cdef tuple wait(self, timeout)
+
+
+# A handle for a record that was appended with KF_HOLD_HANDLE.
+cdef DeliveryFuture new_delivery(DataPlane plane, kf_batch* batch, int32_t index,
+                                 int64_t timestamp_ms)
+
+# Have `callback(error, metadata)` called once the record's fate is known. With `holds` the callback
+# takes over the hold of a record that was appended with KF_HOLD_HANDLE; without, a DeliveryFuture
+# that the callback refers to keeps the batch.
+cdef int observe(DataPlane plane, kf_batch* batch, int32_t index, int64_t timestamp_ms,
+                 object callback, bint holds) except -1
+
+# (error or None, metadata) of a record whose batch has ended.
+cdef tuple outcome_of(kf_batch* batch, DataPlane plane, int32_t index, int64_t timestamp_ms)
+
+# Wait without the GIL until the batch has ended; False when `deadline` (monotonic; 0: never) passed.
+cdef bint wait_for(DataPlane plane, kf_batch* batch, double deadline) except -1

@@ -1,0 +1,77 @@
+"""Partitioning as Java's client does it since 3.3 (KIP-480, KIP-794).
+
+Records with a key go to murmur2(key) mod partitions. Records without one stay with a partition
+until it has got as many bytes as fill a batch, then another is drawn: at random, and with the
+adaptive choice in inverse proportion to how much waits there already. The unit is bytes, never a
+drain: switching at each drain would make small batches, and prefer slow brokers (KIP-794).
+
+Thread: the caller's, with the GIL (the cursor belongs to the topic).
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint64_t
+
+from kafka_fast.dataplane.state cimport *
+
+
+cdef uint64_t MULTIPLIER = 0x2545F4914F6CDD1D
+
+
+cdef uint64_t next_random(kf_topic* topic) noexcept nogil:
+    """Xorshift64*: uniform enough to draw partitions, and made from the seed alone."""
+    cdef uint64_t x = topic.random
+    x ^= x >> 12
+    x ^= x << 25
+    x ^= x >> 27
+    topic.random = x
+    return (x * MULTIPLIER) >> 11
+
+
+cdef int64_t weight_of(kf_queue* queue, int32_t longest, bint adaptive,
+                       bint any_routed) noexcept nogil:
+    """Return how often to draw the partition; 0 if it has no leader while others do."""
+    if any_routed and not kf_get(&queue.routed):
+        return 0
+    return longest + 1 - kf_get(&queue.load) if adaptive else 1
+
+
+cdef int32_t draw(kf_topic* topic, bint adaptive) noexcept nogil:
+    """Draw a partition by its weight."""
+    cdef int32_t i
+    cdef int32_t longest = 0
+    cdef int64_t total = 0
+    cdef int64_t weight, left
+    cdef bint any_routed = False
+    for i in range(topic.partition_count):
+        longest = max(longest, kf_get(&topic.queues[i].load))
+        any_routed = any_routed or kf_get(&topic.queues[i].routed)
+    for i in range(topic.partition_count):
+        total += max(0, weight_of(topic.queues[i], longest, adaptive, any_routed))
+    if total <= 0:  # the loads changed under our eyes
+        return <int32_t>(next_random(topic) % <uint64_t>topic.partition_count)
+    left = <int64_t>(next_random(topic) % <uint64_t>total)
+    for i in range(topic.partition_count):
+        weight = max(0, weight_of(topic.queues[i], longest, adaptive, any_routed))
+        if left < weight:
+            return i
+        left -= weight
+    return topic.partition_count - 1
+
+
+cdef int32_t stick(const partitioner* how, kf_plane* plane, kf_topic* topic,
+                   const kf_record* record) noexcept nogil:
+    """Return the sticky partition, drawing another once it has got a batch's worth of bytes."""
+    if topic.sticky < 0 or topic.sticky_left <= 0:
+        topic.sticky = draw(topic, how.adaptive)
+        topic.sticky_left = plane.seal_size
+    topic.sticky_left -= (record.value_len if record.value_len > 0 else 0) + 10
+    return topic.sticky
+
+
+cdef int32_t choose_partition(const partitioner* how, kf_plane* plane, kf_topic* topic,
+                              const kf_record* record) noexcept nogil:
+    if how.kind == PARTITIONER_ROUND_ROBIN:
+        topic.sticky = (topic.sticky + 1) % topic.partition_count
+        return topic.sticky
+    if record.key != NULL and not how.ignore_keys:
+        return kf_partition_for_key(record.key, record.key_len, topic.partition_count)
+    return stick(how, plane, topic, record)

@@ -1,0 +1,42 @@
+"""The data plane as an object: what the control plane's side of the house holds."""
+
+from libc.stdint cimport int32_t, int64_t
+
+from kafka_fast.dataplane._lists cimport sender_state
+from kafka_fast.dataplane.state cimport kf_env, kf_plane, kf_queue, kf_topic
+
+
+cdef class Environment:
+    """What the planes ask of the outside. net/ fills it with the machine, tests with a virtual one.
+
+    `env.context` must stay valid as long as the object lives; a DataPlane keeps it alive.
+    """
+
+    cdef kf_env env
+
+
+cdef class Topic:
+    """A topic's queues. `topic.partition_count` is 0 until metadata is there."""
+
+    cdef kf_topic* topic     # freed with the plane
+    cdef readonly str name
+    cdef list retired        # queue arrays that a bulk call without the GIL may still read
+
+
+
+cdef class DataPlane:
+    cdef kf_plane* plane
+    cdef sender_state sender
+    cdef Environment environment
+    cdef dict topics         # name -> Topic
+    cdef list queues         # queue id -> (Topic, partition)
+    cdef dict observers      # address of a batch -> list of observations, see _delivery
+    cdef list ended          # observations whose batch has ended
+    cdef readonly int64_t lost_count  # failed records that nobody can observe, not yet reported
+    cdef readonly object lost_first   # the DeliveryError of the first of them
+    cdef readonly bint dead  # closed, or inherited through fork: nothing may wait for it
+    cdef unsigned long callback_thread  # runs the users' callbacks; 0: none yet
+    cdef object __weakref__
+
+    cdef kf_queue* queue(self, int64_t queue_id) except NULL
+    cdef Topic find_topic(self, str name)

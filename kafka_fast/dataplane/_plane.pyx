@@ -1,0 +1,413 @@
+"""The data plane as an object: topics and queues, commands down, events up.
+
+Events and rows leave as plain tuples and commands arrive as plain arguments: net/ translates them
+to and from the control plane's records, so that the two planes never import each other.
+
+Threads: any, with the GIL. `step` is the exception: it belongs to one thread at a time, the data
+plane's own or, in a simulation, the caller's.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
+from cpython.pythread cimport PyThread_get_thread_ident
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy
+
+from kafka_fast._wire._checksum cimport crc32c_join, crc32c_update
+from kafka_fast.dataplane._sender cimport sender_destroy, sender_init, step
+from kafka_fast.dataplane.state cimport *
+
+from kafka_fast.errors import UsageError
+
+# The names of the codes that leave in tuples; net/ knows them by these.
+EVENT_RESPONSE = KF_EVENT_RESPONSE
+EVENT_PUNT = KF_EVENT_PUNT
+EVENT_LINK_CLOSED = KF_EVENT_LINK_CLOSED
+EVENT_EXPIRED = KF_EVENT_EXPIRED
+EVENT_THROTTLED = KF_EVENT_THROTTLED
+EVENT_ROUTE = KF_EVENT_ROUTE
+EVENT_DRAINED = KF_EVENT_DRAINED
+
+FORMAT_NAME = KF_TOPIC_NAME
+FORMAT_COMPACT_NAME = KF_TOPIC_COMPACT_NAME
+FORMAT_ID = KF_TOPIC_ID
+
+VERDICT_FAIL = KF_VERDICT_FAIL
+VERDICT_SUCCEED = KF_VERDICT_SUCCEED
+VERDICT_SPLIT = KF_VERDICT_SPLIT
+
+ERROR_EXPIRED = KF_ERROR_EXPIRED
+ERROR_CLOSED = KF_ERROR_CLOSED
+ERROR_ABANDONED = KF_ERROR_ABANDONED
+
+cdef enum:
+    BATCH_GROWTH = 262_144  # a batch is full at max(batch.size, this)
+
+
+cdef class Topic:
+    def __cinit__(self, str name, uint64_t seed):
+        self.topic = <kf_topic*>calloc(1, sizeof(kf_topic))
+        if self.topic == NULL:
+            raise MemoryError
+        self.topic.sticky = -1
+        self.topic.random = seed | 1
+        self.name = name
+        self.retired = []
+
+    @property
+    def partition_count(self):
+        """Partitions known so far; 0 until metadata is there."""
+        return self.topic.partition_count
+
+
+cdef int add_queues(DataPlane plane, Topic topic, int32_t count) except -1:
+    """Add queues up to `count` partitions. There are never fewer than before."""
+    cdef int32_t partition
+    cdef int32_t present = topic.topic.partition_count
+    cdef kf_queue** queues
+    if count <= present:
+        return 0
+    queues = <kf_queue**>calloc(count, sizeof(kf_queue*))
+    if queues == NULL:
+        raise MemoryError
+    for partition in range(present):
+        queues[partition] = topic.topic.queues[partition]
+    for partition in range(present, count):
+        queues[partition] = <kf_queue*>malloc(sizeof(kf_queue))
+        if queues[partition] == NULL:
+            raise MemoryError
+        kf_queue_init(queues[partition], plane.plane, topic.topic, len(plane.queues), partition)
+        plane.queues.append((topic, partition))
+    if topic.topic.queues != NULL:
+        topic.retired.append(PyCapsule_New(topic.topic.queues, NULL, NULL))
+    topic.topic.queues = queues
+    topic.topic.partition_count = count
+    return 0
+
+
+cdef void free_topic(Topic topic):
+    """Free the queues; nothing may run any more that knows them."""
+    cdef int32_t partition
+    cdef int form
+    for partition in range(topic.topic.partition_count):
+        kf_queue_destroy(topic.topic.queues[partition])
+        free(topic.topic.queues[partition])
+    for array in topic.retired:
+        free(PyCapsule_GetPointer(array, NULL))
+    for form in range(KF_TOPIC_FORMATS):
+        free(topic.topic.field[form])
+    free(topic.topic.queues)
+    free(topic.topic)
+    topic.topic = NULL
+
+
+cdef uint8_t* copy_bytes(bytes data) except NULL:
+    """Return a malloc'ed copy; a command owns it."""
+    cdef Py_ssize_t size = PyBytes_GET_SIZE(data)
+    cdef uint8_t* copy = <uint8_t*>malloc(size if size > 0 else 1)
+    if copy == NULL:
+        raise MemoryError
+    memcpy(copy, PyBytes_AS_STRING(data), size)
+    return copy
+
+
+cdef tuple row_tuple(const kf_row* row):
+    return (row.queue_id, row.serial, row.slice, row.generation, row.error_code,
+            row.base_offset, row.base_sequence, row.record_count, row.in_flight, row.attempts,
+            bool(row.expired))
+
+
+cdef tuple event_tuple(const kf_event* event):
+    cdef int i
+    cdef bytes frame = None
+    if event.bytes != NULL:
+        frame = PyBytes_FromStringAndSize(<char*>event.bytes, event.size)
+    rows = [row_tuple(&event.rows[i]) for i in range(event.row_count)]
+    return (event.kind, event.link_id, event.code, event.detail, event.token, frame, rows)
+
+
+cdef dict histogram_dict(const kf_histogram* histogram):
+    """Return count, sum and the non-empty buckets by upper bound (in the histogram's unit)."""
+    cdef int i
+    return {
+        "count": histogram.count,
+        "sum": histogram.sum,
+        "buckets": {1 << i: histogram.buckets[i] for i in range(KF_HISTOGRAM_BUCKETS)
+                    if histogram.buckets[i]},
+    }
+
+
+cdef class DataPlane:
+    """One client's data plane.
+
+    Args:
+        environment: Clock, wake-ups and compression as C functions.
+        buffer_memory: Bytes for batches (`buffer.memory`).
+        batch_size, max_request_size, coalesce_bytes, max_frame: Bytes; see the configuration keys
+            batch.size, max.request.size, request.coalesce.bytes, receive.message.max.bytes.
+        linger, delivery_timeout, request_timeout: Seconds.
+        max_in_flight: Produce requests in flight per link.
+        codec: Compression code of the record batch attributes; 0 for none.
+        idempotent: Number batches; nothing is sent before a producer id is there.
+        acks_zero: Requests end when they are written.
+    """
+
+    def __cinit__(self, Environment environment, *, size_t buffer_memory, size_t batch_size,
+                  size_t max_request_size, size_t coalesce_bytes, size_t max_frame,
+                  double linger, double delivery_timeout, double request_timeout,
+                  int max_in_flight, int codec=0, bint idempotent=True, bint acks_zero=False):
+        cdef kf_env env = environment.env
+        env.crc32c = crc32c_update
+        env.crc32c_combine = crc32c_join
+        self.plane = <kf_plane*>malloc(sizeof(kf_plane))
+        if self.plane == NULL:
+            raise MemoryError
+        kf_plane_init(self.plane, &env, buffer_memory)
+        self.environment = environment
+        self.topics = {}
+        self.queues = []
+        self.observers = {}
+        self.ended = []
+        self.plane.batch_size = batch_size
+        self.plane.max_request_size = max_request_size
+        # A batch never needs more than a record that is just allowed.
+        self.plane.seal_size = min(max(batch_size, <size_t>BATCH_GROWTH),
+                                   max(max_request_size, batch_size))
+        self.plane.coalesce_bytes = coalesce_bytes
+        self.plane.max_frame = max_frame
+        self.plane.linger = linger
+        self.plane.delivery_timeout = delivery_timeout
+        self.plane.request_timeout = request_timeout
+        self.plane.max_in_flight = max_in_flight
+        self.plane.codec = codec
+        self.plane.idempotent = idempotent
+        self.plane.acks_zero = acks_zero
+        sender_init(&self.sender, self.plane)
+
+    # ---- topics ----
+
+    def topic(self, str name, uint64_t seed):
+        """Return the topic of this name, made on first use.
+
+        Args:
+            seed: Random bits for the sticky partitioner's choices.
+        """
+        cdef Topic topic = self.topics.get(name)
+        if topic is None:
+            topic = Topic(name, seed)
+            self.topics[name] = topic
+        return topic
+
+    cdef Topic find_topic(self, str name):
+        return self.topics.get(name)
+
+    def set_partitions(self, str name, int32_t count):
+        """Make queues for `count` partitions; returns the ids of the new ones."""
+        cdef Py_ssize_t before = len(self.queues)
+        add_queues(self, self.topics[name], count)
+        return range(before, len(self.queues))
+
+    def queue_of(self, int64_t queue_id):
+        """Return (topic name, partition) of a queue."""
+        topic, partition = self.queues[queue_id]
+        return (<Topic>topic).name, partition
+
+    cdef kf_queue* queue(self, int64_t queue_id) except NULL:
+        cdef Topic topic
+        topic, partition = self.queues[queue_id]
+        return topic.topic.queues[<int32_t>partition]
+
+    # ---- commands ----
+
+    def send_raw(self, int32_t link_id, int64_t token, bytes frame, double timeout):
+        """Send a whole request (length included) and report its answer under `token`.
+
+        Args:
+            timeout: Seconds; without an answer by then the link is closed.
+        """
+        cdef kf_command* command = kf_command_new(KF_COMMAND_SEND_RAW)
+        command.link_id = link_id
+        command.token = token
+        command.at = timeout
+        command.size = PyBytes_GET_SIZE(frame)
+        command.bytes = copy_bytes(frame)
+        kf_plane_command(self.plane, command)
+
+    def close_link(self, int32_t link_id):
+        """Close a link; its batches come back, and LINK_CLOSED is reported."""
+        cdef kf_command* command = kf_command_new(KF_COMMAND_CLOSE_LINK)
+        command.link_id = link_id
+        kf_plane_command(self.plane, command)
+
+    def program(self, int32_t link_id, int16_t version, int topic_format, bytes prefix,
+                int32_t correlation_pos):
+        """Let the link carry Produce requests that begin with `prefix`."""
+        cdef kf_command* command = kf_command_new(KF_COMMAND_PROGRAM)
+        command.link_id = link_id
+        command.version = version
+        command.flags = topic_format
+        command.pos = correlation_pos
+        command.size = PyBytes_GET_SIZE(prefix)
+        command.bytes = copy_bytes(prefix)
+        kf_plane_command(self.plane, command)
+
+    def name_topic(self, str name, int topic_format, bytes field):
+        """Set how requests of this format name the topic."""
+        cdef kf_command* command = kf_command_new(KF_COMMAND_TOPIC)
+        command.topic = (<Topic>self.topics[name]).topic
+        command.flags = topic_format
+        command.size = PyBytes_GET_SIZE(field)
+        command.bytes = copy_bytes(field)
+        kf_plane_command(self.plane, command)
+
+    def route(self, int64_t queue_id, int32_t link_id):
+        """Send the queue's batches to this link from now on; 0: to none."""
+        cdef kf_command* command = kf_command_new(KF_COMMAND_ROUTE)
+        command.queue = self.queue(queue_id)
+        command.link_id = link_id
+        kf_plane_command(self.plane, command)
+
+    def set_producer_id(self, int64_t producer_id, int16_t epoch):
+        """Use this producer id for queues that have nothing unresolved."""
+        cdef kf_command* command = kf_command_new(KF_COMMAND_PRODUCER_ID)
+        command.producer_id = producer_id
+        command.epoch = epoch
+        kf_plane_command(self.plane, command)
+
+    def judge(self, int64_t queue_id, int64_t generation, int verdict, int64_t serial,
+              int32_t slice, *, int32_t error_code=0, int32_t outcome=0, int64_t base_offset=-1,
+              int64_t timestamp_ms=-1, size_t size=0):
+        """Pass a verdict on one batch of a frozen queue; see VERDICT_*."""
+        cdef kf_command* command = kf_command_new(KF_COMMAND_VERDICT)
+        command.queue = self.queue(queue_id)
+        command.generation = generation
+        command.verdict = verdict
+        command.serial = serial
+        command.slice = slice
+        command.error_code = error_code
+        command.outcome = outcome
+        command.base_offset = base_offset
+        command.timestamp_ms = timestamp_ms
+        command.size = size
+        kf_plane_command(self.plane, command)
+
+    def renumber(self, int64_t queue_id, int64_t generation, int64_t producer_id, int16_t epoch,
+                 int32_t base_sequence):
+        """Number a frozen queue's unresolved batches anew; none may have an unknown fate."""
+        cdef kf_command* command = kf_command_new(KF_COMMAND_VERDICT)
+        command.queue = self.queue(queue_id)
+        command.generation = generation
+        command.verdict = KF_VERDICT_RENUMBER
+        command.producer_id = producer_id
+        command.epoch = epoch
+        command.base_sequence = base_sequence
+        kf_plane_command(self.plane, command)
+
+    def thaw(self, int64_t queue_id, int64_t generation, double at, bint single):
+        """Let a frozen queue go on.
+
+        Args:
+            at: Not before this time.
+            single: One batch in flight until the next success.
+        """
+        cdef kf_command* command = kf_command_new(KF_COMMAND_THAW)
+        command.queue = self.queue(queue_id)
+        command.generation = generation
+        command.at = at
+        command.flags = single
+        kf_plane_command(self.plane, command)
+
+    def fail_queue(self, int64_t queue_id, int32_t error_code, int32_t outcome):
+        """Fail the queue's batches that are in no request."""
+        cdef kf_command* command = kf_command_new(KF_COMMAND_FAIL_QUEUE)
+        command.queue = self.queue(queue_id)
+        command.error_code = error_code
+        command.outcome = outcome
+        kf_plane_command(self.plane, command)
+
+    # ---- who may wait ----
+
+    def set_callback_thread(self, unsigned long ident):
+        """Name the thread that runs the users' callbacks: it must never wait for itself."""
+        self.callback_thread = ident
+
+    def check_may_wait(self):
+        """Raise UsageError if this thread would wait for ever."""
+        if self.dead:
+            raise UsageError("this producer does not run any more: nothing will be delivered")
+        if PyThread_get_thread_ident() == self.callback_thread:
+            raise UsageError("a delivery callback must not wait for deliveries: it would wait "
+                             "for itself")
+
+    def mark_dead(self):
+        """Nothing is accepted or delivered from now on: closed, or inherited through fork."""
+        self.dead = True
+        kf_set(&self.plane.closed, 1)
+
+    # ---- events and turns ----
+
+    def take_events(self):
+        """Return what happened since the last call, in order.
+
+        Returns:
+            Tuples (kind, link_id, code, detail, token, frame, rows); see kf_plane.h for the kinds.
+        """
+        cdef kf_event* event = kf_plane_take_events(self.plane)
+        cdef kf_event* following
+        cdef list events = []
+        while event != NULL:
+            following = event.next
+            events.append(event_tuple(event))
+            kf_event_free(event)
+            event = following
+        return events
+
+    def step(self, double now):
+        """Take one turn; returns when to call again at the latest (0: only when woken)."""
+        cdef double until
+        with nogil:
+            until = step(&self.sender, now)
+        return until
+
+    # ---- numbers ----
+
+    def stats(self):
+        """Return counters and histograms; times in microseconds, sizes in bytes."""
+        cdef kf_stats* stats = &self.plane.stats
+        return {
+            "records_acked": stats.records_acked,
+            "records_failed": stats.records_failed,
+            "batches_acked": stats.batches_acked,
+            "batches_failed": stats.batches_failed,
+            "retries": stats.retries,
+            "punts": stats.punts,
+            "splits": stats.splits,
+            "expired_batches": stats.expired_batches,
+            "throttle_ms": stats.throttle_ms,
+            "requests": stats.requests,
+            "bytes_out": stats.bytes_out,
+            "bytes_in": stats.bytes_in,
+            "buffer_bytes": kf_pool_reserved(&self.plane.pool),
+            "queue_time_us": histogram_dict(&stats.queue_time),
+            "request_time_us": histogram_dict(&stats.request_time),
+            "batch_bytes": histogram_dict(&stats.batch_bytes),
+        }
+
+    def pending(self):
+        """Return how many accepted records have not ended yet."""
+        return kf_plane_pending_before(self.plane, kf_plane_serial(self.plane))
+
+    def __dealloc__(self):
+        cdef kf_batch* batch
+        if self.plane == NULL:
+            return
+        sender_destroy(&self.sender)
+        while self.plane.oldest != NULL:
+            batch = self.plane.oldest
+            kf_set(&batch.state, KF_BATCH_WAITING)
+            kf_batch_end(batch, KF_BATCH_FAILED, KF_ERROR_CLOSED, KF_OUTCOME_NOT_SENT, -1, -1)
+        for topic in self.topics.values():
+            free_topic(<Topic>topic)
+        kf_plane_destroy(self.plane)
+        free(self.plane)
