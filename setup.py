@@ -61,12 +61,12 @@ PLANE_MODULES = [
     "dataplane._accumulator",
     "dataplane._bulk",
     "net._pump",
+    "net._compressor",
 ]
 
 C_SOURCES: dict[str, list[str]] = {
     "kafka_fast._wire._checksum": ["kf_crc32c.c"],
     "kafka_fast.record._compress": ["kf_compress.c"],
-    "kafka_fast.net._compressor": [*PLANE_SOURCES, "kf_compress.c"],
     **{f"kafka_fast.{module}": PLANE_SOURCES for module in PLANE_MODULES},
 }
 

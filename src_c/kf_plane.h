@@ -43,12 +43,12 @@ enum kf_wake {
 /* What the data plane reports upwards; the control plane owns (and frees) each event. */
 enum kf_event_kind {
     KF_EVENT_RESPONSE = 1,    /* the answer to a raw request: token, bytes */
-    KF_EVENT_PUNT = 2,        /* a Produce answer that is not plain success: bytes, rows */
-    KF_EVENT_LINK_CLOSED = 3, /* reason in `code`; rows: the queues whose batches came back */
-    KF_EVENT_EXPIRED = 4,     /* batches that were sent before passed delivery.timeout.ms: rows */
-    KF_EVENT_THROTTLED = 5,   /* `code`: throttle_time_ms of a Produce answer */
-    KF_EVENT_ROUTE = 6,       /* rows: queues with data that have no link */
-    KF_EVENT_DRAINED = 7,     /* rows: frozen queues whose last request in flight has ended */
+    KF_EVENT_PUNT = 2,        /* a Produce answer that is not plain success; `code`: its version */
+    KF_EVENT_LINK_CLOSED = 3, /* `code`: enum kf_close */
+    KF_EVENT_THROTTLED = 4,   /* `code`: throttle_time_ms of a Produce answer */
+    KF_EVENT_ROUTE = 5,       /* rows: queues with data that have no link */
+    KF_EVENT_REPORT = 6,      /* a frozen queue has nothing in flight any more. Rows: the queue's
+                               * own (serial -1), then its unresolved batches in order */
 };
 
 /* Why a link was closed. */
@@ -62,19 +62,19 @@ enum kf_close {
     KF_CLOSE_CORRELATION = 7,   /* answer to nothing that is in flight; `detail` is its id */
 };
 
-/* One partition's share of an event. */
+/* A queue, or a batch of it, in an event. */
 typedef struct kf_row {
     int64_t queue_id;
-    int64_t serial;      /* the batch, or -1 */
+    int64_t serial;      /* with `slice`: the batch; -1: the queue's own row */
     int64_t generation;  /* of the freeze: a verdict must carry it */
-    int64_t base_offset; /* as answered, or -1 */
-    int32_t base_sequence;
+    int64_t base_offset; /* as answered last, or -1 */
+    int32_t base_sequence; /* the queue's own row: its next one */
     int32_t record_count;
-    int32_t in_flight;   /* batches of this partition still in requests */
     int32_t attempts;    /* how often this batch was sent */
-    int32_t slice;       /* of a split batch; names it together with `serial` */
-    int16_t error_code;  /* as answered, or 0 */
-    bool expired;        /* the batch's futures have failed already */
+    int32_t slice;       /* of a split batch */
+    int16_t error_code;  /* as answered last; 0: its link was closed without an answer */
+    bool doubt;          /* may be in the log. The queue's own row: a batch that may be in the log
+                          * expired, so the sequences may have a gap */
 } kf_row;
 
 typedef struct kf_event {

@@ -280,6 +280,19 @@ kf_batch *kf_queue_take_unresolved(kf_queue *queue, int64_t serial, int32_t slic
     return NULL;
 }
 
+bool kf_leaves_doubt(int16_t error_code) {
+    switch (error_code) {
+    case -1: /* UNKNOWN_SERVER_ERROR */
+    case 7:  /* REQUEST_TIMED_OUT: appended, not replicated in time */
+    case 13: /* NETWORK_EXCEPTION */
+    case 20: /* NOT_ENOUGH_REPLICAS_AFTER_APPEND */
+    case 56: /* KAFKA_STORAGE_ERROR: the disk failed, before or after the write */
+        return true;
+    default:
+        return false;
+    }
+}
+
 int32_t kf_sequence_after(int32_t base_sequence, int32_t record_count) {
     return (int32_t)(((int64_t)base_sequence + record_count) & INT32_MAX);
 }

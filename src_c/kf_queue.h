@@ -72,6 +72,9 @@ struct kf_batch {
     int16_t epoch;
     bool sequenced;
     bool expired;           /* failed already, memory still held by its request */
+    bool doubt;             /* may be in the log although nobody said so */
+    int16_t last_error;     /* of the last answer */
+    int64_t last_offset;    /* in the last answer */
     bool crc_known;
     uint32_t records_crc;   /* of what follows the header */
     int attempts;
@@ -138,7 +141,7 @@ struct kf_queue {
     int32_t sealed_count;
     size_t seal_size;        /* current: grows while the window is full on a slow link */
     kf_atomic_int load;      /* batches waiting, for the adaptive partitioner */
-    kf_atomic_int routed;    /* has a link: the partitioner prefers such */
+    kf_atomic_int available; /* has a leader, says the control plane: the partitioner's choice */
     /* under the plane's lock */
     kf_queue *registered;    /* the plane's list of all queues */
     kf_queue *inbox_next;
@@ -153,7 +156,9 @@ struct kf_queue {
     bool frozen;
     bool single;                    /* one in flight until the next ack */
     bool route_asked;
+    bool hole;                      /* a batch in doubt expired since the last thaw */
     int64_t generation;
+    int64_t reported;               /* generation of the last report */
     double not_before;
     int64_t producer_id;
     int16_t epoch;
@@ -209,6 +214,9 @@ void kf_queue_renumber(kf_queue *queue, int64_t producer_id, int16_t epoch, int3
 /* Data plane: replace an unresolved batch by children of at most `size` bytes, first in the queue.
  * False if it cannot be split: one record, or no memory. */
 bool kf_queue_split(kf_queue *queue, kf_batch *batch, size_t size);
+
+/* Whether a batch that got this answer may be in the log all the same. */
+bool kf_leaves_doubt(int16_t error_code);
 
 int32_t kf_sequence_after(int32_t base_sequence, int32_t record_count);
 

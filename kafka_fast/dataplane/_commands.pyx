@@ -106,7 +106,6 @@ cdef void route(sender_state* state, kf_command* command, double now) noexcept n
         queue.moving = link != queue.link
     else:
         queue.link = link
-        kf_set(&queue.routed, link != NULL)
     place(state, queue, now)
 
 
@@ -143,6 +142,7 @@ cdef void thaw(sender_state* state, kf_command* command, double now) noexcept no
     if not queue.frozen or queue.generation != command.generation:
         return
     queue.frozen = False
+    queue.hole = False
     queue.not_before = command.at
     queue.single = command.flags != 0
     place(state, queue, now)

@@ -11,7 +11,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
 from kafka_fast.dataplane._lists cimport place, unlink
-from kafka_fast.dataplane._outcomes cimport come_back, complete
+from kafka_fast.dataplane._outcomes cimport come_back, complete, report
 from kafka_fast.dataplane._produce cimport produce_answer, scan_answer
 from kafka_fast.dataplane.state cimport *
 
@@ -20,14 +20,14 @@ cdef enum:
     THROTTLE_CAP_MS = 60_000  # a broker cannot silence the client for longer at a time
 
 
-cdef void end_request(sender_state* state, kf_link* link, kf_request* request, int reason,
-                      kf_event* closed) noexcept nogil:
+cdef void end_request(sender_state* state, kf_link* link, kf_request* request,
+                      int reason) noexcept nogil:
     """A request ends with its link: raw ones are told so, batches come back."""
     cdef kf_event* event
     cdef int i
     if request.kind == KF_REQUEST_PRODUCE:
         for i in range(request.batch_count):
-            come_back(state, closed, request.batches[i], NULL)
+            come_back(state, request.batches[i], NULL)
     elif request.answered:
         event = kf_event_new(KF_EVENT_RESPONSE, link.id)
         event.token = request.token
@@ -49,8 +49,9 @@ cdef void close_link(sender_state* state, kf_link* link, int reason, int64_t det
     event.detail = detail
     while request != NULL:
         following = request.next
-        end_request(state, link, request, reason, event)
+        end_request(state, link, request, reason)
         request = following
+    kf_plane_event(state.plane, event)
     queue = state.plane.queues
     while queue != NULL:
         if queue.next_link == link:
@@ -59,13 +60,12 @@ cdef void close_link(sender_state* state, kf_link* link, int reason, int64_t det
             unlink(state, queue)
             queue.link = NULL
             queue.route_asked = False
-            kf_set(&queue.routed, 0)
             place(state, queue, now)
+            report(state, queue)
         queue = queue.registered
     while at[0] != link:
         at = &at[0].next
     at[0] = link.next
-    kf_plane_event(state.plane, event)
     kf_link_free(link)
 
 
@@ -92,12 +92,14 @@ cdef bint answer_produce(sender_state* state, kf_link* link, kf_request* request
                 state.plane.stats.punts += 1
                 kf_link_trace(link, now, KF_TRACE_PUNT, request.correlation_id,
                               request.batches[i].serial, size)
-            come_back(state, event, request.batches[i], &answers[i])
+            come_back(state, request.batches[i], &answers[i])
     for i in range(request.batch_count):
         if answers[i].error_code == 0:
             complete(state, request.batches[i], &answers[i], now)
     if event != NULL:
         kf_plane_event(state.plane, event)
+        for i in range(request.batch_count):
+            report(state, answers[i].queue)
     free(answers)
     if throttle_ms > 0:
         throttle_ms = min(throttle_ms, <int32_t>THROTTLE_CAP_MS)

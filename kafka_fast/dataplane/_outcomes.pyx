@@ -16,17 +16,37 @@ cdef enum:
 cdef double LOOK_AGAIN = 0.01  # for batches that a compression thread still holds
 
 
-cdef void fill_row(kf_row* row, kf_queue* queue, const kf_batch* batch) noexcept nogil:
+cdef void fill_row(kf_row* row, const kf_queue* queue, const kf_batch* batch) noexcept nogil:
     row.queue_id = queue.id
     row.generation = queue.generation
-    row.in_flight = queue.in_flight
-    if batch != NULL:
-        row.serial = batch.serial
-        row.slice = batch.slice
-        row.base_sequence = batch.base_sequence
-        row.record_count = batch.record_count
-        row.attempts = batch.attempts
-        row.expired = batch.expired
+    row.serial = batch.serial
+    row.slice = batch.slice
+    row.base_sequence = batch.base_sequence
+    row.base_offset = batch.last_offset
+    row.record_count = batch.record_count
+    row.attempts = batch.attempts
+    row.error_code = batch.last_error
+    row.doubt = batch.doubt
+
+
+cdef void report(sender_state* state, kf_queue* queue) noexcept nogil:
+    """Ask the control plane to judge a frozen queue, once nothing of it is in flight."""
+    cdef kf_event* event
+    cdef kf_row* row
+    cdef const kf_batch* batch = queue.unresolved
+    if not queue.frozen or queue.in_flight > 0 or queue.reported == queue.generation:
+        return
+    queue.reported = queue.generation
+    event = kf_event_new(KF_EVENT_REPORT, 0)
+    row = kf_event_row(event)
+    row.queue_id = queue.id
+    row.generation = queue.generation
+    row.base_sequence = queue.next_sequence
+    row.doubt = queue.hole
+    while batch != NULL:
+        fill_row(kf_event_row(event), queue, batch)
+        batch = batch.next
+    kf_plane_event(state.plane, event)
 
 
 cdef void freeze(sender_state* state, kf_queue* queue) noexcept nogil:
@@ -43,7 +63,6 @@ cdef void end_flight(kf_queue* queue) noexcept nogil:
         queue.link = queue.next_link
         queue.next_link = NULL
         queue.moving = False
-        kf_set(&queue.routed, queue.link != NULL)
 
 
 cdef void drop_expired(kf_batch* batch) noexcept nogil:
@@ -52,18 +71,16 @@ cdef void drop_expired(kf_batch* batch) noexcept nogil:
     kf_batch_unref(batch)
 
 
-cdef void come_back(sender_state* state, kf_event* event, kf_batch* batch,
+cdef void come_back(sender_state* state, kf_batch* batch,
                     const produce_answer* answer) noexcept nogil:
     cdef kf_queue* queue = batch.queue
-    cdef kf_row* row
     end_flight(queue)
     freeze(state, queue)
-    row = kf_event_row(event)
-    fill_row(row, queue, batch)
-    if answer != NULL:
-        row.error_code = answer.error_code
-        row.base_offset = answer.base_offset
+    batch.last_error = answer.error_code if answer != NULL else 0
+    batch.last_offset = answer.base_offset if answer != NULL else -1
+    batch.doubt = batch.doubt or answer == NULL or kf_leaves_doubt(answer.error_code)
     if batch.expired:
+        queue.hole = queue.hole or batch.doubt
         drop_expired(batch)
     else:
         kf_set(&batch.state, KF_BATCH_WAITING)
@@ -73,7 +90,6 @@ cdef void come_back(sender_state* state, kf_event* event, kf_batch* batch,
 cdef void complete(sender_state* state, kf_batch* batch, const produce_answer* answer,
                    double now) noexcept nogil:
     cdef kf_queue* queue = batch.queue
-    cdef kf_event* event
     cdef bint moved = queue.moving
     cdef bint single = queue.single
     end_flight(queue)
@@ -85,10 +101,7 @@ cdef void complete(sender_state* state, kf_batch* batch, const produce_answer* a
         kf_batch_end(batch, KF_BATCH_ACKED, 0, KF_OUTCOME_NONE, answer.base_offset,
                      answer.append_time_ms)
     if queue.frozen:
-        if queue.in_flight == 0:
-            event = kf_event_new(KF_EVENT_DRAINED, 0)
-            fill_row(kf_event_row(event), queue, NULL)
-            kf_plane_event(state.plane, event)
+        report(state, queue)
     elif moved or single or queue.place == KF_NOWHERE:
         place(state, queue, now)
 
@@ -120,23 +133,21 @@ cdef void expire_unsent(kf_queue* queue, double cutoff) noexcept nogil:
 
 cdef void expire_unresolved(sender_state* state, kf_queue* queue, double cutoff) noexcept nogil:
     """Fail what was sent before and came back: the control plane must close the gap."""
-    cdef kf_event* event = NULL
     cdef kf_batch** at = &queue.unresolved
     cdef kf_batch* batch
+    cdef bint any = False
     while at[0] != NULL:
         batch = at[0]
         if batch.created > cutoff:
             at = &batch.next
             continue
         at[0] = batch.next
-        if event == NULL:
-            freeze(state, queue)
-            event = kf_event_new(KF_EVENT_EXPIRED, 0)
-        batch.expired = True
-        fill_row(kf_event_row(event), queue, batch)
-        fail_overdue(batch, KF_OUTCOME_MAYBE_WRITTEN)
-    if event != NULL:
-        kf_plane_event(state.plane, event)
+        any = True
+        queue.hole = True  # even if it was surely not written, its sequences are missing now
+        fail_overdue(batch, KF_OUTCOME_MAYBE_WRITTEN if batch.doubt else KF_OUTCOME_REJECTED)
+    if any:
+        freeze(state, queue)
+        report(state, queue)
 
 
 cdef void expire_in_flight(sender_state* state, double cutoff) noexcept nogil:

@@ -27,9 +27,9 @@ cdef uint64_t next_random(kf_topic* topic) noexcept nogil:
 
 
 cdef int64_t weight_of(kf_queue* queue, int32_t longest, bint adaptive,
-                       bint any_routed) noexcept nogil:
+                       bint any_leader) noexcept nogil:
     """Return how often to draw the partition; 0 if it has no leader while others do."""
-    if any_routed and not kf_get(&queue.routed):
+    if any_leader and not kf_get(&queue.available):
         return 0
     return longest + 1 - kf_get(&queue.load) if adaptive else 1
 
@@ -40,17 +40,17 @@ cdef int32_t draw(kf_topic* topic, bint adaptive) noexcept nogil:
     cdef int32_t longest = 0
     cdef int64_t total = 0
     cdef int64_t weight, left
-    cdef bint any_routed = False
+    cdef bint any_leader = False
     for i in range(topic.partition_count):
         longest = max(longest, kf_get(&topic.queues[i].load))
-        any_routed = any_routed or kf_get(&topic.queues[i].routed)
+        any_leader = any_leader or kf_get(&topic.queues[i].available)
     for i in range(topic.partition_count):
-        total += max(0, weight_of(topic.queues[i], longest, adaptive, any_routed))
+        total += max(0, weight_of(topic.queues[i], longest, adaptive, any_leader))
     if total <= 0:  # the loads changed under our eyes
         return <int32_t>(next_random(topic) % <uint64_t>topic.partition_count)
     left = <int64_t>(next_random(topic) % <uint64_t>total)
     for i in range(topic.partition_count):
-        weight = max(0, weight_of(topic.queues[i], longest, adaptive, any_routed))
+        weight = max(0, weight_of(topic.queues[i], longest, adaptive, any_leader))
         if left < weight:
             return i
         left -= weight

@@ -24,10 +24,9 @@ from kafka_fast.errors import UsageError
 EVENT_RESPONSE = KF_EVENT_RESPONSE
 EVENT_PUNT = KF_EVENT_PUNT
 EVENT_LINK_CLOSED = KF_EVENT_LINK_CLOSED
-EVENT_EXPIRED = KF_EVENT_EXPIRED
 EVENT_THROTTLED = KF_EVENT_THROTTLED
 EVENT_ROUTE = KF_EVENT_ROUTE
-EVENT_DRAINED = KF_EVENT_DRAINED
+EVENT_REPORT = KF_EVENT_REPORT
 
 FORMAT_NAME = KF_TOPIC_NAME
 FORMAT_COMPACT_NAME = KF_TOPIC_COMPACT_NAME
@@ -113,9 +112,8 @@ cdef uint8_t* copy_bytes(bytes data) except NULL:
 
 
 cdef tuple row_tuple(const kf_row* row):
-    return (row.queue_id, row.serial, row.slice, row.generation, row.error_code,
-            row.base_offset, row.base_sequence, row.record_count, row.in_flight, row.attempts,
-            bool(row.expired))
+    return (row.queue_id, row.generation, row.serial, row.slice, row.error_code, row.base_offset,
+            row.base_sequence, row.record_count, row.attempts, bool(row.doubt))
 
 
 cdef tuple event_tuple(const kf_event* event):
@@ -207,6 +205,10 @@ cdef class DataPlane:
         cdef Py_ssize_t before = len(self.queues)
         add_queues(self, self.topics[name], count)
         return range(before, len(self.queues))
+
+    def set_available(self, int64_t queue_id, bint available):
+        """Say whether the partition has a leader; the partitioner prefers those that have."""
+        kf_set(&self.queue(queue_id).available, available)
 
     def queue_of(self, int64_t queue_id):
         """Return (topic name, partition) of a queue."""

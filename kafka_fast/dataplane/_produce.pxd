@@ -4,11 +4,12 @@ the request. Everything else about Produce is the table codec's business.
 
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
 
-from kafka_fast.dataplane.state cimport kf_batch, kf_link, kf_plane, kf_request
+from kafka_fast.dataplane.state cimport kf_batch, kf_link, kf_plane, kf_queue, kf_request
 
 
 # One partition of a Produce answer, by position of its batch in the request.
 ctypedef struct produce_answer:
+    kf_queue* queue  # where the batch came from: it outlives the batch
     bint seen
     int16_t error_code
     int64_t base_offset

@@ -326,6 +326,7 @@ cdef bint scan_answer(const kf_link* link, const kf_request* request, const uint
             if pos < 0 or answers[pos].seen:
                 return False
             answer.seen = True
+            answer.queue = request.batches[pos].queue
             answers[pos] = answer
             found += 1
         if link.flexible:

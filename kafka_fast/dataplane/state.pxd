@@ -110,10 +110,9 @@ cdef extern from "kf_plane.h" nogil:
         KF_EVENT_RESPONSE
         KF_EVENT_PUNT
         KF_EVENT_LINK_CLOSED
-        KF_EVENT_EXPIRED
         KF_EVENT_THROTTLED
         KF_EVENT_ROUTE
-        KF_EVENT_DRAINED
+        KF_EVENT_REPORT
 
     enum kf_close:
         KF_CLOSE_BY_US
@@ -165,11 +164,10 @@ cdef extern from "kf_plane.h" nogil:
         int64_t base_offset
         int32_t base_sequence
         int32_t record_count
-        int32_t in_flight
         int32_t attempts
         int32_t slice
         int16_t error_code
-        bint expired
+        bint doubt
 
     ctypedef struct kf_event:
         kf_event* next
@@ -366,6 +364,9 @@ cdef extern from "kf_queue.h" nogil:
         int16_t epoch
         bint sequenced
         bint expired
+        bint doubt
+        int16_t last_error
+        int64_t last_offset
         bint crc_known
         uint32_t records_crc
         int attempts
@@ -393,7 +394,7 @@ cdef extern from "kf_queue.h" nogil:
         int64_t id
         int32_t partition
         kf_atomic_int load
-        kf_atomic_int routed
+        kf_atomic_int available
         kf_queue* registered
         kf_queue* inbox_next
         kf_link* link
@@ -407,7 +408,9 @@ cdef extern from "kf_queue.h" nogil:
         bint frozen
         bint single
         bint route_asked
+        bint hole
         int64_t generation
+        int64_t reported
         double not_before
         int64_t producer_id
         int16_t epoch
@@ -436,6 +439,7 @@ cdef extern from "kf_queue.h" nogil:
     void kf_queue_renumber(kf_queue* queue, int64_t producer_id, int16_t epoch,
                            int32_t base_sequence)
     bint kf_queue_split(kf_queue* queue, kf_batch* batch, size_t size)
+    bint kf_leaves_doubt(int16_t error_code)
     int32_t kf_sequence_after(int32_t base_sequence, int32_t record_count)
     void kf_batch_end(kf_batch* batch, int state, int32_t error_code, int32_t outcome,
                       int64_t base_offset, int64_t append_time_ms)

@@ -1,0 +1,196 @@
+"""A small pool of native threads that compress sealed batches.
+
+Compression costs three to ten times as much as everything else that happens to a record, so it
+has threads of its own: the data plane's turn stays below a millisecond. A batch belongs to one
+thread while it is here; the order of a partition's batches is kept by the data plane, which sends
+them in the order of sealing whenever they come back.
+"""
+
+from libc.stdint cimport uint8_t
+from libc.stdlib cimport calloc, free, malloc
+
+from kafka_fast.dataplane.state cimport *
+from kafka_fast.record._compress cimport (
+    codec_bound,
+    codec_compress,
+    codec_free,
+    codec_is_native,
+    codec_new,
+    kf_codec,
+    kf_codec_context,
+)
+
+import os
+
+from kafka_fast.errors import UsageError
+
+cdef extern from "<pthread.h>" nogil:
+    ctypedef unsigned long pthread_t
+    int pthread_create(pthread_t* thread, void* attributes, void* (*main)(void*) noexcept nogil,
+                       void* argument)
+    int pthread_join(pthread_t thread, void** result)
+
+cdef extern from "<signal.h>" nogil:
+    ctypedef struct sigset_t:
+        pass
+    enum:
+        SIG_SETMASK
+    int sigfillset(sigset_t* signals)
+    int pthread_sigmask(int how, const sigset_t* signals, sigset_t* before)
+
+cdef extern from "kf_sync.h" nogil:
+    ctypedef struct kf_cond:
+        pass
+    void kf_mutex_init(kf_mutex* mutex)
+    void kf_mutex_destroy(kf_mutex* mutex)
+    void kf_cond_init(kf_cond* cond)
+    void kf_cond_destroy(kf_cond* cond)
+    void kf_cond_wake_all(kf_cond* cond)
+    void kf_cond_wait(kf_cond* cond, kf_mutex* mutex, double seconds)
+
+cdef enum:
+    THREADS_MAX = 4
+
+cdef double IDLE_SLICE = 60.0  # a condition needs some bound; nothing happens at it
+
+
+# A batch on its way through the pool.
+cdef struct job:
+    job* next
+    kf_batch* batch
+
+
+cdef struct compressor_state:
+    kf_mutex lock
+    kf_cond work
+    job* first
+    job** last
+    bint stopping
+    int codec
+    int level
+    int thread_count
+    pthread_t threads[THREADS_MAX]
+
+
+cdef void compress_batch(void* context, int codec, kf_batch* batch) noexcept nogil:
+    """Compress the batch's records behind room for its header; what does not get smaller stays."""
+    cdef size_t size = kf_batch_records_size(batch)
+    cdef kf_pool* pool = &batch.queue.plane.pool
+    cdef kf_slab* coded = NULL
+    cdef uint8_t* records = <uint8_t*>malloc(size)
+    cdef Py_ssize_t written = -1
+    if records != NULL and context != NULL:
+        kf_batch_gather(batch, records)
+        coded = kf_pool_take(pool, KF_BATCH_HEADER_SIZE
+                             + codec_bound(<kf_codec>codec, size), True)
+        if coded != NULL:
+            written = codec_compress(<kf_codec_context*>context, records, size,
+                                  coded.data + KF_BATCH_HEADER_SIZE,
+                                  coded.capacity - KF_BATCH_HEADER_SIZE)
+    free(records)
+    if coded != NULL and (written < 0 or <size_t>written >= size):
+        kf_pool_give(pool, coded)
+        coded = NULL
+    if coded != NULL:
+        coded.size = KF_BATCH_HEADER_SIZE + written
+    kf_queue_coded(batch.queue, batch, coded)
+
+
+cdef void* compressor_main(void* argument) noexcept nogil:
+    """One thread: take the oldest batch, compress it, again."""
+    cdef compressor_state* state = <compressor_state*>argument
+    cdef kf_codec_context* context = codec_new(<kf_codec>state.codec, state.level)
+    cdef job* taken
+    kf_lock(&state.lock)
+    while True:
+        while state.first == NULL and not state.stopping:
+            kf_cond_wait(&state.work, &state.lock, IDLE_SLICE)
+        if state.first == NULL:
+            break
+        taken = state.first
+        state.first = taken.next
+        if state.first == NULL:
+            state.last = &state.first
+        kf_unlock(&state.lock)
+        compress_batch(context, state.codec, taken.batch)
+        free(taken)
+        kf_lock(&state.lock)
+    kf_unlock(&state.lock)
+    codec_free(context)
+    return NULL
+
+
+cdef void compressor_submit(void* opaque, kf_batch* batch) noexcept nogil:
+    cdef compressor_state* state = <compressor_state*>opaque
+    cdef job* added = <job*>malloc(sizeof(job))
+    if added == NULL:
+        kf_queue_coded(batch.queue, batch, NULL)  # goes out as it is
+        return
+    added.next = NULL
+    added.batch = batch
+    kf_lock(&state.lock)
+    state.last[0] = added
+    state.last = &added.next
+    kf_cond_wake_all(&state.work)
+    kf_unlock(&state.lock)
+
+
+cdef class Compressor:
+    """The pool of one producer.
+
+    Args:
+        codec: Compression code of the record batch attributes.
+        level: For the codec's library.
+    """
+
+    def __cinit__(self, int codec, int level):
+        cdef sigset_t all_signals, before
+        cdef int failed = 0
+        cdef int wanted = max(1, min(THREADS_MAX, (os.cpu_count() or 1) - 1))
+        if not codec_is_native(<kf_codec>codec):
+            raise UsageError("this build has no library for the codec")
+        self.owner_pid = os.getpid()
+        self.state = <compressor_state*>calloc(1, sizeof(compressor_state))
+        if self.state == NULL:
+            raise MemoryError
+        kf_mutex_init(&self.state.lock)
+        kf_cond_init(&self.state.work)
+        self.state.last = &self.state.first
+        self.state.codec = codec
+        self.state.level = level
+        sigfillset(&all_signals)
+        pthread_sigmask(SIG_SETMASK, &all_signals, &before)
+        while self.state.thread_count < wanted and not failed:
+            failed = pthread_create(&self.state.threads[self.state.thread_count], NULL,
+                                    compressor_main, self.state)
+            if not failed:
+                self.state.thread_count += 1
+        pthread_sigmask(SIG_SETMASK, &before, NULL)
+        self.thread_count = self.state.thread_count
+        if self.thread_count == 0:
+            raise OSError(failed, os.strerror(failed))
+
+    def stop(self):
+        """Finish what was handed over, and end the threads."""
+        self.join()
+
+    cdef void join(self):
+        cdef int i
+        if self.state.thread_count == 0 or os.getpid() != self.owner_pid:
+            return
+        with nogil:
+            kf_lock(&self.state.lock)
+            self.state.stopping = True
+            kf_cond_wake_all(&self.state.work)
+            kf_unlock(&self.state.lock)
+            for i in range(self.state.thread_count):
+                pthread_join(self.state.threads[i], NULL)
+        self.state.thread_count = 0
+
+    def __dealloc__(self):
+        if self.state == NULL or os.getpid() != self.owner_pid:
+            return
+        self.join()
+        kf_cond_destroy(&self.state.work)
+        kf_mutex_destroy(&self.state.lock)
+        free(self.state)
