@@ -297,15 +297,21 @@ int32_t kf_sequence_after(int32_t base_sequence, int32_t record_count) {
     return (int32_t)(((int64_t)base_sequence + record_count) & INT32_MAX);
 }
 
-void kf_queue_renumber(kf_queue *queue, int64_t producer_id, int16_t epoch,
-                       int32_t base_sequence) {
-    queue->producer_id = producer_id;
-    queue->epoch = epoch;
+void kf_queue_renumber(kf_queue *queue, int64_t serial, int32_t slice, int64_t producer_id,
+                       int16_t epoch, int32_t base_sequence) {
+    if (producer_id >= 0) {
+        queue->producer_id = producer_id;
+        queue->epoch = epoch;
+    }
     for (kf_batch *batch = queue->unresolved; batch != NULL; batch = batch->next) {
-        batch->producer_id = producer_id;
-        batch->epoch = epoch;
+        if (batch->serial < serial || (batch->serial == serial && batch->slice <= slice)) {
+            continue;
+        }
+        batch->producer_id = queue->producer_id;
+        batch->epoch = queue->epoch;
         batch->base_sequence = base_sequence;
         batch->sequenced = true;
+        batch->doubt = false;
         base_sequence = kf_sequence_after(base_sequence, batch->record_count);
     }
     queue->next_sequence = base_sequence;

@@ -209,8 +209,10 @@ void kf_queue_return(kf_queue *queue, kf_batch *batch);
 /* Data plane: take the first unresolved batch, or the one with `serial` and `slice`; or NULL. */
 kf_batch *kf_queue_take_first(kf_queue *queue);
 kf_batch *kf_queue_take_unresolved(kf_queue *queue, int64_t serial, int32_t slice);
-/* Data plane: give the unresolved batches new sequences from `base_sequence` on. */
-void kf_queue_renumber(kf_queue *queue, int64_t producer_id, int16_t epoch, int32_t base_sequence);
+/* Data plane: give the unresolved batches behind (`serial`, `slice`) new sequences from
+ * `base_sequence` on; with a producer id of -1 the queue keeps its identity. */
+void kf_queue_renumber(kf_queue *queue, int64_t serial, int32_t slice, int64_t producer_id,
+                       int16_t epoch, int32_t base_sequence);
 /* Data plane: replace an unresolved batch by children of at most `size` bytes, first in the queue.
  * False if it cannot be split: one record, or no memory. */
 bool kf_queue_split(kf_queue *queue, kf_batch *batch, size_t size);

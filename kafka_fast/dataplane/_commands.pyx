@@ -120,7 +120,8 @@ cdef void judge(sender_state* state, kf_command* command) noexcept nogil:
     if not queue.frozen or queue.generation != command.generation:
         return
     if command.verdict == KF_VERDICT_RENUMBER:
-        kf_queue_renumber(queue, command.producer_id, command.epoch, command.base_sequence)
+        kf_queue_renumber(queue, command.serial, command.slice, command.producer_id,
+                          command.epoch, command.base_sequence)
         return
     batch = kf_queue_take_unresolved(queue, command.serial, command.slice)
     if batch == NULL:

@@ -295,7 +295,7 @@ cdef class DataPlane:
         kf_plane_command(self.plane, command)
 
     def renumber(self, int64_t queue_id, int64_t generation, int64_t producer_id, int16_t epoch,
-                 int32_t base_sequence):
+                 int32_t base_sequence, int64_t serial, int32_t slice):
         """Number a frozen queue's unresolved batches anew; none may have an unknown fate."""
         cdef kf_command* command = kf_command_new(KF_COMMAND_VERDICT)
         command.queue = self.queue(queue_id)
@@ -304,6 +304,8 @@ cdef class DataPlane:
         command.producer_id = producer_id
         command.epoch = epoch
         command.base_sequence = base_sequence
+        command.serial = serial
+        command.slice = slice
         kf_plane_command(self.plane, command)
 
     def thaw(self, int64_t queue_id, int64_t generation, double at, bint single):

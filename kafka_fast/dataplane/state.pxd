@@ -436,8 +436,8 @@ cdef extern from "kf_queue.h" nogil:
     void kf_queue_return(kf_queue* queue, kf_batch* batch)
     kf_batch* kf_queue_take_first(kf_queue* queue)
     kf_batch* kf_queue_take_unresolved(kf_queue* queue, int64_t serial, int32_t slice)
-    void kf_queue_renumber(kf_queue* queue, int64_t producer_id, int16_t epoch,
-                           int32_t base_sequence)
+    void kf_queue_renumber(kf_queue* queue, int64_t serial, int32_t slice, int64_t producer_id,
+                           int16_t epoch, int32_t base_sequence)
     bint kf_queue_split(kf_queue* queue, kf_batch* batch, size_t size)
     bint kf_leaves_doubt(int16_t error_code)
     int32_t kf_sequence_after(int32_t base_sequence, int32_t record_count)

@@ -1,0 +1,338 @@
+"""The connections of one client, and the control plane's own requests over them.
+
+    want_node, want_bootstrap ─► Connection ─► OpenLink … Ready ─► link
+
+Each `Connection` numbers its links for itself; here they get numbers that are unique in the
+client, which is what the data plane knows them by. Requests are sent with `ask`; what comes back
+is handed to a function, as is the loss of the link before that.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from kafka_fast.config import CommonSettings
+from kafka_fast.control import link_events
+from kafka_fast.control.connection import Connection
+from kafka_fast.control.metadata import Node
+from kafka_fast.control.negotiation import NodeVersions
+from kafka_fast.control.plane import (
+    CloseLink,
+    CloseReason,
+    Command,
+    LinkClosed,
+    OpenLink,
+    ResolveHost,
+    Response,
+    SendRaw,
+)
+from kafka_fast.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError, ProtocolError
+from kafka_fast.protocol import frame
+from kafka_fast.protocol.schema import Request
+from kafka_fast.protocol.schema import Response as ResponseBody
+
+BOOTSTRAP = -1
+"""The node id under which the connection to bootstrap.servers is kept."""
+
+NEGOTIATION = 0
+"""The token of ApiVersions requests, which belong to the connection."""
+
+R = TypeVar("R", bound=ResponseBody)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """An established connection that has been negotiated."""
+
+    id: int
+    node_id: int
+    versions: NodeVersions
+
+
+@dataclass(slots=True)
+class _Question:
+    """A raw request in flight."""
+
+    response_class: type[Any]
+    version: int
+    handle: Callable[[Any, float], None]
+    handle_failure: Callable[[KafkaError, float], None]
+
+
+class Links:
+    """All connections of a client. Control thread only."""
+
+    def __init__(
+        self,
+        settings: CommonSettings,
+        client_id: str,
+        random: Callable[[], float],
+        *,
+        on_ready: Callable[[Link, float], None],
+        on_lost: Callable[[Link, KafkaError, float], None],
+        on_failed: Callable[[int, link_events.Failed, float], None],
+    ) -> None:
+        """Begin without connections.
+
+        Args:
+            settings: the client's configuration.
+            client_id: of all requests.
+            random: returns a float in [0, 1).
+            on_ready: called with a link that may be used now.
+            on_lost: called with a ready link that is gone, and why.
+            on_failed: called with a node id and how connecting to it failed.
+        """
+        self._settings = settings
+        self._client_id = client_id
+        self._random = random
+        self._on_ready = on_ready
+        self._on_lost = on_lost
+        self._on_failed = on_failed
+        self._connections: dict[int, Connection] = {}
+        self._addresses: dict[int, tuple[str, int]] = {}
+        self._links: dict[int, Link] = {}  # ready ones, by link id
+        self._opened: dict[int, tuple[int, int]] = {}  # link id -> (node id, its own number)
+        self._link_ids: dict[tuple[int, int], int] = {}
+        self._next_link_id = 1
+        self._questions: dict[int, _Question] = {}
+        self._next_token = NEGOTIATION + 1
+        self._commands: deque[Command] = deque()
+
+    # Getters
+
+    @property
+    def ready(self) -> Iterable[Link]:
+        """The links that may be used now."""
+        return self._links.values()
+
+    def link_to(self, node_id: int) -> Link | None:
+        """Return the ready link to a node, or None."""
+        return next((link for link in self._links.values() if link.node_id == node_id), None)
+
+    def link(self, link_id: int) -> Link | None:
+        """Return the ready link with this id, or None."""
+        return self._links.get(link_id)
+
+    def is_connecting(self, node_id: int) -> bool:
+        """Tell whether there is work towards a link to this node."""
+        connection = self._connections.get(node_id)
+        return connection is not None and connection.is_pending
+
+    def retry_at(self, node_id: int) -> float:
+        """Return the time before which no link to this node is opened."""
+        connection = self._connections.get(node_id)
+        return float("-inf") if connection is None else connection.retry_at
+
+    def next_deadline(self) -> float:
+        """Return when `tick` has something to do."""
+        return min(
+            (connection.next_deadline() for connection in self._connections.values()),
+            default=float("inf"),
+        )
+
+    # Commands
+
+    def want_node(self, node: Node, now: float, cluster_id: str | None = None) -> None:
+        """Have a link to the node, at the address it advertises now."""
+        connection = self._connections.get(node.id)
+        if connection is not None and self._addresses[node.id] != node.address:
+            self.forget(node.id, "it moved to another address", now)
+            connection = None
+        if connection is None:
+            connection = Connection.to_node(node, self._settings, self._client_id, self._random)
+            self._connections[node.id] = connection
+            self._addresses[node.id] = node.address
+        connection.connect(now, cluster_id=cluster_id)
+        self._carry_out(node.id, connection, now)
+
+    def want_bootstrap(self, now: float) -> None:
+        """Have a link to whichever of bootstrap.servers answers."""
+        connection = self._connections.get(BOOTSTRAP)
+        if connection is None:
+            connection = Connection.to_bootstrap(self._settings, self._client_id, self._random)
+            self._connections[BOOTSTRAP] = connection
+        connection.connect(now)
+        self._carry_out(BOOTSTRAP, connection, now)
+
+    def forget(self, node_id: int, reason: str, now: float) -> None:
+        """Close a node's connection for good."""
+        connection = self._connections.pop(node_id, None)
+        if connection is None:
+            return
+        self._addresses.pop(node_id, None)
+        connection.close(reason)
+        link = self.link_to(node_id)
+        self._carry_out(node_id, connection, now)
+        if link is not None:
+            self._lose(link, KafkaConnectionError(f"node {node_id}: {reason}"), now)
+
+    def ask(
+        self,
+        link: Link,
+        body: Request,
+        response_class: type[R],
+        handle: Callable[[R, float], None],
+        handle_failure: Callable[[KafkaError, float], None],
+        *,
+        timeout: float,
+        max_version: int | None = None,
+    ) -> int:
+        """Send a request; one of the two functions is called with what becomes of it.
+
+        Args:
+            link: the way.
+            body: the request.
+            response_class: of its answer.
+            handle: called with the decoded answer and the time.
+            handle_failure: called with why there is none, and the time.
+            timeout: seconds; the link is closed when they have passed without an answer.
+            max_version: the highest one that the caller can use.
+
+        Returns:
+            The version that was sent.
+
+        Raises:
+            UnsupportedVersionError: the node and this client share no version of this API.
+        """
+        version = link.versions.pick(type(body), max_version)
+        token = self._next_token
+        self._next_token += 1
+        self._questions[token] = _Question(response_class, version, handle, handle_failure)
+        data = frame.encode_request(body, version, 0, self._client_id)
+        self._commands.append(SendRaw(link.id, token, data, timeout))
+        return version
+
+    def tick(self, now: float) -> None:
+        """Do what is due at `now`."""
+        for node_id, connection in list(self._connections.items()):
+            if connection.next_deadline() <= now:
+                connection.tick(now)
+                self._carry_out(node_id, connection, now)
+
+    # Out
+
+    def poll_command(self) -> Command | None:
+        """Return the next thing to do; None if there is nothing."""
+        return self._commands.popleft() if self._commands else None
+
+    # In
+
+    def handle_resolved(
+        self, owner: str, host: str, result: tuple[str, ...] | OSError, now: float
+    ) -> None:
+        """Take the addresses of a host, or why there are none."""
+        node_id = int(owner)
+        connection = self._connections.get(node_id)
+        if connection is not None:
+            connection.handle_resolved(host, result, now)
+            self._carry_out(node_id, connection, now)
+
+    def handle_connected(self, link_id: int, now: float) -> None:
+        """Take note that a link is open."""
+        self._tell(link_id, lambda connection, own: connection.handle_connected(own, now), now)
+
+    def handle_connect_failed(self, link_id: int, error: OSError, now: float) -> None:
+        """Take note that a link could not be opened."""
+        self._tell(
+            link_id, lambda connection, own: connection.handle_connect_failed(own, error, now), now
+        )
+        self._opened.pop(link_id, None)
+
+    def handle_closed(self, event: LinkClosed, now: float) -> None:
+        """Take note that a link is gone."""
+        link = self._links.get(event.link_id)
+        error = close_error(event)
+        self._tell(
+            event.link_id, lambda connection, own: connection.handle_closed(own, error, now), now
+        )
+        self._opened.pop(event.link_id, None)
+        if link is not None:
+            node = "bootstrap" if link.node_id == BOOTSTRAP else f"node {link.node_id}"
+            self._lose(link, KafkaConnectionError(f"{node}: {error or 'closed by peer'}"), now)
+
+    def handle_response(self, event: Response, now: float) -> None:
+        """Take the answer to a raw request."""
+        if event.token == NEGOTIATION:
+            data = event.frame
+            if data is not None:
+                self._tell(
+                    event.link_id,
+                    lambda connection, own: connection.handle_frame(own, data, now),
+                    now,
+                )
+            return
+        question = self._questions.pop(event.token, None)
+        if question is None:
+            return
+        if event.frame is None:
+            lost = KafkaConnectionError(f"link {event.link_id} was closed before the answer came")
+            question.handle_failure(lost, now)
+            return
+        try:
+            _, body = frame.decode_response(question.response_class, event.frame, question.version)
+        except ProtocolError as error:
+            self._commands.append(CloseLink(event.link_id))
+            question.handle_failure(error, now)
+            return
+        question.handle(body, now)
+
+    # Between connections and commands
+
+    def _tell(self, link_id: int, what: Callable[[Connection, int], None], now: float) -> None:
+        node_id, own = self._opened.get(link_id, (BOOTSTRAP, -1))
+        connection = self._connections.get(node_id)
+        if connection is not None and own >= 0:
+            what(connection, own)
+            self._carry_out(node_id, connection, now)
+
+    def _carry_out(self, node_id: int, connection: Connection, now: float) -> None:
+        """Turn the connection's events into commands."""
+        while (event := connection.poll_event()) is not None:
+            match event:
+                case link_events.Resolve(host, deadline):
+                    self._commands.append(ResolveHost(str(node_id), host, deadline))
+                case link_events.Open(own, ip, port, _, deadline):
+                    link_id = self._next_link_id
+                    self._next_link_id += 1
+                    self._opened[link_id] = (node_id, own)
+                    self._link_ids[node_id, own] = link_id
+                    self._commands.append(OpenLink(link_id, node_id, ip, port, deadline))
+                case link_events.SendFrame(own, data):
+                    timeout = self._settings.request_timeout
+                    link_id = self._link_ids[node_id, own]
+                    self._commands.append(SendRaw(link_id, NEGOTIATION, data, timeout))
+                case link_events.Ready(own, _, versions, _):
+                    link = Link(self._link_ids[node_id, own], node_id, versions)
+                    self._links[link.id] = link
+                    self._on_ready(link, now)
+                case link_events.CloseLink(own, _):
+                    self._commands.append(CloseLink(self._link_ids[node_id, own]))
+                case link_events.Failed():
+                    self._on_failed(node_id, event, now)
+
+    def _lose(self, link: Link, error: KafkaError, now: float) -> None:
+        if self._links.pop(link.id, None) is not None:
+            self._on_lost(link, error, now)
+
+
+def close_error(event: LinkClosed) -> KafkaError | OSError | None:
+    """Return why a link was closed; None if the peer closed it."""
+    match event.reason:
+        case CloseReason.EOF:
+            return None
+        case CloseReason.OS_ERROR:
+            return OSError(event.detail, os.strerror(event.detail))
+        case CloseReason.TIMEOUT:
+            return KafkaTimeoutError("request.timeout.ms passed without an answer")
+        case CloseReason.BAD_FRAME:
+            return ProtocolError(f"a frame claims a length of {event.detail} bytes")
+        case CloseReason.BAD_RESPONSE:
+            return ProtocolError("a Produce response that does not fit its request")
+        case CloseReason.CORRELATION:
+            return ProtocolError(f"an answer to nothing in flight (correlation id {event.detail})")
+        case CloseReason.BY_US:
+            return KafkaConnectionError("closed by this client")

@@ -1,0 +1,280 @@
+"""The records that pass between the control plane and what it programs.
+
+Events come up from the data plane, commands go down to it and to the machine. Both are plain
+records; net/ carries them, so that control/ and dataplane/ never import each other, and so that a
+simulation can carry them too.
+
+A *link* is one established connection, numbered through the client's life. A *queue* is a
+partition's queue; its id counts the partitions in the order in which they were set up.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from kafka_fast.errors import KafkaError, Outcome
+
+# ---- events ----
+
+
+class CloseReason(enum.IntEnum):
+    """Why the data plane closed a link."""
+
+    BY_US = 1
+    EOF = 2
+    OS_ERROR = 3
+    TIMEOUT = 4
+    BAD_FRAME = 5
+    BAD_RESPONSE = 6
+    CORRELATION = 7
+
+
+class Row(NamedTuple):
+    """A queue, or one of its unresolved batches, in a report."""
+
+    queue_id: int
+    generation: int
+    """Of the freeze that the report is about; verdicts carry it."""
+    serial: int
+    """Together with `slice` the batch; -1 in the queue's own row."""
+    slice: int
+    error_code: int
+    """As answered last; 0: the link was closed without an answer."""
+    base_offset: int
+    base_sequence: int
+    """In the queue's own row: the one that comes next."""
+    record_count: int
+    attempts: int
+    doubt: bool
+    """The batch may be in the log. In the queue's own row: one that expired may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """The answer to a raw request; `frame` is None if its link was closed first."""
+
+    link_id: int
+    token: int
+    frame: bytes | None
+    reason: int
+
+
+@dataclass(frozen=True, slots=True)
+class Punt:
+    """A Produce answer in which not everything is plain success."""
+
+    link_id: int
+    version: int
+    frame: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class LinkClosed:
+    """A link is gone; its batches are back in their queues."""
+
+    link_id: int
+    reason: CloseReason
+    detail: int
+    """errno, a frame's length or a correlation id, as the reason has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Throttled:
+    """A broker asked for a pause, which the data plane keeps."""
+
+    link_id: int
+    throttle_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class RouteWanted:
+    """Queues that have data and no link."""
+
+    queue_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A frozen queue has nothing in flight any more, and waits for verdicts."""
+
+    queue: Row
+    batches: tuple[Row, ...]
+
+
+PlaneEvent: TypeAlias = Response | Punt | LinkClosed | Throttled | RouteWanted | Report
+
+
+# ---- commands for the machine ----
+
+
+@dataclass(frozen=True, slots=True)
+class ResolveHost:
+    """Look a host up; answered by `handle_resolved`."""
+
+    owner: str
+    host: str
+    deadline: float
+
+
+@dataclass(frozen=True, slots=True)
+class OpenLink:
+    """Connect a socket; answered by `handle_connected` or `handle_connect_failed`."""
+
+    link_id: int
+    node_id: int
+    ip: str
+    port: int
+    deadline: float
+
+
+@dataclass(frozen=True, slots=True)
+class CloseLink:
+    """Close a link, or give up opening it."""
+
+    link_id: int
+
+
+# ---- commands for the data plane ----
+
+
+@dataclass(frozen=True, slots=True)
+class SendRaw:
+    """Send a whole request; its answer comes as `Response`."""
+
+    link_id: int
+    token: int
+    frame: bytes
+    timeout: float
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Let a link carry Produce requests of this version."""
+
+    link_id: int
+    version: int
+    prefix: bytes
+    correlation_id_pos: int
+
+
+@dataclass(frozen=True, slots=True)
+class NameTopic:
+    """Set how requests up to `version`'s form name the topic."""
+
+    topic: str
+    version: int
+    field: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SetPartitions:
+    """Make queues up to `count` partitions."""
+
+    topic: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class SetAvailable:
+    """Say whether a partition has a leader."""
+
+    queue_id: int
+    available: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Send a queue's batches over this link; 0: over none."""
+
+    queue_id: int
+    link_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class SetProducerId:
+    """Use this identity for queues that have nothing unresolved."""
+
+    producer_id: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """End a batch of a frozen queue without success."""
+
+    row: Row
+    error_code: int
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Succeed:
+    """End a batch of a frozen queue as delivered at this offset (-1: not known)."""
+
+    row: Row
+    base_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Replace a batch of a frozen queue by batches of at most `size` bytes; else it fails."""
+
+    row: Row
+    size: int
+    error_code: int
+
+
+@dataclass(frozen=True, slots=True)
+class Renumber:
+    """Give a frozen queue's batches, none of which is in the log, new sequences.
+
+    Only those behind (`serial`, `slice`) are concerned. With producer id -1 they keep theirs.
+    """
+
+    queue_id: int
+    generation: int
+    producer_id: int
+    epoch: int
+    base_sequence: int
+    serial: int = -1
+    slice: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Thaw:
+    """Let a frozen queue go on at `at`, with one batch in flight at first if `single`."""
+
+    queue_id: int
+    generation: int
+    at: float
+    single: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSettled:
+    """Tell whoever waits for a topic: its partitions are known, or why they will not be."""
+
+    topic: str
+    error: KafkaError | None
+
+
+Command: TypeAlias = (
+    ResolveHost
+    | OpenLink
+    | CloseLink
+    | SendRaw
+    | Program
+    | NameTopic
+    | SetPartitions
+    | SetAvailable
+    | Route
+    | SetProducerId
+    | Fail
+    | Succeed
+    | Split
+    | Renumber
+    | Thaw
+    | TopicSettled
+)

@@ -1,0 +1,175 @@
+"""Which queue goes over which link: the producer's forwarding table.
+
+A queue is a partition's queue in the data plane. Its id counts partitions in the order in which
+they were set up, and is given here. Only queues that have data ask for a route, so that the client
+connects to the leaders it needs and to no others.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+from kafka_fast.control.cluster import Cluster
+from kafka_fast.control.links import Link, Links
+from kafka_fast.control.plane import Command, NameTopic, Program, Route, SetAvailable, SetPartitions
+from kafka_fast.protocol import frame
+from kafka_fast.protocol.apis.produce import ProduceRequest
+
+FIRST_VERSION_WITH_IDS = 13
+LAST_VERSION_WITH_NAMES = 12
+TRANSACTIONS_V2 = 12  # the first Produce version that adds partitions to transactions itself
+FORMAT_VERSIONS = (3, 9, FIRST_VERSION_WITH_IDS)
+"""A Produce version of each form of the topic's field: string, compact string, id."""
+
+NOWHERE = 0
+NO_ID = bytes(16)
+
+
+@dataclass(slots=True)
+class Queue:
+    """One partition's place in the table."""
+
+    id: int
+    topic: str
+    partition: int
+    link_id: int = NOWHERE
+    wanted: bool = False
+    """It has data and no link."""
+
+
+class Routes:
+    """The forwarding table. Control thread only."""
+
+    def __init__(
+        self, cluster: Cluster, links: Links, client_id: str, *, acks: int, timeout_ms: int
+    ) -> None:
+        """Begin with no topics.
+
+        Args:
+            cluster: knows the leaders.
+            links: lead to them.
+            client_id: of all requests.
+            acks: of the Produce requests.
+            timeout_ms: that the broker may take for them.
+        """
+        self._cluster = cluster
+        self._links = links
+        self._client_id = client_id
+        self._acks = acks
+        self._timeout_ms = timeout_ms
+        self._queues: list[Queue] = []
+        self._by_topic: dict[str, list[Queue]] = {}
+        self._ids: dict[str, bytes] = {}  # topic ids as the data plane knows them
+        self._commands: deque[Command] = deque()
+
+    # Getters
+
+    def queue(self, queue_id: int) -> Queue:
+        """Return a queue by its id."""
+        return self._queues[queue_id]
+
+    def queue_of(self, topic: str, partition: int) -> Queue | None:
+        """Return a partition's queue, or None if it was never set up."""
+        queues = self._by_topic.get(topic, ())
+        return queues[partition] if 0 <= partition < len(queues) else None
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """The topics that were set up."""
+        return tuple(self._by_topic)
+
+    def wanted_nodes(self) -> set[int]:
+        """Return the ids of the nodes that queues with data wait for."""
+        leaders = (
+            self._cluster.leader(queue.topic, queue.partition)
+            for queue in self._queues
+            if queue.wanted
+        )
+        return {leader.id for leader in leaders if leader is not None}
+
+    def poll_command(self) -> Command | None:
+        """Return the next thing to do; None if there is nothing."""
+        return self._commands.popleft() if self._commands else None
+
+    # In
+
+    def set_up(self, topic: str) -> None:
+        """Bring the topic's queues and names in line with the cluster's metadata."""
+        count = self._cluster.partition_count(topic) or 0
+        queues = self._by_topic.setdefault(topic, [])
+        self._name(topic)
+        if count > len(queues):
+            for partition in range(len(queues), count):
+                queue = Queue(len(self._queues), topic, partition)
+                queues.append(queue)
+                self._queues.append(queue)
+            self._commands.append(SetPartitions(topic, count))
+        for queue in queues:
+            available = self._cluster.leader(topic, queue.partition) is not None
+            self._commands.append(SetAvailable(queue.id, available))
+
+    def _name(self, topic: str) -> None:
+        """Tell how requests name the topic, if that has changed."""
+        topic_id = self._cluster.topic_id(topic) or NO_ID
+        if self._ids.get(topic) == topic_id:
+            return
+        self._ids[topic] = topic_id
+        for version in FORMAT_VERSIONS:
+            field = frame.produce_topic_prefix(version, topic, topic_id)
+            self._commands.append(NameTopic(topic, version, field))
+
+    def program(self, link: Link) -> None:
+        """Let a new link carry Produce requests, in the highest version that can be used.
+
+        Version 13 names topics by id, which is known only from brokers that have ids at all.
+
+        Raises:
+            UnsupportedVersionError: the node and this client share no version of Produce.
+        """
+        has_ids = all(topic_id != NO_ID for topic_id in self._ids.values())
+        limit = None if has_ids else LAST_VERSION_WITH_NAMES
+        version = link.versions.pick(ProduceRequest, limit)
+        prefix = frame.produce_prefix(version, self._client_id, None, self._acks, self._timeout_ms)
+        self._commands.append(Program(link.id, version, prefix.data, prefix.correlation_id_pos))
+
+    def want(self, queue_id: int) -> None:
+        """Take note that a queue has data and no link; route it if there is one."""
+        queue = self._queues[queue_id]
+        queue.wanted = True
+        queue.link_id = NOWHERE
+        self.route(queue)
+
+    def route(self, queue: Queue) -> None:
+        """Send a queue over the link to its leader, if there is one by now."""
+        leader = self._cluster.leader(queue.topic, queue.partition)
+        link = None if leader is None else self._links.link_to(leader.id)
+        if link is not None and link.id != queue.link_id:
+            queue.link_id = link.id
+            queue.wanted = False
+            self._commands.append(Route(queue.id, link.id))
+
+    def move(self, queue: Queue) -> None:
+        """The queue's leader has moved: route it anew, or hold it until there is a link."""
+        if queue.link_id == NOWHERE and not queue.wanted:
+            return
+        leader = self._cluster.leader(queue.topic, queue.partition)
+        link = None if leader is None else self._links.link_to(leader.id)
+        if link is None:
+            queue.wanted = True
+            queue.link_id = NOWHERE
+            self._commands.append(Route(queue.id, NOWHERE))
+        else:
+            self.route(queue)
+
+    def handle_ready(self, link: Link) -> None:
+        """Route what waited for this link's node."""
+        for queue in self._queues:
+            if queue.wanted:
+                self.route(queue)
+
+    def handle_lost(self, link: Link) -> None:
+        """Take note that a link is gone; the data plane has taken its queues off it."""
+        for queue in self._queues:
+            if queue.link_id == link.id:
+                queue.link_id = NOWHERE

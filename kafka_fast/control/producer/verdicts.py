@@ -1,0 +1,151 @@
+"""What happens to the batches of a partition after something failed.
+
+The data plane freezes a partition's queue with the first failure, waits until nothing of it is in
+flight, and reports what is unresolved, in order. This module answers with verdicts. It is a pure
+function of the report, and all of the idempotent producer's care about sequences is here:
+
+(a) A batch that is surely not in the log and is given up leaves a gap: those behind it cannot be
+    in the log either, for a broker takes no batch out of order, and get its sequence.
+(b) A batch that may be in the log and is given up leaves a doubt. Batches in doubt behind it are
+    sent again as they are; the broker's answer tells. When nothing in doubt is left, the epoch is
+    bumped and the partition begins at sequence 0 (KIP-360).
+(c) OUT_OF_ORDER_SEQUENCE_NUMBER behind another unresolved batch is that one's echo: retry as it is.
+    Of the first batch it says that it is not in the log, and neither are those behind it: (b).
+(e) DUPLICATE_SEQUENCE_NUMBER is success at an unknown offset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kafka_fast.control.plane import (
+    Command,
+    Fail,
+    Renumber,
+    Report,
+    Row,
+    Split,
+    Succeed,
+    Thaw,
+)
+from kafka_fast.errors import ERRORS, Outcome
+
+NO_ANSWER = 0
+MESSAGE_TOO_LARGE = 10
+RECORD_LIST_TOO_LARGE = 18
+OUT_OF_ORDER_SEQUENCE_NUMBER = 45
+DUPLICATE_SEQUENCE_NUMBER = 46
+INVALID_PRODUCER_EPOCH = 47
+UNKNOWN_PRODUCER_ID = 59
+
+TOO_LARGE = frozenset({MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE})
+SEQUENCE_ERRORS = frozenset(
+    {OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, UNKNOWN_PRODUCER_ID}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the verdicts depend on besides the report."""
+
+    idempotent: bool
+    retries: int
+    """How often a batch may be sent again."""
+    split_size: int
+    """Bytes that the pieces of a batch that was too large may have."""
+    delay: Callable[[int], float]
+    """Seconds to wait before the n-th retry."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A producer id and its epoch."""
+
+    producer_id: int
+    epoch: int
+
+
+@dataclass(slots=True)
+class Judgement:
+    """The verdicts on one report."""
+
+    commands: list[Command]
+    bump: bool
+    """The epoch must be bumped: then `Renumber` to sequence 0 comes before `thaw`."""
+    thaw: Thaw
+
+
+def is_retriable(code: int, *, idempotent: bool) -> bool:
+    """Tell whether a batch with this answer is sent again."""
+    if code == NO_ANSWER:
+        return True
+    if code in SEQUENCE_ERRORS:
+        return idempotent
+    known = ERRORS.get(code)
+    return known is not None and known.retriable
+
+
+def judge(report: Report, rules: Rules, now: float, *, leader_is_new: bool) -> Judgement:
+    """Return the verdicts on a frozen queue.
+
+    Args:
+        report: from the data plane; nothing of the queue is in flight.
+        rules: of the producer.
+        now: the time.
+        leader_is_new: the partition's leader has changed since: no need to wait (KIP-951).
+    """
+    commands: list[Command] = []
+    kept: list[Row] = []
+    gap: Row | None = None
+    hole = report.queue.doubt
+    for row in report.batches:
+        code = row.error_code
+        if code == DUPLICATE_SEQUENCE_NUMBER:
+            commands.append(Succeed(row, row.base_offset))
+        elif code in TOO_LARGE and row.record_count > 1:
+            commands.append(Split(row, rules.split_size, code))
+            kept.append(row)
+        elif is_retriable(code, idempotent=rules.idempotent) and row.attempts <= rules.retries:
+            kept.append(row)
+        else:
+            outcome = Outcome.MAYBE_WRITTEN if row.doubt else Outcome.REJECTED
+            commands.append(Fail(row, code, outcome))
+            hole = hole or row.doubt
+            if not row.doubt and gap is None:
+                gap = row
+    bump = rules.idempotent and must_bump(kept, hole=hole)
+    if rules.idempotent and not bump and not hole and gap is not None:
+        commands.append(close_gap(report, gap))
+    wait = 0.0 if leader_is_new else pause(kept, rules)
+    single = rules.idempotent and bool(kept)
+    thaw = Thaw(report.queue.queue_id, report.queue.generation, now + wait, single)
+    return Judgement(commands, bump, thaw)
+
+
+def close_gap(report: Report, gap: Row) -> Renumber:
+    """Give the batches behind a rejected one its sequence and those that follow from it."""
+    own = report.queue
+    return Renumber(own.queue_id, own.generation, -1, -1, gap.base_sequence, gap.serial, gap.slice)
+
+
+def begin_again(report: Report, identity: Identity) -> Renumber:
+    """Let the partition begin at sequence 0 of a new epoch."""
+    own = report.queue
+    return Renumber(own.queue_id, own.generation, identity.producer_id, identity.epoch, 0)
+
+
+def must_bump(kept: list[Row], *, hole: bool) -> bool:
+    """Tell whether the partition must begin again at sequence 0 of a new epoch, and can.
+
+    It can if none of the batches that are kept may be in the log: then their sequences are free.
+    """
+    if kept and kept[0].error_code in SEQUENCE_ERRORS:
+        return True
+    return hole and not any(row.doubt for row in kept)
+
+
+def pause(kept: list[Row], rules: Rules) -> float:
+    """Return how long to wait before the next try; a lost link has its own backoff."""
+    answered = [row.attempts for row in kept if row.error_code not in (NO_ANSWER, *TOO_LARGE)]
+    return rules.delay(max(answered)) if answered else 0.0
