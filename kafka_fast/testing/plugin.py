@@ -7,7 +7,7 @@ Loaded by itself where kafka_fast is installed (entry point `pytest11`), or by
         publish_orders(bootstrap=kafka_broker.bootstrap, topic=kafka_topic)
         assert [r.value for r in kafka_broker.records(kafka_topic)] == [b"1", b"2"]
 
-Nothing of kafka_fast is imported before a fixture is asked for.
+The broker is imported, and started, when a fixture is first asked for.
 """
 
 from __future__ import annotations
