@@ -16,7 +16,14 @@ from kafka_fast.testing.broker.topics import Partition, Topic
 NO_EPOCH = -1  # the client does not say which leader epoch it knows
 
 
-def led_partition(request: Request, topic: Topic, index: int, epoch: int = NO_EPOCH) -> Partition:
+def led_partition(
+    request: Request,
+    topic: Topic,
+    index: int,
+    epoch: int = NO_EPOCH,
+    *,
+    or_followed: bool = False,
+) -> Partition:
     """Return the partition if the asked broker leads it.
 
     Args:
@@ -24,6 +31,7 @@ def led_partition(request: Request, topic: Topic, index: int, epoch: int = NO_EP
         topic: the topic.
         index: of the partition.
         epoch: the leader epoch that the client knows, or NO_EPOCH.
+        or_followed: a replica will do (KIP-392).
 
     Raises:
         UnknownTopicOrPartition: the topic has no such partition.
@@ -34,7 +42,8 @@ def led_partition(request: Request, topic: Topic, index: int, epoch: int = NO_EP
     if not 0 <= index < len(topic.partitions):
         raise UnknownTopicOrPartition(f"topic {topic.name!r} has no partition {index}")
     partition = topic.partitions[index]
-    if partition.leader != request.node_id:
+    is_replica = or_followed and request.node_id in partition.replicas
+    if partition.leader != request.node_id and not is_replica:
         raise NotLeaderOrFollower(f"node {partition.leader} leads {topic.name}-{index}")
     if epoch != NO_EPOCH and epoch < partition.leader_epoch:
         raise FencedLeaderEpoch(f"epoch {epoch} of {topic.name}-{index} is over")

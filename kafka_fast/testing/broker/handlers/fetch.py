@@ -28,8 +28,8 @@ from kafka_fast.testing.broker.request import Request, Waiting
 from kafka_fast.testing.broker.topics import Partition, Topic
 
 _IDS_FROM_VERSION = 13
-_HINTS_FROM_VERSION = 12  # KIP-951
-_ENDPOINTS_FROM_VERSION = 16
+_HINTS_FROM_VERSION = 16  # KIP-951
+_FOLLOWERS_FROM_VERSION = 11  # since then replicas that do not lead are read from (KIP-392)
 _FULL_FETCH_EPOCHS = (0, -1)  # a new session is asked for, or none
 _MAX_BYTES = 55 * 1024 * 1024  # Kafka's fetch.max.bytes of the broker
 _READ_COMMITTED = 1
@@ -61,7 +61,7 @@ class _Reading:
                 for asked in body.topics
             ]
         )
-        if self.request.version >= _ENDPOINTS_FROM_VERSION:
+        if self.request.version >= _HINTS_FROM_VERSION:
             response.node_endpoints = self.hints.fetch_endpoints()
         return response
 
@@ -78,7 +78,13 @@ class _Reading:
         if planned is not None:
             self.failed = True
             return _refused(one.partition, planned.code)
-        partition = led_partition(self.request, topic, one.partition, one.current_leader_epoch)
+        partition = led_partition(
+            self.request,
+            topic,
+            one.partition,
+            one.current_leader_epoch,
+            or_followed=self.request.version >= _FOLLOWERS_FROM_VERSION,
+        )
         log = partition.log
         if not log.start_offset <= one.fetch_offset <= log.end_offset:
             raise OffsetOutOfRange(f"{one.fetch_offset} is not in the log")

@@ -167,10 +167,21 @@ def produce_request(
 
 
 def fetch_request(
-    topic: str, offset: int, partition: int = 0, *, max_wait_ms: int = 0, min_bytes: int = 1
+    topic: str,
+    offset: int,
+    partition: int = 0,
+    *,
+    max_wait_ms: int = 0,
+    min_bytes: int = 1,
+    leader_epoch: int = -1,
 ) -> FetchRequest:
     """Return a request for one partition."""
-    asked = FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=1 << 20)
+    asked = FetchPartition(
+        partition=partition,
+        current_leader_epoch=leader_epoch,
+        fetch_offset=offset,
+        partition_max_bytes=1 << 20,
+    )
     return FetchRequest(
         max_wait_ms=max_wait_ms,
         min_bytes=min_bytes,

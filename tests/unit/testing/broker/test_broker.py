@@ -87,13 +87,12 @@ def test_a_waiting_fetch_holds_up_its_connection_only(world: World) -> None:
 
 def test_a_waiting_fetch_hears_of_a_new_leader(world: World) -> None:
     consumer = world.connect()
-    request = fetch_request("t", 0, max_wait_ms=500)
+    request = fetch_request("t", 0, max_wait_ms=500, leader_epoch=0)
     consumer.send(request, FETCH_VERSION)
     world.cluster.move_leader("t", 0, 2)
     world.settle()
     found = consumer.take(request, FETCH_VERSION).responses[0].partitions[0]
-    assert found.error_code == errors.NotLeaderOrFollower.code
-    assert (found.current_leader.leader_id, found.current_leader.leader_epoch) == (2, 1)
+    assert found.error_code == errors.FencedLeaderEpoch.code
 
 
 def test_a_fetch_that_waits_on_a_closed_connection_is_forgotten(world: World) -> None:
