@@ -97,14 +97,13 @@ cdef class Records:
         cdef kf_reader reader
         cdef const uint8_t* at
         cdef int32_t size
-        cdef int32_t i
         if span.header_count == 0:
             return ()
         reader = kf_reader_of(
             self.base + span.headers_pos, self.size - <size_t>span.headers_pos
         )
         headers = []
-        for i in range(span.header_count):
+        for _ in range(span.header_count):
             size = kf_read_varint(&reader)
             at = kf_read_span(&reader, size)
             name = PyUnicode_DecodeUTF8(<char*>at, size, b"replace")
