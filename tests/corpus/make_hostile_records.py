@@ -91,8 +91,8 @@ HEAD = bytes.fromhex("00 00 00")  # a record's attributes and deltas
 NOTHING = bytes.fromhex("01 01")  # null key and value
 LZ4_FRAME = compress(Codec.LZ4, RECORD)
 ZSTD_FRAME = compress(Codec.ZSTD, RECORD)
-# A zstd frame that declares 2^40 bytes of content and holds none.
-ZSTD_LIE = bytes.fromhex("28b52ffd c0 50") + struct.pack("<Q", 1 << 40) + b"\1\0\0"
+# A zstd frame that declares 2^40 bytes of content and holds one.
+ZSTD_LIE = bytes.fromhex("28b52ffd c0 50") + struct.pack("<Q", 1 << 40) + b"\x09\0\0x"
 LZ4_LIE = bytes.fromhex("04224d18 68 40") + struct.pack("<Q", 1 << 40)
 GOOD = batch()
 
@@ -182,10 +182,18 @@ CASES: list[tuple[str, bytes, str]] = [
     ),
     ("R10-zstd-size-lie", packed(Codec.ZSTD, ZSTD_LIE), f"{CORRUPT} zstd"),
     ("R10-lz4-size-lie", packed(Codec.LZ4, LZ4_LIE), f"{CORRUPT} lz4"),
-    ("R10-gzip-truncated", packed(Codec.GZIP, gzip.compress(RECORD)[:-9]), f"{CORRUPT} gzip"),
+    (
+        "R10-gzip-truncated",
+        packed(Codec.GZIP, gzip.compress(RECORD, mtime=0)[:-9]),
+        f"{CORRUPT} gzip",
+    ),
     ("R10-lz4-truncated", packed(Codec.LZ4, LZ4_FRAME[:-4]), f"{CORRUPT} lz4: the data is cut off"),
     ("R10-zstd-truncated", packed(Codec.ZSTD, ZSTD_FRAME[:-2]), f"{CORRUPT} zstd: the data is cut"),
-    ("R10-gzip-garbage", packed(Codec.GZIP, gzip.compress(RECORD) + b"xx"), f"{CORRUPT} gzip"),
+    (
+        "R10-gzip-garbage",
+        packed(Codec.GZIP, gzip.compress(RECORD, mtime=0) + b"xx"),
+        f"{CORRUPT} gzip",
+    ),
     ("R10-lz4-garbage", packed(Codec.LZ4, LZ4_FRAME + b"xxxxxxxx"), f"{CORRUPT} lz4"),
     ("R10-zstd-garbage", packed(Codec.ZSTD, ZSTD_FRAME + b"xxxxxxxx"), f"{CORRUPT} zstd"),
     (
