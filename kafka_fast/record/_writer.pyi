@@ -1,9 +1,11 @@
 from collections.abc import Iterable
+from typing import final
 
 from typing_extensions import Buffer
 
 from kafka_fast.record.types import Codec, ControlType
 
+@final
 class RecordBatchBuilder:
     def __init__(
         self,

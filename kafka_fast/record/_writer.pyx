@@ -4,6 +4,7 @@ The producer's append path does not come through here: it writes the same bytes 
 kf_record_put(), but into its own slabs and without a Python call per batch.
 """
 
+cimport cython
 from cpython.buffer cimport (
     PyBUF_READ, PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer,
 )
@@ -80,6 +81,7 @@ cdef bytes header_value(str name, object value):
         ) from None
 
 
+@cython.final
 cdef class RecordBatchBuilder:
     """Collects records and builds one batch.
 
