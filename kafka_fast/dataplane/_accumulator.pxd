@@ -38,5 +38,3 @@ cdef class Accumulator:
                  object timestamp_ms, object headers, int hold, kf_batch** batch, int32_t* index,
                  int64_t* timestamp) except -1
     cdef int refuse_size(self, Topic topic, const kf_record* record) except -1
-    cdef int tell(self, object future, kf_batch* batch, int32_t index, int64_t timestamp,
-                  object on_delivery) except -1

@@ -242,7 +242,7 @@ cdef class Accumulator:
         cdef kf_record record
         cdef bytes encoded = None
         cdef kf_plane* plane = self.plane.plane
-        if self.plane.dead:
+        if self.plane.refuses:
             raise UsageError("the producer is closed, or belongs to the parent of this process")
         topic = self.topic_of(topic_name)
         if self.transforms:
@@ -311,7 +311,7 @@ cdef class Accumulator:
         if on_delivery is None:
             on_delivery = self.on_delivery
         if on_delivery is not None:
-            self.tell(future, batch, index, timestamp, on_delivery)
+            future.add_observer(on_delivery)
         return future
 
     def send_nowait(self, topic, value=None, key=None, *, partition=None, timestamp_ms=None,
@@ -330,20 +330,9 @@ cdef class Accumulator:
             self.add(topic, value, key, partition, timestamp_ms, headers, KF_HOLD_NOTHING, &batch,
                      &index, &timestamp)
             return
-        self._want_callbacks()
         self.add(topic, value, key, partition, timestamp_ms, headers, KF_HOLD_HANDLE, &batch,
                  &index, &timestamp)
         observe(self.plane, batch, index, timestamp, on_delivery, True)
-
-    def _want_callbacks(self):
-        """Make sure that a thread runs callbacks; called before the first one is registered."""
-
-    cdef int tell(self, object future, kf_batch* batch, int32_t index, int64_t timestamp,
-                  object on_delivery) except -1:
-        """Register a callback beside a handle, which then counts as observed."""
-        self._want_callbacks()
-        future.add_observer(on_delivery)
-        return 0
 
 
 cdef int32_t check_partition(Topic topic, object partition) except -1:

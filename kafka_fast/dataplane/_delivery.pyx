@@ -109,6 +109,9 @@ cdef int observe(DataPlane plane, kf_batch* batch, int32_t index, int64_t timest
     cdef list waiting = plane.observers.get(address)
     if waiting is None:
         waiting = plane.observers[address] = []
+    if plane.callback_starter is not None:
+        starter, plane.callback_starter = plane.callback_starter, None
+        starter()
     waiting.append((index, timestamp_ms, callback, holds))
     kf_set(&batch.watched, 1)
     kf_fence()  # against the data plane, which publishes the end before it reads `watched`

@@ -34,7 +34,10 @@ cdef class DataPlane:
     cdef list ended          # observations whose batch has ended
     cdef readonly int64_t lost_count  # failed records that nobody can observe, not yet reported
     cdef readonly object lost_first   # the DeliveryError of the first of them
-    cdef readonly bint dead  # closed, or inherited through fork: nothing may wait for it
+    cdef readonly bint refuses  # closing: no record is accepted any more
+    cdef readonly bint dead     # closed, or inherited through fork: nothing may wait for it
+    cdef object callback_starter  # starts the thread that runs callbacks; None: it runs
+    cdef int owner_pid
     cdef unsigned long callback_thread  # runs the users' callbacks; 0: none yet
     cdef object __weakref__
 

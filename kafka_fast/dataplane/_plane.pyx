@@ -7,7 +7,9 @@ Threads: any, with the GIL. `step` is the exception: it belongs to one thread at
 plane's own or, in a simulation, the caller's.
 """
 
+cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.exc cimport PyErr_CheckSignals
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from cpython.pythread cimport PyThread_get_thread_ident
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
@@ -36,9 +38,14 @@ VERDICT_FAIL = KF_VERDICT_FAIL
 VERDICT_SUCCEED = KF_VERDICT_SUCCEED
 VERDICT_SPLIT = KF_VERDICT_SPLIT
 
-ERROR_EXPIRED = KF_ERROR_EXPIRED
-ERROR_CLOSED = KF_ERROR_CLOSED
-ERROR_ABANDONED = KF_ERROR_ABANDONED
+OUTCOME_NOT_SENT = KF_OUTCOME_NOT_SENT
+OUTCOME_REJECTED = KF_OUTCOME_REJECTED
+OUTCOME_MAYBE_WRITTEN = KF_OUTCOME_MAYBE_WRITTEN
+
+cdef extern from "<unistd.h>" nogil:
+    int getpid()
+
+cdef double WAIT_SLICE = 0.025  # seconds between two looks for signals
 
 cdef enum:
     BATCH_GROWTH = 262_144  # a batch is full at max(batch.size, this)
@@ -136,6 +143,7 @@ cdef dict histogram_dict(const kf_histogram* histogram):
     }
 
 
+@cython.no_gc_clear  # what it owns in C outlives its dicts
 cdef class DataPlane:
     """One client's data plane.
 
@@ -163,6 +171,7 @@ cdef class DataPlane:
             raise MemoryError
         kf_plane_init(self.plane, &env, buffer_memory)
         self.environment = environment
+        self.owner_pid = getpid()
         self.topics = {}
         self.queues = []
         self.observers = {}
@@ -205,6 +214,11 @@ cdef class DataPlane:
         cdef Py_ssize_t before = len(self.queues)
         add_queues(self, self.topics[name], count)
         return range(before, len(self.queues))
+
+    def partition_count(self, str name):
+        """Return how many partitions the topic has; 0 until metadata is there."""
+        cdef Topic topic = self.topics.get(name)
+        return 0 if topic is None else topic.topic.partition_count
 
     def set_available(self, int64_t queue_id, bint available):
         """Say whether the partition has a leader; the partitioner prefers those that have."""
@@ -344,10 +358,60 @@ cdef class DataPlane:
             raise UsageError("a delivery callback must not wait for deliveries: it would wait "
                              "for itself")
 
+    def set_callback_starter(self, starter):
+        """Have `starter()` called once, before the first callback is registered."""
+        self.callback_starter = starter
+
+    def refuse(self):
+        """Accept no record from now on; what was accepted goes on."""
+        self.refuses = True
+
     def mark_dead(self):
         """Nothing is accepted or delivered from now on: closed, or inherited through fork."""
+        self.refuses = True
         self.dead = True
-        kf_set(&self.plane.closed, 1)
+
+    def flush(self, double deadline):
+        """Send everything that was accepted so far and wait until its fate is known.
+
+        Args:
+            deadline: Monotonic seconds; 0 waits without one.
+
+        Returns:
+            How many records are still pending.
+        """
+        cdef kf_plane* plane = self.plane
+        cdef int64_t serial = kf_plane_serial(plane)
+        cdef double now
+        if kf_plane_flushed(plane, serial):
+            return 0
+        self.check_may_wait()
+        kf_add(&plane.flushing, 1)
+        try:
+            kf_plane_wake(plane, KF_WAKE_FULL)
+            while not kf_plane_flushed(plane, serial) and not self.dead:
+                now = plane.env.now(plane.env.context)
+                if deadline != 0.0 and now >= deadline:
+                    break
+                with nogil:
+                    kf_plane_wait_flushed(plane, serial, WAIT_SLICE if deadline == 0.0
+                                          else min(WAIT_SLICE, deadline - now))
+                PyErr_CheckSignals()
+        finally:
+            kf_add(&plane.flushing, -1)
+        return kf_plane_pending_before(plane, serial)
+
+    def shut_down(self):
+        """Close all links and fail whatever has not ended. The data plane has stopped."""
+        cdef kf_batch* batch
+        cdef int outcome
+        self.mark_dead()
+        sender_destroy(&self.sender)
+        while self.plane.oldest != NULL:
+            batch = self.plane.oldest
+            kf_set(&batch.state, KF_BATCH_WAITING)
+            outcome = KF_OUTCOME_MAYBE_WRITTEN if batch.attempts > 0 else KF_OUTCOME_NOT_SENT
+            kf_batch_end(batch, KF_BATCH_FAILED, KF_ERROR_CLOSED, outcome, -1, -1)
 
     # ---- events and turns ----
 
@@ -403,14 +467,9 @@ cdef class DataPlane:
         return kf_plane_pending_before(self.plane, kf_plane_serial(self.plane))
 
     def __dealloc__(self):
-        cdef kf_batch* batch
-        if self.plane == NULL:
-            return
-        sender_destroy(&self.sender)
-        while self.plane.oldest != NULL:
-            batch = self.plane.oldest
-            kf_set(&batch.state, KF_BATCH_WAITING)
-            kf_batch_end(batch, KF_BATCH_FAILED, KF_ERROR_CLOSED, KF_OUTCOME_NOT_SENT, -1, -1)
+        if self.plane == NULL or getpid() != self.owner_pid:
+            return  # after a fork the locks may be held for ever by threads that are not here
+        self.shut_down()
         for topic in self.topics.values():
             free_topic(<Topic>topic)
         kf_plane_destroy(self.plane)

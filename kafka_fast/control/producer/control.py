@@ -109,6 +109,11 @@ class ProducerControl:
         self.fatal: KafkaError | None = None
         self.throttle_ms = 0
 
+    @property
+    def awaited(self) -> frozenset[str]:
+        """The topics that callers wait for."""
+        return frozenset(self._awaited)
+
     # Commands of the callers
 
     def want_topic(self, topic: str, now: float) -> None:

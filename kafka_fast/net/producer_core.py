@@ -1,0 +1,326 @@
+"""The core of a producer: both planes on the machine, with their threads.
+
+    kf-data      native: turns the data plane, never takes the GIL
+    kf-control   Python: carries events and commands, connects, keeps time for the control plane
+    kf-callback  Python, started with the first callback: runs the users' callbacks
+
+Threads hold the core; the core does not know the `Producer` in front of it, so that one that is
+dropped can be noticed and stopped.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import selectors
+import threading
+import time
+import warnings
+import weakref
+from collections import deque
+from collections.abc import Callable
+
+from kafka_fast.config import ProducerSettings
+from kafka_fast.control.plane import CloseLink, Command, OpenLink, ResolveHost, TopicSettled
+from kafka_fast.control.producer.control import ProducerControl
+from kafka_fast.dataplane._delivery import collect, notify, take_lost
+from kafka_fast.dataplane._plane import DataPlane
+from kafka_fast.errors import (
+    DeliveryError,
+    KafkaError,
+    KafkaTimeoutError,
+    UsageError,
+    error_name,
+)
+from kafka_fast.net import carrier
+from kafka_fast.net._compressor import Compressor
+from kafka_fast.net._pump import Machine, Pump
+from kafka_fast.net.machine import Addresses, Connecting, begin_connect, finish_connect, resolve
+
+logger = logging.getLogger("kafka_fast.producer")
+
+CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
+WAIT_SLICE = 0.025
+"""Seconds between two looks for signals."""
+
+IDLE_WAIT = 60.0
+"""The callback thread looks at least this often whether it is to end."""
+
+_cores: weakref.WeakSet[ProducerCore] = weakref.WeakSet()
+"""All that live in this process, for the end of the interpreter and for fork."""
+
+
+class ProducerCore:
+    """Both planes of one producer and their threads. Public methods: any thread."""
+
+    def __init__(self, settings: ProducerSettings, client_id: str) -> None:
+        """Start the threads; connections are made when they are needed.
+
+        Args:
+            settings: the producer's configuration.
+            client_id: of all requests.
+        """
+        self.settings = settings
+        self.control = ProducerControl(settings, client_id, random.SystemRandom().random)
+        self._machine = Machine()
+        codec = CODECS[settings.compression_type]
+        self._compressor: Compressor | None = None
+        if codec:
+            self._compressor = Compressor(codec, settings.compression_level)
+            self._machine.use_compressor(self._compressor)
+        self.plane = DataPlane(
+            self._machine,
+            buffer_memory=settings.buffer_memory,
+            batch_size=settings.batch_size,
+            max_request_size=settings.max_request_size,
+            coalesce_bytes=settings.request_coalesce_bytes,
+            max_frame=settings.receive_message_max_bytes,
+            linger=settings.linger,
+            delivery_timeout=settings.delivery_timeout,
+            request_timeout=settings.request_timeout,
+            max_in_flight=settings.max_in_flight_requests_per_connection,
+            codec=codec,
+            idempotent=settings.enable_idempotence,
+            acks_zero=settings.acks == 0,
+        )
+        self.plane.set_callback_starter(self._start_callbacks)
+        self._pump = Pump(self.plane, self._machine)
+        self._calls: deque[Callable[[float], None]] = deque()
+        self._connecting: dict[int, Connecting] = {}
+        self._settled = threading.Condition()
+        self._topic_errors: dict[str, KafkaError] = {}
+        self._stopping = False
+        self._callbacks: threading.Thread | None = None
+        self._closing = threading.Lock()
+        self._pid = os.getpid()
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._machine.control_event, selectors.EVENT_READ, None)
+        self._pump.start()
+        self._control = threading.Thread(target=self._run, name="kf-control", daemon=True)
+        self._control.start()
+        _cores.add(self)
+
+    # ---- callers ----
+
+    def need_topic(self, name: str, max_block: float) -> None:
+        """Wait until the topic's partitions are known.
+
+        Raises:
+            KafkaTimeoutError: not within `max_block` seconds.
+            BrokerError: the topic cannot be used.
+            UsageError: the producer is closed.
+        """
+        self.plane.check_may_wait()
+        deadline = time.monotonic() + max_block
+        with self._settled:
+            self._topic_errors.pop(name, None)
+            self._call(lambda now: self.control.want_topic(name, now))
+            while not self.plane.partition_count(name):
+                error = self._topic_errors.get(name)
+                if error is not None:
+                    raise error
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    self._call(lambda now: self.control.give_up_topic(name))
+                    raise KafkaTimeoutError(self._no_metadata(name, max_block))
+                if self.plane.dead:
+                    raise UsageError("the producer was closed")
+                self._settled.wait(min(WAIT_SLICE, left))
+
+    def _no_metadata(self, name: str, max_block: float) -> str:
+        code = self.control.cluster.error(name)
+        why = f": {error_name(code)}" if code else ""
+        return f"no metadata of topic {name!r} after max.block.ms ({max_block * 1000:.0f}){why}"
+
+    def flush(self, timeout: float | None) -> int:
+        """Send what was accepted and wait; returns the records still pending."""
+        return self.plane.flush(0.0 if timeout is None else time.monotonic() + max(timeout, 1e-9))
+
+    def lost(self) -> tuple[int, DeliveryError | None]:
+        """Return, and forget, the failures that nobody can observe."""
+        return take_lost(self.plane)
+
+    def close(self, timeout: float | None) -> int:
+        """Deliver what was accepted, for at most `timeout` seconds, then stop.
+
+        Returns:
+            How many records were given up.
+        """
+        if os.getpid() != self._pid:
+            self.plane.mark_dead()
+            return 0
+        with self._closing:
+            if self.plane.dead:
+                return 0
+            self.plane.refuse()
+            in_callback = threading.current_thread() is self._callbacks
+            pending = 0 if in_callback else self.flush(timeout)
+            if in_callback:
+                pending = self.plane.pending()
+            self._stop(join_callbacks=not in_callback)
+            _cores.discard(self)
+        return pending
+
+    def _stop(self, *, join_callbacks: bool) -> None:
+        """End the threads; what was not delivered fails."""
+        self._stopping = True
+        self._machine.wake_control()
+        self._pump.stop()
+        self._control.join()
+        if self._compressor is not None:
+            self._compressor.stop()
+        self.plane.shut_down()
+        for connecting in self._connecting.values():
+            connecting.socket.close()
+        self._selector.close()
+        self._machine.wake_observers()
+        if self._callbacks is not None and join_callbacks:
+            self._callbacks.join()
+        collect(self.plane)
+        with self._settled:
+            self._settled.notify_all()
+
+    def mark_forked(self) -> None:
+        """Called in a forked child: nothing of this runs here."""
+        self.plane.mark_dead()
+
+    # ---- the control thread ----
+
+    def _call(self, what: Callable[[float], None]) -> None:
+        """Have `what(now)` called on the control thread."""
+        self._calls.append(what)
+        self._machine.wake_control()
+
+    def _run(self) -> None:
+        """Carry events and commands until the producer is closed."""
+        try:
+            while not self._stopping:
+                self._turn(time.monotonic())
+                self._sleep()
+        except BaseException as error:
+            logger.exception("the control thread has failed; the producer is of no use any more")
+            self.plane.refuse()
+            with self._settled:
+                for topic in self.control.awaited:
+                    self._topic_errors[topic] = UsageError(f"the control thread failed: {error}")
+                self._settled.notify_all()
+
+    def _turn(self, now: float) -> None:
+        for event in self.plane.take_events():
+            self.control.handle_event(carrier.read_event(event), now)
+        while self._calls:
+            self._calls.popleft()(now)
+        for connecting in [it for it in self._connecting.values() if it.deadline <= now]:
+            self._drop(connecting.link_id)
+        self.control.tick(now)
+        while (command := self.control.poll_command()) is not None:
+            self._carry_out(command, now)
+        if collect(self.plane) and self._callbacks is not None:
+            self._machine.wake_observers()
+
+    def _carry_out(self, command: Command, now: float) -> None:
+        match command:
+            case OpenLink():
+                self._open(command, now)
+            case CloseLink(link_id):
+                if not self._drop(link_id):
+                    self.plane.close_link(link_id)
+            case ResolveHost(owner, host, _):
+                resolve(host, lambda found: self._take_addresses(owner, host, found))
+            case TopicSettled(topic, error):
+                with self._settled:
+                    if error is not None:
+                        self._topic_errors[topic] = error
+                    self._settled.notify_all()
+            case _:
+                carrier.carry_out(self.plane, command, random.getrandbits(63))
+
+    def _take_addresses(self, owner: str, host: str, found: Addresses) -> None:
+        self._call(lambda now: self.control.links.handle_resolved(owner, host, found, now))
+
+    def _open(self, command: OpenLink, now: float) -> None:
+        try:
+            connecting = begin_connect(command, self.settings)
+        except OSError as error:
+            self.control.links.handle_connect_failed(command.link_id, error, now)
+            return
+        self._connecting[command.link_id] = connecting
+        self._selector.register(connecting.socket, selectors.EVENT_WRITE, connecting)
+
+    def _drop(self, link_id: int) -> bool:
+        """Give up a socket that is still connecting; False if there is none."""
+        connecting = self._connecting.pop(link_id, None)
+        if connecting is None:
+            return False
+        self._selector.unregister(connecting.socket)
+        connecting.socket.close()
+        return True
+
+    def _finish(self, connecting: Connecting) -> None:
+        now = time.monotonic()
+        self._selector.unregister(connecting.socket)
+        del self._connecting[connecting.link_id]
+        try:
+            fd = finish_connect(connecting)
+        except OSError as error:
+            self.control.links.handle_connect_failed(connecting.link_id, error, now)
+            return
+        self._pump.add_link(connecting.link_id, connecting.node_id, fd)
+        self.control.links.handle_connected(connecting.link_id, now)
+
+    def _sleep(self) -> None:
+        """Wait for events, calls, sockets or the next deadline."""
+        if self._calls:
+            return
+        deadline = self.control.next_deadline()
+        for connecting in self._connecting.values():
+            deadline = min(deadline, connecting.deadline)
+        timeout = None if deadline == float("inf") else max(0.0, deadline - time.monotonic())
+        for key, _ in self._selector.select(timeout):
+            if key.data is None:
+                self._machine.clear_control()
+            else:
+                self._finish(key.data)
+
+    # ---- the callback thread ----
+
+    def _start_callbacks(self) -> None:
+        self._callbacks = threading.Thread(
+            target=self._run_callbacks, name="kf-callback", daemon=True
+        )
+        self._callbacks.start()
+
+    def _run_callbacks(self) -> None:
+        self.plane.set_callback_thread(threading.get_ident())
+        while not self.plane.dead:
+            notify(self.plane, _report_callback)
+            self._machine.wait_observers(IDLE_WAIT)
+        notify(self.plane, _report_callback)
+
+
+def _report_callback(callback: object, error: BaseException) -> None:
+    logger.error("the delivery callback %r has raised", callback, exc_info=error)
+
+
+def flush_at_exit() -> None:
+    """Deliver what is pending when the interpreter ends, for at most exit.flush.timeout.ms."""
+    for core in list(_cores):
+        pending = core.close(core.settings.exit_flush_timeout)
+        if pending:
+            warnings.warn(
+                f"the interpreter ends with {pending} records that were not delivered within "
+                f"exit.flush.timeout.ms ({core.settings.exit_flush_timeout_ms}): close() or "
+                "flush() the producer",
+                ResourceWarning,
+                stacklevel=2,
+            )
+
+
+def _mark_forked() -> None:
+    for core in list(_cores):
+        core.mark_forked()
+    _cores.clear()
+
+
+os.register_at_fork(after_in_child=_mark_forked)

@@ -1,0 +1,202 @@
+"""The producer: the blocking, thread-safe public client for sending records.
+
+A thin front: `send`, `send_nowait` and the bulk calls are inherited from the compiled append path,
+so that no Python frame stands round them; the core behind it runs both planes.
+"""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import warnings
+import weakref
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any
+
+from kafka_fast.config import producer_settings
+from kafka_fast.dataplane._accumulator import Accumulator
+from kafka_fast.errors import DeliveryError, KafkaError, Outcome
+from kafka_fast.net.producer_core import ProducerCore, flush_at_exit
+from kafka_fast.serialization import serialize
+from kafka_fast.types import PartitionInfo, RecordMetadata
+
+OnDelivery = Callable[[DeliveryError | None, RecordMetadata], object]
+"""Called as `(error, metadata)`; with an error, the metadata's offset is -1."""
+
+_numbers = itertools.count(1)
+
+atexit.register(flush_at_exit)
+
+
+class Producer(Accumulator):
+    """Sends records to Kafka. Thread-safe.
+
+    Example:
+        >>> with Producer({"bootstrap.servers": "localhost:9092"}) as producer:
+        ...     future = producer.send("events", b"value", key=b"key")
+        ...     print(future.result().offset)
+
+    Args:
+        config: Java's property names, dotted or with underscores; see the configuration page.
+        on_delivery: Called as `(error, metadata)` on the callback thread, for every record that
+            does not bring its own.
+        **properties: The same properties as keywords, such as `bootstrap_servers=...`.
+
+    Raises:
+        ConfigError: A property is unknown, out of range or contradicts another.
+    """
+
+    def __init__(
+        self,
+        config: Mapping[str, object] | None = None,
+        *,
+        on_delivery: OnDelivery | None = None,
+        **properties: object,
+    ) -> None:
+        settings = producer_settings(config, properties)
+        client_id = settings.client_id or f"producer-{next(_numbers)}"
+        core = ProducerCore(settings, client_id)
+        partitioner = settings.partitioner_class
+        transforms = (settings.key_serializer, settings.value_serializer) != (None, None)
+        super().__init__(
+            core.plane,
+            max_block=settings.max_block,
+            partitioner=None if partitioner == "default" else partitioner,
+            ignore_keys=settings.partitioner_ignore_keys,
+            adaptive=settings.partitioner_adaptive_partitioning_enable,
+            on_delivery=on_delivery or settings.on_delivery,
+            transforms=transforms,
+        )
+        self._core = core
+        self._settings = settings
+        self.client_id = client_id
+        self._finalizer = weakref.finalize(self, _abandon, core, client_id)
+        self._finalizer.atexit = False
+
+    # What the compiled half asks of this one
+
+    def _need_topic(self, name: str) -> None:
+        self._core.need_topic(name, self._settings.max_block)
+
+    def _serialize(self, topic: str, key: object, value: object, headers: Any) -> tuple[Any, Any]:
+        settings = self._settings
+        if settings.key_serializer is not None:
+            key = serialize(settings.key_serializer, "key", topic, key, headers)
+        if settings.value_serializer is not None:
+            value = serialize(settings.value_serializer, "value", topic, value, headers)
+        return key, value
+
+    # Public
+
+    def flush(self, timeout: float | None = None) -> int:
+        """Send everything that was accepted so far and wait until its fate is known.
+
+        Args:
+            timeout: Seconds; None waits as long as delivery.timeout.ms lets records live.
+
+        Returns:
+            How many records are still pending; 0 without a timeout.
+
+        Raises:
+            DeliveryError: Records failed that nobody can observe any more: sent with
+                `send_nowait`, or their handle was dropped unread, and without a callback.
+            UsageError: Called from a delivery callback.
+        """
+        pending = self._core.flush(timeout)
+        self._raise_lost()
+        return pending
+
+    def close(self, timeout: float | None = None) -> None:
+        """Deliver what was accepted, then stop. Closing twice is allowed.
+
+        Args:
+            timeout: Seconds; what is not delivered by then fails with UsageError as its cause.
+
+        Raises:
+            DeliveryError: As `flush`, and for records that were given up.
+        """
+        self._finalizer.detach()
+        self._core.close(timeout)
+        self._raise_lost()
+
+    def _raise_lost(self) -> None:
+        count, first = self._core.lost()
+        if first is None:
+            return
+        raise DeliveryError(
+            f"{count} records were not delivered, and nobody was told; the first: {first}",
+            outcome=Outcome.MAYBE_WRITTEN if first.outcome is None else first.outcome,
+            count=count,
+            first=first,
+            samples=(first,),
+        ) from first
+
+    def partitions_for(self, topic: str) -> list[PartitionInfo]:
+        """Return the topic's partitions, waiting for metadata up to max.block.ms.
+
+        Raises:
+            KafkaTimeoutError: No metadata by then.
+            BrokerError: The topic cannot be used.
+        """
+        self._need_topic(topic)
+        return [
+            PartitionInfo(
+                topic,
+                partition.index,
+                partition.leader_id,
+                partition.leader_epoch,
+                partition.replicas,
+                partition.isr,
+                partition.offline_replicas,
+            )
+            for partition in self._core.control.cluster.partitions(topic)
+        ]
+
+    def metrics(self) -> dict[str, Any]:
+        """Return counters and histograms of this producer; see the metrics page."""
+        return {
+            "client_id": self.client_id,
+            "pending_records": self.plane.pending(),
+            "throttle_ms": self._core.control.throttle_ms,
+            **self.plane.stats(),
+        }
+
+    def __enter__(self) -> Producer:
+        """Return the producer itself; leaving the block closes it."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close; an exception from the block is not hidden by one of the records."""
+        try:
+            self.close()
+        except KafkaError:
+            if error is None:
+                raise
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """Refuse to be pickled."""
+        raise TypeError(
+            "a Producer cannot be pickled: make one in each process (for Spark, use "
+            "kafka_fast.spark.write_partition)"
+        )
+
+    def __repr__(self) -> str:
+        """Return the client id and whether the producer is closed."""
+        state = "closed" if self.plane.dead else "open"
+        return f"<Producer {self.client_id} {state}>"
+
+
+def _abandon(core: ProducerCore, client_id: str) -> None:
+    """A producer was collected without having been closed: say so, and stop it."""
+    pending = core.close(0.0)
+    warnings.warn(
+        f"producer {client_id} was not closed; {pending} records were not delivered",
+        ResourceWarning,
+        stacklevel=2,
+    )
