@@ -244,7 +244,7 @@ def refuse_unsupported() -> None:
 
 refuse_unsupported()
 setup(
-    ext_modules=cythonize(  # type: ignore[no-untyped-call]
+    ext_modules=cythonize(
         extensions(),
         compiler_directives=DIRECTIVES,
         include_path=["."],

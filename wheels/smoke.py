@@ -16,7 +16,7 @@ import kafka_fast
 from kafka_fast.record import Codec, RecordBatchBuilder, codecs_available, read_batches
 
 # Edges whose optional package (pyspark, pytest, numpy) is not there in a clean environment.
-OPTIONAL = ("kafka_fast.spark", "kafka_fast.testing.plugin", "kafka_fast.testing.pytest_plugin")
+OPTIONAL = ("kafka_fast.spark", "kafka_fast.testing.plugin")
 
 
 def import_all() -> int:

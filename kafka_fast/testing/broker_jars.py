@@ -253,7 +253,15 @@ def _fetch(wanted: Release, folder: Path) -> None:
         (fresh / "pom.xml").write_text(_pom(wanted))
         (fresh / "log4j2.yaml").write_text(LOG4J2_YAML)
         (fresh / "log4j.properties").write_text(LOG4J_PROPERTIES)
-        command = [maven, "-q", "-B", "-f", "pom.xml", "dependency:copy-dependencies"]
+        command = [
+            maven,
+            "-q",
+            "-B",
+            "-Dstyle.color=never",
+            "-f",
+            "pom.xml",
+            "dependency:copy-dependencies",
+        ]
         command += ["-DoutputDirectory=.", "-DincludeScope=runtime"]
         try:
             run = subprocess.run(
