@@ -1,6 +1,6 @@
 """`kafka-fast produce`: each line of a file or of standard input becomes a record.
 
-Lines go to the producer a block at a time. What could not be delivered is counted by the
+Lines are read a block at a time. What could not be delivered is counted by the
 producer, whose handles are dropped, and comes back from its flush: the exit status is 0 only if
 every line that was read is in the log.
 """
@@ -12,9 +12,10 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from io import FileIO
+from itertools import repeat
 from typing import Protocol
 
 from kafka_fast.cli.lines import read_lines, split_keys
@@ -35,16 +36,16 @@ _INTERRUPTED = 130
 class LineProducer(Protocol):
     """What this command needs of `kafka_fast.Producer`."""
 
-    def send_many(
+    def send_nowait(
         self,
         topic: str,
-        values: Sequence[bytes],
+        value: bytes,
+        key: bytes | None = None,
         *,
-        keys: Sequence[bytes] | None = None,
-        partitions: int | None = None,
+        partition: int | None = None,
         headers: Sequence[Header] | None = None,
-    ) -> object:
-        """Send one record for each value."""
+    ) -> None:
+        """Send a record whose failure is raised by the next flush."""
         ...
 
     def flush(self, timeout: float | None = None) -> int:
@@ -159,7 +160,8 @@ class _Sending:
 
     def report(self) -> int:
         """Say on standard error what was not delivered, and return the exit status."""
-        failed = min(self._failed, self._sent)  # records in doubt may fail as well: counted twice
+        # A record whose send was interrupted may be pending too, and is counted twice then.
+        failed = min(self._failed, self._sent)
         if failed:
             cause = f": {self._error}" if self._error else ""
             _say(f"{failed:,} of {self._sent:,} records were not delivered{cause}")
@@ -180,22 +182,20 @@ class _Sending:
             self._error = error
 
     def _send(self, lines: list[bytes]) -> None:
-        keys, values = None, lines
+        keys: Iterable[bytes | None] = repeat(None)
+        values = lines
         if self._args.key_separator is not None:
             keys, values = split_keys(lines, self._args.key_separator, self._sent + 1)
         self._sent += len(lines)
+        send, topic = self._producer.send_nowait, self._args.topic
+        partition, headers = self._args.partition, self._args.header or None
+        accepted = 0
         try:
-            self._producer.send_many(
-                self._args.topic,
-                values,
-                keys=keys,
-                partitions=self._args.partition,
-                headers=self._args.header or None,
-            )
-        except (KafkaError, KeyboardInterrupt):
-            # Some may have been accepted, but nobody can say which: all of them are in doubt.
-            self._failed += len(lines)
-            raise
+            for key, value in zip(keys, values, strict=False):
+                send(topic, value, key, partition=partition, headers=headers)
+                accepted += 1
+        finally:
+            self._failed += len(lines) - accepted
 
     def _settle(self, timeout: float | None) -> None:
         """Flush, and count what failed or is still pending after `timeout`."""
