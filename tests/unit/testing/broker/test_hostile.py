@@ -1,0 +1,103 @@
+"""Bytes of a hostile client: the broker answers or closes, never breaks, and serves the others."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka_fast.protocol import frame as framing
+from kafka_fast.protocol.apis import request_class
+from kafka_fast.protocol.apis.create_topics import CreatableTopic, CreateTopicsRequest
+from kafka_fast.protocol.apis.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from kafka_fast.protocol.apis.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from kafka_fast.protocol.apis.metadata import MetadataRequest, MetadataRequestTopic
+from kafka_fast.protocol.schema import Request
+from kafka_fast.testing.broker.versions import DELETE_TOPICS, OFFERED
+from tests.unit.testing.broker.memory import World, batch, fetch_request, produce_request
+
+FULL: dict[int, Request] = {
+    0: produce_request("t", batch(3, producer=(1, 0, 0))),
+    1: fetch_request("t", 0),
+    2: ListOffsetsRequest(
+        topics=[ListOffsetsTopic(name="t", partitions=[ListOffsetsPartition(timestamp=-1)])]
+    ),
+    3: MetadataRequest(topics=[MetadataRequestTopic(name="t")]),
+    19: CreateTopicsRequest(
+        topics=[CreatableTopic(name="new", num_partitions=1, replication_factor=1)]
+    ),
+    20: DeleteTopicsRequest(topics=[DeleteTopicState(name="gone", topic_id=bytes(16))]),
+}
+REQUESTS = [
+    (api, version) for api, (low, high) in OFFERED.items() for version in range(low, high + 1)
+]
+
+
+def encoded(api: int, version: int) -> bytes:
+    """Return a frame of an API in a version."""
+    body = FULL.get(api) or request_class(api)()
+    if api == DELETE_TOPICS and version < 6:
+        body = DeleteTopicsRequest(topic_names=["gone"])
+    return framing.encode_request(body, version, 1, "hostile")
+
+
+def hand_in(world: World, data: bytes) -> None:
+    """Send bytes on a new connection; afterwards another one must be served."""
+    client = world.connect()
+    client.send_bytes(data)
+    world.run_until(world.now + 1.0)
+    if not client.closed:
+        world.cluster.brokers[1].disconnect(client.connection_id)
+    witness = world.connect()
+    assert witness.metadata().brokers
+    world.cluster.brokers[1].disconnect(witness.connection_id)
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    made = World(partitions=1)
+    made.cluster.create_topic("t")
+    return made
+
+
+@pytest.mark.parametrize(("api", "version"), REQUESTS)
+def test_every_request_is_answered(world: World, api: int, version: int) -> None:
+    client = world.connect()
+    client.send_bytes(encoded(api, version))
+    world.run_until(world.now + 1.0)
+    assert not client.closed
+    assert client.take_frame() is not None
+
+
+@pytest.mark.parametrize("api", list(OFFERED))
+def test_requests_cut_at_every_byte(world: World, api: int) -> None:
+    whole = encoded(api, OFFERED[api][1])
+    for end in range(4, len(whole)):
+        hand_in(world, (end - 4).to_bytes(4, "big") + whole[4:end])
+
+
+@pytest.mark.parametrize("api", list(OFFERED))
+def test_requests_with_bits_flipped(world: World, api: int) -> None:
+    source = random.Random(api)
+    for version in range(OFFERED[api][0], OFFERED[api][1] + 1):
+        whole = encoded(api, version)
+        for _ in range(20):
+            flipped = bytearray(whole)
+            for _ in range(source.randint(1, 4)):
+                flipped[source.randrange(4, len(whole))] ^= 1 << source.randrange(8)
+            hand_in(world, bytes(flipped))
+
+
+@given(st.binary(max_size=200), st.sampled_from(REQUESTS))
+@settings(max_examples=300, deadline=None)
+def test_headers_with_any_body(body: bytes, request: tuple[int, int]) -> None:
+    world = World()
+    head = encoded(*request)[4:12]
+    frame = head + b"\xff\xff" + body
+    hand_in(world, len(frame).to_bytes(4, "big") + frame)
