@@ -241,16 +241,20 @@ class Struct(metaclass=StructType):
         return all(getattr(self, f.name) == getattr(other, f.name) for f in self._fields)
 
     def __repr__(self) -> str:
-        # Bytes are not shown: they are records, or secrets of an authentication.
+        # What is at its default says nothing. Bytes are records, or secrets of an authentication.
         shown = []
+        blank = type(self)()
         for field in self._fields:
             value = getattr(self, field.name)
-            if field.kind in (bytes_, records) and value is not None:
-                shown.append(f"{field.name}=<{len(value)} bytes>")
+            if value == getattr(blank, field.name):
+                continue
+            if field.kind in (bytes_, records):
+                value = f"<{len(value)} bytes>" if value is not None else None
             elif field.kind is uuid:
-                shown.append(f"{field.name}={value.hex()}")
-            elif value != field.default:
-                shown.append(f"{field.name}={value!r}")
+                value = value.hex()
+            else:
+                value = repr(value)
+            shown.append(f"{field.name}={value}")
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def encode_part(self, version: int, flexible: bool) -> bytes:

@@ -8,6 +8,7 @@ or credentials can succeed; elsewhere an error code of the right kind is the pro
 from __future__ import annotations
 
 import socket
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -111,7 +112,13 @@ def topic(real_kafka) -> Topic:
     link = Link(real_kafka.bootstrap)
     try:
         version = offered_by(link).version(metadata.MetadataRequest)
-        return Topic(name, link.ask(asked, version).topics[0].topic_id)
+        made = Topic(name, link.ask(asked, version).topics[0].topic_id)
+        # Metadata names the leader a moment before the leader knows of it.
+        deadline = time.monotonic() + 10
+        while any(error_codes(link.ask(REQUESTS["list_offsets"](1, made), 1))):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        return made
     finally:
         link.sock.close()
 

@@ -102,6 +102,14 @@ def test_instances_copy_and_pickle():
 
 def test_repr_shows_what_is_set_and_never_bytes():
     assert repr(ProduceRequest(acks=-1)) == "ProduceRequest(acks=-1)"
+    assert repr(ProduceRequest(transactional_id="tx")) == "ProduceRequest(transactional_id='tx')"
+    partition = PartitionProduceResponse(current_leader=LeaderIdAndEpoch(leader_id=1))
+    assert repr(PartitionProduceResponse()) == "PartitionProduceResponse()"
+    assert repr(partition.current_leader) in repr(partition)
+    assert (
+        repr(TopicProduceData(topic_id=b"\x01" * 16)) == f"TopicProduceData(topic_id={'01' * 16})"
+    )
+    assert repr(PartitionProduceData(records=b"abc")) == "PartitionProduceData(records=<3 bytes>)"
     text = repr(SaslAuthenticateRequest(auth_bytes=b"\0user\0secret"))
     assert text == "SaslAuthenticateRequest(auth_bytes=<12 bytes>)"
 
