@@ -153,8 +153,9 @@ void handle_init_producer_id(struct stream *in, struct request *request, struct 
     put_tags(out, request->flexible);
 }
 
-/* Read one partition's records; they are gone from the stream whatever the verdict. */
-static void produce_partition(struct stream *in, struct request *request, int node,
+/* Read one partition's records, which are gone from the stream whatever the verdict; return how
+ * many were accepted. */
+static int32_t produce_partition(struct stream *in, struct request *request, int node,
                               struct topic *topic, struct out *out)
 {
     bool flexible = request->flexible;
@@ -167,7 +168,7 @@ static void produce_partition(struct stream *in, struct request *request, int no
         in->bad = true;
     get_tags(in, flexible);
     if (in->bad)
-        return;
+        return 0;
     int64_t base_offset = -1;
     pthread_mutex_lock(&state.lock);
     int16_t error = accept_batch(topic, index, node, &batch, &base_offset);
@@ -183,6 +184,7 @@ static void produce_partition(struct stream *in, struct request *request, int no
         put_string(out, NULL, flexible);   /* error message */
     }
     put_tags(out, flexible);
+    return error == 0 ? batch.record_count : 0;
 }
 
 bool handle_produce(struct stream *in, struct request *request, int node, struct out *out)
@@ -190,7 +192,7 @@ bool handle_produce(struct stream *in, struct request *request, int node, struct
     bool flexible = request->flexible;
     char name[TOPIC_NAME_SIZE];
     uint8_t id[TOPIC_ID_SIZE];
-    note_arrival(in->arrived_ns);
+    int64_t records = 0;
     get_string(in, name, sizeof name, flexible); /* transactional id */
     int16_t acks = get_i16(in);
     get_i32(in); /* timeout */
@@ -212,13 +214,13 @@ bool handle_produce(struct stream *in, struct request *request, int node, struct
         int64_t partitions = get_count(in, flexible);
         put_count(out, partitions > 0 ? (size_t)partitions : 0, flexible);
         for (int64_t p = 0; p < partitions && !in->bad; p++)
-            produce_partition(in, request, node, topic, out);
+            records += produce_partition(in, request, node, topic, out);
         get_tags(in, flexible);
         put_tags(out, flexible);
     }
     get_tags(in, flexible);
     put_i32(out, atomic_load(&state.throttle_ms));
     put_tags(out, flexible);
-    note_produced(monotonic_ns());
+    note_produced(in->arrived_ns, records);
     return acks != 0;
 }

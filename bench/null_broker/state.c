@@ -25,8 +25,11 @@ struct state state = {
     .reading = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP,
 };
 
-/* When the first byte of each Produce request was read, until the room is used up. */
-static int64_t arrivals[MAX_ARRIVALS];
+/* When the first byte of each Produce request was read and how many records it brought, until the
+ * room is used up. */
+static struct {
+    int64_t at_ns, records;
+} arrivals[MAX_ARRIVALS];
 static size_t arrival_count;
 
 static void *allocate(size_t count, size_t size)
@@ -240,22 +243,18 @@ int64_t send_due_answers(int64_t now_ns)
     return next;
 }
 
-void note_arrival(int64_t arrived_ns)
+void note_produced(int64_t arrived_ns, int64_t record_count)
 {
     pthread_mutex_lock(&state.lock);
     if (state.first_ns == 0)
         state.first_ns = arrived_ns;
-    if (arrival_count < MAX_ARRIVALS)
-        arrivals[arrival_count++] = arrived_ns;
+    state.last_ns = monotonic_ns();
+    if (arrival_count < MAX_ARRIVALS) {
+        arrivals[arrival_count].at_ns = arrived_ns;
+        arrivals[arrival_count++].records = record_count;
+    }
     pthread_mutex_unlock(&state.lock);
     atomic_fetch_add(&state.requests, 1);
-}
-
-void note_produced(int64_t now_ns)
-{
-    pthread_mutex_lock(&state.lock);
-    state.last_ns = now_ns;
-    pthread_mutex_unlock(&state.lock);
     if (atomic_load(&state.records) >= atomic_load(&state.awaited))
         wake_main();
 }
@@ -327,7 +326,7 @@ void print_arrivals(void)
 {
     pthread_mutex_lock(&state.lock);
     for (size_t i = 0; i < arrival_count; i++)
-        printf("%s%" PRId64, i > 0 ? " " : "", arrivals[i]);
+        printf("%s%" PRId64 ":%" PRId64, i > 0 ? " " : "", arrivals[i].at_ns, arrivals[i].records);
     puts("");
     pthread_mutex_unlock(&state.lock);
 }

@@ -90,8 +90,8 @@ void forget_connection(struct connection *connection); /* closes and frees it */
 bool answer(struct connection *connection, struct out out);
 
 /* ---- what handlers report ---- */
-void note_arrival(int64_t arrived_ns);
-void note_produced(int64_t now_ns);
+/* A Produce request was read to its end: when its first byte was read, and records accepted. */
+void note_produced(int64_t arrived_ns, int64_t record_count);
 
 /* ---- commands; main thread ---- */
 /* Send what is due; return the nanoseconds until more is, or -1. */

@@ -187,12 +187,13 @@ class NullBroker:
         """Set all counters and arrivals back to nothing; offsets and sequences go on."""
         self._command("reset")
 
-    def arrivals_ns(self) -> list[int]:
-        """Return the monotonic time at which each Produce request's first byte was read.
+    def arrivals(self) -> list[tuple[int, int]]:
+        """Return when each Produce request's first byte was read, and how many records it brought.
 
         The first 65,536 since the last `reset`; the clock is `time.monotonic_ns`.
         """
-        return [int(word) for word in self._ask("arrivals").split()]
+        pairs = (word.split(":") for word in self._ask("arrivals").split())
+        return [(int(at), int(records)) for at, records in pairs]
 
     def stop_reading(self) -> None:
         """Read no further byte from any connection; none is read once this returns."""

@@ -1,0 +1,223 @@
+"""Compare kafka_fast with the other Python clients, and write RESULTS.md.
+
+    python bench/compare.py                  the quick set, up to 20 minutes
+    FULL=1 python bench/compare.py           more records and rounds
+    python bench/compare.py --only null      one section: null, real, latency, wan, hog, memory
+
+Each run is a process of its own (`end_to_end.py`), contenders take turns within every round, and
+the tables hold the medians of the rounds. Slow contenders send fewer records.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+from contenders import CONTENDERS
+from report import write_report
+from results import Results
+from workload import SCENARIOS, Scenario
+
+from kafka_fast.testing.real_kafka import RealKafka, RealKafkaError
+
+FULL = os.environ.get("FULL", "0") not in ("", "0")
+ROUNDS = 5 if FULL else 3
+SCALE = 3 if FULL else 1
+RUN_TIMEOUT = 600
+PROXY_DELAY = 0.010
+MEMORY_SECONDS = 60.0 if FULL else 20.0
+SECTIONS = ("null", "real", "latency", "wan", "hog", "memory")
+
+# Records of 100 bytes in one run: about a second of each contender's time.
+RECORDS = {
+    "kafka_fast": 3_000_000,
+    "confluent": 500_000,
+    "aiokafka": 50_000,
+    "kafka-python": 20_000,
+    "raw socket": 10_000_000,
+}
+LATENCY_RECORDS = 1000
+HOG_RECORDS = 100
+WAN_RECORDS = 3_000_000
+# What real Kafka is asked for: one process of it and the client share the cores of the machine.
+REAL_SCENARIOS = ("send", "list", "Arrow", "keyed", "callback", "lz4", "zstd", "gzip", "1000 B")
+# A benchmark's broker lives for minutes: the optimizing compiler, room, and no full disk.
+BENCH_JVM = ("-Xms1g", "-Xmx1g", "-XX:+UseG1GC")
+BENCH_OVERRIDES = {"log.segment.delete.delay.ms": 100}
+BROKER_WARM_UP = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One row of a table: run once in each round.
+
+    Attributes:
+        section: of SECTIONS.
+        contender: of CONTENDERS.
+        scenario: of SCENARIOS.
+        records: how many to send.
+        arguments: of end_to_end.py, beside those.
+    """
+
+    section: str
+    contender: str
+    scenario: str
+    records: int
+    arguments: tuple[str, ...] = field(default=())
+
+
+def records_for(contender: str, scenario: Scenario, section: str) -> int:
+    """Return how many records make a run of about a second."""
+    count = RECORDS[contender] * SCALE
+    if scenario.value_size > 100:
+        count //= 5
+    if scenario.codec != "none":
+        count //= 1 if contender == "raw socket" else 2
+    if scenario.mode == "callback" or section == "real":
+        count //= 2
+    return count
+
+
+def plan(section: str) -> list[Job]:
+    """Return the jobs of a section, contenders next to each other."""
+    everyone = list(CONTENDERS)
+    if section in ("null", "real"):
+        return [
+            Job(section, contender, name, records_for(contender, scenario, section))
+            for name, scenario in SCENARIOS.items()
+            if section == "null" or name in REAL_SCENARIOS
+            for contender in everyone
+        ]
+    if section == "latency":
+        arguments = ("--experiment=latency",)
+        return [Job(section, c, "send", LATENCY_RECORDS * SCALE, arguments) for c in everyone]
+    if section == "hog":
+        arguments = ("--experiment=hog",)
+        return [Job(section, c, "send", HOG_RECORDS * SCALE, arguments) for c in everyone]
+    if section == "wan":
+        arguments = (f"--proxy-delay={PROXY_DELAY}",)
+        trip = Job("wan trip", "raw socket", "send, 1 partition", 100,
+                   (*arguments, "--experiment=latency"))  # fmt: skip
+        contenders = ("kafka_fast", "confluent", "raw socket")
+        return [
+            trip,
+            *(Job(section, c, "send, 1 partition", min(RECORDS[c] * 2, WAN_RECORDS), arguments)
+              for c in contenders),
+        ]  # fmt: skip
+    arguments = ("--experiment=memory", f"--seconds={MEMORY_SECONDS}")
+    return [Job(section, "kafka_fast", "send", 0, arguments)]
+
+
+def run_job(job: Job, broker: tuple[str, int] | None, topic: str = "bench") -> dict[str, Any]:
+    """Run one job in a process of its own; return what it printed, or its error."""
+    command = [sys.executable, str(HERE / "end_to_end.py"), job.contender, job.scenario]
+    command += [f"--records={job.records}", f"--topic={topic}", *job.arguments]
+    if broker is not None:
+        command += [f"--bootstrap={broker[0]}", f"--broker-pid={broker[1]}"]
+    try:
+        run = subprocess.run(command, capture_output=True, text=True, timeout=RUN_TIMEOUT)
+    except subprocess.TimeoutExpired:
+        return {"error": f"no result after {RUN_TIMEOUT} s"}
+    if run.returncode != 0 or not run.stdout:
+        return {"error": (run.stderr.strip().splitlines() or ["no output"])[-1]}
+    result: dict[str, Any] = json.loads(run.stdout)
+    return result
+
+
+def run_round(
+    jobs: list[Job], results: Results, kafka: RealKafka | None, topics: Iterator[int]
+) -> None:
+    """Run every job once and keep what it measured."""
+    for job in jobs:
+        if results.is_unsupported(job):
+            continue
+        if kafka is None:
+            result = run_job(job, None)
+        else:
+            topic = f"bench-{next(topics)}"
+            # The latency rows have one partition, as against the null broker.
+            latency = job.section.startswith("latency")
+            kafka.create_topic(topic, 1 if latency else SCENARIOS[job.scenario].partitions)
+            node = kafka.nodes[0]
+            result = run_job(job, (node.address, node.pid), topic)
+            kafka.delete_topic(topic)
+        results.add(job, result)
+        print(describe(job, result), file=sys.stderr, flush=True)
+
+
+def describe(job: Job, result: dict[str, Any]) -> str:
+    """Return one line that says what a run brought."""
+    shown = {
+        key: f"{value:.4g}" if isinstance(value, float) else value
+        for key, value in result.items()
+        if key not in ("contender", "scenario")
+    }
+    return f"{job.section} | {job.scenario} | {job.contender}: {shown}"
+
+
+def run_sections(sections: list[str], results: Results) -> None:
+    """Run the sections that need no Kafka, then those that do."""
+    topics = iter(range(1_000_000))
+    jobs = [job for section in sections if section != "real" for job in plan(section)]
+    for _ in range(ROUNDS):
+        run_round(jobs, results, None, topics)
+        jobs = [job for job in jobs if job.section != "memory"]  # once: it has no spread
+    with ExitStack() as stack:
+        if "real" not in sections:
+            return
+        try:
+            kafka = stack.enter_context(RealKafka(jvm_options=BENCH_JVM, overrides=BENCH_OVERRIDES))
+        except RealKafkaError as error:
+            results.note(f"Real Kafka did not start: {error}")
+            return
+        warm_up(kafka)
+        jobs = plan("real")
+        if "latency" in sections:
+            jobs += [
+                Job("latency real", j.contender, j.scenario, j.records, j.arguments)
+                for j in plan("latency")
+            ]
+        for _ in range(ROUNDS):
+            run_round(jobs, results, kafka, topics)
+
+
+def warm_up(kafka: RealKafka) -> None:
+    """Let the broker's compiler see both large and small requests before anything counts."""
+    for contender, records in (("raw socket", BROKER_WARM_UP), ("confluent", 500_000)):
+        topic = f"warm-up-{records}"
+        kafka.create_topic(topic, 16)
+        node = kafka.nodes[0]
+        run_job(Job("warm-up", contender, "send", records), (node.address, node.pid), topic)
+        kafka.delete_topic(topic)
+
+
+def main() -> int:
+    """Run what was asked for and write the report."""
+    parser = argparse.ArgumentParser(description="Compare the clients; write RESULTS.md.")
+    parser.add_argument("--only", choices=SECTIONS, action="append", help="one section")
+    parser.add_argument("--out", type=Path, default=HERE / "RESULTS.md")
+    options = parser.parse_args()
+    sections = options.only or list(SECTIONS)
+    results = Results(median=statistics.median)
+    started = time.monotonic()
+    run_sections(sections, results)
+    write_report(options.out, results, rounds=ROUNDS, seconds=time.monotonic() - started)
+    failed = results.errors()
+    for error in failed:
+        print(f"FAILED {error}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

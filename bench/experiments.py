@@ -1,0 +1,138 @@
+"""The experiments beside throughput: latency, latency beside a thread that spins, memory."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+from contenders import contender_class
+from measure import percentile, resident
+from workload import Scenario, cycled, values
+
+from kafka_fast.testing.null_broker import NullBroker
+
+WARM_UP = 200
+COMPUTE_SECONDS = 0.003
+MIB = 1 << 20
+
+
+def latency(name: str, records: int, bootstrap: str, topic: str) -> dict[str, Any]:
+    """Measure from send until acknowledged, one record in flight, linger 0."""
+    scenario = Scenario("latency", partitions=1)
+    contender = contender_class(name)(bootstrap, topic, scenario, linger_0=True)
+    for value in cycled(contender.values, WARM_UP):
+        contender.send_and_wait(value)
+    samples = []
+    for value in cycled(contender.values, records):
+        before = time.perf_counter_ns()
+        contender.send_and_wait(value)
+        samples.append((time.perf_counter_ns() - before) / 1000)
+    contender.close()
+    return percentiles(samples)
+
+
+def hog(name: str, records: int, broker: NullBroker, topic: str) -> dict[str, Any]:
+    """Measure from send until its bytes are at the broker, while the caller computes on.
+
+    Another pure-Python thread spins all the time, and takes the GIL for a switch interval
+    whenever it can.
+    """
+    scenario = Scenario("hog", partitions=1)
+    contender = contender_class(name)(broker.bootstrap, topic, scenario, linger_0=True)
+    contender.send_and_wait(contender.values[0])
+    stop = threading.Event()
+    spinner = threading.Thread(target=_spin, args=(stop,))
+    spinner.start()
+    for value in cycled(contender.values, WARM_UP // 10):
+        contender.send_only(value)
+        _compute()
+    contender.flush()
+    broker.reset()
+    sent = []
+    for value in cycled(contender.values, records):
+        sent.append(time.monotonic_ns())
+        contender.send_only(value)
+        _compute()
+    stop.set()
+    spinner.join()
+    contender.flush()
+    broker.await_records(records)
+    # One partition keeps the order: the nth record is in the request that brings the nth.
+    arrived = [at for at, count in broker.arrivals() for _ in range(count)]
+    contender.close()
+    return percentiles([(at - before) / 1000 for at, before in zip(arrived, sent, strict=True)])
+
+
+def memory(seconds: float) -> dict[str, Any]:
+    """Send to a broker that has stopped reading, then let it go on: what was held, what was lost.
+
+    Calls are refused after max.block.ms = 1 once buffer.memory is full. Ten million attempts,
+    or as many as fit in the time.
+    """
+    from kafka_fast import KafkaTimeoutError, Producer
+
+    buffer_memory = 32 * MIB
+    config = {"buffer.memory": buffer_memory, "max.block.ms": 1, "delivery.timeout.ms": 300_000}
+    accepted = refused = 0
+    with NullBroker(partitions=16) as broker:
+        # The request in flight at the stop must not time out meanwhile: it is not lost, only late.
+        config["request.timeout.ms"] = 200_000
+        producer = Producer({"bootstrap.servers": broker.bootstrap, **config})
+        first, *records = cycled(values(100), 10_000_001)
+        # The first call has to learn the topic, which may take more than a millisecond.
+        while True:
+            try:
+                producer.send("bench", first).result(10)
+                break
+            except KafkaTimeoutError:
+                continue
+        broker.reset()
+        broker.stop_reading()
+        start = most = resident()
+        deadline = time.monotonic() + seconds
+        for value in records:
+            try:
+                producer.send_nowait("bench", value)
+                accepted += 1
+            except KafkaTimeoutError:
+                refused += 1
+                most = max(most, resident())
+                if time.monotonic() > deadline:
+                    break
+        most = max(most, resident())
+        broker.resume_reading()
+        left = producer.flush(120)
+        acknowledged = broker.stats().records
+        producer.close()
+    return {
+        "buffer_memory_mib": buffer_memory / MIB,
+        "accepted": accepted,
+        "refused": refused,
+        "left": left,
+        "acknowledged": acknowledged,
+        "rss_growth_mib": (most - start) / MIB,
+    }
+
+
+def percentiles(samples: list[float]) -> dict[str, Any]:
+    """Return the two that the tables show, of samples in microseconds."""
+    return {
+        "samples": len(samples),
+        "p50_us": percentile(samples, 0.50),
+        "p99_us": percentile(samples, 0.99),
+    }
+
+
+def _spin(stop: threading.Event) -> None:
+    count = 0
+    while not stop.is_set():
+        for _ in range(10_000):
+            count += 1
+
+
+def _compute() -> None:
+    """Use the interpreter for some milliseconds of this thread's own CPU time."""
+    end = time.thread_time() + COMPUTE_SECONDS
+    while time.thread_time() < end:
+        pass

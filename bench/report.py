@@ -1,0 +1,166 @@
+"""Write the results as Markdown: versions, machine, targets, tables, command lines."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import platform
+import subprocess
+from collections.abc import Iterable, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from contenders import CONTENDERS
+from results import Results
+from targets import targets
+
+# Metric -> (column's head, factor, digits after the point).
+COLUMNS = {
+    "records_per_s": ("M records/s", 1e-6, 3),
+    "cpu_per_million": ("client CPU s/M", 1.0, 3),
+    "caller_ns": ("caller CPU ns", 1.0, 0),
+    "broker_cpu_per_million": ("broker CPU s/M", 1.0, 3),
+    "bytes_per_record": ("bytes/record", 1.0, 1),
+    "records_per_batch": ("records/batch", 1.0, 0),
+    "requests_per_million": ("requests/M", 1.0, 0),
+    "p50_us": ("p50 µs", 1.0, 1),
+    "p99_us": ("p99 µs", 1.0, 0),
+    "accepted": ("accepted", 1.0, 0),
+    "refused": ("refused", 1.0, 0),
+    "acknowledged": ("acknowledged", 1.0, 0),
+    "rss_growth_mib": ("RSS growth MiB", 1.0, 1),
+    "buffer_memory_mib": ("buffer.memory MiB", 1.0, 0),
+}
+SECTIONS = {
+    "null": "Throughput against the null broker",
+    "real": "Throughput against Apache Kafka, one node, on the same cores",
+    "latency": "Linger 0, one record in flight, null broker: send until acknowledged",
+    "latency real": "The same against Apache Kafka",
+    "hog": "Linger 0, beside a Python thread that spins: send until bytes at the broker",
+    "wan trip": "Round trip through the delay proxy, one small request",
+    "wan": "Throughput through the delay proxy, one partition",
+    "memory": "A broker that stopped reading, max.block.ms=1",
+}
+METHOD = """\
+Method: values of 100 bytes unless said, 1000 distinct ones in turn; each run a process of its own
+after a warm-up of a twentieth of the records; contenders take turns, the numbers are medians of
+{rounds} rounds; the final flush is inside the span. CPU: user and system time of the whole client
+process. «caller»: CPU of the calling thread until the last record is handed over, its loop
+included. acks=all and idempotent everywhere; 16 partitions, «keyed» 64. The null broker
+(`bench/null_broker/`) answers correctly and drops the records; «raw socket» writes finished
+requests and shows where broker and kernel end. Client and broker share the machine's cores.
+"""
+
+
+def write_report(path: Path, results: Results, *, rounds: int, seconds: float) -> None:
+    """Write the whole report."""
+    parts = [
+        "# Results\n\nWritten by `bench/compare.py` (`make bench`); do not edit.\n",
+        _facts(rounds, seconds),
+        METHOD.format(rounds=rounds),
+        *[f"{note}\n" for note in results.notes],
+        "## Targets\n\n" + _targets(results),
+    ]
+    for section, title in SECTIONS.items():
+        if table := _section(results, section):
+            parts.append(f"## {title}\n\n{table}")
+    if errors := results.errors():
+        parts.append("## Failed runs\n\n" + "".join(f"- {error}\n" for error in errors))
+    path.write_text("\n".join(parts), encoding="utf-8")
+
+
+def _facts(rounds: int, seconds: float) -> str:
+    versions = ", ".join(
+        f"{name} {_version(distribution)}"
+        for name, (_, distribution) in CONTENDERS.items()
+        if distribution is not None
+    )
+    today = dt.datetime.now(tz=dt.timezone.utc).date()
+    full = "FULL=1 " if os.environ.get("FULL", "0") not in ("", "0") else ""
+    lines = [
+        f"Date: {today}; {rounds} rounds, {seconds / 60:.0f} minutes",
+        f"Machine: {_cpu()}, {os.cpu_count()} CPUs, {platform.system()} {platform.release()}",
+        f"Versions: Python {platform.python_version()}, {versions}, Apache Kafka {_kafka()}",
+        f"Commit: {_commit()}",
+        f"Command: `{full}python bench/compare.py`",
+        "Command for one row: `python bench/end_to_end.py CONTENDER SCENARIO --records=N`",
+    ]
+    return "".join(f"- {line}\n" for line in lines)
+
+
+def _targets(results: Results) -> str:
+    rows = [
+        (t.what, _number(t.value), f"{'≥' if t.at_least else '≤'} {_number(t.limit)}", t.unit,
+         t.verdict)
+        for t in targets(results)
+    ]  # fmt: skip
+    return _table(("what", "reached", "to reach", "unit", "verdict"), rows)
+
+
+def _section(results: Results, section: str) -> str:
+    """Return one table; a column that nobody has a value for is left out."""
+    rows, used = [], set()
+    for scenario in results.scenarios(section):
+        for contender in results.contenders(section, scenario):
+            cells = {
+                metric: value * factor
+                for metric, (_, factor, _) in COLUMNS.items()
+                if (value := results.get(section, scenario, contender, metric)) is not None
+            }
+            used |= cells.keys()
+            rows.append((scenario, contender, cells))
+    if not rows:
+        return ""
+    metrics = [metric for metric in COLUMNS if metric in used]
+    head = ("scenario", "client", *(COLUMNS[metric][0] for metric in metrics))
+    return _table(
+        head,
+        [
+            (scenario, contender, *(
+                f"{cells[m]:.{COLUMNS[m][2]}f}" if m in cells else "" for m in metrics))
+            for scenario, contender, cells in rows
+        ],
+    )  # fmt: skip
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def _version(distribution: str) -> str:
+    if distribution == "kafka_fast":
+        from kafka_fast._version import __version__
+
+        return __version__
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return "missing"
+
+
+def _kafka() -> str:
+    from kafka_fast.testing.broker_jars import DEFAULT_VERSION
+
+    return DEFAULT_VERSION
+
+
+def _cpu() -> str:
+    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.machine()
+
+
+def _commit() -> str:
+    run = subprocess.run(
+        ["git", "describe", "--always", "--dirty"],
+        capture_output=True, text=True, cwd=Path(__file__).parent,
+    )  # fmt: skip
+    return run.stdout.strip() or "unknown"

@@ -1,0 +1,144 @@
+"""What kafka_fast has to reach, as numbers that a run can check.
+
+A target is a measured value and a limit; some limits are another contender's value in the same
+run. A value that no run has brought makes a row without a verdict, never a passed one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from results import Results
+
+OURS = "kafka_fast"
+CONFLUENT = "confluent"
+RAW = "raw socket"
+IN_FLIGHT = 5
+MAX_REQUEST_SIZE = 1 << 20
+MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One line of the table.
+
+    Attributes:
+        what: the row's name.
+        unit: of value and limit.
+        value: what was reached, or None.
+        limit: what is to be reached, or None where the run has nothing to compare with.
+        at_least: whether the value has to be above the limit, not below.
+    """
+
+    what: str
+    unit: str
+    value: float | None
+    limit: float | None
+    at_least: bool = False
+
+    @property
+    def verdict(self) -> str:
+        """`reached`, `MISSED`, or `not measured`."""
+        if self.value is None or self.limit is None:
+            return "not measured"
+        good = self.value >= self.limit if self.at_least else self.value <= self.limit
+        return "reached" if good else "MISSED"
+
+
+def targets(results: Results) -> list[Target]:
+    """Return every target with what this run has reached."""
+    return [*_null_targets(results), *_real_targets(results), *_time_targets(results)]
+
+
+def _null_targets(results: Results) -> list[Target]:
+    def ours(scenario: str, metric: str = "cpu_per_million") -> float | None:
+        return results.get("null", scenario, OURS, metric)
+
+    def confluent(scenario: str, share: float, metric: str = "cpu_per_million") -> float | None:
+        return _times(results.get("null", scenario, CONFLUENT, metric), share)
+
+    cpu = "CPU s per million"
+    rate = "records_per_s"
+    made = [
+        Target("send: CPU", cpu, ours("send"), 0.10),
+        Target("send: CPU, 1/9 of confluent", cpu, ours("send"), confluent("send", 1 / 9)),
+        Target("send: rate, 6 × confluent", "records/s", ours("send", rate),
+               confluent("send", 6, rate), at_least=True),
+        Target("send: caller", "ns per record", ours("send", "caller_ns"), 60),
+        Target("send, handle kept: caller", "ns per record", ours("handle kept", "caller_ns"), 100),
+        Target("send_many(list): CPU", cpu, ours("list"), 0.065),
+        Target("send_table(Arrow): CPU", cpu, ours("Arrow"), 0.060),
+        Target("keyed, 64 partitions: caller", "ns per record", ours("keyed", "caller_ns"), 110),
+        Target("keyed, 64 partitions: CPU", cpu, ours("keyed"), 0.22),
+        Target("callback per record: CPU", cpu, ours("callback"), 0.30),
+        Target("callback per record: CPU, 1/5 of confluent", cpu, ours("callback"),
+               confluent("callback", 1 / 5)),
+    ]  # fmt: skip
+    for codec, limit in (("lz4", 0.30), ("zstd", 0.65), ("gzip", 0.60)):
+        made += [
+            Target(f"{codec}: CPU", cpu, ours(codec), limit),
+            Target(f"{codec}: CPU, 1/3 of confluent", cpu, ours(codec), confluent(codec, 1 / 3)),
+            Target(f"{codec}: bytes per record, at most a tenth above confluent", "bytes",
+                   ours(codec, "bytes_per_record"), confluent(codec, 1.1, "bytes_per_record")),
+        ]  # fmt: skip
+    made.append(Target("1000 B: CPU", cpu, ours("1000 B"), 0.45))
+    return made
+
+
+def _real_targets(results: Results) -> list[Target]:
+    rate, broker = "records_per_s", "broker_cpu_per_million"
+    ours = results.get("real", "send", OURS, rate)
+    raw = results.get("real", "send", RAW, rate)
+    return [
+        Target("real Kafka, send: rate, best of all", "records/s", ours,
+               results.best_other("real", "send", rate, max), at_least=True),
+        Target("real Kafka, send: rate, 0.8 of the raw socket", "records/s", ours,
+               _times(raw, 0.8), at_least=True),
+        Target("real Kafka, send: the broker's CPU, least of all", "CPU s per million",
+               results.get("real", "send", OURS, broker),
+               results.best_other("real", "send", broker, min)),
+    ]  # fmt: skip
+
+
+def _time_targets(results: Results) -> list[Target]:
+    made = [
+        Target(f"linger 0, one in flight, {name}: {metric[:3]}, below all others", "µs",
+               results.get(section, "send", OURS, metric),
+               results.best_other(section, "send", metric, min))
+        for section, name in (("latency", "null broker"), ("latency real", "real Kafka"))
+        for metric in ("p50_us", "p99_us")
+    ]  # fmt: skip
+
+    def hog(contender: str, metric: str) -> float | None:
+        return results.get("hog", "send", contender, metric)
+
+    trip = results.get("wan trip", "send, 1 partition", RAW, "p50_us")
+    wan = results.get("wan", "send, 1 partition", OURS, "records_per_s")
+    size = results.get("wan", "send, 1 partition", OURS, "bytes_per_record")
+    in_flight = wan * size * trip / 1e6 / MIB if wan and size and trip else None
+    growth = results.get("memory", "send", OURS, "rss_growth_mib")
+    room = results.get("memory", "send", OURS, "buffer_memory_mib")
+    lost = _minus(
+        results.get("memory", "send", OURS, "accepted"),
+        results.get("memory", "send", OURS, "acknowledged"),
+    )
+    return [
+        *made,
+        Target("beside a spinning thread, bytes at the broker: p50", "µs",
+               hog(OURS, "p50_us"), 150),
+        Target("beside a spinning thread: p99, at most confluent's", "µs", hog(OURS, "p99_us"),
+               hog(CONFLUENT, "p99_us")),
+        Target("20 ms round trip, one partition: in flight", "MiB", in_flight,
+               0.9 * IN_FLIGHT * MAX_REQUEST_SIZE / MIB, at_least=True),
+        Target("stopped broker: resident memory over start", "MiB", growth,
+               room + 64 if room is not None else None),
+        Target("stopped broker: accepted records not acknowledged", "records", lost, 0),
+    ]  # fmt: skip
+
+
+def _times(value: float | None, factor: float) -> float | None:
+    return None if value is None else value * factor
+
+
+def _minus(a: float | None, b: float | None) -> float | None:
+    return None if a is None or b is None else a - b

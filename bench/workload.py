@@ -1,0 +1,85 @@
+"""What is sent: the scenarios, and the values that all contenders send alike.
+
+Values look like small JSON events, so that a codec finds in them what it would find in real ones.
+A thousand distinct values, and a thousand distinct keys, are used in turn: enough that nothing
+can be remembered, few enough that they stay in the cache.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import asdict, dataclass
+from typing import Any
+
+DISTINCT = 1000
+CITIES = ("Amsterdam", "Berlin", "Cape Town", "Dhaka", "Edmonton", "Fukuoka", "Guayaquil", "Hanoi")
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One way to produce.
+
+    Attributes:
+        name: what the table calls it.
+        mode: the call: send, handle (its result kept), nowait, callback, many, table.
+        partitions: of the topic.
+        value_size: bytes of each value.
+        keyed: give each record a key of 8 bytes, which chooses the partition.
+        codec: none, gzip, snappy, lz4 or zstd.
+    """
+
+    name: str
+    mode: str = "send"
+    partitions: int = 16
+    value_size: int = 100
+    keyed: bool = False
+    codec: str = "none"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields, for a process of its own."""
+        return asdict(self)
+
+
+SCENARIOS = {
+    scenario.name: scenario
+    for scenario in (
+        Scenario("send"),
+        Scenario("send, 1 partition", partitions=1),
+        Scenario("handle kept", mode="handle"),
+        Scenario("send_nowait", mode="nowait"),
+        Scenario("list", mode="many"),
+        Scenario("Arrow", mode="table"),
+        Scenario("keyed", keyed=True, partitions=64),
+        Scenario("callback", mode="callback"),
+        Scenario("lz4", codec="lz4"),
+        Scenario("zstd", codec="zstd"),
+        Scenario("gzip", codec="gzip"),
+        Scenario("1000 B", value_size=1000),
+    )
+}
+
+
+def values(size: int) -> list[bytes]:
+    """Return the distinct values, each of exactly `size` bytes."""
+    chance = random.Random(20)
+    made = []
+    for i in range(DISTINCT):
+        text = ""
+        while len(text) < size:
+            text += (
+                f'{{"id":{chance.getrandbits(40)},"n":{i},"city":"{chance.choice(CITIES)}",'
+                f'"price":{chance.random():.6f},"ok":{chance.random() < 0.5}}}'
+            )
+        made.append(text[:size].encode())
+    return made
+
+
+def keys() -> list[bytes]:
+    """Return the distinct keys of eight bytes."""
+    chance = random.Random(8)
+    return [chance.randbytes(8) for _ in range(DISTINCT)]
+
+
+def cycled(items: list[bytes], count: int) -> list[bytes]:
+    """Return `count` items, the given ones in turn."""
+    return (items * (count // len(items) + 1))[:count]
