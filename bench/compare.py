@@ -23,7 +23,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
 from contenders import CONTENDERS
 from report import write_report
 from results import Results
@@ -31,6 +30,7 @@ from workload import SCENARIOS, Scenario
 
 from kafka_fast.testing.real_kafka import RealKafka, RealKafkaError
 
+HERE = Path(__file__).resolve().parent
 FULL = os.environ.get("FULL", "0") not in ("", "0")
 ROUNDS = 5 if FULL else 3
 SCALE = 3 if FULL else 1
@@ -49,7 +49,7 @@ RECORDS = {
 }
 LATENCY_RECORDS = 1000
 HOG_RECORDS = 100
-WAN_RECORDS = 3_000_000
+WAN_RECORDS = 2_000_000
 # What real Kafka is asked for: one process of it and the client share the cores of the machine.
 REAL_SCENARIOS = ("send", "list", "Arrow", "keyed", "callback", "lz4", "zstd", "gzip", "1000 B")
 # A benchmark's broker lives for minutes: the optimizing compiler, room, and no full disk.
@@ -106,17 +106,13 @@ def plan(section: str) -> list[Job]:
         arguments = ("--experiment=hog",)
         return [Job(section, c, "send", HOG_RECORDS * SCALE, arguments) for c in everyone]
     if section == "wan":
-        arguments = (f"--proxy-delay={PROXY_DELAY}",)
-        trip = Job("wan trip", "raw socket", "send, 1 partition", 100,
-                   (*arguments, "--experiment=latency"))  # fmt: skip
+        delay = f"--proxy-delay={PROXY_DELAY}"
+        scenario = "send, 1 partition"
+        trip = Job("wan trip", "raw socket", scenario, 100, (delay, "--experiment=latency"))
         contenders = ("kafka_fast", "confluent", "raw socket")
-        return [
-            trip,
-            *(Job(section, c, "send, 1 partition", min(RECORDS[c] * 2, WAN_RECORDS), arguments)
-              for c in contenders),
-        ]  # fmt: skip
-    arguments = ("--experiment=memory", f"--seconds={MEMORY_SECONDS}")
-    return [Job(section, "kafka_fast", "send", 0, arguments)]
+        return [trip, *(Job(section, c, scenario, WAN_RECORDS, (delay,)) for c in contenders)]
+    limits = ("--experiment=memory", f"--seconds={MEMORY_SECONDS}")
+    return [Job(section, "kafka_fast", "send", 0, limits)]
 
 
 def run_job(job: Job, broker: tuple[str, int] | None, topic: str = "bench") -> dict[str, Any]:

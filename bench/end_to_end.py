@@ -23,8 +23,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-
 from contenders import CONTENDERS, UnsupportedError, contender_class
 from experiments import hog, latency, memory
 from measure import instant
@@ -32,6 +30,7 @@ from workload import SCENARIOS, Scenario
 
 from kafka_fast.testing.null_broker import NullBroker
 
+ROOT = Path(__file__).resolve().parents[1]
 WARM_UP_SHARE = 20
 
 

@@ -99,7 +99,8 @@ def _targets(results: Results) -> str:
 
 def _section(results: Results, section: str) -> str:
     """Return one table; a column that nobody has a value for is left out."""
-    rows, used = [], set()
+    rows: list[tuple[str, str, dict[str, float]]] = []
+    used: set[str] = set()
     for scenario in results.scenarios(section):
         for contender in results.contenders(section, scenario):
             cells = {
