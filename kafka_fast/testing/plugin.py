@@ -16,7 +16,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-import pytest  # noqa: TID253  # pytest is who loads this module
+import pytest
 
 if TYPE_CHECKING:
     from kafka_fast.testing.broker.server import EmbeddedKafka

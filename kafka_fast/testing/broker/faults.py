@@ -4,7 +4,8 @@ A rule says which requests it strikes (API, node, topic, partition), how many ti
 that pass, and with what probability; the random numbers are the ones handed in, so a seed decides
 every strike. Killing nodes and moving leaders are commands of the cluster, not rules.
 
-Rules are only ever added or cleared by the side that commands; the brokers only count.
+Rules may be added and cleared from another thread than the brokers': lists are replaced, never
+changed, and only the brokers count.
 """
 
 from __future__ import annotations
@@ -30,6 +31,17 @@ class Rule:
     probability: float = 1.0
     strikes: int = field(default=0, init=False)
     cancelled: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        """Refuse what could never strike.
+
+        Raises:
+            ValueError: a probability beyond 0 to 1, or a negative number.
+        """
+        if not 0.0 <= self.probability <= 1.0:
+            raise ValueError(f"probability {self.probability} is not within 0 and 1")
+        if self.skip < 0 or (self.count is not None and self.count < 0):
+            raise ValueError("skip and count are not negative")
 
     def cancel(self) -> None:
         """Strike no more."""
@@ -132,17 +144,18 @@ class Faults:
 
     def script_metadata(self, script: MetadataScript) -> None:
         """Let `script(response, node_id)` change each Metadata answer before it is sent."""
-        self._metadata_scripts.append(script)
+        self._metadata_scripts = [*self._metadata_scripts, script]
 
     def clear(self) -> None:
         """Let everything go right again."""
-        self._rules.clear()
-        self._versions.clear()
-        self._metadata_scripts.clear()
+        self._rules = []
+        self._versions = {}
+        self._metadata_scripts = []
 
     def _add(self, rule: AnyRule) -> AnyRule:
-        self._rules[:] = [old for old in self._rules if not old.used_up]
-        self._rules.append(rule)
+        if not isinstance(rule, ErrorRule) and (rule.topic, rule.partition) != (None, None):
+            raise ValueError("only errors strike single topics and partitions")
+        self._rules = [*(old for old in self._rules if not old.used_up), rule]
         return rule
 
     # ---- questions: what goes wrong now ----
@@ -150,7 +163,7 @@ class Faults:
     def take(self, kind: type[AnyRule], node: int, api: int) -> AnyRule | None:
         """Return the rule of this kind that strikes a request as a whole, if one does."""
         for rule in self._rules:
-            if isinstance(rule, kind) and rule.topic is None and self._strikes(rule, node, api):
+            if isinstance(rule, kind) and self._strikes(rule, node, api):
                 return rule
         return None
 

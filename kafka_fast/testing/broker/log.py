@@ -10,6 +10,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+Piece = bytes | bytearray | memoryview
+
 
 @dataclass(frozen=True, slots=True)
 class StoredBatch:
@@ -62,35 +64,27 @@ class PartitionLog:
         if 0 <= self.retention_bytes < self.size:
             self._retain()
 
-    def read(self, offset: int, max_bytes: int, at_least_one: bool) -> bytes:
+    def read(self, offset: int, max_bytes: int, at_least_one: bool) -> list[Piece]:
         """Return the bytes from the batch that holds `offset` on, cut at `max_bytes`.
 
-        As in Kafka the cut may go through the last batch but never through the first: that one is
+        They come in pieces, uncopied: whoever waits for more of them throws them away. As in Kafka
+        the cut may go through the last batch but never through the first: that one is
         left out if it is larger, or with `at_least_one` returned whole (KIP-74).
         """
         first = bisect_left(self._last_offsets, offset)
         if first == len(self._batches):
-            return b""
+            return []
         if max_bytes < len(self._batches[first].data):
-            return bytes(self._batches[first].data) if at_least_one else b""
-        parts: list[bytes | bytearray | memoryview] = []
+            return [self._batches[first].data] if at_least_one else []
+        pieces: list[Piece] = []
         for i in range(first, len(self._batches)):
             data = self._batches[i].data
             if len(data) >= max_bytes:
-                parts.append(memoryview(data)[:max_bytes])
+                pieces.append(memoryview(data)[:max_bytes])
                 break
-            parts.append(data)
+            pieces.append(data)
             max_bytes -= len(data)
-        return b"".join(parts)
-
-    def size_from(self, offset: int, limit: int) -> int:
-        """Return the number of bytes from `offset`'s batch on; counting stops at `limit`."""
-        total = 0
-        for i in range(bisect_left(self._last_offsets, offset), len(self._batches)):
-            total += len(self._batches[i].data)
-            if total >= limit:
-                break
-        return total
+        return pieces
 
     def batch_reaching(self, timestamp: int) -> StoredBatch | None:
         """Return the first batch with a record at `timestamp` (Unix ms) or later."""

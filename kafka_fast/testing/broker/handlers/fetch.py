@@ -24,6 +24,7 @@ from kafka_fast.protocol.apis.fetch import (
     PartitionData,
 )
 from kafka_fast.testing.broker.leaders import LeaderHints, led_partition
+from kafka_fast.testing.broker.log import Piece
 from kafka_fast.testing.broker.request import Request, Waiting
 from kafka_fast.testing.broker.topics import Partition, Topic
 
@@ -43,10 +44,11 @@ class _Reading:
         self.hints = LeaderHints(request.state)
         self.left = min(request.body.max_bytes, _MAX_BYTES)
         self.size = 0  # bytes of records read
+        self.read: list[tuple[PartitionData, list[Piece]]] = []  # records not yet put together
         self.failed = False  # a partition has an error: the answer does not wait
 
-    def respond(self) -> FetchResponse:
-        """Return the answer as of now."""
+    def look(self) -> FetchResponse:
+        """Return the answer as of now, without the records."""
         body: FetchRequest = self.request.body
         response = FetchResponse(
             responses=[
@@ -64,6 +66,11 @@ class _Reading:
         if self.request.version >= _HINTS_FROM_VERSION:
             response.node_endpoints = self.hints.fetch_endpoints()
         return response
+
+    def finish(self) -> None:
+        """Put the records into the answer."""
+        for data, pieces in self.read:
+            data.records = b"".join(pieces)
 
     def _partition(self, asked: FetchTopic, one: FetchPartition) -> PartitionData:
         try:
@@ -91,10 +98,11 @@ class _Reading:
         if one.partition_max_bytes < 0:
             raise UnknownServerError(f"{one.partition_max_bytes} bytes asked for")
         limit = max(0, min(one.partition_max_bytes, self.left))
-        records = log.read(one.fetch_offset, limit, at_least_one=self.size == 0)
-        self.left -= len(records)
-        self.size += len(records)
-        return PartitionData(
+        pieces = log.read(one.fetch_offset, limit, at_least_one=self.size == 0)
+        size = sum(map(len, pieces))
+        self.left -= size
+        self.size += size
+        data = PartitionData(
             partition_index=one.partition,
             error_code=0,
             high_watermark=log.end_offset,
@@ -103,8 +111,9 @@ class _Reading:
             aborted_transactions=(
                 [] if self.request.body.isolation_level == _READ_COMMITTED else None
             ),
-            records=records,
         )
+        self.read.append((data, pieces))
+        return data
 
     def _find(self, asked: FetchTopic) -> Topic:
         if self.request.version >= _IDS_FROM_VERSION:
@@ -142,10 +151,11 @@ def answer(request: Request) -> FetchResponse | Waiting:
 
 def _enough(request: Request, whatever_there_is: bool) -> FetchResponse | None:
     reading = _Reading(request)
-    response = reading.respond()
-    if whatever_there_is or reading.failed or reading.size >= request.body.min_bytes:
-        return response
-    return None
+    response = reading.look()
+    if not (whatever_there_is or reading.failed or reading.size >= request.body.min_bytes):
+        return None
+    reading.finish()
+    return response
 
 
 def _refused(index: int, code: int) -> PartitionData:

@@ -70,6 +70,14 @@ def test_version_limits_only_narrow(faults: Faults) -> None:
     assert faults.version_range(18, 0, 5) is None
 
 
+@pytest.mark.parametrize(
+    "match", [{"probability": 1.5}, {"count": -1}, {"skip": -1}, {"topic": "t"}, {"partition": 0}]
+)
+def test_rules_that_could_never_strike(faults: Faults, match: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match=r"probability|negative|single"):
+        faults.drop(**match)
+
+
 def test_zero_is_no_error(faults: Faults) -> None:
     with pytest.raises(ValueError, match="not an error"):
         faults.error(PRODUCE, 0)

@@ -18,28 +18,24 @@ def filled(*sizes_and_counts: tuple[int, int], retention_bytes: int = -1) -> Par
     return log
 
 
+def read(log: PartitionLog, offset: int, max_bytes: int, at_least_one: bool) -> bytes:
+    return b"".join(log.read(offset, max_bytes, at_least_one))
+
+
 def test_read_starts_at_the_batch_that_holds_the_offset() -> None:
     log = filled((10, 5), (10, 5), (10, 5))
-    assert log.read(0, 1000, True) == b"\0" * 10 + b"\1" * 10 + b"\2" * 10
-    assert log.read(7, 1000, True) == b"\1" * 10 + b"\2" * 10
-    assert log.read(15, 1000, True) == b""
+    assert read(log, 0, 1000, True) == b"\0" * 10 + b"\1" * 10 + b"\2" * 10
+    assert read(log, 7, 1000, True) == b"\1" * 10 + b"\2" * 10
+    assert read(log, 15, 1000, True) == b""
 
 
 def test_read_cuts_through_the_last_batch_but_gives_the_first_whole() -> None:
     log = filled((10, 1), (10, 1))
-    assert log.read(0, 15, True) == b"\0" * 10 + b"\1" * 5
-    assert log.read(0, 3, True) == b"\0" * 10
-    assert log.read(0, 9, False) == b""
-    assert log.read(0, 0, False) == b""
-    assert log.read(0, 20, False) == b"\0" * 10 + b"\1" * 10
-
-
-def test_size_from_stops_counting_at_the_limit() -> None:
-    log = filled((10, 1), (10, 1), (10, 1))
-    assert log.size_from(0, 1000) == 30
-    assert log.size_from(2, 1000) == 10
-    assert log.size_from(0, 15) == 20
-    assert log.size_from(3, 1000) == 0
+    assert read(log, 0, 15, True) == b"\0" * 10 + b"\1" * 5
+    assert read(log, 0, 3, True) == b"\0" * 10
+    assert read(log, 0, 9, False) == b""
+    assert read(log, 0, 0, False) == b""
+    assert read(log, 0, 20, False) == b"\0" * 10 + b"\1" * 10
 
 
 def test_retention_drops_whole_batches_but_never_the_newest() -> None:
@@ -53,7 +49,7 @@ def test_delete_before_keeps_a_batch_that_is_partly_alive() -> None:
     log = filled((10, 5), (10, 5))
     log.delete_before(7)
     assert (log.start_offset, len(log)) == (7, 1)
-    assert log.read(7, 100, True) == b"\1" * 10
+    assert read(log, 7, 100, True) == b"\1" * 10
     with pytest.raises(ValueError, match="outside"):
         log.delete_before(11)
     log.delete_before(10)
