@@ -171,9 +171,8 @@ class Broker:
                 raise
             self._reply_unsupported(connection, error.header, now)
             return
-        handler = handlers.HANDLERS.get(header.api_key)
         versions = handlers.offered_versions(header.api_key, self._faults)
-        if handler is None or versions is None or not versions[0] <= header.version <= versions[1]:
+        if versions is None or not versions[0] <= header.version <= versions[1]:
             if not handlers.answers_any_version(header.api_key):
                 raise CloseConnectionError(
                     f"API {header.api_key} version {header.version} is not here"
@@ -185,7 +184,7 @@ class Broker:
             self._lose(connection, drop)
             return
         request = Request(self.node_id, header, body, now, self._state, self._faults)
-        answer = handler.answer(request)
+        answer = handlers.HANDLERS[header.api_key](request)
         if drop is not None:
             self._lose(connection, drop)
         elif isinstance(answer, Waiting):

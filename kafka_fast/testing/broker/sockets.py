@@ -21,7 +21,7 @@ from kafka_fast.testing.broker.cluster import Cluster
 
 T = TypeVar("T")
 
-_READ_SIZE = 1024 * 1024
+_READ_SIZE = 256 * 1024
 _BACKLOG = 128
 _MAX_UNSENT = 64 * 1024 * 1024  # bytes that a client has not taken, before reading from it stops
 
@@ -100,6 +100,7 @@ class SocketServer:
         self._selector.register(self._wake_in, selectors.EVENT_READ, None)
         self._clients: dict[tuple[int, int], _Client] = {}
         self._stalled: set[_Client] = set()  # not read from until the broker catches up
+        self._read_buffer = memoryview(bytearray(_READ_SIZE))  # the broker copies what it keeps
         self._next_connection_id = 1
         self._commands: deque[tuple[Callable[[], object], Future[object]]] = deque()
         self._commands_lock = threading.Lock()  # between `call` and the end of `serve`
@@ -190,12 +191,12 @@ class SocketServer:
             if mask & selectors.EVENT_WRITE:
                 client.send()
             if mask & selectors.EVENT_READ and not client.close_when_sent:
-                data = client.sock.recv(_READ_SIZE)
-                if not data:
+                size = client.sock.recv_into(self._read_buffer)
+                if size == 0:
                     self._close(client)
                     return
                 broker = self._cluster.brokers[client.node_id]
-                broker.handle_bytes(client.connection_id, data, now)
+                broker.handle_bytes(client.connection_id, self._read_buffer[:size], now)
         except BlockingIOError:
             pass
         except OSError:

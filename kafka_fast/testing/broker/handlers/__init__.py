@@ -8,7 +8,6 @@ ApiVersions itself answers a version it does not have.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
 from kafka_fast.protocol.apis.api_versions import ApiVersionsResponse
 from kafka_fast.testing.broker.faults import Faults
@@ -35,22 +34,16 @@ from kafka_fast.testing.broker.versions import (
     PRODUCE,
 )
 
-
-class Handler(NamedTuple):
-    """Who answers an API."""
-
-    answer: Callable[[Request], Answer]
-
-
-HANDLERS: Mapping[int, Handler] = {
-    PRODUCE: Handler(produce.answer),
-    FETCH: Handler(fetch.answer),
-    LIST_OFFSETS: Handler(list_offsets.answer),
-    METADATA: Handler(metadata.answer),
-    API_VERSIONS: Handler(api_versions.answer),
-    CREATE_TOPICS: Handler(create_topics.answer),
-    DELETE_TOPICS: Handler(delete_topics.answer),
-    INIT_PRODUCER_ID: Handler(init_producer_id.answer),
+# API key -> who answers it.
+HANDLERS: Mapping[int, Callable[[Request], Answer]] = {
+    PRODUCE: produce.answer,
+    FETCH: fetch.answer,
+    LIST_OFFSETS: list_offsets.answer,
+    METADATA: metadata.answer,
+    API_VERSIONS: api_versions.answer,
+    CREATE_TOPICS: create_topics.answer,
+    DELETE_TOPICS: delete_topics.answer,
+    INIT_PRODUCER_ID: init_producer_id.answer,
 }
 
 
