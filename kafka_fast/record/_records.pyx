@@ -12,6 +12,8 @@ from kafka_fast.record._layout cimport (
 
 
 @cython.final
+@cython.no_gc  # bytes, and names and bytes in tuples: nothing that could form a cycle
+@cython.freelist(512)
 cdef class Record:
     """One record. Immutable; owns its bytes.
 
