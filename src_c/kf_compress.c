@@ -31,9 +31,10 @@
 #define SOME_BUILDS __attribute__((unused)) /* not called if the codecs that do were left out */
 
 enum {
-    OUTPUT_MIN = 4096,   /* bytes of the first output buffer */
-    USUAL_RATIO = 4,     /* first guess of output over input where nothing is declared */
-    HINT_RATIO_MAX = 32, /* a declared size is believed up to this ratio: enough for text */
+    OUTPUT_MIN = 4096,      /* bytes of the first output buffer */
+    USUAL_RATIO = 4,        /* first guess of output over input where nothing is declared */
+    GZIP_DEFAULT_LEVEL = 6, /* what zlib takes -1 for */
+    HINT_RATIO_MAX = 32,    /* a declared size is believed up to this ratio: enough for text */
 };
 
 struct kf_codec_context {
@@ -574,7 +575,7 @@ kf_codec_context *kf_codec_new(kf_codec codec, int level) {
     }
     if (context != NULL) {
         context->codec = codec;
-        context->level = level;
+        context->level = codec == KF_CODEC_GZIP && level == -1 ? GZIP_DEFAULT_LEVEL : level;
     }
     return context;
 }

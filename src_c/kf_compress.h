@@ -46,7 +46,7 @@ int kf_codec_is_native(kf_codec codec);
 const char *kf_codec_library(kf_codec codec);
 
 /* Make a context, or return NULL: no memory, or no library. The level is for compression only,
- * within the codec's range (gzip 1 to 9, lz4 -12 to 12, zstd -7 to 22). */
+ * within the codec's range (gzip 1 to 9, or -1 for 6; lz4 0 to 17, zstd -131072 to 22). */
 kf_codec_context *kf_codec_new(kf_codec codec, int level);
 
 /* Free it; NULL is allowed. */

@@ -32,12 +32,12 @@ DEFAULT_LEVELS = {Codec.GZIP: 1, Codec.SNAPPY: 0, Codec.LZ4: 0, Codec.ZSTD: 3}
 
 _NATIVE = frozenset(codec for codec in Codec if _compress.library(codec) is not None)
 
-#: Codec -> smallest and largest level.
+#: Codec -> its levels, as Java's configuration has them; gzip's -1 is zlib's default, 6.
 LEVELS = {
-    Codec.GZIP: (1, 9),
-    Codec.SNAPPY: (0, 0),
-    Codec.LZ4: (-12, 12),
-    Codec.ZSTD: (-7, 22),
+    Codec.GZIP: (-1, *range(1, 10)),
+    Codec.SNAPPY: (0,),
+    Codec.LZ4: range(18),
+    Codec.ZSTD: range(-131_072, 23),
 }
 
 
@@ -59,10 +59,11 @@ def check_level(codec: Codec, level: int | None) -> int:
     """
     if level is None:
         return DEFAULT_LEVELS.get(codec, 0)
-    low, high = LEVELS.get(codec, (0, 0))
-    if not low <= level <= high:
+    levels = LEVELS.get(codec, (0,))
+    if level not in levels:
         raise ConfigError(
-            f"{codec.name.lower()} has levels from {low} to {high}, {level} is none of them"
+            f"{codec.name.lower()} has levels from {levels[0]} to {levels[-1]}, "
+            f"{level} is none of them"
         )
     return level
 

@@ -61,16 +61,24 @@ def test_round_trip(
 
 @pytest.mark.parametrize(
     ("codec", "level"),
-    [(Codec.GZIP, n) for n in range(1, 10)]
-    + [(Codec.LZ4, n) for n in (-12, -1, 0, 1, 3, 9, 12)]
-    + [(Codec.ZSTD, n) for n in (-7, -1, 1, 3, 9, 22)],
+    [(Codec.GZIP, n) for n in (-1, *range(1, 10))]
+    + [(Codec.LZ4, n) for n in (0, 1, 3, 9, 12, 17)]
+    + [(Codec.ZSTD, n) for n in (-131_072, -7, -1, 1, 3, 9, 22)],
 )
 def test_every_kind_of_level(codec: Codec, level: int) -> None:
     assert decompress(codec, compress(codec, TEXT[:50_000], level)) == TEXT[:50_000]
 
 
 @pytest.mark.parametrize(
-    ("codec", "level"), [(Codec.GZIP, 0), (Codec.GZIP, 10), (Codec.SNAPPY, 1), (Codec.ZSTD, 23)]
+    ("codec", "level"),
+    [
+        (Codec.GZIP, 0),
+        (Codec.GZIP, 10),
+        (Codec.SNAPPY, 1),
+        (Codec.LZ4, -1),
+        (Codec.LZ4, 18),
+        (Codec.ZSTD, 23),
+    ],
 )
 def test_unknown_level(codec: Codec, level: int) -> None:
     with pytest.raises(ConfigError, match=f"{codec.name.lower()} has levels from"):
