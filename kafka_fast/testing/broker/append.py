@@ -117,6 +117,8 @@ def _check_envelope(batch: RecordBatch, config: TopicConfig) -> None:
         batch.check_crc()
     except CorruptBatchError as error:
         raise CorruptMessage(str(error)) from error
+    if batch.attributes & CODEC_BITS not in list(Codec):  # Kafka did not expect that
+        raise UnknownServerError(f"codec {batch.attributes & CODEC_BITS}")
     count = batch.last_offset - batch.base_offset + 1
     if batch.record_count <= 0 or count != batch.record_count:
         raise InvalidRecord(f"{batch.record_count} records in {count} offsets")

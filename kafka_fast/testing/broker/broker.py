@@ -20,6 +20,8 @@ from typing import Any, NamedTuple
 
 from kafka_fast.errors import ProtocolError, UnsupportedVersionError
 from kafka_fast.protocol import frame as framing
+from kafka_fast.protocol import headers
+from kafka_fast.protocol._decode import decode_front
 from kafka_fast.protocol.frame import RequestHeader
 from kafka_fast.testing.broker import handlers
 from kafka_fast.testing.broker.connection import Connection
@@ -28,6 +30,8 @@ from kafka_fast.testing.broker.request import CloseConnectionError, Request, Wai
 from kafka_fast.testing.broker.state import ClusterState
 
 log = logging.getLogger(__name__)
+
+_NEWEST_HEADER = 2  # of requests: what a client of tomorrow most likely still sends
 
 
 class Output(NamedTuple):
@@ -169,6 +173,7 @@ class Broker:
         except UnsupportedVersionError as error:
             if error.header is None or not handlers.answers_any_version(error.header.api_key):
                 raise
+            decode_front(headers.RequestHeader.program(_NEWEST_HEADER), frame)  # must be whole
             self._reply_unsupported(connection, error.header, now)
             return
         versions = handlers.offered_versions(header.api_key, self._faults)

@@ -90,6 +90,7 @@ def frame_of(body: bytes) -> bytes:
     [
         frame_of(struct.pack(">hhih", 999, 0, 77, -1)),
         frame_of(struct.pack(">hhihb", 1, 99, 77, -1, 0)),
+        frame_of(struct.pack(">hhih", 18, 99, 77, -1)),
         frame_of(struct.pack(">hhihhii", 0, 2, 77, -1, 1, 1000, 0)),
         b"GET / HTTP/1.1\r\n\r\n",
         b"\xff\xff\xff\xff",
@@ -98,7 +99,18 @@ def frame_of(body: bytes) -> bytes:
         frame_of(framing.encode_request(MetadataRequest(topics=None), 9, 1, "x")[4:-2]),
         frame_of(os.urandom(100)),
     ],
-    ids=["api", "version", "old-produce", "http", "negative", "empty", "huge", "cut", "random"],
+    ids=[
+        "api",
+        "version",
+        "api-versions",
+        "old-produce",
+        "http",
+        "negative",
+        "empty",
+        "huge",
+        "cut",
+        "random",
+    ],
 )
 def test_what_is_no_request_ends_the_connection(address: str, data: bytes) -> None:
     with connected(address) as client:
