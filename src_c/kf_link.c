@@ -141,8 +141,8 @@ bool kf_link_write(kf_link *link, double now, kf_request **ended, int *error) {
     while (link->unwritten != NULL) {
         int count = 0;
         size_t size = 0;
-        for (kf_request *request = link->unwritten;
-             request != NULL && count < KF_LINK_WRITE_PIECES; request = request->next) {
+        for (kf_request *request = link->unwritten; request != NULL && count < KF_LINK_WRITE_PIECES;
+             request = request->next) {
             for (int i = request->piece_pos;
                  i < request->piece_count && count < KF_LINK_WRITE_PIECES; i++) {
                 pieces[count++] = request->pieces[i];

@@ -94,15 +94,15 @@ struct kf_link {
     double round_trip;      /* smoothed seconds from written to answered; 0: not known */
 
     /* Produce as programmed by the control plane */
-    uint8_t *prefix;        /* request up to and with timeoutMs; length and correlation id blank */
+    uint8_t *prefix; /* request up to and with timeoutMs; length and correlation id blank */
     size_t prefix_size;
     int32_t correlation_pos;
     int16_t produce_version;
-    bool flexible;          /* v9 and up */
-    int topic_format;       /* enum kf_topic_format */
+    bool flexible; /* v9 and up */
+    int topic_format; /* enum kf_topic_format */
     double muted_until;
-    double paced_until;     /* no drain before, unless a batch is full */
-    int urgent;             /* ready queues that are KF_URGENT */
+    double paced_until; /* no drain before, unless a batch is full */
+    int urgent; /* ready queues that are KF_URGENT */
 
     /* queues routed here, doubly linked by place */
     kf_queue *ready, *ready_last;

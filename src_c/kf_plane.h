@@ -43,38 +43,38 @@ enum kf_wake {
 /* What the data plane reports upwards; the control plane owns (and frees) each event. */
 enum kf_event_kind {
     KF_EVENT_RESPONSE = 1,    /* the answer to a raw request: token, bytes */
-    KF_EVENT_PUNT = 2,        /* a Produce answer that is not plain success; `code`: its version */
+    KF_EVENT_PUNT = 2, /* a Produce answer that is not plain success; `code`: its version */
     KF_EVENT_LINK_CLOSED = 3, /* `code`: enum kf_close */
-    KF_EVENT_THROTTLED = 4,   /* `code`: throttle_time_ms of a Produce answer */
-    KF_EVENT_ROUTE = 5,       /* rows: queues with data that have no link */
-    KF_EVENT_REPORT = 6,      /* a frozen queue has nothing in flight any more. Rows: the queue's
-                               * own (serial -1), then its unresolved batches in order */
+    KF_EVENT_THROTTLED = 4, /* `code`: throttle_time_ms of a Produce answer */
+    KF_EVENT_ROUTE = 5, /* rows: queues with data that have no link */
+    KF_EVENT_REPORT = 6, /* a frozen queue has nothing in flight any more. Rows: the queue's
+                          * own (serial -1), then its unresolved batches in order */
 };
 
 /* Why a link was closed. */
 enum kf_close {
-    KF_CLOSE_BY_US = 1,         /* asked by the control plane */
-    KF_CLOSE_EOF = 2,           /* the peer closed */
-    KF_CLOSE_OS_ERROR = 3,      /* read or write failed; `detail` is errno */
-    KF_CLOSE_TIMEOUT = 4,       /* request.timeout.ms passed without an answer */
-    KF_CLOSE_BAD_FRAME = 5,     /* length out of range; `detail` is the length */
-    KF_CLOSE_BAD_RESPONSE = 6,  /* malformed Produce response */
-    KF_CLOSE_CORRELATION = 7,   /* answer to nothing that is in flight; `detail` is its id */
+    KF_CLOSE_BY_US = 1, /* asked by the control plane */
+    KF_CLOSE_EOF = 2, /* the peer closed */
+    KF_CLOSE_OS_ERROR = 3, /* read or write failed; `detail` is errno */
+    KF_CLOSE_TIMEOUT = 4, /* request.timeout.ms passed without an answer */
+    KF_CLOSE_BAD_FRAME = 5, /* length out of range; `detail` is the length */
+    KF_CLOSE_BAD_RESPONSE = 6, /* malformed Produce response */
+    KF_CLOSE_CORRELATION = 7, /* answer to nothing that is in flight; `detail` is its id */
 };
 
 /* A queue, or a batch of it, in an event. */
 typedef struct kf_row {
     int64_t queue_id;
-    int64_t serial;      /* with `slice`: the batch; -1: the queue's own row */
-    int64_t generation;  /* of the freeze: a verdict must carry it */
+    int64_t serial; /* with `slice`: the batch; -1: the queue's own row */
+    int64_t generation; /* of the freeze: a verdict must carry it */
     int64_t base_offset; /* as answered last, or -1 */
     int32_t base_sequence; /* the queue's own row: its next one */
     int32_t record_count;
-    int32_t attempts;    /* how often this batch was sent */
-    int32_t slice;       /* of a split batch */
-    int16_t error_code;  /* as answered last; 0: its link was closed without an answer */
-    bool doubt;          /* may be in the log. The queue's own row: a batch that may be in the log
-                          * expired, so the sequences may have a gap */
+    int32_t attempts; /* how often this batch was sent */
+    int32_t slice; /* of a split batch */
+    int16_t error_code; /* as answered last; 0: its link was closed without an answer */
+    bool doubt; /* may be in the log. The queue's own row: a batch that may be in the log
+                 * expired, so the sequences may have a gap */
 } kf_row;
 
 typedef struct kf_event {
@@ -96,20 +96,20 @@ enum kf_command_kind {
     KF_COMMAND_ADD_LINK = 1, /* link */
     KF_COMMAND_CLOSE_LINK = 2,
     KF_COMMAND_SEND_RAW = 3, /* bytes, token, timeout; flags: 1 if an answer is expected */
-    KF_COMMAND_PROGRAM = 4,  /* bytes: Produce prefix; pos: of the correlation id; flags: flexible */
-    KF_COMMAND_ROUTE = 5,    /* queue to link_id (0: none) */
-    KF_COMMAND_TOPIC = 6,    /* bytes: the topic's name or id field for link format `flags` */
+    KF_COMMAND_PROGRAM = 4, /* bytes: Produce prefix; pos: of the correlation id; flags: flexible */
+    KF_COMMAND_ROUTE = 5, /* queue to link_id (0: none) */
+    KF_COMMAND_TOPIC = 6, /* bytes: the topic's name or id field for link format `flags` */
     KF_COMMAND_PRODUCER_ID = 7, /* producer_id, epoch: for queues that have nothing unresolved */
-    KF_COMMAND_MUTE = 8,        /* no Produce on link_id before `at` */
-    KF_COMMAND_VERDICT = 9,     /* on one batch of a frozen queue, see kf_verdict */
-    KF_COMMAND_THAW = 10,       /* queue, generation: go on at `at`; flags: one in flight first */
+    KF_COMMAND_MUTE = 8, /* no Produce on link_id before `at` */
+    KF_COMMAND_VERDICT = 9, /* on one batch of a frozen queue, see kf_verdict */
+    KF_COMMAND_THAW = 10, /* queue, generation: go on at `at`; flags: one in flight first */
     KF_COMMAND_FAIL_QUEUE = 11, /* fail all of a queue's batches that are in no request */
 };
 
 enum kf_verdict {
-    KF_VERDICT_FAIL = 1,    /* the batch ends with error_code and outcome */
+    KF_VERDICT_FAIL = 1, /* the batch ends with error_code and outcome */
     KF_VERDICT_SUCCEED = 2, /* the batch is in the log at base_offset (or -1) */
-    KF_VERDICT_SPLIT = 3,   /* the batch becomes batches of at most `size` bytes */
+    KF_VERDICT_SPLIT = 3, /* the batch becomes batches of at most `size` bytes */
     KF_VERDICT_RENUMBER = 4, /* all unresolved batches: sequences from base_sequence, with this
                               * producer id and epoch; none of them may have an unknown fate */
 };
@@ -155,9 +155,9 @@ typedef struct kf_stats {
     int64_t records_acked, records_failed, batches_acked, batches_failed;
     int64_t requests, bytes_out, bytes_in, retries, punts, splits, expired_batches;
     int64_t throttle_ms, blocked;
-    kf_histogram queue_time;   /* batch opened to request written */
+    kf_histogram queue_time; /* batch opened to request written */
     kf_histogram request_time; /* request written to answer read */
-    kf_histogram batch_bytes;  /* sizes as sent, bucket i: below 2^i bytes; sum in bytes */
+    kf_histogram batch_bytes; /* sizes as sent, bucket i: below 2^i bytes; sum in bytes */
 } kf_stats;
 
 typedef struct kf_plane {
@@ -165,36 +165,36 @@ typedef struct kf_plane {
     kf_pool pool;
 
     /* limits, set once before the first record */
-    size_t batch_size;       /* batch.size: sendable from here on */
-    size_t seal_size;        /* max(batch.size, 256 KiB): full */
+    size_t batch_size; /* batch.size: sendable from here on */
+    size_t seal_size; /* max(batch.size, 256 KiB): full */
     size_t max_request_size; /* of one record and one batch */
-    size_t coalesce_bytes;   /* of one Produce request */
-    size_t max_frame;        /* receive.message.max.bytes */
-    double linger;           /* seconds */
+    size_t coalesce_bytes; /* of one Produce request */
+    size_t max_frame; /* receive.message.max.bytes */
+    double linger; /* seconds */
     double delivery_timeout;
     double request_timeout;
-    int max_in_flight;       /* Produce requests per link */
-    int codec;               /* compression code of the record batch attributes, 0 for none */
+    int max_in_flight; /* Produce requests per link */
+    int codec; /* compression code of the record batch attributes, 0 for none */
     bool idempotent;
     bool acks_zero;
 
-    kf_mutex lock;           /* inbox, commands, events, incomplete list, observed list */
-    kf_cond done;            /* a batch completed and somebody waits */
-    kf_queue *inbox;         /* queues with news for the data plane */
+    kf_mutex lock; /* inbox, commands, events, incomplete list, observed list */
+    kf_cond done; /* a batch completed and somebody waits */
+    kf_queue *inbox; /* queues with news for the data plane */
     kf_queue **inbox_tail;
-    int inbox_level;         /* the most urgent news in the inbox, enum kf_wake */
+    int inbox_level; /* the most urgent news in the inbox, enum kf_wake */
     kf_command *commands, **commands_tail;
     kf_event *events, **events_tail;
     kf_batch *oldest, *newest; /* incomplete batches in the order of their opening */
     kf_batch *observed, **observed_tail; /* completed batches that have observers */
-    kf_queue *queues;          /* all of them, linked by `registered` */
+    kf_queue *queues; /* all of them, linked by `registered` */
     int64_t next_serial;
     int64_t next_generation;
 
     kf_atomic_int wake_level; /* enum kf_wake: who may end the sleep */
-    kf_atomic_int waiters;    /* threads in kf_plane_wait_done */
-    kf_atomic_int flushing;   /* flushes under way: every open batch is sendable */
-    kf_atomic_int closed;     /* no record is accepted any more */
+    kf_atomic_int waiters; /* threads in kf_plane_wait_done */
+    kf_atomic_int flushing; /* flushes under way: every open batch is sendable */
+    kf_atomic_int closed; /* no record is accepted any more */
     kf_stats stats;
 } kf_plane;
 
@@ -230,8 +230,7 @@ void kf_plane_opened(kf_plane *plane, kf_batch *batch, kf_batch *newer);
 void kf_plane_ended(kf_plane *plane, kf_batch *batch);
 /* Data plane: queues with a batch opened before `cutoff`, at most `capacity`; the number found.
  * `*next` gets the opening time of the oldest batch that is younger, or 0. */
-int kf_plane_overdue(kf_plane *plane, double cutoff, kf_queue **queues, int capacity,
-                     double *next);
+int kf_plane_overdue(kf_plane *plane, double cutoff, kf_queue **queues, int capacity, double *next);
 
 /* The serial that the next batch will get: a flush waits for all below it. */
 int64_t kf_plane_serial(kf_plane *plane);

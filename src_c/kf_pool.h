@@ -47,7 +47,8 @@ kf_slab *kf_pool_take(kf_pool *pool, size_t size, bool beyond);
 void kf_pool_give(kf_pool *pool, kf_slab *chain);
 
 /* Wait until `size` bytes may be had again, at most `seconds`. Call in slices, without the GIL, and
- * count yourself in `waiting` meanwhile: the data plane sends what there is while somebody waits. */
+ * count yourself in `waiting` meanwhile: the data plane sends what there is while somebody waits.
+ */
 void kf_pool_wait(kf_pool *pool, size_t size, double seconds);
 
 /* Bytes reserved now; for metrics. */

@@ -140,8 +140,8 @@ int kf_queue_append(kf_queue *queue, const kf_record *record, int64_t timestamp_
     kf_slab *slab = batch->last_slab;
     uint8_t *start = slab->data + slab->size;
     int32_t index = batch->record_count;
-    size_t len = (size_t)(kf_record_put(start, record, timestamp_ms - batch->base_timestamp, index) -
-                          start);
+    size_t len =
+        (size_t)(kf_record_put(start, record, timestamp_ms - batch->base_timestamp, index) - start);
     slab->size += len;
     batch->size += len;
     atomic_store_explicit(&batch->record_count, index + 1, memory_order_relaxed);
@@ -392,9 +392,8 @@ static kf_batch *child_of(kf_queue *queue, kf_batch *parent, int32_t first_index
     child->producer_id = parent->producer_id;
     child->epoch = parent->epoch;
     child->sequenced = parent->sequenced;
-    child->base_sequence = parent->sequenced
-                               ? kf_sequence_after(parent->base_sequence, first_index)
-                               : -1;
+    child->base_sequence =
+        parent->sequenced ? kf_sequence_after(parent->base_sequence, first_index) : -1;
     child->attempts = parent->attempts;
     child->parent = parent;
     return child;

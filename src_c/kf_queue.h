@@ -57,57 +57,57 @@ struct kf_batch {
     kf_slab *slabs, *last_slab; /* records as encoded; the header's place is at the front */
     kf_slab *coded;             /* the compressed batch, header's place included, or NULL */
     size_t size;                /* header and records, not compressed */
-    int64_t serial;             /* order of opening over the whole plane; children: their parent's */
+    int64_t serial; /* order of opening over the whole plane; children: their parent's */
     int64_t base_timestamp, max_timestamp;
-    double created;             /* monotonic; delivery.timeout.ms counts from here */
+    double created; /* monotonic; delivery.timeout.ms counts from here */
     kf_atomic_int record_count;
-    int8_t urgency;             /* enum kf_urgency: reached batch.size, or was kicked */
-    kf_atomic_int coding;       /* enum kf_coding */
-    kf_atomic_int state;        /* enum kf_batch_state; the result below is valid once ended */
-    kf_atomic_int refs;         /* the plane's one, and one for all handles together */
+    int8_t urgency; /* enum kf_urgency: reached batch.size, or was kicked */
+    kf_atomic_int coding; /* enum kf_coding */
+    kf_atomic_int state; /* enum kf_batch_state; the result below is valid once ended */
+    kf_atomic_int refs; /* the plane's one, and one for all handles together */
 
     /* identity in the log; changes only while its fate is known to be «not written» */
     int64_t producer_id;
     int32_t base_sequence;
     int16_t epoch;
     bool sequenced;
-    bool expired;           /* failed already, memory still held by its request */
-    bool doubt;             /* may be in the log although nobody said so */
-    int16_t last_error;     /* of the last answer */
-    int64_t last_offset;    /* in the last answer */
+    bool expired; /* failed already, memory still held by its request */
+    bool doubt; /* may be in the log although nobody said so */
+    int16_t last_error; /* of the last answer */
+    int64_t last_offset; /* in the last answer */
     bool crc_known;
-    uint32_t records_crc;   /* of what follows the header */
+    uint32_t records_crc; /* of what follows the header */
     int attempts;
-    int64_t order;          /* of first entering a request, within the queue */
-    int32_t slice;          /* children of one order: first record within the first ancestor */
+    int64_t order; /* of first entering a request, within the queue */
+    int32_t slice; /* children of one order: first record within the first ancestor */
 
     /* result */
-    int64_t base_offset;    /* -1 if unknown */
+    int64_t base_offset; /* -1 if unknown */
     int64_t append_time_ms; /* log append time, or -1: the records' own */
     int32_t error_code;
-    int32_t outcome;        /* enum kf_outcome */
+    int32_t outcome; /* enum kf_outcome */
 
     /* splitting */
     kf_batch *parent;
-    kf_batch *children;     /* in order, linked by `sibling`; valid once state is SPLIT */
+    kf_batch *children; /* in order, linked by `sibling`; valid once state is SPLIT */
     kf_batch *sibling;
-    int32_t first_index;    /* of this child within its parent */
+    int32_t first_index; /* of this child within its parent */
     int32_t children_left;
 
     /* who can observe what becomes of the records */
-    kf_atomic_int watched;  /* somebody wants to hear of the end: goes to the observed list */
-    kf_atomic_int listed;   /* in the observed list now */
-    int32_t handles;        /* GIL: live handles and waiting callbacks; one of `refs` if any */
-    int32_t seen;           /* GIL: handles that were read and dropped since */
-    int32_t bulk_records;   /* under the queue's lock: records of a bulk call's future */
-    bool counted;           /* GIL: failures that nobody can observe were counted */
+    kf_atomic_int watched; /* somebody wants to hear of the end: goes to the observed list */
+    kf_atomic_int listed; /* in the observed list now */
+    int32_t handles; /* GIL: live handles and waiting callbacks; one of `refs` if any */
+    int32_t seen; /* GIL: handles that were read and dropped since */
+    int32_t bulk_records; /* under the queue's lock: records of a bulk call's future */
+    bool counted; /* GIL: failures that nobody can observe were counted */
 };
 
 /* How a Produce request names a topic, by its version. */
 enum kf_topic_format {
-    KF_TOPIC_NAME = 0,         /* v3-8: string */
+    KF_TOPIC_NAME = 0, /* v3-8: string */
     KF_TOPIC_COMPACT_NAME = 1, /* v9-12: compact string */
-    KF_TOPIC_ID = 2,           /* v13: uuid */
+    KF_TOPIC_ID = 2, /* v13: uuid */
     KF_TOPIC_FORMATS = 3,
 };
 
@@ -117,16 +117,16 @@ struct kf_topic {
     size_t field_size[KF_TOPIC_FORMATS];
     kf_queue **queues; /* by partition; replaced, never changed, when partitions are added */
     int32_t partition_count;
-    int32_t sticky;       /* partition of records without a key; -1: choose */
-    int64_t sticky_left;  /* bytes until the next choice */
-    uint64_t random;      /* xorshift state, seeded by the control plane */
+    int32_t sticky; /* partition of records without a key; -1: choose */
+    int64_t sticky_left; /* bytes until the next choice */
+    uint64_t random; /* xorshift state, seeded by the control plane */
 };
 
 /* How badly a queue wants to be drained. */
 enum kf_urgency {
     KF_LINGERS = 0,
     KF_SENDABLE = 1, /* reached batch.size, linger.ms or a retry's time */
-    KF_URGENT = 2,   /* a full batch, a flush, a waiter's kick */
+    KF_URGENT = 2, /* a full batch, a flush, a waiter's kick */
 };
 
 struct kf_queue {
@@ -139,41 +139,41 @@ struct kf_queue {
     kf_batch *open;
     kf_batch *sealed, **sealed_tail;
     int32_t sealed_count;
-    size_t seal_size;        /* current: grows while the window is full on a slow link */
-    kf_atomic_int load;      /* batches waiting, for the adaptive partitioner */
+    size_t seal_size; /* current: grows while the window is full on a slow link */
+    kf_atomic_int load; /* batches waiting, for the adaptive partitioner */
     kf_atomic_int available; /* has a leader, says the control plane: the partitioner's choice */
     /* under the plane's lock */
-    kf_queue *registered;    /* the plane's list of all queues */
+    kf_queue *registered; /* the plane's list of all queues */
     kf_queue *inbox_next;
     bool in_inbox;
     /* data plane */
-    kf_link *link, *next_link;      /* next_link: after the last batch on `link` has ended */
+    kf_link *link, *next_link; /* next_link: after the last batch on `link` has ended */
     bool moving;
-    kf_batch *unresolved;           /* returned from requests, by `order` */
+    kf_batch *unresolved; /* returned from requests, by `order` */
     kf_batch *coding, **coding_tail; /* sealed for compression, by order; drained when done */
     int32_t coding_count;
     int32_t in_flight;
     bool frozen;
-    bool single;                    /* one in flight until the next ack */
+    bool single; /* one in flight until the next ack */
     bool route_asked;
-    bool hole;                      /* a batch in doubt expired since the last thaw */
+    bool hole; /* a batch in doubt expired since the last thaw */
     int64_t generation;
-    int64_t reported;               /* generation of the last report */
+    int64_t reported; /* generation of the last report */
     double not_before;
     int64_t producer_id;
     int16_t epoch;
     int32_t next_sequence;
     int64_t next_order;
-    double due;                     /* while lingering: when it becomes sendable */
-    int urgency;                    /* enum kf_urgency, as placed */
-    kf_queue *next, *previous;      /* in a link's or the sender's list */
-    int place;                      /* which list: enum kf_place */
+    double due; /* while lingering: when it becomes sendable */
+    int urgency; /* enum kf_urgency, as placed */
+    kf_queue *next, *previous; /* in a link's or the sender's list */
+    int place; /* which list: enum kf_place */
     int64_t records_acked, bytes_acked, records_failed;
 };
 
 enum kf_append_result {
     KF_APPEND_OK = 0,
-    KF_APPEND_FULL = 1,      /* buffer.memory is used up: wait for the pool */
+    KF_APPEND_FULL = 1, /* buffer.memory is used up: wait for the pool */
     KF_APPEND_TOO_LARGE = 2, /* more than max.request.size in a batch of its own */
 };
 
@@ -181,11 +181,12 @@ void kf_queue_init(kf_queue *queue, kf_plane *plane, kf_topic *topic, int64_t id
                    int32_t partition);
 void kf_queue_destroy(kf_queue *queue);
 
-/* What the caller keeps of a batch; taken under the lock, for after it the batch may end at once. */
+/* What the caller keeps of a batch; taken under the lock, for after it the batch may end at once.
+ */
 enum kf_hold {
     KF_HOLD_NOTHING = 0,
     KF_HOLD_HANDLE = 1, /* counts in `handles`; with the GIL only */
-    KF_HOLD_SLICE = 2,  /* a reference when `*batch` changes, and counts in `bulk_records` */
+    KF_HOLD_SLICE = 2, /* a reference when `*batch` changes, and counts in `bulk_records` */
 };
 
 /* Encode one record into the open batch. On OK `*batch` and `*index` say where it is. */
