@@ -18,6 +18,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -191,6 +192,8 @@ class BuildExt(build_ext):  # type: ignore[misc] # setuptools' commands are unty
     def build_extensions(self) -> None:
         """Let each source be compiled with the warnings that fit it, then build as usual."""
         compile_one = self.compiler._compile
+        locks: dict[str, threading.Lock] = {}
+        compiled: dict[str, list[str]] = {}
 
         def compile_with_warnings(
             obj: str,
@@ -202,7 +205,12 @@ class BuildExt(build_ext):  # type: ignore[misc] # setuptools' commands are unty
         ) -> None:
             ours = Path(src).parts[:1] == ("src_c",)
             warnings = OUR_WARNINGS if ours else GENERATED_WARNINGS
-            compile_one(obj, src, suffix, cc_args, [*extra, *warnings], pp_opts)
+            # Extensions that are built at the same time share sources, and so object files.
+            with locks.setdefault(obj, threading.Lock()):
+                options = [*cc_args, *extra, *pp_opts]
+                if compiled.get(obj) != options:
+                    compile_one(obj, src, suffix, cc_args, [*extra, *warnings], pp_opts)
+                    compiled[obj] = options
 
         self.compiler._compile = compile_with_warnings
         try:
