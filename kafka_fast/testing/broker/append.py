@@ -133,7 +133,7 @@ def _check_records(batch: RecordBatch, config: TopicConfig, unix_ms: int) -> tup
     try:
         records = batch.records(check_crc=False)
     except CorruptBatchError as error:
-        if batch.attributes & CODEC_BITS:  # Kafka is surprised by what it cannot decompress
+        if error.__cause__ is not None:  # what cannot be decompressed, Kafka did not expect
             raise UnknownServerError(str(error)) from error
         raise InvalidRecord(str(error)) from error
     except UsageError as error:  # a codec whose library is not installed

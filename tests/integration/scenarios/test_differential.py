@@ -102,9 +102,11 @@ def test_headers_with_wrong_fields(sides: list[Side], seed: int) -> None:
         names = source.sample(sorted(VALUES), source.choice([1, 1, 2]))
         fields = {name: source.choice(VALUES[name]) for name in names}
         records = changed(plain, **fields)
-        answers = {produced(side, records) for side in sides}
-        assert len(answers) == 1, (fields, answers)
-        codes.add(answers.pop()[0])
+        theirs, ours = (produced(side, records) for side in sides)
+        if len(fields) == 1:
+            assert theirs == ours, fields
+        assert (theirs[0] == 0) == (ours[0] == 0), fields  # of two faults either may be found
+        codes.add(theirs[0])
     assert len(codes) >= 3
 
 
