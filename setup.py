@@ -67,7 +67,13 @@ PLANE_MODULES = [
 
 C_SOURCES: dict[str, list[str]] = {
     "kafka_fast._wire._checksum": ["kf_crc32c.c"],
-    "kafka_fast.record._compress": ["kf_compress.c"],
+    "kafka_fast.record._compress": [
+        "kf_compress.c",
+        "kf_gzip.c",
+        "kf_snappy.c",
+        "kf_lz4.c",
+        "kf_zstd.c",
+    ],
     **{f"kafka_fast.{module}": PLANE_SOURCES for module in PLANE_MODULES},
 }
 

@@ -27,7 +27,6 @@ typedef enum kf_codec_status {
     KF_CODEC_CUT_OFF,   /* ends before its end */
     KF_CODEC_TOO_LARGE, /* would give more than the limit */
     KF_CODEC_NO_MEMORY,
-    KF_CODEC_ABSENT, /* this build has no library for the codec */
 } kf_codec_status;
 
 typedef struct kf_codec_context kf_codec_context;

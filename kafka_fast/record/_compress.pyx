@@ -16,7 +16,6 @@ cdef extern from "kf_compress.h" nogil:
         KF_CODEC_CUT_OFF
         KF_CODEC_TOO_LARGE
         KF_CODEC_NO_MEMORY
-        KF_CODEC_ABSENT
 
     ctypedef struct kf_output:
         uint8_t* data

@@ -40,7 +40,10 @@ seeds_of() {
 
 sources_of() {
     case $1 in
-    compress | decompress) echo "$src/kf_compress.c $codecs" ;;
+    compress | decompress)
+        echo "$src/kf_compress.c $src/kf_gzip.c $src/kf_snappy.c $src/kf_lz4.c $src/kf_zstd.c"
+        echo "$codecs"
+        ;;
     crc32c) echo "$src/kf_crc32c.c" ;;
     esac
 }
