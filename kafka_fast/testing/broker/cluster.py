@@ -56,6 +56,11 @@ class Cluster:
         """Delete a topic and its records."""
         self.state.delete_topic(name)
 
+    def delete_records(self, topic: str, partition: int, before: int) -> None:
+        """Move the start of a log up to the offset `before`, as retention does."""
+        self.state.partition(topic, partition).log.delete_before(before)
+        self.state.changes += 1
+
     def batches(self, topic: str, partition: int) -> Iterator[RecordBatch]:
         """Return the batches of a partition's log as they were appended."""
         for stored in self.state.partition(topic, partition).log:

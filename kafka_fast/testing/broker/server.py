@@ -23,12 +23,13 @@ import time
 from collections.abc import Mapping, Sequence
 from types import FrameType, TracebackType
 
-from kafka_fast.errors import ConfigError, UsageError
+from kafka_fast.errors import ConfigError, InvalidConfig, UsageError
 from kafka_fast.record import Record
 from kafka_fast.testing.broker.cluster import Cluster
 from kafka_fast.testing.broker.faults import Faults
 from kafka_fast.testing.broker.sockets import Listener, SocketServer
 from kafka_fast.testing.broker.state import Node, Settings
+from kafka_fast.testing.broker.topics import TopicConfig
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +67,8 @@ class EmbeddedKafka:
             seed: of everything random: ids, and which requests a fault strikes.
 
         Raises:
-            ConfigError: the arguments contradict each other, or the host is not loopback.
+            ConfigError: the arguments contradict each other, the host is not loopback, or a topic
+                setting is not known or not valid.
         """
         if brokers < 1:
             raise ConfigError(f"{brokers} brokers make no cluster")
@@ -74,6 +76,10 @@ class EmbeddedKafka:
             raise ConfigError(f"{len(ports)} ports for {brokers} brokers")
         if not insecure_bind and not _is_loopback(host):
             raise ConfigError(f"{host} is not loopback; insecure_bind=True exposes the broker")
+        try:
+            TopicConfig.from_texts(dict(topic_config or {}))
+        except InvalidConfig as error:
+            raise ConfigError(str(error.args[0])) from error
         self._host = host
         self._ports = list(ports) if ports is not None else [0] * brokers
         self._settings = Settings(
@@ -209,6 +215,11 @@ class EmbeddedKafka:
         """Delete a topic and its records."""
         cluster = self._running_cluster
         self._running_server.call(lambda: cluster.delete_topic(name))
+
+    def delete_records(self, topic: str, partition: int, before: int) -> None:
+        """Move the start of a partition's log up to the offset `before`, as retention does."""
+        cluster = self._running_cluster
+        self._running_server.call(lambda: cluster.delete_records(topic, partition, before))
 
     def move_leader(self, topic: str, partition: int, node_id: int) -> None:
         """Make another broker the leader of a partition."""

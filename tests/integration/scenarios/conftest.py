@@ -15,7 +15,7 @@ from tests.integration.scenarios.steps import new_topic
 from tests.integration.scenarios.wire import WireClient, connected
 
 
-@pytest.fixture(scope="module", params=["real", "embedded"])
+@pytest.fixture(scope="module", params=[pytest.param("real", marks=pytest.mark.broker), "embedded"])
 def address(request: pytest.FixtureRequest) -> Iterator[str]:
     """The broker under test: real Kafka first, then ours, both without auto-creation."""
     if request.param == "real":

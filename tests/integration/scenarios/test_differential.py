@@ -58,7 +58,7 @@ def produced(side: Side, records: bytes, partition: int = 0) -> tuple[int, int, 
 def test_sequences_and_epochs(sides: list[Side], seed: int) -> None:
     source = random.Random(seed)
     position = {0: (3, 0), 1: (3, 0)}  # producer -> epoch and next sequence, as it should be
-    agreed = []
+    agreed: list[tuple[int, ...]] = []
     for _ in range(STEPS):
         producer = source.randrange(2)
         epoch, sequence = position[producer]

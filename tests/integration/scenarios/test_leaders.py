@@ -70,7 +70,7 @@ class Embedded:
         self._kafka.restart(node_id)
 
 
-@pytest.fixture(params=["real", "embedded"])
+@pytest.fixture(params=[pytest.param("real", marks=pytest.mark.broker), "embedded"])
 def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     """The cluster under test: real Kafka first, then ours."""
     if request.param == "real":

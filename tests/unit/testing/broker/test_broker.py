@@ -149,6 +149,17 @@ def test_stale_and_unknown_leader_epochs(world: World) -> None:
     assert code(2) == errors.UnknownLeaderEpoch.code
 
 
+def test_records_that_retention_took(world: World) -> None:
+    client = world.connect()
+    for _ in range(2):
+        client.produce("t", batch(2))
+    world.cluster.delete_records("t", 0, 3)
+    assert client.fetch("t", 0).error_code == errors.OffsetOutOfRange.code
+    found = client.fetch("t", 3)
+    assert (found.error_code, found.log_start_offset) == (0, 3)
+    assert client.produce("t", batch()).log_start_offset == 3
+
+
 # ---- brokers ----
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 
@@ -73,7 +74,7 @@ def test_version_limits_only_narrow(faults: Faults) -> None:
 @pytest.mark.parametrize(
     "match", [{"probability": 1.5}, {"count": -1}, {"skip": -1}, {"topic": "t"}, {"partition": 0}]
 )
-def test_rules_that_could_never_strike(faults: Faults, match: dict[str, object]) -> None:
+def test_rules_that_could_never_strike(faults: Faults, match: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"probability|negative|single"):
         faults.drop(**match)
 

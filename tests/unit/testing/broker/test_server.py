@@ -91,6 +91,7 @@ def test_a_moved_leader_and_heal(kafka: EmbeddedKafka) -> None:
     assert kafka.leader("t", 0) == 2
     kafka.set_in_sync("t", 0, [2])
     kafka.forget_producer("t", 0, 99)
+    kafka.delete_records("t", 0, 0)
     kafka.faults.drop(api=METADATA, close=True)
     kafka.kill(2)
     kafka.pause(1)
@@ -170,6 +171,8 @@ def test_it_starts_again_empty() -> None:
         ({"brokers": 2, "ports": [1]}, "1 ports for 2 brokers"),
         ({"host": "0.0.0.0"}, "not loopback"),
         ({"host": "example.org"}, "not loopback"),
+        ({"topic_config": {"segment.bytes": "1"}}, "no topic setting"),
+        ({"topic_config": {"min.insync.replicas": "none"}}, "not a number"),
     ],
 )
 def test_bad_options(options: dict[str, object], message: str) -> None:
