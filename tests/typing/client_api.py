@@ -1,0 +1,39 @@
+"""The client API as a user's type checker sees it; read by mypy --strict, never run."""
+
+from __future__ import annotations
+
+from typing_extensions import assert_type
+
+from kafka_fast import (
+    DeliveryError,
+    Outcome,
+    PartitionInfo,
+    Producer,
+    ProducerConfig,
+    RecordMetadata,
+)
+
+
+def blocking() -> None:
+    with Producer({ProducerConfig.BOOTSTRAP_SERVERS_CONFIG: "localhost:9092"}) as producer:
+        assert_type(producer, Producer)
+        delivery = producer.send("topic", b"value", key="key", headers=[("name", b"h")])
+        assert_type(delivery.result(timeout=1.0), RecordMetadata)
+        assert_type(delivery.result().offset, int)
+        assert_type(delivery.exception(), DeliveryError | None)
+        producer.send_nowait("topic", b"value")
+        assert_type(producer.flush(), int)
+        assert_type(producer.partitions_for("topic"), list[PartitionInfo])
+        producer.send("topic", partition="0")  # type: ignore[arg-type] # a number is wanted
+
+
+async def awaiting(producer: Producer) -> None:
+    assert_type(await producer.send("topic", b"value"), RecordMetadata)
+
+
+def callbacks(producer: Producer) -> None:
+    def on_delivery(error: DeliveryError | None, metadata: RecordMetadata) -> None:
+        if error is not None:
+            assert_type(error.outcome, Outcome)
+
+    producer.send("topic", b"value", on_delivery=on_delivery)
