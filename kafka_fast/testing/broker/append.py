@@ -28,6 +28,7 @@ from kafka_fast.testing.broker.topics import Partition, TopicConfig
 
 MAGIC = 2
 CODEC_BITS = 0x07  # of the attributes
+_CODECS = frozenset(Codec)
 ZSTD_FROM_VERSION = 7  # of Produce
 
 
@@ -83,7 +84,7 @@ def append_batch(
             f"{config.min_insync_replicas} are needed"
         )
     _check_envelope(batch, config)
-    _low, high = _check_records(batch, config, unix_ms)
+    latest = _check_records(batch, config, unix_ms)
     append_time = unix_ms if config.log_append_time else NO_TIMESTAMP
     idempotent = batch.producer_id > NO_PRODUCER_ID
     if idempotent:
@@ -93,7 +94,7 @@ def append_batch(
         if repeated is not None:  # told by a time of append, whatever the topic's timestamps are
             return Appended(repeated.base_offset, repeated.max_timestamp)
         partition.producers.check(batch.producer_id, batch.producer_epoch, batch.base_sequence)
-    stored = _stamped(partition, batch, high, append_time)
+    stored = _stamped(partition, batch, latest, append_time)
     partition.log.append(stored)
     if idempotent:
         written = WrittenBatch(
@@ -117,7 +118,7 @@ def _check_envelope(batch: RecordBatch, config: TopicConfig) -> None:
         batch.check_crc()
     except CorruptBatchError as error:
         raise CorruptMessage(str(error)) from error
-    if batch.attributes & CODEC_BITS not in list(Codec):  # Kafka did not expect that
+    if batch.attributes & CODEC_BITS not in _CODECS:  # Kafka did not expect that
         raise UnknownServerError(f"codec {batch.attributes & CODEC_BITS}")
     count = batch.last_offset - batch.base_offset + 1
     if batch.record_count <= 0 or count != batch.record_count:
@@ -128,8 +129,8 @@ def _check_envelope(batch: RecordBatch, config: TopicConfig) -> None:
         raise InvalidRecord(f"sequence {batch.base_sequence} of producer {batch.producer_id}")
 
 
-def _check_records(batch: RecordBatch, config: TopicConfig, unix_ms: int) -> tuple[int, int]:
-    """Check the records and their timestamps; return the smallest and largest timestamp."""
+def _check_records(batch: RecordBatch, config: TopicConfig, unix_ms: int) -> int:
+    """Check the records and their timestamps; return the latest timestamp."""
     try:
         records = batch.records(check_crc=False)
     except CorruptBatchError as error:
@@ -146,7 +147,7 @@ def _check_records(batch: RecordBatch, config: TopicConfig, unix_ms: int) -> tup
             raise InvalidTimestamp(f"{high} is more than the topic allows after {unix_ms}")
         if low != NO_TIMESTAMP and unix_ms - low > config.timestamp_before_max_ms:
             raise InvalidTimestamp(f"{low} is more than the topic allows before {unix_ms}")
-    return low, high
+    return high
 
 
 def _stamped(
