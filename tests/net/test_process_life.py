@@ -1,0 +1,251 @@
+"""What becomes of records when a process ends, forks or is interrupted.
+
+Each case is a script in a process of its own, for that is what it is about. The broker lives here.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kafka_fast.testing.broker.server import EmbeddedKafka
+
+ROOT = Path(__file__).parents[2]
+RECORDS = 5_000
+
+
+@pytest.fixture(name="kafka")
+def embedded_kafka() -> Iterator[EmbeddedKafka]:
+    with EmbeddedKafka(brokers=1) as kafka:
+        kafka.create_topic("t", 1)
+        yield kafka
+
+
+def start(body: str, *arguments: str, prelude: str = "") -> subprocess.Popen[str]:
+    """Start a script that finds `sys`, `os` and `Producer` imported."""
+    script = "import os, signal, sys, threading, time\nfrom kafka_fast import *\n" + prelude
+    return subprocess.Popen(
+        [sys.executable, "-X", "dev", "-c", script + textwrap.dedent(body), *arguments],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def run(body: str, *arguments: str, prelude: str = "") -> subprocess.CompletedProcess[str]:
+    process = start(body, *arguments, prelude=prelude)
+    out, err = process.communicate(timeout=60)
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+def count(kafka: EmbeddedKafka) -> int:
+    return len(kafka.records("t"))
+
+
+SEND = f"""
+producer = Producer(bootstrap_servers=sys.argv[1], linger_ms=1000)
+for number in range({RECORDS}):
+    producer.send_nowait("t", b"%d" % number)
+"""
+
+ENDINGS = {
+    "return": "",
+    "sys.exit": "sys.exit(3)",
+    "exception": "raise RuntimeError('the end')",
+    "SIGTERM with a handler": """
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(3))
+os.kill(os.getpid(), signal.SIGTERM)
+time.sleep(10)
+""",
+    "a live thread": "threading.Thread(target=time.sleep, args=(0.2,)).start()",
+    "a daemon thread": "threading.Thread(target=time.sleep, args=(60,), daemon=True).start()",
+    "an atexit of the user's, registered first": "",
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_records_are_delivered_when_the_interpreter_ends(
+    kafka: EmbeddedKafka, ending: str
+) -> None:
+    prelude = ""
+    if "atexit" in ending:
+        prelude = "import atexit\natexit.register(lambda: print('user atexit'))\n"
+    done = run(SEND + ENDINGS[ending], kafka.bootstrap, prelude=prelude)
+    assert done.returncode in (0, 1, 3), done.stderr
+    assert count(kafka) == RECORDS, done.stderr
+
+
+def test_what_cannot_be_delivered_at_exit_is_counted(kafka: EmbeddedKafka) -> None:
+    body = SEND.replace("linger_ms=1000", "linger_ms=1000, exit_flush_timeout_ms=200")
+    process = start(
+        body.replace("producer.send_nowait", "ready(number); producer.send_nowait", 1),
+        kafka.bootstrap,
+        prelude="""
+def ready(number):
+    if number == 1:
+        producer.flush()
+        print("go", flush=True)
+        sys.stdin.readline()
+""",
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "go\n"
+    kafka.kill(1)
+    _, err = process.communicate("\n", timeout=60)
+    assert f"{RECORDS - 1} records that were not delivered" in err, err
+
+
+def test_a_forked_child_is_told_and_the_parent_goes_on(kafka: EmbeddedKafka) -> None:
+    done = run(
+        """
+        producer = Producer(bootstrap_servers=sys.argv[1])
+        future = producer.send("t", b"before")
+        future.result()
+        pending = producer.send("t", b"pending")
+        child = os.fork()
+        if child == 0:
+            try:
+                producer.send("t", b"child")
+            except UsageError as error:
+                print("child:", error, flush=True)
+            producer.close()
+            os._exit(0)
+        os.waitpid(child, 0)
+        pending.result()
+        producer.send("t", b"after").result()
+        producer.close()
+        """,
+        kafka.bootstrap,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "child: the producer is closed, or belongs to the parent" in done.stdout
+    assert count(kafka) == 3
+
+
+@pytest.mark.parametrize(
+    "blocking",
+    [
+        "producer.flush()",
+        "future.result()",
+        "producer.send('unknown', b'')",
+        "producer.close()",
+        "while True: producer.send_nowait('t', bytes(1000))",
+    ],
+)
+def test_ctrl_c_ends_a_blocking_call(kafka: EmbeddedKafka, blocking: str) -> None:
+    """The time between the signal and KeyboardInterrupt is measured in the process itself."""
+    process = start(
+        f"""
+        producer = Producer(bootstrap_servers=sys.argv[1], buffer_memory=1 << 20,
+                            exit_flush_timeout_ms=1)
+        producer.send("t", b"").result()
+        print("ready", flush=True)
+        sys.stdin.readline()  # the broker stands still from here on
+        future = producer.send("t", b"never")
+        sent = []
+        def interrupt():
+            time.sleep(0.3)
+            sent.append(time.monotonic())
+            os.kill(os.getpid(), signal.SIGINT)
+        threading.Thread(target=interrupt, daemon=True).start()
+        try:
+            {blocking}
+        except KeyboardInterrupt:
+            print("after", time.monotonic() - sent[0], flush=True)
+        os._exit(0)
+        """,
+        kafka.bootstrap,
+        prelude="producer = None\n",
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    kafka.pause(1)
+    out, err = process.communicate("\n", timeout=60)
+    assert out.startswith("after"), err
+    assert float(out.split()[1]) < 0.5, "Ctrl-C must end a blocking call at once"
+
+
+def test_an_unclosed_producer_warns_when_it_is_collected(kafka: EmbeddedKafka) -> None:
+    done = run(
+        """
+        producer = Producer(bootstrap_servers=sys.argv[1])
+        producer.send("t", b"").result()
+        del producer
+        import gc; gc.collect()
+        print("threads", threading.active_count())
+        """,
+        kafka.bootstrap,
+    )
+    assert "was not closed" in done.stderr
+    assert done.stdout == "threads 1\n"
+
+
+def test_close_from_a_callback_and_close_twice(kafka: EmbeddedKafka) -> None:
+    done = run(
+        """
+        closed = threading.Event()
+        def on_delivery(error, metadata):
+            producer.close()
+            closed.set()
+        producer = Producer(bootstrap_servers=sys.argv[1], on_delivery=on_delivery)
+        producer.send_nowait("t", b"")
+        assert closed.wait(10)
+        producer.close()
+        try:
+            producer.send("t", b"")
+        except UsageError as error:
+            print(error)
+        """,
+        kafka.bootstrap,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "the producer is closed" in done.stdout
+
+
+def test_a_callback_must_not_wait(kafka: EmbeddedKafka) -> None:
+    done = run(
+        """
+        told = threading.Event()
+        def on_delivery(error, metadata):
+            for call in (producer.flush, lambda: producer.send("t", b"2").result()):
+                try:
+                    call()
+                except UsageError as error:
+                    print("UsageError")
+            told.set()
+        producer = Producer(bootstrap_servers=sys.argv[1], linger_ms=1000)
+        producer.send_nowait("t", b"1", on_delivery=on_delivery)
+        producer.send_nowait("t", b"pending", partition=0)
+        producer.flush()
+        assert told.wait(10)
+        producer.close()
+        """,
+        kafka.bootstrap,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("UsageError") >= 1
+
+
+def test_signals_reach_python_not_the_data_plane(kafka: EmbeddedKafka) -> None:
+    done = run(
+        """
+        seen = []
+        signal.signal(signal.SIGUSR1, lambda *_: seen.append(threading.current_thread().name))
+        with Producer(bootstrap_servers=sys.argv[1]) as producer:
+            for _ in range(50):
+                os.kill(os.getpid(), signal.SIGUSR1)
+                producer.send("t", b"").result()
+        print(set(seen))
+        """,
+        kafka.bootstrap,
+    )
+    assert done.stdout == "{'MainThread'}\n", done.stderr
