@@ -16,7 +16,7 @@ from typing import Any
 
 from kafka_fast.config import producer_settings
 from kafka_fast.dataplane._accumulator import Accumulator
-from kafka_fast.errors import DeliveryError, KafkaError, Outcome
+from kafka_fast.errors import DeliveryError, KafkaError
 from kafka_fast.net.producer_core import ProducerCore, flush_at_exit
 from kafka_fast.serialization import serialize
 from kafka_fast.types import PartitionInfo, RecordMetadata
@@ -126,7 +126,7 @@ class Producer(Accumulator):
             return
         raise DeliveryError(
             f"{count} records were not delivered, and nobody was told; the first: {first}",
-            outcome=Outcome.MAYBE_WRITTEN if first.outcome is None else first.outcome,
+            outcome=first.outcome,
             count=count,
             first=first,
             samples=(first,),
@@ -143,7 +143,7 @@ class Producer(Accumulator):
         return [
             PartitionInfo(
                 topic,
-                partition.index,
+                partition.id,
                 partition.leader_id,
                 partition.leader_epoch,
                 partition.replicas,

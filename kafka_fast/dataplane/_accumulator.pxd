@@ -5,7 +5,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from kafka_fast.dataplane._partitioner cimport partitioner
 from kafka_fast.dataplane._plane cimport DataPlane, Topic
-from kafka_fast.dataplane.state cimport kf_batch, kf_record
+from kafka_fast.dataplane.state cimport kf_batch
+from kafka_fast.dataplane.wire cimport kf_record
 
 
 # The bytes of a key or value, borrowed from the object for one append.

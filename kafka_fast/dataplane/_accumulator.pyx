@@ -27,6 +27,7 @@ from kafka_fast.dataplane._partitioner cimport (
 )
 from kafka_fast.dataplane._plane cimport DataPlane, Topic
 from kafka_fast.dataplane.state cimport *
+from kafka_fast.dataplane.wire cimport *
 
 from kafka_fast.errors import (
     DeliveryError,

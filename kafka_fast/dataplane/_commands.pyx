@@ -10,7 +10,9 @@ from libc.stdlib cimport calloc, free, malloc
 
 from kafka_fast.dataplane._links cimport close_link
 from kafka_fast.dataplane._lists cimport place, unlink
+from kafka_fast.dataplane.link cimport *
 from kafka_fast.dataplane.state cimport *
+from kafka_fast.dataplane.wire cimport *
 
 
 cdef enum:

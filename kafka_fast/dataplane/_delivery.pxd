@@ -29,5 +29,6 @@ cdef int observe(DataPlane plane, kf_batch* batch, int32_t index, int64_t timest
 # (error or None, metadata) of a record whose batch has ended.
 cdef tuple outcome_of(kf_batch* batch, DataPlane plane, int32_t index, int64_t timestamp_ms)
 
-# Wait without the GIL until the batch has ended; False when `deadline` (monotonic; 0: never) passed.
+# Wait without the GIL until the batch has ended; False when `deadline` (monotonic; 0: never) has
+# passed.
 cdef bint wait_for(DataPlane plane, kf_batch* batch, double deadline) except -1

@@ -14,7 +14,7 @@ cimport cython
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int32_t, int64_t, uintptr_t
 
-from kafka_fast.dataplane._plane cimport DataPlane, Topic
+from kafka_fast.dataplane._plane cimport DataPlane
 from kafka_fast.dataplane.state cimport *
 
 from kafka_fast.errors import (
@@ -284,13 +284,9 @@ cdef class DeliveryFuture:
         return Ready(self)
 
     async def wait_in_loop(self):
-        import asyncio  # only those who await pay for it
-
-        loop = asyncio.get_running_loop()
-        waiter = loop.create_future()
-        self.seen = True
-        observe(self.plane, self.batch, self.index, self.timestamp_ms,
-                lambda error, metadata: loop.call_soon_threadsafe(settle, waiter), False)
+        """Wait until the event loop that runs is told."""
+        waiter, settle = self.plane.loop_bridge()
+        self.add_observer(settle)
         await waiter
         return self.result()
 
@@ -330,12 +326,6 @@ cdef class Ready:
 
     def __next__(self):
         raise StopIteration(self.future.result())
-
-
-def settle(waiter):
-    """Wake a coroutine, unless it was cancelled meanwhile."""
-    if not waiter.done():
-        waiter.set_result(None)
 
 
 cdef DeliveryFuture new_delivery(DataPlane plane, kf_batch* batch, int32_t index,

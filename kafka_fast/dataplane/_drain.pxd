@@ -1,7 +1,7 @@
 """From queues to requests."""
 
 from kafka_fast.dataplane._lists cimport sender_state
-from kafka_fast.dataplane.state cimport kf_link
+from kafka_fast.dataplane.link cimport kf_link
 
 
 # Build requests from what is ready while the link's window has room.

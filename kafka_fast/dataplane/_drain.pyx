@@ -13,6 +13,7 @@ from libc.stdlib cimport realloc
 
 from kafka_fast.dataplane._lists cimport is_pressed, place, promote, unlink
 from kafka_fast.dataplane._produce cimport build_request, wire_size
+from kafka_fast.dataplane.link cimport *
 from kafka_fast.dataplane.state cimport *
 
 cdef enum:

@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t
 
 from kafka_fast.dataplane._lists cimport sender_state
-from kafka_fast.dataplane.state cimport kf_link
+from kafka_fast.dataplane.link cimport kf_link
 
 
 # Read what is there and handle its frames. False: the link was closed.

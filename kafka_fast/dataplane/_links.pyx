@@ -13,7 +13,9 @@ from libc.string cimport memcpy, memset
 from kafka_fast.dataplane._lists cimport place, unlink
 from kafka_fast.dataplane._outcomes cimport come_back, complete, report
 from kafka_fast.dataplane._produce cimport produce_answer, scan_answer
+from kafka_fast.dataplane.link cimport *
 from kafka_fast.dataplane.state cimport *
+from kafka_fast.dataplane.wire cimport *
 
 cdef enum:
     READS_PER_STEP = 16  # of one link, so that no link starves the others
@@ -147,8 +149,8 @@ cdef bint receive(sender_state* state, kf_link* link, double now) noexcept nogil
     cdef int64_t size = 0
     cdef int error = 0
     cdef int got, whole
-    cdef int i
-    for i in range(READS_PER_STEP):
+    cdef int _i
+    for _i in range(READS_PER_STEP):
         if not link.readable:
             return True
         got = kf_link_read(link, &error)

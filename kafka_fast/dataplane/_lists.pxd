@@ -2,7 +2,8 @@
 
 from libc.stdint cimport int16_t, int64_t
 
-from kafka_fast.dataplane.state cimport kf_batch, kf_link, kf_plane, kf_queue
+from kafka_fast.dataplane.link cimport kf_link
+from kafka_fast.dataplane.state cimport kf_batch, kf_plane, kf_queue
 
 
 ctypedef struct sender_state:

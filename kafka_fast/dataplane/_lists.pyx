@@ -6,6 +6,7 @@ sender. A queue that is frozen, moving, empty, or that waits for the answer to i
 flight stands nowhere: the event that changes this places it again.
 """
 
+from kafka_fast.dataplane.link cimport *
 from kafka_fast.dataplane.state cimport *
 
 

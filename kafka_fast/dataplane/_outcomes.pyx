@@ -5,9 +5,8 @@ a row of an event: the control plane decides, and its verdict must carry the gen
 the freeze, so that a verdict that was overtaken by another failure can do no harm.
 """
 
-from libc.stdint cimport int64_t
-
 from kafka_fast.dataplane._lists cimport place, unlink
+from kafka_fast.dataplane.link cimport *
 from kafka_fast.dataplane.state cimport *
 
 cdef enum:

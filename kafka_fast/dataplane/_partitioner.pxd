@@ -2,7 +2,8 @@
 
 from libc.stdint cimport int32_t
 
-from kafka_fast.dataplane.state cimport kf_plane, kf_record, kf_topic
+from kafka_fast.dataplane.state cimport kf_plane, kf_topic
+from kafka_fast.dataplane.wire cimport kf_record
 
 
 cdef enum partitioner_kind:

@@ -23,7 +23,6 @@ cdef class Topic:
     cdef list retired        # queue arrays that a bulk call without the GIL may still read
 
 
-
 cdef class DataPlane:
     cdef kf_plane* plane
     cdef sender_state sender
@@ -37,6 +36,7 @@ cdef class DataPlane:
     cdef readonly bint refuses  # closing: no record is accepted any more
     cdef readonly bint dead     # closed, or inherited through fork: nothing may wait for it
     cdef object callback_starter  # starts the thread that runs callbacks; None: it runs
+    cdef object loop_bridge   # () -> (awaitable, callback that ends its wait from any thread)
     cdef int owner_pid
     cdef unsigned long callback_thread  # runs the users' callbacks; 0: none yet
     cdef object __weakref__

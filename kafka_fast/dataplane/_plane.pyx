@@ -362,6 +362,12 @@ cdef class DataPlane:
         """Have `starter()` called once, before the first callback is registered."""
         self.callback_starter = starter
 
+    def set_loop_bridge(self, bridge):
+        """Have `bridge()` give what an event loop waits with: an awaitable, and a callback
+        `(error, metadata)` that ends the wait from another thread.
+        """
+        self.loop_bridge = bridge
+
     def refuse(self):
         """Accept no record from now on; what was accepted goes on."""
         self.refuses = True

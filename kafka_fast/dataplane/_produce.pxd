@@ -4,7 +4,8 @@ the request. Everything else about Produce is the table codec's business.
 
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
 
-from kafka_fast.dataplane.state cimport kf_batch, kf_link, kf_plane, kf_queue, kf_request
+from kafka_fast.dataplane.link cimport kf_link, kf_request
+from kafka_fast.dataplane.state cimport kf_batch, kf_plane, kf_queue
 
 
 # One partition of a Produce answer, by position of its batch in the request.

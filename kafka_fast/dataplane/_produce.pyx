@@ -10,25 +10,33 @@ Called by the sender in the data plane thread; takes no GIL, knows no policy.
 """
 
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t
-from libc.stdlib cimport calloc, free, malloc, qsort
+from libc.stdlib cimport calloc, malloc, qsort
 from libc.string cimport memcmp, memcpy, memset
 
+from kafka_fast.dataplane.link cimport (
+    KF_REQUEST_PRODUCE,
+    iovec,
+    kf_link,
+    kf_request,
+    kf_request_free,
+)
 from kafka_fast.dataplane.state cimport (
+    KF_TOPIC_COMPACT_NAME,
+    KF_TOPIC_ID,
+    KF_TOPIC_NAME,
+    kf_batch,
+    kf_plane,
+    kf_slab,
+    kf_topic,
+)
+from kafka_fast.dataplane.wire cimport (
     KF_BATCH_HEADER_SIZE,
     KF_BATCH_LENGTH_PREFIX,
     KF_BATCH_POS_ATTRIBUTES,
     KF_BATCH_POS_CRC,
-    KF_REQUEST_PRODUCE,
-    KF_TOPIC_COMPACT_NAME,
-    KF_TOPIC_ID,
-    KF_TOPIC_NAME,
-    iovec,
-    kf_batch,
     kf_batch_header,
     kf_batch_header_put,
     kf_left,
-    kf_link,
-    kf_plane,
     kf_put_i32,
     kf_put_i8,
     kf_put_uvarint,
@@ -39,11 +47,7 @@ from kafka_fast.dataplane.state cimport (
     kf_read_uvarint,
     kf_reader,
     kf_reader_of,
-    kf_request,
-    kf_request_free,
     kf_skip_tags,
-    kf_slab,
-    kf_topic,
 )
 
 cdef enum:
@@ -265,7 +269,7 @@ cdef const uint8_t* read_topic(kf_reader* reader, int topic_format, size_t* size
 cdef void read_partition(kf_reader* reader, const kf_link* link, produce_answer* answer,
                          int32_t* partition) noexcept nogil:
     """Read one partition's answer."""
-    cdef int32_t i
+    cdef int32_t _i
     partition[0] = kf_read_i32(reader)
     answer.error_code = kf_read_i16(reader)
     answer.base_offset = kf_read_i64(reader)
@@ -273,7 +277,7 @@ cdef void read_partition(kf_reader* reader, const kf_link* link, produce_answer*
     if link.produce_version >= VERSION_LOG_START_OFFSET:
         kf_read_i64(reader)
     if link.produce_version >= VERSION_ERROR_MESSAGES:
-        for i in range(read_count(reader, link.flexible)):
+        for _i in range(read_count(reader, link.flexible)):
             if reader.bad:
                 break
             kf_read_i32(reader)
@@ -309,16 +313,16 @@ cdef bint scan_answer(const kf_link* link, const kf_request* request, const uint
     cdef produce_answer answer
     cdef const uint8_t* topic
     cdef size_t topic_size
-    cdef int32_t i, j, partition
+    cdef int32_t _i, _j, partition
     cdef int pos
     cdef int found = 0
     memset(answers, 0, request.batch_count * sizeof(produce_answer))
     kf_read_i32(&reader)  # the correlation id, matched already
     if link.flexible:
         kf_skip_tags(&reader)
-    for i in range(read_count(&reader, link.flexible)):
+    for _i in range(read_count(&reader, link.flexible)):
         topic = read_topic(&reader, link.topic_format, &topic_size)
-        for j in range(read_count(&reader, link.flexible)):
+        for _j in range(read_count(&reader, link.flexible)):
             read_partition(&reader, link, &answer, &partition)
             if reader.bad:
                 return False

@@ -13,6 +13,7 @@ from kafka_fast.dataplane._drain cimport drain
 from kafka_fast.dataplane._links cimport close_link, flush_out, receive
 from kafka_fast.dataplane._lists cimport ask_for_routes, read_inbox
 from kafka_fast.dataplane._outcomes cimport expire
+from kafka_fast.dataplane.link cimport *
 from kafka_fast.dataplane.state cimport *
 
 

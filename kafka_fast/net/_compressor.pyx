@@ -10,6 +10,7 @@ from libc.stdint cimport uint8_t
 from libc.stdlib cimport calloc, free, malloc
 
 from kafka_fast.dataplane.state cimport *
+from kafka_fast.dataplane.wire cimport *
 from kafka_fast.record._compress cimport (
     codec_bound,
     codec_compress,
@@ -79,14 +80,15 @@ cdef void compress_batch(void* context, int codec, kf_batch* batch) noexcept nog
     cdef kf_slab* coded = NULL
     cdef uint8_t* records = <uint8_t*>malloc(size)
     cdef Py_ssize_t written = -1
+    cdef size_t bound
     if records != NULL and context != NULL:
         kf_batch_gather(batch, records)
-        coded = kf_pool_take(pool, KF_BATCH_HEADER_SIZE
-                             + codec_bound(<kf_codec>codec, size), True)
+        bound = KF_BATCH_HEADER_SIZE + codec_bound(<kf_codec>codec, size)
+        coded = kf_pool_take(pool, bound, True)
         if coded != NULL:
             written = codec_compress(<kf_codec_context*>context, records, size,
-                                  coded.data + KF_BATCH_HEADER_SIZE,
-                                  coded.capacity - KF_BATCH_HEADER_SIZE)
+                                     coded.data + KF_BATCH_HEADER_SIZE,
+                                     coded.capacity - KF_BATCH_HEADER_SIZE)
     free(records)
     if coded != NULL and (written < 0 or <size_t>written >= size):
         kf_pool_give(pool, coded)

@@ -13,6 +13,7 @@ from libc.string cimport memset
 from kafka_fast.dataplane._lists cimport sender_state
 from kafka_fast.dataplane._plane cimport DataPlane, Environment
 from kafka_fast.dataplane._sender cimport step
+from kafka_fast.dataplane.link cimport *
 from kafka_fast.dataplane.state cimport *
 from kafka_fast.net._compressor cimport Compressor, compressor_submit
 

@@ -1,4 +1,4 @@
-"""Carries records between the planes: the data plane's tuples up, the control plane's commands down.
+"""Carries records between the planes: events as tuples up, the control plane's commands down.
 
 The only module that knows both vocabularies.
 """
@@ -99,9 +99,7 @@ def carry_out(plane: DataPlane, command: Command, seed: int) -> bool:
         case Thaw(queue_id, generation, at, single):
             plane.thaw(queue_id, generation, at, single)
         case Renumber(queue_id, generation, producer_id, epoch, base_sequence, serial, slice_):
-            plane.renumber(
-                queue_id, generation, producer_id, epoch, base_sequence, serial, slice_
-            )
+            plane.renumber(queue_id, generation, producer_id, epoch, base_sequence, serial, slice_)
         case Fail() | Succeed() | Split():
             judge(plane, command)
         case _:

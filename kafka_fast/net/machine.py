@@ -6,6 +6,7 @@ thread of its own for as long as it takes (the resolver cannot be interrupted).
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import socket
@@ -51,7 +52,8 @@ def begin_connect(command: OpenLink, settings: CommonSettings) -> Connecting:
     """
     family = socket.AF_INET6 if ":" in command.ip else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_STREAM)
-    try:
+    with contextlib.ExitStack() as on_error:
+        on_error.callback(sock.close)
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -62,9 +64,7 @@ def begin_connect(command: OpenLink, settings: CommonSettings) -> Connecting:
         code = sock.connect_ex((command.ip, command.port))
         if code not in (0, errno.EINPROGRESS):
             raise OSError(code, os.strerror(code))
-    except OSError:
-        sock.close()
-        raise
+        on_error.pop_all()
     return Connecting(command.link_id, command.node_id, sock, command.deadline)
 
 

@@ -36,6 +36,7 @@ from kafka_fast.errors import (
 from kafka_fast.net import carrier
 from kafka_fast.net._compressor import Compressor
 from kafka_fast.net._pump import Machine, Pump
+from kafka_fast.net.loop import bridge
 from kafka_fast.net.machine import Addresses, Connecting, begin_connect, finish_connect, resolve
 
 logger = logging.getLogger("kafka_fast.producer")
@@ -85,6 +86,7 @@ class ProducerCore:
             acks_zero=settings.acks == 0,
         )
         self.plane.set_callback_starter(self._start_callbacks)
+        self.plane.set_loop_bridge(bridge)
         self._pump = Pump(self.plane, self._machine)
         self._calls: deque[Callable[[float], None]] = deque()
         self._connecting: dict[int, Connecting] = {}

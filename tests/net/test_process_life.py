@@ -73,9 +73,7 @@ time.sleep(10)
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_records_are_delivered_when_the_interpreter_ends(
-    kafka: EmbeddedKafka, ending: str
-) -> None:
+def test_records_are_delivered_when_the_interpreter_ends(kafka: EmbeddedKafka, ending: str) -> None:
     prelude = ""
     if "atexit" in ending:
         prelude = "import atexit\natexit.register(lambda: print('user atexit'))\n"

@@ -1,0 +1,304 @@
+"""The structs that callers, data plane and control plane share, as declared in src_c/. See the
+headers there for the meaning of each field and for who may touch it.
+"""
+
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+
+
+cdef extern from "<sys/uio.h>" nogil:
+    struct iovec:
+        void* iov_base
+        size_t iov_len
+
+
+cdef extern from "kf_sync.h" nogil:
+    ctypedef int kf_atomic_int
+
+    ctypedef struct kf_mutex:
+        pass
+
+
+cdef extern from "kf_pool.h" nogil:
+    ctypedef struct kf_slab:
+        kf_slab* next
+        size_t capacity
+        size_t size
+        uint8_t data[1]
+
+    ctypedef struct kf_pool:
+        size_t limit
+        kf_atomic_int waiting
+
+
+cdef extern from "kf_plane.h" nogil:
+    ctypedef struct kf_batch
+    ctypedef struct kf_queue
+    ctypedef struct kf_link
+
+    ctypedef struct kf_env:
+        double (*now)(void* context) noexcept nogil
+        int64_t (*wall_ms)(void* context) noexcept nogil
+        void (*wake_data)(void* context) noexcept nogil
+        void (*wake_control)(void* context) noexcept nogil
+        void (*wake_observers)(void* context) noexcept nogil
+        void (*submit)(void* context, kf_batch* batch) noexcept nogil
+        uint32_t (*crc32c)(uint32_t crc, const void* data, size_t len) noexcept nogil
+        uint32_t (*crc32c_combine)(uint32_t first, uint32_t second, size_t len) noexcept nogil
+        void* context
+
+    ctypedef struct kf_row:
+        int64_t queue_id
+        int64_t serial
+        int64_t generation
+        int64_t base_offset
+        int32_t base_sequence
+        int32_t record_count
+        int32_t attempts
+        int32_t slice
+        int16_t error_code
+        bint doubt
+
+    ctypedef struct kf_event:
+        kf_event* next
+        int kind
+        int32_t link_id
+        int32_t code
+        int64_t detail
+        int64_t token
+        uint8_t* bytes
+        size_t size
+        kf_row* rows
+        int row_count
+
+    ctypedef struct kf_command:
+        kf_command* next
+        int kind
+        int verdict
+        kf_link* link
+        kf_queue* queue
+        kf_topic* topic
+        int32_t link_id
+        int32_t flags
+        int32_t slice
+        int64_t serial
+        int64_t generation
+        int64_t token
+        int64_t producer_id
+        int64_t base_offset
+        int64_t timestamp_ms
+        double at
+        int32_t base_sequence
+        int32_t pos
+        int16_t epoch
+        int16_t version
+        int32_t error_code
+        int32_t outcome
+        uint8_t* bytes
+        size_t size
+
+    ctypedef struct kf_histogram:
+        int64_t buckets[40]
+        int64_t count
+        double sum
+
+    ctypedef struct kf_stats:
+        int64_t records_acked
+        int64_t records_failed
+        int64_t batches_acked
+        int64_t batches_failed
+        int64_t requests
+        int64_t bytes_out
+        int64_t bytes_in
+        int64_t retries
+        int64_t punts
+        int64_t splits
+        int64_t expired_batches
+        int64_t throttle_ms
+        int64_t blocked
+        kf_histogram queue_time
+        kf_histogram request_time
+        kf_histogram batch_bytes
+
+    ctypedef struct kf_plane:
+        kf_env env
+        kf_pool pool
+        size_t batch_size
+        size_t seal_size
+        size_t max_request_size
+        size_t coalesce_bytes
+        size_t max_frame
+        double linger
+        double delivery_timeout
+        double request_timeout
+        int max_in_flight
+        int codec
+        bint idempotent
+        bint acks_zero
+        kf_mutex lock
+        kf_queue* queues
+        kf_batch* oldest
+        int64_t next_generation
+        kf_atomic_int wake_level
+        kf_atomic_int flushing
+        kf_atomic_int closed
+        kf_stats stats
+
+
+cdef extern from "kf_queue.h" nogil:
+    ctypedef struct kf_topic:
+        uint8_t* field[3]
+        size_t field_size[3]
+        kf_queue** queues
+        int32_t partition_count
+        int32_t sticky
+        int64_t sticky_left
+        uint64_t random
+
+    ctypedef struct kf_batch:
+        kf_batch* next
+        kf_queue* queue
+        kf_slab* slabs
+        kf_slab* coded
+        size_t size
+        int64_t serial
+        int64_t base_timestamp
+        int64_t max_timestamp
+        double created
+        kf_atomic_int record_count
+        kf_atomic_int coding
+        kf_atomic_int state
+        int64_t producer_id
+        int32_t base_sequence
+        int16_t epoch
+        bint sequenced
+        bint expired
+        bint doubt
+        int16_t last_error
+        int64_t last_offset
+        bint crc_known
+        uint32_t records_crc
+        int attempts
+        int64_t order
+        int32_t slice
+        int64_t base_offset
+        int64_t append_time_ms
+        int32_t error_code
+        int32_t outcome
+        kf_batch* parent
+        kf_batch* children
+        kf_batch* sibling
+        int32_t first_index
+        kf_atomic_int watched
+        kf_atomic_int listed
+        int32_t handles
+        int32_t seen
+        int32_t bulk_records
+        bint counted
+
+    ctypedef struct kf_queue:
+        kf_mutex lock
+        kf_plane* plane
+        kf_topic* topic
+        int64_t id
+        int32_t partition
+        kf_atomic_int load
+        kf_atomic_int available
+        kf_queue* registered
+        kf_queue* inbox_next
+        kf_link* link
+        kf_link* next_link
+        bint moving
+        kf_batch* unresolved
+        kf_batch* coding
+        kf_batch** coding_tail
+        int32_t coding_count
+        int32_t in_flight
+        bint frozen
+        bint single
+        bint route_asked
+        bint hole
+        int64_t generation
+        int64_t reported
+        double not_before
+        int64_t producer_id
+        int16_t epoch
+        int32_t next_sequence
+        double due
+        int urgency
+        kf_queue* next
+        kf_queue* previous
+        int place
+        int64_t records_acked
+        int64_t bytes_acked
+        int64_t records_failed
+
+
+cdef extern from "kf_link.h" nogil:
+    ctypedef struct kf_link_io:
+        int64_t (*write)(void* context, const iovec* pieces, int count,
+                         int* error) noexcept nogil
+        int64_t (*read)(void* context, void* into, size_t size, int* error) noexcept nogil
+        void (*close)(void* context) noexcept nogil
+        void (*dispose)(void* context) noexcept nogil
+        void* context
+
+    ctypedef struct kf_request:
+        kf_request* next
+        int kind
+        int32_t correlation_id
+        bint answered
+        bint written
+        double written_at
+        double timeout
+        double queued_at
+        int64_t token
+        uint8_t* framing
+        iovec* pieces
+        int piece_count
+        int piece_pos
+        size_t size
+        kf_batch** batches
+        int batch_count
+
+    ctypedef struct kf_trace:
+        double at
+        int kind
+        int32_t correlation_id
+        int64_t serial
+        int64_t size
+
+    ctypedef struct kf_link:
+        kf_link* next
+        int32_t id
+        int32_t node_id
+        kf_link_io io
+        int fd
+        bint closed
+        bint want_write
+        bint readable
+        int32_t next_correlation_id
+        kf_request* first
+        kf_request* unwritten
+        int produce_in_flight
+        double round_trip
+        uint8_t* prefix
+        size_t prefix_size
+        int32_t correlation_pos
+        int16_t produce_version
+        bint flexible
+        int topic_format
+        double muted_until
+        double paced_until
+        int urgent
+        kf_queue* ready
+        kf_queue* ready_last
+        kf_queue* lingering
+        kf_queue* lingering_last
+        size_t filled
+        kf_trace trace[1024]
+        uint32_t trace_count
+        int64_t bytes_out
+        int64_t bytes_in
+        int64_t requests
+        int64_t records_out
+        kf_histogram request_time

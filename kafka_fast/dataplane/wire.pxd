@@ -1,0 +1,64 @@
+"""Kafka's primitive encodings and its record batch, as declared in src_c/."""
+
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+
+
+cdef extern from "kf_wire.h" nogil:
+    ctypedef struct kf_reader:
+        const uint8_t* pos
+        const uint8_t* end
+        bint bad
+
+    kf_reader kf_reader_of(const void* data, size_t len)
+    size_t kf_left(const kf_reader* reader)
+    const uint8_t* kf_read_span(kf_reader* reader, int64_t len)
+    int8_t kf_read_i8(kf_reader* reader)
+    int16_t kf_read_i16(kf_reader* reader)
+    int32_t kf_read_i32(kf_reader* reader)
+    int64_t kf_read_i64(kf_reader* reader)
+    uint32_t kf_read_uvarint(kf_reader* reader)
+    void kf_skip_tags(kf_reader* reader)
+    uint8_t* kf_put_i8(uint8_t* at, int8_t value)
+    uint8_t* kf_put_i16(uint8_t* at, int16_t value)
+    uint8_t* kf_put_i32(uint8_t* at, int32_t value)
+    uint8_t* kf_put_i64(uint8_t* at, int64_t value)
+    uint8_t* kf_put_uvarint(uint8_t* at, uint64_t raw)
+    uint8_t* kf_put_varint(uint8_t* at, int64_t value)
+    uint8_t* kf_put_bytes(uint8_t* at, const void* data, size_t len)
+    size_t kf_uvarint_size(uint64_t raw)
+    size_t kf_varint_size(int64_t value)
+
+
+cdef extern from "kf_record.h" nogil:
+    enum:
+        KF_BATCH_HEADER_SIZE
+        KF_BATCH_LENGTH_PREFIX
+        KF_BATCH_POS_CRC
+        KF_BATCH_POS_ATTRIBUTES
+
+    ctypedef struct kf_batch_header:
+        int64_t base_offset
+        int32_t length
+        int32_t leader_epoch
+        int16_t attributes
+        int32_t last_offset_delta
+        int64_t base_timestamp
+        int64_t max_timestamp
+        int64_t producer_id
+        int16_t producer_epoch
+        int32_t base_sequence
+        int32_t record_count
+
+    ctypedef struct kf_record:
+        const uint8_t* key
+        int64_t key_len
+        const uint8_t* value
+        int64_t value_len
+        const uint8_t* headers
+        int64_t headers_size
+
+    void kf_batch_header_put(uint8_t* at, const kf_batch_header* header)
+
+
+cdef extern from "kf_murmur2.h" nogil:
+    int32_t kf_partition_for_key(const uint8_t* key, size_t len, int32_t partition_count)

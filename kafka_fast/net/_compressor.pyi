@@ -1,0 +1,6 @@
+"""A small pool of native threads that compress sealed batches."""
+
+class Compressor:
+    thread_count: int
+    def __init__(self, codec: int, level: int) -> None: ...
+    def stop(self) -> None: ...
