@@ -162,11 +162,11 @@ def describe(job: Job, result: dict[str, Any]) -> str:
     return f"{job.section} | {job.scenario} | {job.contender}: {shown}"
 
 
-def run_sections(sections: list[str], results: Results) -> None:
+def run_sections(sections: list[str], results: Results, rounds: int) -> None:
     """Run the sections that need no Kafka, then those that do."""
     topics = iter(range(1_000_000))
     jobs = [job for section in sections if section != "real" for job in plan(section)]
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         run_round(jobs, results, None, topics)
         jobs = [job for job in jobs if job.section != "memory"]  # once: it has no spread
     with ExitStack() as stack:
@@ -184,7 +184,7 @@ def run_sections(sections: list[str], results: Results) -> None:
                 Job("latency real", j.contender, j.scenario, j.records, j.arguments)
                 for j in plan("latency")
             ]
-        for _ in range(ROUNDS):
+        for _ in range(rounds):
             run_round(jobs, results, kafka, topics)
 
 
@@ -202,13 +202,14 @@ def main() -> int:
     """Run what was asked for and write the report."""
     parser = argparse.ArgumentParser(description="Compare the clients; write RESULTS.md.")
     parser.add_argument("--only", choices=SECTIONS, action="append", help="one section")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--out", type=Path, default=HERE / "RESULTS.md")
     options = parser.parse_args()
     sections = options.only or list(SECTIONS)
     results = Results(median=statistics.median)
     started = time.monotonic()
-    run_sections(sections, results)
-    write_report(options.out, results, rounds=ROUNDS, seconds=time.monotonic() - started)
+    run_sections(sections, results, options.rounds)
+    write_report(options.out, results, rounds=options.rounds, seconds=time.monotonic() - started)
     failed = results.errors()
     for error in failed:
         print(f"FAILED {error}", file=sys.stderr)

@@ -48,6 +48,7 @@ def throughput(
     handed_over = instant(broker_pid)
     contender.flush()
     end = instant(broker_pid)
+    contender.verify()
     if contender.acknowledged not in (None, count):
         raise RuntimeError(f"{contender.acknowledged} callbacks for {count} records")
     contender.close()

@@ -62,7 +62,10 @@ class Contender(ABC):
 
     @abstractmethod
     def flush(self) -> None:
-        """Return when all are acknowledged; raise if one was not."""
+        """Return when all are acknowledged and every callback has run; raise if a record failed."""
+
+    def verify(self) -> None:  # noqa: B027 - most keep nothing
+        """Look at the handles that were kept, after the clock has stopped; raise if one failed."""
 
     @abstractmethod
     def send_and_wait(self, value: bytes) -> None:

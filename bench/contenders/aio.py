@@ -62,8 +62,11 @@ class Aio(Contender):
         await self._producer.send_batch(batch, self.topic, partition=partition)
 
     def flush(self) -> None:
-        """Flush, and look at every future that was kept."""
+        """Flush."""
         self._run(self._producer.flush())
+
+    def verify(self) -> None:
+        """Look at every future that was kept."""
         for handle in self._handles:
             handle.result()
         self._handles.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from itertools import zip_longest
 from typing import Any
 
@@ -9,6 +10,9 @@ from workload import Scenario
 
 from contenders import Contender
 from kafka_fast import Producer
+
+FLUSH_SECONDS = 120
+CALLBACK_WAIT = 0.001
 
 
 class Ours(Contender):
@@ -24,6 +28,7 @@ class Ours(Contender):
             config["linger.ms"] = 0
         self._producer = Producer(config)
         self._handles: list[Any] = []
+        self._expected = 0
 
     def prepare(self, count: int) -> Any:
         """Return keys and values; for `table` an Arrow table that has a column `value`."""
@@ -72,14 +77,23 @@ class Ours(Contender):
     def _produce_with_callback(self, values: list[bytes]) -> None:
         send, topic, callback = self._producer.send, self.topic, self._on_delivery
         self.acknowledged = 0
+        self._expected = len(values)
         for value in values:
             send(topic, value, on_delivery=callback)
 
     def flush(self) -> None:
-        """Flush; it raises for records that failed unseen. The handles are looked at, too."""
-        left = self._producer.flush(120)
+        """Flush; it raises for records that failed unseen. Callbacks may still be running then."""
+        deadline = time.monotonic() + FLUSH_SECONDS
+        left = self._producer.flush(FLUSH_SECONDS)
         if left:
             raise RuntimeError(f"{left} records left")
+        while self.acknowledged is not None and self.acknowledged < self._expected:
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"{self.acknowledged} callbacks for {self._expected} records")
+            time.sleep(CALLBACK_WAIT)
+
+    def verify(self) -> None:
+        """Look at every handle that was kept."""
         for handle in self._handles:
             handle.result(0)
         self._handles.clear()
@@ -96,8 +110,10 @@ class Ours(Contender):
         """Close."""
         self._producer.close()
 
-    def _on_delivery(self, *outcome: object) -> None:
+    def _on_delivery(self, error: Exception | None, metadata: object) -> None:
         assert self.acknowledged is not None
+        if error is not None:
+            raise error
         self.acknowledged += 1
 
 
