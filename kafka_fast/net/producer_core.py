@@ -141,7 +141,11 @@ class ProducerCore:
 
     def lost(self) -> tuple[int, DeliveryError | None]:
         """Return, and forget, the failures that nobody can observe."""
-        return take_lost(self.plane)
+        lost = take_lost(self.plane)
+        if self._callbacks is not None:
+            # What this call took from the data plane, the callback thread did not find there.
+            self._machine.wake_observers()
+        return lost
 
     def close(self, timeout: float | None) -> int:
         """Deliver what was accepted, for at most `timeout` seconds, then stop.
