@@ -24,7 +24,8 @@ cdef void give_back(borrowed* field) noexcept
 
 cdef class Accumulator:
     cdef readonly DataPlane plane
-    cdef Topic last_topic        # of the last append: callers stay with a topic for a while
+    cdef object last_name        # of the last append: callers stay with a topic for a while
+    cdef Topic last_topic        # what that name means
     cdef partitioner how
     cdef object custom_partitioner
     cdef object on_delivery      # of every record, or None

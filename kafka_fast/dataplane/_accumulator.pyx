@@ -169,9 +169,9 @@ cdef class Accumulator:
 
     cdef Topic topic_of(self, object name):
         """Return the topic, with at least one partition."""
-        cdef Topic topic = self.last_topic
-        if topic is not None and name is topic.name:
-            return topic
+        cdef Topic topic
+        if name is self.last_name:
+            return self.last_topic
         if not isinstance(name, str):
             raise TypeError(f"topic must be str, not {type(name).__name__}")
         topic = self.plane.find_topic(name)
@@ -179,6 +179,7 @@ cdef class Accumulator:
             self._need_topic(name)
             topic = self.plane.find_topic(name)
         self.last_topic = topic
+        self.last_name = name
         return topic
 
     cdef int refuse_size(self, Topic topic, const kf_record* record) except -1:
@@ -262,12 +263,20 @@ cdef class Accumulator:
             if encoded is not None:
                 record.headers = <const uint8_t*>PyBytes_AS_STRING(encoded)
                 record.headers_size = PyBytes_GET_SIZE(encoded)
+        record.key = NULL
+        record.key_len = -1
+        if PyBytes_CheckExact(value) and (key is None or PyBytes_CheckExact(key)):
+            # The common case, in a straight line: nothing has to be given back.
+            record.value = <const uint8_t*>PyBytes_AS_STRING(value)
+            record.value_len = PyBytes_GET_SIZE(value)
+            if key is not None:
+                record.key = <const uint8_t*>PyBytes_AS_STRING(key)
+                record.key_len = PyBytes_GET_SIZE(key)
+            return self.append(topic, &record, partition, timestamp[0], hold, batch, index)
         borrow(&value_bytes, value, topic_name, "the value")
         key_bytes.has_view = False
         record.value = value_bytes.data
         record.value_len = value_bytes.len
-        record.key = NULL
-        record.key_len = -1
         try:
             if key is not None:
                 borrow(&key_bytes, key, topic_name, "the key")
