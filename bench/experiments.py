@@ -42,7 +42,7 @@ def hog(name: str, records: int, broker: NullBroker, topic: str) -> dict[str, An
     contender = contender_class(name)(broker.bootstrap, topic, scenario, linger_0=True)
     contender.send_and_wait(contender.values[0])
     stop = threading.Event()
-    spinner = threading.Thread(target=_spin, args=(stop,))
+    spinner = threading.Thread(target=_spin, args=(stop,), daemon=True)
     spinner.start()
     for value in cycled(contender.values, WARM_UP // 10):
         contender.send_only(value)
