@@ -42,8 +42,8 @@ SECTIONS = {
     "memory": "A broker that stopped reading, max.block.ms=1",
 }
 METHOD = """\
-Method: values of 100 bytes unless said, 1000 distinct ones in turn; each run a process of its own
-after a warm-up of a twentieth of the records; contenders take turns, the numbers are medians of
+Method: values of 100 bytes unless said, 1000 distinct ones in turn (codecs: 50,000); each run a
+process of its own after a warm-up of a twentieth of the records; contenders take turns, the numbers are medians of
 {rounds} rounds; the final flush is inside the span. CPU: user and system time of the whole client
 process. «caller»: CPU of the calling thread until the last record is handed over, its loop
 included. acks=all and idempotent everywhere; 16 partitions, «keyed» 64. The null broker

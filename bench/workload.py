@@ -2,7 +2,8 @@
 
 Values look like small JSON events, so that a codec finds in them what it would find in real ones.
 A thousand distinct values, and a thousand distinct keys, are used in turn: enough that nothing
-can be remembered, few enough that they stay in the cache.
+can be remembered, few enough that they stay in the cache. For the codecs there are many more,
+because zstd finds a value again after a thousand others, and would reward large batches alone.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 DISTINCT = 1000
+DISTINCT_COMPRESSED = 50_000
 CITIES = ("Amsterdam", "Berlin", "Cape Town", "Dhaka", "Edmonton", "Fukuoka", "Guayaquil", "Hanoi")
 
 
@@ -59,11 +61,11 @@ SCENARIOS = {
 }
 
 
-def values(size: int) -> list[bytes]:
-    """Return the distinct values, each of exactly `size` bytes."""
+def values(size: int, count: int = DISTINCT) -> list[bytes]:
+    """Return `count` distinct values, each of exactly `size` bytes."""
     chance = random.Random(20)
     made = []
-    for i in range(DISTINCT):
+    for i in range(count):
         text = ""
         while len(text) < size:
             text += (

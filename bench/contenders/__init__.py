@@ -11,7 +11,7 @@ import importlib
 from abc import ABC, abstractmethod
 from typing import Any
 
-from workload import Scenario, cycled, keys, values
+from workload import DISTINCT, DISTINCT_COMPRESSED, Scenario, cycled, keys, values
 
 # Name on the command line and in the tables -> (module, distribution that has the version).
 CONTENDERS = {
@@ -40,7 +40,8 @@ class Contender(ABC):
         self.bootstrap = bootstrap
         self.topic = topic
         self.scenario = scenario
-        self.values = values(scenario.value_size)
+        count = DISTINCT if scenario.codec == "none" else DISTINCT_COMPRESSED
+        self.values = values(scenario.value_size, count)
         self.keys = keys()
 
     def batch(self, count: int) -> tuple[list[bytes], list[bytes]]:
