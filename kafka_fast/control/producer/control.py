@@ -155,9 +155,20 @@ class ProducerControl:
             deadline = min(deadline, max(self.cluster.request_deadline(), self._next_connect()))
         return deadline
 
+    def _metadata_nodes(self) -> list[int]:
+        """Return the nodes that a connection for metadata may lead to."""
+        if self.cluster.needs_bootstrap:
+            return [BOOTSTRAP]
+        return [node.id for node in self.cluster.nodes]
+
     def _next_connect(self) -> float:
-        """Return when a connection for metadata may be tried again."""
-        candidates = [BOOTSTRAP, *(node.id for node in self.cluster.nodes)]
+        """Return when to connect for metadata; infinity while that is under way.
+
+        What is under way has its own deadlines: another one, long past, would keep the thread busy.
+        """
+        candidates = self._metadata_nodes()
+        if any(self.links.is_connecting(node_id) for node_id in candidates):
+            return float("inf")
         return min(self.links.retry_at(node_id) for node_id in candidates)
 
     # Out
@@ -246,7 +257,7 @@ class ProducerControl:
         touched |= {change.topic for change in changes.resized}
         touched |= {change.topic for change in changes.recreated_topics}
         touched |= {topic for topic, _ in changes.leaders}
-        for topic in touched:
+        for topic in sorted(touched):  # a set's order differs from run to run
             if self.cluster.partition_count(topic) is not None:
                 self.routes.set_up(topic)
         for old, _ in changes.nodes_readdressed:
@@ -258,7 +269,7 @@ class ProducerControl:
             if queue is not None:
                 self._new_leaders.add(queue.id)
                 self.routes.move(queue)
-        for topic in list(self._awaited):
+        for topic in sorted(self._awaited):
             self._settle(topic)
 
     def _settle(self, topic: str) -> None:
@@ -318,7 +329,7 @@ class ProducerControl:
     def _handle_fatal(self, error: KafkaError) -> None:
         logger.error("the producer cannot go on: %s", error)
         self.fatal = error
-        for topic in self._awaited:
+        for topic in sorted(self._awaited):
             self._commands.append(TopicSettled(topic, error))
         self._awaited.clear()
 

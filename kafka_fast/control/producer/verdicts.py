@@ -33,6 +33,9 @@ from kafka_fast.errors import ERRORS, Outcome
 
 NO_ANSWER = 0
 MESSAGE_TOO_LARGE = 10
+NETWORK_EXCEPTION = 13
+"""What a batch without an answer fails with, in Java's client too."""
+
 RECORD_LIST_TOO_LARGE = 18
 OUT_OF_ORDER_SEQUENCE_NUMBER = 45
 DUPLICATE_SEQUENCE_NUMBER = 46
@@ -110,7 +113,7 @@ def judge(report: Report, rules: Rules, now: float, *, leader_is_new: bool) -> J
             kept.append(row)
         else:
             outcome = Outcome.MAYBE_WRITTEN if row.doubt else Outcome.REJECTED
-            commands.append(Fail(row, code, outcome))
+            commands.append(Fail(row, code or NETWORK_EXCEPTION, outcome))
             hole = hole or row.doubt
             if not row.doubt and gap is None:
                 gap = row

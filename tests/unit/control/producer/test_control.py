@@ -1,0 +1,41 @@
+"""The producer's control plane between its records: deadlines, topics, fatal errors."""
+
+from __future__ import annotations
+
+import math
+
+from kafka_fast.config import producer_settings
+from kafka_fast.control.plane import OpenLink, ResolveHost
+from kafka_fast.control.producer.control import ProducerControl
+
+
+def make_control() -> ProducerControl:
+    settings = producer_settings({"bootstrap.servers": "one:9092"})
+    return ProducerControl(settings, "test", lambda: 0.5)
+
+
+def test_the_control_thread_sleeps_while_a_connection_for_metadata_is_under_way() -> None:
+    """A request for metadata that waits for a link is no reason to wake up again and again."""
+    control = make_control()
+    control.want_topic("topic", 1.0)
+    control.tick(1.0)
+    resolve = control.poll_command()
+    assert isinstance(resolve, ResolveHost)
+    assert control.next_deadline() == resolve.deadline > 2.0
+    control.links.handle_resolved(resolve.owner, "one", ("10.0.0.1",), 1.5)
+    opened = control.poll_command()
+    assert isinstance(opened, OpenLink)
+    control.tick(1.5)
+    assert control.next_deadline() == opened.deadline > 2.0
+
+
+def test_after_a_refused_connection_the_control_thread_sleeps_for_the_backoff() -> None:
+    control = make_control()
+    control.want_topic("topic", 1.0)
+    control.tick(1.0)
+    control.links.handle_resolved("-1", "one", ("10.0.0.1",), 1.0)
+    commands = [control.poll_command(), control.poll_command()]
+    opened = next(command for command in commands if isinstance(command, OpenLink))
+    control.links.handle_connect_failed(opened.link_id, ConnectionRefusedError(), 1.0)
+    control.tick(1.0)
+    assert 1.0 < control.next_deadline() < math.inf

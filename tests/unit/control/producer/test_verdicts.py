@@ -1,0 +1,29 @@
+"""Verdicts on frozen queues: a pure function of the report."""
+
+from __future__ import annotations
+
+from kafka_fast.control.plane import Fail, Report, Row
+from kafka_fast.control.producer.verdicts import NETWORK_EXCEPTION, NO_ANSWER, Rules, judge
+from kafka_fast.errors import Outcome
+
+
+def rules(*, idempotent: bool = True, retries: int = 2**31 - 1) -> Rules:
+    return Rules(idempotent=idempotent, retries=retries, split_size=16_384, delay=lambda n: 0.1 * n)
+
+
+def row(serial: int, error_code: int, *, attempts: int = 1, doubt: bool = False) -> Row:
+    return Row(7, 3, serial, 0, error_code, -1, serial * 10, 10, attempts, doubt)
+
+
+def report(*rows: Row, hole: bool = False) -> Report:
+    return Report(Row(7, 3, -1, 0, 0, -1, 50, 0, 0, hole), rows)
+
+
+def test_a_batch_without_an_answer_fails_with_a_network_error_once_its_retries_are_used_up() -> (
+    None
+):
+    unanswered = row(1, NO_ANSWER, attempts=2, doubt=True)
+    judgement = judge(
+        report(unanswered), rules(idempotent=False, retries=1), 5.0, leader_is_new=False
+    )
+    assert judgement.commands == [Fail(unanswered, NETWORK_EXCEPTION, Outcome.MAYBE_WRITTEN)]
