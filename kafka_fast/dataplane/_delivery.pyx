@@ -120,22 +120,33 @@ cdef int observe(DataPlane plane, kf_batch* batch, int32_t index, int64_t timest
     return 0
 
 
-cdef int count_lost(DataPlane plane, kf_batch* batch) except -1:
-    """Count the failed records of an ended batch that nobody can observe any more."""
+cdef int64_t failed_records(kf_batch* batch, kf_batch** sample) noexcept:
+    """Return how many records of an ended batch failed; `sample` gets one that holds some."""
     cdef kf_batch* child = batch.children
     cdef int64_t failed = 0
-    cdef kf_batch* sample = batch
-    if batch.counted:
+    if child == NULL and kf_get(&batch.state) == KF_BATCH_FAILED:
+        sample[0] = batch
+        failed = batch.record_count
+    while child != NULL:
+        failed += failed_records(child, sample)
+        child = child.sibling
+    return failed
+
+
+cdef int count_lost(DataPlane plane, kf_batch* batch) except -1:
+    """Count the failed records of an ended batch that nobody can observe any more.
+
+    Handles count at the batch that the records were sent in, so its pieces are not looked at by
+    themselves. Which of its records the handles are for is not known: where only a part of them
+    failed, as many as possible count as observed by nobody.
+    """
+    cdef int64_t failed
+    cdef kf_batch* sample = NULL
+    if batch.counted or batch.parent != NULL:
         return 0
     batch.counted = True
-    if child == NULL:
-        failed = batch.record_count if kf_get(&batch.state) == KF_BATCH_FAILED else 0
-    while child != NULL:
-        if kf_get(&child.state) == KF_BATCH_FAILED:
-            failed += child.record_count
-            sample = child
-        child = child.sibling
-    failed = min(failed, batch.record_count - batch.handles - batch.seen - batch.bulk_records)
+    failed = min(failed_records(batch, &sample),
+                 batch.record_count - batch.handles - batch.seen - batch.bulk_records)
     if failed > 0:
         add_lost(plane, sample, failed)
     return 0
