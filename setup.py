@@ -63,6 +63,7 @@ PLANE_MODULES = [
     "dataplane._bulk",
     "net._pump",
     "net._compressor",
+    "testing._memory",
 ]
 
 C_SOURCES: dict[str, list[str]] = {

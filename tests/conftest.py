@@ -22,6 +22,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--seeds", type=int, default=200, help="how many seeds each simulation runs (tests/sim)"
     )
+    parser.addoption("--seed", type=int, default=None, help="run this seed only (tests/sim)")
     parser.addoption(
         "--kafka-version", default=None, help="run the broker tests on this version of Kafka"
     )

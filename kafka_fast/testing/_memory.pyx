@@ -1,0 +1,390 @@
+"""The machine under the planes of a simulation, where net/_pump has the real one.
+
+Time stands still until it is set, and moves by a nanosecond whenever it is read, so that a wait
+of no length ends. Wake-ups are flags, compression happens in the call, and links are pipes in
+memory that take and give any part of the bytes, as the seed decides. Nothing here runs by itself:
+the simulation decides when the data plane gets its turn, by the rules of the real poller.
+
+Thread: one for all of it.
+"""
+
+from libc.errno cimport EPIPE
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memcpy, memset
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+
+from kafka_fast.dataplane._plane cimport DataPlane, Environment
+from kafka_fast.dataplane._sender cimport step
+from kafka_fast.dataplane.link cimport *
+from kafka_fast.dataplane.state cimport *
+from kafka_fast.net._compressor cimport compress_batch
+from kafka_fast.record._compress cimport codec_free, codec_new, kf_codec, kf_codec_context
+
+cdef double TICK = 1e-9  # how far the clock moves when it is read
+
+cdef dict TRACE_NAMES = {
+    KF_TRACE_OPEN: "open",
+    KF_TRACE_SENT: "sent",
+    KF_TRACE_RECEIVED: "received",
+    KF_TRACE_PUNT: "punt",
+    KF_TRACE_CLOSE: "close",
+    KF_TRACE_QUEUED: "queued",
+}
+
+
+# ---- the environment's functions ----
+
+cdef double virtual_now(void* context) noexcept nogil:
+    cdef virtual_state* state = <virtual_state*>context
+    state.now += TICK
+    return state.now
+
+
+cdef int64_t virtual_wall_ms(void* context) noexcept nogil:
+    cdef virtual_state* state = <virtual_state*>context
+    return state.wall_ms + <int64_t>(state.now * 1000)
+
+
+cdef void note_data(void* context) noexcept nogil:
+    (<virtual_state*>context).data_woken = True
+
+
+cdef void note_control(void* context) noexcept nogil:
+    (<virtual_state*>context).control_woken = True
+
+
+cdef void note_observers(void* context) noexcept nogil:
+    (<virtual_state*>context).observers_woken = True
+
+
+cdef void compress_now(void* context, kf_batch* batch) noexcept nogil:
+    cdef virtual_state* state = <virtual_state*>context
+    compress_batch(state.codec_context, state.codec, batch)
+
+
+cdef class VirtualMachine(Environment):
+    """The environment of one simulated client.
+
+    Args:
+        codec: Compression code of the record batch attributes; 0 for none.
+        level: For the codec's library.
+        unix_ms_at_zero: Wall clock when `now` is 0.
+    """
+
+    def __cinit__(self, int codec, int level, int64_t unix_ms_at_zero):
+        memset(&self.state, 0, sizeof(virtual_state))
+        self.state.wall_ms = unix_ms_at_zero
+        self.state.codec = codec
+        if codec:
+            self.state.codec_context = codec_new(<kf_codec>codec, level)
+        self.env.now = virtual_now
+        self.env.wall_ms = virtual_wall_ms
+        self.env.wake_data = note_data
+        self.env.wake_control = note_control
+        self.env.wake_observers = note_observers
+        self.env.submit = compress_now
+        self.env.context = &self.state
+
+    @property
+    def now(self):
+        """Monotonic seconds."""
+        return self.state.now
+
+    def advance(self, double now):
+        """Let time pass until `now`; it never goes back."""
+        self.state.now = max(self.state.now, now)
+
+    def take_data_wake(self):
+        """Return, and forget, whether somebody woke the data plane."""
+        cdef bint woken = self.state.data_woken
+        self.state.data_woken = False
+        return woken
+
+    def take_control_wake(self):
+        """Return, and forget, whether somebody woke the control plane."""
+        cdef bint woken = self.state.control_woken
+        self.state.control_woken = False
+        return woken
+
+    def take_observers_wake(self):
+        """Return, and forget, whether batches with observers have ended."""
+        cdef bint woken = self.state.observers_woken
+        self.state.observers_woken = False
+        return woken
+
+    def __dealloc__(self):
+        codec_free(<kf_codec_context*>self.state.codec_context)
+
+
+# ---- bytes on their way ----
+
+cdef bint heap_add(heap* it, const void* data, size_t size) noexcept nogil:
+    cdef size_t capacity = it.capacity
+    cdef uint8_t* larger
+    if it.capacity - it.size < size:
+        while capacity - it.size < size:
+            capacity = capacity * 2 + 256
+        larger = <uint8_t*>realloc(it.data, capacity)
+        if larger == NULL:
+            return False
+        it.data = larger
+        it.capacity = capacity
+    memcpy(it.data + it.size, data, size)
+    it.size += size
+    return True
+
+
+cdef void heap_take(heap* it, size_t size) noexcept nogil:
+    it.taken += size
+    if it.taken == it.size:
+        it.taken = it.size = 0
+
+
+cdef uint64_t draw(pipe* it) noexcept nogil:
+    """Return the next of the pipe's random numbers (xorshift64)."""
+    it.random ^= it.random << 13
+    it.random ^= it.random >> 7
+    it.random ^= it.random << 17
+    return it.random
+
+
+cdef size_t part_of(pipe* it, size_t size) noexcept nogil:
+    """Return how many of `size` bytes go through this time: all, some, or one."""
+    cdef uint64_t number = draw(it)
+    if size <= 1 or <int>(number & 255) >= it.choppiness:
+        return size
+    return 1 if (number >> 8) & 3 == 0 else 1 + (number >> 16) % size
+
+
+cdef int64_t pipe_write(void* context, const iovec* pieces, int count, int* error) noexcept nogil:
+    cdef pipe* it = <pipe*>context
+    cdef size_t size = 0
+    cdef size_t left, len
+    cdef int i
+    if it.error != 0 or it.closed:
+        error[0] = it.error if it.error != 0 else EPIPE
+        return KF_IO_ERROR
+    if it.full:
+        return KF_IO_AGAIN
+    for i in range(count):
+        size += pieces[i].iov_len
+    left = part_of(it, size)
+    it.full = left < size
+    size = left
+    for i in range(count):
+        len = min(left, pieces[i].iov_len)
+        if not heap_add(&it.sent, pieces[i].iov_base, len):
+            return KF_IO_AGAIN
+        left -= len
+    return size
+
+
+cdef int64_t pipe_read(void* context, void* into, size_t size, int* error) noexcept nogil:
+    cdef pipe* it = <pipe*>context
+    cdef size_t there = it.arrived.size - it.arrived.taken
+    if it.error != 0 or it.closed:
+        error[0] = it.error if it.error != 0 else EPIPE
+        return KF_IO_ERROR
+    if there == 0:
+        return 0 if it.ended else KF_IO_AGAIN
+    size = part_of(it, min(size, there))
+    memcpy(into, it.arrived.data + it.arrived.taken, size)
+    heap_take(&it.arrived, size)
+    return size
+
+
+cdef void pipe_close(void* context) noexcept nogil:
+    (<pipe*>context).closed = True
+
+
+cdef void pipe_release(pipe* it) noexcept nogil:
+    it.references -= 1
+    if it.references == 0:
+        free(it.sent.data)
+        free(it.arrived.data)
+        free(it.trace)
+        free(it)
+
+
+cdef void pipe_dispose(void* context) noexcept nogil:
+    """The link is about to be freed: keep its debug ring for the report of a failure."""
+    cdef pipe* it = <pipe*>context
+    cdef size_t size = min(it.link.trace_count, <uint32_t>KF_LINK_EVENTS) * sizeof(kf_trace)
+    it.trace = <kf_trace*>malloc(size + 1)
+    if it.trace != NULL:
+        memcpy(it.trace, it.link.trace, size)
+        it.trace_count = it.link.trace_count
+    it.link = NULL
+    pipe_release(it)
+
+
+cdef class MemoryLink:
+    """The world's end of a connection; the data plane has the other.
+
+    Args:
+        link_id, node_id: As the control plane numbers them.
+        choppiness: Of 256 reads and writes, how many handle only a part of what they could.
+        seed: Decides which, and how much of it.
+    """
+
+    def __cinit__(self, int32_t link_id, int32_t node_id, int choppiness, uint64_t seed):
+        self.link_id = link_id
+        self.node_id = node_id
+        self.pipe = <pipe*>calloc(1, sizeof(pipe))
+        if self.pipe == NULL:
+            raise MemoryError
+        self.pipe.references = 1
+        self.pipe.choppiness = choppiness
+        self.pipe.random = seed | 1
+
+    def take_sent(self):
+        """Return what the client has written since the last call."""
+        cdef heap* sent = &self.pipe.sent
+        cdef bytes data = PyBytes_FromStringAndSize(<char*>sent.data + sent.taken,
+                                                    sent.size - sent.taken)
+        heap_take(sent, sent.size - sent.taken)
+        return data
+
+    def make_room(self):
+        """Let the client write again; returns whether it could not."""
+        cdef bint was_full = self.pipe.full
+        self.pipe.full = False
+        return was_full
+
+    def arrive(self, bytes data):
+        """Let bytes arrive at the client."""
+        if not heap_add(&self.pipe.arrived, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data)):
+            raise MemoryError
+
+    def end(self):
+        """The peer has closed: the client reads what is there, then the end."""
+        self.pipe.ended = True
+
+    def fail(self, int error):
+        """The connection broke: reads and writes fail with this errno."""
+        self.pipe.error = error
+
+    @property
+    def is_full(self):
+        """Whether the client waits for room to write."""
+        return self.pipe.full
+
+    @property
+    def is_closed(self):
+        """Whether the client has closed its end."""
+        return self.pipe.closed
+
+    @property
+    def is_readable(self):
+        """Whether a poller would say so."""
+        return not self.pipe.closed and pipe_is_readable(self.pipe)
+
+    def trace(self):
+        """Return the link's debug ring, oldest first, one line each."""
+        cdef kf_trace* ring = self.pipe.trace
+        cdef uint32_t count = self.pipe.trace_count
+        cdef uint32_t i
+        if self.pipe.link != NULL:
+            ring = self.pipe.link.trace
+            count = self.pipe.link.trace_count
+        lines = []
+        for i in range(max(0, <int64_t>count - KF_LINK_EVENTS), count):
+            lines.append(trace_line(&ring[i % <uint32_t>KF_LINK_EVENTS]))
+        return lines
+
+    def __dealloc__(self):
+        if self.pipe != NULL:
+            pipe_release(self.pipe)
+
+
+cdef bint pipe_is_readable(const pipe* it) noexcept nogil:
+    return it.error != 0 or it.ended or it.arrived.size > it.arrived.taken
+
+
+cdef str trace_line(const kf_trace* line):
+    return (f"{line.at:.6f} {TRACE_NAMES[line.kind]} correlation={line.correlation_id} "
+            f"batch={line.serial} size={line.size}")
+
+
+# ---- the data plane's turns ----
+
+cdef class Turner:
+    """Turns a data plane as its thread would, one turn at a time.
+
+    Args:
+        plane: The data plane; its environment must be `machine`.
+        machine: The machine under it.
+    """
+
+    def __cinit__(self, DataPlane plane, VirtualMachine machine):
+        self.plane = plane
+        self.machine = machine
+        self.sender = &plane.sender
+
+    def add_link(self, MemoryLink link):
+        """Hand a connection to the data plane."""
+        cdef kf_link_io io
+        cdef kf_command* command
+        cdef kf_link* made
+        io.write = pipe_write
+        io.read = pipe_read
+        io.close = pipe_close
+        io.dispose = pipe_dispose
+        io.context = link.pipe
+        made = kf_link_new(link.link_id, link.node_id, &io, -1)
+        if made == NULL:
+            raise MemoryError
+        link.pipe.references += 1
+        link.pipe.link = made
+        command = kf_command_new(KF_COMMAND_ADD_LINK)
+        command.link = made
+        kf_plane_command(self.plane.plane, command)
+
+    def turn(self):
+        """Take one turn, and go to sleep if nothing came in meanwhile.
+
+        Returns:
+            When to turn again at the latest (monotonic seconds; 0.0: only when woken), or -1.0:
+            at once.
+        """
+        cdef kf_plane* plane = self.plane.plane
+        cdef kf_link* link = self.sender.links
+        cdef double until
+        kf_set(&plane.wake_level, KF_WAKE_NOBODY)
+        while link != NULL:
+            if pipe_is_readable(<pipe*>link.io.context):
+                link.readable = True
+            link = link.next
+        until = step(self.sender, self.machine.state.now)
+        kf_set(&plane.wake_level, self.sender.wake_level)
+        return -1.0 if kf_plane_has_news(plane, self.sender.wake_level) else until
+
+    def begin_flush(self):
+        """Begin what DataPlane.flush does; returns what `is_flushed` is asked with."""
+        cdef kf_plane* plane = self.plane.plane
+        cdef int64_t serial = kf_plane_serial(plane)
+        kf_add(&plane.flushing, 1)
+        kf_plane_wake(plane, KF_WAKE_FULL)
+        return serial
+
+    def end_flush(self):
+        """End a flush that was begun."""
+        kf_add(&self.plane.plane.flushing, -1)
+
+    def is_flushed(self, int64_t serial):
+        """Return whether everything that the flush waits for has ended."""
+        return bool(kf_plane_flushed(self.plane.plane, serial))
+
+    def pending_before(self, int64_t serial):
+        """Return how many of the records that the flush waits for have not ended."""
+        return kf_plane_pending_before(self.plane.plane, serial)
+
+    def ended_records(self):
+        """Return how many records have ended, one way or the other."""
+        cdef kf_stats* stats = &self.plane.plane.stats
+        return stats.records_acked + stats.records_failed
+
+    def reserved_bytes(self):
+        """Return how much of buffer.memory is taken."""
+        return kf_pool_reserved(&self.plane.plane.pool)

@@ -1,0 +1,329 @@
+"""The faults of a simulation: each strikes once, at a time and in a form that the seed decides.
+
+What the brokers answer wrongly is a rule of `testing.broker.faults`; what happens to nodes, leaders
+and wires is a command. Whatever was broken is whole again when the users have finished.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from kafka_fast.errors import (
+    BrokerError,
+    CorruptMessage,
+    InvalidProducerEpoch,
+    InvalidRecord,
+    KafkaStorageError,
+    LeaderNotAvailable,
+    NetworkException,
+    NotEnoughReplicas,
+    NotEnoughReplicasAfterAppend,
+    NotLeaderOrFollower,
+    OutOfOrderSequenceNumber,
+    RequestTimedOut,
+    TopicAuthorizationFailed,
+    UnknownProducerId,
+    UnknownServerError,
+    UnknownTopicOrPartition,
+)
+from kafka_fast.testing.broker.cluster import Cluster
+from kafka_fast.testing.broker.versions import INIT_PRODUCER_ID, METADATA, PRODUCE
+from kafka_fast.testing.simulation.clock import Clock
+from kafka_fast.testing.simulation.network import Network
+from kafka_fast.testing.simulation.plan import VERSIONS, Plan
+
+# Of a Produce answer. The log has nothing of the batch.
+REFUSED: tuple[type[BrokerError], ...] = (
+    CorruptMessage,
+    InvalidRecord,
+    NotEnoughReplicas,
+    NotLeaderOrFollower,
+    KafkaStorageError,
+    OutOfOrderSequenceNumber,
+    TopicAuthorizationFailed,
+    UnknownServerError,
+    UnknownTopicOrPartition,
+)
+# The log has the batch although the answer is an error, as Kafka's leader may say it.
+APPENDED: tuple[type[BrokerError], ...] = (
+    KafkaStorageError,
+    NetworkException,
+    NotEnoughReplicasAfterAppend,
+    NotLeaderOrFollower,
+    RequestTimedOut,
+    UnknownServerError,
+)
+# Sequence errors out of the blue: from a broker that has lost what it knew of the producer.
+SEQUENCE: tuple[type[BrokerError], ...] = (InvalidProducerEpoch, UnknownProducerId)
+
+
+class FaultScript:
+    """Strikes as often as the plan says."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        plan: Plan,
+        cluster: Cluster,
+        network: Network,
+        source: random.Random,
+        log: Callable[[str], None],
+    ) -> None:
+        """Plan all strikes.
+
+        Args:
+            clock: of the world.
+            plan: of the world.
+            cluster: whose brokers fail.
+            network: whose wires break.
+            source: of the faults' randomness.
+            log: takes what happens.
+        """
+        self._clock = clock
+        self._plan = plan
+        self._cluster = cluster
+        self._network = network
+        self._source = source
+        self._log = log
+        self.kinds: list[str] = []
+        strikes: list[Callable[[], str]] = [
+            self._cut_wire,
+            self._cut_wire,
+            self._refuse,
+            self._fail_after_append,
+            self._fail_metadata,
+            self._fail_producer_id,
+            self._delay,
+            self._throttle,
+            self._drop,
+            self._cut_answer,
+            self._kill,
+            self._pause,
+            self._move_leader,
+            self._leaderless,
+            self._stale_metadata,
+        ]
+        for _ in range(plan.faults):
+            strike = source.choice(strikes)
+            clock.after(source.random() * plan.duration, partial(self._do, strike))
+        if plan.recreates_topics:
+            clock.after(source.random() * plan.duration, lambda: self._do(self._recreate))
+        if plan.forgets_producers:
+            clock.after(source.random() * plan.duration, lambda: self._do(self._forget_producers))
+
+    def heal(self) -> None:
+        """Let everything go right from now on."""
+        self._cluster.faults.clear()
+        self._cluster.faults.limit_versions(VERSIONS[self._plan.version])
+        self._network.healthy = True
+        for node_id, node in self._cluster.state.nodes.items():
+            if not node.alive:
+                self._cluster.restart(node_id)
+            if self._cluster.brokers[node_id].paused:
+                self._cluster.resume(node_id, self._clock.now)
+        for topic in self._plan.topics:
+            self.create(topic.name)
+            for index in range(topic.partitions):
+                self._elect(topic.name, index, 1)
+        self._log("healed")
+
+    # ---- helpers ----
+
+    def _do(self, strike: Callable[[], str]) -> None:
+        if self._network.healthy:
+            return
+        what = strike()
+        self.kinds.append(what)
+        self._log(f"fault: {what}")
+        self._network.poll_brokers()
+
+    def _node(self) -> int:
+        return self._source.randint(1, self._plan.nodes)
+
+    def _span(self) -> float:
+        """Return how long a state lasts: sometimes longer than the timeouts."""
+        request_timeout = float(self._plan.config["request.timeout.ms"]) / 1000
+        return self._source.choice((0.01, 0.2, 1.0, request_timeout * 1.5))
+
+    def _where(self) -> dict[str, Any]:
+        """Return which requests a rule strikes."""
+        where: dict[str, Any] = {"count": self._source.choice((1, 1, 2, 5))}
+        if self._source.random() < 0.4:
+            where["skip"] = self._source.randrange(5)
+        if self._source.random() < 0.3:
+            where["node"] = self._node()
+        return where
+
+    def _partition(self) -> dict[str, Any]:
+        topic = self._source.choice(self._plan.topics)
+        where = self._where()
+        if self._source.random() < 0.5:
+            where["topic"] = topic.name
+            if self._source.random() < 0.5:
+                where["partition"] = self._source.randrange(topic.partitions)
+        return where
+
+    # ---- what brokers answer ----
+
+    def _refuse(self) -> str:
+        error = self._source.choice(REFUSED)
+        self._cluster.faults.error(PRODUCE, error, **self._partition())
+        return f"Produce refused with {error.__name__}"
+
+    def _fail_after_append(self) -> str:
+        error = self._source.choice(APPENDED)
+        self._cluster.faults.error(PRODUCE, error, applied=True, **self._partition())
+        return f"Produce answered with {error.__name__} after the append"
+
+    def _fail_metadata(self) -> str:
+        error = self._source.choice((LeaderNotAvailable, UnknownTopicOrPartition))
+        self._cluster.faults.error(METADATA, error, **self._partition())
+        return f"Metadata with {error.__name__}"
+
+    def _fail_producer_id(self) -> str:
+        self._cluster.faults.error(INIT_PRODUCER_ID, 14, **self._where())  # loading
+        return "InitProducerId refused"
+
+    def _delay(self) -> str:
+        seconds = self._span()
+        api = self._source.choice((PRODUCE, PRODUCE, METADATA, INIT_PRODUCER_ID, None))
+        self._cluster.faults.delay(seconds, api=api, **self._where())
+        return f"answers to API {api} delayed by {seconds} s"
+
+    def _throttle(self) -> str:
+        throttle_ms = self._source.choice((1, 50, 500))
+        self._cluster.faults.throttle(throttle_ms, api=PRODUCE, **self._where())
+        return f"Produce throttled by {throttle_ms} ms"
+
+    def _drop(self) -> str:
+        api = self._source.choice((PRODUCE, PRODUCE, METADATA, INIT_PRODUCER_ID))
+        applied = self._source.random() < 0.6
+        close = self._source.random() < 0.5
+        self._cluster.faults.drop(api=api, applied=applied, close=close, **self._where())
+        return f"answer to API {api} lost, applied: {applied}, closed: {close}"
+
+    def _cut_answer(self) -> str:
+        after = self._source.randrange(80)
+        self._cluster.faults.cut(after, **self._where())
+        return f"answer cut after {after} bytes"
+
+    # ---- what happens to nodes and wires ----
+
+    def _cut_wire(self) -> str:
+        wires = self._network.wires
+        if not wires:
+            return "no wire to cut"
+        wire = self._source.choice(wires)
+        self._network.cut(wire)
+        return f"wire {wire.link.link_id} cut"
+
+    def _kill(self) -> str:
+        node = self._node()
+        if not self._cluster.state.nodes[node].alive:
+            return f"node {node} is dead already"
+        self._cluster.kill(node)
+        self._clock.after(self._span(), lambda: self._restart(node))
+        return f"node {node} killed"
+
+    def _restart(self, node: int) -> None:
+        if not self._cluster.state.nodes[node].alive:
+            self._cluster.restart(node)
+            self._log(f"node {node} restarted")
+            self._network.poll_brokers()
+
+    def _pause(self) -> str:
+        node = self._node()
+        self._cluster.pause(node)
+        self._clock.after(self._span(), lambda: self._resume(node))
+        return f"node {node} paused"
+
+    def _resume(self, node: int) -> None:
+        self._cluster.resume(node, self._clock.now)
+        self._log(f"node {node} resumed")
+        self._network.poll_brokers()
+
+    def _move_leader(self) -> str:
+        live = [node.node_id for node in self._cluster.state.live_nodes]
+        topic = self._source.choice(self._plan.topics)
+        index = self._source.randrange(topic.partitions)
+        if not live or topic.name not in self._cluster.state.topics:
+            return "no node to lead, or no topic"
+        node = self._source.choice(live)
+        self._cluster.move_leader(topic.name, index, node)
+        return f"node {node} leads {topic.name}-{index}"
+
+    def _leaderless(self) -> str:
+        """A partition has no leader for a while, although its replicas run."""
+        topic = self._source.choice(self._plan.topics)
+        index = self._source.randrange(topic.partitions)
+        if topic.name not in self._cluster.state.topics:
+            return "no topic to be without a leader"
+        partition = self._cluster.state.partition(topic.name, index)
+        before = partition.leader
+        partition.leader = -1
+        self._cluster.state.changes += 1
+        self._clock.after(self._span(), lambda: self._elect(topic.name, index, before))
+        return f"{topic.name}-{index} has no leader"
+
+    def _elect(self, topic: str, index: int, node: int) -> None:
+        live = [one.node_id for one in self._cluster.state.live_nodes]
+        if topic not in self._cluster.state.topics:
+            return
+        partition = self._cluster.state.partition(topic, index)
+        if partition.leader == -1 and live:
+            node = node if node in live else live[0]
+            self._cluster.move_leader(topic, index, node)
+            self._log(f"node {node} leads {topic}-{index} again")
+            self._network.poll_brokers()
+
+    def _stale_metadata(self) -> str:
+        """One broker describes the cluster as it is now, whatever happens later."""
+        node = self._node()
+        leaders = {
+            (topic.name, partition.index): (partition.leader, partition.leader_epoch)
+            for topic in self._cluster.state.topics.values()
+            for partition in topic.partitions
+        }
+
+        def rewrite(response: Any, asked: int) -> None:
+            for topic in response.topics if asked == node else ():
+                for partition in topic.partitions:
+                    leader = leaders.get((topic.name, partition.partition_index))
+                    if leader is not None and leader[0] != -1:
+                        partition.leader_id, partition.leader_epoch = leader
+
+        self._cluster.faults.script_metadata(rewrite)
+        return f"node {node} has stale metadata from now on"
+
+    # ---- what weakens the promises ----
+
+    def _recreate(self) -> str:
+        topic = self._source.choice(self._plan.topics)
+        self._cluster.delete_topic(topic.name)
+        self._clock.after(self._source.choice((0.0, 0.1, 1.0)), lambda: self.create(topic.name))
+        return f"{topic.name} deleted"
+
+    def create(self, name: str) -> None:
+        """Create a topic of the plan, unless it is there."""
+        topic = next(one for one in self._plan.topics if one.name == name)
+        if name not in self._cluster.state.topics:
+            self._cluster.create_topic(
+                name,
+                topic.partitions,
+                min(topic.replication_factor, len(self._cluster.state.live_nodes)),
+                config={"max.message.bytes": str(topic.max_message_bytes)},
+            )
+            self._log(f"{name} created")
+
+    def _forget_producers(self) -> str:
+        """A partition forgets its producers; with luck one of them hears of it in other words."""
+        for topic in self._cluster.state.topics.values():
+            for partition in topic.partitions:
+                partition.producers.__init__()  # type: ignore[misc]
+        error = self._source.choice(SEQUENCE)
+        if self._source.random() < 0.5:
+            self._cluster.faults.error(PRODUCE, error, count=1)
+        return f"producers forgotten, {error.__name__}"

@@ -1,0 +1,256 @@
+"""The users of a simulated client: they send, flush, wait, drop what they got, and take notes.
+
+A user never blocks here: where the real call would wait for metadata or memory, the burst is put
+off and goes on where it stopped. Everything that users are told ends in the checker's history.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from kafka_fast.dataplane._accumulator import Accumulator
+from kafka_fast.dataplane._delivery import DeliveryFuture, take_lost
+from kafka_fast.dataplane._plane import DataPlane
+from kafka_fast.errors import DeliveryError, KafkaError, KafkaTimeoutError
+from kafka_fast.testing._memory import Turner
+from kafka_fast.testing.checker import NO_OFFSET, Completion, History, Sent, value_of
+from kafka_fast.testing.simulation.clock import Clock
+from kafka_fast.testing.simulation.plan import Plan, TopicPlan
+from kafka_fast.types import RecordMetadata
+
+MEMORY_RETRY = 0.005
+"""Seconds until a user tries again after buffer.memory was full."""
+
+KEYS = 12
+NOWHERE = RecordMetadata("?", NO_OFFSET, NO_OFFSET, NO_OFFSET)
+"""Of a record that failed."""
+
+
+class TopicUnknownError(Exception):
+    """The topic's partitions are not known yet: where a real caller would wait."""
+
+
+class Front(Accumulator):
+    """The shipped append path, for users who do not wait in it."""
+
+    def _need_topic(self, name: str) -> None:
+        raise TopicUnknownError(name)
+
+
+@dataclass(slots=True)
+class _Record:
+    """What a user is about to send."""
+
+    topic: TopicPlan
+    key: bytes | None
+    partition: int | None
+    padding: int
+    way: str
+
+
+class Users:
+    """All users of one client."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        plan: Plan,
+        plane: DataPlane,
+        turner: Turner,
+        source: random.Random,
+        log: Callable[[str], None],
+        want_topic: Callable[[str], None],
+    ) -> None:
+        """Plan what the users do.
+
+        Args:
+            clock: of the world.
+            plan: of the world.
+            plane: the client's.
+            turner: gives its numbers.
+            source: of the users' randomness.
+            log: takes what happens.
+            want_topic: asks for a topic; `topic_settled` is called in the end.
+        """
+        self.history = History()
+        self.unfinished = 0
+        """Bursts that have not been sent whole."""
+        self._clock = clock
+        self._plan = plan
+        self._plane = plane
+        self._turner = turner
+        self._source = source
+        self._log = log
+        self._want_topic = want_topic
+        self._front = Front(
+            plane,
+            max_block=0.0,
+            adaptive=plan.config["partitioner.adaptive.partitioning.enable"],
+        )
+        self._futures: list[tuple[Sent, DeliveryFuture]] = []  # kept ones
+        self._waiting: dict[str, list[deque[_Record]]] = {}  # bursts, by the topic they need
+        self._ended = 0  # records, when the futures were last looked at
+        self._flushing: list[int] = []
+        self._plan_bursts()
+        for _ in range(source.choice((0, 0, 1, 2, 4))):
+            clock.after(source.random() * plan.duration * 1.2, self._begin_flush)
+        for _ in range(source.choice((0, 1, 5))):
+            clock.after(source.random() * plan.duration * 1.2, self._take_lost)
+
+    # ---- sending ----
+
+    def _plan_bursts(self) -> None:
+        left = self._plan.records
+        while left > 0:
+            count = min(left, self._source.choice((1, 3, 10, 40)))
+            left -= count
+            topic = self._source.choice(self._plan.topics)
+            burst = deque(self._record(topic) for _ in range(count))
+            self.unfinished += 1
+            due = self._source.random() * self._plan.duration
+            self._clock.after(due, partial(self._go_on, burst))
+
+    def _record(self, topic: TopicPlan) -> _Record:
+        where = self._source.random()
+        key = b"key-%d" % self._source.randrange(KEYS) if where < 0.4 else None
+        partition = self._source.randrange(topic.partitions) if where > 0.7 else None
+        ways = self._plan.style
+        weights = list(ways.values())
+        way = self._source.choices(list(ways), weights)[0] if any(weights) else "kept"
+        return _Record(topic, key, partition, self._source.choice((0, 0, 10, 60, 250)), way)
+
+    def _go_on(self, burst: deque[_Record]) -> None:
+        """Send what is left of a burst, as far as that goes without waiting."""
+        while burst:
+            try:
+                self._send(burst[0])
+            except TopicUnknownError:
+                self._waiting.setdefault(burst[0].topic.name, []).append(burst)
+                self._want_topic(burst[0].topic.name)
+                return
+            except KafkaTimeoutError:
+                self._clock.after(MEMORY_RETRY, lambda: self._go_on(burst))
+                return
+            except KafkaError as error:
+                self._log(f"send refused: {error}")
+            burst.popleft()
+        self.unfinished -= 1
+
+    def topic_settled(self, topic: str, error: KafkaError | None) -> None:
+        """Go on with what waited for this topic, or give it up."""
+        bursts = self._waiting.pop(topic, [])
+        for burst in bursts:
+            if error is None:
+                self._go_on(burst)
+            else:
+                self.unfinished -= 1
+
+    def _send(self, record: _Record) -> None:
+        topic, front = record.topic.name, self._front
+        number = len(self.history.sent)
+        value = value_of(number, topic, record.padding)
+        now = self._clock.now
+        sent = Sent(number, topic, now, record.partition, True)
+
+        def on_delivery(error: DeliveryError | None, metadata: RecordMetadata) -> None:
+            self._complete(sent, error, metadata)
+
+        key, partition = record.key, record.partition
+        future: DeliveryFuture | None = None
+        if record.way == "nowait":
+            front.send_nowait(topic, value, key, partition=partition)
+            sent.observed = False
+        elif record.way == "nowait_callback":
+            front.send_nowait(topic, value, key, partition=partition, on_delivery=on_delivery)
+        elif record.way == "callback":
+            front.send(topic, value, key, partition=partition, on_delivery=on_delivery)
+        else:
+            future = front.send(topic, value, key, partition=partition)
+        self.history.sent.append(sent)
+        if future is not None:
+            self._keep(record.way, sent, future)
+
+    def _keep(self, way: str, sent: Sent, future: DeliveryFuture) -> None:
+        if way == "dropped":
+            sent.observed = False
+            return
+        if way == "read":
+            self._ask(future)
+        self._futures.append((sent, future))
+
+    def _ask(self, future: DeliveryFuture) -> None:
+        """Ask for a result that is not there yet: the batch leaves at once."""
+        try:
+            future.result(timeout=0.0)
+        except (KafkaTimeoutError, DeliveryError):
+            pass
+
+    # ---- hearing ----
+
+    def look(self) -> None:
+        """Look at the futures, if anything has ended since."""
+        ended = self._turner.ended_records()
+        if ended != self._ended:
+            self._ended = ended
+            waiting = []
+            for sent, future in self._futures:
+                if not future.done():
+                    waiting.append((sent, future))
+                    continue
+                error, metadata = read_result(future)
+                self._complete(sent, error, metadata)
+            self._futures = waiting
+        for serial in [it for it in self._flushing if self._turner.is_flushed(it)]:
+            self._end_flush(serial)
+
+    def _complete(self, sent: Sent, error: DeliveryError | None, metadata: RecordMetadata) -> None:
+        outcome = None if error is None else error.outcome
+        partition, offset = metadata.partition, metadata.offset
+        sent.completions.append(Completion(self._clock.now, partition, offset, outcome))
+        what = "delivered" if error is None else f"{outcome}: {error.__cause__!r}"
+        self._log(f"record {sent.number} {metadata.topic}-{partition}@{offset} {what}")
+
+    # ---- flushing, counting ----
+
+    def _begin_flush(self) -> None:
+        """Begin a flush that ends by itself or, like one with a timeout, after a while."""
+        pending = len(self.history.sent) - self._turner.ended_records()
+        serial = self._turner.begin_flush()
+        self.history.flushes.append((self._turner.pending_before(serial), pending))
+        self._flushing.append(serial)
+        self._log(f"flush {pending} records")
+        timeout = self._source.choice((0.0, 0.01, 1.0, 100.0))
+        self._clock.after(timeout, lambda: self._end_flush(serial))
+
+    def _end_flush(self, serial: int) -> None:
+        if serial in self._flushing:
+            self._flushing.remove(serial)
+            self._turner.end_flush()
+
+    def _take_lost(self) -> None:
+        count, first = take_lost(self._plane)
+        self.history.lost_counted += count
+        if count:
+            self._log(f"{count} failures that nobody saw, first {first}")
+
+    def finish(self) -> None:
+        """Take the last notes: everything has ended."""
+        self.look()
+        for serial in list(self._flushing):
+            self._end_flush(serial)
+        self._take_lost()
+        stats = self._plane.stats()
+        self.history.failed = stats["records_failed"]
+        self.history.reserved_bytes = self._turner.reserved_bytes()
+
+
+def read_result(future: DeliveryFuture) -> tuple[DeliveryError | None, RecordMetadata]:
+    """Return what became of a record whose fate is known."""
+    error = future.exception()
+    if error is not None:
+        return error, NOWHERE
+    return None, future.result()

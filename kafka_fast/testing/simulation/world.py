@@ -1,0 +1,367 @@
+"""One simulated world: the shipped client over a virtual machine, brokers, a network, and a seed.
+
+    users ─► append path ─► data plane ─► MemoryLink ─► network ─► embedded brokers
+                               ▲ │ events                              ▲
+                      commands │ ▼                                     │
+                          control plane        faults ─────────────────┘
+
+This is the shell that net/ is in reality: it gives the planes their turns when their threads would
+wake up, a little late as threads do, and connects and resolves as the operating system would. The
+planes themselves are the extensions and modules that ship. Everything is decided by the seed, so
+that a run can be repeated; its log is the same, byte by byte.
+"""
+
+from __future__ import annotations
+
+import random
+import socket
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from kafka_fast.config import ProducerSettings, producer_settings
+from kafka_fast.control.plane import CloseLink, Command, OpenLink, ResolveHost, TopicSettled
+from kafka_fast.control.producer.control import ProducerControl
+from kafka_fast.dataplane._delivery import collect, notify
+from kafka_fast.dataplane._plane import DataPlane
+from kafka_fast.net import carrier
+from kafka_fast.net.producer_core import CODECS
+from kafka_fast.testing._memory import Turner, VirtualMachine
+from kafka_fast.testing.broker.cluster import Cluster
+from kafka_fast.testing.broker.state import Node, Settings
+from kafka_fast.testing.checker import Anomaly, Logs, check
+from kafka_fast.testing.simulation.clock import Clock
+from kafka_fast.testing.simulation.faults import FaultScript
+from kafka_fast.testing.simulation.network import HangError, Network
+from kafka_fast.testing.simulation.plan import SLACK, VERSIONS, Plan, make_plan
+from kafka_fast.testing.simulation.users import Users
+
+UNIX_MS_AT_ZERO = 1_700_000_000_000
+FOREVER = float("inf")
+ACTIONS_MAX = 100_000
+"""A world that does more than this turns in circles."""
+
+HEALED_WAIT = 60.0
+"""Seconds after which nobody may wait for a topic or memory any more, once all is healed."""
+
+LATE_THREAD = 0.02
+"""Seconds that a thread may wait for the processor, when it waits."""
+
+
+@dataclass(slots=True)
+class Result:
+    """What became of a world."""
+
+    plan: Plan
+    anomalies: list[Anomaly]
+    log: list[str] = field(default_factory=list)
+    traces: list[str] = field(default_factory=list)
+
+    def report(self) -> str:
+        """Return everything that a failure needs, the seed first."""
+        lines = [f"seed {self.plan.seed}: {len(self.anomalies)} anomalies"]
+        lines += [f"  {anomaly}" for anomaly in self.anomalies[:20]]
+        lines += [f"run it again: pytest tests/sim --seed {self.plan.seed}", repr(self.plan)]
+        return "\n".join([*lines, "log:", *self.log, "links:", *self.traces])
+
+
+def run_seed(seed: int) -> Result:
+    """Run the world of a seed to its end."""
+    return World(make_plan(seed)).run()
+
+
+class World:
+    """One client, its brokers, and what happens to them."""
+
+    def __init__(self, plan: Plan) -> None:
+        """Build the world; nothing happens before `run`."""
+        self.plan = plan
+        self.log_lines: list[str] = []
+        self.clock = Clock()
+        self.settings = producer_settings(plan.config)
+        self.cluster = _make_cluster(plan)
+        self._source = random.Random(f"machine/{plan.seed}")
+        self._machine = VirtualMachine(
+            CODECS[self.settings.compression_type],
+            self.settings.compression_level,
+            UNIX_MS_AT_ZERO,
+        )
+        self._machine.advance(self.clock.now)
+        self.plane = _make_plane(self._machine, self.settings)
+        self._turner = Turner(self.plane, self._machine)
+        control_source = random.Random(f"control/{plan.seed}")
+        self.control = ProducerControl(self.settings, "simulated", control_source.random)
+        self.network = Network(
+            self.clock,
+            self.cluster,
+            plan.network,
+            random.Random(f"network/{plan.seed}"),
+            self.log,
+            self._wake_data,
+        )
+        self.faults = FaultScript(
+            self.clock,
+            plan,
+            self.cluster,
+            self.network,
+            random.Random(f"faults/{plan.seed}"),
+            self.log,
+        )
+        self.users = Users(
+            self.clock,
+            plan,
+            self.plane,
+            self._turner,
+            random.Random(f"users/{plan.seed}"),
+            self.log,
+            lambda topic: self._call(lambda now: self.control.want_topic(topic, now)),
+        )
+        self._calls: deque[Callable[[float], None]] = deque()
+        self._connecting: dict[int, OpenLink] = {}
+        self._data_due = FOREVER  # when the data plane's next turn is planned
+        self._control_due = FOREVER
+        self._callbacks_due = FOREVER
+
+    def log(self, line: str) -> None:
+        """Note what happens."""
+        self.log_lines.append(f"{self.clock.now:.6f} {line}")
+
+    # ---- the run ----
+
+    def run(self) -> Result:
+        """Let everything happen, then check what came of it."""
+        heal_at = self.clock.now + self.plan.duration * 1.25
+        self.clock.at(heal_at, self.faults.heal)
+        self._plan_data(self.clock.now)
+        self._plan_control(self.clock.now)
+        close_at = FOREVER
+        if self.plan.closes_early:
+            close_at = self.clock.now + self._source.random() * self.plan.duration
+        actions = 0
+        while self.clock.next_due() <= min(self._end(heal_at), close_at):
+            action = self.clock.take()
+            self._machine.advance(self.clock.now)
+            action()
+            self._settle()
+            actions += 1
+            if actions > ACTIONS_MAX:
+                self.users.history.stuck = "the world turns in circles"
+            if self.users.history.stuck or self._is_over(heal_at):
+                break
+        return self._finish()
+
+    def _end(self, heal_at: float) -> float:
+        """Return when everything must have ended, the memory of what failed included."""
+        if self.users.unfinished:
+            return heal_at + HEALED_WAIT
+        sent = self.users.history.sent
+        last = max(heal_at, sent[-1].at if sent else heal_at)
+        return last + self.settings.delivery_timeout + self.settings.request_timeout + 2 * SLACK
+
+    def _is_over(self, heal_at: float) -> bool:
+        """All is sent and has ended, its memory too."""
+        return (
+            self.clock.now >= heal_at
+            and not self.users.unfinished
+            and self._turner.ended_records() == len(self.users.history.sent)
+            and not self._turner.reserved_bytes()
+            and self._callbacks_due == FOREVER
+        )
+
+    def _finish(self) -> Result:
+        self.users.look()
+        notify(self.plane, self._report_callback)
+        if self.plan.closes_early:
+            self.log("closed")
+            self.plane.shut_down()
+            notify(self.plane, self._report_callback)
+        elif self.users.unfinished and not self.users.history.stuck:
+            self.users.history.stuck = f"{self.users.unfinished} users wait for ever"
+        self.users.finish()
+        promises = replace(self.plan.promises, lost_exactly=self.plane.stats()["splits"] == 0)
+        anomalies = check(self.users.history, self._logs(), promises)
+        return Result(self.plan, anomalies, self.log_lines, self.network.traces())
+
+    def _logs(self) -> Logs:
+        return {
+            (topic.name, partition.index): [
+                None if record.value is None else bytes(record.value)
+                for record in self.cluster.records(topic.name, partition.index)
+            ]
+            for topic in self.cluster.state.topics.values()
+            for partition in topic.partitions
+        }
+
+    # ---- threads ----
+
+    def _settle(self) -> None:
+        """After every action: see who has been woken, and what has ended."""
+        if self._machine.take_data_wake():
+            self._wake_data()
+        if self._machine.take_control_wake():
+            self._plan_control(self.clock.now + self._lateness())
+        if self._machine.take_observers_wake() and self._callbacks_due == FOREVER:
+            self._callbacks_due = self.clock.now + self._lateness()
+            self.clock.at(self._callbacks_due, self._run_callbacks)
+        self.users.look()
+
+    def _lateness(self) -> float:
+        """Return how long a thread that was woken waits for the processor."""
+        if self._source.random() < self.plan.network.hiccup_probability:
+            return self._source.random() * LATE_THREAD
+        return self._source.random() * 20e-6
+
+    def _wake_data(self) -> None:
+        self._plan_data(self.clock.now + self._lateness())
+
+    def _plan_data(self, due: float) -> None:
+        if due < self._data_due:
+            self._data_due = due
+            self.clock.at(due, lambda: self._turn_data(due))
+
+    def _turn_data(self, due: float) -> None:
+        """One turn of the data plane's thread, and its sleep."""
+        if due != self._data_due:
+            return  # an earlier turn took its place
+        self._data_due = FOREVER
+        until = self._turner.turn()
+        self.network.collect()
+        if until < 0.0 or self.network.has_readable:
+            self._plan_data(self.clock.now)
+        elif until > 0.0:
+            self._plan_data(until + self._lateness())
+
+    def _run_callbacks(self) -> None:
+        self._callbacks_due = FOREVER
+        notify(self.plane, self._report_callback)
+
+    def _report_callback(self, callback: object, error: BaseException) -> None:
+        raise error
+
+    # ---- the control thread ----
+
+    def _call(self, what: Callable[[float], None]) -> None:
+        self._calls.append(what)
+        self._plan_control(self.clock.now + self._lateness())
+
+    def _plan_control(self, due: float) -> None:
+        if due < self._control_due:
+            self._control_due = due
+            self.clock.at(due, lambda: self._turn_control(due))
+
+    def _turn_control(self, due: float) -> None:
+        """One turn of the control thread, as net/producer_core has it."""
+        if due != self._control_due:
+            return
+        self._control_due = FOREVER
+        now = self.clock.now
+        for event in self.plane.take_events():
+            carried = carrier.read_event(event)
+            self.log(f"event {_short(carried)}")
+            self.control.handle_event(carried, now)
+        while self._calls:
+            self._calls.popleft()(now)
+        for link_id in [it.link_id for it in self._connecting.values() if it.deadline <= now]:
+            del self._connecting[link_id]
+        self.control.tick(now)
+        while (command := self.control.poll_command()) is not None:
+            self.log(f"command {_short(command)}")
+            self._carry_out(command)
+        if collect(self.plane) and self._callbacks_due == FOREVER:
+            self._callbacks_due = now + self._lateness()
+            self.clock.at(self._callbacks_due, self._run_callbacks)
+        deadline = min(
+            [self.control.next_deadline(), *(it.deadline for it in self._connecting.values())]
+        )
+        if deadline != FOREVER:
+            self._plan_control(max(deadline, now) + self._lateness())
+
+    def _carry_out(self, command: Command) -> None:
+        match command:
+            case OpenLink():
+                self._open(command)
+            case CloseLink(link_id):
+                if self._connecting.pop(link_id, None) is None:
+                    self.plane.close_link(link_id)
+            case ResolveHost(owner, host, _):
+                self.clock.after(self.network.delay(), lambda: self._resolve(owner, host))
+            case TopicSettled(topic, error):
+                self.clock.after(self._lateness(), lambda: self.users.topic_settled(topic, error))
+            case _:
+                carrier.carry_out(self.plane, command, self._source.getrandbits(63))
+
+    def _resolve(self, owner: str, host: str) -> None:
+        """Answer a look-up: node-3 has the address 10.0.0.3."""
+        address = f"10.0.0.{host.removeprefix('node-')}"
+        found: tuple[str, ...] | OSError = (address,)
+        if not self.network.healthy:
+            if self._source.random() < self.plan.network.lookup_failure_probability:
+                found = socket.gaierror(socket.EAI_AGAIN, "temporary failure in name resolution")
+            elif self._source.random() < 0.1:
+                found = ("10.0.0.99", address)  # nobody listens there
+        self._call(lambda now: self.control.links.handle_resolved(owner, host, found, now))
+
+    def _open(self, command: OpenLink) -> None:
+        node = int(command.ip.rpartition(".")[2])
+        self._connecting[command.link_id] = command
+        try:
+            fate = self.network.fate_of_attempt(node)
+        except HangError:
+            return
+        self.clock.after(
+            2 * self.network.delay(), partial(self._finish_connect, command, node, fate)
+        )
+
+    def _finish_connect(self, command: OpenLink, node: int, fate: OSError | None) -> None:
+        if self._connecting.pop(command.link_id, None) is None:
+            return  # given up meanwhile
+        link = None
+        if fate is None:
+            link = self.network.connect(command.link_id, node, command.node_id)
+        if link is None:
+            refused = fate or ConnectionRefusedError("connection refused")
+            self._call(
+                lambda now: self.control.links.handle_connect_failed(command.link_id, refused, now)
+            )
+            return
+        self._turner.add_link(link)
+        self._call(lambda now: self.control.links.handle_connected(command.link_id, now))
+
+
+def _make_cluster(plan: Plan) -> Cluster:
+    nodes = [Node(number, f"node-{number}", 9000 + number) for number in range(1, plan.nodes + 1)]
+    settings = Settings(auto_create=False, unix_ms_at_zero=UNIX_MS_AT_ZERO)
+    cluster = Cluster(nodes, settings, random.Random(f"cluster/{plan.seed}"))
+    for topic in plan.topics:
+        cluster.create_topic(
+            topic.name,
+            topic.partitions,
+            topic.replication_factor,
+            config={"max.message.bytes": str(topic.max_message_bytes)},
+        )
+    cluster.faults.limit_versions(VERSIONS[plan.version])
+    return cluster
+
+
+def _make_plane(machine: VirtualMachine, settings: ProducerSettings) -> DataPlane:
+    return DataPlane(
+        machine,
+        buffer_memory=settings.buffer_memory,
+        batch_size=settings.batch_size,
+        max_request_size=settings.max_request_size,
+        coalesce_bytes=settings.request_coalesce_bytes,
+        max_frame=settings.receive_message_max_bytes,
+        linger=settings.linger,
+        delivery_timeout=settings.delivery_timeout,
+        request_timeout=settings.request_timeout,
+        max_in_flight=settings.max_in_flight_requests_per_connection,
+        codec=CODECS[settings.compression_type],
+        idempotent=settings.enable_idempotence,
+        acks_zero=settings.acks == 0,
+    )
+
+
+def _short(what: object) -> str:
+    """Return a record of the planes in one line of bounded length."""
+    return repr(what)[:400]
