@@ -43,12 +43,13 @@ SECTIONS = {
 }
 METHOD = """\
 Method: values of 100 bytes unless said, 1000 distinct ones in turn (codecs: 50,000); each run a
-process of its own after a warm-up of a twentieth of the records; contenders take turns, the numbers are medians of
-{rounds} rounds; the final flush is inside the span. CPU: user and system time of the whole client
-process. «caller»: CPU of the calling thread until the last record is handed over, its loop
-included. acks=all and idempotent everywhere; 16 partitions, «keyed» 64. The null broker
-(`bench/null_broker/`) answers correctly and drops the records; «raw socket» writes finished
-requests and shows where broker and kernel end. Client and broker share the machine's cores.
+process of its own after a warm-up of a twentieth of the records; contenders take turns, the
+numbers are medians of {rounds} rounds; the final flush is inside the span. CPU: user and system
+time of the whole client process. «caller»: CPU of the calling thread until the last record is
+handed over, its loop included. acks=all and idempotent everywhere; 16 partitions, «keyed» 64. The
+null broker (`bench/null_broker/`) answers correctly and drops the records; «raw socket» writes
+finished requests and shows where broker and kernel end. Client and broker share the machine's
+cores.
 """
 
 

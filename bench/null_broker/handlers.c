@@ -10,17 +10,15 @@
 static struct {
     int16_t key, min, max;
 } apis[] = {
-    {API_PRODUCE, 0, 13},         {API_FETCH, 4, 11},    {API_METADATA, 0, 13},
+    {API_PRODUCE, 0, 13},         {API_FETCH, 4, 11},   {API_METADATA, 0, 13},
     {API_FIND_COORDINATOR, 0, 0}, {API_VERSIONS, 0, 4}, {API_INIT_PRODUCER_ID, 0, 5},
 };
 
-void set_produce_max(int16_t version)
-{
+void set_produce_max(int16_t version) {
     apis[0].max = version;
 }
 
-void handle_api_versions(struct stream *in, struct request *request, struct out *out)
-{
+void handle_api_versions(struct stream *in, struct request *request, struct out *out) {
     bool known = request->version <= 4;
     if (!known)
         request->version = 0; /* Kafka answers a version that it does not know in version 0 */
@@ -40,8 +38,7 @@ void handle_api_versions(struct stream *in, struct request *request, struct out 
 }
 
 static void put_topic(struct out *out, const struct request *request, const char *name,
-                      const struct topic *topic)
-{
+                      const struct topic *topic) {
     bool flexible = request->flexible;
     put_i16(out, topic != NULL ? 0 : ERROR_UNKNOWN_TOPIC_OR_PARTITION);
     put_string(out, name, flexible);
@@ -70,8 +67,7 @@ static void put_topic(struct out *out, const struct request *request, const char
     put_tags(out, flexible);
 }
 
-static void put_all_topics(struct out *out, const struct request *request)
-{
+static void put_all_topics(struct out *out, const struct request *request) {
     pthread_mutex_lock(&state.lock);
     put_count(out, state.topic_count, request->flexible);
     for (size_t i = 0; i < state.topic_count; i++)
@@ -79,8 +75,7 @@ static void put_all_topics(struct out *out, const struct request *request)
     pthread_mutex_unlock(&state.lock);
 }
 
-static void put_brokers(struct out *out, const struct request *request)
-{
+static void put_brokers(struct out *out, const struct request *request) {
     pthread_mutex_lock(&state.lock);
     put_count(out, (size_t)state.broker_count, request->flexible);
     for (int i = 0; i < state.broker_count; i++) {
@@ -94,8 +89,7 @@ static void put_brokers(struct out *out, const struct request *request)
     pthread_mutex_unlock(&state.lock);
 }
 
-void handle_metadata(struct stream *in, struct request *request, struct out *out)
-{
+void handle_metadata(struct stream *in, struct request *request, struct out *out) {
     bool flexible = request->flexible;
     char name[TOPIC_NAME_SIZE];
     uint8_t id[TOPIC_ID_SIZE] = {0};
@@ -132,8 +126,7 @@ void handle_metadata(struct stream *in, struct request *request, struct out *out
     put_tags(out, flexible);
 }
 
-void handle_init_producer_id(struct stream *in, struct request *request, struct out *out)
-{
+void handle_init_producer_id(struct stream *in, struct request *request, struct out *out) {
     char transactional_id[TOPIC_NAME_SIZE];
     int64_t id = -1;
     int16_t epoch = -1;
@@ -156,8 +149,7 @@ void handle_init_producer_id(struct stream *in, struct request *request, struct 
 /* Read one partition's records, which are gone from the stream whatever the verdict; return how
  * many were accepted. */
 static int32_t produce_partition(struct stream *in, struct request *request, int node,
-                              struct topic *topic, struct out *out)
-{
+                                 struct topic *topic, struct out *out) {
     bool flexible = request->flexible;
     int32_t index = get_i32(in);
     int64_t size = get_size(in, flexible);
@@ -187,8 +179,7 @@ static int32_t produce_partition(struct stream *in, struct request *request, int
     return error == 0 ? batch.record_count : 0;
 }
 
-bool handle_produce(struct stream *in, struct request *request, int node, struct out *out)
-{
+bool handle_produce(struct stream *in, struct request *request, int node, struct out *out) {
     bool flexible = request->flexible;
     char name[TOPIC_NAME_SIZE];
     uint8_t id[TOPIC_ID_SIZE];

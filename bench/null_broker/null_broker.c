@@ -33,8 +33,7 @@ enum { MAX_FRAME = 256 << 20, LINE_SIZE = 512 };
 
 /* ---- connections ---- */
 
-static bool read_header(struct stream *in, struct request *request)
-{
+static bool read_header(struct stream *in, struct request *request) {
     char client_id[TOPIC_NAME_SIZE];
     int32_t size = stream_frame(in);
     if (in->bad || size < 8 || size > MAX_FRAME)
@@ -53,8 +52,7 @@ static bool read_header(struct stream *in, struct request *request)
 }
 
 /* Answer one request; return false when the connection has to end. */
-static bool serve_request(struct connection *connection)
-{
+static bool serve_request(struct connection *connection) {
     struct stream *in = &connection->in;
     struct request request;
     struct out out = {0};
@@ -70,7 +68,8 @@ static bool serve_request(struct connection *connection)
         handle_metadata(in, &request, &out);
     else if (request.key == API_INIT_PRODUCER_ID && request.version <= 5)
         handle_init_producer_id(in, &request, &out);
-    else if (request.key == API_PRODUCE && request.version >= PRODUCE_MIN && request.version <= PRODUCE_MAX)
+    else if (request.key == API_PRODUCE && request.version >= PRODUCE_MIN &&
+             request.version <= PRODUCE_MAX)
         wanted = handle_produce(in, &request, connection->node, &out);
     else
         in->bad = true;
@@ -88,8 +87,7 @@ static bool serve_request(struct connection *connection)
     return answer(connection, out);
 }
 
-static void *serve(void *argument)
-{
+static void *serve(void *argument) {
     struct connection *connection = argument;
     while (serve_request(connection))
         continue;
@@ -97,8 +95,7 @@ static void *serve(void *argument)
     return NULL;
 }
 
-static void accept_one(int listener, int node)
-{
+static void accept_one(int listener, int node) {
     pthread_t thread;
     int one = 1;
     int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -115,13 +112,11 @@ static void accept_one(int listener, int node)
 
 /* ---- commands ---- */
 
-static void print_ok(void)
-{
+static void print_ok(void) {
     puts("ok");
 }
 
-static void run_command(char *line)
-{
+static void run_command(char *line) {
     char host[HOST_SIZE];
     int node, port, ms;
     long long records;
@@ -156,8 +151,7 @@ static void run_command(char *line)
 }
 
 /* Run every whole line that stdin holds; return false at its end. */
-static bool read_commands(void)
-{
+static bool read_commands(void) {
     static char text[LINE_SIZE];
     static size_t used;
     ssize_t got = read(STDIN_FILENO, text + used, sizeof text - used - 1);
@@ -174,8 +168,7 @@ static bool read_commands(void)
     return used < sizeof text - 1;
 }
 
-static int listen_on_loopback(struct broker *broker)
-{
+static int listen_on_loopback(struct broker *broker) {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof address;
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -189,8 +182,7 @@ static int listen_on_loopback(struct broker *broker)
     return fd;
 }
 
-static void parse_options(int argc, char **argv)
-{
+static void parse_options(int argc, char **argv) {
     static const struct option options[] = {
         {"brokers", required_argument, NULL, 'b'},     {"partitions", required_argument, NULL, 'p'},
         {"produce-max", required_argument, NULL, 'v'}, {"check-crc", no_argument, NULL, 'c'},
@@ -213,8 +205,7 @@ static void parse_options(int argc, char **argv)
     }
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     struct pollfd polled[2 + MAX_BROKERS] = {{.fd = STDIN_FILENO, .events = POLLIN}};
     parse_options(argc, argv);
     signal(SIGPIPE, SIG_IGN);
@@ -222,7 +213,8 @@ int main(int argc, char **argv)
     polled[1] = (struct pollfd){.fd = state.wake, .events = POLLIN};
     printf("ports");
     for (int i = 0; i < state.broker_count; i++) {
-        polled[2 + i] = (struct pollfd){.fd = listen_on_loopback(&state.brokers[i]), .events = POLLIN};
+        polled[2 + i] =
+            (struct pollfd){.fd = listen_on_loopback(&state.brokers[i]), .events = POLLIN};
         printf(" %d", state.brokers[i].port);
     }
     puts("");

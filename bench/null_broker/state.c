@@ -32,29 +32,25 @@ static struct {
 } arrivals[MAX_ARRIVALS];
 static size_t arrival_count;
 
-static void *allocate(size_t count, size_t size)
-{
+static void *allocate(size_t count, size_t size) {
     void *memory = calloc(count, size);
     if (memory == NULL)
         abort();
     return memory;
 }
 
-int leader_of(int32_t partition)
-{
+int leader_of(int32_t partition) {
     return partition % state.broker_count + 1;
 }
 
-struct topic *find_topic(const char *name)
-{
+struct topic *find_topic(const char *name) {
     for (size_t i = 0; i < state.topic_count; i++)
         if (strcmp(state.topics[i]->name, name) == 0)
             return state.topics[i];
     return NULL;
 }
 
-struct topic *find_topic_by_id(const uint8_t *id)
-{
+struct topic *find_topic_by_id(const uint8_t *id) {
     for (size_t i = 0; i < state.topic_count; i++)
         if (memcmp(state.topics[i]->id, id, TOPIC_ID_SIZE) == 0)
             return state.topics[i];
@@ -62,8 +58,7 @@ struct topic *find_topic_by_id(const uint8_t *id)
 }
 
 /* FNV-1a of the name, twice: the same name has the same id in every run. */
-static void make_topic_id(const char *name, uint8_t *id)
-{
+static void make_topic_id(const char *name, uint8_t *id) {
     uint64_t hash = 0xcbf29ce484222325;
     for (int half = 0; half < 2; half++) {
         for (const char *c = name; *c != 0; c++)
@@ -72,8 +67,7 @@ static void make_topic_id(const char *name, uint8_t *id)
     }
 }
 
-struct topic *find_or_create_topic(const char *name)
-{
+struct topic *find_or_create_topic(const char *name) {
     struct topic *topic = find_topic(name);
     size_t size = strlen(name);
     if (topic != NULL || state.topic_count == MAX_TOPICS || size == 0 || size > MAX_TOPIC_NAME ||
@@ -87,8 +81,7 @@ struct topic *find_or_create_topic(const char *name)
     return topic;
 }
 
-static int16_t check_sequence(struct partition *partition, const struct batch *batch)
-{
+static int16_t check_sequence(struct partition *partition, const struct batch *batch) {
     struct producer *known = NULL;
     for (size_t i = 0; i < partition->producer_count; i++)
         if (partition->producers[i].id == batch->producer_id)
@@ -116,8 +109,7 @@ static int16_t check_sequence(struct partition *partition, const struct batch *b
 }
 
 int16_t accept_batch(struct topic *topic, int32_t index, int node, const struct batch *batch,
-                     int64_t *base_offset)
-{
+                     int64_t *base_offset) {
     int16_t error = batch->error;
     if (topic == NULL || index < 0 || index >= state.partition_count)
         error = ERROR_UNKNOWN_TOPIC_OR_PARTITION;
@@ -140,8 +132,7 @@ int16_t accept_batch(struct topic *topic, int32_t index, int node, const struct 
     return 0;
 }
 
-struct connection *new_connection(int fd, int node)
-{
+struct connection *new_connection(int fd, int node) {
     struct connection *connection = allocate(1, sizeof *connection);
     connection->in.fd = fd;
     connection->in.gulp = state.check_crc ? CHECK_BUFFER : FIELDS_BUFFER;
@@ -155,8 +146,7 @@ struct connection *new_connection(int fd, int node)
     return connection;
 }
 
-static void drop_first_held(struct connection *connection)
-{
+static void drop_first_held(struct connection *connection) {
     struct held *held = connection->first_held;
     connection->first_held = held->next;
     if (held->next == NULL)
@@ -165,8 +155,7 @@ static void drop_first_held(struct connection *connection)
     free(held);
 }
 
-void forget_connection(struct connection *connection)
-{
+void forget_connection(struct connection *connection) {
     pthread_mutex_lock(&state.lock);
     struct connection **at = &state.connections;
     while (*at != connection)
@@ -180,8 +169,7 @@ void forget_connection(struct connection *connection)
     free(connection);
 }
 
-static bool send_all(int fd, const struct out *out)
-{
+static bool send_all(int fd, const struct out *out) {
     for (size_t pos = 0; pos < out->size;) {
         ssize_t sent = send(fd, out->data + pos, out->size - pos, MSG_NOSIGNAL);
         if (sent > 0)
@@ -194,15 +182,13 @@ static bool send_all(int fd, const struct out *out)
     return true;
 }
 
-static void wake_main(void)
-{
+static void wake_main(void) {
     uint64_t one = 1;
     ssize_t written = write(state.wake, &one, sizeof one);
     (void)written; /* it can only be full, and then the main thread wakes anyway */
 }
 
-bool answer(struct connection *connection, struct out out)
-{
+bool answer(struct connection *connection, struct out out) {
     bool alive = true;
     int64_t delay = atomic_load(&state.delay_ns);
     pthread_mutex_lock(&connection->out_lock);
@@ -221,8 +207,7 @@ bool answer(struct connection *connection, struct out out)
     return alive;
 }
 
-int64_t send_due_answers(int64_t now_ns)
-{
+int64_t send_due_answers(int64_t now_ns) {
     int64_t next = -1;
     if (atomic_load(&state.hold))
         return next;
@@ -243,8 +228,7 @@ int64_t send_due_answers(int64_t now_ns)
     return next;
 }
 
-void note_produced(int64_t arrived_ns, int64_t record_count)
-{
+void note_produced(int64_t arrived_ns, int64_t record_count) {
     pthread_mutex_lock(&state.lock);
     if (state.first_ns == 0)
         state.first_ns = arrived_ns;
@@ -259,8 +243,7 @@ void note_produced(int64_t arrived_ns, int64_t record_count)
         wake_main();
 }
 
-void set_reading(bool on)
-{
+void set_reading(bool on) {
     static bool reading = true;
     if (reading && !on)
         pthread_rwlock_wrlock(&state.reading);
@@ -269,8 +252,7 @@ void set_reading(bool on)
     reading = on;
 }
 
-void set_address(int node, const char *host, int port)
-{
+void set_address(int node, const char *host, int port) {
     pthread_mutex_lock(&state.lock);
     struct broker *broker = &state.brokers[node - 1];
     snprintf(broker->host, sizeof broker->host, "%s", host);
@@ -278,16 +260,14 @@ void set_address(int node, const char *host, int port)
     pthread_mutex_unlock(&state.lock);
 }
 
-void cut_connections(void)
-{
+void cut_connections(void) {
     pthread_mutex_lock(&state.lock);
     for (struct connection *c = state.connections; c != NULL; c = c->next)
         shutdown(c->in.fd, SHUT_RDWR);
     pthread_mutex_unlock(&state.lock);
 }
 
-void reset_stats(void)
-{
+void reset_stats(void) {
     pthread_mutex_lock(&state.lock);
     for (size_t i = 0; i < state.topic_count; i++)
         for (int p = 0; p < state.partition_count; p++) {
@@ -301,8 +281,7 @@ void reset_stats(void)
     pthread_mutex_unlock(&state.lock);
 }
 
-void print_stats(void)
-{
+void print_stats(void) {
     pthread_mutex_lock(&state.lock);
     int connections = 0;
     for (struct connection *c = state.connections; c != NULL; c = c->next)
@@ -322,8 +301,7 @@ void print_stats(void)
     pthread_mutex_unlock(&state.lock);
 }
 
-void print_arrivals(void)
-{
+void print_arrivals(void) {
     pthread_mutex_lock(&state.lock);
     for (size_t i = 0; i < arrival_count; i++)
         printf("%s%" PRId64 ":%" PRId64, i > 0 ? " " : "", arrivals[i].at_ns, arrivals[i].records);
@@ -331,14 +309,12 @@ void print_arrivals(void)
     pthread_mutex_unlock(&state.lock);
 }
 
-void await_records(int64_t count)
-{
+void await_records(int64_t count) {
     atomic_store(&state.awaited, count);
     maybe_print_awaited();
 }
 
-void maybe_print_awaited(void)
-{
+void maybe_print_awaited(void) {
     if (atomic_load(&state.records) < atomic_load(&state.awaited))
         return;
     atomic_store(&state.awaited, INT64_MAX);

@@ -27,15 +27,13 @@ enum {
     RECORD_COUNT_AT = 57,
 };
 
-int64_t monotonic_ns(void)
-{
+int64_t monotonic_ns(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-static uint64_t load(const uint8_t *at, int size)
-{
+static uint64_t load(const uint8_t *at, int size) {
     uint64_t value = 0;
     for (int i = 0; i < size; i++)
         value = value << 8 | at[i];
@@ -45,8 +43,7 @@ static uint64_t load(const uint8_t *at, int size)
 /* Receive some bytes, at least one; return 0, with `bad` set, when there will be none.
  * Every read of a socket is under the reading lock, so that a broker that was told to stop has
  * stopped when it says so. */
-static size_t receive(struct stream *in, void *to, size_t size, int flags)
-{
+static size_t receive(struct stream *in, void *to, size_t size, int flags) {
     while (!in->bad) {
         pthread_rwlock_rdlock(&state.reading);
         ssize_t got = recv(in->fd, to, size, flags);
@@ -61,8 +58,7 @@ static size_t receive(struct stream *in, void *to, size_t size, int flags)
     return 0;
 }
 
-static size_t buffered(struct stream *in)
-{
+static size_t buffered(struct stream *in) {
     if (in->pos == in->end) {
         in->pos = 0;
         in->end = receive(in, in->bytes, in->gulp, 0);
@@ -71,8 +67,7 @@ static size_t buffered(struct stream *in)
     return in->end - in->pos;
 }
 
-static void take_raw(struct stream *in, uint8_t *to, size_t size)
-{
+static void take_raw(struct stream *in, uint8_t *to, size_t size) {
     while (size > 0) {
         size_t some = buffered(in);
         if (some == 0) {
@@ -87,8 +82,7 @@ static void take_raw(struct stream *in, uint8_t *to, size_t size)
     }
 }
 
-int32_t stream_frame(struct stream *in)
-{
+int32_t stream_frame(struct stream *in) {
     uint8_t raw[4];
     buffered(in);
     in->arrived_ns = in->filled_ns;
@@ -96,8 +90,7 @@ int32_t stream_frame(struct stream *in)
     return (int32_t)load(raw, 4);
 }
 
-void stream_take(struct stream *in, void *to, size_t size)
-{
+void stream_take(struct stream *in, void *to, size_t size) {
     if (in->bad || size > in->left) {
         in->bad = true;
         memset(to, 0, size);
@@ -107,8 +100,7 @@ void stream_take(struct stream *in, void *to, size_t size)
     take_raw(in, to, size);
 }
 
-void stream_skip(struct stream *in, size_t size)
-{
+void stream_skip(struct stream *in, size_t size) {
     if (in->bad || size > in->left) {
         in->bad = true;
         return;
@@ -130,29 +122,25 @@ void stream_skip(struct stream *in, size_t size)
     }
 }
 
-int16_t get_i16(struct stream *in)
-{
+int16_t get_i16(struct stream *in) {
     uint8_t raw[2];
     stream_take(in, raw, sizeof raw);
     return (int16_t)load(raw, 2);
 }
 
-int32_t get_i32(struct stream *in)
-{
+int32_t get_i32(struct stream *in) {
     uint8_t raw[4];
     stream_take(in, raw, sizeof raw);
     return (int32_t)load(raw, 4);
 }
 
-int64_t get_i64(struct stream *in)
-{
+int64_t get_i64(struct stream *in) {
     uint8_t raw[8];
     stream_take(in, raw, sizeof raw);
     return (int64_t)load(raw, 8);
 }
 
-static uint32_t get_varint(struct stream *in)
-{
+static uint32_t get_varint(struct stream *in) {
     uint32_t value = 0;
     uint8_t byte = 0;
     for (int shift = 0; shift < 35; shift += 7) {
@@ -165,21 +153,18 @@ static uint32_t get_varint(struct stream *in)
     return 0;
 }
 
-int64_t get_size(struct stream *in, bool flexible)
-{
+int64_t get_size(struct stream *in, bool flexible) {
     return flexible ? (int64_t)get_varint(in) - 1 : get_i32(in);
 }
 
-int64_t get_count(struct stream *in, bool flexible)
-{
+int64_t get_count(struct stream *in, bool flexible) {
     int64_t count = get_size(in, flexible);
     if (count > (int64_t)in->left)
         in->bad = true; /* an element has at least one byte */
     return in->bad ? 0 : count;
 }
 
-bool get_string(struct stream *in, char *to, size_t capacity, bool flexible)
-{
+bool get_string(struct stream *in, char *to, size_t capacity, bool flexible) {
     int64_t size = flexible ? (int64_t)get_varint(in) - 1 : get_i16(in);
     to[0] = 0;
     if (size < 0)
@@ -193,8 +178,7 @@ bool get_string(struct stream *in, char *to, size_t capacity, bool flexible)
     return true;
 }
 
-void get_tags(struct stream *in, bool flexible)
-{
+void get_tags(struct stream *in, bool flexible) {
     if (!flexible)
         return;
     for (uint32_t count = get_varint(in); count > 0 && !in->bad; count--) {
@@ -204,8 +188,7 @@ void get_tags(struct stream *in, bool flexible)
 }
 
 /* CRC32C over the next `size` bytes of the frame, on top of `crc`. */
-static uint32_t checksum(struct stream *in, size_t size, uint32_t crc)
-{
+static uint32_t checksum(struct stream *in, size_t size, uint32_t crc) {
     in->left -= size;
     while (size > 0) {
         size_t some = buffered(in);
@@ -219,8 +202,7 @@ static uint32_t checksum(struct stream *in, size_t size, uint32_t crc)
     return crc;
 }
 
-void read_batch(struct stream *in, size_t size, bool check_crc, struct batch *batch)
-{
+void read_batch(struct stream *in, size_t size, bool check_crc, struct batch *batch) {
     uint8_t header[BATCH_HEADER];
     if (size < BATCH_HEADER) {
         stream_skip(in, size);
@@ -253,8 +235,7 @@ void read_batch(struct stream *in, size_t size, bool check_crc, struct batch *ba
         batch->error = ERROR_CORRUPT_MESSAGE;
 }
 
-void put_bytes(struct out *out, const void *from, size_t size)
-{
+void put_bytes(struct out *out, const void *from, size_t size) {
     if (out->capacity - out->size < size) {
         out->capacity = 2 * out->capacity + size + 256;
         out->data = realloc(out->data, out->capacity);
@@ -268,51 +249,43 @@ void put_bytes(struct out *out, const void *from, size_t size)
     out->size += size;
 }
 
-static void put_integer(struct out *out, uint64_t value, int size)
-{
+static void put_integer(struct out *out, uint64_t value, int size) {
     uint8_t raw[8];
     for (int i = 0; i < size; i++)
         raw[i] = (uint8_t)(value >> 8 * (size - 1 - i));
     put_bytes(out, raw, (size_t)size);
 }
 
-void put_i8(struct out *out, int8_t value)
-{
+void put_i8(struct out *out, int8_t value) {
     put_integer(out, (uint64_t)value, 1);
 }
 
-void put_i16(struct out *out, int16_t value)
-{
+void put_i16(struct out *out, int16_t value) {
     put_integer(out, (uint64_t)value, 2);
 }
 
-void put_i32(struct out *out, int32_t value)
-{
+void put_i32(struct out *out, int32_t value) {
     put_integer(out, (uint64_t)value, 4);
 }
 
-void put_i64(struct out *out, int64_t value)
-{
+void put_i64(struct out *out, int64_t value) {
     put_integer(out, (uint64_t)value, 8);
 }
 
-static void put_varint(struct out *out, size_t value)
-{
+static void put_varint(struct out *out, size_t value) {
     for (; value >= 0x80; value >>= 7)
         put_integer(out, value | 0x80, 1);
     put_integer(out, value, 1);
 }
 
-void put_count(struct out *out, size_t count, bool flexible)
-{
+void put_count(struct out *out, size_t count, bool flexible) {
     if (flexible)
         put_varint(out, count + 1);
     else
         put_i32(out, (int32_t)count);
 }
 
-void put_string(struct out *out, const char *text, bool flexible)
-{
+void put_string(struct out *out, const char *text, bool flexible) {
     size_t size = text != NULL ? strlen(text) : 0;
     if (flexible)
         put_varint(out, text != NULL ? size + 1 : 0);
@@ -321,14 +294,12 @@ void put_string(struct out *out, const char *text, bool flexible)
     put_bytes(out, text, size);
 }
 
-void put_tags(struct out *out, bool flexible)
-{
+void put_tags(struct out *out, bool flexible) {
     if (flexible)
         put_i8(out, 0);
 }
 
-void patch_size(struct out *out)
-{
+void patch_size(struct out *out) {
     uint32_t size = (uint32_t)(out->size - 4);
     for (int i = 0; i < 4; i++)
         out->data[i] = (uint8_t)(size >> 8 * (3 - i));

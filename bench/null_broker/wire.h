@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 enum {
-    FIELDS_BUFFER = 4 << 10,  /* fields are read in gulps of this; records behind them are dropped */
-    CHECK_BUFFER = 64 << 10,  /* the gulp where every record byte has to be read anyway */
+    FIELDS_BUFFER = 4 << 10, /* fields are read in gulps of this; records behind them are dropped */
+    CHECK_BUFFER = 64 << 10, /* the gulp where every record byte has to be read anyway */
     TOPIC_NAME_SIZE = 256,
     TOPIC_ID_SIZE = 16,
 };
@@ -21,11 +21,11 @@ enum {
 /* One connection's input, inside a frame or between two. */
 struct stream {
     int fd;
-    size_t gulp;        /* most bytes that one read copies */
-    size_t pos, end;    /* what of `bytes` was read from the socket and not taken yet */
-    size_t left;        /* bytes of the current frame that were not taken yet */
-    bool bad;           /* malformed, or the peer is gone */
-    int64_t filled_ns;  /* monotonic time of the last read from the socket */
+    size_t gulp; /* most bytes that one read copies */
+    size_t pos, end; /* what of `bytes` was read from the socket and not taken yet */
+    size_t left; /* bytes of the current frame that were not taken yet */
+    bool bad; /* malformed, or the peer is gone */
+    int64_t filled_ns; /* monotonic time of the last read from the socket */
     int64_t arrived_ns; /* the same, of the read that brought the current frame's first byte */
     uint8_t bytes[CHECK_BUFFER];
 };
