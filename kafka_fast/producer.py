@@ -160,6 +160,8 @@ class Producer(Accumulator):
             "pending_records": self.plane.pending(),
             "throttle_ms": self._core.control.throttle_ms,
             **self.plane.stats(),
+            "nodes": self.plane.node_stats(),
+            "topics": self.plane.topic_stats(),
         }
 
     def __enter__(self) -> Producer:

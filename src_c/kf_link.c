@@ -48,6 +48,7 @@ void kf_link_trace(kf_link *link, double at, int kind, int32_t correlation_id, i
 void kf_link_queue(kf_link *link, kf_request *request, double now) {
     request->next = NULL;
     request->queued_at = now;
+    link->last_used = now;
     if (link->last != NULL) {
         link->last->next = request;
     } else {
@@ -231,7 +232,7 @@ kf_request *kf_link_answered(kf_link *link, int32_t correlation_id, double now) 
     pop(link);
     double elapsed = now - request->written_at;
     link->round_trip = link->round_trip == 0.0 ? elapsed : link->round_trip * 0.8 + elapsed * 0.2;
-    kf_histogram_add(&link->request_time, elapsed, 1e-6);
+    link->last_used = now;
     return request;
 }
 

@@ -115,8 +115,10 @@ struct kf_link {
 
     kf_trace trace[KF_LINK_EVENTS];
     uint32_t trace_count;
-    int64_t bytes_out, bytes_in, requests, records_out;
-    kf_histogram request_time;
+    double last_used; /* when a request was queued or an answer came */
+    double last_drained; /* when batches were taken, or there was nothing to take */
+    kf_node *node;
+    int64_t bytes_out, bytes_in, requests;
 };
 
 kf_link *kf_link_new(int32_t id, int32_t node_id, const kf_link_io *io, int fd);

@@ -37,6 +37,11 @@ void kf_plane_destroy(kf_plane *plane) {
         kf_batch_unref(batch);
         batch = next;
     }
+    for (kf_node *node = plane->nodes; node != NULL;) {
+        kf_node *next = node->next;
+        free(node);
+        node = next;
+    }
     kf_pool_destroy(&plane->pool);
     kf_cond_destroy(&plane->done);
     kf_mutex_destroy(&plane->lock);
@@ -169,6 +174,23 @@ kf_event *kf_plane_take_events(kf_plane *plane) {
     plane->events_tail = &plane->events;
     kf_unlock(&plane->lock);
     return taken;
+}
+
+/* ---- nodes ---- */
+
+kf_node *kf_plane_node(kf_plane *plane, int32_t id) {
+    for (kf_node *node = plane->nodes; node != NULL; node = node->next) {
+        if (node->id == id) {
+            return node;
+        }
+    }
+    kf_node *node = must(calloc(1, sizeof *node));
+    node->id = id;
+    kf_lock(&plane->lock); /* readers walk the list under it */
+    node->next = plane->nodes;
+    plane->nodes = node;
+    kf_unlock(&plane->lock);
+    return node;
 }
 
 /* ---- incomplete batches, in the order of their opening ---- */

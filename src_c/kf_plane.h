@@ -17,6 +17,7 @@ typedef struct kf_batch kf_batch;
 typedef struct kf_queue kf_queue;
 typedef struct kf_link kf_link;
 typedef struct kf_topic kf_topic;
+typedef struct kf_node kf_node;
 
 /* What the planes ask of the outside. Each function gets `context` first. */
 typedef struct kf_env {
@@ -60,6 +61,7 @@ enum kf_close {
     KF_CLOSE_BAD_FRAME = 5, /* length out of range; `detail` is the length */
     KF_CLOSE_BAD_RESPONSE = 6, /* malformed Produce response */
     KF_CLOSE_CORRELATION = 7, /* answer to nothing that is in flight; `detail` is its id */
+    KF_CLOSE_IDLE = 8, /* connections.max.idle.ms passed without a request */
 };
 
 /* A queue, or a batch of it, in an event. */
@@ -160,6 +162,14 @@ typedef struct kf_stats {
     kf_histogram batch_bytes; /* sizes as sent, bucket i: below 2^i bytes; sum in bytes */
 } kf_stats;
 
+/* What went to and came from one node, over all its links. Never freed before the plane. */
+struct kf_node {
+    kf_node *next;
+    int32_t id;
+    int64_t requests, bytes_out, bytes_in, links;
+    kf_histogram request_time;
+};
+
 typedef struct kf_plane {
     kf_env env;
     kf_pool pool;
@@ -173,6 +183,8 @@ typedef struct kf_plane {
     double linger; /* seconds */
     double delivery_timeout;
     double request_timeout;
+    double max_idle; /* of a link, from its last request or answer; 0: for ever */
+    double availability_timeout; /* partitioner.availability.timeout.ms; 0: off */
     int max_in_flight; /* Produce requests per link */
     int codec; /* compression code of the record batch attributes, 0 for none */
     bool idempotent;
@@ -188,6 +200,7 @@ typedef struct kf_plane {
     kf_batch *oldest, *newest; /* incomplete batches in the order of their opening */
     kf_batch *observed, **observed_tail; /* completed batches that have observers */
     kf_queue *queues; /* all of them, linked by `registered` */
+    kf_node *nodes; /* that a link was ever added for, newest first */
     int64_t next_serial;
     int64_t next_generation;
 
@@ -224,6 +237,9 @@ void kf_event_free(kf_event *event);
 /* True if the data plane must not go to sleep at this level: something that may end such a sleep
  * came in meanwhile. */
 bool kf_plane_has_news(kf_plane *plane, int level);
+
+/* The node's counters, made on first use (data plane). */
+kf_node *kf_plane_node(kf_plane *plane, int32_t id);
 
 /* Enter and leave the list of incomplete batches; a child enters before `newer`. */
 void kf_plane_opened(kf_plane *plane, kf_batch *batch, kf_batch *newer);

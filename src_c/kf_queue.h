@@ -119,6 +119,7 @@ struct kf_topic {
     int32_t partition_count;
     int32_t sticky; /* partition of records without a key; -1: choose */
     int64_t sticky_left; /* bytes until the next choice */
+    kf_atomic_int used; /* records were sent to it since somebody last looked */
     uint64_t random; /* xorshift state, seeded by the control plane */
 };
 
@@ -141,6 +142,7 @@ struct kf_queue {
     int32_t sealed_count;
     size_t seal_size; /* current: grows while the window is full on a slow link */
     kf_atomic_int load; /* batches waiting, for the adaptive partitioner */
+    kf_atomic_int stalled; /* its link takes nothing for availability_timeout */
     kf_atomic_int available; /* has a leader, says the control plane: the partitioner's choice */
     /* under the plane's lock */
     kf_queue *registered; /* the plane's list of all queues */

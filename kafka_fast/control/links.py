@@ -245,6 +245,9 @@ class Links:
     def handle_closed(self, event: LinkClosed, now: float) -> None:
         """Take note that a link is gone."""
         link = self._links.get(event.link_id)
+        if event.reason is CloseReason.IDLE and link is not None:
+            self._disconnect_idle(link)
+            return
         error = close_error(event)
         self._tell(
             event.link_id, lambda connection, own: connection.handle_closed(own, error, now), now
@@ -314,6 +317,15 @@ class Links:
                 case link_events.Failed():
                     self._on_failed(node_id, event, now)
 
+    def _disconnect_idle(self, link: Link) -> None:
+        """Forget a link that nobody used; its connection comes back when it is wanted."""
+        self._opened.pop(link.id, None)
+        del self._links[link.id]
+        connection = self._connections[link.node_id]
+        connection.disconnect("idle for connections.max.idle.ms")
+        while connection.poll_event() is not None:
+            pass  # the link is closed already
+
     def _lose(self, link: Link, error: KafkaError, now: float) -> None:
         if self._links.pop(link.id, None) is not None:
             self._on_lost(link, error, now)
@@ -334,5 +346,5 @@ def close_error(event: LinkClosed) -> KafkaError | OSError | None:
             return ProtocolError("a Produce response that does not fit its request")
         case CloseReason.CORRELATION:
             return ProtocolError(f"an answer to nothing in flight (correlation id {event.detail})")
-        case CloseReason.BY_US:
+        case CloseReason.BY_US | CloseReason.IDLE:
             return KafkaConnectionError("closed by this client")

@@ -29,6 +29,7 @@ class CloseReason(enum.IntEnum):
     BAD_FRAME = 5
     BAD_RESPONSE = 6
     CORRELATION = 7
+    IDLE = 8
 
 
 class Row(NamedTuple):

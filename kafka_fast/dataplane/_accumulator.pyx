@@ -227,6 +227,7 @@ cdef class Accumulator:
         else:
             number = check_partition(topic, partition)
         queue = shared.queues[number]
+        kf_set(&shared.used, 1)
         while True:
             result = kf_queue_append(queue, record, timestamp_ms, hold, batch, index)
             if result == KF_APPEND_OK:

@@ -29,6 +29,9 @@ cdef kf_link* find_link(sender_state* state, int32_t link_id) noexcept nogil:
 cdef void add_link(sender_state* state, kf_link* link, double now) noexcept nogil:
     link.next = state.links
     link.readable = True
+    link.last_used = link.last_drained = now
+    link.node = kf_plane_node(state.plane, link.node_id)
+    link.node.links += 1
     state.links = link
     kf_link_trace(link, now, KF_TRACE_OPEN, 0, -1, 0)
 

@@ -68,13 +68,21 @@ cdef kf_batch* take_coded(kf_plane* plane, kf_queue* queue, size_t limit,
     return batch
 
 
+cdef bint is_coded(kf_plane* plane, kf_batch* batch) noexcept nogil:
+    """Return whether an unresolved batch can go out; pieces of a split one are compressed first."""
+    if plane.codec != 0 and kf_get(&batch.coding) == KF_CODING_NONE:
+        kf_set(&batch.coding, KF_CODING_SUBMITTED)
+        plane.env.submit(plane.env.context, batch)
+    return kf_get(&batch.coding) != KF_CODING_SUBMITTED
+
+
 cdef kf_batch* next_batch(sender_state* state, kf_link* link, kf_queue* queue,
                           size_t limit) noexcept nogil:
     """Take the batch of this queue that goes out next, or return NULL."""
     cdef kf_plane* plane = state.plane
     cdef size_t seal_size = plane.seal_size
     if queue.unresolved != NULL:
-        if wire_size(queue.unresolved) > limit:
+        if not is_coded(plane, queue.unresolved) or wire_size(queue.unresolved) > limit:
             return NULL
         plane.stats.retries += 1
         return kf_queue_take_first(queue)
@@ -122,6 +130,8 @@ cdef kf_request* gather(sender_state* state, kf_link* link, double now) noexcept
         else:
             number(state, queue, batch)
             kf_set(&batch.state, KF_BATCH_IN_FLIGHT)
+            if kf_get(&queue.stalled):
+                kf_set(&queue.stalled, 0)
             batch.attempts += 1
             queue.in_flight += 1
             if batch.attempts == 1:
@@ -145,7 +155,6 @@ cdef kf_request* gather(sender_state* state, kf_link* link, double now) noexcept
             batch.queue.not_before = now + RETRY_LATER
         place(state, batch.queue, now)
     if request != NULL:
-        link.records_out += records
         if records >= PACED_RECORDS:
             link.paced_until = now + PACE
     return request
@@ -160,6 +169,14 @@ cdef bint may_drain(sender_state* state, kf_link* link, double now) noexcept nog
     return now >= link.paced_until or link.urgent > 0 or is_pressed(plane)
 
 
+cdef void mark_stalled(kf_link* link) noexcept nogil:
+    """Tell the partitioner that these partitions take nothing (KIP-794)."""
+    cdef kf_queue* queue = link.ready
+    while queue != NULL:
+        kf_set(&queue.stalled, 1)
+        queue = queue.next
+
+
 cdef void drain(sender_state* state, kf_link* link, double now) noexcept nogil:
     cdef kf_request* request
     promote(state, link, now)
@@ -168,3 +185,9 @@ cdef void drain(sender_state* state, kf_link* link, double now) noexcept nogil:
         if request == NULL:
             break
         kf_link_queue(link, request, now)
+        link.last_drained = now
+    if link.ready == NULL:
+        link.last_drained = now
+    elif (state.plane.availability_timeout > 0.0
+            and now - link.last_drained >= state.plane.availability_timeout):
+        mark_stalled(link)

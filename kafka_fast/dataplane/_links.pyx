@@ -124,6 +124,8 @@ cdef bint handle_frame(sender_state* state, kf_link* link, const uint8_t* frame,
         close_link(state, link, KF_CLOSE_CORRELATION, correlation_id, now)
         return False
     state.plane.stats.bytes_in += size + 4
+    link.node.bytes_in += size + 4
+    kf_histogram_add(&link.node.request_time, now - request.written_at, 1e-6)
     kf_histogram_add(&state.plane.stats.request_time, now - request.written_at, 1e-6)
     kf_link_trace(link, now, KF_TRACE_RECEIVED, correlation_id, -1, size)
     if request.kind == KF_REQUEST_PRODUCE:
@@ -183,6 +185,8 @@ cdef bint flush_out(sender_state* state, kf_link* link, double now) noexcept nog
     cdef int error = 0
     cdef int i
     cdef bint fine = kf_link_write(link, now, &ended, &error)
+    link.node.bytes_out += link.bytes_out - bytes_before
+    link.node.requests += link.requests - requests_before
     stats.bytes_out += link.bytes_out - bytes_before
     stats.requests += link.requests - requests_before
     memset(&unanswered, 0, sizeof(unanswered))

@@ -28,9 +28,6 @@ cdef void unlink(sender_state* state, kf_queue* queue) noexcept nogil
 # Put the queue into the list where it belongs now.
 cdef void place(sender_state* state, kf_queue* queue, double now) noexcept nogil
 
-# Place the queues that have news.
-cdef void read_inbox(sender_state* state, double now) noexcept nogil
-
 # Move the lingering queues whose time has come to the ready ones.
 cdef void promote(sender_state* state, kf_link* link, double now) noexcept nogil
 

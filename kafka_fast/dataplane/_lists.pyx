@@ -130,15 +130,6 @@ cdef void ask_for_routes(sender_state* state) noexcept nogil:
         kf_plane_event(state.plane, event)
 
 
-cdef void read_inbox(sender_state* state, double now) noexcept nogil:
-    cdef kf_queue* queue = kf_plane_take_inbox(state.plane)
-    cdef kf_queue* following
-    while queue != NULL:
-        following = queue.inbox_next
-        place(state, queue, now)
-        queue = following
-
-
 cdef void promote(sender_state* state, kf_link* link, double now) noexcept nogil:
     cdef kf_queue* queue = link.lingering
     cdef kf_queue* following

@@ -17,5 +17,8 @@ cdef void come_back(sender_state* state, kf_batch* batch,
 # Ask the control plane to judge the queue, if it is frozen and nothing of it is in flight.
 cdef void report(sender_state* state, kf_queue* queue) noexcept nogil
 
+# Place the queues that have news; one that is frozen may be ready to be judged now.
+cdef void read_inbox(sender_state* state, double now) noexcept nogil
+
 # Fail the batches that are older than delivery.timeout.ms.
 cdef void expire(sender_state* state, double now) noexcept nogil

@@ -32,9 +32,14 @@ cdef void report(sender_state* state, kf_queue* queue) noexcept nogil:
     """Ask the control plane to judge a frozen queue, once nothing of it is in flight."""
     cdef kf_event* event
     cdef kf_row* row
-    cdef const kf_batch* batch = queue.unresolved
+    cdef kf_batch* batch = queue.unresolved
     if not queue.frozen or queue.in_flight > 0 or queue.reported == queue.generation:
         return
+    while batch != NULL:
+        if kf_get(&batch.coding) == KF_CODING_SUBMITTED:
+            return  # a verdict might free it; `place` asks again when it is back
+        batch = batch.next
+    batch = queue.unresolved
     queue.reported = queue.generation
     event = kf_event_new(KF_EVENT_REPORT, 0)
     row = kf_event_row(event)
@@ -137,7 +142,7 @@ cdef void expire_unresolved(sender_state* state, kf_queue* queue, double cutoff)
     cdef bint any = False
     while at[0] != NULL:
         batch = at[0]
-        if batch.created > cutoff:
+        if batch.created > cutoff or kf_get(&batch.coding) == KF_CODING_SUBMITTED:
             at = &batch.next
             continue
         at[0] = batch.next
@@ -185,3 +190,15 @@ cdef void expire(sender_state* state, double now) noexcept nogil:
         state.next_overdue = following + plane.delivery_timeout
     else:
         state.next_overdue = now + plane.delivery_timeout
+
+
+cdef void read_inbox(sender_state* state, double now) noexcept nogil:
+    cdef kf_queue* queue = kf_plane_take_inbox(state.plane)
+    cdef kf_queue* following
+    while queue != NULL:
+        following = queue.inbox_next
+        if queue.frozen:
+            report(state, queue)
+        else:
+            place(state, queue, now)
+        queue = following

@@ -30,7 +30,7 @@ cdef uint64_t next_random(kf_topic* topic) noexcept nogil:
 cdef int64_t weight_of(kf_queue* queue, int32_t longest, bint adaptive,
                        bint any_leader) noexcept nogil:
     """Return how often to draw the partition; 0 if it has no leader while others do."""
-    if any_leader and not kf_get(&queue.available):
+    if any_leader and (not kf_get(&queue.available) or kf_get(&queue.stalled)):
         return 0
     return longest + 1 - kf_get(&queue.load) if adaptive else 1
 
@@ -44,7 +44,8 @@ cdef int32_t draw(kf_topic* topic, bint adaptive) noexcept nogil:
     cdef bint any_leader = False
     for i in range(topic.partition_count):
         longest = max(longest, kf_get(&topic.queues[i].load))
-        any_leader = any_leader or kf_get(&topic.queues[i].available)
+        any_leader = any_leader or (kf_get(&topic.queues[i].available)
+                                    and not kf_get(&topic.queues[i].stalled))
     for i in range(topic.partition_count):
         total += max(0, weight_of(topic.queues[i], longest, adaptive, any_leader))
     if total <= 0:  # the loads changed under our eyes

@@ -154,6 +154,9 @@ cdef class DataPlane:
             batch.size, max.request.size, request.coalesce.bytes, receive.message.max.bytes.
         linger, delivery_timeout, request_timeout: Seconds.
         max_in_flight: Produce requests in flight per link.
+        max_idle: Seconds after which an unused link is closed; 0 keeps it.
+        availability_timeout: Seconds after which the partitioner avoids partitions whose link
+            takes nothing; 0 never does.
         codec: Compression code of the record batch attributes; 0 for none.
         idempotent: Number batches; nothing is sent before a producer id is there.
         acks_zero: Requests end when they are written.
@@ -162,7 +165,8 @@ cdef class DataPlane:
     def __cinit__(self, Environment environment, *, size_t buffer_memory, size_t batch_size,
                   size_t max_request_size, size_t coalesce_bytes, size_t max_frame,
                   double linger, double delivery_timeout, double request_timeout,
-                  int max_in_flight, int codec=0, bint idempotent=True, bint acks_zero=False):
+                  int max_in_flight, double max_idle=0.0, double availability_timeout=0.0,
+                  int codec=0, bint idempotent=True, bint acks_zero=False):
         cdef kf_env env = environment.env
         env.crc32c = crc32c_update
         env.crc32c_combine = crc32c_join
@@ -187,6 +191,8 @@ cdef class DataPlane:
         self.plane.delivery_timeout = delivery_timeout
         self.plane.request_timeout = request_timeout
         self.plane.max_in_flight = max_in_flight
+        self.plane.max_idle = max_idle
+        self.plane.availability_timeout = availability_timeout
         self.plane.codec = codec
         self.plane.idempotent = idempotent
         self.plane.acks_zero = acks_zero
@@ -460,6 +466,7 @@ cdef class DataPlane:
             "expired_batches": stats.expired_batches,
             "throttle_ms": stats.throttle_ms,
             "requests": stats.requests,
+            "blocked": stats.blocked,
             "bytes_out": stats.bytes_out,
             "bytes_in": stats.bytes_in,
             "buffer_bytes": kf_pool_reserved(&self.plane.pool),
@@ -467,6 +474,46 @@ cdef class DataPlane:
             "request_time_us": histogram_dict(&stats.request_time),
             "batch_bytes": histogram_dict(&stats.batch_bytes),
         }
+
+    def node_stats(self):
+        """Return counters for each node that there ever was a link to, by node id."""
+        cdef dict found = {}
+        cdef kf_node* node
+        kf_lock(&self.plane.lock)
+        node = self.plane.nodes
+        kf_unlock(&self.plane.lock)
+        while node != NULL:
+            found[node.id] = {
+                "links": node.links,
+                "requests": node.requests,
+                "bytes_out": node.bytes_out,
+                "bytes_in": node.bytes_in,
+                "request_time_us": histogram_dict(&node.request_time),
+            }
+            node = node.next
+        return found
+
+    def topic_stats(self):
+        """Return counters for each topic, by name."""
+        cdef dict found = {}
+        cdef kf_topic* topic
+        cdef int32_t i
+        cdef int64_t acked, acked_bytes, failed
+        for name, held in self.topics.items():
+            topic = (<Topic>held).topic
+            acked = acked_bytes = failed = 0
+            for i in range(topic.partition_count):
+                acked += topic.queues[i].records_acked
+                acked_bytes += topic.queues[i].bytes_acked
+                failed += topic.queues[i].records_failed
+            found[name] = {"partitions": topic.partition_count, "records_acked": acked,
+                           "bytes_acked": acked_bytes, "records_failed": failed}
+        return found
+
+    def take_used_topics(self):
+        """Return the topics that records were sent to since the last call."""
+        return [name for name, topic in self.topics.items()
+                if kf_swap(&(<Topic>topic).topic.used, 0)]
 
     def pending(self):
         """Return how many accepted records have not ended yet."""

@@ -11,10 +11,16 @@ from libc.string cimport memset
 from kafka_fast.dataplane._commands cimport carry_out_commands
 from kafka_fast.dataplane._drain cimport drain
 from kafka_fast.dataplane._links cimport close_link, flush_out, receive
-from kafka_fast.dataplane._lists cimport ask_for_routes, read_inbox
-from kafka_fast.dataplane._outcomes cimport expire
+from kafka_fast.dataplane._lists cimport ask_for_routes
+from kafka_fast.dataplane._outcomes cimport expire, read_inbox
 from kafka_fast.dataplane.link cimport *
 from kafka_fast.dataplane.state cimport *
+
+
+cdef bint is_idle(sender_state* state, const kf_link* link, double now) noexcept nogil:
+    """Return whether the link was of no use for connections.max.idle.ms."""
+    return (state.plane.max_idle > 0.0 and link.first == NULL and link.ready == NULL
+            and link.lingering == NULL and now - link.last_used >= state.plane.max_idle)
 
 
 cdef double sooner(double one, double other) noexcept nogil:
@@ -46,6 +52,8 @@ cdef double plan_sleep(sender_state* state, double now) noexcept nogil:
         level = link_wake_level(state, link, now)
         state.wake_level = max(level, state.wake_level)
         until = sooner(until, kf_link_deadline(link))
+        if link.first == NULL and state.plane.max_idle > 0.0:
+            until = sooner(until, link.last_used + state.plane.max_idle)
         if link.lingering != NULL and level != KF_WAKE_NOBODY:
             until = sooner(until, link.lingering.due)
         if link.ready != NULL and link.produce_in_flight < state.plane.max_in_flight:
@@ -80,6 +88,8 @@ cdef double step(sender_state* state, double now) noexcept nogil:
         following = link.next
         if kf_link_deadline(link) != 0.0 and kf_link_deadline(link) <= now:
             close_link(state, link, KF_CLOSE_TIMEOUT, 0, now)
+        elif is_idle(state, link, now):
+            close_link(state, link, KF_CLOSE_IDLE, 0, now)
         else:
             receive(state, link, now)
         link = following

@@ -46,6 +46,7 @@ cdef extern from "kf_plane.h" nogil:
         KF_CLOSE_BAD_FRAME
         KF_CLOSE_BAD_RESPONSE
         KF_CLOSE_CORRELATION
+        KF_CLOSE_IDLE
 
     enum kf_command_kind:
         KF_COMMAND_ADD_LINK
@@ -84,6 +85,7 @@ cdef extern from "kf_plane.h" nogil:
     kf_event* kf_plane_take_events(kf_plane* plane)
     void kf_event_free(kf_event* event)
     bint kf_plane_has_news(kf_plane* plane, int level)
+    kf_node* kf_plane_node(kf_plane* plane, int32_t id)
     int kf_plane_overdue(kf_plane* plane, double cutoff, kf_queue** queues, int capacity,
                          double* next)
     int64_t kf_plane_serial(kf_plane* plane)

@@ -119,6 +119,15 @@ cdef extern from "kf_plane.h" nogil:
         kf_histogram request_time
         kf_histogram batch_bytes
 
+    ctypedef struct kf_node:
+        kf_node* next
+        int32_t id
+        int64_t requests
+        int64_t bytes_out
+        int64_t bytes_in
+        int64_t links
+        kf_histogram request_time
+
     ctypedef struct kf_plane:
         kf_env env
         kf_pool pool
@@ -130,6 +139,8 @@ cdef extern from "kf_plane.h" nogil:
         double linger
         double delivery_timeout
         double request_timeout
+        double max_idle
+        double availability_timeout
         int max_in_flight
         int codec
         bint idempotent
@@ -137,6 +148,7 @@ cdef extern from "kf_plane.h" nogil:
         kf_mutex lock
         kf_queue* queues
         kf_batch* oldest
+        kf_node* nodes
         int64_t next_generation
         kf_atomic_int wake_level
         kf_atomic_int flushing
@@ -152,6 +164,7 @@ cdef extern from "kf_queue.h" nogil:
         int32_t partition_count
         int32_t sticky
         int64_t sticky_left
+        kf_atomic_int used
         uint64_t random
 
     ctypedef struct kf_batch:
@@ -202,6 +215,7 @@ cdef extern from "kf_queue.h" nogil:
         int64_t id
         int32_t partition
         kf_atomic_int load
+        kf_atomic_int stalled
         kf_atomic_int available
         kf_queue* registered
         kf_queue* inbox_next
@@ -297,8 +311,9 @@ cdef extern from "kf_link.h" nogil:
         size_t filled
         kf_trace trace[1024]
         uint32_t trace_count
+        double last_used
+        double last_drained
+        kf_node* node
         int64_t bytes_out
         int64_t bytes_in
         int64_t requests
-        int64_t records_out
-        kf_histogram request_time

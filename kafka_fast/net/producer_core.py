@@ -45,6 +45,9 @@ CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 WAIT_SLICE = 0.025
 """Seconds between two looks for signals."""
 
+TOUCH_INTERVAL_MAX = 30.0
+"""Seconds between two looks which topics are in use, at most."""
+
 IDLE_WAIT = 60.0
 """The callback thread looks at least this often whether it is to end."""
 
@@ -81,6 +84,8 @@ class ProducerCore:
             delivery_timeout=settings.delivery_timeout,
             request_timeout=settings.request_timeout,
             max_in_flight=settings.max_in_flight_requests_per_connection,
+            max_idle=max(settings.connections_max_idle_ms, 0) / 1000,  # -1 is for ever, 0 here
+            availability_timeout=settings.partitioner_availability_timeout,
             codec=codec,
             idempotent=settings.enable_idempotence,
             acks_zero=settings.acks == 0,
@@ -93,6 +98,7 @@ class ProducerCore:
         self._settled = threading.Condition()
         self._topic_errors: dict[str, KafkaError] = {}
         self._stopping = False
+        self._touch_at = 0.0
         self._callbacks: threading.Thread | None = None
         self._closing = threading.Lock()
         self._pid = os.getpid()
@@ -219,6 +225,9 @@ class ProducerCore:
             self._calls.popleft()(now)
         for connecting in [it for it in self._connecting.values() if it.deadline <= now]:
             self._drop(connecting.link_id)
+        if now >= self._touch_at:
+            self._touch_at = now + min(TOUCH_INTERVAL_MAX, self.settings.metadata_max_idle / 3)
+            self.control.touch_topics(self.plane.take_used_topics(), now)
         self.control.tick(now)
         while (command := self.control.poll_command()) is not None:
             self._carry_out(command, now)
@@ -279,7 +288,7 @@ class ProducerCore:
         """Wait for events, calls, sockets or the next deadline."""
         if self._calls:
             return
-        deadline = self.control.next_deadline()
+        deadline = min(self.control.next_deadline(), self._touch_at)
         for connecting in self._connecting.values():
             deadline = min(deadline, connecting.deadline)
         timeout = None if deadline == float("inf") else max(0.0, deadline - time.monotonic())

@@ -125,6 +125,11 @@ class ProducerControl:
         elif self.cluster.partition_count(topic) is not None:
             self._settle(topic)
 
+    def touch_topics(self, topics: list[str], now: float) -> None:
+        """Records went to these topics: their metadata stays."""
+        for topic in topics:
+            self.cluster.want_topic(topic, now)
+
     def give_up_topic(self, topic: str) -> None:
         """Nobody waits for this topic any more."""
         self._awaited.discard(topic)
@@ -213,7 +218,7 @@ class ProducerControl:
     def _want_route(self, queue_id: int, now: float) -> None:
         self.routes.want(queue_id)
         queue = self.routes.queue(queue_id)
-        self.cluster.touch(queue.topic, now)
+        self.cluster.want_topic(queue.topic, now)
         leader = self.cluster.leader(queue.topic, queue.partition)
         if leader is None:
             self.cluster.request_refresh("a partition with data has no leader", queue.topic)
@@ -345,7 +350,7 @@ class ProducerControl:
         self._new_leaders.discard(queue.id)
         self._commands.extend(judgement.commands)
         self._commands.append(judgement.thaw)
-        self.cluster.touch(queue.topic, now)
+        self.cluster.want_topic(queue.topic, now)
         self._refresh_after(report, queue.topic)
 
     def _begin_again(self, report: Report, judgement: Judgement, now: float) -> bool:
