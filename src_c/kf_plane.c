@@ -51,10 +51,24 @@ void kf_plane_destroy(kf_plane *plane) {
 
 void kf_plane_wake(kf_plane *plane, int level) {
     kf_fence(); /* what was published before must be seen by a data plane that goes to sleep */
-    if (kf_get(&plane->wake_level) >= level &&
-        kf_swap(&plane->wake_level, KF_WAKE_NOBODY) >= level) {
-        plane->env.wake_data(plane->env.context);
+    int32_t now = kf_get(&plane->wake_level);
+    while (now >= level) {
+        /* One of those who may end this sleep does. Never by a blind swap: the sleep that was seen
+         * may be over, and the next one have a level that is not ours to clear. */
+        if (kf_change(&plane->wake_level, &now, KF_WAKE_NOBODY)) {
+            plane->env.wake_data(plane->env.context);
+            return;
+        }
     }
+}
+
+void kf_plane_urge(kf_plane *plane) {
+    kf_lock(&plane->lock);
+    if (plane->inbox_level > KF_WAKE_FULL) {
+        plane->inbox_level = KF_WAKE_FULL;
+    }
+    kf_unlock(&plane->lock);
+    kf_plane_wake(plane, KF_WAKE_FULL);
 }
 
 void kf_plane_notify(kf_plane *plane, kf_queue *queue, int level) {
@@ -80,9 +94,17 @@ kf_queue *kf_plane_take_inbox(kf_plane *plane) {
     plane->inbox_level = KF_WAKE_NEVER;
     for (kf_queue *queue = taken; queue != NULL; queue = queue->inbox_next) {
         queue->in_inbox = false;
+        queue->taken_next = queue->inbox_next;
     }
     kf_unlock(&plane->lock);
     return taken;
+}
+
+kf_queue *kf_plane_queues(kf_plane *plane) {
+    kf_lock(&plane->lock);
+    kf_queue *queues = plane->queues;
+    kf_unlock(&plane->lock);
+    return queues;
 }
 
 bool kf_plane_has_news(kf_plane *plane, int level) {

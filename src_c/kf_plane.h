@@ -218,8 +218,12 @@ void kf_plane_destroy(kf_plane *plane);
 void kf_plane_notify(kf_plane *plane, kf_queue *queue, int level);
 /* End the data plane's sleep if `level` may. */
 void kf_plane_wake(kf_plane *plane, int level);
-/* Take the whole inbox (data plane); linked by `kf_queue.inbox_next`. */
+/* Let the data plane look again at `flushing` and the pool's `waiting`, which have just changed. */
+void kf_plane_urge(kf_plane *plane);
+/* Take the whole inbox (data plane); linked by `kf_queue.taken_next`. */
 kf_queue *kf_plane_take_inbox(kf_plane *plane);
+/* All queues, linked by `registered`; new ones are put before these. */
+kf_queue *kf_plane_queues(kf_plane *plane);
 
 /* Commands, events and rows are a few hundred bytes each: a process that cannot have them any
  * more is beyond saving, so these three abort instead of returning NULL. */

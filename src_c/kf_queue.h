@@ -149,6 +149,7 @@ struct kf_queue {
     kf_queue *inbox_next;
     bool in_inbox;
     /* data plane */
+    kf_queue *taken_next; /* in the inbox as taken: a caller may put the queue into the next one */
     kf_link *link, *next_link; /* next_link: after the last batch on `link` has ended */
     bool moving;
     kf_batch *unresolved; /* returned from requests, by `order` */

@@ -206,7 +206,7 @@ cdef class Accumulator:
                 f"{topic.name!r} after max.block.ms ({self.max_block * 1000:.0f})")
         with nogil:
             kf_add(&plane.pool.waiting, 1)
-            kf_plane_wake(plane, KF_WAKE_FULL)
+            kf_plane_urge(plane)
             kf_pool_wait(&plane.pool, need, min(WAIT_SLICE, deadline[0] - now))
             kf_add(&plane.pool.waiting, -1)
         PyErr_CheckSignals()

@@ -54,7 +54,7 @@ cdef void close_link(sender_state* state, kf_link* link, int reason, int64_t det
         end_request(state, link, request, reason)
         request = following
     kf_plane_event(state.plane, event)
-    queue = state.plane.queues
+    queue = kf_plane_queues(state.plane)
     while queue != NULL:
         if queue.next_link == link:
             queue.next_link = NULL

@@ -196,7 +196,7 @@ cdef void read_inbox(sender_state* state, double now) noexcept nogil:
     cdef kf_queue* queue = kf_plane_take_inbox(state.plane)
     cdef kf_queue* following
     while queue != NULL:
-        following = queue.inbox_next
+        following = queue.taken_next
         if queue.frozen:
             report(state, queue)
         else:

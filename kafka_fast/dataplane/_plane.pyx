@@ -400,7 +400,7 @@ cdef class DataPlane:
         self.check_may_wait()
         kf_add(&plane.flushing, 1)
         try:
-            kf_plane_wake(plane, KF_WAKE_FULL)
+            kf_plane_urge(plane)
             while not kf_plane_flushed(plane, serial) and not self.dead:
                 now = plane.env.now(plane.env.context)
                 if deadline != 0.0 and now >= deadline:

@@ -146,7 +146,6 @@ cdef extern from "kf_plane.h" nogil:
         bint idempotent
         bint acks_zero
         kf_mutex lock
-        kf_queue* queues
         kf_batch* oldest
         kf_node* nodes
         int64_t next_generation
@@ -218,7 +217,7 @@ cdef extern from "kf_queue.h" nogil:
         kf_atomic_int stalled
         kf_atomic_int available
         kf_queue* registered
-        kf_queue* inbox_next
+        kf_queue* taken_next
         kf_link* link
         kf_link* next_link
         bint moving

@@ -365,7 +365,7 @@ cdef class Turner:
         cdef kf_plane* plane = self.plane.plane
         cdef int64_t serial = kf_plane_serial(plane)
         kf_add(&plane.flushing, 1)
-        kf_plane_wake(plane, KF_WAKE_FULL)
+        kf_plane_urge(plane)
         return serial
 
     def end_flush(self):
