@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any
 
 from kafka_fast.config import producer_settings
-from kafka_fast.dataplane._accumulator import Accumulator
+from kafka_fast.dataplane._bulk import BulkAccumulator
 from kafka_fast.errors import DeliveryError, KafkaError
 from kafka_fast.net.producer_core import ProducerCore, flush_at_exit
 from kafka_fast.serialization import serialize
@@ -29,7 +29,7 @@ _numbers = itertools.count(1)
 atexit.register(flush_at_exit)
 
 
-class Producer(Accumulator):
+class Producer(BulkAccumulator):
     """Sends records to Kafka. Thread-safe.
 
     Example:

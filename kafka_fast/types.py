@@ -39,6 +39,27 @@ class RecordMetadata(NamedTuple):
     """Unix time in ms: the record's own, or the broker's if the topic has LogAppendTime."""
 
 
+class PartitionResult(NamedTuple):
+    """Where the delivered records of a bulk call went in one partition."""
+
+    records: int
+    base_offset: int
+    """Offset of the first of them; -1 if the broker did not say."""
+    last_offset: int
+    """Offset of the last of them. Other producers' records may lie in between."""
+
+
+class BatchResult(NamedTuple):
+    """What became of the records of a bulk call."""
+
+    records: int
+    """All records of the call."""
+    failed: int
+    """Those that were not, or perhaps not, delivered."""
+    partitions: dict[TopicPartition, PartitionResult]
+    """The delivered ones, by partition."""
+
+
 class PartitionInfo(NamedTuple):
     """What the cluster's metadata say of a partition."""
 

@@ -108,68 +108,119 @@ static inline int more_urgent(int level, int other) {
     return level == 0 || other < level ? other : level;
 }
 
-int kf_queue_append(kf_queue *queue, const kf_record *record, int64_t timestamp_ms, int hold,
-                    kf_batch **batch_out, int32_t *index_out) {
-    kf_plane *plane = queue->plane;
-    size_t need = kf_record_size_max(record);
-    int level = 0;
-    int result = KF_APPEND_OK;
-    kf_lock(&queue->lock);
+/* Make sure that the open batch has room for `need` bytes. Called with the lock held. */
+static int make_room(kf_queue *queue, size_t need, int64_t timestamp_ms, int *level) {
     kf_batch *batch = queue->open;
     if (batch != NULL && batch->size + need > queue->seal_size) {
         seal(queue);
-        level = KF_WAKE_FULL;
+        *level = KF_WAKE_FULL;
         batch = NULL;
     }
     if (batch == NULL) {
-        if (KF_BATCH_HEADER_SIZE + need > plane->max_request_size) {
-            result = KF_APPEND_TOO_LARGE;
-            goto out;
+        if (KF_BATCH_HEADER_SIZE + need > queue->plane->max_request_size) {
+            return KF_APPEND_TOO_LARGE;
         }
         batch = open_batch(queue, need, timestamp_ms);
         if (batch == NULL) {
-            result = KF_APPEND_FULL;
-            goto out;
+            return KF_APPEND_FULL;
         }
-        level = more_urgent(level, KF_WAKE_OPENED - batch->urgency);
+        *level = more_urgent(*level, KF_WAKE_OPENED - batch->urgency);
     } else if (batch->last_slab->capacity - batch->last_slab->size < need &&
                !grow(queue, batch, need)) {
-        result = KF_APPEND_FULL;
-        goto out;
+        return KF_APPEND_FULL;
     }
+    return KF_APPEND_OK;
+}
+
+/* Encode a record as number `index` where make_room has made room. Called with the lock held. */
+static inline void put_record(kf_batch *batch, const kf_record *record, int64_t timestamp_ms,
+                              int32_t index) {
     kf_slab *slab = batch->last_slab;
     uint8_t *start = slab->data + slab->size;
-    int32_t index = batch->record_count;
-    size_t len =
-        (size_t)(kf_record_put(start, record, timestamp_ms - batch->base_timestamp, index) - start);
+    const uint8_t *end = kf_record_put(start, record, timestamp_ms - batch->base_timestamp, index);
+    size_t len = (size_t)(end - start);
     slab->size += len;
     batch->size += len;
-    atomic_store_explicit(&batch->record_count, index + 1, memory_order_relaxed);
     if (timestamp_ms > batch->max_timestamp) {
         batch->max_timestamp = timestamp_ms;
     }
-    if (hold == KF_HOLD_HANDLE) {
-        if (batch->handles++ == 0) {
-            kf_batch_ref(batch);
-        }
-    } else if (hold == KF_HOLD_SLICE) {
-        batch->bulk_records++;
-        if (batch != *batch_out) {
-            kf_batch_ref(batch);
-        }
-    }
-    *batch_out = batch;
-    *index_out = index;
+}
+
+/* The open batch has got records: is it worth sending now? Called with the lock held. */
+static inline void maybe_sendable(kf_plane *plane, kf_batch *batch, int *level) {
     if (batch->urgency == KF_LINGERS && batch->size >= plane->batch_size) {
         batch->urgency = KF_SENDABLE;
-        level = more_urgent(level, KF_WAKE_SENDABLE);
+        *level = more_urgent(*level, KF_WAKE_SENDABLE);
     }
-out:
+}
+
+int kf_queue_append(kf_queue *queue, const kf_record *record, int64_t timestamp_ms, int hold,
+                    kf_batch **batch_out, int32_t *index_out) {
+    kf_plane *plane = queue->plane;
+    int level = 0;
+    kf_lock(&queue->lock);
+    int result = make_room(queue, kf_record_size_max(record), timestamp_ms, &level);
+    if (result == KF_APPEND_OK) {
+        kf_batch *batch = queue->open;
+        int32_t index = batch->record_count;
+        put_record(batch, record, timestamp_ms, index);
+        atomic_store_explicit(&batch->record_count, index + 1, memory_order_relaxed);
+        if (hold == KF_HOLD_HANDLE && batch->handles++ == 0) {
+            kf_batch_ref(batch);
+        }
+        *batch_out = batch;
+        *index_out = index;
+        maybe_sendable(plane, batch, &level);
+    }
     kf_unlock(&queue->lock);
     if (level != 0) {
         kf_plane_notify(plane, queue, level);
     }
     return result;
+}
+
+int kf_queue_append_run(kf_queue *queue, const kf_record *records, const int64_t *timestamps_ms,
+                        int32_t count, kf_batch **batch_out, int32_t *index_out, int32_t *done) {
+    kf_plane *plane = queue->plane;
+    int level = 0;
+    int32_t i = 0;
+    size_t need = kf_record_size_max(records);
+    kf_lock(&queue->lock);
+    int result = make_room(queue, need, timestamps_ms[0], &level);
+    if (result == KF_APPEND_OK) {
+        kf_batch *batch = queue->open;
+        int32_t index = batch->record_count;
+        do {
+            put_record(batch, &records[i], timestamps_ms[i], index + i);
+            i++;
+            if (i == count) {
+                break;
+            }
+            need = kf_record_size_max(&records[i]);
+        } while (batch->size + need <= queue->seal_size &&
+                 (batch->last_slab->capacity - batch->last_slab->size >= need ||
+                  grow(queue, batch, need)));
+        atomic_store_explicit(&batch->record_count, index + i, memory_order_relaxed);
+        batch->bulk_records += i;
+        if (batch != *batch_out) {
+            kf_batch_ref(batch);
+        }
+        *batch_out = batch;
+        *index_out = index;
+        maybe_sendable(plane, batch, &level);
+    }
+    kf_unlock(&queue->lock);
+    *done = i;
+    if (level != 0) {
+        kf_plane_notify(plane, queue, level);
+    }
+    return result;
+}
+
+void kf_queue_forget_bulk(kf_queue *queue, kf_batch *batch, int32_t count) {
+    kf_lock(&queue->lock);
+    batch->bulk_records -= count;
+    kf_unlock(&queue->lock);
 }
 
 void kf_queue_kick(kf_queue *queue, kf_batch *batch) {

@@ -189,12 +189,20 @@ void kf_queue_destroy(kf_queue *queue);
 enum kf_hold {
     KF_HOLD_NOTHING = 0,
     KF_HOLD_HANDLE = 1, /* counts in `handles`; with the GIL only */
-    KF_HOLD_SLICE = 2, /* a reference when `*batch` changes, and counts in `bulk_records` */
 };
 
 /* Encode one record into the open batch. On OK `*batch` and `*index` say where it is. */
 int kf_queue_append(kf_queue *queue, const kf_record *record, int64_t timestamp_ms, int hold,
                     kf_batch **batch, int32_t *index);
+
+/* Encode records of a bulk call into the open batch: the first, and as many of the `count` as fit
+ * beside it. On OK `*done` says how many, `*batch` and `*index` where the first of them is. They
+ * count in `bulk_records`; the caller gets a reference when `*batch` changes. The lock is held all
+ * the time: pass a chunk of about 16 KiB. */
+int kf_queue_append_run(kf_queue *queue, const kf_record *records, const int64_t *timestamps_ms,
+                        int32_t count, kf_batch **batch, int32_t *index, int32_t *done);
+/* GIL: a bulk call's future gives `count` records up unread: their failures count as lost. */
+void kf_queue_forget_bulk(kf_queue *queue, kf_batch *batch, int32_t count);
 
 /* The batch is wanted now: make it sendable if it is still open. */
 void kf_queue_kick(kf_queue *queue, kf_batch *batch);

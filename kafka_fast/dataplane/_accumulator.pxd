@@ -21,6 +21,12 @@ cdef struct borrowed:
 cdef int borrow(borrowed* field, object value, str topic, str what) except -1
 cdef void give_back(borrowed* field) noexcept
 
+# The headers as they stand in a record, count included; None if there are none.
+cdef bytes encode_headers(object headers, str topic)
+
+# The partition's number, which must exist.
+cdef int32_t check_partition(Topic topic, object partition) except -1
+
 
 cdef class Accumulator:
     cdef readonly DataPlane plane

@@ -32,3 +32,9 @@ cdef tuple outcome_of(kf_batch* batch, DataPlane plane, int32_t index, int64_t t
 # Wait without the GIL until the batch has ended; False when `deadline` (monotonic; 0: never) has
 # passed.
 cdef bint wait_for(DataPlane plane, kf_batch* batch, double deadline) except -1
+
+# The DeliveryError of a batch that has failed, as one of its records has it.
+cdef object failure_of(kf_batch* batch, DataPlane plane)
+
+# Count failures that nobody can observe any more; `error` is one of them.
+cdef int add_lost(DataPlane plane, object error, int64_t count) except -1

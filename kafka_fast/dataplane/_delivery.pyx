@@ -148,14 +148,14 @@ cdef int count_lost(DataPlane plane, kf_batch* batch) except -1:
     failed = min(failed_records(batch, &sample),
                  batch.record_count - batch.handles - batch.seen - batch.bulk_records)
     if failed > 0:
-        add_lost(plane, sample, failed)
+        add_lost(plane, failure_of(sample, plane), failed)
     return 0
 
 
-cdef int add_lost(DataPlane plane, kf_batch* batch, int64_t count) except -1:
+cdef int add_lost(DataPlane plane, object error, int64_t count) except -1:
     plane.lost_count += count
     if plane.lost_first is None:
-        plane.lost_first = failure_of(batch, plane)
+        plane.lost_first = error
     return 0
 
 
@@ -228,7 +228,7 @@ cdef class DeliveryFuture:
         if batch == NULL:
             return
         if not self.seen and batch.counted and kf_get(&batch.state) == KF_BATCH_FAILED:
-            add_lost(self.plane, batch, 1)
+            add_lost(self.plane, failure_of(batch, self.plane), 1)
         drop_holds(batch, 1, self.seen)
 
     def done(self):

@@ -51,6 +51,7 @@ cdef enum:
     BATCH_GROWTH = 262_144  # a batch is full at max(batch.size, this)
 
 
+@cython.no_gc_clear  # its plane frees it, and reads `retired` then
 cdef class Topic:
     def __cinit__(self, str name, uint64_t seed):
         self.topic = <kf_topic*>calloc(1, sizeof(kf_topic))

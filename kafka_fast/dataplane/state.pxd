@@ -129,7 +129,6 @@ cdef extern from "kf_queue.h" nogil:
     enum kf_hold:
         KF_HOLD_NOTHING
         KF_HOLD_HANDLE
-        KF_HOLD_SLICE
 
     enum kf_append_result:
         KF_APPEND_OK
@@ -158,6 +157,10 @@ cdef extern from "kf_queue.h" nogil:
     void kf_queue_destroy(kf_queue* queue)
     int kf_queue_append(kf_queue* queue, const kf_record* record, int64_t timestamp_ms, int hold,
                         kf_batch** batch, int32_t* index)
+    int kf_queue_append_run(kf_queue* queue, const kf_record* records,
+                            const int64_t* timestamps_ms, int32_t count, kf_batch** batch,
+                            int32_t* index, int32_t* done)
+    void kf_queue_forget_bulk(kf_queue* queue, kf_batch* batch, int32_t count)
     void kf_queue_kick(kf_queue* queue, kf_batch* batch)
     kf_batch* kf_queue_take_sealed(kf_queue* queue, bint open, size_t limit, size_t seal_size)
     bint kf_queue_look(kf_queue* queue, int* urgency, double* opened)

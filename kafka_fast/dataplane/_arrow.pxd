@@ -1,0 +1,76 @@
+"""Arrow's columns, taken in through the C data interface."""
+
+from libc.stdint cimport int64_t
+
+from kafka_fast.dataplane._column cimport Column
+from kafka_fast.dataplane._rows cimport HeaderColumn, Numbers
+
+
+cdef extern from "kf_arrow.h" nogil:
+    struct ArrowSchema:
+        const char* format
+        const char* name
+        int64_t n_children
+        ArrowSchema** children
+        ArrowSchema* dictionary
+        void (*release)(ArrowSchema*) noexcept nogil
+
+    struct ArrowArray:
+        int64_t length
+        int64_t null_count
+        int64_t offset
+        int64_t n_buffers
+        int64_t n_children
+        const void** buffers
+        ArrowArray** children
+        void (*release)(ArrowArray*) noexcept nogil
+
+    struct ArrowArrayStream:
+        int (*get_schema)(ArrowArrayStream*, ArrowSchema*) noexcept nogil
+        int (*get_next)(ArrowArrayStream*, ArrowArray*) noexcept nogil
+        const char* (*get_last_error)(ArrowArrayStream*) noexcept nogil
+        void (*release)(ArrowArrayStream*) noexcept nogil
+
+
+# Arrays of one type, one after the other.
+cdef class ArrowSource:
+    cdef object capsules             # keep what was not moved out of them
+    cdef ArrowSchema* schema
+    cdef ArrowArrayStream* stream    # NULL: there is one array, `only`
+    cdef ArrowArray* only
+
+    cdef ArrowChunk next_chunk(self)
+
+
+# One array, owned.
+cdef class ArrowChunk:
+    cdef ArrowArray array
+    cdef ArrowSource source          # has its schema
+
+
+# A column of a chunk: the chunk itself, or one of its children.
+cdef class ArrowColumn:
+    cdef ArrowChunk chunk            # keeps the memory
+    cdef const ArrowSchema* schema
+    cdef const ArrowArray* array
+    cdef int64_t first               # place of row 0 within the array, its own offset left aside
+    cdef int64_t count
+
+
+cdef ArrowSource open_source(object data)
+cdef ArrowColumn whole_column(ArrowChunk chunk)
+cdef ArrowColumn child_column(ArrowColumn parent, int64_t index)
+cdef str format_of(const ArrowSchema* schema)
+# The number of a struct's field; None if there is none of the name.
+cdef object field_index(const ArrowSchema* schema, str name)
+
+# Raise TypeError if the type does not fit, which a schema tells before there is a row.
+cdef int check_bytes_type(const ArrowSchema* schema, str what) except -1
+cdef int check_number_type(const ArrowSchema* schema, str what) except -1
+cdef int check_header_type(const ArrowSchema* schema, str what) except -1
+
+# The column as a bulk call reads it; raise UsageError for a row that is not what it must be.
+cdef Column bytes_column(ArrowColumn source, str what)
+cdef int fill_numbers(Numbers numbers, int64_t start, ArrowColumn source, str topic,
+                      str what) except -1
+cdef HeaderColumn header_column(ArrowColumn source, str what)
