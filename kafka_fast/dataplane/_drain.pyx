@@ -27,7 +27,11 @@ cdef double RETRY_LATER = 0.01  # after the machine had no memory for a request
 
 
 cdef void number(sender_state* state, kf_queue* queue, kf_batch* batch) noexcept nogil:
-    """Give the batch its sequence; from here on it keeps it while its fate is unknown."""
+    """Give the batch its sequence; from here on it keeps it while its fate is unknown.
+
+    A broker that does not know the producer yet takes any sequence: were the first batch refused,
+    the second would be let in before it. So the first one goes alone until it is acknowledged.
+    """
     if not state.plane.idempotent or batch.sequenced:
         return
     if (queue.in_flight == 0 and queue.unresolved == NULL
@@ -35,6 +39,7 @@ cdef void number(sender_state* state, kf_queue* queue, kf_batch* batch) noexcept
         queue.producer_id = state.producer_id
         queue.epoch = state.epoch
         queue.next_sequence = 0
+        queue.single = True
     batch.producer_id = queue.producer_id
     batch.epoch = queue.epoch
     batch.base_sequence = queue.next_sequence

@@ -121,8 +121,9 @@ def judge(report: Report, rules: Rules, now: float, *, leader_is_new: bool) -> J
     if rules.idempotent and not bump and not hole and gap is not None:
         commands.append(close_gap(report, gap))
     wait = 0.0 if leader_is_new else pause(kept, rules)
-    single = rules.idempotent and bool(kept)
-    thaw = Thaw(report.queue.queue_id, report.queue.generation, now + wait, single)
+    # Alone until the next success, also if nothing is kept: perhaps the broker has yet to see the
+    # first batch of this producer, and takes any sequence until then.
+    thaw = Thaw(report.queue.queue_id, report.queue.generation, now + wait, single=rules.idempotent)
     return Judgement(commands, bump, thaw)
 
 

@@ -27,3 +27,10 @@ def test_a_batch_without_an_answer_fails_with_a_network_error_once_its_retries_a
         report(unanswered), rules(idempotent=False, retries=1), 5.0, leader_is_new=False
     )
     assert judgement.commands == [Fail(unanswered, NETWORK_EXCEPTION, Outcome.MAYBE_WRITTEN)]
+
+
+def test_after_a_failure_one_batch_goes_alone_even_if_none_is_kept() -> None:
+    """A broker that has yet to see the producer takes any sequence: order is ours to keep."""
+    refused = row(1, 29)  # TOPIC_AUTHORIZATION_FAILED
+    assert judge(report(refused), rules(), 5.0, leader_is_new=False).thaw.single
+    assert not judge(report(refused), rules(idempotent=False), 5.0, leader_is_new=False).thaw.single
