@@ -334,6 +334,7 @@ kf_batch *kf_queue_take_unresolved(kf_queue *queue, int64_t serial, int32_t slic
 bool kf_leaves_doubt(int16_t error_code) {
     switch (error_code) {
     case -1: /* UNKNOWN_SERVER_ERROR */
+    case 6:  /* NOT_LEADER_OR_FOLLOWER: may have been the leader, and lost it while replicating */
     case 7:  /* REQUEST_TIMED_OUT: appended, not replicated in time */
     case 13: /* NETWORK_EXCEPTION */
     case 20: /* NOT_ENOUGH_REPLICAS_AFTER_APPEND */
@@ -472,6 +473,9 @@ bool kf_queue_split(kf_queue *queue, kf_batch *batch, size_t size) {
     kf_read_span(&at.reader, KF_BATCH_HEADER_SIZE);
     if (batch->record_count < 2) {
         return false;
+    }
+    if (size > batch->size / 2) {
+        size = batch->size / 2; /* as it is it was too large: whatever the limit, come closer */
     }
     while (next_record(&at, &record, &delta)) {
         size_t need = kf_record_size_max(&record);
