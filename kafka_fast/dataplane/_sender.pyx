@@ -17,10 +17,12 @@ from kafka_fast.dataplane.link cimport *
 from kafka_fast.dataplane.state cimport *
 
 
-cdef bint is_idle(sender_state* state, const kf_link* link, double now) noexcept nogil:
-    """Return whether the link was of no use for connections.max.idle.ms."""
-    return (state.plane.max_idle > 0.0 and link.first == NULL and link.ready == NULL
-            and link.lingering == NULL and now - link.last_used >= state.plane.max_idle)
+cdef double idle_deadline(sender_state* state, const kf_link* link) noexcept nogil:
+    """Return when the link will have been of no use for connections.max.idle.ms; 0: never."""
+    if (state.plane.max_idle <= 0.0 or link.first != NULL or link.ready != NULL
+            or link.lingering != NULL):
+        return 0.0
+    return link.last_used + state.plane.max_idle
 
 
 cdef double sooner(double one, double other) noexcept nogil:
@@ -52,8 +54,7 @@ cdef double plan_sleep(sender_state* state, double now) noexcept nogil:
         level = link_wake_level(state, link, now)
         state.wake_level = max(level, state.wake_level)
         until = sooner(until, kf_link_deadline(link))
-        if link.first == NULL and state.plane.max_idle > 0.0:
-            until = sooner(until, link.last_used + state.plane.max_idle)
+        until = sooner(until, idle_deadline(state, link))
         if link.lingering != NULL and level != KF_WAKE_NOBODY:
             until = sooner(until, link.lingering.due)
         if link.ready != NULL and link.produce_in_flight < state.plane.max_in_flight:
@@ -88,7 +89,7 @@ cdef double step(sender_state* state, double now) noexcept nogil:
         following = link.next
         if kf_link_deadline(link) != 0.0 and kf_link_deadline(link) <= now:
             close_link(state, link, KF_CLOSE_TIMEOUT, 0, now)
-        elif is_idle(state, link, now):
+        elif 0.0 < idle_deadline(state, link) <= now:
             close_link(state, link, KF_CLOSE_IDLE, 0, now)
         else:
             receive(state, link, now)
