@@ -126,8 +126,8 @@ class ProducerControl:
             self._settle(topic)
 
     def touch_topics(self, topics: list[str], now: float) -> None:
-        """Records went to these topics: their metadata stays."""
-        for topic in topics:
+        """Records went to these topics: their metadata stays, as does what callers wait for."""
+        for topic in (*topics, *sorted(self._awaited)):
             self.cluster.want_topic(topic, now)
 
     def give_up_topic(self, topic: str) -> None:

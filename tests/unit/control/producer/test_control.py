@@ -39,3 +39,15 @@ def test_after_a_refused_connection_the_control_thread_sleeps_for_the_backoff() 
     control.links.handle_connect_failed(opened.link_id, ConnectionRefusedError(), 1.0)
     control.tick(1.0)
     assert 1.0 < control.next_deadline() < math.inf
+
+
+def test_a_topic_that_a_caller_waits_for_is_not_forgotten() -> None:
+    settings = producer_settings({"bootstrap.servers": "one:9092", "metadata.max.idle.ms": 5000})
+    control = ProducerControl(settings, "test", lambda: 0.5)
+    control.want_topic("topic", 1.0)
+    for second in range(2, 60):
+        control.touch_topics([], float(second))
+        control.tick(float(second))
+    request = control.cluster.poll_request(60.0)
+    assert request is not None
+    assert [topic.name for topic in request.topics or ()] == ["topic"]
