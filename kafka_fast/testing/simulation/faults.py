@@ -14,6 +14,7 @@ from typing import Any
 from kafka_fast.errors import (
     BrokerError,
     CorruptMessage,
+    DuplicateSequenceNumber,
     InvalidProducerEpoch,
     InvalidRecord,
     KafkaStorageError,
@@ -42,13 +43,13 @@ REFUSED: tuple[type[BrokerError], ...] = (
     NotEnoughReplicas,
     NotLeaderOrFollower,
     KafkaStorageError,
-    OutOfOrderSequenceNumber,
     TopicAuthorizationFailed,
     UnknownServerError,
     UnknownTopicOrPartition,
 )
 # The log has the batch although the answer is an error, as Kafka's leader may say it.
 APPENDED: tuple[type[BrokerError], ...] = (
+    DuplicateSequenceNumber,
     KafkaStorageError,
     NetworkException,
     NotEnoughReplicasAfterAppend,
@@ -56,8 +57,13 @@ APPENDED: tuple[type[BrokerError], ...] = (
     RequestTimedOut,
     UnknownServerError,
 )
-# Sequence errors out of the blue: from a broker that has lost what it knew of the producer.
-SEQUENCE: tuple[type[BrokerError], ...] = (InvalidProducerEpoch, UnknownProducerId)
+# Sequence errors out of the blue: from a broker that has lost what it knew of the producer. Of a
+# batch that may be in the log they say that it is not; here that may be wrong.
+SEQUENCE: tuple[type[BrokerError], ...] = (
+    InvalidProducerEpoch,
+    OutOfOrderSequenceNumber,
+    UnknownProducerId,
+)
 
 
 class FaultScript:
@@ -105,10 +111,13 @@ class FaultScript:
             self._move_leader,
             self._leaderless,
             self._stale_metadata,
+            self._garble,
         ]
         for _ in range(plan.faults):
             strike = source.choice(strikes)
             clock.after(source.random() * plan.duration, partial(self._do, strike))
+        if plan.storm:
+            clock.after(source.random() * plan.duration / 2, lambda: self._do(self._storm))
         if plan.recreates_topics:
             clock.after(source.random() * plan.duration, lambda: self._do(self._recreate))
         if plan.forgets_producers:
@@ -210,7 +219,34 @@ class FaultScript:
         self._cluster.faults.cut(after, **self._where())
         return f"answer cut after {after} bytes"
 
+    def _storm(self) -> str:
+        """Two or three kinds of failure that go on until all is healed."""
+        faults, often = self._cluster.faults, self._plan.storm
+        refused, appended = self._source.choice(REFUSED), self._source.choice(APPENDED)
+        kinds: list[Callable[[], object]] = [
+            lambda: faults.error(PRODUCE, refused, probability=often),
+            lambda: faults.error(PRODUCE, appended, applied=True, probability=often),
+            lambda: faults.drop(api=PRODUCE, applied=True, close=True, probability=often),
+            lambda: faults.drop(api=PRODUCE, applied=False, probability=often / 4),
+            lambda: faults.delay(self._span(), api=PRODUCE, probability=often),
+            lambda: faults.cut(self._source.randrange(60), probability=often / 2),
+        ]
+        chosen = self._source.sample(range(len(kinds)), self._source.choice((1, 2, 3)))
+        for kind in chosen:
+            kinds[kind]()
+        return f"storm of {sorted(chosen)}, {refused.__name__}, {appended.__name__}"
+
     # ---- what happens to nodes and wires ----
+
+    def _garble(self) -> str:
+        wires = self._network.wires
+        if not wires:
+            return "no wire to garble"
+        data = self._source.choice(
+            (b"HTTP/1.1 400 Bad Request\r\n", b"\x00\x00\x00\x08\x7f\x00\x00\x00abcd", bytes(8))
+        )
+        self._network.garble(self._source.choice(wires), data)
+        return f"node answers {data!r}"
 
     def _cut_wire(self) -> str:
         wires = self._network.wires
@@ -309,11 +345,12 @@ class FaultScript:
     def create(self, name: str) -> None:
         """Create a topic of the plan, unless it is there."""
         topic = next(one for one in self._plan.topics if one.name == name)
-        if name not in self._cluster.state.topics:
+        live = len(self._cluster.state.live_nodes)
+        if name not in self._cluster.state.topics and live:
             self._cluster.create_topic(
                 name,
                 topic.partitions,
-                min(topic.replication_factor, len(self._cluster.state.live_nodes)),
+                min(topic.replication_factor, live),
                 config={"max.message.bytes": str(topic.max_message_bytes)},
             )
             self._log(f"{name} created")

@@ -221,13 +221,16 @@ class Network:
             wire = self._wires.get(output.connection_id)
             if wire is None or wire.broken:
                 continue
-            wire.inbound.append((output.data, output.close))
-            wire.inbound_due = max(wire.inbound_due, self._clock.now + self._hop(wire))
-            self._clock.at(wire.inbound_due, partial(self._arrive, wire))
+            self._answer(wire, output.data, close=output.close)
         due = self._cluster.next_due()
         if due is not None and not self._clock.now < self._polled_for <= due:
             self._polled_for = due
             self._clock.at(due, self.poll_brokers)
+
+    def _answer(self, wire: Wire, data: bytes, *, close: bool) -> None:
+        wire.inbound.append((data, close))
+        wire.inbound_due = max(wire.inbound_due, self._clock.now + self._hop(wire))
+        self._clock.at(wire.inbound_due, partial(self._arrive, wire))
 
     def _arrive(self, wire: Wire) -> None:
         if not wire.inbound:
@@ -253,6 +256,10 @@ class Network:
             wire.link.fail(errno.ECONNRESET)
 
     # ---- faults ----
+
+    def garble(self, wire: Wire, data: bytes) -> None:
+        """Let bytes arrive that are no answer to anything."""
+        self._answer(wire, data, close=False)
 
     def cut(self, wire: Wire, *, whole: bool = False) -> None:
         """Break a wire now: a part of what is on its way arrives, or with `whole` all of it."""

@@ -70,6 +70,8 @@ class Plan:
     """Seconds over which the users send, and the faults strike."""
     faults: int
     """How many strike."""
+    storm: float
+    """Of all requests, how many go wrong besides; 0: no storm."""
     recreates_topics: bool
     forgets_producers: bool
     closes_early: bool
@@ -111,7 +113,8 @@ def make_plan(seed: int) -> Plan:
         network=_network(source, calm=calm),
         records=source.choice((20, 50, 100, 100, 200, 400)),
         duration=duration,
-        faults=0 if calm else source.choice((0, 1, 2, 4, 8, 12)),
+        faults=0 if calm else source.choice((0, 1, 2, 4, 8, 16)),
+        storm=0.0 if calm else source.choice((0.0, 0.0, 0.0, 0.05, 0.2, 0.4)),
         recreates_topics=source.random() < 0.06,
         forgets_producers=source.random() < 0.06,
         closes_early=source.random() < 0.08,
@@ -163,6 +166,9 @@ def _config(source: random.Random, nodes: int) -> dict[str, Any]:
         "reconnect.backoff.max.ms": 1_000,
         "socket.connection.setup.timeout.ms": source.choice((500, 10_000)),
         "metadata.max.age.ms": source.choice((500, 300_000)),
+        "metadata.max.idle.ms": source.choice((5_000, 300_000)),
+        "connections.max.idle.ms": source.choice((200, 5_000, 540_000)),
+        "partitioner.availability.timeout.ms": source.choice((0, 0, 100)),
         "partitioner.adaptive.partitioning.enable": source.random() < 0.5,
     }
 

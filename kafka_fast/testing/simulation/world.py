@@ -26,7 +26,7 @@ from kafka_fast.control.producer.control import ProducerControl
 from kafka_fast.dataplane._delivery import collect, notify
 from kafka_fast.dataplane._plane import DataPlane
 from kafka_fast.net import carrier
-from kafka_fast.net.producer_core import CODECS
+from kafka_fast.net.producer_core import CODECS, TOUCH_INTERVAL_MAX
 from kafka_fast.testing._memory import Turner, VirtualMachine
 from kafka_fast.testing.broker.cluster import Cluster
 from kafka_fast.testing.broker.state import Node, Settings
@@ -121,6 +121,7 @@ class World:
         self._connecting: dict[int, OpenLink] = {}
         self._data_due = FOREVER  # when the data plane's next turn is planned
         self._control_due = FOREVER
+        self._touch_at = 0.0
         self._callbacks_due = FOREVER
 
     def log(self, line: str) -> None:
@@ -264,6 +265,9 @@ class World:
             self._calls.popleft()(now)
         for link_id in [it.link_id for it in self._connecting.values() if it.deadline <= now]:
             del self._connecting[link_id]
+        if now >= self._touch_at:
+            self._touch_at = now + min(TOUCH_INTERVAL_MAX, self.settings.metadata_max_idle / 3)
+            self.control.touch_topics(self.plane.take_used_topics(), now)
         self.control.tick(now)
         while (command := self.control.poll_command()) is not None:
             self.log(f"command {_short(command)}")
@@ -272,7 +276,11 @@ class World:
             self._callbacks_due = now + self._lateness()
             self.clock.at(self._callbacks_due, self._run_callbacks)
         deadline = min(
-            [self.control.next_deadline(), *(it.deadline for it in self._connecting.values())]
+            [
+                self._touch_at,
+                self.control.next_deadline(),
+                *(it.deadline for it in self._connecting.values()),
+            ]
         )
         if deadline != FOREVER:
             self._plan_control(max(deadline, now) + self._lateness())
@@ -356,6 +364,8 @@ def _make_plane(machine: VirtualMachine, settings: ProducerSettings) -> DataPlan
         delivery_timeout=settings.delivery_timeout,
         request_timeout=settings.request_timeout,
         max_in_flight=settings.max_in_flight_requests_per_connection,
+        max_idle=max(settings.connections_max_idle_ms, 0) / 1000,
+        availability_timeout=settings.partitioner_availability_timeout,
         codec=CODECS[settings.compression_type],
         idempotent=settings.enable_idempotence,
         acks_zero=settings.acks == 0,

@@ -1,0 +1,112 @@
+"""The simulation must notice what it is there for: mistakes are planted into the client itself.
+
+Each test makes one decision of the client wrong, in a way that a reader would hardly see, and asks
+for a world that shows it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafka_fast.control.plane import Command, Fail, NameTopic, Report, Row, Succeed
+from kafka_fast.control.producer import control, verdicts
+from kafka_fast.dataplane import _plane
+from kafka_fast.errors import Outcome
+from kafka_fast.net import carrier
+from kafka_fast.testing.checker import Kind
+from kafka_fast.testing.simulation import run_seed, world
+
+WORLDS = 300
+
+
+def show(*kinds: Kind) -> None:
+    """Run worlds until one has an anomaly of these kinds."""
+    for seed in range(WORLDS):
+        if any(anomaly.kind in kinds for anomaly in run_seed(seed).anomalies):
+            return
+    raise AssertionError(f"{WORLDS} worlds have not shown it")
+
+
+def test_sending_a_batch_in_doubt_under_a_new_sequence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verdicts, "must_bump", lambda kept, hole: bool(kept))
+    show(Kind.DUPLICATE)
+
+
+def test_calling_a_batch_in_doubt_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(carrier._OUTCOMES, Outcome.MAYBE_WRITTEN, _plane.OUTCOME_REJECTED)
+    show(Kind.FALSE_FAILURE)
+
+
+def test_taking_a_recognised_duplicate_for_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verdicts, "DUPLICATE_SEQUENCE_NUMBER", -2)
+    show(Kind.FALSE_FAILURE)
+
+
+def test_acknowledging_a_batch_that_was_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def judge_kindly(plane: Any, command: Command, seed: int) -> bool:
+        if isinstance(command, Fail):
+            command = Succeed(command.row, -1)
+        return carry_out(plane, command, seed)
+
+    carry_out = carrier.carry_out
+    monkeypatch.setattr(carrier, "carry_out", judge_kindly)
+    show(Kind.LOST)
+
+
+def test_naming_a_topic_by_another_ones_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    named: dict[int, bytes] = {}
+
+    def name_once(plane: Any, command: Command, seed: int) -> bool:
+        if isinstance(command, NameTopic):
+            if command.topic == "topic-0":
+                named[command.version] = command.field
+            field = named.get(command.version, command.field)
+            command = NameTopic(command.topic, command.version, field)
+        return carry_out(plane, command, seed)
+
+    carry_out = carrier.carry_out
+    monkeypatch.setattr(carrier, "carry_out", name_once)
+    show(Kind.MISROUTED)
+
+
+def test_forgetting_the_order_of_unresolved_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All are retried at once, numbered in the order in which they happen to be looked at."""
+
+    def judge_only_the_last(report: Report, *args: Any, **rules: Any) -> verdicts.Judgement:
+        rows = report.batches
+        judgement = verdicts.judge(report, *args, **rules)
+        if len(rows) > 1:
+            judgement.commands = [begin_behind(report, rows[0])]
+        return judgement
+
+    def begin_behind(report: Report, first: Row) -> Command:
+        return verdicts.close_gap(report, first)
+
+    monkeypatch.setattr(control, "judge", judge_only_the_last)
+    show(Kind.DUPLICATE, Kind.MISORDERED, Kind.LOST, Kind.FALSE_FAILURE)
+
+
+def test_a_wake_up_that_the_data_plane_misses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(world.World, "_wake_data", lambda self: None)
+    show(Kind.STUCK, Kind.NEVER_COMPLETED)
+
+
+def test_a_deadline_that_the_data_plane_forgets(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Forgetful(world.Turner):
+        def turn(self) -> float:
+            return min(super().turn(), 0.0)
+
+    monkeypatch.setattr(world, "Turner", Forgetful)
+    show(Kind.NEVER_COMPLETED, Kind.LATE)
+
+
+def test_a_delivery_timeout_that_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    def patient(machine: Any, **limits: Any) -> _plane.DataPlane:
+        return _plane.DataPlane(
+            machine, **{**limits, "delivery_timeout": limits["delivery_timeout"] + 2.5}
+        )
+
+    monkeypatch.setattr(world, "DataPlane", patient)
+    show(Kind.LATE)
