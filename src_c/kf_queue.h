@@ -99,6 +99,7 @@ struct kf_batch {
     kf_atomic_int listed; /* in the observed list now */
     int32_t handles; /* GIL: live handles and waiting callbacks; one of `refs` if any */
     int32_t seen; /* GIL: handles that were read and dropped since */
+    int32_t doubled; /* GIL: records that a handle and a callback both count for */
     int32_t bulk_records; /* under the queue's lock: records of a bulk call's future */
     bool counted; /* GIL: failures that nobody can observe were counted */
 };

@@ -18,7 +18,12 @@ from cpython.long cimport PyLong_CheckExact
 from cpython.unicode cimport PyUnicode_Check
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
-from kafka_fast.dataplane._delivery cimport new_delivery, observe
+from kafka_fast.dataplane._delivery cimport (
+    DeliveryFuture,
+    new_delivery,
+    observe,
+    observe_beside,
+)
 from kafka_fast.dataplane._partitioner cimport (
     PARTITIONER_BUILT_IN,
     PARTITIONER_CUSTOM,
@@ -318,11 +323,12 @@ cdef class Accumulator:
         cdef int64_t timestamp = 0
         self.add(topic, value, key, partition, timestamp_ms, headers, KF_HOLD_HANDLE, &batch,
                  &index, &timestamp)
+        cdef DeliveryFuture future
         future = new_delivery(self.plane, batch, index, timestamp)
         if on_delivery is None:
             on_delivery = self.on_delivery
         if on_delivery is not None:
-            future.add_observer(on_delivery)
+            observe_beside(future, on_delivery)
         return future
 
     def send_nowait(self, topic, value=None, key=None, *, partition=None, timestamp_ms=None,

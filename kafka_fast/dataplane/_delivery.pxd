@@ -13,18 +13,19 @@ cdef class DeliveryFuture:
     cdef int32_t index           # within the batch
     cdef bint seen               # somebody read the outcome, or will be told
 
-    cdef tuple wait(self, timeout)
-
 
 # A handle for a record that was appended with KF_HOLD_HANDLE.
 cdef DeliveryFuture new_delivery(DataPlane plane, kf_batch* batch, int32_t index,
                                  int64_t timestamp_ms)
 
 # Have `callback(error, metadata)` called once the record's fate is known. With `holds` the callback
-# takes over the hold of a record that was appended with KF_HOLD_HANDLE; without, a DeliveryFuture
-# that the callback refers to keeps the batch.
+# takes over the hold of a record that was appended with KF_HOLD_HANDLE; without, the callback must
+# keep the batch itself.
 cdef int observe(DataPlane plane, kf_batch* batch, int32_t index, int64_t timestamp_ms,
                  object callback, bint holds) except -1
+
+# Register a callback beside the handle.
+cdef int observe_beside(DeliveryFuture future, object callback) except -1
 
 # (error or None, metadata) of a record whose batch has ended.
 cdef tuple outcome_of(kf_batch* batch, DataPlane plane, int32_t index, int64_t timestamp_ms)

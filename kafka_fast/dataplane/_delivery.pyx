@@ -12,9 +12,13 @@ Threads: any, with the GIL; it guards the counts of handles.
 
 cimport cython
 from cpython.exc cimport PyErr_CheckSignals
+from cpython.object cimport PyObject, PyTypeObject
+from cpython.ref cimport Py_DECREF, Py_INCREF
+from cpython.tuple cimport PyTuple_SET_ITEM
 from libc.stdint cimport int32_t, int64_t, uintptr_t
+from libc.stdlib cimport free, realloc
 
-from kafka_fast.dataplane._plane cimport DataPlane
+from kafka_fast.dataplane._plane cimport DataPlane, Topic
 from kafka_fast.dataplane.state cimport *
 
 from kafka_fast.errors import (
@@ -25,6 +29,9 @@ from kafka_fast.errors import (
     broker_error,
 )
 from kafka_fast.types import RecordMetadata
+
+cdef extern from "Python.h":
+    object PyType_GenericAlloc(PyTypeObject* kind, Py_ssize_t items)
 
 cdef double WAIT_SLICE = 0.025  # seconds between two looks for signals
 
@@ -60,14 +67,30 @@ cdef object failure_of(kf_batch* batch, DataPlane plane):
     return error
 
 
+cdef object new_metadata(str topic, object partition, int64_t offset, int64_t timestamp_ms):
+    """Return RecordMetadata without the detour through its Python constructor."""
+    cdef object offset_object = offset
+    cdef object timestamp_object = timestamp_ms
+    cdef object metadata = PyType_GenericAlloc(<PyTypeObject*>RecordMetadata, 4)
+    Py_INCREF(topic)
+    Py_INCREF(partition)
+    Py_INCREF(offset_object)
+    Py_INCREF(timestamp_object)
+    PyTuple_SET_ITEM(metadata, 0, topic)
+    PyTuple_SET_ITEM(metadata, 1, partition)
+    PyTuple_SET_ITEM(metadata, 2, offset_object)
+    PyTuple_SET_ITEM(metadata, 3, timestamp_object)
+    return metadata
+
+
 cdef tuple outcome_of(kf_batch* batch, DataPlane plane, int32_t index, int64_t timestamp_ms):
     cdef int64_t offset
     batch = kf_batch_resolve(batch, &index)
-    name, partition = plane.queue_of(batch.queue.id)
+    topic, partition = <tuple>(<list>plane.queues)[batch.queue.id]
     offset = batch.base_offset + index if batch.base_offset >= 0 else -1
     if batch.append_time_ms >= 0:
         timestamp_ms = batch.append_time_ms
-    metadata = RecordMetadata(name, partition, offset, timestamp_ms)
+    metadata = new_metadata((<Topic>topic).name, partition, offset, timestamp_ms)
     if kf_get(&batch.state) == KF_BATCH_FAILED:
         return failure_of(batch, plane), metadata
     return None, metadata
@@ -103,17 +126,85 @@ cdef int drop_holds(kf_batch* batch, int32_t count, int32_t seen) except -1:
     return 0
 
 
+# A callback that waits for its record's batch to end.
+cdef struct observation:
+    int64_t timestamp_ms
+    PyObject* callback  # owned
+    int32_t index
+
+
+@cython.final
+cdef class Observations:
+    """The callbacks of one batch. A C array, not a list: callbacks may come once per record."""
+
+    cdef kf_batch* batch   # referenced once it has ended
+    cdef observation* all
+    cdef int32_t count
+    cdef int32_t capacity
+    cdef int32_t holds     # how many of them count as handles of the batch
+
+    cdef int add(self, int32_t index, int64_t timestamp_ms, object callback) except -1:
+        cdef int32_t capacity = max(16, 2 * self.capacity)
+        cdef observation* larger
+        if self.count == self.capacity:
+            larger = <observation*>realloc(self.all, capacity * sizeof(observation))
+            if larger == NULL:
+                raise MemoryError
+            self.all = larger
+            self.capacity = capacity
+        Py_INCREF(callback)
+        self.all[self.count].callback = <PyObject*>callback
+        self.all[self.count].index = index
+        self.all[self.count].timestamp_ms = timestamp_ms
+        self.count += 1
+        return 0
+
+    cdef int run(self, DataPlane plane, report) except -1:
+        """Call them all; each sees the outcome of its own record."""
+        cdef int32_t i
+        for i in range(self.count):
+            callback = <object>self.all[i].callback
+            error, metadata = outcome_of(self.batch, plane, self.all[i].index,
+                                         self.all[i].timestamp_ms)
+            try:
+                callback(error, metadata)
+            except Exception as exception:
+                report(callback, exception)
+        return 0
+
+    def __dealloc__(self):
+        cdef int32_t i
+        for i in range(self.count):
+            Py_DECREF(<object>self.all[i].callback)
+        free(self.all)
+        if self.batch != NULL:
+            kf_batch_unref(self.batch)
+
+
+cdef Observations observations_of(DataPlane plane, kf_batch* batch):
+    """Return the batch's observations, made on first use. Callers stay with a batch for a while."""
+    cdef Observations found
+    if plane.last_observed == batch:
+        return plane.last_observations
+    found = plane.observers.get(<uintptr_t>batch)
+    if found is None:
+        found = Observations.__new__(Observations)
+        plane.observers[<uintptr_t>batch] = found
+    plane.last_observed = batch
+    plane.last_observations = found
+    return found
+
+
 cdef int observe(DataPlane plane, kf_batch* batch, int32_t index, int64_t timestamp_ms,
                  object callback, bint holds) except -1:
-    cdef object address = <uintptr_t>batch
-    cdef list waiting = plane.observers.get(address)
-    if waiting is None:
-        waiting = plane.observers[address] = []
+    cdef Observations waiting = observations_of(plane, batch)
     if plane.callback_starter is not None:
         starter, plane.callback_starter = plane.callback_starter, None
         starter()
-    waiting.append((index, timestamp_ms, callback, holds))
-    kf_set(&batch.watched, 1)
+    waiting.add(index, timestamp_ms, callback)
+    waiting.holds += holds
+    if kf_get(&batch.watched) == 0:
+        kf_set(&batch.watched, 1)
     kf_fence()  # against the data plane, which publishes the end before it reads `watched`
     if kf_batch_is_done(batch):
         kf_plane_observe(plane.plane, batch)
@@ -146,7 +237,8 @@ cdef int count_lost(DataPlane plane, kf_batch* batch) except -1:
         return 0
     batch.counted = True
     failed = min(failed_records(batch, &sample),
-                 batch.record_count - batch.handles - batch.seen - batch.bulk_records)
+                 batch.record_count + batch.doubled - batch.handles - batch.seen
+                 - batch.bulk_records)
     if failed > 0:
         add_lost(plane, failure_of(sample, plane), failed)
     return 0
@@ -169,20 +261,23 @@ def collect(DataPlane plane):
     """
     cdef kf_batch* batch = kf_plane_take_observed(plane.plane)
     cdef kf_batch* following
-    cdef int32_t count
+    cdef Observations waiting
     while batch != NULL:
         following = batch.next
         kf_set(&batch.listed, 0)
         count_lost(plane, batch)
         waiting = plane.observers.pop(<uintptr_t>batch, None)
-        if waiting is not None:
-            count = 0
-            for index, timestamp_ms, callback, holds in <list>waiting:
-                plane.ended.append((callback, *outcome_of(batch, plane, index, timestamp_ms)))
-                count += <bint>holds
-            if count > 0:
-                drop_holds(batch, count, count)
-        kf_batch_unref(batch)
+        if waiting is None:
+            kf_batch_unref(batch)
+        else:
+            if plane.last_observed == batch:
+                plane.last_observed = NULL
+                plane.last_observations = None
+            waiting.batch = batch  # takes the list's reference over
+            plane.ended.append(waiting)
+            plane.unnotified += 1
+            if waiting.holds > 0:
+                drop_holds(batch, waiting.holds, waiting.holds)
         batch = following
     return len(plane.ended) > 0
 
@@ -196,11 +291,9 @@ def notify(DataPlane plane, report):
     collect(plane)
     cdef list ended = plane.ended
     plane.ended = []
-    for callback, error, metadata in ended:
-        try:
-            callback(error, metadata)
-        except Exception as exception:
-            report(callback, exception)
+    while ended:
+        (<Observations>ended.pop(0)).run(plane, report)
+        plane.unnotified -= 1
 
 
 def take_lost(DataPlane plane):
@@ -253,39 +346,23 @@ cdef class DeliveryFuture:
             KafkaTimeoutError: Not known yet after `timeout`. The record is still on its way.
             UsageError: Called from a delivery callback, or the producer does not run any more.
         """
-        error, metadata = self.wait(timeout)
+        error, metadata = outcome_when_known(self, timeout)
         if error is not None:
             raise error
         return metadata
 
     def exception(self, timeout=None):
         """Wait like `result`, and return the DeliveryError, or None if the record was delivered."""
-        error, _ = self.wait(timeout)
+        error, _ = outcome_when_known(self, timeout)
         return error
-
-    cdef tuple wait(self, timeout):
-        cdef double deadline = 0.0
-        cdef kf_plane* shared = self.plane.plane
-        if timeout is not None:
-            deadline = shared.env.now(shared.env.context) + max(<double>timeout, 1e-9)
-        if not kf_batch_is_done(self.batch):
-            self.plane.check_may_wait()
-        if not wait_for(self.plane, self.batch, deadline):
-            raise KafkaTimeoutError(f"the record's delivery is not known after {timeout} s")
-        self.seen = True
-        return outcome_of(self.batch, self.plane, self.index, self.timestamp_ms)
 
     def add_done_callback(self, callback):
         """Have `callback(future)` called on the callback thread once the record's fate is known."""
-        self.seen = True
-        observe(self.plane, self.batch, self.index, self.timestamp_ms,
-                lambda error, metadata: callback(self), False)
+        self.add_observer(lambda error, metadata: callback(self))
 
     def add_observer(self, on_delivery):
         """Have `on_delivery(error, metadata)` called on the callback thread."""
-        self.seen = True
-        observe(self.plane, self.batch, self.index, self.timestamp_ms,
-                Kept(self, on_delivery), False)
+        observe_beside(self, on_delivery)
 
     def __await__(self):
         """Wait in an event loop; ends at once if the record's fate is known."""
@@ -308,19 +385,28 @@ cdef class DeliveryFuture:
         return f"<DeliveryFuture {error or metadata}>"
 
 
-@cython.final
-cdef class Kept:
-    """A callback that keeps its record's handle, and so the batch, until it is called."""
+# Functions, not methods: methods in C would cost each handle eight bytes for a table of them.
 
-    cdef DeliveryFuture future
-    cdef object callback
+cdef tuple outcome_when_known(DeliveryFuture future, timeout):
+    """Wait as `result` says, and return (error or None, metadata)."""
+    cdef double deadline = 0.0
+    cdef kf_plane* shared = future.plane.plane
+    if timeout is not None:
+        deadline = shared.env.now(shared.env.context) + max(<double>timeout, 1e-9)
+    if not kf_batch_is_done(future.batch):
+        future.plane.check_may_wait()
+    if not wait_for(future.plane, future.batch, deadline):
+        raise KafkaTimeoutError(f"the record's delivery is not known after {timeout} s")
+    future.seen = True
+    return outcome_of(future.batch, future.plane, future.index, future.timestamp_ms)
 
-    def __init__(self, DeliveryFuture future, callback):
-        self.future = future
-        self.callback = callback
 
-    def __call__(self, error, metadata):
-        self.callback(error, metadata)
+cdef int observe_beside(DeliveryFuture future, object callback) except -1:
+    """Register a callback for a record that has a handle, which then counts as observed."""
+    future.seen = True
+    future.batch.handles += 1
+    future.batch.doubled += 1
+    return observe(future.plane, future.batch, future.index, future.timestamp_ms, callback, True)
 
 
 @cython.final

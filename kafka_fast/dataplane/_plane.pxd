@@ -3,7 +3,7 @@
 from libc.stdint cimport int32_t, int64_t
 
 from kafka_fast.dataplane._lists cimport sender_state
-from kafka_fast.dataplane.state cimport kf_env, kf_plane, kf_queue, kf_topic
+from kafka_fast.dataplane.state cimport kf_batch, kf_env, kf_plane, kf_queue, kf_topic
 
 
 cdef class Environment:
@@ -29,8 +29,11 @@ cdef class DataPlane:
     cdef Environment environment
     cdef dict topics         # name -> Topic
     cdef list queues         # queue id -> (Topic, partition)
-    cdef dict observers      # address of a batch -> list of observations, see _delivery
-    cdef list ended          # observations whose batch has ended
+    cdef dict observers      # address of a batch -> its Observations, see _delivery
+    cdef kf_batch* last_observed   # the batch that was observed last, and its Observations
+    cdef object last_observations
+    cdef list ended          # Observations whose batch has ended
+    cdef readonly int64_t unnotified  # Observations in `ended`, or being run
     cdef readonly int64_t lost_count  # failed records that nobody can observe, not yet reported
     cdef readonly object lost_first   # the DeliveryError of the first of them
     cdef readonly bint refuses  # closing: no record is accepted any more

@@ -32,6 +32,7 @@ class Topic:
 
 class DataPlane:
     lost_count: int
+    unnotified: int
     lost_first: Exception | None
     refuses: bool
     dead: bool

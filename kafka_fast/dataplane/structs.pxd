@@ -204,6 +204,7 @@ cdef extern from "kf_queue.h" nogil:
         kf_atomic_int listed
         int32_t handles
         int32_t seen
+        int32_t doubled
         int32_t bulk_records
         bint counted
 

@@ -143,7 +143,24 @@ class ProducerCore:
 
     def flush(self, timeout: float | None) -> int:
         """Send what was accepted and wait; returns the records still pending."""
-        return self.plane.flush(0.0 if timeout is None else time.monotonic() + max(timeout, 1e-9))
+        if self.plane.dead:
+            return 0
+        self.plane.check_may_wait()
+        deadline = 0.0 if timeout is None else time.monotonic() + max(timeout, 1e-9)
+        pending = self.plane.flush(deadline)
+        self._await_callbacks(deadline)
+        return pending
+
+    def _await_callbacks(self, deadline: float) -> None:
+        """Wait until the callbacks of what has ended have run: a flush promises that, as Java's."""
+        collect(self.plane)
+        while self.plane.unnotified and not self.plane.dead:
+            left = deadline - time.monotonic() if deadline else WAIT_SLICE
+            if left <= 0:
+                return
+            with self._settled:
+                self._machine.wake_observers()
+                self._settled.wait(min(WAIT_SLICE, left))
 
     def lost(self) -> tuple[int, DeliveryError | None]:
         """Return, and forget, the failures that nobody can observe."""
@@ -310,6 +327,8 @@ class ProducerCore:
         self.plane.set_callback_thread(threading.get_ident())
         while not self.plane.dead:
             notify(self.plane, _report_callback)
+            with self._settled:
+                self._settled.notify_all()
             self._machine.wait_observers(IDLE_WAIT)
         notify(self.plane, _report_callback)
 
