@@ -26,7 +26,8 @@ enum {
     SEAL_SIZE = 32768,
     SMALL_MAX = 120,
     LARGE_MAX = 20000,
-    LARGE_ONE_IN = 200,
+    LARGE_ONE_IN = 50,
+    RUN_MAX = 8, /* records of one bulk call */
 };
 
 /* The first record of a caller's slice of a batch, with a reference to the batch. */
@@ -231,38 +232,60 @@ static void wait_for_memory(harness *shared, size_t need, double since) {
     }
 }
 
-static void send_record(caller *self, int queue, uint32_t number, size_t size) {
+/* Records of a bulk call, which may go into several batches, or one record by itself. */
+static void send_run(caller *self, int queue, uint32_t number, int32_t count, size_t size) {
     static const uint8_t value[LARGE_MAX];
+    static const int64_t timestamps_ms[RUN_MAX];
     harness *shared = self->shared;
     slice *open = &self->open[queue];
-    uint8_t key[sizeof(tag)];
-    kf_put_i64(key, (int64_t)tag_of(self->id, number));
-    kf_record record = {key, sizeof key, value, (int64_t)size, NULL, 0};
-    kf_batch *batch = open->batch;
-    int32_t index = 0;
+    uint8_t keys[RUN_MAX][sizeof(tag)];
+    kf_record records[RUN_MAX];
     double since = now(NULL);
-    while (kf_queue_append(&shared->queues[queue], &record, 1, KF_HOLD_SLICE, &batch, &index) !=
-           KF_APPEND_OK) {
-        wait_for_memory(shared, size + 256, since);
+    for (int32_t i = 0; i < count; i++) {
+        kf_put_i64(keys[i], (int64_t)tag_of(self->id, number + (uint32_t)i));
+        records[i] = (kf_record){keys[i], sizeof keys[i], value, (int64_t)size, NULL, 0};
     }
-    if (batch != open->batch) {
-        if (open->batch != NULL) {
-            hand_over(open);
+    for (int32_t sent = 0; sent < count;) {
+        kf_batch *batch = open->batch;
+        int32_t index = 0;
+        int32_t done = 0;
+        int result;
+        if (count == 1) {
+            result = kf_queue_append(&shared->queues[queue], records, 0, KF_HOLD_NOTHING, &batch,
+                                     &index);
+            batch = open->batch; /* the other may have ended by now */
+            done = result == KF_APPEND_OK;
+        } else {
+            result = kf_queue_append_run(&shared->queues[queue], records + sent, timestamps_ms,
+                                         count - sent, &batch, &index, &done);
         }
-        *open = (slice){NULL, batch, index, tag_of(self->id, number)};
+        if (batch != open->batch) {
+            if (open->batch != NULL) {
+                hand_over(open);
+            }
+            *open = (slice){NULL, batch, index, tag_of(self->id, number + (uint32_t)sent)};
+        }
+        sent += done;
+        if (result != KF_APPEND_OK) {
+            wait_for_memory(shared, size + 256, since);
+        }
     }
 }
 
 static void *caller_main(void *argument) {
     caller *self = argument;
     uint32_t numbers[QUEUES] = {0};
-    for (uint32_t i = 0; i < self->shared->records; i++) {
+    for (uint32_t left = self->shared->records; left > 0;) {
         uint64_t choice = next_random(&self->random);
         int queue = (int)(choice % QUEUES);
         bool large = choice / QUEUES % LARGE_ONE_IN == 0;
         size_t size = next_random(&self->random) % (large ? LARGE_MAX : SMALL_MAX);
-        send_record(self, queue, numbers[queue]++, size);
-        if (choice % 4096 == 0) {
+        uint32_t count = large ? 1 : (uint32_t)(1 + next_random(&self->random) % RUN_MAX);
+        count = count < left ? count : left;
+        send_run(self, queue, numbers[queue], (int32_t)count, size);
+        numbers[queue] += count;
+        left -= count;
+        if (choice % 512 == 0) {
             poll(NULL, 0, 1); /* let the queues run dry now and then */
         }
     }

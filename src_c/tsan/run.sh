@@ -2,10 +2,10 @@
 # Build the harness of the planes' shared state with clang and run it: under ThreadSanitizer, then
 # under ASan (leaks included) and UBSan.
 #
-#   run.sh [SEEDS] [RECORDS]    seeds for each build (3), and records of each caller (20000)
+#   run.sh [SEEDS] [RECORDS]    seeds for each build (2), and records of each caller (20000)
 set -eu
 
-seeds=${1:-3}
+seeds=${1:-2}
 records=${2:-20000}
 here=$(cd "$(dirname "$0")" && pwd)
 src=$(dirname "$here")
