@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from kafka_fast.config import CommonSettings
 from kafka_fast.control import link_events
-from kafka_fast.control.connection import Connection
+from kafka_fast.control.connection import Connection, ConnectionState
 from kafka_fast.control.metadata import Node
 from kafka_fast.control.negotiation import NodeVersions
 from kafka_fast.control.plane import (
@@ -118,9 +118,13 @@ class Links:
         return self._links.get(link_id)
 
     def is_connecting(self, node_id: int) -> bool:
-        """Tell whether there is work towards a link to this node."""
+        """Tell whether a link to this node is under way; one that waits for its backoff is not."""
         connection = self._connections.get(node_id)
-        return connection is not None and connection.is_pending
+        return (
+            connection is not None
+            and connection.is_pending
+            and connection.state is not ConnectionState.BACKOFF
+        )
 
     def retry_at(self, node_id: int) -> float:
         """Return the time before which no link to this node is opened."""
