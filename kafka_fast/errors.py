@@ -142,6 +142,8 @@ class DeliveryError(KafkaError):
         count: number of records concerned.
         first: the error of the first of them, or None.
         samples: a few errors, for the log.
+        topic: where the record was to go, or None if the error is of several topics.
+        partition: the partition it was assigned to, or None if there was none, or several.
     """
 
     def __init__(
@@ -152,12 +154,16 @@ class DeliveryError(KafkaError):
         count: int = 1,
         first: BaseException | None = None,
         samples: Sequence[BaseException] = (),
+        topic: str | None = None,
+        partition: int | None = None,
     ) -> None:
         super().__init__(message)
         self.outcome = outcome
         self.count = count
         self.first = first
         self.samples = tuple(samples)
+        self.topic = topic
+        self.partition = partition
 
 
 class BrokerError(KafkaError):

@@ -47,6 +47,8 @@ class PartitionResult(NamedTuple):
     """Offset of the first of them; -1 if the broker did not say."""
     last_offset: int
     """Offset of the last of them. Other producers' records may lie in between."""
+    bytes: int
+    """Their share of the record batches they are in, before compression."""
 
 
 class BatchResult(NamedTuple):

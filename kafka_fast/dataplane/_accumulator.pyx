@@ -192,7 +192,8 @@ cdef class Accumulator:
         cause = broker_error(MESSAGE_TOO_LARGE,
                              f"a record of {size} bytes for topic {topic.name!r} is larger than "
                              f"max.request.size ({self.plane.plane.max_request_size}) allows")
-        raise DeliveryError(str(cause), outcome=Outcome.NOT_SENT, first=cause) from cause
+        raise DeliveryError(str(cause), outcome=Outcome.NOT_SENT, first=cause,
+                            topic=topic.name) from cause
 
     cdef int wait_for_memory(self, Topic topic, size_t need, double* deadline) except -1:
         """Wait a moment for `need` bytes of buffer.memory; raises once `*deadline` has passed."""

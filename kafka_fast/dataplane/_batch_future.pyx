@@ -148,7 +148,7 @@ cdef class BatchFuture:
                 if has_failed(&piece):
                     failed += piece.count
                 else:
-                    widen(ranges, piece.batch.queue.id, piece.count, offset_of(&piece))
+                    widen(ranges, &piece)
         for _, count, _ in self.refused:
             failed += count
         partitions = {TopicPartition(*self.plane.queue_of(queue_id)): PartitionResult(*found)
@@ -279,15 +279,18 @@ cdef class BatchFuture:
         return 0
 
 
-cdef int widen(dict ranges, int64_t queue_id, int64_t count, int64_t offset) except -1:
-    """Count acknowledged records of a queue: [count, first offset, last offset], -1 if unknown."""
-    cdef list found = ranges.get(queue_id)
+cdef int widen(dict ranges, const part* piece) except -1:
+    """Enter delivered records: queue id -> [count, first offset, last offset, bytes]."""
+    cdef int64_t offset = offset_of(piece)
+    cdef int32_t all_records = kf_get(&piece.batch.record_count)
+    cdef list found = ranges.get(piece.batch.queue.id)
     if found is None:
-        found = ranges[queue_id] = [0, -1, -1]
-    found[0] += count
+        found = ranges[piece.batch.queue.id] = [0, -1, -1, 0]
+    found[0] += piece.count
+    found[3] += <int64_t>piece.batch.size * piece.count // all_records
     if offset >= 0:
         found[1] = offset if found[1] < 0 else min(found[1], offset)
-        found[2] = max(found[2], offset + count - 1)
+        found[2] = max(found[2], offset + piece.count - 1)
     return 0
 
 

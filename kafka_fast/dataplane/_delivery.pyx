@@ -62,7 +62,7 @@ cdef object failure_of(kf_batch* batch, DataPlane plane):
     cause = cause_of(batch.error_code, where)
     outcome = OUTCOMES[batch.outcome]
     error = DeliveryError(f"not delivered ({outcome.value}): {cause}", outcome=outcome,
-                          first=cause)
+                          first=cause, topic=name, partition=partition)
     error.__cause__ = cause
     return error
 

@@ -171,9 +171,9 @@ def test_tables_of_several_topics(
         ]
         for partition in range(PARTITIONS):
             got = kafka.records(name, partition)
-            assert result.partitions.get((name, partition), PartitionResult(0, -1, -1))[0] == len(
-                got
-            )
+            assert result.partitions.get((name, partition), PartitionResult(0, -1, -1, 0))[
+                0
+            ] == len(got)
             stamps = [record.timestamp_ms for record in got]
             assert stamps == sorted(stamps)  # the rows' order
             named = [row[:4] for row in sent if row[4] == partition]

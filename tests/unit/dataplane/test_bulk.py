@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -91,7 +92,7 @@ def test_every_kind_of_item(kafka: EmbeddedKafka, producer: Producer, topic: str
     result = producer.send_many(topic, items, partitions=2).result(10)
     expected = [b"a", "é".encode(), None, b"x", b"yy", b"", b"", b"\1\0\0\0"]
     assert values_of(kafka, topic) == expected
-    found = PartitionResult(len(items), 0, len(items) - 1)
+    found = PartitionResult(len(items), 0, len(items) - 1, ANY)
     assert result == (len(items), 0, {TopicPartition(topic, 2): found})
 
 
@@ -137,8 +138,8 @@ def test_columns_of_everything(kafka: EmbeddedKafka, producer: Producer, topic: 
         headers=[[("a", b"1"), ("a", None)], None, {"b": "x"}, []],
     )
     assert future.result(10).partitions == {
-        (topic, 1): PartitionResult(2, 0, 1),
-        (topic, 3): PartitionResult(2, 0, 1),
+        (topic, 1): PartitionResult(2, 0, 1, ANY),
+        (topic, 3): PartitionResult(2, 0, 1, ANY),
     }
     assert [(r.timestamp_ms, r.key, r.value, r.headers) for r in kafka.records(topic, 3)] == [
         (10, b"k", b"0", (("a", b"1"), ("a", None))),
