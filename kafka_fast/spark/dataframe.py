@@ -1,0 +1,102 @@
+"""Write a DataFrame into Kafka over Arrow: no record becomes a Python object.
+
+The columns are those of Spark's own Kafka sink, and so are the refusals, made before the job runs.
+Works on Spark Connect too, where the package must be installed on the server.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from kafka_fast.errors import UsageError
+from kafka_fast.spark.entry import worker_entry
+from kafka_fast.spark.options import OnError, task_options
+from kafka_fast.spark.report import REPORT_SCHEMA, ReportRow, Summary, summarize
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+#: Column -> types it may have, in Spark's words; the order is that of the messages.
+TYPES: Mapping[str, tuple[str, ...]] = {
+    "topic": ("string",),
+    "key": ("string", "binary"),
+    "value": ("string", "binary"),
+    "headers": ("array<struct<key:string,value:binary>>",),
+    "partition": ("int",),
+    "timestamp": ("timestamp",),
+}
+
+
+def write_df(
+    df: DataFrame,
+    config: Mapping[str, object],
+    topic: str | None = None,
+    *,
+    on_error: OnError = "raise",
+) -> Summary:
+    """Write the rows of a DataFrame, in one Spark job, and return what it comes to.
+
+    Columns: value (string or binary), and if present key (string or binary), headers
+    (array<struct<key: string, value: binary>>), topic (string), partition (int) and timestamp.
+    Other columns are ignored. At least once: a task that Spark runs again writes again.
+
+    Example:
+        >>> df = spark.sql("select cast(id as string) key, 'hello' value from range(1000)")
+        >>> write_df(df, {"bootstrap.servers": "broker:9092"}, topic="events").records
+        1000
+
+    Args:
+        df: The rows.
+        config: A producer's properties, plain values only; see the configuration page.
+        topic: Where all rows go; it wins over the column. None: the column says it.
+        on_error: "raise" fails the task with KafkaDeliveryError, so that Spark runs it again;
+            "report" leaves the failures to the summary.
+
+    Raises:
+        ConfigError: A property is unknown, out of range, or no plain value.
+        UsageError: A column is missing or has a type that cannot be written.
+        PythonException: The job failed; the text holds the last task's KafkaDeliveryError.
+    """
+    options = task_options(config, topic, on_error=on_error)
+    names = check_columns(
+        [(field.name, field.dataType.simpleString()) for field in df.schema.fields], topic
+    )
+    write = worker_entry("write_batches", tuple(options))
+    started = time.monotonic()
+    rows = df.select(*names).mapInArrow(write, REPORT_SCHEMA).collect()
+    return summarize([ReportRow(*row) for row in rows], time.monotonic() - started)
+
+
+def check_columns(columns: list[tuple[str, str]], topic: str | None) -> list[str]:
+    """Return the names of the columns to write.
+
+    Args:
+        columns: (name, type) of each, in Spark's words.
+        topic: Where all rows go, or None.
+
+    Raises:
+        UsageError: In the words of Spark's own sink, as far as they fit.
+    """
+    found: dict[str, str] = {}
+    for name, kind in columns:
+        lower = name.lower()  # Spark does not distinguish
+        if lower not in TYPES:
+            continue
+        if lower in found:
+            raise UsageError(f"there are several columns named '{lower}'")
+        found[lower] = kind
+    if topic is None and "topic" not in found:
+        raise UsageError(
+            "topic option required when no 'topic' attribute is present. Use the topic argument "
+            "of write_df for setting a topic."
+        )
+    if "value" not in found:
+        raise UsageError("Required attribute 'value' not found.")
+    if topic is not None:
+        found.pop("topic", None)
+    for name, kinds in TYPES.items():
+        if name in found and found[name] not in kinds:
+            raise UsageError(f"{name} type must be a {' or '.join(kinds)}, but it is {found[name]}")
+    return list(found)

@@ -1,0 +1,69 @@
+"""What a write is asked for: checked on the driver, carried to the workers as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, NamedTuple, TypeAlias
+
+from kafka_fast.config import producer_settings
+from kafka_fast.errors import ConfigError, UsageError
+
+Scalar: TypeAlias = str | int | float | bool | None
+FrozenConfig: TypeAlias = tuple[tuple[str, Scalar], ...]
+"""A producer's properties, sorted: equal for equal configurations, and hashable."""
+
+OnError: TypeAlias = Literal["raise", "report"]
+
+CHUNK_RECORDS = 10_000
+
+
+class TaskOptions(NamedTuple):
+    """What every task of a job needs to know. It is sent to the workers as a plain tuple."""
+
+    config: FrozenConfig
+    topic: str | None
+    on_error: OnError
+    chunk_records: int
+
+
+def task_options(
+    config: Mapping[str, object],
+    topic: str | None,
+    *,
+    on_error: OnError = "raise",
+    chunk_records: int = CHUNK_RECORDS,
+) -> TaskOptions:
+    """Return the options of a write.
+
+    Raises:
+        ConfigError: A property is unknown, out of range, or no plain value.
+        UsageError: Another argument is not what it must be.
+    """
+    frozen = freeze(config)
+    producer_settings(dict(frozen))  # a mistake shows on the driver, before any task runs
+    if topic is not None and not isinstance(topic, str):
+        raise UsageError(f"the topic must be a str, not {type(topic).__name__}")
+    if on_error not in ("raise", "report"):
+        raise UsageError(f"on_error must be 'raise' or 'report', not {on_error!r}")
+    if chunk_records < 1:
+        raise UsageError(f"chunk_records must be at least 1, not {chunk_records}")
+    return TaskOptions(frozen, topic, on_error, chunk_records)
+
+
+def freeze(config: Mapping[str, object]) -> FrozenConfig:
+    """Return the configuration in its hashable form.
+
+    Raises:
+        ConfigError: A value is an object. Each task would get a copy of its own of a callable, and
+            so a producer of its own; what it would do belongs into the job.
+    """
+    frozen = []
+    for name, value in config.items():
+        plain = ",".join(map(str, value)) if isinstance(value, (list, tuple)) else value
+        if plain is not None and not isinstance(plain, (str, int, float)):
+            raise ConfigError(
+                f"{name} must be a plain value in a Spark job, not {type(value).__name__}: "
+                "serialize in the job, and give each record its partition where you need to"
+            )
+        frozen.append((str(name), plain))
+    return tuple(sorted(frozen))

@@ -1,0 +1,166 @@
+"""The producers of a worker process: one for each configuration, kept from task to task.
+
+Spark forks a worker, gives it one task after the other, and ends it with `os._exit` when it has
+been idle for a minute. So a producer is lent to a task, which waits for its own records; between
+tasks it is idle, and after connections.max.idle.ms without a task it is closed.
+
+    lease(config) ──► idle? take it : make one ──► task ──► back, idle
+                                                     └ failed ──► retired: closed at once, so that
+                                                       nothing of that attempt is sent any more
+
+Keys hold the process id and a fork forgets everything: a child never touches its parent's
+producers.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from kafka_fast.config import producer_settings
+from kafka_fast.errors import KafkaError
+from kafka_fast.producer import Producer
+from kafka_fast.spark.options import FrozenConfig
+
+logger = logging.getLogger(__name__)
+
+MAX_IDLE_PRODUCERS = 4
+"""Each has threads, connections and up to buffer.memory; a job rarely has two configurations."""
+
+
+@dataclass(slots=True, eq=False)
+class Lent:
+    """A producer and who uses it."""
+
+    key: tuple[int, FrozenConfig]
+    producer: Any
+    idle_timeout: float
+    """Seconds without a task after which it is closed."""
+    tasks: int = 0
+    """Tasks that use it now."""
+    idle_since: float = 0.0
+    retired: bool = False
+    """No task gets it any more; the last one that uses it closes it."""
+
+
+class ProducerCache:
+    """The producers of this process. Thread-safe.
+
+    Args:
+        make: Makes a producer from a configuration.
+        clock: Monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[dict[str, Any]], Any] = Producer,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._make = make
+        self._clock = clock
+        self.forget()
+
+    def forget(self) -> None:
+        """Drop everything untouched: after a fork it belongs to the parent."""
+        self._lock = threading.Lock()
+        self._lent: dict[tuple[int, FrozenConfig], Lent] = {}
+        self._timer: threading.Timer | None = None
+
+    @contextmanager
+    def lease(self, config: FrozenConfig) -> Iterator[Any]:
+        """Lend the producer of `config` for one task; whatever the block raises retires it."""
+        lent = self._take(config)
+        try:
+            yield lent.producer
+        except BaseException:
+            self._give_back(lent, retire=True)
+            raise
+        self._give_back(lent, retire=False)
+
+    def __len__(self) -> int:
+        """Return the number of producers that tasks can get without making one."""
+        with self._lock:
+            return len(self._lent)
+
+    def close_idle(self) -> None:
+        """Close the producers that have been idle for too long."""
+        with self._lock:
+            now = self._clock()
+            closing = [lent for lent in self._idle() if now >= lent.idle_since + lent.idle_timeout]
+            self._remove(closing)
+            self._timer = None
+            self._arm()
+        _close(closing)
+
+    def _take(self, config: FrozenConfig) -> Lent:
+        key = (os.getpid(), config)
+        with self._lock:
+            lent = self._lent.get(key)
+            if lent is None:
+                properties = dict(config)
+                settings = producer_settings(properties)
+                never = settings.connections_max_idle_ms < 0
+                idle_timeout = math.inf if never else settings.connections_max_idle
+                lent = Lent(key, self._make(properties), idle_timeout)
+                self._lent[key] = lent
+            lent.tasks += 1
+            return lent
+
+    def _give_back(self, lent: Lent, *, retire: bool) -> None:
+        closing = []
+        with self._lock:
+            lent.tasks -= 1
+            lent.idle_since = self._clock()
+            if retire:
+                lent.retired = True
+                if self._lent.get(lent.key) is lent:
+                    del self._lent[lent.key]
+            if lent.retired and lent.tasks == 0:
+                closing.append(lent)
+            surplus = sorted(self._idle(), key=lambda idle: idle.idle_since)[:-MAX_IDLE_PRODUCERS]
+            self._remove(surplus)
+            self._arm()
+        _close(closing + surplus)
+
+    def _idle(self) -> list[Lent]:
+        return [lent for lent in self._lent.values() if lent.tasks == 0]
+
+    def _remove(self, some: list[Lent]) -> None:
+        for lent in some:
+            del self._lent[lent.key]
+
+    def _arm(self) -> None:
+        """Have `close_idle` called when the next idle producer is due."""
+        due = min((it.idle_since + it.idle_timeout for it in self._idle()), default=math.inf)
+        if self._timer is not None or due == math.inf:
+            return
+        self._timer = threading.Timer(max(0.0, due - self._clock()), self.close_idle)
+        self._timer.daemon = True
+        self._timer.start()
+
+
+def _close(some: list[Lent]) -> None:
+    """Close producers that no task uses."""
+    for lent in some:
+        _close_now(lent.producer)
+
+
+def _close_now(producer: Any) -> None:
+    """Give up what an attempt left behind: it has failed, and another one will write it again."""
+    try:
+        producer.close(timeout=0.0)
+    except KafkaError as error:
+        logger.info("closed a producer with undelivered records: %s", error)
+
+
+PRODUCERS = ProducerCache()
+"""The cache of this process."""
+
+os.register_at_fork(after_in_child=PRODUCERS.forget)

@@ -1,0 +1,72 @@
+"""Write an RDD into Kafka: the function for `mapPartitions`, and the job round it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from kafka_fast.spark.entry import worker_entry
+from kafka_fast.spark.options import CHUNK_RECORDS, OnError, task_options
+from kafka_fast.spark.report import ReportRow, Summary, summarize
+
+if TYPE_CHECKING:
+    from pyspark import RDD
+
+
+def write_partition(
+    config: Mapping[str, object],
+    topic: str | None = None,
+    *,
+    on_error: OnError = "raise",
+    chunk_records: int = CHUNK_RECORDS,
+) -> Callable[[Iterable[Any]], Iterator[ReportRow]]:
+    """Return a function for `rdd.mapPartitions` that writes a partition's records.
+
+    Records are bytes or str (a value), tuples (key, value), (key, value, headers, topic, partition,
+    timestamp) or any beginning of that, and dicts or Rows with these names. A timestamp is a
+    datetime or Unix time in ms. The function yields one ReportRow for each Kafka partition once
+    the last record is acknowledged.
+
+    Every action on the resulting RDD writes again; `write_rdd` runs exactly one.
+
+    Example:
+        >>> write = write_partition({"bootstrap.servers": "broker:9092"}, "events")
+        >>> rows = sc.parallelize([b"1", (b"key", b"2")]).mapPartitions(write).collect()
+
+    Args:
+        config: A producer's properties, plain values only; see the configuration page.
+        topic: Where all records go; None: each record says it.
+        on_error: "raise" fails the task with KafkaDeliveryError, so that Spark runs it again;
+            "report" leaves the failures to the rows' `errors` and `first_error`.
+        chunk_records: Most records that are handed to the producer at once.
+
+    Raises:
+        ConfigError: A property is unknown, out of range, or no plain value.
+        UsageError: Another argument is not what it must be.
+    """
+    options = task_options(config, topic, on_error=on_error, chunk_records=chunk_records)
+    return worker_entry("write_records", tuple(options))
+
+
+def write_rdd(
+    rdd: RDD[Any],
+    config: Mapping[str, object],
+    topic: str | None = None,
+    *,
+    on_error: OnError = "raise",
+    chunk_records: int = CHUNK_RECORDS,
+) -> Summary:
+    """Write the records of an RDD, in one Spark job, and return what it comes to.
+
+    At least once: a task that Spark runs again writes again. What the records may be, and the other
+    arguments, are those of `write_partition`.
+
+    Raises:
+        ConfigError, UsageError: As `write_partition`.
+        Py4JJavaError: The job failed; the text holds the last task's KafkaDeliveryError.
+    """
+    write = write_partition(config, topic, on_error=on_error, chunk_records=chunk_records)
+    started = time.monotonic()
+    rows = rdd.mapPartitions(write).collect()
+    return summarize(rows, time.monotonic() - started)

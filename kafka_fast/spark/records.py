@@ -1,0 +1,104 @@
+"""Records of an RDD as columns, which is what the producer's bulk call takes.
+
+    b"value"  "value"                              a value
+    (key, value)  (key, value, headers, topic, partition, timestamp)
+                                                   a tuple; what is left out at its end is None
+    {"value": ..., "key": ..., ...}  Row(...)      named; all but the value may be missing
+
+A timestamp is a datetime or Unix time in ms. Most RDDs hold one shape only, bytes or pairs; those
+are taken apart without a look at each record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from kafka_fast.errors import UsageError
+
+FIELDS = ("key", "value", "headers", "topic", "partition", "timestamp")
+PLAIN = frozenset({bytes, str, bytearray, memoryview})
+NO_TOPIC = (
+    "a record has no topic: give the write one, or each record (a tuple's fourth item, or the "
+    "field 'topic')"
+)
+
+
+class Columns(NamedTuple):
+    """Records of one topic, in their order. A column that no record fills is None."""
+
+    topic: str
+    values: Sequence[Any]
+    keys: Sequence[Any] | None = None
+    headers: Sequence[Any] | None = None
+    partitions: Sequence[int | None] | None = None
+    timestamps_ms: Sequence[int | None] | None = None
+
+
+def columns(records: list[Any], topic: str | None) -> Iterator[Columns]:
+    """Yield the records as columns, topic by topic.
+
+    Args:
+        records: At least one, of any shapes.
+        topic: Where all of them go, or None: each says it.
+
+    Raises:
+        UsageError: A record is none of the shapes, or has no topic.
+    """
+    kinds = set(map(type, records))
+    if topic is not None and kinds <= PLAIN:
+        yield Columns(topic, records)
+    elif topic is not None and kinds == {tuple} and set(map(len, records)) == {2}:
+        keys, values = zip(*records, strict=True)
+        yield Columns(topic, values, keys)
+    else:
+        yield from _by_topic(records, topic)
+
+
+def _by_topic(records: list[Any], topic: str | None) -> Iterator[Columns]:
+    topics: dict[str, list[tuple[Any, ...]]] = {}
+    for record in records:
+        key, value, headers, own_topic, partition, timestamp = _fields(record)
+        chosen = own_topic if topic is None else topic
+        if not isinstance(chosen, str):
+            raise UsageError(NO_TOPIC)
+        fields = (value, key, headers, partition, _milliseconds(timestamp))
+        topics.setdefault(chosen, []).append(fields)
+    for name, rows in topics.items():
+        values, *others = zip(*rows, strict=True)
+        filled = [column if any(item is not None for item in column) else None for column in others]
+        yield Columns(name, values, *filled)
+
+
+def _fields(record: Any) -> tuple[Any, ...]:
+    """Return a record's fields in the order of FIELDS."""
+    if type(record) in PLAIN:
+        return None, record, None, None, None, None
+    if isinstance(record, Mapping):
+        return _named(record)
+    if hasattr(record, "__fields__"):  # pyspark's Row is a tuple with names
+        return _named(dict(zip(record.__fields__, record, strict=True)))
+    if isinstance(record, tuple) and 2 <= len(record) <= len(FIELDS):
+        return record + (None,) * (len(FIELDS) - len(record))
+    if isinstance(record, tuple):
+        raise UsageError(f"a record must be a tuple of 2 to {len(FIELDS)} items, not {len(record)}")
+    raise UsageError(
+        f"a record must be bytes, str, a tuple, a dict or a Row, not {type(record).__name__}"
+    )
+
+
+def _named(record: Mapping[str, Any]) -> tuple[Any, ...]:
+    if "value" not in record:
+        raise UsageError(f"a record has no field 'value', only {sorted(map(str, record))}")
+    unknown = [name for name in record if name not in FIELDS]
+    if unknown:
+        raise UsageError(f"a record has the unknown field {unknown[0]!r}; known: {FIELDS}")
+    return tuple(map(record.get, FIELDS))
+
+
+def _milliseconds(timestamp: Any) -> Any:
+    """Return Unix time in ms; the bulk call refuses what is no integer."""
+    if isinstance(timestamp, datetime):
+        return int(timestamp.timestamp() * 1000)
+    return timestamp

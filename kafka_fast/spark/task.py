@@ -1,0 +1,139 @@
+"""What runs in a Spark worker: one task's input goes to the process's producer.
+
+Called by the pickled function of `entry`, in a process that has kafka_fast. Every task waits for
+its own last acknowledgement; nothing is left to the end of the process, which Spark kills.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from kafka_fast.config import producer_settings
+from kafka_fast.errors import UsageError
+from kafka_fast.spark.ledger import Ledger
+from kafka_fast.spark.options import TaskOptions
+from kafka_fast.spark.producers import PRODUCERS
+from kafka_fast.spark.records import columns
+from kafka_fast.spark.report import REPORT_SCHEMA, ReportRow
+
+CHUNK_BYTES = 4 << 20
+"""A chunk ends here: large records come in short ones."""
+PART_RECORDS = 256
+SAMPLED = 16
+"""So many records are taken at a time, and the size of so many of them is looked at."""
+
+COLUMNS = ("key", "headers", "partition", "timestamp")
+NULL_TOPIC = (
+    "null topic present in the data. Use the topic argument of write_df for setting a topic."
+)
+ARROW_TYPES = {"int": "int32", "bigint": "int64", "string": "string", "double": "double"}
+SIZED = (bytes, str, bytearray, memoryview)
+
+
+def write_records(records: Iterable[Any], *options: Any) -> Iterator[ReportRow]:
+    """Write the records of an RDD's partition; yield the report once all of them are settled.
+
+    Raises:
+        KafkaDeliveryError: Records were not delivered, unless errors are to be reported.
+    """
+    wanted = TaskOptions(*options)
+
+    def send(producer: Any, ledger: Ledger) -> None:
+        for chunk in chunks(records, wanted.chunk_records):
+            for topic, values, keys, headers, partitions, timestamps_ms in columns(
+                chunk, wanted.topic
+            ):
+                future = producer.send_many(
+                    topic,
+                    values,
+                    keys=keys,
+                    headers=headers,
+                    partitions=partitions,
+                    timestamps_ms=timestamps_ms,
+                )
+                ledger.add(topic, future)
+
+    yield from _write(send, wanted)
+
+
+def write_batches(batches: Iterable[Any], *options: Any) -> Iterator[Any]:
+    """Write the Arrow record batches of a DataFrame's partition; yield the report as one of them.
+
+    Raises:
+        KafkaDeliveryError: Records were not delivered, unless errors are to be reported.
+    """
+    import pyarrow as pa
+
+    wanted = TaskOptions(*options)
+
+    def send(producer: Any, ledger: Ledger) -> None:
+        for batch in batches:
+            present = batch.schema.names
+            if wanted.topic is None and batch.column("topic").null_count:
+                raise UsageError(NULL_TOPIC)
+            names = {name: name if name in present else None for name in COLUMNS}
+            ledger.add(wanted.topic, producer.send_table(wanted.topic, batch, **names))
+
+    rows = _write(send, wanted)
+    if rows:
+        yield pa.RecordBatch.from_pylist([row._asdict() for row in rows], schema=_report_schema())
+
+
+def _report_schema() -> Any:
+    """Return REPORT_SCHEMA in Arrow's types."""
+    import pyarrow as pa
+
+    columns_of_report = (column.split() for column in REPORT_SCHEMA.split(", "))
+    return pa.schema(
+        [(name, pa.type_for_alias(ARROW_TYPES[kind])) for name, kind in columns_of_report]
+    )
+
+
+def _write(send: Callable[[Any, Ledger], None], options: TaskOptions) -> list[ReportRow]:
+    """Have `send` put the input into a producer; wait, and return the report."""
+    task, attempt = _identity()
+    ledger = Ledger(task, attempt, producer_settings(dict(options.config)).delivery_timeout)
+    with PRODUCERS.lease(options.config) as producer:
+        send(producer, ledger)
+        ledger.close()
+        error = ledger.error()
+        if error is not None and options.on_error == "raise":
+            raise error
+    return ledger.rows()
+
+
+def _identity() -> tuple[int, int]:
+    """Return the numbers of the Spark partition and of the attempt; zeros outside of Spark."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return (context.partitionId(), context.attemptNumber()) if context is not None else (0, 0)
+
+
+def chunks(records: Iterable[Any], most: int) -> Iterator[list[Any]]:
+    """Yield the records in lists of at most `most`, fewer where records are large."""
+    iterator = iter(records)
+    chunk: list[Any] = []
+    size = 0
+    while part := list(islice(iterator, min(PART_RECORDS, most - len(chunk)))):
+        chunk += part
+        sample = part[:: -(-len(part) // SAMPLED)]
+        size += sum(map(size_of, sample)) * len(part) // len(sample)
+        if len(chunk) >= most or size >= CHUNK_BYTES:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
+
+
+def size_of(record: Any) -> int:
+    """Return about how many bytes a record holds."""
+    if isinstance(record, SIZED):
+        return len(record)
+    if isinstance(record, dict):
+        record = record.values()
+    if not isinstance(record, Iterable):
+        return 0  # no record at all, which is for others to say
+    return sum(len(item) for item in record if isinstance(item, SIZED))

@@ -1,0 +1,53 @@
+"""What a write may be asked for; mistakes show on the driver."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pytest
+
+from kafka_fast.errors import ConfigError, UsageError
+from kafka_fast.spark import write_partition
+from kafka_fast.spark.options import TaskOptions, freeze, task_options
+
+CONFIG = {"bootstrap.servers": "a:1"}
+
+
+def test_the_order_of_properties_does_not_matter() -> None:
+    one = freeze({"acks": "all", "bootstrap.servers": ["a:1", "b:2"]})
+    assert one == freeze({"bootstrap.servers": "a:1,b:2", "acks": "all"})
+    assert hash(one) == hash(one)
+
+
+def test_options_survive_as_a_plain_tuple() -> None:
+    options = task_options(CONFIG, "t", on_error="report")
+    assert TaskOptions(*pickle.loads(pickle.dumps(tuple(options)))) == options
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({}, "bootstrap.servers is required"),
+        ({**CONFIG, "lingr.ms": 5}, "linger.ms"),
+        ({**CONFIG, "value.serializer": len}, "value.serializer must be a plain value"),
+    ],
+)
+def test_a_wrong_configuration(config: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        write_partition(config, "t")
+    assert said in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"topic": b"t"}, "the topic must be a str, not bytes"),
+        ({"topic": "t", "on_error": "ignore"}, "on_error must be 'raise' or 'report'"),
+        ({"topic": "t", "chunk_records": 0}, "chunk_records must be at least 1"),
+    ],
+)
+def test_wrong_arguments(arguments: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        write_partition(CONFIG, **arguments)
+    assert said in str(raised.value)
