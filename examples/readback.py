@@ -1,0 +1,206 @@
+"""Create a topic and read it back, with the public wire API and plain blocking sockets.
+
+    with Kafka("localhost:9092") as kafka:
+        kafka.create_topic("events", partitions=8)
+        ...
+        for keys, values in kafka.read("events"):
+            ...
+
+No producer or consumer of kafka_fast is involved, so what is read here is what the broker has.
+Plaintext only.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from collections.abc import Iterator
+from types import TracebackType
+from typing import TypeVar
+
+from kafka_fast.errors import KafkaConnectionError, KafkaTimeoutError, ProtocolError, broker_error
+from kafka_fast.protocol.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kafka_fast.protocol.apis.create_topics import (
+    CreatableTopic,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from kafka_fast.protocol.apis.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+)
+from kafka_fast.protocol.apis.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseTopic,
+)
+from kafka_fast.protocol.frame import decode_response, encode_request
+from kafka_fast.protocol.schema import Request, Response
+from kafka_fast.protocol.versions import ApiVersions
+from kafka_fast.record import read_batches
+
+R = TypeVar("R", bound=Response)
+
+TIMEOUT = 30.0
+MAX_BYTES = 4 << 20
+LAST_BY_NAME = 12
+"""Newer versions of Fetch want the topic's id instead of its name."""
+
+_LENGTH = struct.Struct(">i")
+
+
+class Connection:
+    """A blocking connection to one broker; asks in the highest version that both know."""
+
+    def __init__(self, host: str, port: int) -> None:
+        try:
+            self._socket = socket.create_connection((host, port), timeout=TIMEOUT)
+        except OSError as error:
+            raise KafkaConnectionError(f"no broker at {host}:{port}: {error}") from error
+        self._correlation_id = 0
+        self._versions: ApiVersions | None = None
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._socket.close()
+
+    def ask(self, request: Request, response: type[R], at_most: int | None = None) -> R:
+        """Send a request and return its answer."""
+        if self._versions is None:
+            # Version 0: every broker understands it, whatever its age.
+            answer = self._ask(ApiVersionsRequest(), ApiVersionsResponse, 0)
+            self._versions = ApiVersions.from_response(answer)
+        return self._ask(request, response, self._versions.version(type(request), at_most))
+
+    def _ask(self, request: Request, response: type[R], version: int) -> R:
+        self._correlation_id += 1
+        frame = encode_request(request, version, self._correlation_id, "kafka-fast-demo")
+        self._socket.sendall(frame)
+        (length,) = _LENGTH.unpack(self._read(_LENGTH.size))
+        correlation_id, answer = decode_response(response, self._read(length), version)
+        if correlation_id != self._correlation_id:
+            raise ProtocolError(f"answer {correlation_id} to request {self._correlation_id}")
+        return answer
+
+    def _read(self, count: int) -> bytearray:
+        data = bytearray(count)
+        view = memoryview(data)
+        while view:
+            received = self._socket.recv_into(view)
+            if received == 0:
+                raise KafkaConnectionError("the broker closed the connection")
+            view = view[received:]
+        return data
+
+
+class Kafka:
+    """A cluster, reached through the first of its brokers that answers."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self._leaders: dict[int, Connection] = {}
+        self._connection = _first_that_answers(bootstrap)
+
+    def __enter__(self) -> Kafka:
+        """Return the cluster itself; leaving the block closes the connections."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close all connections."""
+        for connection in [self._connection, *self._leaders.values()]:
+            connection.close()
+
+    def create_topic(self, name: str, partitions: int) -> None:
+        """Create a topic with the cluster's own replication factor; wait for its leaders.
+
+        Raises:
+            BrokerError: The cluster refused.
+        """
+        wanted = CreatableTopic(name=name, num_partitions=partitions, replication_factor=-1)
+        request = CreateTopicsRequest(topics=[wanted], timeout_ms=int(TIMEOUT * 1000))
+        (result,) = self._connection.ask(request, CreateTopicsResponse).topics
+        if result.error_code:
+            raise broker_error(
+                result.error_code, f"cannot create topic {name}: {result.error_message}"
+            )
+        self._metadata(name)
+
+    def partition_count(self, topic: str) -> int:
+        """Return the number of the topic's partitions."""
+        return len(self._metadata(topic)[1].partitions)
+
+    def read(self, topic: str) -> Iterator[tuple[list[bytes | None], list[bytes | None]]]:
+        """Yield (keys, values) of each record batch from the start to the end of all partitions.
+
+        Raises:
+            BrokerError: A broker refused.
+            CorruptBatchError: A batch's checksum is wrong.
+        """
+        addresses, found = self._metadata(topic)
+        for partition in found.partitions:
+            if partition.leader_id not in self._leaders:
+                self._leaders[partition.leader_id] = Connection(*addresses[partition.leader_id])
+            leader = self._leaders[partition.leader_id]
+            yield from _read_partition(leader, topic, partition.partition_index)
+
+    def _metadata(self, topic: str) -> tuple[dict[int, tuple[str, int]], MetadataResponseTopic]:
+        """Return the brokers' addresses and the topic, once all of its partitions have leaders."""
+        request = MetadataRequest(
+            topics=[MetadataRequestTopic(name=topic)], allow_auto_topic_creation=False
+        )
+        deadline = time.monotonic() + TIMEOUT
+        while time.monotonic() < deadline:
+            answer = self._connection.ask(request, MetadataResponse)
+            (found,) = answer.topics
+            codes = [found.error_code, *(it.error_code for it in found.partitions)]
+            if not any(codes):
+                return {it.node_id: (it.host, it.port) for it in answer.brokers}, found
+            time.sleep(0.05)
+        raise KafkaTimeoutError(f"topic {topic} has no leaders after {TIMEOUT:.0f} s")
+
+
+def _first_that_answers(bootstrap: str) -> Connection:
+    errors = []
+    for address in bootstrap.split(","):
+        host, _, port = address.strip().rpartition(":")
+        try:
+            return Connection(host.strip("[]"), int(port))
+        except ValueError:
+            errors.append(f"{address.strip()!r} is not host:port")
+        except KafkaConnectionError as error:
+            errors.append(str(error))
+    raise KafkaConnectionError("; ".join(errors))
+
+
+def _read_partition(
+    leader: Connection, topic: str, index: int
+) -> Iterator[tuple[list[bytes | None], list[bytes | None]]]:
+    offset = 0
+    while True:
+        wanted = FetchPartition(partition=index, fetch_offset=offset, partition_max_bytes=MAX_BYTES)
+        request = FetchRequest(
+            max_wait_ms=500,
+            min_bytes=1,
+            max_bytes=MAX_BYTES,
+            topics=[FetchTopic(topic=topic, partitions=[wanted])],
+        )
+        answer = leader.ask(request, FetchResponse, LAST_BY_NAME)
+        if answer.error_code:
+            raise broker_error(answer.error_code, f"cannot read {topic}-{index}")
+        ((data,),) = [found.partitions for found in answer.responses]
+        if data.error_code:
+            raise broker_error(data.error_code, f"cannot read {topic}-{index}")
+        for batch in read_batches(data.records or b""):
+            records = batch.records()  # checks the checksum
+            yield records.keys(), records.values()
+            offset = batch.next_offset
+        if offset >= data.high_watermark:
+            return
