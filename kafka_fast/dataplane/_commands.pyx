@@ -99,9 +99,9 @@ cdef void route(sender_state* state, kf_command* command, double now) noexcept n
     """Send the queue to another link, once nothing of it is in flight on the old one."""
     cdef kf_queue* queue = command.queue
     cdef kf_link* link = find_link(state, command.link_id)
-    if command.link_id != 0 and link == NULL:
-        return  # closed meanwhile: its event is on the way up
     queue.route_asked = False
+    if command.link_id != 0 and link == NULL:
+        return  # closed meanwhile: its event is on the way up, and behind it the next question
     if link == queue.link and not queue.moving:
         place(state, queue, now)
         return
