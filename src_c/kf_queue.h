@@ -118,6 +118,7 @@ struct kf_topic {
     size_t field_size[KF_TOPIC_FORMATS];
     kf_queue **queues; /* by partition; replaced, never changed, when partitions are added */
     int32_t partition_count;
+    int32_t id;           /* order of making: requests name their topics in it */
     int32_t sticky; /* partition of records without a key; -1: choose */
     int64_t sticky_left; /* bytes until the next choice */
     kf_atomic_int used; /* records were sent to it since somebody last looked */

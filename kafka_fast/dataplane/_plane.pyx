@@ -53,10 +53,11 @@ cdef enum:
 
 @cython.no_gc_clear  # its plane frees it, and reads `retired` then
 cdef class Topic:
-    def __cinit__(self, str name, uint64_t seed):
+    def __cinit__(self, str name, uint64_t seed, int32_t topic_id):
         self.topic = <kf_topic*>calloc(1, sizeof(kf_topic))
         if self.topic == NULL:
             raise MemoryError
+        self.topic.id = topic_id
         self.topic.sticky = -1
         self.topic.random = seed | 1
         self.name = name
@@ -209,7 +210,7 @@ cdef class DataPlane:
         """
         cdef Topic topic = self.topics.get(name)
         if topic is None:
-            topic = Topic(name, seed)
+            topic = Topic(name, seed, len(self.topics))
             self.topics[name] = topic
         return topic
 

@@ -104,7 +104,7 @@ cdef int by_partition(const void* left, const void* right) noexcept nogil:
     cdef const kf_batch* one = (<const kf_batch**>left)[0]
     cdef const kf_batch* other = (<const kf_batch**>right)[0]
     if one.queue.topic != other.queue.topic:
-        return -1 if one.queue.topic < other.queue.topic else 1
+        return one.queue.topic.id - other.queue.topic.id  # addresses differ from run to run
     return one.queue.partition - other.queue.partition
 
 

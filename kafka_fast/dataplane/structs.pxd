@@ -161,6 +161,7 @@ cdef extern from "kf_queue.h" nogil:
         size_t field_size[3]
         kf_queue** queues
         int32_t partition_count
+        int32_t id
         int32_t sticky
         int64_t sticky_left
         kf_atomic_int used
