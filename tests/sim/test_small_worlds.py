@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from kafka_fast.errors import CorruptMessage, NotLeaderOrFollower, Outcome
-from kafka_fast.testing.broker.versions import PRODUCE
+from kafka_fast.testing.broker.versions import API_VERSIONS, PRODUCE
 from kafka_fast.testing.simulation import Plan, World, make_plan
 from kafka_fast.testing.simulation.plan import NetworkPlan, TopicPlan
 
@@ -94,3 +94,13 @@ def test_a_muted_link_with_data_is_no_idle_link() -> None:
     result = world.run()
     assert not result.anomalies, result.report()
     assert outcomes(world) == {None}
+
+
+def test_a_link_that_is_lost_as_soon_as_it_is_ready_is_replaced() -> None:
+    """The answer that makes it ready and its end arrive together: routes to it come too late."""
+    for seed in range(6):
+        world = World(replace(small_plan(), seed=seed))
+        world.cluster.faults.cut(10_000, api=API_VERSIONS, skip=1, count=1)
+        result = world.run()
+        assert not result.anomalies, result.report()
+        assert outcomes(world) == {None}

@@ -22,8 +22,8 @@ from kafka_fast.testing.simulation.clock import Clock
 from kafka_fast.testing.simulation.plan import Plan, TopicPlan
 from kafka_fast.types import RecordMetadata
 
-MEMORY_RETRY = 0.005
-"""Seconds until a user tries again after buffer.memory was full."""
+MEMORY_RETRY = 1.0
+"""Seconds until a user tries again after buffer.memory was full, if no record has ended before."""
 
 KEYS = 12
 NOWHERE = RecordMetadata("?", NO_OFFSET, NO_OFFSET, NO_OFFSET)
@@ -93,6 +93,8 @@ class Users:
         )
         self._futures: list[tuple[Sent, DeliveryFuture]] = []  # kept ones
         self._waiting: dict[str, list[deque[_Record]]] = {}  # bursts, by the topic they need
+        self._blocked: list[deque[_Record]] = []  # bursts that wait for memory
+        self._retry_planned = False
         self._ended = 0  # records, when the futures were last looked at
         self._flushing: list[int] = []
         self._plan_bursts()
@@ -133,12 +135,25 @@ class Users:
                 self._want_topic(burst[0].topic.name)
                 return
             except KafkaTimeoutError:
-                self._clock.after(MEMORY_RETRY, lambda: self._go_on(burst))
+                self._blocked.append(burst)
+                if not self._retry_planned:
+                    self._retry_planned = True
+                    self._clock.after(MEMORY_RETRY, self._retry)
                 return
             except KafkaError as error:
                 self._log(f"send refused: {error}")
             burst.popleft()
         self.unfinished -= 1
+
+    def _retry(self) -> None:
+        self._retry_planned = False
+        self._unblock()
+
+    def _unblock(self) -> None:
+        """Memory may have come back: let everybody try again who waits for some."""
+        blocked, self._blocked = self._blocked, []
+        for burst in blocked:
+            self._go_on(burst)
 
     def topic_settled(self, topic: str, error: KafkaError | None) -> None:
         """Go on with what waited for this topic, or give it up."""
@@ -204,6 +219,7 @@ class Users:
                 error, metadata = read_result(future)
                 self._complete(sent, error, metadata)
             self._futures = waiting
+            self._unblock()
         for serial in [it for it in self._flushing if self._turner.is_flushed(it)]:
             self._end_flush(serial)
 
