@@ -80,6 +80,8 @@ def session() -> SparkSession:
     """Start Spark on two cores."""
     builder = SparkSession.builder.master("local[2]").appName("kafka_fast bench")
     builder = builder.config("spark.ui.enabled", "false").config("spark.log.level", "ERROR")
+    builder = builder.config("spark.ui.showConsoleProgress", "false")
+    builder = builder.config("spark.sql.ansi.enabled", "false")  # ANSI casts no number to binary
     return builder.config("spark.driver.bindAddress", "127.0.0.1").getOrCreate()
 
 
