@@ -28,6 +28,7 @@ TIMEOUT = 60.0
 CONSUME_COUNT = 10_000
 CONSUME_TIMEOUT = 0.2
 FETCH_SIZE = 8 << 20
+FETCH_VERSION = 10  # the highest that all brokers from 2.1 on know, the lowest that carries zstd
 
 _numbers = itertools.count(1)
 
@@ -161,6 +162,7 @@ def fetch_log(address: str, topic: str, partition: int = 0, start: int = 0) -> l
                 partition=partition,
                 max_bytes=FETCH_SIZE,
                 partition_max_bytes=FETCH_SIZE,
+                version=FETCH_VERSION,
             )
             assert answer.error_code == 0, answer.error_code
             if start >= answer.high_watermark:

@@ -6,6 +6,7 @@ leader is killed, frozen, and every broker is restarted. Then librdkafka reads e
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from kafka_fast import Producer
 from kafka_fast.errors import DeliveryError, KafkaError
 from kafka_fast.testing.real_kafka import RealKafka
 from kafka_fast.types import RecordMetadata
-from tests.integration.producing import Tally, eventually, new_topic, say
+from tests.integration.producing import TIMEOUT, Tally, eventually, new_topic, read_log, say
 
 PARTITIONS = 6
 PAUSE = 10.0
@@ -26,6 +27,7 @@ RECORDS = 520_000
 """In all; the senders go on until they have that many and the last fault is over."""
 BURST = 200
 TICK = 0.05
+SHOWN = ("records_acked", "records_failed", "retries", "punts", "requests", "expired_batches")
 
 IMPATIENT = {
     "compression.type": "lz4",
@@ -160,4 +162,22 @@ def test_nothing_is_lost_duplicated_or_moved_while_brokers_fail(
     assert not wrong
 
 
-SHOWN = ("records_acked", "records_failed", "retries", "punts", "requests", "expired_batches")
+@pytest.mark.slow
+def test_records_wait_for_enough_replicas(
+    real_kafka_cluster: RealKafka, caplog: pytest.LogCaptureFixture
+) -> None:
+    kafka = real_kafka_cluster
+    caplog.set_level(logging.INFO, "kafka_fast.producer")
+    topic = new_topic(kafka, replication=3, min_insync_replicas="3")
+    leader = kafka.leader(topic, 0)
+    follower = next(node for node in kafka.nodes if node.node_id != leader)
+    with Producer(bootstrap_servers=kafka.bootstrap) as producer:
+        producer.send(topic, b"0").result(TIMEOUT)
+        follower.kill()
+        futures = [producer.send(topic, b"%d" % number) for number in range(1, 200)]
+        eventually(lambda: "NOT_ENOUGH_REPLICAS" in caplog.text, "the leader's refusal")
+        assert not futures[-1].done()
+        follower.start()
+        assert [future.result(TIMEOUT).offset for future in futures] == list(range(1, 200))
+    read = [one.value for one in read_log(kafka.bootstrap, topic, 0)]
+    assert read == [b"%d" % number for number in range(200)]
