@@ -19,7 +19,14 @@ from kafka_fast.testing.real_kafka import RealKafka
 pytest.importorskip("pyspark")
 from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(180)]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.timeout(180),
+    # PySpark 3.5: old version classes, and sockets to the JVM that it leaves to the collector.
+    pytest.mark.filterwarnings("ignore:distutils Version classes:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
+]
 
 ROOT = Path(__file__).parent.parent.parent
 
