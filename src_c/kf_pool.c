@@ -13,6 +13,19 @@ static int class_of(size_t size) {
     return index < KF_SLAB_CLASSES ? index : -1;
 }
 
+/* The free list for slabs of this capacity, or -1: only whole classes are kept. */
+static int free_list_of(size_t capacity) {
+    int index = class_of(capacity);
+    return index >= 0 && capacity == (size_t)1 << (KF_SLAB_MIN_SHIFT + index) ? index : -1;
+}
+
+/* Bytes that a slab of `size` takes: its class's, but never more than could ever be had. */
+static size_t capacity_of(const kf_pool *pool, size_t size) {
+    int index = class_of(size);
+    size_t capacity = index < 0 ? size : (size_t)1 << (KF_SLAB_MIN_SHIFT + index);
+    return capacity > pool->limit ? size : capacity;
+}
+
 static bool has_room(const kf_pool *pool) {
     return pool->reserved <= pool->limit - pool->limit / 4;
 }
@@ -50,8 +63,8 @@ void kf_pool_destroy(kf_pool *pool) {
 }
 
 kf_slab *kf_pool_take(kf_pool *pool, size_t size, bool beyond) {
-    int index = class_of(size);
-    size_t capacity = index < 0 ? size : (size_t)1 << (KF_SLAB_MIN_SHIFT + index);
+    size_t capacity = capacity_of(pool, size);
+    int index = free_list_of(capacity);
     kf_slab *slab = NULL;
     kf_lock(&pool->lock);
     if (!beyond && pool->reserved + capacity > pool->limit) {
@@ -93,7 +106,7 @@ void kf_pool_give(kf_pool *pool, kf_slab *chain) {
     kf_lock(&pool->lock);
     while (chain != NULL) {
         kf_slab *slab = chain;
-        int index = class_of(slab->capacity);
+        int index = free_list_of(slab->capacity);
         chain = slab->next;
         if (!slab->beyond) {
             pool->reserved -= slab->capacity;
@@ -121,7 +134,7 @@ void kf_pool_give(kf_pool *pool, kf_slab *chain) {
 
 void kf_pool_wait(kf_pool *pool, size_t size, double seconds) {
     kf_lock(&pool->lock);
-    if (!has_room(pool) || pool->reserved + size > pool->limit) {
+    if (!has_room(pool) || pool->reserved + capacity_of(pool, size) > pool->limit) {
         kf_cond_wait(&pool->room, &pool->lock, seconds);
     }
     kf_unlock(&pool->lock);

@@ -96,6 +96,9 @@ static bool grow(kf_queue *queue, kf_batch *batch, size_t need) {
         size = need;
     }
     kf_slab *slab = kf_pool_take(&queue->plane->pool, size, false);
+    if (slab == NULL && size > need) {
+        slab = kf_pool_take(&queue->plane->pool, need, false); /* what is left will do */
+    }
     if (slab == NULL) {
         return false;
     }

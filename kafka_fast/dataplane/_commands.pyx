@@ -96,7 +96,11 @@ cdef void name_topic(kf_command* command) noexcept nogil:
 
 
 cdef void route(sender_state* state, kf_command* command, double now) noexcept nogil:
-    """Send the queue to another link, once nothing of it is in flight on the old one."""
+    """Send the queue to another link, once nothing of it is in flight on the old one.
+
+    To a link that has closed meanwhile: to none, so that the queue asks again. The control plane
+    hears of the end first.
+    """
     cdef kf_queue* queue = command.queue
     cdef kf_link* link = find_link(state, command.link_id)
     queue.route_asked = False
@@ -155,7 +159,7 @@ cdef void thaw(sender_state* state, kf_command* command, double now) noexcept no
 
 
 cdef void fail_queue(sender_state* state, kf_command* command, double now) noexcept nogil:
-    """Fail all batches of the queue that are in no request."""
+    """Fail all batches of the queue that are in no request and with no compression thread."""
     cdef kf_queue* queue = command.queue
     cdef kf_batch* batch = kf_queue_take_overdue(queue, now)
     cdef kf_batch* following
@@ -168,10 +172,9 @@ cdef void fail_queue(sender_state* state, kf_command* command, double now) noexc
         queue.coding = batch.next
         queue.coding_count -= 1
         fail(batch, command)
-    batch = kf_queue_take_first(queue)
-    while batch != NULL:
-        fail(batch, command)
-        batch = kf_queue_take_first(queue)
+    while (queue.unresolved != NULL
+           and kf_get(&queue.unresolved.coding) != KF_CODING_SUBMITTED):
+        fail(kf_queue_take_first(queue), command)
     place(state, queue, now)
 
 

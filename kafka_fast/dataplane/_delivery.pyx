@@ -318,10 +318,14 @@ cdef class DeliveryFuture:
 
     def __dealloc__(self):
         cdef kf_batch* batch = self.batch
+        cdef kf_batch* holder
+        cdef int32_t index = self.index
         if batch == NULL:
             return
-        if not self.seen and batch.counted and kf_get(&batch.state) == KF_BATCH_FAILED:
-            add_lost(self.plane, failure_of(batch, self.plane), 1)
+        if not self.seen and batch.counted:
+            holder = kf_batch_resolve(batch, &index)
+            if kf_get(&holder.state) == KF_BATCH_FAILED:
+                add_lost(self.plane, failure_of(holder, self.plane), 1)
         drop_holds(batch, 1, self.seen)
 
     def done(self):

@@ -63,7 +63,7 @@ cdef void close_link(sender_state* state, kf_link* link, int reason, int64_t det
             queue.link = NULL
             queue.route_asked = False
             place(state, queue, now)
-            report(state, queue)
+        report(state, queue)  # also one that was moving: its new link is another
         queue = queue.registered
     while at[0] != link:
         at = &at[0].next

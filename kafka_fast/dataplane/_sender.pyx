@@ -35,8 +35,10 @@ cdef double sooner(double one, double other) noexcept nogil:
 cdef int link_wake_level(sender_state* state, kf_link* link, double now) noexcept nogil:
     """Return who may end the sleep on this link's behalf."""
     cdef kf_plane* plane = state.plane
-    if link.produce_in_flight >= plane.max_in_flight or now < link.muted_until:
+    if link.produce_in_flight >= plane.max_in_flight:
         return KF_WAKE_NOBODY
+    if now < link.muted_until:
+        return KF_WAKE_OPENED  # it may be of a partition that has no link yet: a mute can be long
     if link.ready != NULL and now < link.paced_until:
         return KF_WAKE_FULL
     if link.lingering != NULL and link.lingering.due <= now + plane.linger:

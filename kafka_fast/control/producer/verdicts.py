@@ -12,6 +12,8 @@ function of the report, and all of the idempotent producer's care about sequence
 (c) OUT_OF_ORDER_SEQUENCE_NUMBER behind another unresolved batch is that one's echo: retry as it is.
     Of the first batch it says that it is not in the log, and neither are those behind it: (b).
 (e) DUPLICATE_SEQUENCE_NUMBER is success at an unknown offset.
+
+A batch that may be in the log is not split either: a broker would not know its pieces again.
 """
 
 from __future__ import annotations
@@ -106,7 +108,7 @@ def judge(report: Report, rules: Rules, now: float, *, leader_is_new: bool) -> J
         code = row.error_code
         if code == DUPLICATE_SEQUENCE_NUMBER:
             commands.append(Succeed(row, row.base_offset))
-        elif code in TOO_LARGE and row.record_count > 1:
+        elif code in TOO_LARGE and row.record_count > 1 and not (rules.idempotent and row.doubt):
             commands.append(Split(row, rules.split_size, code))
             kept.append(row)
         elif is_retriable(code, idempotent=rules.idempotent) and row.attempts <= rules.retries:

@@ -1,0 +1,181 @@
+"""The forwarding table: which queue goes over which link."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from kafka_fast.control.plane import NameTopic, Program, Route, SetAvailable, SetPartitions
+from kafka_fast.control.producer.routes import NO_ID, Routes
+
+TOPIC_ID = bytes(range(16))
+
+
+@dataclass
+class Node:
+    id: int
+
+
+@dataclass
+class Link:
+    id: int
+    versions: Any = None
+
+
+class Versions:
+    """A node that takes every version of Produce, up to a limit."""
+
+    def pick(self, request: Any, limit: int | None = None) -> int:
+        return 13 if limit is None else limit
+
+
+class World:
+    """Leaders and links as a test sets them; both stand for Cluster and Links."""
+
+    def __init__(self, partitions: int = 2, topic_id: bytes = TOPIC_ID) -> None:
+        self.leaders: dict[tuple[str, int], int] = {("t", n): 1 for n in range(partitions)}
+        self.links: dict[int, Link] = {}
+        self.count = partitions
+        self.id = topic_id
+        me: Any = self
+        self.routes = Routes(me, me, "client", acks=-1, timeout_ms=30_000)
+
+    def partition_count(self, topic: str) -> int:
+        return self.count
+
+    def topic_id(self, topic: str) -> bytes:
+        return self.id
+
+    def leader(self, topic: str, partition: int) -> Node | None:
+        found = self.leaders.get((topic, partition))
+        return None if found is None else Node(found)
+
+    def link_to(self, node_id: int) -> Link | None:
+        return self.links.get(node_id)
+
+    def commands(self, *kinds: type) -> list[Any]:
+        found = []
+        while (command := self.routes.poll_command()) is not None:
+            found.append(command)
+        return [command for command in found if isinstance(command, kinds)]
+
+
+def set_up(**how: Any) -> World:
+    world = World(**how)
+    world.routes.set_up("t")
+    world.commands()
+    return world
+
+
+def test_a_topic_is_named_before_it_has_partitions_and_partitions_before_they_have_leaders() -> (
+    None
+):
+    world = World()
+    del world.leaders["t", 1]
+    world.routes.set_up("t")
+    found = world.commands(NameTopic, SetPartitions, SetAvailable)
+    assert [type(command) for command in found] == [NameTopic] * 3 + [SetPartitions] + [
+        SetAvailable
+    ] * 2
+    assert found[3:] == [
+        SetPartitions("t", 2),
+        SetAvailable(0, True),
+        SetAvailable(1, False),
+    ]
+    assert TOPIC_ID in found[2].field
+
+
+def test_a_topic_is_named_anew_only_with_another_id() -> None:
+    world = set_up()
+    world.routes.set_up("t")
+    assert world.commands(NameTopic, SetPartitions) == []
+    world.id = bytes(16)[:-1] + b"x"
+    world.routes.set_up("t")
+    assert len(world.commands(NameTopic)) == 3
+
+
+def test_added_partitions_get_the_next_ids() -> None:
+    world = set_up()
+    world.count = 4
+    world.routes.set_up("t")
+    assert world.commands(SetPartitions) == [SetPartitions("t", 4)]
+    added = world.routes.queue_of("t", 3)
+    assert added is not None
+    assert added.id == 3
+    assert world.routes.queue_of("t", 4) is None
+    assert world.routes.queue_of("unknown", 0) is None
+
+
+def test_only_queues_with_data_want_a_link() -> None:
+    world = set_up()
+    assert world.routes.wanted_nodes() == set()
+    world.routes.want(1)
+    assert world.routes.wanted_nodes() == {1}
+    assert world.commands(Route) == []
+    link = world.links[1] = Link(10)
+    world.routes.handle_ready(link)  # type: ignore[arg-type]
+    assert world.commands(Route) == [Route(1, 10)]
+    assert world.routes.wanted_nodes() == set()
+
+
+def test_a_queue_that_asks_again_gets_its_route_again() -> None:
+    world = set_up()
+    world.links[1] = Link(10)
+    world.routes.want(0)
+    world.routes.want(0)
+    assert world.commands(Route) == [Route(0, 10)] * 2
+
+
+def test_a_queue_without_a_leader_waits() -> None:
+    world = set_up()
+    world.links[1] = Link(10)
+    world.leaders.clear()
+    world.routes.want(0)
+    assert world.commands(Route) == []
+    assert world.routes.wanted_nodes() == set()
+    world.leaders["t", 0] = 1
+    assert world.routes.wanted_nodes() == {1}
+
+
+def test_with_a_new_leader_the_queue_moves_or_is_held_until_there_is_a_link() -> None:
+    world = set_up()
+    world.links = {1: Link(10), 2: Link(20)}
+    world.routes.want(0)
+    world.commands()
+    queue = world.routes.queue(0)
+    world.leaders["t", 0] = 2
+    world.routes.move(queue)
+    assert world.commands(Route) == [Route(0, 20)]
+    world.leaders["t", 0] = 3
+    world.routes.move(queue)
+    assert world.commands(Route) == [Route(0, 0)]
+    assert world.routes.wanted_nodes() == {3}
+
+
+def test_a_queue_that_never_had_data_is_not_moved() -> None:
+    world = set_up()
+    world.links = {1: Link(10)}
+    world.routes.move(world.routes.queue(0))
+    assert world.commands(Route) == []
+
+
+def test_after_a_lost_link_only_what_asks_again_is_routed() -> None:
+    world = set_up()
+    lost = world.links[1] = Link(10)
+    world.routes.want(0)
+    world.routes.want(1)
+    world.commands()
+    world.routes.handle_lost(lost)  # type: ignore[arg-type]
+    world.links[1] = Link(11)
+    world.routes.handle_ready(world.links[1])  # type: ignore[arg-type]
+    assert world.commands(Route) == []
+    world.routes.want(1)
+    assert world.commands(Route) == [Route(1, 11)]
+
+
+def test_version_13_needs_the_ids_of_all_topics() -> None:
+    for topic_id, version in ((TOPIC_ID, 13), (NO_ID, 12)):
+        world = set_up(topic_id=topic_id)
+        world.routes.program(Link(10, Versions()))  # type: ignore[arg-type]
+        (program,) = world.commands(Program)
+        assert (program.link_id, program.version) == (10, version)

@@ -1,0 +1,232 @@
+"""A data plane driven by hand: memory links, a virtual clock, and a broker that the test plays."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from kafka_fast.control.plane import Row
+from kafka_fast.dataplane._accumulator import Accumulator
+from kafka_fast.dataplane._plane import (
+    EVENT_REPORT,
+    EVENT_ROUTE,
+    FORMAT_COMPACT_NAME,
+    FORMAT_ID,
+    FORMAT_NAME,
+    DataPlane,
+)
+from kafka_fast.protocol import frame
+from kafka_fast.protocol.apis.produce import (
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from kafka_fast.record import RecordBatch, read_batches
+from kafka_fast.testing._memory import MemoryLink, Turner, VirtualMachine
+
+PRODUCER_ID = 4711
+EPOCH = 3
+LEVEL = 1  # that every codec has
+UNIX_MS = 1_700_000_000_000
+FIRST_VERSION_WITH_IDS = 13
+FIRST_FLEXIBLE_VERSION = 9
+
+
+def topic_id(name: str) -> bytes:
+    """Return a made-up id of the topic."""
+    return name.encode().ljust(16, b"#")
+
+
+class Sent(NamedTuple):
+    """A Produce request as the broker reads it."""
+
+    correlation_id: int
+    version: int
+    request: ProduceRequest
+
+    @property
+    def batches(self) -> dict[tuple[str, int], RecordBatch]:
+        """The batches by topic and partition; each partition is named once and has one batch."""
+        found: dict[tuple[str, int], RecordBatch] = {}
+        for topic in self.request.topic_data:
+            name = topic.name or topic.topic_id.rstrip(b"#").decode()
+            for partition in topic.partition_data:
+                assert partition.records is not None
+                (batch,) = read_batches(bytes(partition.records)).batches
+                batch.check_crc()
+                assert (name, partition.index) not in found
+                found[name, partition.index] = batch
+        return found
+
+    def values(self, partition: int = 0, topic: str = "t") -> list[bytes | None]:
+        """The values of one partition's records."""
+        return [record.value for record in self.batches[topic, partition].records()]
+
+
+class Rig:
+    """The data plane, its clock, and one topic "t" whose partitions are routed to link 1."""
+
+    def __init__(
+        self,
+        *,
+        partitions: int = 1,
+        version: int = 12,
+        links: int = 1,
+        choppiness: int = 0,
+        with_producer_id: bool = True,
+        warm: bool = False,
+        **settings: Any,
+    ) -> None:
+        self.machine = VirtualMachine(settings.get("codec", 0), LEVEL, UNIX_MS)
+        self.version = version
+        self.choppiness = choppiness
+        known: dict[str, Any] = {
+            "buffer_memory": 32 << 20,
+            "batch_size": 16_384,
+            "max_request_size": 1 << 20,
+            "coalesce_bytes": 2 << 20,
+            "max_frame": 1 << 20,
+            "linger": 0.0,
+            "delivery_timeout": 120.0,
+            "request_timeout": 30.0,
+            "max_in_flight": 5,
+        }
+        self.plane = DataPlane(self.machine, **{**known, **settings})
+        self.acks = 0 if settings.get("acks_zero") else -1
+        self.turner = Turner(self.plane, self.machine)
+        self.accumulator = Accumulator(self.plane, max_block=1e-6)
+        self.links: dict[int, MemoryLink] = {}
+        self.events: list[tuple[Any, ...]] = []
+        self.add_topic("t", partitions)
+        for link_id in range(1, links + 1):
+            self.add_link(link_id)
+        if with_producer_id and settings.get("idempotent", True):
+            self.plane.set_producer_id(PRODUCER_ID, EPOCH)
+        for queue_id in range(partitions):
+            self.plane.route(queue_id, 1)
+        self.turn()
+        if warm:  # a partition's first batch goes alone: get it, sequence 0, out of the way
+            for partition in range(partitions):
+                self.send_nowait(b"first", partition)
+            self.turner.begin_flush()
+            for sent in self.requests():
+                self.answer(sent)
+            self.turner.end_flush()
+            self.advance(0.001)
+
+    def add_topic(self, name: str, partitions: int) -> range:
+        self.plane.topic(name, 1)
+        for form, version in (
+            (FORMAT_NAME, 8),
+            (FORMAT_COMPACT_NAME, FIRST_FLEXIBLE_VERSION),
+            (FORMAT_ID, FIRST_VERSION_WITH_IDS),
+        ):
+            field = frame.produce_topic_prefix(version, name, topic_id(name))
+            self.plane.name_topic(name, form, field)
+        return self.plane.set_partitions(name, partitions)
+
+    def add_link(self, link_id: int) -> MemoryLink:
+        link = self.links[link_id] = MemoryLink(link_id, link_id, self.choppiness, link_id)
+        prefix = frame.produce_prefix(self.version, "rig", None, self.acks, 30_000)
+        form = FORMAT_NAME if self.version < FIRST_FLEXIBLE_VERSION else FORMAT_COMPACT_NAME
+        form = FORMAT_ID if self.version >= FIRST_VERSION_WITH_IDS else form
+        self.turner.add_link(link)
+        self.plane.program(link_id, self.version, form, prefix.data, prefix.correlation_id_pos)
+        return link
+
+    def send(self, value: bytes = b"v", partition: int = 0, topic: str = "t", **more: Any) -> Any:
+        return self.accumulator.send(topic, value, partition=partition, **more)
+
+    def send_nowait(self, value: bytes = b"v", partition: int = 0, **more: Any) -> None:
+        self.accumulator.send_nowait("t", value, partition=partition, **more)
+
+    def turn(self) -> float:
+        """Turn until nothing is left to do now; returns when something is."""
+        until = self.turner.turn()
+        for _ in range(1000):
+            chopped = [link.make_room() for link in self.links.values()]
+            readable = any(link.is_readable for link in self.links.values())
+            if until != -1.0 and not readable and not any(chopped):
+                break
+            until = self.turner.turn()
+        self.events += self.plane.take_events()
+        return until
+
+    def advance(self, seconds: float) -> float:
+        self.machine.advance(self.machine.now + seconds)
+        return self.turn()
+
+    def requests(self, link_id: int = 1) -> list[Sent]:
+        """Return the Produce requests written since the last call, after a turn."""
+        self.turn()
+        data = self.links[link_id].take_sent()
+        found = []
+        while data:
+            size = int.from_bytes(data[:4], "big")
+            header, request = frame.decode_request(data[4 : 4 + size])
+            assert isinstance(request, ProduceRequest)
+            assert header.client_id == "rig"
+            found.append(Sent(header.correlation_id, header.version, request))
+            data = data[4 + size :]
+        return found
+
+    def answer(
+        self, sent: Sent, errors: dict[int, int] | None = None, *, link_id: int = 1, **more: Any
+    ) -> None:
+        """Answer a request: error codes by partition, success (at offset 100) for the others."""
+        self.links[link_id].arrive(encode(response_to(sent, errors, **more), sent))
+        self.turn()
+
+    def hang_up(self, link_id: int = 1) -> None:
+        self.links[link_id].end()
+        self.turn()
+        del self.links[link_id]
+
+    def take(self, kind: int) -> list[tuple[Any, ...]]:
+        """Return, and forget, the events of one kind."""
+        self.turn()
+        found = [event for event in self.events if event[0] == kind]
+        self.events = [event for event in self.events if event[0] != kind]
+        return found
+
+    def reports(self) -> list[list[Row]]:
+        return [[Row(*row) for row in event[6]] for event in self.take(EVENT_REPORT)]
+
+    def wanted_routes(self) -> list[int]:
+        return [row[0] for event in self.take(EVENT_ROUTE) for row in event[6]]
+
+    def thaw(self, report: list[Row], *, single: bool = False, at: float = 0.0) -> None:
+        self.plane.thaw(report[0].queue_id, report[0].generation, at, single)
+        self.turn()
+
+    @property
+    def reserved(self) -> int:
+        return self.turner.reserved_bytes()
+
+
+def response_to(
+    sent: Sent, errors: dict[int, int] | None = None, throttle_ms: int = 0, base_offset: int = 100
+) -> ProduceResponse:
+    """Return the answer to a request."""
+    codes = errors or {}
+    topics = [
+        TopicProduceResponse(
+            name=topic.name,
+            topic_id=topic.topic_id,
+            partition_responses=[
+                PartitionProduceResponse(
+                    index=partition.index,
+                    error_code=codes.get(partition.index, 0),
+                    base_offset=-1 if codes.get(partition.index) else base_offset,
+                )
+                for partition in topic.partition_data
+            ],
+        )
+        for topic in sent.request.topic_data
+    ]
+    return ProduceResponse(responses=topics, throttle_time_ms=throttle_ms)
+
+
+def encode(response: ProduceResponse, sent: Sent) -> bytes:
+    """Return the frame of an answer to this request, length included."""
+    return frame.encode_response(response, sent.version, sent.correlation_id)
