@@ -110,7 +110,9 @@ brokers: build $(VENV)/test.stamp $(VENV)/spark.stamp
 	$(PYTEST) -m "broker or spark"
 
 codecs-fallback: fallback $(VENV)/test.stamp
-	$(PYTEST) -o pythonpath=". build/fallback/lib" $(wildcard tests/unit/record tests/property)
+	KAFKA_FAST_NATIVE_CODECS=0 PYTHONPATH="$(CURDIR)/build/fallback/lib:$(CURDIR)" \
+		$(VENV)/bin/pytest -q -o pythonpath="" $(wildcard tests/unit/record tests/property) \
+		tests/net/test_compression.py
 
 sim: build $(VENV)/test.stamp
 	$(PYTEST) tests/sim --seeds $(SEEDS)

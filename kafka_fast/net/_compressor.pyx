@@ -6,8 +6,10 @@ thread while it is here; the order of a partition's batches is kept by the data 
 them in the order of sealing whenever they come back.
 """
 
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport uint8_t
 from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy
 
 from kafka_fast.dataplane.state cimport *
 from kafka_fast.dataplane.wire cimport *
@@ -73,6 +75,14 @@ cdef struct compressor_state:
     pthread_t threads[THREADS_MAX]
 
 
+# The same list without threads: batches wait for the control thread.
+cdef struct handover_state:
+    kf_mutex lock
+    job* first
+    job** last
+    kf_env env  # whose control plane is to be woken
+
+
 cdef void compress_batch(void* context, int codec, kf_batch* batch) noexcept nogil:
     """Compress the batch's records behind room for its header; what does not get smaller stays."""
     cdef size_t size = kf_batch_records_size(batch)
@@ -135,6 +145,95 @@ cdef void compressor_submit(void* opaque, kf_batch* batch) noexcept nogil:
     state.last = &added.next
     kf_cond_wake_all(&state.work)
     kf_unlock(&state.lock)
+
+
+cdef void handover_submit(void* opaque, kf_batch* batch) noexcept nogil:
+    cdef handover_state* state = <handover_state*>opaque
+    cdef job* added = <job*>malloc(sizeof(job))
+    if added == NULL:
+        kf_queue_coded(batch.queue, batch, NULL)  # goes out as it is
+        return
+    added.next = NULL
+    added.batch = batch
+    kf_lock(&state.lock)
+    state.last[0] = added
+    state.last = &added.next
+    kf_unlock(&state.lock)
+    state.env.wake_control(state.env.context)
+
+
+cdef class Handover:
+    """Compression by Python packages, where the build has no library: the control thread takes
+    sealed batches, compresses them and gives them back. Slow, and not without the GIL.
+    """
+
+    def __cinit__(self):
+        self.state = <handover_state*>calloc(1, sizeof(handover_state))
+        if self.state == NULL:
+            raise MemoryError
+        kf_mutex_init(&self.state.lock)
+        self.state.last = &self.state.first
+
+    cdef void attach(self, const kf_env* env):
+        self.state.env = env[0]
+
+    def work(self, compress):
+        """Compress what was handed over.
+
+        Args:
+            compress: Takes a batch's records as bytes and returns them compressed.
+
+        Returns:
+            How many batches there were.
+        """
+        cdef job* taken
+        cdef job* following
+        cdef int count = 0
+        kf_lock(&self.state.lock)
+        taken = self.state.first
+        self.state.first = NULL
+        self.state.last = &self.state.first
+        kf_unlock(&self.state.lock)
+        while taken != NULL:
+            following = taken.next
+            give_back(taken.batch, compress)
+            free(taken)
+            taken = following
+            count += 1
+        return count
+
+    def __dealloc__(self):
+        cdef job* following
+        if self.state == NULL:
+            return
+        while self.state.first != NULL:
+            following = self.state.first.next
+            free(self.state.first)
+            self.state.first = following
+        kf_mutex_destroy(&self.state.lock)
+        free(self.state)
+
+
+cdef int give_back(kf_batch* batch, compress) except -1:
+    """Compress one batch; if that fails or does not make it smaller, it goes out as it is."""
+    cdef size_t size = kf_batch_records_size(batch)
+    cdef kf_slab* coded = NULL
+    cdef size_t written
+    records = PyBytes_FromStringAndSize(NULL, size)
+    kf_batch_gather(batch, <uint8_t*>PyBytes_AS_STRING(records))
+    try:
+        data = <bytes>compress(records)
+    except Exception:
+        kf_queue_coded(batch.queue, batch, NULL)
+        raise
+    written = len(data)
+    if written < size:
+        coded = kf_pool_take(&batch.queue.plane.pool, KF_BATCH_HEADER_SIZE + written, True)
+    if coded != NULL:
+        memcpy(coded.data + KF_BATCH_HEADER_SIZE, PyBytes_AS_STRING(data), written)
+        coded.size = KF_BATCH_HEADER_SIZE + written
+    kf_queue_coded(batch.queue, batch, coded)
+    return 0
 
 
 cdef class Compressor:

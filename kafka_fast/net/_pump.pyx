@@ -15,7 +15,12 @@ from kafka_fast.dataplane._plane cimport DataPlane, Environment
 from kafka_fast.dataplane._sender cimport step
 from kafka_fast.dataplane.link cimport *
 from kafka_fast.dataplane.state cimport *
-from kafka_fast.net._compressor cimport Compressor, compressor_submit
+from kafka_fast.net._compressor cimport (
+    Compressor,
+    Handover,
+    compressor_submit,
+    handover_submit,
+)
 
 import os
 
@@ -152,6 +157,13 @@ cdef class Machine(Environment):
         self.compressor = compressor
         self.state.compressor = compressor.state
         self.state.compress = compressor_submit
+
+    def use_handover(self, Handover handover):
+        """Let the control thread compress batches; before the data plane starts."""
+        handover.attach(&self.env)
+        self.compressor = handover
+        self.state.compressor = handover.state
+        self.state.compress = handover_submit
 
     @property
     def control_event(self):

@@ -20,6 +20,7 @@ import warnings
 import weakref
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 
 from kafka_fast.config import ProducerSettings
 from kafka_fast.control.plane import CloseLink, Command, OpenLink, ResolveHost, TopicSettled
@@ -34,10 +35,11 @@ from kafka_fast.errors import (
     error_name,
 )
 from kafka_fast.net import carrier
-from kafka_fast.net._compressor import Compressor
+from kafka_fast.net._compressor import Compressor, Handover
 from kafka_fast.net._pump import Machine, Pump
 from kafka_fast.net.loop import bridge
 from kafka_fast.net.machine import Addresses, Connecting, begin_connect, finish_connect, resolve
+from kafka_fast.record.compression import Codec, codecs_available, compress
 
 logger = logging.getLogger("kafka_fast.producer")
 
@@ -70,9 +72,12 @@ class ProducerCore:
         self._machine = Machine()
         codec = CODECS[settings.compression_type]
         self._compressor: Compressor | None = None
-        if codec:
+        self._handover: Handover | None = None
+        if codec and codecs_available()[settings.compression_type] == "native":
             self._compressor = Compressor(codec, settings.compression_level)
             self._machine.use_compressor(self._compressor)
+        elif codec:
+            self._handover = self._use_packages(Codec(codec))
         self.plane = DataPlane(
             self._machine,
             buffer_memory=settings.buffer_memory,
@@ -108,6 +113,21 @@ class ProducerCore:
         self._control = threading.Thread(target=self._run, name="kf-control", daemon=True)
         self._control.start()
         _cores.add(self)
+
+    def _use_packages(self, codec: Codec) -> Handover:
+        """Have the control thread compress with Python packages, and say that this is slow."""
+        level = None if codec is Codec.SNAPPY else self.settings.compression_level
+        self._compress = partial(compress, codec, level=level)
+        self._compress(b"")  # a package that is not there raises here, not in the control thread
+        warnings.warn(
+            f"this build has no library for {codec.name.lower()}: a Python package compresses, "
+            "which is slow; see `kafka-fast info`",
+            RuntimeWarning,
+            stacklevel=4,
+        )
+        handover = Handover()
+        self._machine.use_handover(handover)
+        return handover
 
     # ---- callers ----
 
@@ -238,6 +258,8 @@ class ProducerCore:
     def _turn(self, now: float) -> None:
         for event in self.plane.take_events():
             self.control.handle_event(carrier.read_event(event), now)
+        if self._handover is not None:
+            self._handover.work(self._compress)
         while self._calls:
             self._calls.popleft()(now)
         for connecting in [it for it in self._connecting.values() if it.deadline <= now]:

@@ -1,0 +1,36 @@
+"""Compression on the way out: by the libraries' threads, or by packages on the control thread."""
+
+from __future__ import annotations
+
+import os
+import warnings
+
+import pytest
+
+from kafka_fast import Producer
+from kafka_fast.record.compression import codecs_available
+from kafka_fast.testing.broker.server import EmbeddedKafka
+
+RECORDS = 3_000
+CODECS = ("gzip", "snappy", "lz4", "zstd")
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_compressed_batches_arrive_whole(codec: str) -> None:
+    """Run in both builds: `make codecs-fallback` runs it without the libraries."""
+    native = codecs_available()[codec] == "native"
+    if os.environ.get("KAFKA_FAST_NATIVE_CODECS") == "0":
+        assert not native, "the run of the fallback build has loaded another one"
+    with EmbeddedKafka(brokers=1) as kafka, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        properties = {"bootstrap.servers": kafka.bootstrap, "compression.type": codec}
+        with Producer(properties) as producer:
+            for number in range(RECORDS):
+                producer.send_nowait("t", b"%06d" % number * 20)
+            assert producer.flush(30) == 0
+            sent = producer.metrics()["bytes_out"]
+        values = [record.value for record in kafka.records("t")]
+    assert values == [b"%06d" % number * 20 for number in range(RECORDS)]
+    assert sent < RECORDS * 120 / 3, "the batches went out uncompressed"
+    slow = [warning for warning in caught if "Python package" in str(warning.message)]
+    assert bool(slow) is not native
