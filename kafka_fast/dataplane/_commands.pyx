@@ -104,8 +104,6 @@ cdef void route(sender_state* state, kf_command* command, double now) noexcept n
     cdef kf_queue* queue = command.queue
     cdef kf_link* link = find_link(state, command.link_id)
     queue.route_asked = False
-    if command.link_id != 0 and link == NULL:
-        return  # closed meanwhile: its event is on the way up, and behind it the next question
     if link == queue.link and not queue.moving:
         place(state, queue, now)
         return
