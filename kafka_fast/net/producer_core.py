@@ -39,7 +39,7 @@ from kafka_fast.net._compressor import Compressor, Handover
 from kafka_fast.net._pump import Machine, Pump
 from kafka_fast.net.loop import bridge
 from kafka_fast.net.machine import Addresses, Connecting, begin_connect, finish_connect, resolve
-from kafka_fast.record.compression import Codec, codecs_available, compress
+from kafka_fast.record import Codec, codecs_available, compress
 
 logger = logging.getLogger("kafka_fast.producer")
 
