@@ -66,6 +66,9 @@ static void seal(kf_queue *queue) {
 /* Open a batch whose first record needs `need` bytes. Called with the lock held. */
 static kf_batch *open_batch(kf_queue *queue, size_t need, int64_t timestamp_ms) {
     kf_plane *plane = queue->plane;
+    if (kf_get(&plane->closed)) {
+        return NULL; /* nobody would send it; the caller looks why there is no room */
+    }
     kf_batch *batch = batch_new(queue, KF_BATCH_HEADER_SIZE + need, false);
     if (batch == NULL) {
         return NULL;

@@ -46,6 +46,7 @@ cdef extern from "<unistd.h>" nogil:
     int getpid()
 
 cdef double WAIT_SLICE = 0.025  # seconds between two looks for signals
+cdef double ALL_TIMES = 1e300  # later than the opening of any batch
 
 cdef enum:
     BATCH_GROWTH = 262_144  # a batch is full at max(batch.size, this)
@@ -417,9 +418,14 @@ cdef class DataPlane:
 
     def shut_down(self):
         """Close all links and fail whatever has not ended. The data plane has stopped."""
+        cdef kf_queue* queue = kf_plane_queues(self.plane)
         cdef kf_batch* batch
         cdef int outcome
         self.mark_dead()
+        kf_set(&self.plane.closed, 1)
+        while queue != NULL:  # a bulk call without the GIL may still be appending
+            kf_queue_take_overdue(queue, ALL_TIMES)
+            queue = queue.registered
         sender_destroy(&self.sender)
         while self.plane.oldest != NULL:
             batch = self.plane.oldest

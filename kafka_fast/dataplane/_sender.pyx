@@ -76,6 +76,7 @@ cdef void sender_init(sender_state* state, kf_plane* plane) noexcept nogil:
 
 
 cdef void sender_destroy(sender_state* state) noexcept nogil:
+    carry_out_commands(state, 0.0)  # a link that came after the last step is closed as well
     while state.links != NULL:
         close_link(state, state.links, KF_CLOSE_BY_US, 0, 0.0)
     free(state.scratch)

@@ -5,6 +5,7 @@ socket, a caller or a deadline wakes it, and turns again. Signals are blocked in
 reach a Python thread. It touches no Python object; whoever stops it joins it without the GIL.
 """
 
+cimport cython
 from libc.errno cimport EAGAIN, EINTR, errno
 from libc.stdint cimport int32_t, int64_t, intptr_t, uint64_t
 from libc.stdlib cimport free, realloc
@@ -321,6 +322,7 @@ cdef void* data_main(void* argument) noexcept nogil:
     return NULL
 
 
+@cython.no_gc_clear  # __dealloc__ needs the machine, and the thread the plane
 cdef class Pump:
     """Runs a data plane on its own thread.
 
