@@ -105,7 +105,7 @@ class ProducerCore:
         self._stopping = False
         self._touch_at = 0.0
         self._callbacks: threading.Thread | None = None
-        self._closing = threading.Lock()
+        self._closing = threading.RLock()  # garbage collection may close a producer anywhere
         self._pid = os.getpid()
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._machine.control_event, selectors.EVENT_READ, None)
@@ -199,16 +199,23 @@ class ProducerCore:
         if os.getpid() != self._pid:
             self.plane.mark_dead()
             return 0
-        with self._closing:
+        if threading.current_thread() is self._control:
+            # Garbage collection runs in any thread, but this one cannot wait for its own end.
+            closer = threading.Thread(target=self.close, args=(timeout,), name="kf-close")
+            closer.start()
+            return self.plane.pending()
+        in_callback = threading.current_thread() is self._callbacks
+        if not self._closing.acquire(blocking=not in_callback):
+            return 0  # who closes it now waits for this thread
+        try:
             if self.plane.dead:
                 return 0
             self.plane.refuse()
-            in_callback = threading.current_thread() is self._callbacks
-            pending = 0 if in_callback else self.flush(timeout)
-            if in_callback:
-                pending = self.plane.pending()
+            pending = self.plane.pending() if in_callback else self.flush(timeout)
             self._stop(join_callbacks=not in_callback)
             _cores.discard(self)
+        finally:
+            self._closing.release()
         return pending
 
     def _stop(self, *, join_callbacks: bool) -> None:

@@ -209,6 +209,46 @@ def test_close_from_a_callback_and_close_twice(kafka: EmbeddedKafka) -> None:
     assert "the producer is closed" in done.stdout
 
 
+def test_close_from_a_callback_while_another_thread_closes(kafka: EmbeddedKafka) -> None:
+    done = run(
+        """
+        called = threading.Event()
+        def on_delivery(error, metadata):
+            called.set()
+            while not producer.plane.refuses:  # until the other close waits for this callback
+                time.sleep(0.001)
+            producer.close()
+            print("callback")
+        producer = Producer(bootstrap_servers=sys.argv[1], on_delivery=on_delivery)
+        producer.send_nowait("t", b"")
+        assert called.wait(10)
+        producer.close()
+        print("closed")
+        """,
+        kafka.bootstrap,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "callback\nclosed\n"
+
+
+def test_a_producer_that_its_own_control_thread_collects(kafka: EmbeddedKafka) -> None:
+    done = run(
+        """
+        held = [Producer(bootstrap_servers=sys.argv[1])]
+        held[0].send("t", b"").result()
+        core = held[0]._core
+        core._call(lambda now: held.clear())
+        while threading.active_count() > 1:
+            time.sleep(0.001)
+        print("dead", core.plane.dead)
+        """,
+        kafka.bootstrap,
+    )
+    assert "was not closed" in done.stderr
+    assert "Error" not in done.stderr
+    assert done.stdout == "dead True\n"
+
+
 def test_a_callback_must_not_wait(kafka: EmbeddedKafka) -> None:
     done = run(
         """
