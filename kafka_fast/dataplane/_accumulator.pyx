@@ -240,7 +240,8 @@ cdef class Accumulator:
                 return 0
             if result == KF_APPEND_TOO_LARGE:
                 return self.refuse_size(topic, record)
-            self.wait_for_memory(topic, record.key_len + record.value_len + 256, &deadline)
+            self.wait_for_memory(topic, record.key_len + record.value_len + record.headers_size
+                                 + 256, &deadline)
 
     cdef int add(self, object topic_name, object value, object key, object partition,
                  object timestamp_ms, object headers, int hold, kf_batch** batch, int32_t* index,

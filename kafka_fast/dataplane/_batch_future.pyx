@@ -334,7 +334,7 @@ cdef class SliceObserver:
             for i in range(piece.count):
                 try:
                     self.on_delivery(error, metadata_of(future, &piece, i))
-                except Exception as exception:
+                except BaseException as exception:
                     raised = exception  # the other records' callbacks are due all the same
         if raised is not None:
             raise raised

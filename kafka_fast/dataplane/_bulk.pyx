@@ -301,6 +301,7 @@ cdef class BulkAccumulator(Accumulator):
         if future.refusal is not None:  # there was no room for rows before these
             future.refuse(first, count, future.refusal)
             return 0
+        kf_set(&shared.used, 1)
         job = new_job(self.plane, &self.how, topic, rows, future)
         try:
             self.choose_way(job, rows)
@@ -359,7 +360,8 @@ cdef class BulkAccumulator(Accumulator):
             if result == JOB_NO_MEMORY:
                 raise MemoryError
             record = &job.records[job.next]
-            need = max(0, record.key_len) + max(0, record.value_len) + 256
+            need = (max(0, record.key_len) + max(0, record.value_len) + record.headers_size
+                    + 256)
             if result == KF_APPEND_TOO_LARGE:
                 future.refuse(job.pos, 1, self.size_error(topic, record))
                 job.pos += 1

@@ -168,7 +168,7 @@ cdef class Observations:
                                          self.all[i].timestamp_ms)
             try:
                 callback(error, metadata)
-            except Exception as exception:
+            except BaseException as exception:  # a SystemExit must not end the callback thread
                 report(callback, exception)
         return 0
 
@@ -197,10 +197,11 @@ cdef Observations observations_of(DataPlane plane, kf_batch* batch):
 
 cdef int observe(DataPlane plane, kf_batch* batch, int32_t index, int64_t timestamp_ms,
                  object callback, bint holds) except -1:
-    cdef Observations waiting = observations_of(plane, batch)
+    cdef Observations waiting
     if plane.callback_starter is not None:
         starter, plane.callback_starter = plane.callback_starter, None
         starter()
+    waiting = observations_of(plane, batch)
     waiting.add(index, timestamp_ms, callback)
     waiting.holds += holds
     if kf_get(&batch.watched) == 0:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kafka_fast.dataplane._bulk import BulkAccumulator
 from kafka_fast.dataplane._delivery import DeliveryFuture, collect, notify, take_lost
 from kafka_fast.dataplane._plane import OUTCOME_REJECTED, VERDICT_FAIL, VERDICT_SPLIT
 from kafka_fast.errors import DeliveryError, KafkaTimeoutError, Outcome, UsageError
@@ -114,6 +115,44 @@ def test_a_closed_plane_fails_what_is_left() -> None:
     assert rig.reserved == 0
     with pytest.raises(UsageError):
         rig.send()
+
+
+def test_a_record_on_its_way_when_the_plane_closes_is_refused() -> None:
+    rig = Rig()
+    rig.send_nowait()  # the open batch that the next record would be put into
+
+    class Partition:
+        def __index__(self) -> int:
+            rig.plane.shut_down()
+            return 0
+
+    with pytest.raises(UsageError):
+        rig.accumulator.send("t", b"v", partition=Partition())
+    assert rig.reserved == 0
+
+
+def test_a_callback_that_exits_keeps_no_other_from_running() -> None:
+    rig = Rig()
+    told: list[int] = []
+    reported: list[type[BaseException]] = []
+
+    def leave(error: Any, metadata: Any) -> None:
+        raise SystemExit
+
+    rig.send(on_delivery=leave)
+    rig.send(on_delivery=lambda error, metadata: told.append(metadata.offset))
+    succeed(rig)
+    notify(rig.plane, lambda callback, error: reported.append(type(error)))
+    assert reported == [SystemExit]
+    assert told == [101]
+    assert rig.plane.unnotified == 0
+
+
+def test_bulk_calls_count_as_use_of_the_topic() -> None:
+    rig = Rig()
+    assert rig.plane.take_used_topics() == []
+    BulkAccumulator(rig.plane, max_block=1e-6).send_many("t", [b"v"])
+    assert rig.plane.take_used_topics() == ["t"]
 
 
 # ---- who can observe a failure ----
