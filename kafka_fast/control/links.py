@@ -244,7 +244,7 @@ class Links:
         self._tell(
             link_id, lambda connection, own: connection.handle_connect_failed(own, error, now), now
         )
-        self._opened.pop(link_id, None)
+        self._forget_number(link_id)
 
     def handle_closed(self, event: LinkClosed, now: float) -> None:
         """Take note that a link is gone."""
@@ -256,7 +256,7 @@ class Links:
         self._tell(
             event.link_id, lambda connection, own: connection.handle_closed(own, error, now), now
         )
-        self._opened.pop(event.link_id, None)
+        self._forget_number(event.link_id)
         if link is not None:
             node = "bootstrap" if link.node_id == BOOTSTRAP else f"node {link.node_id}"
             self._lose(link, KafkaConnectionError(f"{node}: {error or 'closed by peer'}"), now)
@@ -317,13 +317,21 @@ class Links:
                     self._links[link.id] = link
                     self._on_ready(link, now)
                 case link_events.CloseLink(own, _):
-                    self._commands.append(CloseLink(self._link_ids[node_id, own]))
+                    link_id = self._link_ids[node_id, own]
+                    self._commands.append(CloseLink(link_id))
+                    self._forget_number(link_id)
                 case link_events.Failed():
                     self._on_failed(node_id, event, now)
 
+    def _forget_number(self, link_id: int) -> None:
+        """Hear no more of a link: the node's next connection counts its links from 1 again."""
+        place = self._opened.pop(link_id, None)
+        if place is not None:
+            del self._link_ids[place]
+
     def _disconnect_idle(self, link: Link) -> None:
         """Forget a link that nobody used; its connection comes back when it is wanted."""
-        self._opened.pop(link.id, None)
+        self._forget_number(link.id)
         del self._links[link.id]
         connection = self._connections[link.node_id]
         connection.disconnect("idle for connections.max.idle.ms")
