@@ -164,6 +164,14 @@ class Producer(BulkAccumulator):
             "topics": self.plane.topic_stats(),
         }
 
+    def debug_dump(self, timeout: float = 5.0) -> str:
+        """Return what this producer's connections did lately, for a bug report.
+
+        Up to 1,024 events of each link: time, what, correlation id, batch, bytes; no record's
+        bytes. Links that could not answer within `timeout` seconds are missing.
+        """
+        return self._core.debug_dump(timeout)
+
     def __enter__(self) -> Producer:
         """Return the producer itself; leaving the block closes it."""
         return self

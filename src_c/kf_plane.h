@@ -50,6 +50,8 @@ enum kf_event_kind {
     KF_EVENT_ROUTE = 5, /* rows: queues with data that have no link */
     KF_EVENT_REPORT = 6, /* a frozen queue has nothing in flight any more. Rows: the queue's
                           * own (serial -1), then its unresolved batches in order */
+    KF_EVENT_DUMP = 7, /* a link's debug ring: `bytes` are kf_trace, oldest first; `code`: requests
+                        * in flight. One with link_id 0 ends the answer to `token` */
 };
 
 /* Why a link was closed. */
@@ -102,7 +104,7 @@ enum kf_command_kind {
     KF_COMMAND_ROUTE = 5, /* queue to link_id (0: none) */
     KF_COMMAND_TOPIC = 6, /* bytes: the topic's name or id field for link format `flags` */
     KF_COMMAND_PRODUCER_ID = 7, /* producer_id, epoch: for queues that have nothing unresolved */
-    KF_COMMAND_MUTE = 8, /* no Produce on link_id before `at` */
+    KF_COMMAND_DUMP = 8, /* report every link's debug ring under `token` */
     KF_COMMAND_VERDICT = 9, /* on one batch of a frozen queue, see kf_verdict */
     KF_COMMAND_THAW = 10, /* queue, generation: go on at `at`; flags: one in flight first */
     KF_COMMAND_FAIL_QUEUE = 11, /* fail all of a queue's batches that are in no request */

@@ -254,6 +254,21 @@ class Thaw:
 
 
 @dataclass(frozen=True, slots=True)
+class FailQueue:
+    """Fail a queue's batches that are in no request; those in doubt as maybe written."""
+
+    queue_id: int
+    error_code: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """Accept no record from now on: sends raise this error."""
+
+    error: KafkaError
+
+
+@dataclass(frozen=True, slots=True)
 class TopicSettled:
     """Tell whoever waits for a topic: its partitions are known, or why they will not be."""
 
@@ -277,5 +292,7 @@ Command: TypeAlias = (
     | Split
     | Renumber
     | Thaw
+    | FailQueue
+    | Refuse
     | TopicSettled
 )

@@ -182,6 +182,8 @@ cdef class Accumulator:
         topic = self.plane.find_topic(name)
         if topic is None or topic.topic.partition_count == 0:
             self._need_topic(name)
+            if self.plane.refuses:  # it became so while this waited
+                self.plane.raise_refusal()
             topic = self.plane.find_topic(name)
         self.last_topic = topic
         self.last_name = name
@@ -253,7 +255,7 @@ cdef class Accumulator:
         cdef bytes encoded = None
         cdef kf_plane* plane = self.plane.plane
         if self.plane.refuses:
-            raise UsageError("the producer is closed, or belongs to the parent of this process")
+            self.plane.raise_refusal()
         topic = self.topic_of(topic_name)
         if self.transforms:
             key, value = self._serialize(topic_name, key, value, headers)

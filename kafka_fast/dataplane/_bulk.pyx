@@ -228,7 +228,7 @@ cdef class BulkAccumulator(Accumulator):
 
     cdef int check_topic(self, object topic) except -1:
         if self.plane.refuses:
-            raise UsageError("the producer is closed, or belongs to the parent of this process")
+            self.plane.raise_refusal()
         if not isinstance(topic, str):
             raise TypeError(f"topic must be str, not {type(topic).__name__}")
         return 0

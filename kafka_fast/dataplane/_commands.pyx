@@ -5,7 +5,7 @@ the freeze they answer; an older number means that the queue has failed again si
 command is dropped: the newer failure's event is on its way up, and gets a verdict of its own.
 """
 
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc
 
 from kafka_fast.dataplane._links cimport close_link
@@ -17,6 +17,9 @@ from kafka_fast.dataplane.wire cimport *
 
 cdef enum:
     CORRELATION_POS = 8  # in every request: after length, API key and version
+
+
+cdef double ALL_TIMES = 1e300  # a batch may have been opened after this turn's `now`
 
 
 cdef kf_link* find_link(sender_state* state, int32_t link_id) noexcept nogil:
@@ -116,8 +119,14 @@ cdef void route(sender_state* state, kf_command* command, double now) noexcept n
     place(state, queue, now)
 
 
-cdef void fail(kf_batch* batch, kf_command* command) noexcept nogil:
+cdef void fail(kf_batch* batch, const kf_command* command) noexcept nogil:
     kf_batch_end(batch, KF_BATCH_FAILED, command.error_code, command.outcome, -1, -1)
+
+
+cdef void fail_untold(kf_batch* batch, const kf_command* command) noexcept nogil:
+    """Fail a batch that the command does not name: one in doubt may be in the log."""
+    cdef int outcome = KF_OUTCOME_MAYBE_WRITTEN if batch.doubt else command.outcome
+    kf_batch_end(batch, KF_BATCH_FAILED, command.error_code, outcome, -1, -1)
 
 
 cdef void judge(sender_state* state, kf_command* command) noexcept nogil:
@@ -159,21 +168,46 @@ cdef void thaw(sender_state* state, kf_command* command, double now) noexcept no
 cdef void fail_queue(sender_state* state, kf_command* command, double now) noexcept nogil:
     """Fail all batches of the queue that are in no request and with no compression thread."""
     cdef kf_queue* queue = command.queue
-    cdef kf_batch* batch = kf_queue_take_overdue(queue, now)
+    cdef kf_batch* batch = kf_queue_take_overdue(queue, ALL_TIMES)
     cdef kf_batch* following
     while batch != NULL:
         following = batch.next
-        fail(batch, command)
+        fail_untold(batch, command)
         batch = following
     while queue.coding != NULL and kf_get(&queue.coding.coding) != KF_CODING_SUBMITTED:
         batch = queue.coding
         queue.coding = batch.next
         queue.coding_count -= 1
-        fail(batch, command)
+        fail_untold(batch, command)
     while (queue.unresolved != NULL
            and kf_get(&queue.unresolved.coding) != KF_CODING_SUBMITTED):
-        fail(kf_queue_take_first(queue), command)
+        fail_untold(kf_queue_take_first(queue), command)
     place(state, queue, now)
+
+
+cdef void dump(sender_state* state, int64_t token) noexcept nogil:
+    """Report what the links' debug rings hold, oldest line first."""
+    cdef kf_link* link = state.links
+    cdef kf_event* event
+    cdef kf_trace* lines
+    cdef uint32_t count, i
+    while link != NULL:
+        count = min(link.trace_count, <uint32_t>KF_LINK_EVENTS)
+        event = kf_event_new(KF_EVENT_DUMP, link.id)
+        event.token = token
+        event.code = link.produce_in_flight
+        event.detail = link.node_id
+        lines = <kf_trace*>malloc(count * sizeof(kf_trace))
+        if lines != NULL:
+            for i in range(count):
+                lines[i] = link.trace[(link.trace_count - count + i) % <uint32_t>KF_LINK_EVENTS]
+            event.bytes = <uint8_t*>lines
+            event.size = count * sizeof(kf_trace)
+        kf_plane_event(state.plane, event)
+        link = link.next
+    event = kf_event_new(KF_EVENT_DUMP, 0)
+    event.token = token
+    kf_plane_event(state.plane, event)
 
 
 cdef void carry_out(sender_state* state, kf_command* command, double now) noexcept nogil:
@@ -193,6 +227,8 @@ cdef void carry_out(sender_state* state, kf_command* command, double now) noexce
         judge(state, command)
     elif kind == KF_COMMAND_THAW:
         thaw(state, command, now)
+    elif kind == KF_COMMAND_DUMP:
+        dump(state, command.token)
     elif kind == KF_COMMAND_FAIL_QUEUE:
         fail_queue(state, command, now)
     elif kind == KF_COMMAND_PRODUCER_ID:
@@ -200,9 +236,7 @@ cdef void carry_out(sender_state* state, kf_command* command, double now) noexce
         state.epoch = command.epoch
     else:
         link = find_link(state, command.link_id)
-        if link != NULL and kind == KF_COMMAND_MUTE:
-            link.muted_until = command.at
-        elif link != NULL and kind == KF_COMMAND_CLOSE_LINK:
+        if link != NULL and kind == KF_COMMAND_CLOSE_LINK:
             close_link(state, link, KF_CLOSE_BY_US, 0, now)
 
 

@@ -3,7 +3,11 @@
 from libc.stdint cimport int32_t, int64_t
 
 from kafka_fast.dataplane._lists cimport sender_state
-from kafka_fast.dataplane.state cimport kf_batch, kf_env, kf_plane, kf_queue, kf_topic
+from kafka_fast.dataplane.state cimport kf_batch, kf_env, kf_plane, kf_queue, kf_topic, kf_trace
+
+
+# One line of a link's debug ring, for people.
+cdef str trace_line(const kf_trace* line)
 
 
 cdef class Environment:
@@ -37,6 +41,7 @@ cdef class DataPlane:
     cdef readonly int64_t lost_count  # failed records that nobody can observe, not yet reported
     cdef readonly object lost_first   # the DeliveryError of the first of them
     cdef readonly bint refuses  # closing: no record is accepted any more
+    cdef readonly object refusal  # what sends raise then; None: that the producer is closed
     cdef readonly bint dead     # closed, or inherited through fork: nothing may wait for it
     cdef object callback_starter  # starts the thread that runs callbacks; None: it runs
     cdef object loop_bridge   # () -> (awaitable, callback that ends its wait from any thread)

@@ -1,7 +1,7 @@
 """The data plane as an object: topics and queues, commands down, events up."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, NoReturn
 
 EVENT_RESPONSE: int
 EVENT_PUNT: int
@@ -9,6 +9,7 @@ EVENT_LINK_CLOSED: int
 EVENT_THROTTLED: int
 EVENT_ROUTE: int
 EVENT_REPORT: int
+EVENT_DUMP: int
 
 FORMAT_NAME: int
 FORMAT_COMPACT_NAME: int
@@ -21,6 +22,8 @@ VERDICT_SPLIT: int
 OUTCOME_NOT_SENT: int
 OUTCOME_REJECTED: int
 OUTCOME_MAYBE_WRITTEN: int
+
+def read_traces(ring: bytes) -> list[str]: ...
 
 class Environment: ...
 
@@ -35,6 +38,7 @@ class DataPlane:
     unnotified: int
     lost_first: Exception | None
     refuses: bool
+    refusal: Exception | None
     dead: bool
     def __init__(
         self,
@@ -100,7 +104,9 @@ class DataPlane:
     def set_loop_bridge(
         self, bridge: Callable[[], tuple[Awaitable[None], Callable[[object, object], object]]]
     ) -> None: ...
-    def refuse(self) -> None: ...
+    def refuse(self, error: Exception | None = None) -> None: ...
+    def raise_refusal(self) -> NoReturn: ...
+    def request_dump(self, token: int) -> None: ...
     def mark_dead(self) -> None: ...
     def flush(self, deadline: float) -> int: ...
     def shut_down(self) -> None: ...

@@ -18,6 +18,7 @@ from libc.string cimport memcpy
 
 from kafka_fast._wire._checksum cimport crc32c_join, crc32c_update
 from kafka_fast.dataplane._sender cimport sender_destroy, sender_init, step
+from kafka_fast.dataplane.link cimport *
 from kafka_fast.dataplane.state cimport *
 
 from kafka_fast.errors import UsageError
@@ -29,6 +30,7 @@ EVENT_LINK_CLOSED = KF_EVENT_LINK_CLOSED
 EVENT_THROTTLED = KF_EVENT_THROTTLED
 EVENT_ROUTE = KF_EVENT_ROUTE
 EVENT_REPORT = KF_EVENT_REPORT
+EVENT_DUMP = KF_EVENT_DUMP
 
 FORMAT_NAME = KF_TOPIC_NAME
 FORMAT_COMPACT_NAME = KF_TOPIC_COMPACT_NAME
@@ -50,6 +52,28 @@ cdef double ALL_TIMES = 1e300  # later than the opening of any batch
 
 cdef enum:
     BATCH_GROWTH = 262_144  # a batch is full at max(batch.size, this)
+
+
+cdef dict TRACE_NAMES = {
+    KF_TRACE_OPEN: "open",
+    KF_TRACE_SENT: "sent",
+    KF_TRACE_RECEIVED: "received",
+    KF_TRACE_PUNT: "punt",
+    KF_TRACE_CLOSE: "close",
+    KF_TRACE_QUEUED: "queued",
+}
+
+
+cdef str trace_line(const kf_trace* line):
+    return (f"{line.at:.6f} {TRACE_NAMES[line.kind]} correlation={line.correlation_id} "
+            f"batch={line.serial} size={line.size}")
+
+
+def read_traces(bytes ring):
+    """Return the lines of a debug ring as a DUMP event brings it, oldest first."""
+    cdef const kf_trace* lines = <const kf_trace*>PyBytes_AS_STRING(ring)
+    cdef Py_ssize_t i
+    return [trace_line(&lines[i]) for i in range(<Py_ssize_t>(len(ring) // sizeof(kf_trace)))]
 
 
 @cython.no_gc_clear  # its plane frees it, and reads `retired` then
@@ -377,9 +401,20 @@ cdef class DataPlane:
         """
         self.loop_bridge = bridge
 
-    def refuse(self):
-        """Accept no record from now on; what was accepted goes on."""
+    def refuse(self, error=None):
+        """Accept no record from now on; what was accepted goes on.
+
+        Args:
+            error: What sends raise; None: that the producer is closed.
+        """
+        self.refusal = error
         self.refuses = True
+
+    def raise_refusal(self):
+        """Raise why no record is accepted."""
+        if self.refusal is not None:
+            raise self.refusal
+        raise UsageError("the producer is closed, or belongs to the parent of this process")
 
     def mark_dead(self):
         """Nothing is accepted or delivered from now on: closed, or inherited through fork."""
@@ -432,6 +467,12 @@ cdef class DataPlane:
             kf_set(&batch.state, KF_BATCH_WAITING)
             outcome = KF_OUTCOME_MAYBE_WRITTEN if batch.attempts > 0 else KF_OUTCOME_NOT_SENT
             kf_batch_end(batch, KF_BATCH_FAILED, KF_ERROR_CLOSED, outcome, -1, -1)
+
+    def request_dump(self, int64_t token):
+        """Have every link's debug ring reported as DUMP events; one with link id 0 ends them."""
+        cdef kf_command* command = kf_command_new(KF_COMMAND_DUMP)
+        command.token = token
+        kf_plane_command(self.plane, command)
 
     # ---- events and turns ----
 

@@ -37,6 +37,7 @@ cdef extern from "kf_plane.h" nogil:
         KF_EVENT_THROTTLED
         KF_EVENT_ROUTE
         KF_EVENT_REPORT
+        KF_EVENT_DUMP
 
     enum kf_close:
         KF_CLOSE_BY_US
@@ -56,7 +57,7 @@ cdef extern from "kf_plane.h" nogil:
         KF_COMMAND_ROUTE
         KF_COMMAND_TOPIC
         KF_COMMAND_PRODUCER_ID
-        KF_COMMAND_MUTE
+        KF_COMMAND_DUMP
         KF_COMMAND_VERDICT
         KF_COMMAND_THAW
         KF_COMMAND_FAIL_QUEUE

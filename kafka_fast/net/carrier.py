@@ -11,11 +11,13 @@ from kafka_fast.control.plane import (
     CloseReason,
     Command,
     Fail,
+    FailQueue,
     LinkClosed,
     NameTopic,
     PlaneEvent,
     Program,
     Punt,
+    Refuse,
     Renumber,
     Report,
     Response,
@@ -100,6 +102,10 @@ def carry_out(plane: DataPlane, command: Command, seed: int) -> bool:
             plane.thaw(queue_id, generation, at, single)
         case Renumber(queue_id, generation, producer_id, epoch, base_sequence, serial, slice_):
             plane.renumber(queue_id, generation, producer_id, epoch, base_sequence, serial, slice_)
+        case FailQueue(queue_id, error_code):
+            plane.fail_queue(queue_id, error_code, _plane.OUTCOME_NOT_SENT)
+        case Refuse(error):
+            plane.refuse(error)
         case Fail() | Succeed() | Split():
             judge(plane, command)
         case _:

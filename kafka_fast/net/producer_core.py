@@ -21,12 +21,13 @@ import weakref
 from collections import deque
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from kafka_fast.config import ProducerSettings
 from kafka_fast.control.plane import CloseLink, Command, OpenLink, ResolveHost, TopicSettled
 from kafka_fast.control.producer.control import ProducerControl
 from kafka_fast.dataplane._delivery import collect, notify, take_lost
-from kafka_fast.dataplane._plane import DataPlane
+from kafka_fast.dataplane._plane import EVENT_DUMP, DataPlane, read_traces
 from kafka_fast.errors import (
     DeliveryError,
     KafkaError,
@@ -102,6 +103,8 @@ class ProducerCore:
         self._connecting: dict[int, Connecting] = {}
         self._settled = threading.Condition()
         self._topic_errors: dict[str, KafkaError] = {}
+        self._dump: list[str] = []
+        self._dump_done = False
         self._stopping = False
         self._touch_at = 0.0
         self._callbacks: threading.Thread | None = None
@@ -181,6 +184,26 @@ class ProducerCore:
             with self._settled:
                 self._machine.wake_observers()
                 self._settled.wait(min(WAIT_SLICE, left))
+
+    def debug_dump(self, timeout: float) -> str:
+        """Return what the links did lately, as text for people; what came within `timeout`."""
+        deadline = time.monotonic() + timeout
+        with self._settled:
+            self._dump, self._dump_done = [], False
+            self.plane.request_dump(0)
+            while not (self._dump_done or self.plane.dead or time.monotonic() >= deadline):
+                self._settled.wait(WAIT_SLICE)
+            return "\n".join([self.control.describe(), *self._dump])
+
+    def _take_dump(self, event: tuple[Any, ...]) -> None:
+        _, link_id, in_flight, node_id, _, ring, _ = event
+        with self._settled:
+            if link_id:
+                self._dump.append(f"link {link_id} to node {node_id}, {in_flight} in flight")
+                self._dump += [f"  {line}" for line in read_traces(ring or b"")]
+            else:
+                self._dump_done = True
+                self._settled.notify_all()
 
     def lost(self) -> tuple[int, DeliveryError | None]:
         """Return, and forget, the failures that nobody can observe."""
@@ -264,7 +287,10 @@ class ProducerCore:
 
     def _turn(self, now: float) -> None:
         for event in self.plane.take_events():
-            self.control.handle_event(carrier.read_event(event), now)
+            if event[0] == EVENT_DUMP:
+                self._take_dump(event)
+            else:
+                self.control.handle_event(carrier.read_event(event), now)
         if self._handover is not None:
             self._handover.work(self._compress)
         while self._calls:

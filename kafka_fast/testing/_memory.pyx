@@ -14,7 +14,7 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 
-from kafka_fast.dataplane._plane cimport DataPlane, Environment
+from kafka_fast.dataplane._plane cimport DataPlane, Environment, trace_line
 from kafka_fast.dataplane._sender cimport step
 from kafka_fast.dataplane.link cimport *
 from kafka_fast.dataplane.state cimport *
@@ -22,15 +22,6 @@ from kafka_fast.net._compressor cimport compress_batch
 from kafka_fast.record._compress cimport codec_free, codec_new, kf_codec, kf_codec_context
 
 cdef double TICK = 1e-9  # how far the clock moves when it is read
-
-cdef dict TRACE_NAMES = {
-    KF_TRACE_OPEN: "open",
-    KF_TRACE_SENT: "sent",
-    KF_TRACE_RECEIVED: "received",
-    KF_TRACE_PUNT: "punt",
-    KF_TRACE_CLOSE: "close",
-    KF_TRACE_QUEUED: "queued",
-}
 
 
 # ---- the environment's functions ----
@@ -300,11 +291,6 @@ cdef class MemoryLink:
 
 cdef bint pipe_is_readable(const pipe* it) noexcept nogil:
     return it.error != 0 or it.ended or it.arrived.size > it.arrived.taken
-
-
-cdef str trace_line(const kf_trace* line):
-    return (f"{line.at:.6f} {TRACE_NAMES[line.kind]} correlation={line.correlation_id} "
-            f"batch={line.serial} size={line.size}")
 
 
 # ---- the data plane's turns ----

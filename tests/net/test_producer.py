@@ -17,6 +17,8 @@ import pytest
 from kafka_fast import Producer
 from kafka_fast.errors import (
     BrokerError,
+    ClusterAuthorizationFailed,
+    CoordinatorLoadInProgress,
     DeliveryError,
     InvalidRecord,
     InvalidTopicException,
@@ -590,3 +592,28 @@ def tasks_without_producers() -> int:
 def resident() -> int:
     """Return this process's resident memory in bytes."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+def test_a_fatal_error_is_raised_by_sends_and_ends_what_waits() -> None:
+    """Nobody waits for delivery.timeout.ms when there will never be a producer id."""
+    with EmbeddedKafka() as kafka:
+        kafka.create_topic("t")
+        kafka.faults.error(INIT_PRODUCER_ID, ClusterAuthorizationFailed, skip=1)
+        kafka.faults.error(INIT_PRODUCER_ID, CoordinatorLoadInProgress, count=1)
+        properties = {"bootstrap.servers": kafka.bootstrap, "retry.backoff.ms": 500}
+        with Producer(properties) as producer:
+            failure = producer.send("t", b"waits").exception(TIMEOUT)
+            assert failure is not None
+            assert failure.outcome is Outcome.NOT_SENT
+            assert isinstance(failure.first, ClusterAuthorizationFailed)
+            with pytest.raises(ClusterAuthorizationFailed):
+                producer.send("t", b"refused")
+
+
+def test_debug_dump_tells_what_the_links_did_and_no_payload() -> None:
+    with EmbeddedKafka() as kafka, Producer({"bootstrap.servers": kafka.bootstrap}) as producer:
+        producer.send("t", b"secret payload").result(TIMEOUT)
+        dump = producer.debug_dump()
+        assert "to node 1, 0 in flight" in dump
+        assert " sent correlation=1 batch=1 " in dump
+        assert "secret" not in dump

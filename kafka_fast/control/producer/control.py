@@ -24,9 +24,11 @@ from kafka_fast.control.links import BOOTSTRAP, Link, Links
 from kafka_fast.control.metadata import ClusterChanges
 from kafka_fast.control.plane import (
     Command,
+    FailQueue,
     LinkClosed,
     PlaneEvent,
     Punt,
+    Refuse,
     Report,
     Response,
     RouteWanted,
@@ -45,6 +47,7 @@ from kafka_fast.control.producer.verdicts import (
 )
 from kafka_fast.errors import (
     ERRORS,
+    BrokerError,
     KafkaError,
     ProtocolError,
     UnsupportedVersionError,
@@ -53,9 +56,11 @@ from kafka_fast.errors import (
 )
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.metadata import MetadataResponse
-from kafka_fast.protocol.apis.produce import ProduceResponse
+from kafka_fast.protocol.apis.produce import ProduceRequest, ProduceResponse
 
 logger = logging.getLogger("kafka_fast.producer")
+
+UNSUPPORTED_VERSION = 35
 
 
 class ProducerControl:
@@ -113,6 +118,22 @@ class ProducerControl:
     def awaited(self) -> frozenset[str]:
         """The topics that callers wait for."""
         return frozenset(self._awaited)
+
+    def describe(self) -> str:
+        """Return the state of things in a few lines, for people."""
+        identity = self.identity.identity
+        who = f"{identity.producer_id} epoch {identity.epoch}" if identity else "not there yet"
+        lines = [
+            f"cluster {self.cluster.cluster_id}, metadata generation {self.cluster.generation}",
+            f"producer id {who}",
+            *map(str, self.cluster.nodes),
+        ]
+        lines += [
+            f"link {link.id} to node {link.node_id}: ready, Produce up to "
+            f"v{link.versions.pick(ProduceRequest)}"
+            for link in list(self.links.ready)
+        ]
+        return "\n".join(lines)
 
     # Commands of the callers
 
@@ -334,6 +355,9 @@ class ProducerControl:
     def _handle_fatal(self, error: KafkaError) -> None:
         logger.error("the producer cannot go on: %s", error)
         self.fatal = error
+        code = error.code if isinstance(error, BrokerError) else UNSUPPORTED_VERSION
+        self._commands.append(Refuse(error))
+        self._commands.extend(FailQueue(queue_id, code) for queue_id in self.routes.queue_ids)
         for topic in sorted(self._awaited):
             self._commands.append(TopicSettled(topic, error))
         self._awaited.clear()

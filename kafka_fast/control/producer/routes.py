@@ -79,6 +79,11 @@ class Routes:
         """The topics that were set up."""
         return tuple(self._by_topic)
 
+    @property
+    def queue_ids(self) -> range:
+        """The ids of all queues."""
+        return range(len(self._queues))
+
     def wanted_nodes(self) -> set[int]:
         """Return the ids of the nodes that queues with data wait for."""
         leaders = (

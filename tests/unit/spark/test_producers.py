@@ -119,8 +119,8 @@ def test_a_forked_child_makes_its_own(
     with cache.lease(config()) as parents:
         pass
     monkeypatch.setattr(os, "getpid", lambda: 1)
-    with cache.lease(config()) as childs:
-        assert childs is not parents
+    with cache.lease(config()) as children:
+        assert children is not parents
     cache.forget()
     assert len(cache) == 0
     assert parents.closed == []

@@ -71,7 +71,7 @@ def test_records_say_their_topic_only_where_the_write_does_not() -> None:
         ((b"v",), "2 to 6 items, not 1"),
         ((1, 2, 3, 4, 5, 6, 7), "2 to 6 items, not 7"),
         ({"key": b"k"}, "no field 'value', only ['key']"),
-        ({"value": b"v", "vlaue": 1}, "unknown field 'vlaue'"),
+        ({"value": b"v", "colour": 1}, "unknown field 'colour'"),
     ],
 )
 def test_what_is_no_record(record: Any, said: str) -> None:
