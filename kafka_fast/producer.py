@@ -154,7 +154,12 @@ class Producer(BulkAccumulator):
         ]
 
     def metrics(self) -> dict[str, Any]:
-        """Return counters and histograms of this producer; see the metrics page."""
+        """Return counters and histograms of this producer, of each node and of each topic.
+
+        Counters count from the start. Histograms are `{"count", "sum", "buckets"}`; a bucket's key
+        is its upper bound, in microseconds where the name ends in `_us` (sums are seconds), else in
+        bytes. Node -1 stands for bootstrap.servers.
+        """
         return {
             "client_id": self.client_id,
             "pending_records": self.plane.pending(),
