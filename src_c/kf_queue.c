@@ -589,12 +589,14 @@ void kf_batch_end(kf_batch *batch, int state, int32_t error_code, int32_t outcom
     }
     batch->expired = in_request;
     atomic_store_explicit(&batch->state, state, memory_order_seq_cst);
-    kf_plane_ended(plane, batch);
+    /* Observers come first: who waits for the batch to leave the list of incomplete ones (a flush)
+     * must find what they will be told. */
     if (parent == NULL) {
         kf_plane_observe(plane, batch);
     } else {
         child_ended(plane, parent);
     }
+    kf_plane_ended(plane, batch);
     if (!in_request) {
         kf_batch_unref(batch); /* else the request's end does this */
     }

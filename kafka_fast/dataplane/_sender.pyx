@@ -25,6 +25,9 @@ cdef double idle_deadline(sender_state* state, const kf_link* link) noexcept nog
     return link.last_used + state.plane.max_idle
 
 
+cdef double DEAF_AT_MOST = 0.05  # seconds
+
+
 cdef double sooner(double one, double other) noexcept nogil:
     """Return the earlier of two times, where 0 is never."""
     if one == 0.0:
@@ -65,6 +68,10 @@ cdef double plan_sleep(sender_state* state, double now) noexcept nogil:
             elif now < link.paced_until:
                 until = sooner(until, link.paced_until)
         link = link.next
+    if state.wake_level == KF_WAKE_NOBODY:
+        # Nobody wakes a data plane whose windows are all full, not even the first record of a
+        # partition that has no link yet: look for one now and then.
+        until = sooner(until, now + DEAF_AT_MOST)
     return until
 
 

@@ -177,11 +177,12 @@ cdef class Handover:
     cdef void attach(self, const kf_env* env):
         self.state.env = env[0]
 
-    def work(self, compress):
+    def work(self, compress, report):
         """Compress what was handed over.
 
         Args:
             compress: Takes a batch's records as bytes and returns them compressed.
+            report: Called with the exception if it raises; the batch goes out as it is.
 
         Returns:
             How many batches there were.
@@ -196,7 +197,7 @@ cdef class Handover:
         kf_unlock(&self.state.lock)
         while taken != NULL:
             following = taken.next
-            give_back(taken.batch, compress)
+            give_back(taken.batch, compress, report)
             free(taken)
             taken = following
             count += 1
@@ -214,7 +215,7 @@ cdef class Handover:
         free(self.state)
 
 
-cdef int give_back(kf_batch* batch, compress) except -1:
+cdef int give_back(kf_batch* batch, compress, report) except -1:
     """Compress one batch; if that fails or does not make it smaller, it goes out as it is."""
     cdef size_t size = kf_batch_records_size(batch)
     cdef kf_slab* coded = NULL
@@ -223,10 +224,10 @@ cdef int give_back(kf_batch* batch, compress) except -1:
     kf_batch_gather(batch, <uint8_t*>PyBytes_AS_STRING(records))
     try:
         data = <bytes>compress(records)
-    except Exception:
-        kf_queue_coded(batch.queue, batch, NULL)
-        raise
-    written = len(data)
+        written = len(data)
+    except Exception as error:
+        report(error)
+        written = size
     if written < size:
         coded = kf_pool_take(&batch.queue.plane.pool, KF_BATCH_HEADER_SIZE + written, True)
     if coded != NULL:

@@ -292,7 +292,7 @@ class ProducerCore:
             else:
                 self.control.handle_event(carrier.read_event(event), now)
         if self._handover is not None:
-            self._handover.work(self._compress)
+            self._handover.work(self._compress, _report_compression)
         while self._calls:
             self._calls.popleft()(now)
         for connecting in [it for it in self._connecting.values() if it.deadline <= now]:
@@ -386,6 +386,10 @@ class ProducerCore:
                 self._settled.notify_all()
             self._machine.wait_observers(IDLE_WAIT)
         notify(self.plane, _report_callback)
+
+
+def _report_compression(error: Exception) -> None:
+    logger.error("a batch could not be compressed and goes out as it is", exc_info=error)
 
 
 def _report_callback(callback: object, error: BaseException) -> None:

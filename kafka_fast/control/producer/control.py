@@ -260,16 +260,20 @@ class ProducerControl:
         if request is None:
             return
         versions: list[int] = []  # known once it is sent
-        versions.append(
-            self.links.ask(
-                link,
-                request,
-                MetadataResponse,
-                lambda response, then: self._handle_metadata(response, versions[0], then),
-                lambda error, then: self.cluster.handle_failure(then),
-                timeout=self._settings.request_timeout,
+        try:
+            versions.append(
+                self.links.ask(
+                    link,
+                    request,
+                    MetadataResponse,
+                    lambda response, then: self._handle_metadata(response, versions[0], then),
+                    lambda error, then: self.cluster.handle_failure(then),
+                    timeout=self._settings.request_timeout,
+                )
             )
-        )
+        except UnsupportedVersionError as error:
+            self.cluster.handle_failure(now)
+            self._handle_fatal(error)
 
     def _handle_metadata(self, response: MetadataResponse, version: int, now: float) -> None:
         self._apply(self.cluster.handle_response(response, now, version), now)

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.links import Link, Links
 from kafka_fast.control.producer.verdicts import Identity
-from kafka_fast.errors import KafkaError, broker_error
+from kafka_fast.errors import KafkaError, UnsupportedVersionError, broker_error
 from kafka_fast.protocol.apis.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 LAST_EPOCH = 32767
@@ -72,14 +72,18 @@ class IdentityKeeper:
             producer_id=-1,
             producer_epoch=-1,
         )
-        self._links.ask(
-            link,
-            body,
-            InitProducerIdResponse,
-            self._handle,
-            self._handle_failure,
-            timeout=self._timeout,
-        )
+        try:
+            self._links.ask(
+                link,
+                body,
+                InitProducerIdResponse,
+                self._handle,
+                self._handle_failure,
+                timeout=self._timeout,
+            )
+        except UnsupportedVersionError as error:
+            self._ask_at = float("inf")
+            self._on_fatal(error)
 
     def bump(self, now: float) -> Identity | None:
         """Take the next epoch; None if the last one is used up and a new id has to come first."""
