@@ -46,7 +46,9 @@ def test_the_fixtures_serve_a_suite(tmp_path: Path) -> None:
     run = subprocess.run(
         command,
         cwd=tmp_path,
-        env={"PYTHONPATH": str(root), "PATH": ""},
+        # Where kafka_fast is installed, or was built beside the checkout, pytest would find the
+        # plugin by itself, and then a second time by its name.
+        env={"PYTHONPATH": str(root), "PATH": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
         text=True,
         timeout=60,
