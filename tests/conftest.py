@@ -56,6 +56,13 @@ def real_kafka(request: pytest.FixtureRequest) -> Iterator[RealKafka]:
         yield kafka
 
 
+@pytest.fixture(scope="module")
+def old_kafka() -> Iterator[RealKafka]:
+    """The last release of Kafka 2, which still writes the old message formats."""
+    with started(1, "2.8.2") as kafka:
+        yield kafka
+
+
 @pytest.fixture(scope="session")
 def shared_cluster(request: pytest.FixtureRequest) -> Iterator[RealKafka]:
     """Three real brokers; tests take `real_kafka_cluster`, which is healed first."""

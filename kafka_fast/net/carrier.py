@@ -33,12 +33,11 @@ from kafka_fast.control.plane import (
     Thaw,
     Throttled,
 )
+from kafka_fast.control.producer.routes import FIRST_VERSION_WITH_IDS
 from kafka_fast.dataplane import _plane
 from kafka_fast.dataplane._plane import DataPlane
 from kafka_fast.errors import Outcome
 from kafka_fast.protocol.apis.produce import ProduceRequest
-
-FIRST_VERSION_WITH_IDS = 13
 
 _OUTCOMES = {
     Outcome.NOT_SENT: _plane.OUTCOME_NOT_SENT,

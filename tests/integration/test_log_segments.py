@@ -7,33 +7,18 @@ broker.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import confluent_kafka
 import pytest
 
-from kafka_fast.testing.real_kafka import RealKafka, ToolMissingError
+from kafka_fast.testing.real_kafka import RealKafka
 from tests.reference.log_segments import COUNT, check_segment, segment_names, sent
 
 CORPUS = Path(__file__).parent.parent / "corpus" / "segments"
 TIMEOUT = 30
 
 pytestmark = pytest.mark.broker
-
-
-@pytest.fixture(scope="module")
-def old_kafka() -> Iterator[RealKafka]:
-    """Start the newest release that still writes the old formats."""
-    kafka = RealKafka(1, "2.8.2")
-    try:
-        kafka.start()
-    except ToolMissingError as error:
-        if os.environ.get("CI") == "true":
-            raise
-        pytest.skip(str(error))
-    with kafka:
-        yield kafka
 
 
 def write(kafka: RealKafka, name: str) -> bytes:

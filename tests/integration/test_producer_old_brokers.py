@@ -5,13 +5,10 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-
 import pytest
 
 from kafka_fast import Producer
-from kafka_fast.testing.real_kafka import RealKafka, ToolMissingError
+from kafka_fast.testing.real_kafka import RealKafka
 from tests.integration.producing import TIMEOUT, Tally, create_again, fetch_log, new_topic
 
 PARTITIONS = 3
@@ -19,20 +16,6 @@ RECORDS = 20_000
 VALUE_SIZE = 100
 
 pytestmark = pytest.mark.broker
-
-
-@pytest.fixture(scope="module")
-def old_kafka() -> Iterator[RealKafka]:
-    """Start the last release of Kafka 2."""
-    kafka = RealKafka(1, "2.8.2")
-    try:
-        kafka.start()
-    except ToolMissingError as error:
-        if os.environ.get("CI") == "true":
-            raise
-        pytest.skip(str(error))
-    with kafka:
-        yield kafka
 
 
 @pytest.mark.parametrize("codec", ["none", "zstd"])

@@ -18,7 +18,6 @@ from kafka_fast.protocol.apis.produce import ProduceRequest
 
 FIRST_VERSION_WITH_IDS = 13
 LAST_VERSION_WITH_NAMES = 12
-TRANSACTIONS_V2 = 12  # the first Produce version that adds partitions to transactions itself
 FORMAT_VERSIONS = (3, 9, FIRST_VERSION_WITH_IDS)
 """A Produce version of each form of the topic's field: string, compact string, id."""
 
