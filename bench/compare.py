@@ -2,10 +2,11 @@
 
     python bench/compare.py                  the quick set, up to 20 minutes
     FULL=1 python bench/compare.py           more records and rounds
-    python bench/compare.py --only null      one section: null, real, latency, wan, hog, memory
+    python bench/compare.py --only null      one section, or several
 
 Each run is a process of its own (`end_to_end.py`), contenders take turns within every round, and
-the tables hold the medians of the rounds. Slow contenders send fewer records.
+the tables hold the medians of the rounds. Slow contenders send fewer records. The sections `micro`
+and `spark` are programs of their own, which print one JSON line for each row.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ SCALE = 3 if FULL else 1
 RUN_TIMEOUT = 600
 PROXY_DELAY = 0.010
 MEMORY_SECONDS = 60.0 if FULL else 20.0
-SECTIONS = ("null", "real", "latency", "wan", "hog", "memory")
+SECTIONS = ("null", "real", "latency", "wan", "hog", "memory", "micro", "spark")
+
+NULL_SECTIONS = ("null", "latency", "wan", "hog", "memory")  # against a null broker of each run
 
 # Records of 100 bytes in one run: about a second of each contender's time.
 RECORDS = {
@@ -56,6 +59,7 @@ REAL_SCENARIOS = ("send", "list", "Arrow", "keyed", "callback", "lz4", "zstd", "
 BENCH_JVM = ("-Xms1g", "-Xmx1g", "-XX:+UseG1GC")
 BENCH_OVERRIDES = {"log.segment.delete.delay.ms": 100}
 BROKER_WARM_UP = 10_000_000
+SPARK_RECORDS = 3_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,14 +125,18 @@ def run_job(job: Job, broker: tuple[str, int] | None, topic: str = "bench") -> d
     command += [f"--records={job.records}", f"--topic={topic}", *job.arguments]
     if broker is not None:
         command += [f"--bootstrap={broker[0]}", f"--broker-pid={broker[1]}"]
+    return output_of(command)[-1]
+
+
+def output_of(command: list[str]) -> list[dict[str, Any]]:
+    """Run a program; return its JSON lines, at least one, or what went wrong as the only one."""
     try:
         run = subprocess.run(command, capture_output=True, text=True, timeout=RUN_TIMEOUT)
     except subprocess.TimeoutExpired:
-        return {"error": f"no result after {RUN_TIMEOUT} s"}
+        return [{"error": f"no result after {RUN_TIMEOUT} s"}]
     if run.returncode != 0 or not run.stdout:
-        return {"error": (run.stderr.strip().splitlines() or ["no output"])[-1]}
-    result: dict[str, Any] = json.loads(run.stdout)
-    return result
+        return [{"error": (run.stderr.strip().splitlines() or ["no output"])[-1]}]
+    return [json.loads(line) for line in run.stdout.splitlines()]
 
 
 def run_round(
@@ -165,7 +173,8 @@ def describe(job: Job, result: dict[str, Any]) -> str:
 def run_sections(sections: list[str], results: Results, rounds: int) -> None:
     """Run the sections that need no Kafka, then those that do."""
     topics = iter(range(1_000_000))
-    jobs = [job for section in sections if section != "real" for job in plan(section)]
+    run_programs(sections, results, rounds)
+    jobs = [job for section in sections if section in NULL_SECTIONS for job in plan(section)]
     for _ in range(rounds):
         run_round(jobs, results, None, topics)
         jobs = [job for job in jobs if job.section != "memory"]  # once: it has no spread
@@ -188,6 +197,24 @@ def run_sections(sections: list[str], results: Results, rounds: int) -> None:
             run_round(jobs, results, kafka, topics)
 
 
+def run_programs(sections: list[str], results: Results, rounds: int) -> None:
+    """Run the sections that are programs of their own; Spark repeats its jobs in one session."""
+    if "micro" in sections:
+        for _ in range(rounds):
+            run_program("micro", ["record_core.py"], results)
+    if "spark" in sections:
+        options = ["--json", f"--records={SPARK_RECORDS}", f"--rounds={rounds}"]
+        run_program("spark", ["spark_write.py", *options], results)
+
+
+def run_program(section: str, command: list[str], results: Results) -> None:
+    """Run one program and keep the rows that it prints, or its error."""
+    for row in output_of([sys.executable, str(HERE / command[0]), *command[1:]]):
+        job = Job(section, row.pop("contender", "kafka_fast"), row.pop("scenario", command[0]), 0)
+        results.add(job, row)
+        print(describe(job, row), file=sys.stderr, flush=True)
+
+
 def warm_up(kafka: RealKafka) -> None:
     """Let the broker's compiler see both large and small requests before anything counts."""
     for contender, records in (("raw socket", BROKER_WARM_UP), ("confluent", 500_000)):
@@ -207,9 +234,11 @@ def main() -> int:
     options = parser.parse_args()
     sections = options.only or list(SECTIONS)
     results = Results(median=statistics.median)
-    started = time.monotonic()
+    started, load = time.monotonic(), os.getloadavg()[0]
     run_sections(sections, results, options.rounds)
-    write_report(options.out, results, rounds=options.rounds, seconds=time.monotonic() - started)
+    minutes = (time.monotonic() - started) / 60
+    loads = (load, os.getloadavg()[0])
+    write_report(options.out, results, rounds=options.rounds, minutes=minutes, loads=loads)
     failed = results.errors()
     for error in failed:
         print(f"FAILED {error}", file=sys.stderr)

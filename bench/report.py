@@ -18,6 +18,7 @@ from targets import targets
 COLUMNS = {
     "records_per_s": ("M records/s", 1e-6, 3),
     "cpu_per_million": ("client CPU s/M", 1.0, 3),
+    "tree_cpu_per_million": ("JVM and Python CPU s/M", 1.0, 3),
     "caller_ns": ("caller CPU ns", 1.0, 0),
     "broker_cpu_per_million": ("broker CPU s/M", 1.0, 3),
     "bytes_per_record": ("bytes/record", 1.0, 1),
@@ -25,6 +26,8 @@ COLUMNS = {
     "requests_per_million": ("requests/M", 1.0, 0),
     "p50_us": ("p50 µs", 1.0, 1),
     "p99_us": ("p99 µs", 1.0, 0),
+    "gb_per_s": ("GB/s", 1.0, 1),
+    "ns_per_record": ("ns/record", 1.0, 1),
     "accepted": ("accepted", 1.0, 0),
     "refused": ("refused", 1.0, 0),
     "acknowledged": ("acknowledged", 1.0, 0),
@@ -40,6 +43,8 @@ SECTIONS = {
     "wan trip": "Round trip through the delay proxy, one small request",
     "wan": "Throughput through the delay proxy, one partition",
     "memory": "A broker that stopped reading, max.block.ms=1",
+    "micro": "CRC32C of 16 KiB; the cores of encoding and decoding in C, one batch of 16 KiB",
+    "spark": "PySpark, local[2], 3,000,000 rows, null broker",
 }
 METHOD = """\
 Method: values of 100 bytes unless said, 1000 distinct ones in turn (codecs: 50,000); each run a
@@ -49,15 +54,19 @@ time of the whole client process. «caller»: CPU of the calling thread until th
 handed over, its loop included. acks=all and idempotent everywhere; 16 partitions, «keyed» 64. The
 null broker (`bench/null_broker/`) answers correctly and drops the records; «raw socket» writes
 finished requests and shows where broker and kernel end. Client and broker share the machine's
-cores.
+cores. PySpark: the rows of «DataFrame» are an 8-byte key and a 100-byte value, made in the JVM and
+handed to Python by `mapInArrow`, those of «RDD of bytes» are made in Python; «counting only» is
+what Spark takes to bring them to a function that only counts, «noop sink» not even to Python.
 """
 
 
-def write_report(path: Path, results: Results, *, rounds: int, seconds: float) -> None:
-    """Write the whole report."""
+def write_report(
+    path: Path, results: Results, *, rounds: int, minutes: float, loads: tuple[float, float]
+) -> None:
+    """Write the whole report; `loads` are the load averages before and after."""
     parts = [
         "# Results\n\nWritten by `bench/compare.py` (`make bench`); do not edit.\n",
-        _facts(rounds, seconds),
+        _facts(rounds, minutes, loads),
         METHOD.format(rounds=rounds),
         *[f"{note}\n" for note in results.notes],
         "## Targets\n\n" + _targets(results),
@@ -70,17 +79,21 @@ def write_report(path: Path, results: Results, *, rounds: int, seconds: float) -
     path.write_text("\n".join(parts), encoding="utf-8")
 
 
-def _facts(rounds: int, seconds: float) -> str:
+def _facts(rounds: int, minutes: float, loads: tuple[float, float]) -> str:
     versions = ", ".join(
         f"{name} {_version(distribution)}"
-        for name, (_, distribution) in CONTENDERS.items()
+        for name, distribution in (
+            *((name, distribution) for name, (_, distribution) in CONTENDERS.items()),
+            ("PySpark", "pyspark"),
+        )
         if distribution is not None
     )
     today = dt.datetime.now(tz=dt.timezone.utc).date()
     full = "FULL=1 " if os.environ.get("FULL", "0") not in ("", "0") else ""
     lines = [
-        f"Date: {today}; {rounds} rounds, {seconds / 60:.0f} minutes",
+        f"Date: {today}; {rounds} rounds, {minutes:.0f} minutes",
         f"Machine: {_cpu()}, {os.cpu_count()} CPUs, {platform.system()} {platform.release()}",
+        f"Load average: {loads[0]:.2f} before, {loads[1]:.2f} after",
         f"Versions: Python {platform.python_version()}, {versions}, Apache Kafka {_kafka()}",
         f"Commit: {_commit()}",
         f"Command: `{full}python bench/compare.py`",

@@ -16,6 +16,7 @@ RAW = "raw socket"
 IN_FLIGHT = 5
 MAX_REQUEST_SIZE = 1 << 20
 MIB = 1 << 20
+CRC_GB_PER_S = {"sse4.2": 23, "vpclmulqdq": 45}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,13 @@ class Target:
 
 def targets(results: Results) -> list[Target]:
     """Return every target with what this run has reached."""
-    return [*_null_targets(results), *_real_targets(results), *_time_targets(results)]
+    return [
+        *_null_targets(results),
+        *_real_targets(results),
+        *_time_targets(results),
+        *_micro_targets(results),
+        *_spark_targets(results),
+    ]
 
 
 def _null_targets(results: Results) -> list[Target]:
@@ -133,6 +140,34 @@ def _time_targets(results: Results) -> list[Target]:
         Target("stopped broker: resident memory over start", "MiB", growth,
                room + 64 if room is not None else None),
         Target("stopped broker: accepted records not acknowledged", "records", lost, 0),
+    ]  # fmt: skip
+
+
+def _micro_targets(results: Results) -> list[Target]:
+    # A path that this CPU lacks has no row and is no miss.
+    speeds = {
+        path: results.get("micro", f"CRC32C, {path}", OURS, "gb_per_s") for path in CRC_GB_PER_S
+    }
+    made = [
+        Target(f"CRC32C, 16 KiB, {path}", "GB/s", speed, CRC_GB_PER_S[path], at_least=True)
+        for path, speed in speeds.items()
+        if speed is not None
+    ]
+    return made + [
+        Target(core, "ns per record", results.get("micro", core, OURS, "ns_per_record"), 15)
+        for core in ("encode core", "CRC and decode core")
+    ]
+
+
+def _spark_targets(results: Results) -> list[Target]:
+    def cpu(rows: str, who: str) -> float | None:
+        return results.get("spark", rows, who, "tree_cpu_per_million")
+
+    unit = "CPU s per million"
+    added = _minus(cpu("RDD of bytes", OURS), cpu("RDD of bytes", "counting only"))
+    return [
+        Target("write_df, all of JVM and Python: CPU", unit, cpu("DataFrame", OURS), 0.60),
+        Target("write_rdd, added to a counting mapPartitions: CPU", unit, added, 0.25),
     ]  # fmt: skip
 
 
