@@ -39,10 +39,23 @@ static inline bool kf_bit(const uint8_t *bits, int64_t i) {
     return bits[i >> 3] >> (i & 7) & 1;
 }
 
+/* Arrow's integers are the machine's own; their alignment is recommended, not promised. */
 static inline int32_t kf_view_i32(const uint8_t *view, int pos) {
-    int32_t number; /* Arrow's integers are the machine's own */
+    int32_t number;
     memcpy(&number, view + pos, sizeof number);
     return number;
+}
+
+static inline int64_t kf_offset32(const kf_column *column, int64_t i) {
+    int32_t offset;
+    memcpy(&offset, (const uint8_t *)column->offsets + i * (int64_t)sizeof offset, sizeof offset);
+    return offset;
+}
+
+static inline int64_t kf_offset64(const kf_column *column, int64_t i) {
+    int64_t offset;
+    memcpy(&offset, (const uint8_t *)column->offsets + i * (int64_t)sizeof offset, sizeof offset);
+    return offset;
 }
 
 /* Return item `i` and its length; NULL and -1 if it is null. */
@@ -53,14 +66,14 @@ static inline const uint8_t *kf_column_get(const kf_column *column, int64_t i, i
         return NULL;
     }
     if (column->layout == KF_COLUMN_OFFSETS32) {
-        const int32_t *offsets = (const int32_t *)column->offsets;
-        *len = (int64_t)offsets[i + 1] - offsets[i];
-        return column->data + offsets[i];
+        int64_t from = kf_offset32(column, i);
+        *len = kf_offset32(column, i + 1) - from;
+        return column->data + from;
     }
     if (column->layout == KF_COLUMN_OFFSETS64) {
-        const int64_t *offsets = (const int64_t *)column->offsets;
-        *len = offsets[i + 1] - offsets[i];
-        return column->data + offsets[i];
+        int64_t from = kf_offset64(column, i);
+        *len = kf_offset64(column, i + 1) - from;
+        return column->data + from;
     }
     if (column->layout == KF_COLUMN_STRIDED || column->layout == KF_COLUMN_PADDED) {
         const uint8_t *item = column->data + i * column->stride;
@@ -108,11 +121,11 @@ static inline int64_t kf_column_check(const kf_column *column, int64_t count, in
         }
         int64_t from, to;
         if (column->layout == KF_COLUMN_OFFSETS32) {
-            from = ((const int32_t *)column->offsets)[i];
-            to = ((const int32_t *)column->offsets)[i + 1];
+            from = kf_offset32(column, i);
+            to = kf_offset32(column, i + 1);
         } else if (column->layout == KF_COLUMN_OFFSETS64) {
-            from = ((const int64_t *)column->offsets)[i];
-            to = ((const int64_t *)column->offsets)[i + 1];
+            from = kf_offset64(column, i);
+            to = kf_offset64(column, i + 1);
         } else {
             break;
         }
@@ -139,13 +152,13 @@ static inline int64_t kf_headers_get(const kf_header_column *column, int64_t i, 
         return 0;
     }
     if (lists->layout == KF_COLUMN_OFFSETS32) {
-        const int32_t *offsets = (const int32_t *)lists->offsets;
-        *count = (int64_t)offsets[i + 1] - offsets[i];
-        return offsets[i];
+        int64_t first = kf_offset32(lists, i);
+        *count = kf_offset32(lists, i + 1) - first;
+        return first;
     }
-    const int64_t *offsets = (const int64_t *)lists->offsets;
-    *count = offsets[i + 1] - offsets[i];
-    return offsets[i];
+    int64_t first = kf_offset64(lists, i);
+    *count = kf_offset64(lists, i + 1) - first;
+    return first;
 }
 
 /* Bytes that item i's headers take in a record, their count included. */

@@ -41,6 +41,35 @@ def message(magic: int, offset: int, key: bytes | None, value: bytes | None) -> 
     return struct.pack(">qiI", offset, 4 + len(body), zlib.crc32(body)) + body
 
 
+def columns() -> dict[str, bytes]:
+    """Return programs of the column target: layout, items, size of data, then what buffers hold.
+
+    A column begins with the place of item 0 and with whether a validity bitmap follows.
+    """
+    steps = bytes([0, 3, 0, 4, 5, 1])  # from one offset to the next, behind a 0: none is hostile
+    offsets = bytes([0, 0]) + TEXT[:40] + b"\0" + steps
+    rows = bytes([1, 1, 0x2D, 8, 1, 2, 0]) + TEXT[:60]  # 8 bytes, 2 between two rows, forwards
+    blobs = bytes([2, 20]) + TEXT[:20] + bytes([30]) + TEXT[:30]
+    views = bytes([0, 5, 0, 0, 15, 0, 4, 26, 1, 3, 0, 0, 0])  # length, blob, position of each
+    return {
+        "nulls": bytes([0, 5, 0, 2, 1, 0x15]),
+        "offsets32": bytes([1, 5, 40]) + offsets,
+        "offsets64": bytes([2, 5, 40]) + offsets,
+        "strided": bytes([3, 5, 0]) + rows,
+        "padded": bytes([4, 5, 0]) + rows,
+        "views": bytes([5, 4, 0, 0, 0]) + blobs + views,
+        # 5 pairs in 3 rows: keys with offsets, values null, the lists of both
+        "headers": bytes([6, 5, 3, 1, 40])
+        + offsets
+        + bytes([0, 0, 0, 0])
+        + bytes([0, 0, 0])
+        + TEXT[:5]
+        + bytes([0, 0, 2, 1, 2]),
+        # 70 pairs of nulls in one row; the raw offsets behind the 1 are big-endian
+        "many-headers": bytes([6, 70, 1, *[0] * 11]) + TEXT[:70] + struct.pack(">bii", 1, 0, 70),
+    }
+
+
 def seeds() -> dict[str, dict[str, bytes]]:
     """Return target -> name -> bytes."""
     codecs = [codec for codec in Codec if codec]
@@ -59,6 +88,7 @@ def seeds() -> dict[str, dict[str, bytes]]:
             codec.name.lower(): bytes([codec - 1, 20]) + compress(codec, TEXT) for codec in codecs
         },
         "compress": {codec.name.lower(): bytes([codec - 1]) + TEXT for codec in codecs},
+        "column": columns(),
         "crc32c": {"text": TEXT, "short": b"123456789"},
     }
 

@@ -48,7 +48,7 @@ sources_of() {
     esac
 }
 
-[ $# -gt 0 ] || set -- wire batch legacy decompress compress crc32c
+[ $# -gt 0 ] || set -- wire batch legacy column decompress compress crc32c
 mkdir -p "$build"
 for target in "$@"; do
     # shellcheck disable=SC2046  # a list of arguments is wanted
