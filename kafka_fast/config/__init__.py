@@ -2,6 +2,7 @@
 
     what the user gave ── normalize ──> Config (canonical names, checked values, defaults)
                        ── producer_settings ──> ProducerSettings (typed, without contradictions)
+                       ── consumer_settings ──> ConsumerSettings
     KEYS ── reference_page ──> docs/configuration.md
 
 Names and defaults are those of Kafka's Java client 4.x; where ours differ, the table says why.
@@ -11,6 +12,16 @@ Standard library only: nothing here knows the client that it configures.
 from __future__ import annotations
 
 from kafka_fast.config._address import Address, parse_addresses
+from kafka_fast.config._consumer_settings import (
+    CLASSIC,
+    CONSUMER_PROTOCOL,
+    EARLIEST,
+    LATEST,
+    NONE,
+    ConsumerSettings,
+    OffsetReset,
+    consumer_settings,
+)
 from kafka_fast.config._key import Alias, Key, Kind
 from kafka_fast.config._names import ConsumerConfig, ProducerConfig
 from kafka_fast.config._normalize import KEYS, Config, find_key, normalize, redacted
@@ -23,18 +34,26 @@ from kafka_fast.config._settings import (
 )
 
 __all__ = [
+    "CLASSIC",
+    "CONSUMER_PROTOCOL",
+    "EARLIEST",
     "KEYS",
+    "LATEST",
+    "NONE",
     "Address",
     "Alias",
     "CommonSettings",
     "Config",
     "ConsumerConfig",
+    "ConsumerSettings",
     "Key",
     "Kind",
+    "OffsetReset",
     "Partitioner",
     "ProducerConfig",
     "ProducerSettings",
     "as_written",
+    "consumer_settings",
     "find_key",
     "normalize",
     "parse_addresses",

@@ -39,7 +39,7 @@ ZSTD_MIN_LEVEL = -7
 """Lower levels, which Java's range has, hardly compress at all."""
 
 
-class _Seconds:
+class Seconds:
     """A duration in seconds, read from the field of the same name with `_ms`; -1 is for ever."""
 
     __slots__ = ("_field",)
@@ -76,16 +76,16 @@ class CommonSettings:
     metadata_recovery_strategy: str
     metadata_recovery_rebootstrap_trigger_ms: int
 
-    request_timeout = _Seconds()
-    retry_backoff = _Seconds()
-    retry_backoff_max = _Seconds()
-    reconnect_backoff = _Seconds()
-    reconnect_backoff_max = _Seconds()
-    socket_connection_setup_timeout = _Seconds()
-    socket_connection_setup_timeout_max = _Seconds()
-    connections_max_idle = _Seconds()
-    metadata_max_age = _Seconds()
-    metadata_recovery_rebootstrap_trigger = _Seconds()
+    request_timeout = Seconds()
+    retry_backoff = Seconds()
+    retry_backoff_max = Seconds()
+    reconnect_backoff = Seconds()
+    reconnect_backoff_max = Seconds()
+    socket_connection_setup_timeout = Seconds()
+    socket_connection_setup_timeout_max = Seconds()
+    connections_max_idle = Seconds()
+    metadata_max_age = Seconds()
+    metadata_recovery_rebootstrap_trigger = Seconds()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,12 +119,12 @@ class ProducerSettings(CommonSettings):
     exit_flush_timeout_ms: int
     on_delivery: Callable[..., object] | None
 
-    delivery_timeout = _Seconds()
-    linger = _Seconds()
-    max_block = _Seconds()
-    partitioner_availability_timeout = _Seconds()
-    metadata_max_idle = _Seconds()
-    exit_flush_timeout = _Seconds()
+    delivery_timeout = Seconds()
+    linger = Seconds()
+    max_block = Seconds()
+    partitioner_availability_timeout = Seconds()
+    metadata_max_idle = Seconds()
+    exit_flush_timeout = Seconds()
 
     @property
     def compression_level(self) -> int:
@@ -154,8 +154,8 @@ def producer_settings(
     """
     config = normalize(mapping, kwargs, client=PRODUCER)
     values = dict(config)
-    _check_required(values)
-    _resolve_backoff(config, values)
+    check_required(values)
+    resolve_backoff(config, values)
     _resolve_idempotence(config, values)
     _resolve_delivery_timeout(config, values)
     for name in ("key.serializer", "value.serializer"):
@@ -165,12 +165,13 @@ def producer_settings(
     )
 
 
-def _check_required(values: Mapping[str, Any]) -> None:
+def check_required(values: Mapping[str, Any]) -> None:
+    """Refuse a configuration that says not even whom to talk to."""
     if not values["bootstrap.servers"]:
         raise ConfigError("bootstrap.servers is required: host:port of at least one broker")
 
 
-def _resolve_backoff(config: Config, values: dict[str, Any]) -> None:
+def resolve_backoff(config: Config, values: dict[str, Any]) -> None:
     """Make the longest pause at least as long as the first one, as Java does."""
     for first, longest in (
         ("retry.backoff.ms", "retry.backoff.max.ms"),

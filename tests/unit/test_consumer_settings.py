@@ -1,0 +1,78 @@
+"""The consumer's settings: defaults are Java's, contradictions are errors."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pytest
+
+from kafka_fast.config import KEYS, ConsumerSettings, consumer_settings
+from kafka_fast.errors import ConfigError
+
+SERVERS = {"bootstrap.servers": "localhost:9092"}
+
+
+def test_every_field_is_in_the_table_and_the_other_way_round() -> None:
+    named = {field.name.replace("_", ".") for field in fields(ConsumerSettings)}
+    table = {key.name for key in KEYS.values() if "consumer" in key.clients}
+    assert named <= table
+    # What is in the table and not a field is refused by name when somebody sets it, or belongs
+    # to security.
+    left = {name for name in table - named if not KEYS[name].pending}
+    assert left == set()
+
+
+def test_defaults() -> None:
+    settings = consumer_settings(SERVERS, {"group_id": "g"})
+    assert settings.enable_auto_commit
+    assert settings.auto_offset_reset == "latest"
+    assert settings.max_poll_records == 500
+    assert settings.session_timeout == 45.0
+    assert settings.partition_assignment_strategy == ("range", "cooperative-sticky")
+    assert not settings.is_read_committed
+
+
+def test_without_a_group_nothing_is_committed() -> None:
+    assert not consumer_settings(SERVERS).enable_auto_commit
+    with pytest.raises(ConfigError, match=r"group\.id"):
+        consumer_settings(SERVERS, {"enable_auto_commit": True})
+    with pytest.raises(ConfigError, match=r"group\.id"):
+        consumer_settings(SERVERS, {"group_instance_id": "one"})
+    with pytest.raises(ConfigError, match=r"group\.id"):
+        consumer_settings(SERVERS, {"group_id": ""})
+
+
+@pytest.mark.parametrize(
+    ("text", "ms"),
+    [
+        ("P3D", 259_200_000),
+        ("PT1H30M", 5_400_000),
+        ("P1DT0.5S", 86_400_500),
+        ("pt15m", 900_000),
+        ("PT0S", 0),
+    ],
+)
+def test_durations(text: str, ms: int) -> None:
+    given = {"auto.offset.reset": f"by_duration:{text}"}
+    assert consumer_settings({**SERVERS, **given}).auto_offset_reset == ms
+
+
+@pytest.mark.parametrize("text", ["", "P", "PT", "3D", "-PT1H", "P1W", "PT1H30", "P1DT"])
+def test_bad_durations(text: str) -> None:
+    with pytest.raises(ConfigError):
+        consumer_settings({**SERVERS, "auto.offset.reset": f"by_duration:{text}"})
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"group.protocol": "consumer", "session.timeout.ms": 30_000},
+        {"group.protocol": "consumer", "heartbeat.interval.ms": 1000},
+        {"group.protocol": "consumer", "partition.assignment.strategy": "range"},
+        {"group.remote.assignor": "uniform"},
+        {"heartbeat.interval.ms": 45_000},
+    ],
+)
+def test_contradictions(given: dict[str, object]) -> None:
+    with pytest.raises(ConfigError, match=next(reversed(given))):
+        consumer_settings({**SERVERS, "group.id": "g", **given})
