@@ -23,12 +23,15 @@ from kafka_fast.protocol import headers
 from kafka_fast.protocol._decode import decode_front
 from kafka_fast.protocol.apis import MODULES, api_name, request_class, response_class
 from kafka_fast.protocol.apis.api_versions import ApiVersionsResponse
+from kafka_fast.protocol.apis.fetch import FetchRequest, FetchTopic
 from kafka_fast.protocol.apis.produce import ProduceRequest, TopicProduceData
 from kafka_fast.protocol.schema import Buffer, Request, Response
 
 R = TypeVar("R", bound=Response)
 
 UNSUPPORTED_VERSION = 35
+FETCH_FIRST_WITH_SESSIONS = 7
+FETCH_FIRST_WITH_RACK = 11
 CORRELATION_ID_POS = 8  # in a request frame, after length, API key and version
 _HEADER = struct.Struct(">hhi")  # API key, version, correlation id: the same in every version
 _INT16 = struct.Struct(">h")
@@ -49,6 +52,14 @@ class ProducePrefix(NamedTuple):
 
     data: bytes  # from the length (four zeros) up to and including timeout_ms
     correlation_id_pos: int  # where in `data` the four bytes of the correlation id go
+
+
+class FetchParts(NamedTuple):
+    """The constant parts of a Fetch request; the topics, and since v7 those to forget, go between.
+    """
+
+    prefix: bytes  # from the length (four zeros) up to and including the session epoch
+    suffix: bytes  # the rack and the tagged section, as far as the version has them
 
 
 def request_header_version(api_key: int, version: int) -> int:
@@ -162,6 +173,49 @@ def produce_topic_prefix(version: int, name: str, topic_id: bytes) -> bytes:
     flexible = version in ProduceRequest.flexible
     data = TopicProduceData(name=name, topic_id=topic_id).encode_part(version, flexible)
     return data[: len(data) - _empty_tail(version)]
+
+
+def fetch_parts(
+    version: int,
+    client_id: str | None,
+    *,
+    max_wait_ms: int,
+    min_bytes: int,
+    max_bytes: int,
+    read_committed: bool,
+    rack_id: str = "",
+) -> FetchParts:
+    """Return the parts of a Fetch request that stay the same from fetch to fetch.
+
+    Session id and epoch are the last eight bytes of the prefix since v7; `max_bytes` stands before
+    the isolation level, which is one byte.
+    """
+    body = FetchRequest(
+        max_wait_ms=max_wait_ms,
+        min_bytes=min_bytes,
+        max_bytes=max_bytes,
+        isolation_level=int(read_committed),
+        session_epoch=0,
+        rack_id=rack_id,
+    )
+    frame = encode_request(body, version, 0, client_id)
+    flexible = version in FetchRequest.flexible
+    rack = len(rack_id.encode())
+    suffix = 0
+    if flexible:
+        suffix = -(-(rack + 1).bit_length() // 7) + rack + 1  # length as varint, name, no tags
+    elif version >= FETCH_FIRST_WITH_RACK:
+        suffix = 2 + rack
+    arrays = (1 if flexible else 4) * (2 if version >= FETCH_FIRST_WITH_SESSIONS else 1)
+    end = len(frame) - suffix
+    return FetchParts(bytes(4) + frame[4 : end - arrays], frame[end:])
+
+
+def fetch_topic_prefix(version: int, name: str, topic_id: bytes) -> bytes:
+    """Return what names a topic in a Fetch request: its name, since version 13 its id."""
+    flexible = version in FetchRequest.flexible
+    data = FetchTopic(topic=name, topic_id=topic_id).encode_part(version, flexible)
+    return data[: len(data) - (2 if flexible else 4)]
 
 
 def _empty_tail(version: int) -> int:

@@ -13,6 +13,7 @@ from kafka_fast.protocol.apis.api_versions import (
     ApiVersionsResponse,
     FinalizedFeatureKey,
 )
+from kafka_fast.protocol.apis.fetch import FetchPartition, FetchRequest, FetchTopic
 from kafka_fast.protocol.apis.metadata import MetadataRequest, MetadataResponse
 from kafka_fast.protocol.apis.produce import (
     PartitionProduceData,
@@ -147,6 +148,58 @@ def test_produce_prefixes_stitch_into_a_whole_request(version, transactional_id)
                 name="topic",
                 topic_id=topic_id,
                 partition_data=[PartitionProduceData(index=5, records=b"abc")],
+            )
+        ],
+    )
+    assert bytes(stitched) == frame.encode_request(body, version, 77, "client")
+
+
+@pytest.mark.parametrize("rack", ["", "rack-1", "r" * 130])
+@pytest.mark.parametrize("version", FetchRequest.versions)
+def test_fetch_parts_stitch_into_a_whole_request(version, rack):
+    """What the data plane does by hand gives the bytes of the table codec."""
+    limits = {"max_wait_ms": 500, "min_bytes": 1, "max_bytes": 1 << 20}
+    topic_id = bytes(range(16))
+    parts = frame.fetch_parts(version, "client", **limits, read_committed=True, rack_id=rack)
+    flexible = version >= 12
+    one, none = (b"\x02", b"\x01") if flexible else (b"\x00\x00\x00\x01", bytes(4))
+    tags = b"\x00" if flexible else b""
+    partition = (
+        (5).to_bytes(4, "big")
+        + ((3).to_bytes(4, "big") if version >= 9 else b"")
+        + (1000).to_bytes(8, "big")
+        + (b"\xff" * 4 if version >= 12 else b"")
+        + (b"\xff" * 8 if version >= 5 else b"")
+        + (4096).to_bytes(4, "big")
+    )
+    topic = frame.fetch_topic_prefix(version, "topic", topic_id)
+    forgotten = none if version >= 7 else b""
+    stitched = bytearray(
+        parts.prefix + one + topic + one + partition + tags + tags + forgotten + parts.suffix
+    )
+    stitched[:4] = (len(stitched) - 4).to_bytes(4, "big")
+    stitched[8:12] = (77).to_bytes(4, "big")
+    session = {"session_id": 9, "session_epoch": 4} if version >= 7 else {}
+    if session:
+        at = len(parts.prefix)
+        stitched[at - 8 : at] = (9).to_bytes(4, "big") + (4).to_bytes(4, "big")
+    body = FetchRequest(
+        **limits,
+        **session,
+        isolation_level=1,
+        rack_id=rack if version >= 11 else "",
+        topics=[
+            FetchTopic(
+                topic="topic",
+                topic_id=topic_id,
+                partitions=[
+                    FetchPartition(
+                        partition=5,
+                        current_leader_epoch=3,
+                        fetch_offset=1000,
+                        partition_max_bytes=4096,
+                    )
+                ],
             )
         ],
     )

@@ -1,0 +1,149 @@
+"""Offsets by time and by epoch: the forms of the two questions to a partition's leader."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from kafka_fast.control.leader_query import by_topic
+from kafka_fast.protocol.apis.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+from kafka_fast.protocol.apis.offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+)
+from kafka_fast.protocol.schema import Request
+from kafka_fast.protocol.schema import Response as ResponseBody
+from kafka_fast.types import TopicPartition
+
+LATEST_TIMESTAMP = -1
+EARLIEST_TIMESTAMP = -2
+CONSUMER_REPLICA_ID = -1
+
+
+class TimeQuestion(NamedTuple):
+    """Which offset of a partition is wanted."""
+
+    timestamp: int
+    """Unix ms, or one of the special values above."""
+    leader_epoch: int
+    """Of the leader that is asked, as this client knows it; -1: any."""
+
+
+class TimeAnswer(NamedTuple):
+    """The first offset at or after a time."""
+
+    offset: int
+    """-1 if there is none."""
+    timestamp: int
+    """Of its record; -1 for the special values."""
+    leader_epoch: int
+    """Of its record; -1 if unknown."""
+
+
+class ListOffsetsForm:
+    """ListOffsets, for `LeaderQuery`."""
+
+    response_class: type[ResponseBody] = ListOffsetsResponse
+    max_version: int | None = None
+
+    def __init__(self, *, read_committed: bool, timeout_ms: int) -> None:
+        """Take what all requests share.
+
+        Args:
+            read_committed: the latest offset is then the last stable one.
+            timeout_ms: that a broker may take to look into remote storage.
+        """
+        self._isolation_level = int(read_committed)
+        self._timeout_ms = timeout_ms
+
+    def request(self, wanted: Mapping[TopicPartition, TimeQuestion]) -> Request:
+        """Return the request for these partitions."""
+        return ListOffsetsRequest(
+            replica_id=CONSUMER_REPLICA_ID,
+            isolation_level=self._isolation_level,
+            timeout_ms=self._timeout_ms,
+            topics=[
+                ListOffsetsTopic(
+                    name=topic,
+                    partitions=[
+                        ListOffsetsPartition(
+                            partition_index=partition,
+                            current_leader_epoch=question.leader_epoch,
+                            timestamp=question.timestamp,
+                        )
+                        for partition in partitions
+                        for question in [wanted[TopicPartition(topic, partition)]]
+                    ],
+                )
+                for topic, partitions in by_topic(wanted).items()
+            ],
+        )
+
+    def read(
+        self, response: ListOffsetsResponse
+    ) -> Iterable[tuple[TopicPartition, int, TimeAnswer]]:
+        """Return partition, error code and answer for each partition of a response."""
+        for topic in response.topics:
+            for part in topic.partitions:
+                answer = TimeAnswer(part.offset, part.timestamp, part.leader_epoch)
+                yield TopicPartition(topic.name, part.partition_index), part.error_code, answer
+
+
+class EpochQuestion(NamedTuple):
+    """Where does this epoch end?"""
+
+    epoch: int
+    leader_epoch: int
+
+
+class EpochAnswer(NamedTuple):
+    """The end of the largest epoch that is not above the one asked for."""
+
+    epoch: int
+    """-1: the leader knows of none."""
+    end_offset: int
+    """-1: likewise; that is no truncation."""
+
+
+class EpochForm:
+    """OffsetForLeaderEpoch, for `LeaderQuery`."""
+
+    response_class: type[ResponseBody] = OffsetForLeaderEpochResponse
+    max_version: int | None = None
+
+    def request(self, wanted: Mapping[TopicPartition, EpochQuestion]) -> Request:
+        """Return the request for these partitions."""
+        return OffsetForLeaderEpochRequest(
+            replica_id=CONSUMER_REPLICA_ID,
+            topics=[
+                OffsetForLeaderTopic(
+                    topic=topic,
+                    partitions=[
+                        OffsetForLeaderPartition(
+                            partition=partition,
+                            current_leader_epoch=question.leader_epoch,
+                            leader_epoch=question.epoch,
+                        )
+                        for partition in partitions
+                        for question in [wanted[TopicPartition(topic, partition)]]
+                    ],
+                )
+                for topic, partitions in by_topic(wanted).items()
+            ],
+        )
+
+    def read(
+        self, response: OffsetForLeaderEpochResponse
+    ) -> Iterable[tuple[TopicPartition, int, EpochAnswer]]:
+        """Return partition, error code and answer for each partition of a response."""
+        for topic in response.topics:
+            for part in topic.partitions:
+                answer = EpochAnswer(part.leader_epoch, part.end_offset)
+                yield TopicPartition(topic.topic, part.partition), part.error_code, answer

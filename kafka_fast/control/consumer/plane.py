@@ -1,0 +1,179 @@
+"""The records that pass between the consumer's control plane and what it programs.
+
+They stand beside those of `control.plane`, which every client has. A *stream* is a partition that
+is being fetched; its id counts the streams of the client. A *generation* says which start of a
+stream something belongs to: its upper half counts the user's seeks, its lower half the starts that
+the control plane made since, so that both can raise it without asking each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from kafka_fast.control import plane
+from kafka_fast.errors import KafkaError
+from kafka_fast.types import TopicPartition
+
+GENERATION_SHIFT = 32
+
+
+def generation(seeks: int, starts: int) -> int:
+    """Return the generation of the `starts`-th start since the `seeks`-th seek."""
+    return seeks << GENERATION_SHIFT | starts
+
+
+def seeks_of(generation_: int) -> int:
+    """Return how many seeks a generation counts."""
+    return generation_ >> GENERATION_SHIFT
+
+
+# ---- events ----
+
+
+class StreamRow(NamedTuple):
+    """A stream that is not fetched any more, in an event."""
+
+    stream_id: int
+    generation: int
+    error_code: int
+    """Of its part of the answer; 0: something else in it was not plain, or the link is gone."""
+    fetch_position: int
+    """Where the next fetch would begin."""
+    last_epoch: int
+    """Leader epoch of the last batch that was fetched, or -1."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamsStopped:
+    """These streams stand still: stopped by command, or their link is gone."""
+
+    rows: tuple[StreamRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FetchPunt:
+    """A Fetch answer in which not everything is plain; the streams concerned stand still."""
+
+    link_id: int
+    version: int
+    frame: bytes
+    rows: tuple[StreamRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatEnded:
+    """A repeated frame is not sent any more: the user has not polled for too long."""
+
+    link_id: int
+    token: int
+
+
+ConsumerEvent: TypeAlias = plane.PlaneEvent | StreamsStopped | FetchPunt | RepeatEnded
+
+
+# ---- commands for the data plane ----
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramFetch:
+    """Let a link carry Fetch requests of this version."""
+
+    link_id: int
+    version: int
+    prefix: bytes
+    """The request up to and with the session epoch (isolation level before v7), length blank."""
+    suffix: bytes
+    """What follows the arrays of topics."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddStream:
+    """Make a stream; it stands still."""
+
+    stream_id: int
+    partition: TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class NameStream:
+    """Set how requests up to `version`'s form name the stream's topic."""
+
+    stream_id: int
+    version: int
+    field: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class StartStream:
+    """Fetch from here on, over this link; dropped if the stream's generation is newer."""
+
+    stream_id: int
+    link_id: int
+    generation: int
+    offset: int
+    leader_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class StopStream:
+    """Fetch no more; answered by `StreamsStopped`."""
+
+    stream_id: int
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveStream:
+    """Forget a stream and what was fetched of it."""
+
+    stream_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """Send a frame every `period` seconds while the user polls often enough.
+
+    An answer that equals `expected` (without the correlation id) is swallowed; any other one comes
+    up as a `Response` and ends the repetition.
+    """
+
+    link_id: int
+    token: int
+    frame: bytes
+    period: float
+    expected: bytes
+    timeout: float
+
+
+@dataclass(frozen=True, slots=True)
+class StopRepeat:
+    """Send a repeated frame no more."""
+
+    token: int
+
+
+# ---- news for the user's thread ----
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionFailed:
+    """Raise this at the next poll, once what was fetched before it has been handed over."""
+
+    partition: TopicPartition
+    seeks: int
+    error: KafkaError
+
+
+ConsumerCommand: TypeAlias = (
+    plane.Command
+    | ProgramFetch
+    | AddStream
+    | NameStream
+    | StartStream
+    | StopStream
+    | RemoveStream
+    | Repeat
+    | StopRepeat
+    | PartitionFailed
+)

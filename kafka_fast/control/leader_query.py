@@ -1,0 +1,219 @@
+"""Questions that only a partition's leader can answer: ListOffsets, OffsetForLeaderEpoch.
+
+    add(partition, detail) ─► by leader, one request for each node ─► on_result / on_error
+
+A question stays until it is answered, refused for good, or discarded: a leader that has moved, a
+link that broke, a broker that is not ready yet only mean another try. The request's form is the
+`Form`'s business, so that one engine serves every such API.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from kafka_fast.control.backoff import Backoff, KeyedBackoff
+from kafka_fast.control.cluster import Cluster
+from kafka_fast.control.discovery import Discovery
+from kafka_fast.control.links import Link, Links
+from kafka_fast.errors import ERRORS, KafkaError, broker_error
+from kafka_fast.protocol.schema import Request
+from kafka_fast.protocol.schema import Response as ResponseBody
+from kafka_fast.types import TopicPartition
+
+D = TypeVar("D")
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+
+NEVER = float("inf")
+
+
+class Form(Protocol[R_co]):
+    """How a question is put and its answer read."""
+
+    response_class: type[ResponseBody]
+    max_version: int | None
+
+    def request(self, wanted: Mapping[TopicPartition, Any]) -> Request:
+        """Return the request for these partitions."""
+
+    def read(self, response: Any) -> Iterable[tuple[TopicPartition, int, R_co]]:
+        """Return partition, error code and answer for each partition of a response."""
+
+
+@dataclass(slots=True)
+class _Question(Generic[D]):
+    detail: D
+    asked: int | None = None
+    """The link over which it is in flight."""
+
+
+class LeaderQuery(Generic[D, R]):
+    """Questions of one kind. Control thread only."""
+
+    def __init__(
+        self,
+        form: Form[R],
+        cluster: Cluster,
+        links: Links,
+        discovery: Discovery,
+        backoff: Backoff,
+        *,
+        timeout: float,
+        on_result: Callable[[TopicPartition, D, R, float], None],
+        on_error: Callable[[TopicPartition, D, KafkaError, float], None],
+    ) -> None:
+        """Begin without questions.
+
+        Args:
+            form: of requests and answers.
+            cluster: knows the leaders.
+            links: lead to them.
+            discovery: opens what is missing.
+            backoff: between two tries for one partition.
+            timeout: seconds that a broker may take.
+            on_result: called with partition, detail, answer and time.
+            on_error: called with why there will be none.
+        """
+        self._form = form
+        self._cluster = cluster
+        self._links = links
+        self._discovery = discovery
+        self._backoff: KeyedBackoff[TopicPartition] = KeyedBackoff(backoff)
+        self._timeout = timeout
+        self._on_result = on_result
+        self._on_error = on_error
+        self._questions: dict[TopicPartition, _Question[D]] = {}
+
+    def __contains__(self, partition: TopicPartition) -> bool:
+        """Tell whether this partition's question is open."""
+        return partition in self._questions
+
+    def __len__(self) -> int:
+        """Return how many questions are open."""
+        return len(self._questions)
+
+    @property
+    def topics(self) -> set[str]:
+        """The topics that are asked about."""
+        return {partition.topic for partition in self._questions}
+
+    def next_deadline(self) -> float:
+        """Return when `tick` may do something for a partition that failed before."""
+        waiting = (
+            self._backoff.ready_at(partition)
+            for partition, question in self._questions.items()
+            if question.asked is None and self._link_for(partition) is not None
+        )
+        return min(waiting, default=NEVER)
+
+    # Commands
+
+    def add(self, partition: TopicPartition, detail: D, now: float) -> None:
+        """Ask, also if the last answer for this partition is not there yet (it will not count)."""
+        self._questions[partition] = _Question(detail)
+        self._cluster.want_topic(partition.topic, now)
+
+    def discard(self, partition: TopicPartition) -> None:
+        """Nobody wants this answer any more."""
+        self._questions.pop(partition, None)
+        self._backoff.handle_success(partition)
+
+    def tick(self, now: float) -> None:
+        """Put the questions that can be put now."""
+        by_node: dict[int, dict[TopicPartition, _Question[D]]] = {}
+        for partition, question in self._questions.items():
+            if question.asked is not None or not self._backoff.is_ready(partition, now):
+                continue
+            leader = self._cluster.leader(*partition)
+            if leader is None:
+                self._cluster.request_refresh("no leader to ask", partition.topic)
+                self._backoff.handle_failure(partition, now)
+            else:
+                by_node.setdefault(leader.id, {})[partition] = question
+        for node_id, questions in by_node.items():
+            link = self._discovery.want_node(node_id, now)
+            if link is not None:
+                self._ask(link, questions, now)
+
+    # In
+
+    def _ask(
+        self, link: Link, questions: dict[TopicPartition, _Question[D]], now: float
+    ) -> None:
+        wanted = {partition: question.detail for partition, question in questions.items()}
+        try:
+            self._links.ask(
+                link,
+                self._form.request(wanted),
+                self._form.response_class,
+                lambda response, then: self._handle_answer(questions, response, then),
+                lambda error, then: self._handle_failure(questions, then),
+                timeout=self._timeout,
+                max_version=self._form.max_version,
+            )
+        except KafkaError as error:  # no version in common: asking again will not help
+            for partition in questions:
+                self._refuse(partition, questions[partition], error, now)
+            return
+        for question in questions.values():
+            question.asked = link.id
+
+    def _handle_failure(
+        self, questions: Mapping[TopicPartition, _Question[D]], now: float
+    ) -> None:
+        """The link broke: ask again."""
+        for partition, question in questions.items():
+            self._retry(partition, question, now)
+
+    def _handle_answer(
+        self,
+        questions: Mapping[TopicPartition, _Question[D]],
+        response: ResponseBody,
+        now: float,
+    ) -> None:
+        left = dict(questions)
+        for partition, code, answer in self._form.read(response):
+            question = left.pop(partition, None)
+            if question is None or self._questions.get(partition) is not question:
+                continue  # discarded, or asked anew meanwhile
+            known = ERRORS.get(code)
+            if code == 0:
+                del self._questions[partition]
+                self._backoff.handle_success(partition)
+                self._on_result(partition, question.detail, answer, now)
+            elif known is not None and known.retriable:
+                if known.refresh_metadata:
+                    self._cluster.request_refresh(known.name, partition.topic)
+                self._retry(partition, question, now)
+            else:
+                what = f"{self._form.response_class.__name__} for {partition}"
+                self._refuse(partition, question, broker_error(code, what), now)
+        for partition, question in left.items():  # what the broker left out
+            self._retry(partition, question, now)
+
+    def _retry(self, partition: TopicPartition, question: _Question[D], now: float) -> None:
+        if self._questions.get(partition) is question:
+            question.asked = None
+            self._backoff.handle_failure(partition, now)
+
+    def _refuse(
+        self, partition: TopicPartition, question: _Question[D], error: KafkaError, now: float
+    ) -> None:
+        if self._questions.get(partition) is question:
+            del self._questions[partition]
+            self._backoff.handle_success(partition)
+            self._on_error(partition, question.detail, error, now)
+
+    def _link_for(self, partition: TopicPartition) -> Link | None:
+        leader = self._cluster.leader(*partition)
+        return None if leader is None else self._links.link_to(leader.id)
+
+
+def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
+    """Return the partitions' numbers by topic, in the order in which they come."""
+    found: dict[str, list[int]] = {}
+    for topic, partition in partitions:
+        found.setdefault(topic, []).append(partition)
+    return found
