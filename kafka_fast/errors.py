@@ -17,6 +17,10 @@
     │   ├── NotLeaderOrFollower, UnknownTopicOrPartition, ...
     │   └── UnknownBrokerError                a code that this table does not know
     ├── SerializationError                    a serializer, or a value that is not bytes
+    ├── PositionError                         a partition cannot be read on from where it stands
+    │   ├── NoOffsetForPartitionError, OffsetOutOfRangeError, LogTruncationError
+    ├── CommitFailedError                     the group has moved on: others read these partitions
+    ├── WakeupError                           another thread called wakeup()
     └── DeliveryError                         records that were not, or maybe not, delivered
 
 All of them can be pickled: Spark carries them from a worker to the driver. This module imports
@@ -34,6 +38,7 @@ __all__ = [
     "ERRORS",
     "AuthenticationError",
     "BrokerError",
+    "CommitFailedError",
     "ConfigError",
     "CorruptBatchError",
     "DeliveryError",
@@ -41,14 +46,19 @@ __all__ = [
     "KafkaConnectionError",
     "KafkaError",
     "KafkaTimeoutError",
+    "LogTruncationError",
     "MalformedError",
+    "NoOffsetForPartitionError",
+    "OffsetOutOfRangeError",
     "Outcome",
+    "PositionError",
     "ProtocolError",
     "SerializationError",
     "TlsError",
     "UnknownBrokerError",
     "UnsupportedVersionError",
     "UsageError",
+    "WakeupError",
     "broker_error",
     "error_name",
 ]
@@ -164,6 +174,55 @@ class DeliveryError(KafkaError):
         self.samples = tuple(samples)
         self.topic = topic
         self.partition = partition
+
+
+class PositionError(KafkaError):
+    """A partition cannot be read on from where it stands; `seek` says where to go on.
+
+    Attributes:
+        topic: the partition's topic.
+        partition: its number.
+        offset: the one in question, or None.
+    """
+
+    def __init__(
+        self, message: str, *, topic: str, partition: int, offset: int | None = None
+    ) -> None:
+        super().__init__(message)
+        self.topic = topic
+        self.partition = partition
+        self.offset = offset
+
+
+class NoOffsetForPartitionError(PositionError):
+    """The group has no committed offset, and auto.offset.reset=none names no other start."""
+
+
+class OffsetOutOfRangeError(PositionError):
+    """The log does not hold the position any more, or not yet, and auto.offset.reset is none."""
+
+
+class LogTruncationError(PositionError):
+    """What has been read is not in the log any more (KIP-320).
+
+    Attributes:
+        offset: where the log was cut off.
+        position: up to where it had been read; records between the two were lost.
+    """
+
+    def __init__(
+        self, message: str, *, topic: str, partition: int, offset: int, position: int
+    ) -> None:
+        super().__init__(message, topic=topic, partition=partition, offset=offset)
+        self.position = position
+
+
+class CommitFailedError(KafkaError):
+    """A commit was refused: the group has moved on, and others read these partitions now."""
+
+
+class WakeupError(KafkaError):
+    """Another thread called `wakeup` while this one waited in the consumer."""
 
 
 class BrokerError(KafkaError):

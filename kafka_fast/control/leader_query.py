@@ -139,9 +139,7 @@ class LeaderQuery(Generic[D, R]):
 
     # In
 
-    def _ask(
-        self, link: Link, questions: dict[TopicPartition, _Question[D]], now: float
-    ) -> None:
+    def _ask(self, link: Link, questions: dict[TopicPartition, _Question[D]], now: float) -> None:
         wanted = {partition: question.detail for partition, question in questions.items()}
         try:
             self._links.ask(
@@ -154,15 +152,13 @@ class LeaderQuery(Generic[D, R]):
                 max_version=self._form.max_version,
             )
         except KafkaError as error:  # no version in common: asking again will not help
-            for partition in questions:
-                self._refuse(partition, questions[partition], error, now)
+            for partition, question in questions.items():
+                self._refuse(partition, question, error, now)
             return
         for question in questions.values():
             question.asked = link.id
 
-    def _handle_failure(
-        self, questions: Mapping[TopicPartition, _Question[D]], now: float
-    ) -> None:
+    def _handle_failure(self, questions: Mapping[TopicPartition, _Question[D]], now: float) -> None:
         """The link broke: ask again."""
         for partition, question in questions.items():
             self._retry(partition, question, now)

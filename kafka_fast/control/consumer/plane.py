@@ -165,6 +165,26 @@ class PartitionFailed:
     error: KafkaError
 
 
+@dataclass(frozen=True, slots=True)
+class Reposition:
+    """Seek there at the next poll: what was fetched behind it is not in the log any more."""
+
+    partition: TopicPartition
+    seeks: int
+    offset: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class TopicKnown:
+    """Tell whoever waits for a topic: its partitions are known, or why they will not be."""
+
+    topic: str
+    error: KafkaError | None
+
+
+News: TypeAlias = PartitionFailed | Reposition | TopicKnown
+
 ConsumerCommand: TypeAlias = (
     plane.Command
     | ProgramFetch
@@ -175,5 +195,5 @@ ConsumerCommand: TypeAlias = (
     | RemoveStream
     | Repeat
     | StopRepeat
-    | PartitionFailed
+    | News
 )

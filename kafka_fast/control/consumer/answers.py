@@ -1,0 +1,84 @@
+"""What a Fetch answer that is not plain success means for each partition: a pure function.
+
+The data plane has stopped the streams concerned and knows their positions; here it is decided how
+they go on. Nothing is done here: `decide` returns one of a handful of decisions.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import NamedTuple
+
+from kafka_fast.control.consumer.assigned import NO_NODE, Position
+from kafka_fast.errors import ERRORS, BrokerError, broker_error
+from kafka_fast.protocol.apis.fetch import PartitionData
+from kafka_fast.types import TopicPartition
+
+OFFSET_OUT_OF_RANGE = 1
+CORRUPT_MESSAGE = 2
+OFFSET_NOT_AVAILABLE = 78
+FENCED_LEADER_EPOCH = 74
+UNKNOWN_LEADER_EPOCH = 75
+UNKNOWN_SERVER_ERROR = -1
+
+RETRY_CODES = frozenset({UNKNOWN_SERVER_ERROR, OFFSET_NOT_AVAILABLE, UNKNOWN_LEADER_EPOCH})
+"""Retried though the error table does not say so, or as it says but without blame for metadata:
+the broker has not caught up, or did not expect what happened to it."""
+
+REFRESH_CODES = frozenset({FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH})
+
+
+class Step(enum.Enum):
+    """How a partition goes on."""
+
+    AGAIN = "start again from the same position, at once"
+    LATER = "start again from the same position, after a backoff"
+    REPLICA = "start again at another replica"
+    OUT_OF_RANGE = "do what auto.offset.reset says"
+    TRUNCATED = "the log was cut off"
+    RAISE = "tell the user, and start again after a backoff"
+
+
+class Decision(NamedTuple):
+    """What to do with one partition."""
+
+    step: Step
+    refresh: bool = False
+    """Ask for metadata as well."""
+    replica: int = NO_NODE
+    end: Position | None = None
+    """With TRUNCATED: where the logs diverged."""
+    error: BrokerError | None = None
+
+
+def decide(
+    partition: TopicPartition, code: int, data: PartitionData | None, *, at_replica: bool
+) -> Decision:
+    """Return how a partition goes on after this answer.
+
+    Args:
+        partition: which.
+        code: its error code.
+        data: its part of the answer; None if that cannot be read.
+        at_replica: whether it was read from a replica that is not its leader.
+    """
+    if code == 0 and data is not None:
+        if data.diverging_epoch.end_offset >= 0:
+            end = Position(data.diverging_epoch.end_offset, data.diverging_epoch.epoch)
+            return Decision(Step.TRUNCATED, end=end)
+        if data.preferred_read_replica >= 0:
+            return Decision(Step.REPLICA, replica=data.preferred_read_replica)
+        return Decision(Step.AGAIN)
+    if at_replica and code:
+        # Whatever a follower complains of, the leader decides.
+        return Decision(Step.REPLICA, refresh=code != OFFSET_OUT_OF_RANGE)
+    if code == OFFSET_OUT_OF_RANGE:
+        return Decision(Step.OUT_OF_RANGE)
+    if code in RETRY_CODES or code in REFRESH_CODES:
+        return Decision(Step.LATER, refresh=code in REFRESH_CODES)
+    known = ERRORS.get(code)
+    if known is not None and known.refresh_metadata:
+        return Decision(Step.LATER, refresh=True)
+    if known is not None and known.retriable and code != CORRUPT_MESSAGE:
+        return Decision(Step.LATER)
+    return Decision(Step.RAISE, error=broker_error(code, f"Fetch of {partition}"))

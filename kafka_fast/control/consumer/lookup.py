@@ -1,0 +1,107 @@
+"""Offsets that the user asks for: beginnings, ends, by time. One question at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from kafka_fast.config import ConsumerSettings
+from kafka_fast.control.backoff import Backoff
+from kafka_fast.control.cluster import Cluster
+from kafka_fast.control.consumer.offsets import ListOffsetsForm, TimeAnswer, TimeQuestion
+from kafka_fast.control.discovery import Discovery
+from kafka_fast.control.leader_query import LeaderQuery
+from kafka_fast.control.links import Links
+from kafka_fast.errors import KafkaError
+from kafka_fast.types import TopicPartition
+
+Found: TypeAlias = dict[TopicPartition, TimeAnswer]
+
+
+class Lookup:
+    """The user's question under way, if any. Control thread only."""
+
+    def __init__(
+        self,
+        settings: ConsumerSettings,
+        cluster: Cluster,
+        links: Links,
+        discovery: Discovery,
+        backoff: Backoff,
+    ) -> None:
+        """Begin without a question."""
+        self._cluster = cluster
+        self._query: LeaderQuery[TimeQuestion, TimeAnswer] = LeaderQuery(
+            ListOffsetsForm(
+                read_committed=settings.is_read_committed, timeout_ms=settings.request_timeout_ms
+            ),
+            cluster,
+            links,
+            discovery,
+            backoff,
+            timeout=settings.request_timeout,
+            on_result=self._handle_result,
+            on_error=self._handle_error,
+        )
+        self._wanted: list[TopicPartition] = []
+        self._found: Found = {}
+        self._done: Callable[[Found | KafkaError], None] | None = None
+
+    def begin(
+        self,
+        wanted: Mapping[TopicPartition, int],
+        done: Callable[[Found | KafkaError], None],
+        now: float,
+    ) -> None:
+        """Look up an offset for each partition; what was asked before is given up.
+
+        Args:
+            wanted: timestamps (Unix ms, or a special one) by partition.
+            done: called with all answers, or with the first refusal.
+            now: the time.
+        """
+        self.cancel()
+        self._wanted = list(wanted)
+        self._found = {}
+        self._done = done
+        for partition, timestamp in wanted.items():
+            epoch = self._cluster.leader_epoch(*partition)
+            self._query.add(partition, TimeQuestion(timestamp, epoch), now)
+        self._finish_if_complete()
+
+    def cancel(self) -> None:
+        """Nobody waits any more."""
+        for partition in self._wanted:
+            self._query.discard(partition)
+        self._wanted = []
+        self._done = None
+
+    def tick(self, now: float) -> None:
+        """Do what is due at `now`."""
+        for topic in self._query.topics:
+            self._cluster.want_topic(topic, now)
+        self._query.tick(now)
+
+    def next_deadline(self) -> float:
+        """Return when `tick` has something to do."""
+        return self._query.next_deadline()
+
+    def _handle_result(
+        self, partition: TopicPartition, question: TimeQuestion, answer: TimeAnswer, now: float
+    ) -> None:
+        self._found[partition] = answer
+        self._finish_if_complete()
+
+    def _handle_error(
+        self, partition: TopicPartition, question: TimeQuestion, error: KafkaError, now: float
+    ) -> None:
+        done = self._done
+        self.cancel()
+        if done is not None:
+            done(error)
+
+    def _finish_if_complete(self) -> None:
+        if self._done is not None and len(self._found) == len(self._wanted):
+            done, found = self._done, self._found
+            self.cancel()
+            done(found)
