@@ -52,6 +52,9 @@ WAIT_TIMEOUT = 60.0
 WAIT_POLL = 0.05
 HOST = "127.0.0.1"
 
+# Consumers that name a rack are sent to the replica there (KIP-392); releases before 2.4 ignore it.
+RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+
 # Fewer seconds until a dead leader is replaced: 2 to 3 instead of 9.
 FAST_FAILOVER = {
     "broker.session.timeout.ms": "2000",
@@ -388,6 +391,7 @@ class RealKafka:
             "advertised.listeners": f"PLAINTEXT://{HOST}:{port}",
             "log.dirs": str(self._dir / name),
             "broker.rack": f"rack{node_id}",
+            "replica.selector.class": RACK_AWARE,
             **self._overrides,
         }
         config = self._dir / f"{name}.properties"

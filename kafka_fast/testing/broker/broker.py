@@ -27,6 +27,7 @@ from kafka_fast.testing.broker import handlers
 from kafka_fast.testing.broker.connection import Connection
 from kafka_fast.testing.broker.faults import CutRule, DelayRule, DropRule, Faults, ThrottleRule
 from kafka_fast.testing.broker.request import CloseConnectionError, Request, Waiting
+from kafka_fast.testing.broker.sessions import FetchSessions
 from kafka_fast.testing.broker.state import ClusterState
 
 log = logging.getLogger(__name__)
@@ -62,6 +63,7 @@ class Broker:
         self._state = state
         self._faults = faults
         self._connections: dict[int, Connection] = {}
+        self._sessions = FetchSessions(state.settings.fetch_sessions)
         self._outputs: list[Output] = []
         self._timers: list[tuple[float, int, Callable[[float], None]]] = []
         self._timer_numbers = itertools.count()
@@ -120,6 +122,7 @@ class Broker:
             self._close(connection)
         self._timers.clear()
         self._waiting.clear()
+        self._sessions.clear()
         self.paused = False
 
     def pause(self) -> None:
@@ -188,7 +191,9 @@ class Broker:
         if drop is not None and not drop.applied:
             self._lose(connection, drop)
             return
-        request = Request(self.node_id, header, body, now, self._state, self._faults)
+        request = Request(
+            self.node_id, header, body, now, self._state, self._faults, self._sessions
+        )
         answer = handlers.HANDLERS[header.api_key](request)
         if drop is not None:
             self._lose(connection, drop)
@@ -210,6 +215,7 @@ class Broker:
         if throttle is not None and hasattr(body, "throttle_time_ms"):
             body.throttle_time_ms = throttle.throttle_ms
             muted_until = now + throttle.throttle_ms / 1000
+        self._faults.rewrite(header.api_key, body, self.node_id)
         data = framing.encode_response(body, header.version, header.correlation_id)
         if cut is not None:
             data = data[: cut.after]

@@ -14,9 +14,10 @@ inputs give the same outputs, byte by byte.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from kafka_fast.record import Record, RecordBatch, read_batches
+from kafka_fast.testing.broker import planting
 from kafka_fast.testing.broker.broker import Broker, Output
 from kafka_fast.testing.broker.faults import Faults
 from kafka_fast.testing.broker.state import ClusterState, Node, Settings
@@ -70,6 +71,39 @@ class Cluster:
         """Return the records of a partition's log."""
         return [record for batch in self.batches(topic, partition) for record in batch.records()]
 
+    # ---- what no producer can write: see planting.py ----
+
+    def plant(self, topic: str, partition: int, data: bytes, *, at: int | None = None) -> int:
+        """Append whole batches as a replica would; return the first offset.
+
+        Args:
+            topic: the topic's name.
+            partition: of it.
+            data: batches in format v2; transactional ones open transactions, markers end them.
+            at: offset of the first, beyond the end of the log to leave a gap; None: at the end.
+        """
+        return self._planted(
+            planting.plant_batches(self.state.partition(topic, partition), data, at)
+        )
+
+    def plant_bytes(self, topic: str, partition: int, data: bytes, *, count: int = 1) -> int:
+        """Append any bytes, served as they are for the next `count` offsets; return the first."""
+        return self._planted(
+            planting.plant_bytes(self.state.partition(topic, partition), data, count)
+        )
+
+    def compact(
+        self, topic: str, partition: int, offsets: Collection[int], *, keep_empty: bool = False
+    ) -> None:
+        """Take the records at `offsets` out of a log; empty batches stay with `keep_empty`."""
+        found = self.state.partition(topic, partition)
+        planting.compact(found, offsets, keep_empty=keep_empty)
+        self.state.changes += 1
+
+    def _planted(self, offset: int) -> int:
+        self.state.changes += 1
+        return offset
+
     # ---- nodes and leaders ----
 
     def kill(self, node_id: int) -> None:
@@ -104,6 +138,15 @@ class Cluster:
         if found.leader not in node_ids or not set(node_ids) <= set(found.replicas):
             raise ValueError(f"{list(node_ids)} needs the leader {found.leader}, and replicas only")
         found.isr = list(node_ids)
+        self.state.changes += 1
+
+    def set_replica_end(self, topic: str, partition: int, node_id: int, end: int | None) -> None:
+        """Let a follower have the log up to `end` only; None: it is no longer behind."""
+        self._check(node_id)
+        ends = self.state.partition(topic, partition).replica_ends
+        ends.pop(node_id, None)
+        if end is not None:
+            ends[node_id] = end
         self.state.changes += 1
 
     def forget_producer(self, topic: str, partition: int, producer_id: int) -> None:

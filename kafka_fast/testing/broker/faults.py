@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from kafka_fast.errors import BrokerError
+from kafka_fast.testing.broker.versions import METADATA
 
 
 @dataclass(slots=True, kw_only=True)
@@ -90,7 +91,7 @@ class CutRule(Rule):
     after: int  # bytes, the length field included
 
 
-MetadataScript = Callable[[Any, int], None]
+Script = Callable[[Any, int], None]  # (response, node id)
 AnyRule = TypeVar("AnyRule", bound=Rule)
 
 
@@ -102,7 +103,7 @@ class Faults:
         self._random = random_source
         self._rules: list[Rule] = []
         self._versions: dict[int, tuple[int, int]] = {}
-        self._metadata_scripts: list[MetadataScript] = []
+        self._scripts: list[tuple[int, Script]] = []  # (API key, script)
 
     # ---- commands: what shall go wrong ----
 
@@ -142,15 +143,19 @@ class Faults:
         """Offer these APIs only, in no more than these versions (see versions.py for presets)."""
         self._versions = dict(versions)
 
-    def script_metadata(self, script: MetadataScript) -> None:
+    def script(self, api: int, script: Script) -> None:
+        """Let `script(response, node_id)` change each answer of an API before it is sent."""
+        self._scripts = [*self._scripts, (api, script)]
+
+    def script_metadata(self, script: Script) -> None:
         """Let `script(response, node_id)` change each Metadata answer before it is sent."""
-        self._metadata_scripts = [*self._metadata_scripts, script]
+        self.script(METADATA, script)
 
     def clear(self) -> None:
         """Let everything go right again."""
         self._rules = []
         self._versions = {}
-        self._metadata_scripts = []
+        self._scripts = []
 
     def _add(self, rule: AnyRule) -> AnyRule:
         if not isinstance(rule, ErrorRule) and (rule.topic, rule.partition) != (None, None):
@@ -201,10 +206,11 @@ class Faults:
         low, high = max(low, lowest), min(high, highest)
         return (low, high) if low <= high else None
 
-    def rewrite_metadata(self, response: Any, node: int) -> None:
-        """Let the scripts change a Metadata answer."""
-        for script in self._metadata_scripts:
-            script(response, node)
+    def rewrite(self, api: int, response: Any, node: int) -> None:
+        """Let the scripts change an answer."""
+        for scripted, script in self._scripts:
+            if scripted == api:
+                script(response, node)
 
     def _strikes(self, rule: Rule, node: int, api: int) -> bool:
         if rule.used_up or rule.api not in (None, api) or rule.node not in (None, node):

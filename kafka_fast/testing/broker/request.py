@@ -8,6 +8,7 @@ from typing import Any
 
 from kafka_fast.protocol.frame import RequestHeader
 from kafka_fast.testing.broker.faults import ErrorRule, Faults
+from kafka_fast.testing.broker.sessions import FetchSessions
 from kafka_fast.testing.broker.state import ClusterState
 
 
@@ -25,6 +26,7 @@ class Request:
     now: float
     state: ClusterState
     faults: Faults
+    sessions: FetchSessions  # of the asked broker
 
     @property
     def version(self) -> int:

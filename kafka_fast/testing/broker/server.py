@@ -20,8 +20,9 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import FrameType, TracebackType
+from typing import TypeVar
 
 from kafka_fast.errors import ConfigError, InvalidConfig, UsageError
 from kafka_fast.record import Record
@@ -32,6 +33,8 @@ from kafka_fast.testing.broker.state import Node, Settings
 from kafka_fast.testing.broker.topics import TopicConfig
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 LOOPBACK = "127.0.0.1"
 DEFAULT_REPLICAS = 3  # or fewer, where there are fewer brokers
@@ -48,6 +51,7 @@ class EmbeddedKafka:
         replication_factor: int | None = None,
         auto_create: bool = True,
         topic_config: Mapping[str, str] | None = None,
+        racks: Sequence[str] | None = None,
         host: str = LOOPBACK,
         ports: Sequence[int] | None = None,
         insecure_bind: bool = False,
@@ -61,6 +65,7 @@ class EmbeddedKafka:
             replication_factor: of a topic that does not say; None: 3, or one for each broker.
             auto_create: whether a client that asks for an unknown topic gets it made.
             topic_config: settings of topics, over Kafka's defaults.
+            racks: of the brokers; then a consumer reads from the replica in its rack (KIP-392).
             host: address to listen on.
             ports: one for each broker; None: free ones.
             insecure_bind: allow a host that is not loopback; there is no security at all here.
@@ -74,6 +79,8 @@ class EmbeddedKafka:
             raise ConfigError(f"{brokers} brokers make no cluster")
         if ports is not None and len(ports) != brokers:
             raise ConfigError(f"{len(ports)} ports for {brokers} brokers")
+        if racks is not None and len(racks) != brokers:
+            raise ConfigError(f"{len(racks)} racks for {brokers} brokers")
         if not insecure_bind and not _is_loopback(host):
             raise ConfigError(f"{host} is not loopback; insecure_bind=True exposes the broker")
         try:
@@ -81,12 +88,14 @@ class EmbeddedKafka:
         except InvalidConfig as error:
             raise ConfigError(str(error.args[0])) from error
         self._host = host
+        self._racks = list(racks) if racks is not None else [None] * brokers
         self._ports = list(ports) if ports is not None else [0] * brokers
         self._settings = Settings(
             partitions=partitions,
             replication_factor=replication_factor or min(DEFAULT_REPLICAS, brokers),
             auto_create=auto_create,
             topic_config=dict(topic_config or {}),
+            closest_replica=racks is not None,
             unix_ms_at_zero=int((time.time() - time.monotonic()) * 1000),
         )
         self._seed = seed
@@ -157,7 +166,10 @@ class EmbeddedKafka:
             for listener in listeners.values():
                 listener.close()
             raise
-        nodes = [Node(node_id, self._host, one.port) for node_id, one in listeners.items()]
+        nodes = [
+            Node(node_id, self._host, one.port, rack)
+            for (node_id, one), rack in zip(listeners.items(), self._racks, strict=True)
+        ]
         self._cluster = Cluster(nodes, self._settings, random.Random(self._seed))
         self._server = SocketServer(self._cluster, listeners)
 
@@ -176,22 +188,27 @@ class EmbeddedKafka:
 
     def leader(self, topic: str, partition: int) -> int:
         """Return the node id of a partition's leader, -1 if there is none."""
-        cluster = self._running_cluster
-        return self._running_server.call(lambda: cluster.state.partition(topic, partition).leader)
+        return self.on_cluster(lambda cluster: cluster.state.partition(topic, partition).leader)
 
     def end_offset(self, topic: str, partition: int) -> int:
         """Return the offset that the partition's next record gets."""
-        cluster = self._running_cluster
-        return self._running_server.call(
-            lambda: cluster.state.partition(topic, partition).log.end_offset
+        return self.on_cluster(
+            lambda cluster: cluster.state.partition(topic, partition).log.end_offset
         )
 
     def records(self, topic: str, partition: int = 0) -> list[Record]:
         """Return the records of a partition's log."""
-        cluster = self._running_cluster
-        return self._running_server.call(lambda: cluster.records(topic, partition))
+        return self.on_cluster(lambda cluster: cluster.records(topic, partition))
 
     # ---- commands ----
+
+    def on_cluster(self, command: Callable[[Cluster], T]) -> T:
+        """Run a command on the cluster, in the serving thread, and return what it returns.
+
+        For what `Cluster` can do and this class does not name: `plant`, `compact` and others.
+        """
+        cluster = self._running_cluster
+        return self._running_server.call(lambda: command(cluster))
 
     def create_topic(
         self,
@@ -206,35 +223,31 @@ class EmbeddedKafka:
         Raises:
             BrokerError: what a CreateTopics request would be answered.
         """
-        cluster = self._running_cluster
-        self._running_server.call(
-            lambda: cluster.create_topic(name, partitions, replication_factor, config=config)
+        self.on_cluster(
+            lambda cluster: cluster.create_topic(
+                name, partitions, replication_factor, config=config
+            )
         )
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic and its records."""
-        cluster = self._running_cluster
-        self._running_server.call(lambda: cluster.delete_topic(name))
+        self.on_cluster(lambda cluster: cluster.delete_topic(name))
 
     def delete_records(self, topic: str, partition: int, before: int) -> None:
         """Move the start of a partition's log up to the offset `before`, as retention does."""
-        cluster = self._running_cluster
-        self._running_server.call(lambda: cluster.delete_records(topic, partition, before))
+        self.on_cluster(lambda cluster: cluster.delete_records(topic, partition, before))
 
     def move_leader(self, topic: str, partition: int, node_id: int) -> None:
         """Make another broker the leader of a partition."""
-        cluster = self._running_cluster
-        self._running_server.call(lambda: cluster.move_leader(topic, partition, node_id))
+        self.on_cluster(lambda cluster: cluster.move_leader(topic, partition, node_id))
 
     def set_in_sync(self, topic: str, partition: int, node_ids: Sequence[int]) -> None:
         """Say which replicas of a partition are in sync."""
-        cluster = self._running_cluster
-        self._running_server.call(lambda: cluster.set_in_sync(topic, partition, node_ids))
+        self.on_cluster(lambda cluster: cluster.set_in_sync(topic, partition, node_ids))
 
     def forget_producer(self, topic: str, partition: int, producer_id: int) -> None:
         """Drop what a partition knows of a producer, as expiry does."""
-        cluster = self._running_cluster
-        self._running_server.call(lambda: cluster.forget_producer(topic, partition, producer_id))
+        self.on_cluster(lambda cluster: cluster.forget_producer(topic, partition, producer_id))
 
     def kill(self, node_id: int) -> None:
         """Stop a broker at once: its connections break, new ones are refused, its leaders move."""
@@ -258,13 +271,11 @@ class EmbeddedKafka:
 
     def pause(self, node_id: int) -> None:
         """Let a broker stand still: connections stay, nothing is answered."""
-        cluster = self._running_cluster
-        self._running_server.call(lambda: cluster.pause(node_id))
+        self.on_cluster(lambda cluster: cluster.pause(node_id))
 
     def resume(self, node_id: int) -> None:
         """Let a paused broker go on with what it was sent meanwhile."""
-        cluster = self._running_cluster
-        self._running_server.call(lambda: cluster.resume(node_id, time.monotonic()))
+        self.on_cluster(lambda cluster: cluster.resume(node_id, time.monotonic()))
 
     def heal(self) -> None:
         """Undo every fault: rules are cleared, all brokers run again."""

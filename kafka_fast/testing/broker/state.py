@@ -46,6 +46,8 @@ class Settings:
     max_frame_size: int = 100 * 1024 * 1024  # Kafka's socket.request.max.bytes
     max_connections: int = 1000  # of one broker
     read_ahead: int = 4 * 1024 * 1024  # bytes of frames that wait, before reading stops
+    fetch_sessions: int = 1000  # of one broker; 0: fetches are always full
+    closest_replica: bool = False  # consumers are sent to a replica in their rack (KIP-392)
 
 
 @dataclass(slots=True)
@@ -74,7 +76,7 @@ class ClusterState:
         self.topics: dict[str, Topic] = {}
         self.changes = 0  # grows with every change of topics and leaders
         self._random = random_source
-        self._topics_by_id: dict[bytes, Topic] = {}
+        self.topic_names: dict[bytes, str] = {}  # by topic id
         self._next_producer_id = FIRST_PRODUCER_ID
 
     # ---- getters ----
@@ -110,10 +112,9 @@ class ClusterState:
         Raises:
             UnknownTopicId: there is none.
         """
-        found = self._topics_by_id.get(topic_id)
-        if found is None:
+        if topic_id not in self.topic_names:
             raise UnknownTopicId(f"no topic with id {topic_id.hex()}")
-        return found
+        return self.topics[self.topic_names[topic_id]]
 
     # ---- topics ----
 
@@ -169,7 +170,7 @@ class ClusterState:
     def add_topic(self, topic: Topic) -> None:
         """Make a planned topic real."""
         self.topics[topic.name] = topic
-        self._topics_by_id[topic.topic_id] = topic
+        self.topic_names[topic.topic_id] = topic.name
         self.changes += 1
 
     def delete_topic(self, name: str) -> None:
@@ -181,7 +182,7 @@ class ClusterState:
         topic = self.topics.pop(name, None)
         if topic is None:
             raise UnknownTopicOrPartition(f"no topic {name!r}")
-        del self._topics_by_id[topic.topic_id]
+        del self.topic_names[topic.topic_id]
         self.changes += 1
 
     def _given_replicas(self, assignment: Mapping[int, Sequence[int]]) -> list[list[int]]:

@@ -117,6 +117,7 @@ class Partition:
     leader_epoch: int  # grows with every change of leader
     log: PartitionLog
     producers: ProducerStates = field(default_factory=ProducerStates)
+    replica_ends: dict[int, int] = field(default_factory=dict)  # of those that lag: node id -> end
 
 
 @dataclass(slots=True)

@@ -11,7 +11,9 @@ METADATA = 3
 API_VERSIONS = 18
 CREATE_TOPICS = 19
 DELETE_TOPICS = 20
+DELETE_RECORDS = 21
 INIT_PRODUCER_ID = 22
+OFFSET_FOR_LEADER_EPOCH = 23
 
 # As Kafka 4.4 does: API key -> lowest and highest version that is answered.
 OFFERED: Mapping[int, tuple[int, int]] = {
@@ -22,7 +24,9 @@ OFFERED: Mapping[int, tuple[int, int]] = {
     API_VERSIONS: (0, 5),
     CREATE_TOPICS: (2, 7),
     DELETE_TOPICS: (1, 6),
+    DELETE_RECORDS: (0, 2),
     INIT_PRODUCER_ID: (0, 5),
+    OFFSET_FOR_LEADER_EPOCH: (2, 4),
 }
 
 # For Faults.limit_versions: the highest versions of older brokers.
@@ -34,7 +38,9 @@ KAFKA_2_1: Mapping[int, tuple[int, int]] = {
     API_VERSIONS: (0, 2),
     CREATE_TOPICS: (0, 3),
     DELETE_TOPICS: (0, 3),
+    DELETE_RECORDS: (0, 1),
     INIT_PRODUCER_ID: (0, 1),
+    OFFSET_FOR_LEADER_EPOCH: (0, 2),
 }
 KAFKA_2_8: Mapping[int, tuple[int, int]] = {
     PRODUCE: (0, 9),
@@ -44,7 +50,9 @@ KAFKA_2_8: Mapping[int, tuple[int, int]] = {
     API_VERSIONS: (0, 3),
     CREATE_TOPICS: (0, 7),
     DELETE_TOPICS: (0, 6),
+    DELETE_RECORDS: (0, 2),
     INIT_PRODUCER_ID: (0, 4),
+    OFFSET_FOR_LEADER_EPOCH: (0, 4),
 }
 KAFKA_3_9: Mapping[int, tuple[int, int]] = {
     PRODUCE: (0, 11),
@@ -54,5 +62,7 @@ KAFKA_3_9: Mapping[int, tuple[int, int]] = {
     API_VERSIONS: (0, 4),
     CREATE_TOPICS: (0, 7),
     DELETE_TOPICS: (0, 6),
+    DELETE_RECORDS: (0, 2),
     INIT_PRODUCER_ID: (0, 5),
+    OFFSET_FOR_LEADER_EPOCH: (0, 4),
 }

@@ -1,7 +1,7 @@
 """The brokers that the scenarios run on: real Kafka first, then the embedded one.
 
 Each scenario states what Apache Kafka does; the embedded broker has to do the same. Where it may
-differ (it has no transactions and no fetch sessions) there is no scenario.
+differ (it coordinates no transactions) there is no scenario.
 """
 
 from __future__ import annotations

@@ -87,12 +87,14 @@ def list_offset(
     partition: int = 0,
     version: int = 10,
     epoch: int = -1,
+    isolation: int = 0,
 ) -> ListOffsetsPartitionResponse:
     asked = ListOffsetsPartition(
         partition_index=partition, timestamp=timestamp, current_leader_epoch=epoch
     )
     request = ListOffsetsRequest(
         replica_id=-1,
+        isolation_level=isolation,
         timeout_ms=5000,
         topics=[ListOffsetsTopic(name=topic, partitions=[asked])],
     )

@@ -8,11 +8,21 @@ import pytest
 
 from kafka_fast import errors
 from kafka_fast.protocol import frame as framing
+from kafka_fast.protocol.apis.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
 from kafka_fast.protocol.apis.fetch import FetchPartition, FetchRequest, FetchTopic
 from kafka_fast.protocol.apis.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsTopic,
+)
+from kafka_fast.protocol.apis.offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
 )
 from kafka_fast.record import read_batches
 from tests.integration.scenarios.steps import (
@@ -226,3 +236,85 @@ def test_read_committed_lists_aborted_transactions(client: WireClient, topic: st
     found = client.ask(request, 12).responses[0].partitions[0]
     assert found.aborted_transactions == []
     assert len(found.records) == len(batch())
+
+
+@pytest.mark.parametrize("version", [12, 16, 18])
+def test_epochs_that_the_reader_has_gone_through(
+    client: WireClient, topic: str, version: int
+) -> None:
+    client.produce(topic, batch(3))
+    topic_id = client.metadata(topic).topics[0].topic_id
+
+    def fetch(offset: int, epoch: int) -> tuple[int, int, int, int]:
+        asked = FetchPartition(
+            partition=0,
+            fetch_offset=offset,
+            last_fetched_epoch=epoch,
+            partition_max_bytes=1 << 20,
+        )
+        topics = [FetchTopic(topic=topic, topic_id=topic_id, partitions=[asked])]
+        request = FetchRequest(max_bytes=1 << 20, topics=topics)
+        data = client.ask(request, version).responses[0].partitions[0]
+        diverging = data.diverging_epoch
+        return data.error_code, len(data.records), diverging.epoch, diverging.end_offset
+
+    assert fetch(1, 0) == (0, len(batch(3)), -1, -1)
+    assert fetch(3, 0) == (0, 0, -1, -1)
+    assert fetch(4, 0) == (0, 0, 0, 3)
+    assert fetch(1, 1) == (errors.OffsetOutOfRange.code, 0, -1, -1)
+    assert fetch(-1, 0)[0] == errors.OffsetOutOfRange.code
+
+
+def test_min_bytes_above_max_bytes(client: WireClient, topic: str) -> None:
+    client.produce(topic, batch(1))
+    start = time.monotonic()
+    found = client.fetch(topic, 0, min_bytes=1 << 20, max_bytes=50, max_wait_ms=8000)
+    assert len(found.records or b"") == len(batch(1))
+    assert time.monotonic() - start < 5
+
+
+@pytest.mark.parametrize("version", [2, 3, 4])
+def test_where_leader_epochs_end(client: WireClient, topic: str, version: int) -> None:
+    client.produce(topic, batch(3))
+
+    def end(epoch: int, *, partition: int = 0, current: int = -1) -> tuple[int, int, int]:
+        asked = OffsetForLeaderPartition(
+            partition=partition, current_leader_epoch=current, leader_epoch=epoch
+        )
+        request = OffsetForLeaderEpochRequest(
+            topics=[OffsetForLeaderTopic(topic=topic, partitions=[asked])]
+        )
+        found = client.ask(request, version).topics[0].partitions[0]
+        return found.error_code, found.leader_epoch, found.end_offset
+
+    assert end(0) == (0, 0, 3)
+    assert end(0, current=0) == (0, 0, 3)
+    assert end(0, partition=1) == (0, 0, 0)
+    assert end(1) == end(-1) == (0, -1, -1)
+    assert end(0, current=1) == (errors.UnknownLeaderEpoch.code, -1, -1)
+    assert end(0, partition=9) == (errors.UnknownTopicOrPartition.code, -1, -1)
+
+
+def test_deleted_records(client: WireClient, topic: str) -> None:
+    for _ in range(2):
+        client.produce(topic, batch(2))
+
+    def delete(before: int, partition: int = 0) -> tuple[int, int]:
+        asked = DeleteRecordsPartition(partition_index=partition, offset=before)
+        request = DeleteRecordsRequest(
+            topics=[DeleteRecordsTopic(name=topic, partitions=[asked])], timeout_ms=5000
+        )
+        found = client.ask(request, 2).topics[0].partitions[0]
+        return found.error_code, found.low_watermark
+
+    out = (errors.OffsetOutOfRange.code, -1)
+    assert delete(5) == delete(-2) == out
+    assert delete(3) == (0, 3)
+    assert delete(1) == (0, 3)
+    assert client.fetch(topic, 2).error_code == errors.OffsetOutOfRange.code
+    found = client.fetch(topic, 3)
+    assert (found.log_start_offset, len(found.records or b"")) == (3, len(batch(2)))
+    assert list_offset(client, topic, EARLIEST).offset == 3
+    assert delete(-1) == (0, 4)
+    assert client.fetch(topic, 4).error_code == 0
+    assert delete(0, partition=7) == (errors.UnknownTopicOrPartition.code, -1)

@@ -77,7 +77,8 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     if request.param == "real":
         yield Real(request.getfixturevalue("real_kafka_cluster"))
     else:
-        with EmbeddedKafka(brokers=3, auto_create=False) as kafka:
+        racks = ["rack1", "rack2", "rack3"]
+        with EmbeddedKafka(brokers=3, auto_create=False, racks=racks) as kafka:
             yield Embedded(kafka)
 
 
@@ -173,6 +174,33 @@ def test_a_replica_serves_fetches_since_version_11(clients: dict[int, WireClient
         found = follower.fetch(topic, 0, max_wait_ms=2000, version=version)
         assert found.error_code == 0
         assert len(read_batches(found.records or b"")) == 1
+
+
+def test_a_reader_is_sent_to_the_replica_in_its_rack(clients: dict[int, WireClient]) -> None:
+    topic = new_topic(clients)
+    leader = wait_for_leader(clients, topic, ())
+    assert produce_once_led(clients[leader], topic, batch(3)).error_code == 0
+    near = leader % 3 + 1
+
+    def fetch(node_id: int, rack: str, offset: int = 0, version: int = 12) -> tuple[int, int, int]:
+        asked = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1 << 20)
+        request = FetchRequest(
+            max_bytes=1 << 20,
+            rack_id=rack,
+            topics=[FetchTopic(topic=topic, partitions=[asked])],
+        )
+        found = clients[node_id].ask(request, version).responses[0].partitions[0]
+        return found.error_code, found.preferred_read_replica, len(found.records)
+
+    size = len(batch(3))
+    deadline = time.monotonic() + TIMEOUT
+    while fetch(leader, f"rack{near}") != (0, near, 0):  # the leader hears of the replica's end
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert fetch(leader, f"rack{leader}") == (0, -1, size)
+    assert fetch(leader, "elsewhere") == fetch(leader, "") == (0, -1, size)
+    assert fetch(near, f"rack{near}")[1] == -1
+    assert fetch(leader, f"rack{near}", offset=9) == (errors.OffsetOutOfRange.code, -1, 0)
 
 
 def test_who_holds_nothing_serves_no_fetch(clients: dict[int, WireClient]) -> None:

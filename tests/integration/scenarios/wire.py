@@ -14,6 +14,11 @@ from kafka_fast._wire._checksum import crc32c
 from kafka_fast.errors import UnknownTopicOrPartition
 from kafka_fast.protocol import frame as framing
 from kafka_fast.protocol.apis import response_class
+from kafka_fast.protocol.apis.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
 from kafka_fast.protocol.apis.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
 from kafka_fast.protocol.apis.metadata import (
     MetadataRequest,
@@ -35,6 +40,7 @@ LENGTH_SIZE = 4
 PRODUCE_VERSION = 12  # the last with topic names
 FETCH_VERSION = 12  # the last with topic names
 METADATA_VERSION = 12
+DELETE_RECORDS_VERSION = 2
 TIMEOUT = 10.0
 
 R = TypeVar("R", bound=Response)
@@ -81,10 +87,14 @@ class WireClient:
     def ask(self, body: Request, version: int) -> Any:
         """Send a request and return its response; every answer must carry its correlation id."""
         correlation_id = self.send(body, version)
+        return self.answer(body, version, correlation_id)
+
+    def answer(self, body: Request, version: int, correlation_id: int | None = None) -> Any:
+        """Return the response to a request that was sent, the next one."""
         got, response = framing.decode_response(
             response_class(body.api_key), self.receive(), version
         )
-        assert got == correlation_id
+        assert correlation_id in (None, got)
         return response
 
     def is_closed(self) -> bool:
@@ -153,6 +163,15 @@ class WireClient:
         )
         answer: PartitionData = self.ask(request, version).responses[0].partitions[0]
         return answer
+
+    def delete_records(self, topic: str, partition: int, before: int) -> None:
+        """Move the start of a partition's log up to `before`."""
+        asked = DeleteRecordsPartition(partition_index=partition, offset=before)
+        request = DeleteRecordsRequest(
+            topics=[DeleteRecordsTopic(name=topic, partitions=[asked])], timeout_ms=5000
+        )
+        answer = self.ask(request, DELETE_RECORDS_VERSION).topics[0].partitions[0]
+        assert (answer.error_code, answer.low_watermark) == (0, before)
 
     def metadata(
         self, *topics: str, auto_create: bool = False, version: int = METADATA_VERSION

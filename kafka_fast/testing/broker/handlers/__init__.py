@@ -14,23 +14,27 @@ from kafka_fast.testing.broker.faults import Faults
 from kafka_fast.testing.broker.handlers import (
     api_versions,
     create_topics,
+    delete_records,
     delete_topics,
     fetch,
     init_producer_id,
     list_offsets,
     metadata,
+    offset_for_leader_epoch,
     produce,
 )
 from kafka_fast.testing.broker.request import Answer, Request
 from kafka_fast.testing.broker.versions import (
     API_VERSIONS,
     CREATE_TOPICS,
+    DELETE_RECORDS,
     DELETE_TOPICS,
     FETCH,
     INIT_PRODUCER_ID,
     LIST_OFFSETS,
     METADATA,
     OFFERED,
+    OFFSET_FOR_LEADER_EPOCH,
     PRODUCE,
 )
 
@@ -43,7 +47,9 @@ HANDLERS: Mapping[int, Callable[[Request], Answer]] = {
     API_VERSIONS: api_versions.answer,
     CREATE_TOPICS: create_topics.answer,
     DELETE_TOPICS: delete_topics.answer,
+    DELETE_RECORDS: delete_records.answer,
     INIT_PRODUCER_ID: init_producer_id.answer,
+    OFFSET_FOR_LEADER_EPOCH: offset_for_leader_epoch.answer,
 }
 
 

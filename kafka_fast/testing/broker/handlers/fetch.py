@@ -1,7 +1,8 @@
 """Fetch: records from an offset on, at once or when enough of them have come.
 
-Sessions (KIP-227) are optional for a broker: every answer has session id 0, as that of a broker
-whose session cache is full, so clients send their whole list each time.
+sessions.begin ─► partitions ─► one pass of _Reading ─► enough? ─► sessions' finish ─► answer
+                                    ▲                     │ no
+                                    └──── new records, leaders, or the end of the wait
 """
 
 from __future__ import annotations
@@ -9,31 +10,33 @@ from __future__ import annotations
 from kafka_fast.errors import (
     BrokerError,
     FencedLeaderEpoch,
-    FetchSessionIdNotFound,
+    InconsistentTopicId,
     NotLeaderOrFollower,
     OffsetOutOfRange,
     UnknownServerError,
+    UnknownTopicId,
     UnknownTopicOrPartition,
 )
 from kafka_fast.protocol.apis.fetch import (
-    FetchableTopicResponse,
+    AbortedTransaction,
+    EpochEndOffset,
     FetchPartition,
     FetchRequest,
     FetchResponse,
-    FetchTopic,
     PartitionData,
 )
 from kafka_fast.testing.broker.leaders import LeaderHints, led_partition
 from kafka_fast.testing.broker.log import Piece
+from kafka_fast.testing.broker.replicas import closest_replica, end_at
 from kafka_fast.testing.broker.request import Request, Waiting
-from kafka_fast.testing.broker.topics import Partition, Topic
+from kafka_fast.testing.broker.sessions import IDS_FROM_VERSION, Context, Wanted
+from kafka_fast.testing.broker.topics import Partition
 
-_IDS_FROM_VERSION = 13
 _HINTS_FROM_VERSION = 16  # KIP-951
 _FOLLOWERS_FROM_VERSION = 11  # since then replicas that do not lead are read from (KIP-392)
-_FULL_FETCH_EPOCHS = (0, -1)  # a new session is asked for, or none
 _MAX_BYTES = 55 * 1024 * 1024  # Kafka's fetch.max.bytes of the broker
 _READ_COMMITTED = 1
+_NO_EPOCH = -1
 
 
 class _Reading:
@@ -44,117 +47,168 @@ class _Reading:
         self.hints = LeaderHints(request.state)
         self.left = min(request.body.max_bytes, _MAX_BYTES)
         self.size = 0  # bytes of records read
-        self.read: list[tuple[PartitionData, list[Piece]]] = []  # records not yet put together
-        self.failed = False  # a partition has an error: the answer does not wait
+        self.urgent = False  # an error, or where to read instead: the answer does not wait
+        self.answers: list[tuple[Wanted, PartitionData]] = []
+        self._read: list[tuple[PartitionData, list[Piece]]] = []  # not yet put together
 
-    def look(self) -> FetchResponse:
-        """Return the answer as of now, without the records."""
-        body: FetchRequest = self.request.body
-        response = FetchResponse(
-            responses=[
-                FetchableTopicResponse(
-                    topic=asked.topic,
-                    topic_id=asked.topic_id,
-                    partitions=[
-                        self._partition(asked, one)
-                        for one in {one.partition: one for one in asked.partitions}.values()
-                    ],
-                )
-                for asked in body.topics
-            ]
-        )
-        if self.request.version >= _HINTS_FROM_VERSION:
-            response.node_endpoints = self.hints.fetch_endpoints()
-        return response
+    def look(self, partitions: list[Wanted]) -> None:
+        """Collect the answers as of now, without the records."""
+        unknown = []
+        for wanted in partitions:
+            missing = self._missing(wanted)
+            if missing is not None:
+                self.urgent = True
+                unknown.append((wanted, _refused(wanted.asked.partition, missing.code)))
+            else:
+                self.answers.append((wanted, self._partition(wanted)))
+        self.answers += unknown  # at the end, as in Kafka
 
     def finish(self) -> None:
-        """Put the records into the answer."""
-        for data, pieces in self.read:
+        """Put the records into the answers."""
+        for data, pieces in self._read:
             data.records = b"".join(pieces)
 
-    def _partition(self, asked: FetchTopic, one: FetchPartition) -> PartitionData:
-        try:
-            return self._read(asked, one)
-        except BrokerError as error:
-            self.failed = True
-            return self._failed(asked, one, error)
+    def _missing(self, wanted: Wanted) -> type[BrokerError] | None:
+        """Return the error if the partition does not exist."""
+        if wanted.topic is None:
+            return UnknownTopicId
+        topic = self.request.state.topics.get(wanted.topic)
+        if topic is None or not 0 <= wanted.asked.partition < len(topic.partitions):
+            return UnknownTopicOrPartition
+        return None
 
-    def _read(self, asked: FetchTopic, one: FetchPartition) -> PartitionData:
-        topic = self._find(asked)
-        planned = self.request.planned_error(topic.name, one.partition)
+    def _partition(self, wanted: Wanted) -> PartitionData:
+        try:
+            return self._look_into(wanted)
+        except BrokerError as error:
+            self.urgent = True
+            refused = _refused(wanted.asked.partition, error.code)
+            if (
+                isinstance(error, NotLeaderOrFollower | FencedLeaderEpoch)
+                and self.request.version >= _HINTS_FROM_VERSION
+            ):
+                refused.current_leader = self.hints.for_fetch(self._find(wanted))
+            return refused
+
+    def _find(self, wanted: Wanted) -> Partition:
+        return self.request.state.partition(wanted.topic or "", wanted.asked.partition)
+
+    def _look_into(self, wanted: Wanted) -> PartitionData:
+        request, asked = self.request, wanted.asked
+        topic = request.state.topics[wanted.topic or ""]
+        planned = request.planned_error(topic.name, asked.partition)
         if planned is not None:
-            self.failed = True
-            return _refused(one.partition, planned.code)
+            self.urgent = True
+            return _refused(asked.partition, planned.code)
+        if request.version >= IDS_FROM_VERSION and topic.topic_id != wanted.topic_id:
+            raise InconsistentTopicId(f"{topic.name} was made anew since the session began")
         partition = led_partition(
-            self.request,
+            request,
             topic,
-            one.partition,
-            one.current_leader_epoch,
-            or_followed=self.request.version >= _FOLLOWERS_FROM_VERSION,
+            asked.partition,
+            asked.current_leader_epoch,
+            or_followed=request.version >= _FOLLOWERS_FROM_VERSION,
         )
+        data = self._described(asked, partition)
+        closest = self._closest(partition, asked)
+        if closest is not None:
+            self.urgent = True
+            data.preferred_read_replica = closest
+        elif not self._diverges(asked, partition, data):
+            self._read_records(asked, partition, data)
+        return data
+
+    def _described(self, asked: FetchPartition, partition: Partition) -> PartitionData:
+        """Return the answer without records, which says where the log stands."""
         log = partition.log
-        if not log.start_offset <= one.fetch_offset <= log.end_offset:
-            raise OffsetOutOfRange(f"{one.fetch_offset} is not in the log")
-        if one.partition_max_bytes < 0:
-            raise UnknownServerError(f"{one.partition_max_bytes} bytes asked for")
-        limit = max(0, min(one.partition_max_bytes, self.left))
-        pieces = log.read(one.fetch_offset, limit, at_least_one=self.size == 0)
+        end = end_at(partition, self.request.node_id)
+        return PartitionData(
+            partition_index=asked.partition,
+            error_code=0,
+            high_watermark=end,
+            last_stable_offset=min(log.last_stable_offset, end),
+            log_start_offset=log.start_offset,
+            aborted_transactions=None,
+            records=b"",
+        )
+
+    def _closest(self, partition: Partition, asked: FetchPartition) -> int | None:
+        request = self.request
+        if request.version < _FOLLOWERS_FROM_VERSION or partition.leader != request.node_id:
+            return None
+        return closest_replica(request.state, partition, request.body.rack_id, asked.fetch_offset)
+
+    def _diverges(self, asked: FetchPartition, partition: Partition, data: PartitionData) -> bool:
+        """Tell whether the client has read what the log does not hold, and say from where on."""
+        if asked.last_fetched_epoch == _NO_EPOCH:
+            return False
+        epoch, end = partition.log.end_of_epoch(asked.last_fetched_epoch)
+        if epoch == _NO_EPOCH or asked.fetch_offset < partition.log.start_offset:
+            raise OffsetOutOfRange(f"epoch {asked.last_fetched_epoch}, {asked.fetch_offset}")
+        if epoch >= asked.last_fetched_epoch and end >= asked.fetch_offset:
+            return False
+        self.urgent = True
+        data.diverging_epoch = EpochEndOffset(epoch=epoch, end_offset=end)
+        return True
+
+    def _read_records(
+        self, asked: FetchPartition, partition: Partition, data: PartitionData
+    ) -> None:
+        log, offset = partition.log, asked.fetch_offset
+        if not log.start_offset <= offset <= data.high_watermark:
+            raise OffsetOutOfRange(f"{offset} is not in the log")
+        upper = data.high_watermark
+        if self.request.body.isolation_level == _READ_COMMITTED:
+            upper = data.last_stable_offset
+            data.aborted_transactions = []
+        if offset >= upper:
+            return
+        if asked.partition_max_bytes < 0:
+            raise UnknownServerError(f"{asked.partition_max_bytes} bytes asked for")
+        limit = max(0, min(asked.partition_max_bytes, self.left))
+        pieces = log.read(offset, upper, limit, at_least_one=self.size == 0)
         size = sum(map(len, pieces))
         self.left -= size
         self.size += size
-        data = PartitionData(
-            partition_index=one.partition,
-            error_code=0,
-            high_watermark=log.end_offset,
-            last_stable_offset=log.end_offset,
-            log_start_offset=log.start_offset,
-            aborted_transactions=(
-                [] if self.request.body.isolation_level == _READ_COMMITTED else None
-            ),
-        )
-        self.read.append((data, pieces))
-        return data
-
-    def _find(self, asked: FetchTopic) -> Topic:
-        if self.request.version >= _IDS_FROM_VERSION:
-            return self.request.state.topic_by_id(asked.topic_id)
-        topic = self.request.state.topics.get(asked.topic)
-        if topic is None:
-            raise UnknownTopicOrPartition(f"no topic {asked.topic!r}")
-        return topic
-
-    def _failed(self, asked: FetchTopic, one: FetchPartition, error: BrokerError) -> PartitionData:
-        refused = _refused(one.partition, error.code)
-        if (
-            isinstance(error, NotLeaderOrFollower | FencedLeaderEpoch)
-            and self.request.version >= _HINTS_FROM_VERSION
-        ):
-            partition: Partition = self._find(asked).partitions[one.partition]
-            refused.current_leader = self.hints.for_fetch(partition)
-        return refused
+        if data.aborted_transactions is not None:
+            data.aborted_transactions = [
+                AbortedTransaction(producer_id=one.producer_id, first_offset=one.first_offset)
+                for one in log.transactions.aborted_from(offset)
+            ]
+        self._read.append((data, pieces))
 
 
 def answer(request: Request) -> FetchResponse | Waiting:
     """Answer at once if there is enough, an error or no time to wait; else when there is."""
     body: FetchRequest = request.body
-    if body.session_epoch not in _FULL_FETCH_EPOCHS:
-        return FetchResponse(error_code=FetchSessionIdNotFound.code, responses=[])
-    response = _enough(request, body.max_wait_ms <= 0 or not body.topics)
+    begun = request.sessions.begin(body, request.version, request.state.topic_names, request.now)
+    if isinstance(begun, FetchResponse):
+        return begun
+    context = begun
+    at_once = body.max_wait_ms <= 0 or not context.partitions
+    response = _enough(request, context, request.now, at_once)
     if response is not None:
         return response
 
     def retry(now: float, last_chance: bool) -> FetchResponse | None:
-        return _enough(request, last_chance)
+        return _enough(request, context, now, last_chance)
 
     return Waiting(request.now + body.max_wait_ms / 1000, retry)
 
 
-def _enough(request: Request, whatever_there_is: bool) -> FetchResponse | None:
+def _enough(
+    request: Request, context: Context, now: float, whatever_there_is: bool
+) -> FetchResponse | None:
+    body: FetchRequest = request.body
     reading = _Reading(request)
-    response = reading.look()
-    if not (whatever_there_is or reading.failed or reading.size >= request.body.min_bytes):
+    reading.look(context.partitions)
+    enough = reading.size >= min(body.min_bytes, body.max_bytes, _MAX_BYTES)
+    if not (whatever_there_is or reading.urgent or enough):
         return None
     reading.finish()
+    response = context.finish(reading.answers, now)
+    if request.version >= _HINTS_FROM_VERSION:
+        response.node_endpoints = reading.hints.fetch_endpoints()
     return response
 
 

@@ -18,16 +18,17 @@ from kafka_fast.protocol.apis.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
-from kafka_fast.record import RecordBatch, read_batches
+from kafka_fast.record import read_batches
 from kafka_fast.testing.broker._spans import first_reaching
 from kafka_fast.testing.broker.leaders import led_partition
-from kafka_fast.testing.broker.log import PartitionLog, StoredBatch
+from kafka_fast.testing.broker.log import PartitionLog
 from kafka_fast.testing.broker.request import Request
 from kafka_fast.testing.broker.topics import Partition
 
 _LATEST, _EARLIEST, _MAX_TIMESTAMP, _EARLIEST_LOCAL, _LATEST_TIERED = -1, -2, -3, -4, -5
 _EARLIEST_PENDING_UPLOAD = -6
 _EPOCH_FROM_VERSION = 4
+_READ_COMMITTED = 1
 
 # Special timestamp -> the first version that has it.
 _FROM_VERSION = {
@@ -82,7 +83,8 @@ def _partition(
         )
         if asked.timestamp < 0 and request.version < _FROM_VERSION.get(asked.timestamp, 1 << 15):
             raise UnsupportedVersion(f"timestamp {asked.timestamp}")
-        found = _find(partition.log, asked.timestamp)
+        committed = request.body.isolation_level == _READ_COMMITTED
+        found = _find(partition.log, asked.timestamp, committed)
     except BrokerError as error:
         return _refused(index, error.code)
     return ListOffsetsPartitionResponse(
@@ -100,24 +102,31 @@ def _epoch(request: Request, partition: Partition, offset: int) -> int:
     return partition.log.epoch_at(offset)
 
 
-def _find(log: PartitionLog, timestamp: int) -> _Found:
+def _find(log: PartitionLog, timestamp: int, committed: bool) -> _Found:
+    upper = log.last_stable_offset if committed else log.end_offset
     if timestamp == _LATEST:
-        return _Found(log.end_offset)
+        return _Found(upper)
     if timestamp in (_EARLIEST, _EARLIEST_LOCAL):
         return _Found(log.start_offset)
     if timestamp in (_LATEST_TIERED, _EARLIEST_PENDING_UPLOAD):
         return _Found()
     if timestamp == _MAX_TIMESTAMP:
-        stored = log.batch_of_max_timestamp()
-        return _Found() if stored is None else _first(stored, stored.max_timestamp)
-    stored = log.batch_reaching(timestamp)
-    return _Found() if stored is None else _first(stored, timestamp)
+        latest = log.batch_of_max_timestamp()
+        if latest is None:
+            return _Found()
+        timestamp = latest.max_timestamp
+    found = _first(log, timestamp)
+    return found if found.offset < upper else _Found()
 
 
-def _first(stored: StoredBatch, timestamp: int) -> _Found:
-    batch: RecordBatch = next(iter(read_batches(stored.data)))
-    found = first_reaching(batch.records(check_crc=False), timestamp)
-    return _Found() if found is None else _Found(*found)
+def _first(log: PartitionLog, timestamp: int) -> _Found:
+    """Return the first record at `timestamp` or later; a batch may have lost the one it claims."""
+    for stored in log.batches_reaching(timestamp):
+        for batch in read_batches(stored.data):
+            found = first_reaching(batch.records(check_crc=False), timestamp)
+            if found is not None and found[0] >= log.start_offset:
+                return _Found(*found)
+    return _Found()
 
 
 def _refused(index: int, code: int) -> ListOffsetsPartitionResponse:

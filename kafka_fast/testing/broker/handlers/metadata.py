@@ -45,7 +45,6 @@ def answer(request: Request) -> MetadataResponse:
     else:
         different = {(asked.name, asked.topic_id): asked for asked in body.topics or ()}
         response.topics = [_asked_topic(request, asked) for asked in different.values()]
-    request.faults.rewrite_metadata(response, request.node_id)
     return response
 
 

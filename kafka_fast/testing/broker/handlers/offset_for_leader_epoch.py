@@ -1,0 +1,47 @@
+"""OffsetForLeaderEpoch: where a leader epoch ended, so that readers notice truncation (KIP-320)."""
+
+from __future__ import annotations
+
+from kafka_fast.errors import BrokerError, UnknownTopicOrPartition
+from kafka_fast.protocol.apis.offset_for_leader_epoch import (
+    EpochEndOffset,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopicResult,
+)
+from kafka_fast.testing.broker.leaders import led_partition
+from kafka_fast.testing.broker.request import Request
+
+
+def answer(request: Request) -> OffsetForLeaderEpochResponse:
+    """Return the end of each epoch asked about."""
+    body: OffsetForLeaderEpochRequest = request.body
+    return OffsetForLeaderEpochResponse(
+        topics=[
+            OffsetForLeaderTopicResult(
+                topic=topic.topic,
+                partitions=[_partition(request, topic.topic, one) for one in topic.partitions],
+            )
+            for topic in body.topics
+        ]
+    )
+
+
+def _partition(request: Request, topic: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
+    found = EpochEndOffset(partition=asked.partition)
+    try:
+        planned = request.planned_error(topic, asked.partition)
+        if planned is not None:
+            found.error_code = planned.code
+            return found
+        if topic not in request.state.topics:
+            raise UnknownTopicOrPartition(f"no topic {topic!r}")
+        partition = led_partition(
+            request, request.state.topics[topic], asked.partition, asked.current_leader_epoch
+        )
+    except BrokerError as error:
+        found.error_code = error.code
+        return found
+    found.leader_epoch, found.end_offset = partition.log.end_of_epoch(asked.leader_epoch)
+    return found

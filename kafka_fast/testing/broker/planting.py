@@ -1,0 +1,144 @@
+"""Puts things into a log that no Produce request can: transactions, gaps, empty batches, ruins.
+
+For tests of readers. What is planted is served as it is; transactions are followed by what their
+batches say, so an aborted one appears in the answers to read_committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from kafka_fast.errors import CorruptBatchError
+from kafka_fast.record import (
+    RecordBatch,
+    RecordBatchBuilder,
+    TimestampType,
+    read_batches,
+    stamp_batch,
+)
+from kafka_fast.record.types import NO_PRODUCER_ID
+from kafka_fast.testing.broker.log import PartitionLog, StoredBatch
+from kafka_fast.testing.broker.producers import WrittenBatch, last_sequence
+from kafka_fast.testing.broker.topics import Partition
+
+MAGIC = 2
+
+
+def plant_batches(partition: Partition, data: bytes, at: int | None = None) -> int:
+    """Append whole batches in format v2, as a replica would: their offsets are assigned, no rules.
+
+    Args:
+        partition: whose log it is.
+        data: one or more batches; an empty one takes the offsets that its header spans.
+        at: offset of the first one, at the end of the log or beyond it; None: at the end.
+
+    Returns:
+        The offset of the first one.
+
+    Raises:
+        ValueError: not whole batches in format v2, or `at` is before the end of the log.
+    """
+    try:
+        found = read_batches(data)
+    except CorruptBatchError as error:
+        raise ValueError(f"whole record batches can be planted as such: {error}") from error
+    if not found or found.partial or any(batch.magic != MAGIC for batch in found):
+        raise ValueError("whole record batches in format v2 can be planted as such")
+    log = partition.log
+    if at is not None and at < log.end_offset:
+        raise ValueError(f"offset {at} is before the end of the log, {log.end_offset}")
+    first = log.end_offset if at is None else at
+    base_offset = first
+    for batch in found:
+        stored = _stored(batch, base_offset, partition.leader_epoch)
+        log.transactions.note(batch, base_offset)
+        _remember_producer(partition, batch, stored)
+        log.append(stored)
+        base_offset = log.end_offset
+    return first
+
+
+def plant_bytes(partition: Partition, data: bytes, count: int = 1) -> int:
+    """Append bytes of any kind, served as they are to who reads one of the next `count` offsets.
+
+    Returns:
+        The offset of the first one.
+    """
+    if count < 1:
+        raise ValueError(f"{count} offsets")
+    log = partition.log
+    first = log.end_offset
+    log.append(StoredBatch(first, first + count - 1, -1, data))
+    return first
+
+
+def compact(partition: Partition, offsets: Collection[int], *, keep_empty: bool = False) -> None:
+    """Take records out of a log as compaction does; other records keep their offsets.
+
+    Args:
+        partition: whose log it is.
+        offsets: of the records to remove, control records included.
+        keep_empty: keep the header of a batch that loses all its records, as Kafka does for the
+            last batch of a producer; False: the batch goes, also at the end of the log.
+    """
+    wanted = frozenset(offsets)
+    partition.log.replace(_remaining(partition.log, wanted, keep_empty))
+
+
+def _remaining(
+    log: PartitionLog, removed: frozenset[int], keep_empty: bool
+) -> Iterator[StoredBatch]:
+    for stored in log:
+        if removed.isdisjoint(range(stored.base_offset, stored.last_offset + 1)):
+            yield stored
+            continue
+        batch = read_batches(stored.data)[0]
+        records = [one for one in batch.records() if one.offset not in removed]
+        if not (records or keep_empty):
+            continue
+        builder = RecordBatchBuilder(
+            codec=batch.codec,
+            base_offset=batch.base_offset,
+            leader_epoch=batch.leader_epoch,
+            producer_id=batch.producer_id,
+            producer_epoch=batch.producer_epoch,
+            base_sequence=batch.base_sequence,
+            is_transactional=batch.is_transactional,
+            is_control=batch.is_control,
+            log_append_time_ms=(
+                batch.max_timestamp
+                if batch.timestamp_type == TimestampType.LOG_APPEND_TIME
+                else None
+            ),
+        )
+        for one in records:
+            builder.append(
+                one.key,
+                one.value,
+                one.timestamp_ms,
+                one.headers,
+                offset_delta=one.offset - batch.base_offset,
+            )
+        data = builder.build(last_offset_delta=batch.last_offset - batch.base_offset)
+        yield StoredBatch(stored.base_offset, stored.last_offset, stored.max_timestamp, data)
+
+
+def _stored(batch: RecordBatch, base_offset: int, leader_epoch: int) -> StoredBatch:
+    data = bytearray(batch.data)
+    stamp_batch(data, base_offset=base_offset, leader_epoch=leader_epoch)
+    last_offset = base_offset + batch.last_offset - batch.base_offset
+    return StoredBatch(base_offset, last_offset, batch.max_timestamp, data)
+
+
+def _remember_producer(partition: Partition, batch: RecordBatch, stored: StoredBatch) -> None:
+    """Let a later Produce request go on with the sequence that was planted."""
+    if batch.producer_id == NO_PRODUCER_ID or batch.base_sequence < 0 or not batch.record_count:
+        return
+    written = WrittenBatch(
+        batch.base_sequence,
+        last_sequence(batch.base_sequence, batch.record_count),
+        stored.base_offset,
+        stored.last_offset,
+        stored.max_timestamp,
+    )
+    partition.producers.add(batch.producer_id, batch.producer_epoch, written)
