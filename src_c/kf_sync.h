@@ -93,6 +93,10 @@ static inline int64_t kf_get_long(kf_atomic_long *value) {
     return atomic_load_explicit(value, memory_order_acquire);
 }
 
+static inline void kf_set_long(kf_atomic_long *value, int64_t to) {
+    atomic_store_explicit(value, to, memory_order_release);
+}
+
 static inline int64_t kf_add_long(kf_atomic_long *value, int64_t by) {
     return atomic_fetch_add_explicit(value, by, memory_order_relaxed) + by;
 }

@@ -1,0 +1,356 @@
+#include "kf_fetch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- chunks ---- */
+
+kf_chunk *kf_chunk_new(kf_frame *frame, kf_stream *stream, int32_t aborted_count) {
+    kf_chunk *chunk = malloc(sizeof *chunk + (size_t)aborted_count * sizeof chunk->aborted[0]);
+    if (chunk == NULL) {
+        return NULL;
+    }
+    memset(chunk, 0, sizeof *chunk);
+    chunk->frame = frame;
+    chunk->stream = stream;
+    chunk->aborted_count = aborted_count;
+    kf_frame_ref(frame);
+    if (stream != NULL) {
+        chunk->stream_id = stream->id;
+        kf_stream_ref(stream);
+    }
+    return chunk;
+}
+
+void kf_chunk_done(kf_chunk *chunk) {
+    if (chunk->done) {
+        return;
+    }
+    chunk->done = true;
+    if (chunk->stream != NULL) {
+        kf_add_long(&chunk->stream->unread, -(int64_t)chunk->size);
+    }
+    kf_frame_read(chunk->frame);
+}
+
+void kf_chunk_free(kf_chunk *chunk) {
+    kf_chunk_done(chunk);
+    kf_frame_unref(chunk->frame);
+    if (chunk->stream != NULL) {
+        kf_stream_unref(chunk->stream);
+    }
+    free(chunk);
+}
+
+static void free_chunks(kf_chunk *chunks) {
+    while (chunks != NULL) {
+        kf_chunk *next = chunks->next;
+        kf_chunk_free(chunks);
+        chunks = next;
+    }
+}
+
+/* ---- streams ---- */
+
+kf_stream *kf_stream_new(int64_t id, int32_t topic_order, int32_t partition) {
+    kf_stream *stream = calloc(1, sizeof *stream);
+    if (stream == NULL) {
+        return NULL;
+    }
+    kf_set(&stream->refs, 1);
+    stream->id = id;
+    stream->topic_order = topic_order;
+    stream->partition = partition;
+    stream->generation = -1;
+    stream->entry = -1;
+    kf_set_long(&stream->high_watermark, -1);
+    kf_set_long(&stream->last_stable_offset, -1);
+    kf_set_long(&stream->log_start_offset, -1);
+    return stream;
+}
+
+void kf_stream_ref(kf_stream *stream) {
+    kf_add(&stream->refs, 1);
+}
+
+void kf_stream_unref(kf_stream *stream) {
+    if (kf_add(&stream->refs, -1) == 0) {
+        for (int i = 0; i < KF_TOPIC_FORMATS; i++) {
+            free(stream->field[i]);
+        }
+        free(stream);
+    }
+}
+
+/* ---- arrivals ---- */
+
+kf_fetcher *kf_fetcher_new(kf_plane *plane, size_t buffer_bytes) {
+    kf_fetcher *fetcher = calloc(1, sizeof *fetcher);
+    if (fetcher == NULL) {
+        return NULL;
+    }
+    fetcher->budget = kf_budget_new(plane, buffer_bytes);
+    if (fetcher->budget == NULL) {
+        free(fetcher);
+        return NULL;
+    }
+    fetcher->plane = plane;
+    kf_mutex_init(&fetcher->lock);
+    kf_cond_init(&fetcher->arrived);
+    fetcher->arrivals_tail = &fetcher->arrivals;
+    return fetcher;
+}
+
+static void free_repeats(kf_repeat *repeats) {
+    while (repeats != NULL) {
+        kf_repeat *next = repeats->next;
+        free(repeats->frame);
+        free(repeats->expected);
+        free(repeats);
+        repeats = next;
+    }
+}
+
+void kf_fetcher_free(kf_fetcher *fetcher) {
+    free_chunks(fetcher->arrivals);
+    while (fetcher->streams != NULL) {
+        kf_stream *stream = fetcher->streams;
+        fetcher->streams = stream->next;
+        kf_stream_unref(stream);
+    }
+    free_repeats(fetcher->repeats);
+    free(fetcher->scratch);
+    kf_budget_detach(fetcher->budget);
+    kf_cond_destroy(&fetcher->arrived);
+    kf_mutex_destroy(&fetcher->lock);
+    free(fetcher);
+}
+
+static bool is_wanted(const kf_chunk *chunk) {
+    return chunk->generation == kf_get_long(&chunk->stream->wanted);
+}
+
+void kf_fetcher_arrive(kf_fetcher *fetcher, kf_chunk *chunks) {
+    kf_chunk *unwanted = NULL;
+    kf_lock(&fetcher->lock);
+    while (chunks != NULL) {
+        kf_chunk *chunk = chunks;
+        chunks = chunk->next;
+        chunk->next = NULL;
+        if (is_wanted(chunk)) {
+            *fetcher->arrivals_tail = chunk;
+            fetcher->arrivals_tail = &chunk->next;
+        } else {
+            chunk->next = unwanted;
+            unwanted = chunk;
+            fetcher->stats.dropped_chunks++;
+        }
+    }
+    if (fetcher->waiters > 0 && fetcher->arrivals != NULL) {
+        kf_cond_wake_all(&fetcher->arrived);
+    }
+    kf_unlock(&fetcher->lock);
+    free_chunks(unwanted);
+}
+
+void kf_fetcher_want(kf_fetcher *fetcher, kf_stream *stream, int64_t generation) {
+    kf_chunk *unwanted = NULL;
+    kf_chunk **at = &fetcher->arrivals;
+    kf_lock(&fetcher->lock);
+    kf_set_long(&stream->wanted, generation);
+    while (*at != NULL) {
+        kf_chunk *chunk = *at;
+        if (chunk->stream != stream || is_wanted(chunk)) {
+            at = &chunk->next;
+            continue;
+        }
+        *at = chunk->next;
+        chunk->next = unwanted;
+        unwanted = chunk;
+    }
+    fetcher->arrivals_tail = at;
+    kf_unlock(&fetcher->lock);
+    free_chunks(unwanted);
+}
+
+kf_chunk *kf_fetcher_take(kf_fetcher *fetcher, int most) {
+    kf_chunk *taken;
+    kf_chunk **at = &fetcher->arrivals;
+    kf_lock(&fetcher->lock);
+    for (int i = 0; i < most && *at != NULL; i++) {
+        at = &(*at)->next;
+    }
+    taken = at == &fetcher->arrivals ? NULL : fetcher->arrivals;
+    if (taken != NULL) {
+        fetcher->arrivals = *at;
+        *at = NULL;
+        if (fetcher->arrivals == NULL) {
+            fetcher->arrivals_tail = &fetcher->arrivals;
+        }
+    }
+    kf_unlock(&fetcher->lock);
+    return taken;
+}
+
+bool kf_fetcher_wait(kf_fetcher *fetcher, double seconds) {
+    kf_lock(&fetcher->lock);
+    fetcher->waiters++;
+    if (fetcher->arrivals == NULL && !fetcher->interrupted) {
+        kf_cond_wait(&fetcher->arrived, &fetcher->lock, seconds);
+    }
+    fetcher->waiters--;
+    fetcher->interrupted = false;
+    bool arrived = fetcher->arrivals != NULL;
+    kf_unlock(&fetcher->lock);
+    return arrived;
+}
+
+void kf_fetcher_interrupt(kf_fetcher *fetcher) {
+    kf_lock(&fetcher->lock);
+    fetcher->interrupted = true;
+    kf_cond_wake_all(&fetcher->arrived);
+    kf_unlock(&fetcher->lock);
+}
+
+void kf_fetcher_set_alive(kf_fetcher *fetcher, double until) {
+    kf_lock(&fetcher->lock);
+    fetcher->alive_until = until;
+    kf_unlock(&fetcher->lock);
+}
+
+double kf_fetcher_alive(kf_fetcher *fetcher) {
+    kf_lock(&fetcher->lock);
+    double until = fetcher->alive_until;
+    kf_unlock(&fetcher->lock);
+    return until;
+}
+
+/* ---- sessions ---- */
+
+kf_session *kf_session_new(void) {
+    return calloc(1, sizeof(kf_session));
+}
+
+/* The stream may have moved on: its entry is then another session's. */
+static void forget_entry(const kf_session *session, kf_stream *stream) {
+    if (stream->session == session) {
+        stream->session = NULL;
+        stream->entry = -1;
+    }
+}
+
+void kf_session_clear(kf_session *session) {
+    for (int32_t i = 0; i < session->count; i++) {
+        kf_stream *stream = session->entries[i].stream;
+        forget_entry(session, stream);
+        kf_stream_unref(stream);
+    }
+    session->count = 0;
+    session->epoch = 0;
+}
+
+void kf_session_free(kf_session *session) {
+    kf_session_clear(session);
+    if (session->frame != NULL) {
+        kf_frame_unref(session->frame);
+    }
+    free(session->entries);
+    free(session->table);
+    free(session->prefix);
+    free(session->suffix);
+    free(session);
+}
+
+kf_entry *kf_session_add(kf_session *session, kf_stream *stream) {
+    if (session->count == session->capacity) {
+        int32_t capacity = session->capacity == 0 ? 16 : session->capacity * 2;
+        kf_entry *larger = realloc(session->entries, (size_t)capacity * sizeof *larger);
+        if (larger == NULL) {
+            return NULL;
+        }
+        session->entries = larger;
+        session->capacity = capacity;
+    }
+    kf_entry *entry = &session->entries[session->count];
+    memset(entry, 0, sizeof *entry);
+    entry->stream = stream;
+    stream->session = session;
+    stream->entry = session->count++;
+    kf_stream_ref(stream);
+    return entry;
+}
+
+void kf_session_remove(kf_session *session, int32_t place) {
+    kf_stream *stream = session->entries[place].stream;
+    forget_entry(session, stream);
+    kf_stream_unref(stream);
+    session->count--;
+    if (place != session->count) {
+        session->entries[place] = session->entries[session->count];
+        stream = session->entries[place].stream;
+        if (stream->session == session) {
+            stream->entry = place;
+        }
+    }
+}
+
+static uint32_t hash_of(const uint8_t *topic, size_t topic_size, int32_t partition) {
+    uint32_t hash = 2166136261u; /* FNV-1a: names are short */
+    for (size_t i = 0; i < topic_size; i++) {
+        hash = (hash ^ topic[i]) * 16777619u;
+    }
+    hash = (hash ^ (uint32_t)partition) * 2654435761u;
+    return hash ^ hash >> 16;
+}
+
+bool kf_session_index(kf_session *session) {
+    int32_t size = 16;
+    while (size < session->count * 2) {
+        size *= 2;
+    }
+    if (size != session->table_size) {
+        int32_t *table = malloc((size_t)size * sizeof *table);
+        if (table == NULL) {
+            return false;
+        }
+        free(session->table);
+        session->table = table;
+        session->table_size = size;
+    }
+    memset(session->table, 0xff, (size_t)size * sizeof *session->table);
+    for (int32_t i = 0; i < session->count; i++) {
+        const kf_stream *stream = session->entries[i].stream;
+        uint32_t at = hash_of(stream->field[session->topic_format],
+                              stream->field_size[session->topic_format], stream->partition);
+        while (session->table[at & (uint32_t)(size - 1)] >= 0) {
+            at++;
+        }
+        session->table[at & (uint32_t)(size - 1)] = i;
+    }
+    return true;
+}
+
+static bool is_of(const kf_session *session, int32_t place, const uint8_t *topic, size_t topic_size,
+                  int32_t partition) {
+    const kf_stream *stream = session->entries[place].stream;
+    return stream->partition == partition &&
+           stream->field_size[session->topic_format] == topic_size &&
+           memcmp(stream->field[session->topic_format], topic, topic_size) == 0;
+}
+
+int32_t kf_session_find(const kf_session *session, int32_t hint, const uint8_t *topic,
+                        size_t topic_size, int32_t partition) {
+    if (hint >= 0 && hint < session->count && is_of(session, hint, topic, topic_size, partition)) {
+        return hint;
+    }
+    if (session->count == 0) {
+        return -1;
+    }
+    uint32_t mask = (uint32_t)(session->table_size - 1);
+    for (uint32_t at = hash_of(topic, topic_size, partition);; at++) {
+        int32_t place = session->table[at & mask];
+        if (place < 0 || is_of(session, place, topic, topic_size, partition)) {
+            return place;
+        }
+    }
+}

@@ -1,0 +1,204 @@
+/* Fetching, as the data plane and the user's thread share it: streams, chunks, arrivals.
+ *
+ *   control plane ── start, stop, pause ──► stream ── Fetch ──► answer ── chunk ──┐
+ *   user's thread ── set_generation (seek) ──► stream ◄── of an older one: drop ──┤
+ *   user's thread ◄── take ── arrivals ◄──────────────────────────────────────────┘
+ *
+ * A stream is a partition that is being fetched. Its generation says what it is fetched for: a
+ * seek, or an assignment, begins a new one, and chunks of an older one are dropped wherever they
+ * are. Two numbers: `wanted` is the user's, `generation` the one under which the data plane
+ * fetches; while they differ it does not.
+ *
+ * Threads: what stands under «data plane» in a stream belongs to that thread alone, and so do
+ * sessions. Arrivals are under the fetcher's lock, under which the budget's may be taken.
+ */
+#ifndef KF_FETCH_H
+#define KF_FETCH_H
+
+#include "kf_frame.h"
+#include "kf_queue.h"
+
+typedef struct kf_stream kf_stream;
+typedef struct kf_session kf_session;
+
+/* A transaction whose records are to be dropped from here on, up to its abort marker. */
+typedef struct kf_aborted {
+    int64_t producer_id;
+    int64_t first_offset;
+} kf_aborted;
+
+/* A partition's piece of a frame. Made by the data plane, then owned by one thread at a time. */
+typedef struct kf_chunk {
+    struct kf_chunk *next; /* in the arrivals */
+    kf_frame *frame;       /* one reference */
+    kf_stream *stream;     /* one reference; NULL: of no stream (tests) */
+    int64_t stream_id;
+    int64_t generation;         /* of the stream when this was asked for */
+    int64_t asked_offset;       /* records below it are not wanted */
+    int64_t next_offset;        /* the fetch position behind it, by its batch headers */
+    int64_t high_watermark;     /* -1: not told */
+    int64_t last_stable_offset; /* likewise */
+    int64_t log_start_offset;   /* likewise */
+    const uint8_t *data;        /* whole batches, but for what `broken` says */
+    size_t size;
+    bool broken; /* a batch header makes no sense: it and what follows are in `data` as they came,
+                  * and nothing more is fetched before the stream is started again */
+    bool done;   /* read to its end */
+    int32_t aborted_count;
+    kf_aborted aborted[];
+} kf_chunk;
+
+/* Counted by reference: the control plane's handle, the data plane, each session entry and each
+ * chunk hold one. */
+struct kf_stream {
+    kf_atomic_int refs;
+    int64_t id;
+    int32_t partition;
+    int32_t topic_order;    /* the same for all streams of a topic: they stand together */
+    kf_atomic_long wanted;  /* generation; user's thread */
+    kf_atomic_long unread;  /* bytes of chunks that are not done; any thread */
+    kf_atomic_long high_watermark, last_stable_offset, log_start_offset; /* as told last, or -1 */
+
+    /* data plane */
+    kf_stream *next;                    /* of the fetcher's streams */
+    uint8_t *field[KF_TOPIC_FORMATS];   /* how requests name the topic; NULL: they cannot */
+    size_t field_size[KF_TOPIC_FORMATS];
+    kf_link *link;      /* fetched from here; NULL: from nowhere */
+    int64_t generation; /* -1: never started */
+    int64_t position;   /* fetch position */
+    int32_t leader_epoch;
+    int32_t last_epoch; /* leader epoch of the last batch that was fetched, or -1 */
+    bool paused;
+    bool frozen;    /* an answer was punted: nothing before the next start */
+    bool broken;    /* likewise, for a batch header that makes no sense */
+    kf_session *session; /* the last one to have an entry of it; NULL: none has */
+    int32_t entry;       /* its place there, or -1 */
+};
+
+/* What a request asked for a stream; stays while the session remembers it. */
+typedef struct kf_entry {
+    kf_stream *stream; /* one reference */
+    int64_t generation;
+    int64_t offset;
+    int32_t leader_epoch;
+    int32_t last_epoch;
+    uint32_t seen; /* number of the answer that named it last */
+} kf_entry;
+
+/* Fetching over one link: how requests are framed, and the fetch session (KIP-227). Before v7 each
+ * request is a session of its own. Data plane. */
+struct kf_session {
+    uint8_t *prefix, *suffix; /* of the request, from the control plane */
+    size_t prefix_size, suffix_size;
+    int32_t max_bytes_pos; /* of max_bytes in the prefix */
+    int16_t version;
+    int topic_format; /* enum kf_topic_format */
+    bool flexible;    /* v12 and up */
+
+    int32_t id;    /* 0: none */
+    int32_t epoch; /* of the next request; 0: a full one, which begins a session */
+    kf_entry *entries;
+    int32_t count, capacity;
+    int32_t *table; /* places of entries by topic and partition, open addressing; -1: free */
+    int32_t table_size;
+    uint32_t answers;
+    int32_t turn; /* a full request begins here, behind what brought something last */
+
+    bool in_flight;
+    bool full;       /* the request in flight names all it asks for */
+    size_t reserved; /* of the budget, by the request in flight */
+    double back_off; /* seconds, after an answer that came at once and brought nothing */
+    double not_before;
+    kf_frame *frame; /* the answer that is being read */
+};
+
+/* Counters; written by the data plane, read by any. */
+typedef struct kf_fetch_stats {
+    int64_t fetches, full_fetches, bytes, chunks, empty_answers, sessions_begun, sessions_lost;
+    int64_t punts, dropped_chunks, broken_chunks, overdrafts, repeats;
+} kf_fetch_stats;
+
+/* A frame that is sent again and again, a heartbeat. Data plane. */
+typedef struct kf_repeat {
+    struct kf_repeat *next;
+    int64_t token;
+    int32_t link_id;
+    uint8_t *frame; /* request, length included */
+    size_t frame_size;
+    uint8_t *expected; /* the answer that needs nobody, from behind the correlation id */
+    size_t expected_size;
+    double period;  /* seconds from one to the next */
+    double timeout; /* of one */
+    double due;
+    bool in_flight;
+} kf_repeat;
+
+typedef struct kf_fetcher {
+    kf_plane *plane;
+    kf_budget *budget;
+    size_t max_bytes;           /* fetch.max.bytes */
+    size_t partition_max_bytes; /* max.partition.fetch.bytes */
+
+    kf_mutex lock;
+    kf_cond arrived; /* somebody waits, and there are chunks */
+    kf_chunk *arrivals, **arrivals_tail;
+    int waiters;
+    bool interrupted;   /* end the next wait although nothing arrived */
+    double alive_until; /* repeats stop then: the user is stuck */
+
+    kf_stream *streams; /* data plane */
+    kf_repeat *repeats; /* likewise */
+    kf_stream **scratch;
+    int32_t scratch_capacity;
+    kf_fetch_stats stats;
+} kf_fetcher;
+
+/* NULL: out of memory. */
+kf_fetcher *kf_fetcher_new(kf_plane *plane, size_t buffer_bytes);
+/* The plane has stopped and its links are closed. */
+void kf_fetcher_free(kf_fetcher *fetcher);
+
+/* A chunk with room for so many aborted transactions, or NULL. Takes references to the frame and
+ * the stream (which may be NULL). */
+kf_chunk *kf_chunk_new(kf_frame *frame, kf_stream *stream, int32_t aborted_count);
+/* The chunk was read to its end, or nobody wants it: with its frame's last one it leaves the
+ * budget. Only the first call counts. */
+void kf_chunk_done(kf_chunk *chunk);
+/* Done with it, and with its references. */
+void kf_chunk_free(kf_chunk *chunk);
+
+/* A stream with one reference, or NULL. */
+kf_stream *kf_stream_new(int64_t id, int32_t topic_order, int32_t partition);
+void kf_stream_ref(kf_stream *stream);
+void kf_stream_unref(kf_stream *stream);
+
+/* Hand over the chunks of one answer (data plane). Those that are not wanted any more are freed. */
+void kf_fetcher_arrive(kf_fetcher *fetcher, kf_chunk *chunks);
+/* Begin a generation (user's thread): what has arrived under an older one is freed at once. */
+void kf_fetcher_want(kf_fetcher *fetcher, kf_stream *stream, int64_t generation);
+/* Take the first `most` chunks in the order of their arrival (user's thread). */
+kf_chunk *kf_fetcher_take(kf_fetcher *fetcher, int most);
+/* Wait for chunks, at most `seconds`; whether there are any. Call in slices, without the GIL. */
+bool kf_fetcher_wait(kf_fetcher *fetcher, double seconds);
+/* End a wait, or the next one (any thread). */
+void kf_fetcher_interrupt(kf_fetcher *fetcher);
+/* Repeats go on until then (any thread). */
+void kf_fetcher_set_alive(kf_fetcher *fetcher, double until);
+double kf_fetcher_alive(kf_fetcher *fetcher);
+
+kf_session *kf_session_new(void);
+void kf_session_free(kf_session *session);
+/* Forget what was asked: the next request is a full one. */
+void kf_session_clear(kf_session *session);
+/* Add an entry for the stream; NULL: out of memory. Finds nothing before kf_session_index. */
+kf_entry *kf_session_add(kf_session *session, kf_stream *stream);
+/* Remove the entry at `place`; the last one takes its place. */
+void kf_session_remove(kf_session *session, int32_t place);
+/* Make kf_session_find know all entries; they differ in topic or partition, and each can be named
+ * in the session's format. False: out of memory. */
+bool kf_session_index(kf_session *session);
+/* The place of the entry of this topic and partition, or -1; `hint` is looked at first. */
+int32_t kf_session_find(const kf_session *session, int32_t hint, const uint8_t *topic,
+                        size_t topic_size, int32_t partition);
+
+#endif /* KF_FETCH_H */
