@@ -12,7 +12,7 @@ import sys
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import confluent_kafka
@@ -23,6 +23,7 @@ from kafka_fast.record import Record, read_batches
 from kafka_fast.testing.real_kafka import RealKafka, RealKafkaError
 from kafka_fast.types import RecordMetadata
 from tests.integration.scenarios.wire import connected
+from tests.waiting import eventually
 
 TIMEOUT = 60.0
 CONSUME_COUNT = 10_000
@@ -80,14 +81,6 @@ def create_again(kafka: RealKafka, topic: str, partitions: int = 1) -> None:
 def say(text: str) -> None:
     """Tell whoever runs the tests with `-s`, or reads about a failed one."""
     sys.stdout.write(f"{text}\n")
-
-
-def eventually(condition: Callable[[], object], what: str, timeout: float = TIMEOUT) -> None:
-    """Wait for what others make true."""
-    deadline = time.monotonic() + timeout
-    while not condition():
-        assert time.monotonic() < deadline, f"waited {timeout:.0f} s for {what}"
-        time.sleep(0.02)
 
 
 def read_log(bootstrap: str, topic: str, partition: int) -> list[Logged]:

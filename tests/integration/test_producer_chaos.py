@@ -18,7 +18,8 @@ from kafka_fast import Producer
 from kafka_fast.errors import DeliveryError, KafkaError
 from kafka_fast.testing.real_kafka import RealKafka
 from kafka_fast.types import RecordMetadata
-from tests.integration.producing import TIMEOUT, Tally, eventually, new_topic, read_log, say
+from tests.integration.producing import TIMEOUT, Tally, new_topic, read_log, say
+from tests.waiting import eventually
 
 PARTITIONS = 6
 PAUSE = 10.0

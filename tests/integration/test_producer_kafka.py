@@ -18,12 +18,12 @@ from kafka_fast.testing.real_kafka import RealKafka
 from tests.integration.producing import (
     TIMEOUT,
     create_again,
-    eventually,
     fetch_log,
     new_topic,
     partition_by_key,
     read_log,
 )
+from tests.waiting import eventually
 
 CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 MODES: dict[str, dict[str, object]] = {

@@ -8,7 +8,6 @@ or credentials can succeed; elsewhere an error code of the right kind is the pro
 from __future__ import annotations
 
 import socket
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -39,6 +38,7 @@ from kafka_fast.protocol.apis import (
 )
 from kafka_fast.protocol.schema import Message, Request, Struct
 from kafka_fast.protocol.versions import ApiVersions, retry_version
+from tests.waiting import eventually
 
 
 class Link:
@@ -114,10 +114,7 @@ def topic(real_kafka) -> Topic:
         version = offered_by(link).version(metadata.MetadataRequest)
         made = Topic(name, link.ask(asked, version).topics[0].topic_id)
         # Metadata names the leader a moment before the leader knows of it.
-        deadline = time.monotonic() + 10
-        while any(error_codes(link.ask(REQUESTS["list_offsets"](1, made), 1))):
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        eventually(lambda: not any(error_codes(link.ask(REQUESTS["list_offsets"](1, made), 1))))
         return made
     finally:
         link.sock.close()

@@ -7,8 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,17 +15,10 @@ from kafka_fast.testing import broker_jars, java_process
 from kafka_fast.testing.broker_jars import RealKafkaError, ToolMissingError
 from kafka_fast.testing.java_process import JavaProcess, PortPool, Reaper
 from kafka_fast.testing.real_kafka import RealKafka, main
+from tests.waiting import eventually
 
 # A stand-in for a server: says that it is ready, then waits for ever.
 SERVER = [sys.executable, "-u", "-c", "import time; print('serving'); time.sleep(1000)"]
-
-
-def eventually(condition: Callable[[], bool], timeout: float = 20.0) -> None:
-    """Wait for a condition that another process makes true."""
-    deadline = time.monotonic() + timeout
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def alive(pid: int) -> bool:

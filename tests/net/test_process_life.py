@@ -14,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from kafka_fast.errors import InvalidRecord
 from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.versions import PRODUCE
 
 ROOT = Path(__file__).parents[2]
 RECORDS = 5_000
@@ -125,8 +127,83 @@ def test_a_forked_child_is_told_and_the_parent_goes_on(kafka: EmbeddedKafka) -> 
         kafka.bootstrap,
     )
     assert done.returncode == 0, done.stderr
-    assert "child: the producer is closed, or belongs to the parent" in done.stdout
+    assert "child: this producer belongs to the parent of this process" in done.stdout
     assert count(kafka) == 3
+
+
+def test_a_forked_child_locks_nothing(kafka: EmbeddedKafka) -> None:
+    """Another thread holds the planes' locks at nearly any time; the child must not wait for it."""
+    done = run(
+        """
+        import asyncio, gc
+        producer = Producer(bootstrap_servers=sys.argv[1], linger_ms=1000)
+        producer.send("t", b"").result()
+        go_on = True
+        def hold_locks():
+            while go_on:
+                producer.send_many("t", [b"x" * 100] * 20_000)
+        holder = threading.Thread(target=hold_locks)
+        holder.start()
+
+        async def wait_for(handle):
+            await handle
+
+        def refused(call):
+            try:
+                call()
+            except UsageError as error:
+                return "belongs to the parent" in str(error)
+
+        def child():
+            assert refused(lambda: producer.send("t", b""))
+            assert refused(lambda: producer.send_nowait("t", b""))
+            assert refused(lambda: producer.send_many("t", [b""]))
+            assert refused(lambda: producer.partitions_for("t"))
+            assert refused(producer.flush)
+            assert refused(producer.metrics)
+            assert refused(producer.debug_dump)
+            for handle in (one, many):
+                assert refused(handle.result)
+                assert refused(handle.exception)
+                assert refused(lambda: handle.add_done_callback(print))
+                assert refused(lambda: asyncio.run(wait_for(handle)))
+                assert not handle.done() and "pending" in repr(handle)
+
+        for _ in range(20):
+            one = producer.send("t", b"pending")
+            many = producer.send_many("t", [b"x" * 100] * 1000)
+            pid = os.fork()
+            if pid == 0:
+                signal.alarm(20)
+                child()
+                del one, many
+                producer.close()
+                del producer
+                gc.collect()
+                os._exit(0)
+            assert os.waitpid(pid, 0)[1] == 0
+        go_on = False
+        holder.join()
+        producer.close()
+        """,
+        kafka.bootstrap,
+    )
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr
+
+
+def test_failures_that_nobody_observed_are_told_at_exit(kafka: EmbeddedKafka) -> None:
+    kafka.faults.error(PRODUCE, InvalidRecord, topic="t")
+    done = run(
+        """
+        producer = Producer(bootstrap_servers=sys.argv[1])
+        for _ in range(5):
+            producer.send_nowait("t", b"")
+        """,
+        kafka.bootstrap,
+    )
+    assert "5 records were not delivered, and nobody was told; the first: " in done.stderr
+    assert "INVALID_RECORD" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import pickle
 
 import pytest
@@ -137,3 +138,18 @@ def test_table_matches_kafka_python():
     for code, cls in known.items():
         assert code in renamed or errors.ERRORS[code].name == cls.message
         assert code in stricter or errors.ERRORS[code].retriable == cls.retriable
+
+
+def test_a_fresh_copy_is_the_same_error_without_its_history() -> None:
+    kept = errors.DeliveryError("lost", outcome=errors.Outcome.REJECTED, count=3, topic="t")
+    kept.__cause__ = OSError("why")
+    with contextlib.suppress(errors.DeliveryError):
+        raise kept
+    copied = errors.fresh_copy(kept)
+    assert copied is not kept
+    assert type(copied) is errors.DeliveryError
+    assert vars(copied) == vars(kept)
+    assert copied.args == kept.args
+    assert copied.__cause__ is kept.__cause__
+    assert copied.__traceback__ is None
+    assert kept.__traceback__ is not None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 
 from kafka_fast import errors
 from kafka_fast.protocol.apis.create_topics import (
@@ -17,7 +16,7 @@ from kafka_fast.protocol.apis.delete_topics import (
     DeleteTopicsRequest,
     DeleteTopicState,
 )
-from kafka_fast.protocol.apis.init_producer_id import InitProducerIdRequest
+from kafka_fast.protocol.apis.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from kafka_fast.protocol.apis.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
@@ -26,6 +25,7 @@ from kafka_fast.protocol.apis.list_offsets import (
 )
 from kafka_fast.record import Record, read_batches
 from tests.integration.scenarios.wire import WireClient
+from tests.waiting import eventually
 
 NO_ID = bytes(16)
 UNKNOWN_ID = b"\x01" * 16
@@ -67,16 +67,16 @@ def delete(client: WireClient, *topics: DeleteTopicState) -> list[DeletableTopic
 
 def new_producer(client: WireClient) -> int:
     """Return a new producer id; a broker that has just started may need a moment."""
-    deadline = time.monotonic() + 10
-    while True:
-        response = client.ask(
-            InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60000), 4
-        )
-        if response.error_code != errors.CoordinatorLoadInProgress.code:
-            assert (response.error_code, response.producer_epoch) == (0, 0)
-            return int(response.producer_id)
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60000)
+
+    def probe() -> InitProducerIdResponse | None:
+        response = client.ask(request, 4)
+        loading = response.error_code == errors.CoordinatorLoadInProgress.code
+        return None if loading else response
+
+    response = eventually(probe, "the coordinator to be loaded")
+    assert (response.error_code, response.producer_epoch) == (0, 0)
+    return int(response.producer_id)
 
 
 def list_offset(

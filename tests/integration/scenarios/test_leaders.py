@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Protocol
@@ -26,6 +25,7 @@ from tests.integration.scenarios.steps import (
     unique_name,
 )
 from tests.integration.scenarios.wire import WireClient, batch, connected, produce_request
+from tests.waiting import eventually
 
 NODES = (1, 2, 3)
 TIMEOUT = 30.0
@@ -108,13 +108,13 @@ def new_topic(clients: dict[int, WireClient], replicas: int = 3, **config: str) 
 
 def wait_for_leader(clients: dict[int, WireClient], topic: str, excluded: tuple[int, ...]) -> int:
     """Return the leader of a topic's only partition that all of the brokers name."""
-    deadline = time.monotonic() + TIMEOUT
-    while True:
+
+    def probe() -> int:
         found = {leader_of(client.metadata(topic).topics[0]) for client in clients.values()}
-        if len(found) == 1 and -1 not in found and not found & set(excluded):
-            return found.pop()
-        assert time.monotonic() < deadline, found
-        time.sleep(0.05)
+        agreed = len(found) == 1 and -1 not in found and not found & set(excluded)
+        return found.pop() if agreed else 0
+
+    return eventually(probe, f"one leader of {topic!r}")
 
 
 def leader_of(topic: MetadataResponseTopic) -> int:
@@ -124,13 +124,12 @@ def leader_of(topic: MetadataResponseTopic) -> int:
 
 def produce_once_led(client: WireClient, topic: str, records: bytes) -> PartitionProduceResponse:
     """Produce; a broker may call itself no leader for a moment after it was elected."""
-    deadline = time.monotonic() + TIMEOUT
-    while True:
+
+    def probe() -> PartitionProduceResponse | None:
         answer = client.produce(topic, records)
-        if answer.error_code != errors.NotLeaderOrFollower.code:
-            return answer
-        assert time.monotonic() < deadline, answer
-        time.sleep(0.05)
+        return None if answer.error_code == errors.NotLeaderOrFollower.code else answer
+
+    return eventually(probe, f"the leader of {topic!r} to take records")
 
 
 def test_metadata_is_the_same_everywhere(clients: dict[int, WireClient]) -> None:
@@ -253,7 +252,4 @@ def test_a_new_leader_knows_the_log_and_the_producers(
     assert too_few.error_code == errors.NotEnoughReplicas.code
     assert strict_leader.produce(strict, batch(), acks=1).error_code == 0
     cluster.restart(leader)
-    deadline = time.monotonic() + TIMEOUT
-    while len(client.metadata(topic).topics[0].partitions[0].isr_nodes) < 3:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    eventually(lambda: len(client.metadata(topic).topics[0].partitions[0].isr_nodes) == 3)

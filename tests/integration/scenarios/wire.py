@@ -34,6 +34,7 @@ from kafka_fast.protocol.apis.produce import (
 )
 from kafka_fast.protocol.schema import Request, Response
 from kafka_fast.record import RecordBatchBuilder
+from tests.waiting import eventually
 
 CLIENT_ID = "scenario"
 LENGTH_SIZE = 4
@@ -186,14 +187,14 @@ class WireClient:
 
     def wait_for_topic(self, name: str, *, gone: bool = False) -> MetadataResponseTopic:
         """Ask until the broker leads every partition of the topic, or knows it no more."""
-        deadline = time.monotonic() + TIMEOUT
-        while True:
+
+        def probe() -> MetadataResponseTopic | None:
             topic = self.metadata(name).topics[0]
             unknown = topic.error_code == UnknownTopicOrPartition.code
-            if unknown if gone else not topic.error_code and self._leads(topic):
-                return topic
-            assert time.monotonic() < deadline, topic
-            time.sleep(0.02)
+            settled = unknown if gone else not topic.error_code and self._leads(topic)
+            return topic if settled else None
+
+        return eventually(probe, f"topic {name!r} to be {'gone' if gone else 'led'}")
 
     def _leads(self, topic: MetadataResponseTopic) -> bool:
         """Tell whether the broker acts as leader: metadata may know of it a moment earlier."""

@@ -1,0 +1,45 @@
+"""Fixtures of the tests over real sockets: an embedded cluster, a topic, and producers on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from kafka_fast import Producer
+from kafka_fast.testing.broker.server import EmbeddedKafka
+from tests.net.producing import MakeProducer, new_topic
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[EmbeddedKafka]:
+    with EmbeddedKafka(brokers=3, replication_factor=3) as kafka:
+        yield kafka
+
+
+@pytest.fixture(name="kafka")
+def healed_cluster(cluster: EmbeddedKafka) -> Iterator[EmbeddedKafka]:
+    """Three brokers; faults end with the test."""
+    yield cluster
+    cluster.heal()
+
+
+@pytest.fixture
+def topic(kafka: EmbeddedKafka, request: pytest.FixtureRequest) -> str:
+    """A new topic with one partition, led by broker 1."""
+    return new_topic(kafka, request.node.name)
+
+
+@pytest.fixture
+def producer_on(kafka: EmbeddedKafka) -> Iterator[MakeProducer]:
+    """Producers that are closed in the end; short waits between tries."""
+    made: list[Producer] = []
+
+    def make(**config: object) -> Producer:
+        quick = {"retry.backoff.ms": 20, "retry.backoff.max.ms": 100, "reconnect.backoff.ms": 20}
+        made.append(Producer({"bootstrap.servers": kafka.bootstrap, **quick}, **config))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close(0)

@@ -1,0 +1,161 @@
+"""Error codes of the broker: those that are retried, those that fail records, those that end it."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from kafka_fast import Producer
+from kafka_fast.errors import (
+    BrokerError,
+    ClusterAuthorizationFailed,
+    CoordinatorLoadInProgress,
+    DeliveryError,
+    InvalidRecord,
+    InvalidTopicException,
+    MessageTooLarge,
+    NotEnoughReplicas,
+    NotLeaderOrFollower,
+    Outcome,
+    RequestTimedOut,
+    UnknownTopicOrPartition,
+    UsageError,
+)
+from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.versions import INIT_PRODUCER_ID, PRODUCE
+from tests.net.producing import TIMEOUT, MakeProducer, new_topic, send_and_check, values
+
+
+def test_no_batch_overtakes_the_first_one_of_a_partition(
+    kafka: EmbeddedKafka, topic: str, producer_on: MakeProducer
+) -> None:
+    """Regression: a broker that does not know a producer takes it at any sequence."""
+    producer = producer_on(max_request_size=1_000, linger_ms=0)
+    producer.partitions_for(topic)
+    kafka.faults.error(PRODUCE, NotLeaderOrFollower, topic=topic, count=1)
+    send_and_check(kafka, producer, topic, 1_000)
+
+
+@pytest.mark.parametrize("applied", [False, True], ids=["refused", "written"])
+@pytest.mark.parametrize(
+    "error", [NotLeaderOrFollower, NotEnoughReplicas, RequestTimedOut, UnknownTopicOrPartition]
+)
+def test_a_retriable_error_loses_and_doubles_nothing(
+    kafka: EmbeddedKafka,
+    topic: str,
+    producer_on: MakeProducer,
+    error: type[BrokerError],
+    applied: bool,
+) -> None:
+    producer = producer_on(batch_size=100)
+    producer.send(topic, b"first").result(TIMEOUT)
+    kafka.faults.error(PRODUCE, error, topic=topic, count=3, applied=applied)
+    send_and_check(kafka, producer, topic)
+    assert producer.metrics()["retries"] > 0
+
+
+def test_an_error_for_good_names_the_record_and_its_cause(
+    kafka: EmbeddedKafka, topic: str, producer_on: MakeProducer
+) -> None:
+    producer = producer_on(batch_size=0)
+    kafka.faults.error(PRODUCE, InvalidRecord, topic=topic, count=1, skip=1)
+    futures = []
+    for number in range(10):
+        futures.append(producer.send(topic, b"%d" % number))
+        if number == 3:
+            producer.flush()
+    errors = [future.exception(TIMEOUT) for future in futures]
+    failed = [number for number, error in enumerate(errors) if error is not None]
+    assert failed, "the rule must have struck"
+    error = errors[failed[0]]
+    assert error is not None
+    assert error.outcome is Outcome.REJECTED
+    assert isinstance(error.__cause__, InvalidRecord)
+    assert topic in str(error)
+    expected = [b"%d" % number for number in range(10) if number not in failed]
+    assert values(kafka, topic) == expected
+
+
+def test_flush_raises_what_nobody_can_observe(
+    kafka: EmbeddedKafka, topic: str, producer_on: MakeProducer
+) -> None:
+    producer = producer_on()
+    kafka.faults.error(PRODUCE, InvalidRecord, topic=topic, count=1)
+    for _ in range(5):
+        producer.send_nowait(topic, b"x")
+    with pytest.raises(DeliveryError) as caught:
+        producer.flush()
+    assert caught.value.count == 5
+    assert caught.value.outcome is Outcome.REJECTED
+    assert producer.flush() == 0
+
+
+def test_a_batch_too_large_is_split_until_it_fits(
+    kafka: EmbeddedKafka, producer_on: MakeProducer
+) -> None:
+    topic = new_topic(kafka, "split", max_message_bytes="20000")
+    producer = producer_on(batch_size=200_000, linger_ms=300)
+    sent = [b"%06d" % number * 50 for number in range(500)]
+    futures = [producer.send(topic, value) for value in sent]
+    assert [future.result(TIMEOUT).offset for future in futures] == list(range(500))
+    assert values(kafka, topic) == sent
+    assert producer.metrics()["splits"] > 0
+
+
+def test_a_record_too_large_fails_alone(kafka: EmbeddedKafka, producer_on: MakeProducer) -> None:
+    topic = new_topic(kafka, "large", max_message_bytes="5000")
+    producer = producer_on(linger_ms=200)
+    sent = [b"%d" % number for number in range(20)]
+    sent[7] = b"x" * 6_000
+    errors = [future.exception(TIMEOUT) for future in [producer.send(topic, v) for v in sent]]
+    assert [number for number, error in enumerate(errors) if error is not None] == [7]
+    assert isinstance(errors[7], DeliveryError)
+    assert isinstance(errors[7].__cause__, MessageTooLarge)
+    assert values(kafka, topic) == [value for value in sent if len(value) < 100]
+
+
+def test_an_illegal_topic_fails_at_once(producer_on: MakeProducer) -> None:
+    with pytest.raises(InvalidTopicException):
+        producer_on().send("no spaces allowed", b"x")
+
+
+def test_a_fatal_error_is_raised_by_sends_and_ends_what_waits() -> None:
+    """Nobody waits for delivery.timeout.ms when there will never be a producer id."""
+    with EmbeddedKafka() as kafka:
+        kafka.create_topic("t")
+        kafka.faults.error(INIT_PRODUCER_ID, ClusterAuthorizationFailed, skip=1)
+        kafka.faults.error(INIT_PRODUCER_ID, CoordinatorLoadInProgress, count=1)
+        properties = {"bootstrap.servers": kafka.bootstrap, "retry.backoff.ms": 500}
+        with Producer(properties) as producer:
+            failure = producer.send("t", b"waits").exception(TIMEOUT)
+            assert failure is not None
+            assert failure.outcome is Outcome.NOT_SENT
+            assert isinstance(failure.first, ClusterAuthorizationFailed)
+            for topic in ("t", "unknown"):
+                raised = []
+                for _ in range(3):
+                    with pytest.raises(ClusterAuthorizationFailed) as caught:
+                        producer.send(topic, b"refused")
+                    raised.append(caught.value)
+                assert len(set(map(id, raised))) == 3, "one object would gather tracebacks"
+
+
+@pytest.mark.parametrize("waiting", [False, True], ids=["died before", "dies meanwhile"])
+def test_the_control_threads_end_is_raised_at_once(waiting: bool) -> None:
+    with EmbeddedKafka(auto_create=False) as kafka:
+        producer = Producer(bootstrap_servers=kafka.bootstrap)
+        core = producer._core
+        if waiting:
+            threading.Timer(0.2, core._call, [lambda now: 1 / 0]).start()
+        else:
+            core._call(lambda now: 1 / 0)
+            core._control.join()
+        start = time.monotonic()
+        for call in (producer.partitions_for, lambda topic: producer.send(topic, b"")):
+            with pytest.raises(UsageError, match="control thread has failed") as caught:
+                call("absent")
+            assert isinstance(caught.value.__cause__, ZeroDivisionError)
+        assert time.monotonic() - start < 10, "max.block.ms is a minute"
+        producer.close()

@@ -1,0 +1,77 @@
+"""CPU, threads, file descriptors and memory."""
+
+from __future__ import annotations
+
+import resource
+from pathlib import Path
+
+from kafka_fast import Producer
+from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.null_broker import NullBroker
+from tests.net.producing import MIB, TIMEOUT, attempt, entries
+from tests.waiting import eventually
+
+
+def test_waiting_for_brokers_costs_no_cpu(kafka: EmbeddedKafka, topic: str) -> None:
+    producer = Producer(bootstrap_servers=kafka.bootstrap)
+    producer.send(topic, b"x").result(TIMEOUT)
+    for node_id in (1, 2, 3):
+        kafka.kill(node_id)
+    for _ in range(100):
+        producer.send_nowait(topic, b"pending")
+    before = resource.getrusage(resource.RUSAGE_SELF)
+    assert producer.flush(3.0) == 100
+    after = resource.getrusage(resource.RUSAGE_SELF)
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    assert spent < 0.3, f"{spent:.3f} s of CPU in 3 s without brokers"
+    for node_id in (1, 2, 3):
+        kafka.restart(node_id)
+    producer.close()
+    assert kafka.end_offset(topic, 0) == 101
+
+
+def test_nothing_is_left_of_closed_producers(kafka: EmbeddedKafka, topic: str) -> None:
+    def use() -> None:
+        with Producer(bootstrap_servers=kafka.bootstrap, compression_type="lz4") as producer:
+            producer.send_nowait(topic, b"x", on_delivery=lambda error, metadata: None)
+
+    # Other libraries' threads (arrays, Arrow) may be here; they are no business of ours.
+    tasks = entries("/proc/self/task")
+    use()
+    # The broker lives in this process, and closes its ends a moment later.
+    eventually(lambda: entries("/proc/self/task") <= tasks)
+    fds = len(entries("/proc/self/fd"))
+    for _ in range(50):
+        use()
+    eventually(lambda: len(entries("/proc/self/fd")) <= fds + 4)
+    eventually(lambda: entries("/proc/self/task") <= tasks)
+    assert kafka.end_offset(topic, 0) == 51
+
+
+def test_memory_is_bounded_at_a_broker_that_stands_still() -> None:
+    buffer_memory = 32 * MIB
+    with NullBroker(partitions=4) as broker:
+        producer = Producer(
+            bootstrap_servers=broker.bootstrap, buffer_memory=buffer_memory, max_block_ms=1
+        )
+        eventually(lambda: attempt(lambda: producer.partitions_for("t")))
+        before = resident()
+        broker.stop_reading()
+        accepted = refused = 0
+        while refused < 2_000:
+            if attempt(lambda: producer.send_nowait("t", b"x" * 100)):
+                accepted += 1
+            else:
+                refused += 1
+        grown = resident() - before
+        assert accepted * 100 > buffer_memory // 2
+        assert grown <= buffer_memory + 64 * MIB
+        broker.resume_reading()
+        assert producer.flush(TIMEOUT) == 0
+        assert broker.stats().records == accepted
+        producer.close()
+
+
+def resident() -> int:
+    """Return this process's resident memory in bytes."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()

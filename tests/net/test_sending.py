@@ -1,0 +1,63 @@
+"""Records over real sockets, against the embedded broker: all of them, in order, once."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.versions import KAFKA_2_1
+from tests.net.producing import TIMEOUT, MakeProducer, new_topic, send_and_check
+from tests.waiting import eventually
+
+
+@pytest.mark.parametrize("acks", [0, 1, "all"])
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_records_arrive_as_sent(
+    kafka: EmbeddedKafka, topic: str, producer_on: MakeProducer, codec: str, acks: object
+) -> None:
+    producer = producer_on(acks=acks, compression_type=codec)
+    headers = [("a", b"1"), ("a", None), ("ü", b"")]
+    rows = [(b"k", b"v"), (None, None), (b"", b""), (b"k", b"x" * 500)] * 50
+    futures = [
+        producer.send(topic, value, key, headers=headers, timestamp_ms=1_000 + number)
+        for number, (key, value) in enumerate(rows)
+    ]
+    told = [future.result(TIMEOUT) for future in futures]
+    eventually(lambda: kafka.end_offset(topic, 0) == len(rows))
+    for number, (record, (key, value)) in enumerate(zip(kafka.records(topic), rows, strict=True)):
+        assert (record.key, record.value, record.headers) == (key, value, tuple(headers))
+        assert record.timestamp_ms == told[number].timestamp_ms == 1_000 + number
+        assert told[number].offset == (-1 if acks == 0 else number)
+
+
+def test_the_append_time_is_told(kafka: EmbeddedKafka, producer_on: MakeProducer) -> None:
+    topic = new_topic(kafka, "append", message_timestamp_type="LogAppendTime")
+    told = producer_on().send(topic, b"x", timestamp_ms=1).result(TIMEOUT)
+    assert told.timestamp_ms == kafka.records(topic)[0].timestamp_ms != 1
+
+
+def test_many_topics_and_brokers(kafka: EmbeddedKafka, producer_on: MakeProducer) -> None:
+    topics = [new_topic(kafka, "many", partitions=4) for _ in range(5)]
+    producer = producer_on()
+    sent = [
+        (topic, number, producer.send(topic, b"%d" % number))
+        for number in range(300)
+        for topic in topics
+    ]
+    for topic, number, future in sent:
+        told = future.result(TIMEOUT)
+        assert told.topic == topic
+        assert kafka.records(topic, told.partition)[told.offset].value == b"%d" % number
+    ends = [kafka.end_offset(topic, p) for topic in topics for p in range(4)]
+    assert sum(ends) == len(sent)
+
+
+@pytest.mark.parametrize("versions", [KAFKA_2_1], ids=["2.1"])
+def test_an_old_broker(
+    kafka: EmbeddedKafka,
+    topic: str,
+    producer_on: MakeProducer,
+    versions: dict[int, tuple[int, int]],
+) -> None:
+    kafka.faults.limit_versions(versions)
+    send_and_check(kafka, producer_on(), topic)

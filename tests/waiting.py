@@ -1,0 +1,23 @@
+"""Waiting for what another thread or process makes true."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+TIMEOUT = 30.0
+"""Seconds; so many only on a machine that is very busy."""
+
+
+def eventually(
+    probe: Callable[[], T | None], what: str = "the condition", *, timeout: float = TIMEOUT
+) -> T:
+    """Call `probe` until what it returns is true, and return that."""
+    deadline = time.monotonic() + timeout
+    while not (found := probe()):
+        assert time.monotonic() < deadline, f"waited {timeout:.0f} s for {what}, not {found!r}"
+        time.sleep(0.005)
+    return found
