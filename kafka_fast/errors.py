@@ -29,10 +29,11 @@ the standard library only and stands below every other one.
 
 from __future__ import annotations
 
+import copy
 import enum
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 __all__ = [
     "ERRORS",
@@ -61,6 +62,7 @@ __all__ = [
     "WakeupError",
     "broker_error",
     "error_name",
+    "fresh_copy",
 ]
 
 
@@ -77,6 +79,21 @@ class KafkaError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (type(self), self.args, self.__dict__)
+
+
+_Error = TypeVar("_Error", bound=KafkaError)
+
+
+def fresh_copy(error: _Error) -> _Error:
+    """Return a copy to raise of an error that is kept.
+
+    An object that is raised again and again gathers tracebacks, and with them every caller's
+    frames; raised by two threads at once, it shows each of them the other's.
+    """
+    copied = copy.copy(error)
+    if error.__cause__ is not None:
+        copied.__cause__ = error.__cause__
+    return copied
 
 
 class ConfigError(KafkaError, ValueError):

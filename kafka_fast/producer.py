@@ -11,6 +11,7 @@ import itertools
 import warnings
 import weakref
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Any
 
@@ -59,19 +60,22 @@ class Producer(BulkAccumulator):
         core = ProducerCore(settings, client_id)
         partitioner = settings.partitioner_class
         transforms = (settings.key_serializer, settings.value_serializer) != (None, None)
-        super().__init__(
-            core.plane,
-            max_block=settings.max_block,
-            partitioner=None if partitioner == "default" else partitioner,
-            ignore_keys=settings.partitioner_ignore_keys,
-            adaptive=settings.partitioner_adaptive_partitioning_enable,
-            on_delivery=on_delivery or settings.on_delivery,
-            transforms=transforms,
-        )
         self._core = core
         self._settings = settings
         self.client_id = client_id
-        self._finalizer = weakref.finalize(self, _abandon, core, client_id)
+        with ExitStack() as undo:
+            undo.callback(core.close, 0.0)
+            super().__init__(
+                core.plane,
+                max_block=settings.max_block,
+                partitioner=None if partitioner == "default" else partitioner,
+                ignore_keys=settings.partitioner_ignore_keys,
+                adaptive=settings.partitioner_adaptive_partitioning_enable,
+                on_delivery=on_delivery or settings.on_delivery,
+                transforms=transforms,
+            )
+            self._finalizer = weakref.finalize(self, _abandon, core, client_id)
+            undo.pop_all()
         self._finalizer.atexit = False
 
     # What the compiled half asks of this one
@@ -138,8 +142,9 @@ class Producer(BulkAccumulator):
         Raises:
             KafkaTimeoutError: No metadata by then.
             BrokerError: The topic cannot be used.
+            UsageError: The producer does not run any more; or the topic is not known yet, and a
+                delivery callback must not wait.
         """
-        self._need_topic(topic)
         return [
             PartitionInfo(
                 topic,
@@ -150,7 +155,7 @@ class Producer(BulkAccumulator):
                 partition.isr,
                 partition.offline_replicas,
             )
-            for partition in self._core.control.cluster.partitions(topic)
+            for partition in self._core.partitions(topic, self._settings.max_block)
         ]
 
     def metrics(self) -> dict[str, Any]:
@@ -159,7 +164,11 @@ class Producer(BulkAccumulator):
         Counters count from the start. Histograms are `{"count", "sum", "buckets"}`; a bucket's key
         is its upper bound, in microseconds where the name ends in `_us` (sums are seconds), else in
         bytes. Node -1 stands for bootstrap.servers.
+
+        Raises:
+            UsageError: The producer belongs to the parent of this process.
         """
+        self.plane.check_owner()
         return {
             "client_id": self.client_id,
             "pending_records": self.plane.pending(),
@@ -210,6 +219,8 @@ class Producer(BulkAccumulator):
 def _abandon(core: ProducerCore, client_id: str) -> None:
     """A producer was collected without having been closed: say so, and stop it."""
     pending = core.close(0.0)
+    if core.plane.inherited:
+        return  # the parent's to close
     warnings.warn(
         f"producer {client_id} was not closed; {pending} records were not delivered",
         ResourceWarning,

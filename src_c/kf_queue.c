@@ -527,7 +527,7 @@ void kf_batch_ref(kf_batch *batch) {
 }
 
 void kf_batch_unref(kf_batch *batch) {
-    if (kf_add(&batch->refs, -1) != 0) {
+    if (kf_add(&batch->refs, -1) != 0 || batch->queue->plane->inherited) {
         return;
     }
     kf_batch *child = batch->children;

@@ -89,6 +89,8 @@ cdef class BatchFuture:
         cdef part piece
         for i in range(self.slices.count):
             item = &self.slices.items[i]
+            if self.plane.inherited:
+                break  # a forked child must not lock, and has nobody to tell
             if not self.seen and not item.batch.counted:
                 kf_queue_forget_bulk(item.batch.queue, item.batch, item.count)
             elif not self.seen:
@@ -231,6 +233,7 @@ cdef class BatchFuture:
 
     cdef int kick(self) except -1:
         """Let all open batches leave now."""
+        self.plane.check_lives()
         cdef Py_ssize_t i
         cdef kf_batch* batch
         for i in range(self.ended, self.slices.count):

@@ -101,10 +101,11 @@ cdef bint wait_for(DataPlane plane, kf_batch* batch, double deadline) except -1:
     cdef double now
     if kf_batch_is_done(batch):
         return True
+    plane.check_lives()
     kf_queue_kick(batch.queue, batch)
     while not kf_batch_is_done(batch):
         if plane.dead:
-            raise UsageError("this producer does not run any more: nothing will be delivered")
+            plane.check_lives()
         now = shared.env.now(shared.env.context)
         if deadline != 0.0 and now >= deadline:
             return False
@@ -198,6 +199,8 @@ cdef Observations observations_of(DataPlane plane, kf_batch* batch):
 cdef int observe(DataPlane plane, kf_batch* batch, int32_t index, int64_t timestamp_ms,
                  object callback, bint holds) except -1:
     cdef Observations waiting
+    if plane.inherited:
+        plane.check_owner()
     if plane.callback_starter is not None:
         starter, plane.callback_starter = plane.callback_starter, None
         starter()
@@ -260,6 +263,7 @@ def collect(DataPlane plane):
     Returns:
         Whether there is something to notify.
     """
+    plane.check_owner()
     cdef kf_batch* batch = kf_plane_take_observed(plane.plane)
     cdef kf_batch* following
     cdef Observations waiting
@@ -372,6 +376,7 @@ cdef class DeliveryFuture:
     def __await__(self):
         """Wait in an event loop; ends at once if the record's fate is known."""
         if not kf_batch_is_done(self.batch):
+            self.plane.check_lives()
             kf_queue_kick(self.batch.queue, self.batch)
             return self.wait_in_loop().__await__()
         return Ready(self)

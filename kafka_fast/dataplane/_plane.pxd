@@ -43,6 +43,7 @@ cdef class DataPlane:
     cdef readonly bint refuses  # closing: no record is accepted any more
     cdef readonly object refusal  # what sends raise then; None: that the producer is closed
     cdef readonly bint dead     # closed, or inherited through fork: nothing may wait for it
+    cdef readonly bint inherited  # through fork: its locks may be held, for ever, by nobody
     cdef object callback_starter  # starts the thread that runs callbacks; None: it runs
     cdef object loop_bridge   # () -> (awaitable, callback that ends its wait from any thread)
     cdef int owner_pid

@@ -21,7 +21,7 @@ from kafka_fast.dataplane._sender cimport sender_destroy, sender_init, step
 from kafka_fast.dataplane.link cimport *
 from kafka_fast.dataplane.state cimport *
 
-from kafka_fast.errors import UsageError
+from kafka_fast.errors import UsageError, fresh_copy
 
 # The names of the codes that leave in tuples; net/ knows them by these.
 EVENT_RESPONSE = KF_EVENT_RESPONSE
@@ -383,10 +383,21 @@ cdef class DataPlane:
         """Name the thread that runs the users' callbacks: it must never wait for itself."""
         self.callback_thread = ident
 
-    def check_may_wait(self):
-        """Raise UsageError if this thread would wait for ever."""
+    def check_owner(self):
+        """Raise UsageError in a forked child, where nothing of the parent's plane may be locked."""
+        if self.inherited:
+            raise UsageError("this producer belongs to the parent of this process: make one in "
+                             "each process")
+
+    def check_lives(self):
+        """Raise UsageError if nothing will be delivered any more."""
+        self.check_owner()
         if self.dead:
             raise UsageError("this producer does not run any more: nothing will be delivered")
+
+    def check_may_wait(self):
+        """Raise UsageError if this thread would wait for ever."""
+        self.check_lives()
         if PyThread_get_thread_ident() == self.callback_thread:
             raise UsageError("a delivery callback must not wait for deliveries: it would wait "
                              "for itself")
@@ -412,14 +423,21 @@ cdef class DataPlane:
 
     def raise_refusal(self):
         """Raise why no record is accepted."""
+        self.check_owner()
         if self.refusal is not None:
-            raise self.refusal
-        raise UsageError("the producer is closed, or belongs to the parent of this process")
+            raise fresh_copy(self.refusal)
+        raise UsageError("the producer is closed")
 
     def mark_dead(self):
-        """Nothing is accepted or delivered from now on: closed, or inherited through fork."""
+        """Nothing is accepted or delivered from now on: it is closed."""
         self.refuses = True
         self.dead = True
+
+    def mark_inherited(self):
+        """This process is a child of the one that made the plane: everything here refuses."""
+        self.inherited = True
+        self.plane.inherited = True
+        self.mark_dead()
 
     def flush(self, double deadline):
         """Send everything that was accepted so far and wait until its fate is known.
@@ -503,6 +521,7 @@ cdef class DataPlane:
 
     def stats(self):
         """Return counters and histograms; times in microseconds, sizes in bytes."""
+        self.check_owner()
         cdef kf_stats* stats = &self.plane.stats
         return {
             "records_acked": stats.records_acked,
@@ -526,6 +545,7 @@ cdef class DataPlane:
 
     def node_stats(self):
         """Return counters for each node that there ever was a link to, by node id."""
+        self.check_owner()
         cdef dict found = {}
         cdef kf_node* node
         kf_lock(&self.plane.lock)
@@ -566,6 +586,7 @@ cdef class DataPlane:
 
     def pending(self):
         """Return how many accepted records have not ended yet."""
+        self.check_owner()
         return kf_plane_pending_before(self.plane, kf_plane_serial(self.plane))
 
     def __dealloc__(self):

@@ -22,24 +22,11 @@ from kafka_fast.record._compress cimport (
     kf_codec,
     kf_codec_context,
 )
+from kafka_fast.net.posix cimport pthread_join, pthread_t, start_thread
 
 import os
 
 from kafka_fast.errors import UsageError
-
-cdef extern from "<pthread.h>" nogil:
-    ctypedef unsigned long pthread_t
-    int pthread_create(pthread_t* thread, void* attributes, void* (*main)(void*) noexcept nogil,
-                       void* argument)
-    int pthread_join(pthread_t thread, void** result)
-
-cdef extern from "<signal.h>" nogil:
-    ctypedef struct sigset_t:
-        pass
-    enum:
-        SIG_SETMASK
-    int sigfillset(sigset_t* signals)
-    int pthread_sigmask(int how, const sigset_t* signals, sigset_t* before)
 
 cdef extern from "kf_sync.h" nogil:
     ctypedef struct kf_cond:
@@ -246,7 +233,6 @@ cdef class Compressor:
     """
 
     def __cinit__(self, int codec, int level):
-        cdef sigset_t all_signals, before
         cdef int failed = 0
         cdef int wanted = max(1, min(THREADS_MAX, (os.cpu_count() or 1) - 1))
         if not codec_is_native(<kf_codec>codec):
@@ -260,14 +246,11 @@ cdef class Compressor:
         self.state.last = &self.state.first
         self.state.codec = codec
         self.state.level = level
-        sigfillset(&all_signals)
-        pthread_sigmask(SIG_SETMASK, &all_signals, &before)
         while self.state.thread_count < wanted and not failed:
-            failed = pthread_create(&self.state.threads[self.state.thread_count], NULL,
-                                    compressor_main, self.state)
+            failed = start_thread(&self.state.threads[self.state.thread_count], b"kf-codec",
+                                  compressor_main, self.state)
             if not failed:
                 self.state.thread_count += 1
-        pthread_sigmask(SIG_SETMASK, &before, NULL)
         self.thread_count = self.state.thread_count
         if self.thread_count == 0:
             raise OSError(failed, os.strerror(failed))

@@ -4,11 +4,8 @@ from libc.stdint cimport int32_t
 
 from kafka_fast.dataplane._lists cimport sender_state
 from kafka_fast.dataplane._plane cimport DataPlane, Environment
-from kafka_fast.dataplane.state cimport kf_batch, kf_plane, kf_queue, kf_slab
-
-
-cdef extern from "<pthread.h>" nogil:
-    ctypedef unsigned long pthread_t
+from kafka_fast.dataplane.state cimport kf_batch, kf_plane
+from kafka_fast.net.posix cimport pthread_t
 
 
 # What the environment's functions need; lives as long as the Machine.

@@ -22,76 +22,13 @@ from kafka_fast.net._compressor cimport (
     compressor_submit,
     handover_submit,
 )
+from kafka_fast.net.posix cimport *
 
 import os
 
 from kafka_fast.errors import UsageError
 
-cdef extern from "<time.h>" nogil:
-    struct timespec:
-        long tv_sec
-        long tv_nsec
-    int CLOCK_MONOTONIC
-    int CLOCK_REALTIME_COARSE
-    int clock_gettime(int clock, timespec* into)
-
-cdef extern from "<poll.h>" nogil:
-    struct pollfd:
-        int fd
-        short events
-        short revents
-    enum:
-        POLLIN
-        POLLOUT
-    int poll(pollfd* fds, unsigned long count, int timeout)
-    int ppoll(pollfd* fds, unsigned long count, const timespec* timeout, void* mask)
-
-cdef extern from "<sys/eventfd.h>" nogil:
-    enum:
-        EFD_CLOEXEC
-        EFD_NONBLOCK
-    int eventfd(unsigned int initial, int flags)
-    int eventfd_write(int fd, uint64_t value)
-    int eventfd_read(int fd, uint64_t* value)
-
-cdef extern from "<unistd.h>" nogil:
-    int close(int fd)
-
-cdef extern from "<sys/socket.h>" nogil:
-    struct msghdr:
-        iovec* msg_iov
-        size_t msg_iovlen
-    enum:
-        MSG_NOSIGNAL
-        MSG_DONTWAIT
-        SHUT_RDWR
-    ssize_t sendmsg(int fd, const msghdr* message, int flags)
-    ssize_t recv(int fd, void* into, size_t size, int flags)
-    int shutdown(int fd, int how)
-
-cdef extern from "<signal.h>" nogil:
-    ctypedef struct sigset_t:
-        pass
-    enum:
-        SIG_SETMASK
-    int sigfillset(sigset_t* signals)
-    int pthread_sigmask(int how, const sigset_t* signals, sigset_t* before)
-
-cdef extern from "<pthread.h>" nogil:
-    int pthread_create(pthread_t* thread, void* attributes, void* (*main)(void*) noexcept nogil,
-                       void* argument)
-    int pthread_join(pthread_t thread, void** result)
-
 cdef extern from * nogil:
-    """
-    #include <pthread.h>
-    #if defined(__linux__)
-    #define _GNU_SOURCE_NAME(thread, name) pthread_setname_np(thread, name)
-    #else
-    #define _GNU_SOURCE_NAME(thread, name) 0
-    #endif
-    """
-    int name_thread "_GNU_SOURCE_NAME"(pthread_t thread, const char* name)
     int atomic_load_int "__atomic_load_n"(int* value, int order)
     void atomic_store_int "__atomic_store_n"(int* value, int to, int order)
     int ATOMIC_SEQ_CST "__ATOMIC_SEQ_CST"
@@ -188,10 +125,24 @@ cdef class Machine(Environment):
         """Sleep until batches with observers have ended, or `timeout` seconds."""
         wait_readable(self.state.observer_event, timeout)
 
+    def close(self):
+        """Give the event descriptors back; no thread uses them any more."""
+        close_events(&self.state)
+
     def __dealloc__(self):
-        close(self.state.data_event)
-        close(self.state.control_event)
-        close(self.state.observer_event)
+        close_events(&self.state)
+
+
+cdef void close_events(machine_state* state) noexcept nogil:
+    close_event(&state.data_event)
+    close_event(&state.control_event)
+    close_event(&state.observer_event)
+
+
+cdef void close_event(int* event) noexcept nogil:
+    if event[0] >= 0:
+        close(event[0])
+    event[0] = -1
 
 
 cdef int wait_readable(int event, double timeout) except -1:
@@ -339,7 +290,6 @@ cdef class Pump:
 
     def start(self):
         """Start the thread, with all signals blocked in it."""
-        cdef sigset_t all_signals, before
         cdef int failed
         cdef thread_state* state = <thread_state*>realloc(NULL, sizeof(thread_state))
         if state == NULL:
@@ -348,14 +298,10 @@ cdef class Pump:
         state.plane = self.plane.plane
         state.stopping = &self.stopping
         state.event = self.machine.state.data_event
-        sigfillset(&all_signals)
-        pthread_sigmask(SIG_SETMASK, &all_signals, &before)
-        failed = pthread_create(&self.thread, NULL, data_main, state)
-        pthread_sigmask(SIG_SETMASK, &before, NULL)
+        failed = start_thread(&self.thread, b"kf-data", data_main, state)
         if failed:
             free(state)
             raise OSError(failed, os.strerror(failed))
-        name_thread(self.thread, b"kf-data")
         self.running = True
 
     def add_link(self, int32_t link_id, int32_t node_id, int fd):

@@ -19,11 +19,13 @@ import time
 import warnings
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
 from kafka_fast.config import ProducerSettings
+from kafka_fast.control.metadata import Partition
 from kafka_fast.control.plane import CloseLink, Command, OpenLink, ResolveHost, TopicSettled
 from kafka_fast.control.producer.control import ProducerControl
 from kafka_fast.dataplane._delivery import collect, notify, take_lost
@@ -34,6 +36,7 @@ from kafka_fast.errors import (
     KafkaTimeoutError,
     UsageError,
     error_name,
+    fresh_copy,
 )
 from kafka_fast.net import carrier
 from kafka_fast.net._compressor import Compressor, Handover
@@ -70,15 +73,40 @@ class ProducerCore:
         """
         self.settings = settings
         self.control = ProducerControl(settings, client_id, random.SystemRandom().random)
+        self._calls: deque[Callable[[float], None]] = deque()
+        self._connecting: dict[int, Connecting] = {}
+        self._settled = threading.Condition()
+        self._topic_errors: dict[str, KafkaError] = {}
+        self._failure: UsageError | None = None
+        self._dump: list[str] = []
+        self._dump_done = False
+        self._stopping = False
+        self._touch_at = 0.0
+        self._callbacks: threading.Thread | None = None
+        self._closing = threading.RLock()  # garbage collection may close a producer anywhere
+        self._pid = os.getpid()
+        with ExitStack() as undo:  # a process that is out of threads or files is no worse after it
+            self._start(undo)
+            undo.pop_all()
+        _cores.add(self)
+
+    def _start(self, undo: ExitStack) -> None:
+        """Make the planes and start their threads; `undo` learns how to take back each step."""
+        settings = self.settings
         self._machine = Machine()
+        undo.callback(self._machine.close)
         codec = CODECS[settings.compression_type]
         self._compressor: Compressor | None = None
         self._handover: Handover | None = None
         if codec and codecs_available()[settings.compression_type] == "native":
             self._compressor = Compressor(codec, settings.compression_level)
+            undo.callback(self._compressor.stop)
             self._machine.use_compressor(self._compressor)
         elif codec:
             self._handover = self._use_packages(Codec(codec))
+        self._selector = selectors.DefaultSelector()
+        undo.callback(self._selector.close)
+        self._selector.register(self._machine.control_event, selectors.EVENT_READ, None)
         self.plane = DataPlane(
             self._machine,
             buffer_memory=settings.buffer_memory,
@@ -96,26 +124,14 @@ class ProducerCore:
             idempotent=settings.enable_idempotence,
             acks_zero=settings.acks == 0,
         )
-        self.plane.set_callback_starter(self._start_callbacks)
-        self.plane.set_loop_bridge(bridge)
+        undo.callback(self.plane.shut_down)
         self._pump = Pump(self.plane, self._machine)
-        self._calls: deque[Callable[[float], None]] = deque()
-        self._connecting: dict[int, Connecting] = {}
-        self._settled = threading.Condition()
-        self._topic_errors: dict[str, KafkaError] = {}
-        self._dump: list[str] = []
-        self._dump_done = False
-        self._stopping = False
-        self._touch_at = 0.0
-        self._callbacks: threading.Thread | None = None
-        self._closing = threading.RLock()  # garbage collection may close a producer anywhere
-        self._pid = os.getpid()
-        self._selector = selectors.DefaultSelector()
-        self._selector.register(self._machine.control_event, selectors.EVENT_READ, None)
+        undo.callback(self._pump.stop)
         self._pump.start()
         self._control = threading.Thread(target=self._run, name="kf-control", daemon=True)
         self._control.start()
-        _cores.add(self)
+        self.plane.set_callback_starter(self._start_callbacks)
+        self.plane.set_loop_bridge(bridge)
 
     def _use_packages(self, codec: Codec) -> Handover:
         """Have the control thread compress with Python packages, and say that this is slow."""
@@ -126,7 +142,7 @@ class ProducerCore:
             f"this build has no library for {codec.name.lower()}: a Python package compresses, "
             "which is slow; see `kafka-fast info`",
             RuntimeWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
         handover = Handover()
         self._machine.use_handover(handover)
@@ -135,22 +151,40 @@ class ProducerCore:
     # ---- callers ----
 
     def need_topic(self, name: str, max_block: float) -> None:
-        """Wait until the topic's partitions are known.
+        """Wait until the topic has queues to send to.
 
         Raises:
             KafkaTimeoutError: not within `max_block` seconds.
             BrokerError: the topic cannot be used.
-            UsageError: the producer is closed.
+            UsageError: the producer does not run any more, or a delivery callback would wait.
         """
+        self._await_topic(name, max_block, lambda: self.plane.partition_count(name))
+
+    def partitions(self, name: str, max_block: float) -> Sequence[Partition]:
+        """Return what metadata says of the topic's partitions; wait if it says nothing.
+
+        The queues of a topic outlive its metadata, which goes when nobody has used it for
+        metadata.max.idle.ms. Raises as `need_topic`.
+        """
+        self.plane.check_lives()
+        known = self.control.cluster.partitions(name)
+        if known:
+            self._call(lambda now: self.control.touch_topics([name], now))
+            return known
+        self._await_topic(name, max_block, lambda: self.control.cluster.partition_count(name))
+        return self.control.cluster.partitions(name)
+
+    def _await_topic(self, name: str, max_block: float, known: Callable[[], int | None]) -> None:
+        """Ask for the topic's metadata and wait until `known()` tells of partitions."""
         self.plane.check_may_wait()
         deadline = time.monotonic() + max_block
         with self._settled:
             self._topic_errors.pop(name, None)
             self._call(lambda now: self.control.want_topic(name, now))
-            while not self.plane.partition_count(name):
-                error = self._topic_errors.get(name)
+            while not known():
+                error = self._failure or self._topic_errors.get(name)
                 if error is not None:
-                    raise error
+                    raise fresh_copy(error)
                 left = deadline - time.monotonic()
                 if left <= 0:
                     self._call(lambda now: self.control.give_up_topic(name))
@@ -166,6 +200,7 @@ class ProducerCore:
 
     def flush(self, timeout: float | None) -> int:
         """Send what was accepted and wait; returns the records still pending."""
+        self.plane.check_owner()
         if self.plane.dead:
             return 0
         self.plane.check_may_wait()
@@ -187,6 +222,7 @@ class ProducerCore:
 
     def debug_dump(self, timeout: float) -> str:
         """Return what the links did lately, as text for people; what came within `timeout`."""
+        self.plane.check_owner()
         deadline = time.monotonic() + timeout
         with self._settled:
             self._dump, self._dump_done = [], False
@@ -207,6 +243,8 @@ class ProducerCore:
 
     def lost(self) -> tuple[int, DeliveryError | None]:
         """Return, and forget, the failures that nobody can observe."""
+        if self.plane.inherited:
+            return 0, None  # the parent's to tell
         lost = take_lost(self.plane)
         if self._callbacks is not None:
             # What this call took from the data plane, the callback thread did not find there.
@@ -220,7 +258,7 @@ class ProducerCore:
             How many records were given up.
         """
         if os.getpid() != self._pid:
-            self.plane.mark_dead()
+            self.mark_forked()
             return 0
         if threading.current_thread() is self._control:
             # Garbage collection runs in any thread, but this one cannot wait for its own end.
@@ -253,6 +291,7 @@ class ProducerCore:
         for connecting in self._connecting.values():
             connecting.socket.close()
         self._selector.close()
+        self.plane.set_callback_starter(None)  # it refers to this core
         self._machine.wake_observers()
         if self._callbacks is not None and join_callbacks:
             self._callbacks.join()
@@ -261,8 +300,8 @@ class ProducerCore:
             self._settled.notify_all()
 
     def mark_forked(self) -> None:
-        """Called in a forked child: nothing of this runs here."""
-        self.plane.mark_dead()
+        """Called in a forked child: nothing of this runs here, and its locks may be held."""
+        self.plane.mark_inherited()
 
     # ---- the control thread ----
 
@@ -279,10 +318,11 @@ class ProducerCore:
                 self._sleep()
         except BaseException as error:
             logger.exception("the control thread has failed; the producer is of no use any more")
-            self.plane.refuse()
+            failure = UsageError(f"the producer's control thread has failed: {error!r}")
+            failure.__cause__ = error
+            self.plane.refuse(failure)
             with self._settled:
-                for topic in self.control.awaited:
-                    self._topic_errors[topic] = UsageError(f"the control thread failed: {error}")
+                self._failure = failure
                 self._settled.notify_all()
 
     def _turn(self, now: float) -> None:
@@ -330,7 +370,7 @@ class ProducerCore:
         try:
             connecting = begin_connect(command, self.settings)
         except OSError as error:
-            self.control.links.handle_connect_failed(command.link_id, error, now)
+            self._connect_failed(command.link_id, error, now)
             return
         self._connecting[command.link_id] = connecting
         self._selector.register(connecting.socket, selectors.EVENT_WRITE, connecting)
@@ -351,10 +391,14 @@ class ProducerCore:
         try:
             fd = finish_connect(connecting)
         except OSError as error:
-            self.control.links.handle_connect_failed(connecting.link_id, error, now)
+            self._connect_failed(connecting.link_id, error, now)
             return
         self._pump.add_link(connecting.link_id, connecting.node_id, fd)
         self.control.links.handle_connected(connecting.link_id, now)
+
+    def _connect_failed(self, link_id: int, error: OSError, now: float) -> None:
+        # It is kept for later reports; its traceback would keep this core with it.
+        self.control.links.handle_connect_failed(link_id, error.with_traceback(None), now)
 
     def _sleep(self) -> None:
         """Wait for events, calls, sockets or the next deadline."""
@@ -399,7 +443,16 @@ def _report_callback(callback: object, error: BaseException) -> None:
 def flush_at_exit() -> None:
     """Deliver what is pending when the interpreter ends, for at most exit.flush.timeout.ms."""
     for core in list(_cores):
-        pending = core.close(core.settings.exit_flush_timeout)
+        core.plane.refuse()
+        core.flush(core.settings.exit_flush_timeout)
+        failed, first = core.lost()
+        pending = core.close(0.0)
+        if failed:
+            warnings.warn(
+                f"{failed} records were not delivered, and nobody was told; the first: {first}",
+                ResourceWarning,
+                stacklevel=2,
+            )
         if pending:
             warnings.warn(
                 f"the interpreter ends with {pending} records that were not delivered within "
