@@ -35,8 +35,10 @@ class Form(Protocol[R_co]):
     response_class: type[ResponseBody]
     max_version: int | None
 
-    def request(self, wanted: Mapping[TopicPartition, Any]) -> Request:
-        """Return the request for these partitions."""
+    def request(
+        self, wanted: Mapping[TopicPartition, Any], epochs: Mapping[TopicPartition, int]
+    ) -> Request:
+        """Return the request for these partitions; `epochs` are their leaders', -1 if unknown."""
 
     def read(self, response: Any) -> Iterable[tuple[TopicPartition, int, R_co]]:
         """Return partition, error code and answer for each partition of a response."""
@@ -85,6 +87,7 @@ class LeaderQuery(Generic[D, R]):
         self._on_result = on_result
         self._on_error = on_error
         self._questions: dict[TopicPartition, _Question[D]] = {}
+        self._ticked_at = float("-inf")
 
     def __contains__(self, partition: TopicPartition) -> bool:
         """Tell whether this partition's question is open."""
@@ -100,13 +103,17 @@ class LeaderQuery(Generic[D, R]):
         return {partition.topic for partition in self._questions}
 
     def next_deadline(self) -> float:
-        """Return when `tick` may do something for a partition that failed before."""
-        waiting = (
-            self._backoff.ready_at(partition)
-            for partition, question in self._questions.items()
-            if question.asked is None and self._link_for(partition) is not None
-        )
-        return min(waiting, default=NEVER)
+        """Return when `tick` has something to do that no event announces.
+
+        A partition without a leader, or whose leader has no link, has been looked at by the last
+        tick: metadata, or a link that opens, bring the next one.
+        """
+        deadline = NEVER
+        for partition, question in self._questions.items():
+            ready_at = self._backoff.ready_at(partition)
+            if question.asked is None and (ready_at > self._ticked_at or self._has_link(partition)):
+                deadline = min(deadline, ready_at)
+        return deadline
 
     # Commands
 
@@ -122,15 +129,13 @@ class LeaderQuery(Generic[D, R]):
 
     def tick(self, now: float) -> None:
         """Put the questions that can be put now."""
+        self._ticked_at = now
         by_node: dict[int, dict[TopicPartition, _Question[D]]] = {}
         for partition, question in self._questions.items():
             if question.asked is not None or not self._backoff.is_ready(partition, now):
                 continue
             leader = self._cluster.leader(*partition)
-            if leader is None:
-                self._cluster.request_refresh("no leader to ask", partition.topic)
-                self._backoff.handle_failure(partition, now)
-            else:
+            if leader is not None:
                 by_node.setdefault(leader.id, {})[partition] = question
         for node_id, questions in by_node.items():
             link = self._discovery.want_node(node_id, now)
@@ -141,10 +146,11 @@ class LeaderQuery(Generic[D, R]):
 
     def _ask(self, link: Link, questions: dict[TopicPartition, _Question[D]], now: float) -> None:
         wanted = {partition: question.detail for partition, question in questions.items()}
+        epochs = {partition: self._cluster.leader_epoch(*partition) for partition in questions}
         try:
             self._links.ask(
                 link,
-                self._form.request(wanted),
+                self._form.request(wanted, epochs),
                 self._form.response_class,
                 lambda response, then: self._handle_answer(questions, response, then),
                 lambda error, then: self._handle_failure(questions, then),
@@ -202,9 +208,9 @@ class LeaderQuery(Generic[D, R]):
             self._backoff.handle_success(partition)
             self._on_error(partition, question.detail, error, now)
 
-    def _link_for(self, partition: TopicPartition) -> Link | None:
+    def _has_link(self, partition: TopicPartition) -> bool:
         leader = self._cluster.leader(*partition)
-        return None if leader is None else self._links.link_to(leader.id)
+        return leader is not None and self._links.link_to(leader.id) is not None
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:

@@ -55,7 +55,7 @@ class ProducePrefix(NamedTuple):
 
 
 class FetchParts(NamedTuple):
-    """The constant parts of a Fetch request; the topics, and since v7 those to forget, go between."""
+    """The constant parts of a Fetch request: topics, and since v7 those to forget, go between."""
 
     prefix: bytes  # from the length (four zeros) up to and including the session epoch
     suffix: bytes  # the rack and the tagged section, as far as the version has them

@@ -316,7 +316,8 @@ class ConsumerControl:
 
     def _handle_moved(self, assigned: Assigned, now: float) -> None:
         """A partition that stands still has another leader: see whether it is valid there."""
-        if assigned.phase is Phase.READY and assigned.partition not in self._later:
+        waits = assigned.partition in self._later
+        if assigned.phase in (Phase.READY, Phase.VALIDATE) and not waits:
             self.positions.validate(assigned, now)
 
     def _handle_punt(self, event: FetchPunt, now: float) -> None:
@@ -324,7 +325,7 @@ class ConsumerControl:
         stopped = [(self._handle_stopped(row), row) for row in event.rows]
         parts = self._read_punt(event, now)
         for assigned, row in stopped:
-            if assigned is not None:
+            if assigned is not None and not assigned.is_running:  # else a hint has moved it
                 partition = assigned.partition
                 at_replica = assigned.replica != NO_NODE
                 data = parts.get(partition)

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.cluster import Cluster
-from kafka_fast.control.consumer.offsets import ListOffsetsForm, TimeAnswer, TimeQuestion
+from kafka_fast.control.consumer.offsets import ListOffsetsForm, TimeAnswer
 from kafka_fast.control.discovery import Discovery
 from kafka_fast.control.leader_query import LeaderQuery
 from kafka_fast.control.links import Links
@@ -31,7 +31,7 @@ class Lookup:
     ) -> None:
         """Begin without a question."""
         self._cluster = cluster
-        self._query: LeaderQuery[TimeQuestion, TimeAnswer] = LeaderQuery(
+        self._query: LeaderQuery[int, TimeAnswer] = LeaderQuery(
             ListOffsetsForm(
                 read_committed=settings.is_read_committed, timeout_ms=settings.request_timeout_ms
             ),
@@ -65,8 +65,7 @@ class Lookup:
         self._found = {}
         self._done = done
         for partition, timestamp in wanted.items():
-            epoch = self._cluster.leader_epoch(*partition)
-            self._query.add(partition, TimeQuestion(timestamp, epoch), now)
+            self._query.add(partition, timestamp, now)
         self._finish_if_complete()
 
     def cancel(self) -> None:
@@ -87,13 +86,13 @@ class Lookup:
         return self._query.next_deadline()
 
     def _handle_result(
-        self, partition: TopicPartition, question: TimeQuestion, answer: TimeAnswer, now: float
+        self, partition: TopicPartition, timestamp: int, answer: TimeAnswer, now: float
     ) -> None:
         self._found[partition] = answer
         self._finish_if_complete()
 
     def _handle_error(
-        self, partition: TopicPartition, question: TimeQuestion, error: KafkaError, now: float
+        self, partition: TopicPartition, timestamp: int, error: KafkaError, now: float
     ) -> None:
         done = self._done
         self.cancel()

@@ -1,4 +1,4 @@
-"""Offsets by time and by epoch: the forms of the two questions to a partition's leader."""
+"""Offsets by time and by epoch: the forms of two questions to a partition's leader."""
 
 from __future__ import annotations
 
@@ -25,15 +25,6 @@ from kafka_fast.types import TopicPartition
 LATEST_TIMESTAMP = -1
 EARLIEST_TIMESTAMP = -2
 CONSUMER_REPLICA_ID = -1
-
-
-class TimeQuestion(NamedTuple):
-    """Which offset of a partition is wanted."""
-
-    timestamp: int
-    """Unix ms, or one of the special values above."""
-    leader_epoch: int
-    """Of the leader that is asked, as this client knows it; -1: any."""
 
 
 class TimeAnswer(NamedTuple):
@@ -63,8 +54,10 @@ class ListOffsetsForm:
         self._isolation_level = int(read_committed)
         self._timeout_ms = timeout_ms
 
-    def request(self, wanted: Mapping[TopicPartition, TimeQuestion]) -> Request:
-        """Return the request for these partitions."""
+    def request(
+        self, wanted: Mapping[TopicPartition, int], epochs: Mapping[TopicPartition, int]
+    ) -> Request:
+        """Return the request for these partitions: Unix ms, or a special value, of each."""
         return ListOffsetsRequest(
             replica_id=CONSUMER_REPLICA_ID,
             isolation_level=self._isolation_level,
@@ -75,11 +68,10 @@ class ListOffsetsForm:
                     partitions=[
                         ListOffsetsPartition(
                             partition_index=partition,
-                            current_leader_epoch=question.leader_epoch,
-                            timestamp=question.timestamp,
+                            current_leader_epoch=epochs[TopicPartition(topic, partition)],
+                            timestamp=wanted[TopicPartition(topic, partition)],
                         )
                         for partition in partitions
-                        for question in [wanted[TopicPartition(topic, partition)]]
                     ],
                 )
                 for topic, partitions in by_topic(wanted).items()
@@ -94,13 +86,6 @@ class ListOffsetsForm:
             for part in topic.partitions:
                 answer = TimeAnswer(part.offset, part.timestamp, part.leader_epoch)
                 yield TopicPartition(topic.name, part.partition_index), part.error_code, answer
-
-
-class EpochQuestion(NamedTuple):
-    """Where does this epoch end?"""
-
-    epoch: int
-    leader_epoch: int
 
 
 class EpochAnswer(NamedTuple):
@@ -118,8 +103,10 @@ class EpochForm:
     response_class: type[ResponseBody] = OffsetForLeaderEpochResponse
     max_version: int | None = None
 
-    def request(self, wanted: Mapping[TopicPartition, EpochQuestion]) -> Request:
-        """Return the request for these partitions."""
+    def request(
+        self, wanted: Mapping[TopicPartition, int], epochs: Mapping[TopicPartition, int]
+    ) -> Request:
+        """Return the request for these partitions: whose end, of each, is wanted."""
         return OffsetForLeaderEpochRequest(
             replica_id=CONSUMER_REPLICA_ID,
             topics=[
@@ -128,11 +115,10 @@ class EpochForm:
                     partitions=[
                         OffsetForLeaderPartition(
                             partition=partition,
-                            current_leader_epoch=question.leader_epoch,
-                            leader_epoch=question.epoch,
+                            current_leader_epoch=epochs[TopicPartition(topic, partition)],
+                            leader_epoch=wanted[TopicPartition(topic, partition)],
                         )
                         for partition in partitions
-                        for question in [wanted[TopicPartition(topic, partition)]]
                     ],
                 )
                 for topic, partitions in by_topic(wanted).items()

@@ -28,10 +28,8 @@ from kafka_fast.control.consumer.offsets import (
     LATEST_TIMESTAMP,
     EpochAnswer,
     EpochForm,
-    EpochQuestion,
     ListOffsetsForm,
     TimeAnswer,
-    TimeQuestion,
 )
 from kafka_fast.control.discovery import Discovery
 from kafka_fast.control.leader_query import LeaderQuery
@@ -88,7 +86,7 @@ class Positions:
         self._on_truncated = on_truncated
         self.partitions: dict[TopicPartition, Assigned] = {}
         backoff = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms, random)
-        self._lookups: LeaderQuery[TimeQuestion, TimeAnswer] = LeaderQuery(
+        self._lookups: LeaderQuery[int, TimeAnswer] = LeaderQuery(
             ListOffsetsForm(
                 read_committed=settings.is_read_committed, timeout_ms=settings.request_timeout_ms
             ),
@@ -100,7 +98,7 @@ class Positions:
             on_result=self._handle_offset,
             on_error=self._handle_lookup_refused,
         )
-        self._validations: LeaderQuery[EpochQuestion, EpochAnswer] = LeaderQuery(
+        self._validations: LeaderQuery[int, EpochAnswer] = LeaderQuery(
             EpochForm(),
             cluster,
             links,
@@ -151,8 +149,7 @@ class Positions:
         timestamp = SPECIAL_TIMESTAMPS.get(reset) if isinstance(reset, str) else reset
         if timestamp is None:
             raise ValueError(f"not a place in a log: {reset!r}")
-        epoch = self._cluster.leader_epoch(*assigned.partition)
-        self._lookups.add(assigned.partition, TimeQuestion(timestamp, epoch), now)
+        self._lookups.add(assigned.partition, timestamp, now)
 
     def apply_policy(
         self, assigned: Assigned, now: float, *, out_of_range: int | None = None
@@ -201,13 +198,14 @@ class Positions:
         position = assigned.position
         if position is None:
             return
+        leader = self._cluster.leader(*assigned.partition)
         leader_epoch = self._cluster.leader_epoch(*assigned.partition)
-        if position.epoch < 0 or leader_epoch < 0 or assigned.validated_epoch == leader_epoch:
-            self._pass(assigned, leader_epoch, now)
-            return
-        assigned.phase = Phase.VALIDATE
-        question = EpochQuestion(position.epoch, leader_epoch)
-        self._validations.add(assigned.partition, question, now)
+        is_known = leader is not None and leader_epoch in (NO_EPOCH, assigned.validated_epoch)
+        if position.epoch < 0 or is_known:
+            self._pass(assigned, now)
+        else:
+            assigned.phase = Phase.VALIDATE
+            self._validations.add(assigned.partition, position.epoch, now)
 
     def fail(self, assigned: Assigned, error: KafkaError) -> None:
         """Give a partition up until the user seeks."""
@@ -228,7 +226,7 @@ class Positions:
     # In
 
     def _handle_offset(
-        self, partition: TopicPartition, question: TimeQuestion, answer: TimeAnswer, now: float
+        self, partition: TopicPartition, timestamp: int, answer: TimeAnswer, now: float
     ) -> None:
         assigned = self.partitions[partition]
         if answer.offset < 0:  # nothing that young: whatever comes next
@@ -237,15 +235,15 @@ class Positions:
         logger.info("%s starts at offset %d", partition, answer.offset)
         # The epoch is that of the record at the offset, not of the one before: not to be validated.
         assigned.move(Position(answer.offset), Phase.READY)
-        self._pass(assigned, self._cluster.leader_epoch(*partition), now)
+        self._pass(assigned, now)
 
     def _handle_lookup_refused(
-        self, partition: TopicPartition, question: TimeQuestion, error: KafkaError, now: float
+        self, partition: TopicPartition, timestamp: int, error: KafkaError, now: float
     ) -> None:
         self.fail(self.partitions[partition], error)
 
     def _handle_epoch_end(
-        self, partition: TopicPartition, question: EpochQuestion, answer: EpochAnswer, now: float
+        self, partition: TopicPartition, epoch: int, answer: EpochAnswer, now: float
     ) -> None:
         assigned = self.partitions[partition]
         position = assigned.position
@@ -253,16 +251,16 @@ class Positions:
             return
         # A leader that knows nothing of the epoch cannot say that anything was lost.
         if answer.end_offset < 0 or answer.epoch < 0 or answer.end_offset >= position.offset:
-            self._pass(assigned, question.leader_epoch, now)
+            self._pass(assigned, now)
         else:
             self.handle_truncation(assigned, Position(answer.end_offset, answer.epoch), now)
 
     def _handle_validation_refused(
-        self, partition: TopicPartition, question: EpochQuestion, error: KafkaError, now: float
+        self, partition: TopicPartition, epoch: int, error: KafkaError, now: float
     ) -> None:
         assigned = self.partitions[partition]
         if isinstance(error, UnsupportedVersionError):
-            self._pass(assigned, question.leader_epoch, now)
+            self._pass(assigned, now)
         else:
             self.fail(assigned, error)
 
@@ -290,9 +288,10 @@ class Positions:
         assigned.validated_epoch = self._cluster.leader_epoch(*assigned.partition)
         self._on_truncated(assigned, end)
 
-    def _pass(self, assigned: Assigned, leader_epoch: int, now: float) -> None:
+    def _pass(self, assigned: Assigned, now: float) -> None:
+        """The position is valid under the present leader: a new one has it validated again."""
         assigned.phase = Phase.READY
-        assigned.validated_epoch = max(leader_epoch, NO_EPOCH)
+        assigned.validated_epoch = self._cluster.leader_epoch(*assigned.partition)
         self._on_ready(assigned, now)
 
     def _drop_questions(self, partition: TopicPartition) -> None:

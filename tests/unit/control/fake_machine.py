@@ -1,0 +1,128 @@
+"""Everything below a control plane, played by hand: links that open at once, scripted brokers.
+
+    control ── commands ──► FakeMachine ── decoded request ──► the test's handlers ── answer ──► …
+
+What is not for the machine (streams, queues) is kept for the test to look at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kafka_fast.control.plane import CloseLink, LinkClosed, OpenLink, ResolveHost, Response, SendRaw
+from kafka_fast.control.plane import CloseReason as Reason
+from kafka_fast.protocol import frame
+from kafka_fast.protocol.apis import MODULES, request_class
+from kafka_fast.protocol.apis.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+)
+from kafka_fast.protocol.schema import Request
+from kafka_fast.protocol.schema import Response as Body
+
+Handler = Callable[[Any, int], Body | None]
+"""Called with a request and the node it went to; None leaves it unanswered."""
+
+
+class FakeMachine:
+    """Carries out what `control` wants, at a time that the test sets."""
+
+    def __init__(self, control: Any, handlers: dict[type[Request], Handler]) -> None:
+        self.control = control
+        self.handlers = handlers
+        self.now = 1.0
+        self.links: dict[int, int] = {}  # link id -> node id
+        self.kept: list[Any] = []
+        self.asked: list[tuple[Request, int]] = []
+        self.max_versions: dict[int, int] = {}  # by API key, of all brokers
+        self.unanswered: list[tuple[SendRaw, Request, int]] = []
+
+    def run(self, seconds: float = 0.0) -> None:
+        """Let time pass up to `now + seconds`, stopping at each deadline."""
+        end = self.now + seconds
+        for _ in range(10_000):
+            while self._turn():
+                pass  # what was answered may have something to do at once
+            deadline = self.control.next_deadline()
+            if deadline > end:
+                self.now = end
+                return
+            self.now = max(self.now, deadline)
+        raise AssertionError(f"the control plane is busy at {self.now}: {self.control.describe()}")
+
+    def take(self, kind: type[Any]) -> list[Any]:
+        """Take the kept commands of one kind."""
+        found = [command for command in self.kept if isinstance(command, kind)]
+        self.kept = [command for command in self.kept if not isinstance(command, kind)]
+        return found
+
+    def link_to(self, node_id: int) -> int:
+        """Return the id of the newest link to a node."""
+        return max(link for link, node in self.links.items() if node == node_id)
+
+    def close(self, node_id: int) -> None:
+        """Close the link to a node."""
+        link_id = self.link_to(node_id)
+        del self.links[link_id]
+        self.control.handle_event(LinkClosed(link_id, Reason.EOF, 0), self.now)
+
+    def event(self, event: object) -> None:
+        """Hand an event to the control plane, and let it act."""
+        self.control.handle_event(event, self.now)
+        self.run()
+
+    def _turn(self) -> bool:
+        """Do what is due; whether there was anything."""
+        self.control.tick(self.now)
+        busy = False
+        while (command := self.control.poll_command()) is not None:
+            busy = True
+            match command:
+                case ResolveHost(owner, host, _):
+                    self.control.links.handle_resolved(owner, host, ("127.0.0.1",), self.now)
+                case OpenLink(link_id, node_id, _, _, _):
+                    self.links[link_id] = node_id
+                    self.control.links.handle_connected(link_id, self.now)
+                case SendRaw():
+                    self._answer(command)
+                case CloseLink(link_id):
+                    if self.links.pop(link_id, None) is not None:
+                        self.control.handle_event(LinkClosed(link_id, Reason.BY_US, 0), self.now)
+                case _:
+                    self.kept.append(command)
+        return busy
+
+    def _answer(self, command: SendRaw) -> None:
+        header, request = frame.decode_request(command.frame[4:])
+        node_id = self.links.get(command.link_id, -1)
+        self.asked.append((request, node_id))
+        if isinstance(request, ApiVersionsRequest):
+            body: Body | None = self._versions()
+        else:
+            body = self.handlers[type(request)](request, node_id)
+        if body is None:
+            self.unanswered.append((command, request, header.version))
+        else:
+            self.answer(command, body, header.version)
+
+    def answer(self, command: SendRaw, body: Body, version: int) -> None:
+        """Answer a request."""
+        data = frame.encode_response(body, version, 0)[4:]
+        event = Response(command.link_id, command.token, data, 0)
+        self.control.handle_event(event, self.now)
+
+    def _versions(self) -> ApiVersionsResponse:
+        return ApiVersionsResponse(
+            api_keys=[
+                ApiVersion(
+                    api_key=key,
+                    min_version=request_class(key).versions[0],
+                    max_version=min(
+                        request_class(key).versions[-1], self.max_versions.get(key, 1000)
+                    ),
+                )
+                for key in MODULES
+            ]
+        )
