@@ -137,7 +137,7 @@ class Connection:
     ) -> "Connection":
         """Make a connection to a node at the address that it advertises."""
         endpoint = Address(node.host, node.port)
-        return cls(f"node {node.id}", [endpoint], settings, client_id, random, node_id=node.id)
+        return cls(node.name, [endpoint], settings, client_id, random, node_id=node.id)
 
     @classmethod
     def to_bootstrap(

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from kafka_fast.config import CommonSettings
 from kafka_fast.control import link_events
 from kafka_fast.control.connection import Connection, ConnectionState
-from kafka_fast.control.metadata import Node
+from kafka_fast.control.metadata import Node, node_name
 from kafka_fast.control.negotiation import NodeVersions
 from kafka_fast.control.plane import (
     CloseLink,
@@ -172,7 +172,7 @@ class Links:
         link = self.link_to(node_id)
         self._carry_out(node_id, connection, now)
         if link is not None:
-            self._lose(link, KafkaConnectionError(f"node {node_id}: {reason}"), now)
+            self._lose(link, KafkaConnectionError(f"{node_name(node_id)}: {reason}"), now)
 
     def ask(
         self,
@@ -258,8 +258,8 @@ class Links:
         )
         self._forget_number(event.link_id)
         if link is not None:
-            node = "bootstrap" if link.node_id == BOOTSTRAP else f"node {link.node_id}"
-            self._lose(link, KafkaConnectionError(f"{node}: {error or 'closed by peer'}"), now)
+            why = f"{node_name(link.node_id)}: {error or 'closed by peer'}"
+            self._lose(link, KafkaConnectionError(why), now)
 
     def handle_response(self, event: Response, now: float) -> None:
         """Take the answer to a raw request."""

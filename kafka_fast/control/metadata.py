@@ -30,6 +30,10 @@ __all__ = [
     "TopicRecreated",
 ]
 
+COORDINATOR_BASE = 1 << 30
+"""Coordinators get connections of their own, so that a fetch that waits for data never stands
+before a heartbeat: node n's is kept under this plus n, as Java does it."""
+
 NO_LEADER = -1
 NO_EPOCH = -1
 NO_TOPIC_ID = bytes(16)
@@ -62,8 +66,20 @@ class Node:
         """Host and port."""
         return self.host, self.port
 
+    @property
+    def name(self) -> str:
+        """What to call it in errors."""
+        return node_name(self.id)
+
     def __str__(self) -> str:
-        return f"node {self.id} ({self.host}:{self.port})"
+        return f"{self.name} ({self.host}:{self.port})"
+
+
+def node_name(node_id: int) -> str:
+    """Return what to call the node, or the coordinator, behind this id."""
+    if node_id >= COORDINATOR_BASE:
+        return f"coordinator (node {node_id - COORDINATOR_BASE})"
+    return f"node {node_id}" if node_id >= 0 else "bootstrap"
 
 
 class Partition(NamedTuple):

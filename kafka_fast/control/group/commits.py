@@ -1,0 +1,421 @@
+"""A group's offsets: committed in order, fetched when partitions are assigned.
+
+Commits go out one after the other, so a later one is never overtaken by an earlier one, also when
+the earlier has to be repeated.
+
+Thread: control.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from kafka_fast.control.backoff import Backoff
+from kafka_fast.control.cluster import Cluster
+from kafka_fast.control.group.coordinator import Coordinator
+from kafka_fast.control.group.member import Identity
+from kafka_fast.control.leader_query import by_topic
+from kafka_fast.control.links import Link
+from kafka_fast.errors import (
+    ERRORS,
+    CommitFailedError,
+    KafkaError,
+    KafkaTimeoutError,
+    broker_error,
+)
+from kafka_fast.protocol.apis.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+from kafka_fast.protocol.apis.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+)
+from kafka_fast.types import TopicPartition
+
+logger = logging.getLogger("kafka_fast.group")
+
+NEVER = float("inf")
+NO_TOPIC_ID = bytes(16)
+
+LAST_COMMIT_WITH_NAMES = 9
+LAST_FETCH_WITH_NAMES = 9
+FIRST_FETCH_WITH_GROUPS = 8
+LAST_COMMIT_WITHOUT_MEMBER_EPOCH = 8
+
+COORDINATOR_LOAD_IN_PROGRESS = 14
+ILLEGAL_GENERATION = 22
+UNKNOWN_MEMBER_ID = 25
+REBALANCE_IN_PROGRESS = 27
+FENCED_INSTANCE_ID = 82
+UNSTABLE_OFFSET_COMMIT = 88
+STALE_MEMBER_EPOCH = 113
+FENCED_MEMBER_EPOCH = 110
+
+NOT_OURS_ANY_MORE = frozenset(
+    {ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS, FENCED_MEMBER_EPOCH}
+)
+
+
+class Offset(NamedTuple):
+    """A committed position."""
+
+    offset: int
+    """The next one to read."""
+    leader_epoch: int = -1
+    """Of the record before it; -1 if it is not known."""
+    metadata: str = ""
+    """The user's."""
+
+
+Offsets: TypeAlias = Mapping[TopicPartition, Offset]
+Fetched: TypeAlias = dict[TopicPartition, Offset | None]
+
+
+@dataclass(slots=True)
+class _Commit:
+    offsets: dict[TopicPartition, Offset]
+    done: Callable[[KafkaError | None], None]
+    deadline: float
+    failures: int = 0
+
+
+@dataclass(slots=True)
+class _Fetch:
+    partitions: list[TopicPartition]
+    done: Callable[[Fetched | KafkaError], None]
+    failures: int = 0
+    not_before: float = float("-inf")
+    in_flight: bool = False
+
+
+class Commits:
+    """Reads and writes one group's offsets. Control thread only."""
+
+    def __init__(
+        self,
+        coordinator: Coordinator,
+        cluster: Cluster,
+        backoff: Backoff,
+        identity: Callable[[], Identity],
+        *,
+        require_stable: bool,
+        is_consumer_protocol: bool = False,
+        on_stale: Callable[[int, float], None] = lambda code, now: None,
+    ) -> None:
+        """Begin with nothing to do.
+
+        Args:
+            coordinator: keeps the offsets.
+            cluster: knows topic ids.
+            backoff: between two tries.
+            identity: returns who commits.
+            require_stable: wait for transactions that have offsets pending (read_committed).
+            is_consumer_protocol: the member's epoch may change under a commit, which then is
+                repeated under the new one (KIP-848).
+            on_stale: called with the code of an answer that says the member is not what it was.
+        """
+        self._coordinator = coordinator
+        self._cluster = cluster
+        self._backoff = backoff
+        self._identity = identity
+        self._require_stable = require_stable
+        self._is_consumer_protocol = is_consumer_protocol
+        self._on_stale = on_stale
+        self._commits: deque[_Commit] = deque()
+        self._committing = False
+        self._commit_at = float("-inf")
+        self._fetches: list[_Fetch] = []
+
+    # Getters
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no commit waits or is in flight."""
+        return not self._commits
+
+    def next_deadline(self) -> float:
+        """Return when `tick` has something to do that no event announces."""
+        deadline = min((commit.deadline for commit in self._commits), default=NEVER)
+        if self._coordinator.link is not None:
+            if self._commits and not self._committing:
+                deadline = min(deadline, self._commit_at)
+            for fetch in self._fetches:
+                if not fetch.in_flight:
+                    deadline = min(deadline, fetch.not_before)
+        return deadline
+
+    # Commands
+
+    def commit(
+        self,
+        offsets: Offsets,
+        done: Callable[[KafkaError | None], None],
+        now: float,
+        *,
+        deadline: float,
+    ) -> None:
+        """Commit after everything that was committed before.
+
+        Args:
+            offsets: by partition.
+            done: called with None, or with why it was not (or perhaps not) done.
+            now: the time.
+            deadline: when to give up.
+        """
+        if not offsets:
+            done(None)
+            return
+        self._commits.append(_Commit(dict(offsets), done, deadline))
+        self.tick(now)
+
+    def fetch(
+        self,
+        partitions: Iterable[TopicPartition],
+        done: Callable[[Fetched | KafkaError], None],
+        now: float,
+    ) -> Callable[[], None]:
+        """Ask for committed offsets until there is an answer; returns what gives it up.
+
+        Args:
+            partitions: whose.
+            done: called with an offset, or None where there is none, for each; or with why not.
+            now: the time.
+        """
+        fetch = _Fetch(list(partitions), done)
+        self._fetches.append(fetch)
+        self.tick(now)
+
+        def cancel() -> None:
+            if fetch in self._fetches:
+                self._fetches.remove(fetch)
+
+        return cancel
+
+    def tick(self, now: float) -> None:
+        """Do what is due at `now`."""
+        for commit in [it for it in self._commits if it.deadline <= now]:
+            if not (self._committing and commit is self._commits[0]):
+                self._end_commit(commit, KafkaTimeoutError("the commit was not sent in time"))
+        waiting = [it for it in self._fetches if not it.in_flight and it.not_before <= now]
+        is_due = bool(self._commits) and not self._committing and self._commit_at <= now
+        if not waiting and not is_due:
+            return
+        link = self._coordinator.want(now)
+        if link is None:
+            return
+        if is_due:
+            self._send_commit(link, now)
+        for fetch in waiting:
+            self._send_fetch(fetch, link)
+
+    def fail_all(self, error: KafkaError) -> None:
+        """There will never be a coordinator."""
+        for commit in list(self._commits):
+            self._end_commit(commit, error)
+        fetches, self._fetches = self._fetches, []
+        for fetch in fetches:
+            fetch.done(error)
+
+    # Commits
+
+    def _send_commit(self, link: Link, now: float) -> None:
+        commit = self._commits[0]
+        who = self._identity()
+        limit = None if self._ids_known(commit.offsets) else LAST_COMMIT_WITH_NAMES
+        if not self._is_consumer_protocol and limit is None:
+            limit = LAST_COMMIT_WITH_NAMES  # ids bring nothing but a way to fail here
+        request = OffsetCommitRequest(
+            group_id=self._coordinator.group_id,
+            generation_id_or_member_epoch=who.generation,
+            member_id=who.member_id,
+            group_instance_id=who.instance_id,
+            topics=[
+                OffsetCommitRequestTopic(
+                    name=topic,
+                    topic_id=self._cluster.topic_id(topic) or NO_TOPIC_ID,
+                    partitions=[
+                        OffsetCommitRequestPartition(
+                            partition_index=partition,
+                            committed_offset=offset.offset,
+                            committed_leader_epoch=offset.leader_epoch,
+                            committed_metadata=offset.metadata,
+                        )
+                        for partition in partitions
+                        for offset in [commit.offsets[TopicPartition(topic, partition)]]
+                    ],
+                )
+                for topic, partitions in by_topic(commit.offsets).items()
+            ],
+        )
+        try:
+            self._coordinator.ask(
+                link,
+                request,
+                OffsetCommitResponse,
+                lambda response, then: self._handle_committed(commit, response, then),
+                lambda error, then: self._retry_commit(commit, then),
+                max_version=limit,
+            )
+        except KafkaError as error:
+            self._end_commit(commit, error)
+            return
+        self._committing = True
+
+    def _handle_committed(
+        self, commit: _Commit, response: OffsetCommitResponse, now: float
+    ) -> None:
+        self._committing = False
+        worst: KafkaError | None = None
+        retry = False
+        for topic in response.topics:
+            name = topic.name or self._cluster.topic_name(topic.topic_id) or "?"
+            for part in topic.partitions:
+                code = part.error_code
+                if code == 0:
+                    commit.offsets.pop(TopicPartition(name, part.partition_index), None)
+                    continue
+                known = ERRORS.get(code)
+                may_pass = known is not None and known.retriable
+                is_stale = code == STALE_MEMBER_EPOCH and self._is_consumer_protocol
+                if self._coordinator.handle_error(code, now) or may_pass or is_stale:
+                    retry = True
+                else:
+                    worst = worst or _commit_error(code, TopicPartition(name, part.partition_index))
+                    if code in NOT_OURS_ANY_MORE or code == FENCED_INSTANCE_ID:
+                        self._on_stale(code, now)
+        if worst is not None or not retry:
+            self._end_commit(commit, worst)
+            self.tick(now)
+        else:
+            self._retry_commit(commit, now)
+
+    def _retry_commit(self, commit: _Commit, now: float) -> None:
+        self._committing = False
+        self._commit_at = now + self._backoff.delay(commit.failures)
+        commit.failures += 1
+
+    def _end_commit(self, commit: _Commit, error: KafkaError | None) -> None:
+        self._commits.remove(commit)
+        self._commit_at = float("-inf")
+        commit.done(error)
+
+    # Fetches
+
+    def _send_fetch(self, fetch: _Fetch, link: Link) -> None:
+        who = self._identity()
+        limit = None if self._ids_known(fetch.partitions) else LAST_FETCH_WITH_NAMES
+        if not self._is_consumer_protocol:
+            limit = LAST_FETCH_WITH_NAMES
+        version = link.versions.pick(OffsetFetchRequest, limit)
+        topics = by_topic(fetch.partitions)
+        request = OffsetFetchRequest(require_stable=self._require_stable)
+        if version >= FIRST_FETCH_WITH_GROUPS:
+            request.groups = [
+                OffsetFetchRequestGroup(
+                    group_id=self._coordinator.group_id,
+                    member_id=who.member_id if self._is_consumer_protocol else None,
+                    member_epoch=who.generation if self._is_consumer_protocol else -1,
+                    topics=[
+                        OffsetFetchRequestTopics(
+                            name=topic,
+                            topic_id=self._cluster.topic_id(topic) or NO_TOPIC_ID,
+                            partition_indexes=partitions,
+                        )
+                        for topic, partitions in topics.items()
+                    ],
+                )
+            ]
+        else:
+            request.group_id = self._coordinator.group_id
+            request.topics = [
+                OffsetFetchRequestTopic(name=topic, partition_indexes=partitions)
+                for topic, partitions in topics.items()
+            ]
+        try:
+            self._coordinator.ask(
+                link,
+                request,
+                OffsetFetchResponse,
+                lambda response, then: self._handle_fetched(fetch, response, version, then),
+                lambda error, then: self._retry_fetch(fetch, then),
+                max_version=limit,
+            )
+        except KafkaError as error:
+            self._end_fetch(fetch, error)
+            return
+        fetch.in_flight = True
+
+    def _handle_fetched(
+        self, fetch: _Fetch, response: OffsetFetchResponse, version: int, now: float
+    ) -> None:
+        if version >= FIRST_FETCH_WITH_GROUPS:
+            group = response.groups[0] if response.groups else None
+            code = group.error_code if group is not None else UNSTABLE_OFFSET_COMMIT
+            parts = [
+                (topic.name or self._cluster.topic_name(topic.topic_id) or "?", part)
+                for topic in (group.topics if group is not None else ())
+                for part in topic.partitions
+            ]
+        else:
+            code = response.error_code
+            parts = [(topic.name, part) for topic in response.topics for part in topic.partitions]  # type: ignore[misc]
+        found: Fetched = {}
+        codes = {code, *(part.error_code for _, part in parts)} - {0}
+        for name, part in parts:
+            offset = Offset(part.committed_offset, part.committed_leader_epoch, part.metadata or "")
+            found[TopicPartition(name, part.partition_index)] = (
+                None if offset.offset < 0 else offset
+            )
+        refused = [it for it in codes if not self._is_passing(it, now)]
+        if refused:
+            self._end_fetch(fetch, broker_error(refused[0], "committed offsets"))
+        elif codes or not all(partition in found for partition in fetch.partitions):
+            self._retry_fetch(fetch, now)
+        else:
+            self._end_fetch(fetch, {partition: found[partition] for partition in fetch.partitions})
+
+    def _is_passing(self, code: int, now: float) -> bool:
+        """Tell whether a fetch that got this error may succeed later."""
+        if self._coordinator.handle_error(code, now):
+            return True
+        if self._is_consumer_protocol and code in (STALE_MEMBER_EPOCH, UNKNOWN_MEMBER_ID):
+            return True  # the heartbeat brings the new epoch
+        known = ERRORS.get(code)
+        return known is not None and known.retriable
+
+    def _retry_fetch(self, fetch: _Fetch, now: float) -> None:
+        fetch.in_flight = False
+        fetch.not_before = now + self._backoff.delay(fetch.failures)
+        fetch.failures += 1
+
+    def _end_fetch(self, fetch: _Fetch, result: Fetched | KafkaError) -> None:
+        if fetch in self._fetches:
+            self._fetches.remove(fetch)
+            fetch.done(result)
+
+    def _ids_known(self, partitions: Iterable[TopicPartition]) -> bool:
+        return all(self._cluster.topic_id(partition.topic) for partition in partitions)
+
+
+def _commit_error(code: int, partition: TopicPartition) -> KafkaError:
+    """Return what a commit raises for this code."""
+    error = broker_error(code, f"commit of {partition}")
+    if code not in NOT_OURS_ANY_MORE:
+        return error
+    failed = CommitFailedError(
+        f"the commit of {partition} was refused ({error.name}): the group has rebalanced, and "
+        "other members may read these partitions now; poll() more often, raise "
+        "max.poll.interval.ms, or lower max.poll.records"
+    )
+    failed.__cause__ = error
+    return failed

@@ -1,0 +1,209 @@
+"""The broker that coordinates a group: found, kept, and found again when it has moved.
+
+    ask ─► known and linked? ─► request ─► answer
+              │ no                            │ NOT_COORDINATOR, link lost
+              └─► FindCoordinator over any link ◄──┘   (with a backoff)
+
+Thread: control.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TypeVar
+
+from kafka_fast.config import CommonSettings
+from kafka_fast.control.backoff import Backoff
+from kafka_fast.control.cluster import Cluster
+from kafka_fast.control.discovery import Discovery
+from kafka_fast.control.links import Link, Links
+from kafka_fast.control.metadata import COORDINATOR_BASE, Node
+from kafka_fast.errors import ERRORS, KafkaError, broker_error
+from kafka_fast.protocol.apis.find_coordinator import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+from kafka_fast.protocol.schema import Request, Response
+
+logger = logging.getLogger("kafka_fast.group")
+
+R = TypeVar("R", bound=Response)
+
+NEVER = float("inf")
+GROUP = 0
+FIRST_VERSION_WITH_KEYS = 4
+
+COORDINATOR_LOAD_IN_PROGRESS = 14
+COORDINATOR_NOT_AVAILABLE = 15
+NOT_COORDINATOR = 16
+MOVED = frozenset({COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR})
+
+
+class Coordinator:
+    """The way to one group's coordinator. Control thread only."""
+
+    def __init__(
+        self,
+        group_id: str,
+        settings: CommonSettings,
+        cluster: Cluster,
+        links: Links,
+        discovery: Discovery,
+        backoff: Backoff,
+        *,
+        on_fatal: Callable[[KafkaError], None],
+    ) -> None:
+        """Begin without knowing it.
+
+        Args:
+            group_id: the group.
+            settings: the client's configuration.
+            cluster: knows the nodes' addresses.
+            links: the client's connections.
+            discovery: knows any link for the question.
+            backoff: between two questions.
+            on_fatal: called when there will be no coordinator for us: not authorized, bad group.
+        """
+        self.group_id = group_id
+        self._settings = settings
+        self._cluster = cluster
+        self._links = links
+        self._discovery = discovery
+        self._backoff = backoff
+        self._on_fatal = on_fatal
+        self._node: Node | None = None
+        self._wanted = False
+        self._asking = False
+        self._failures = 0
+        self._ask_at = float("-inf")
+
+    # Getters
+
+    @property
+    def node(self) -> Node | None:
+        """The coordinator, if it is known; its id is its own here, not its connection's."""
+        return self._node
+
+    @property
+    def link(self) -> Link | None:
+        """The ready link to it, or None."""
+        return None if self._node is None else self._links.link_to(COORDINATOR_BASE + self._node.id)
+
+    def next_deadline(self) -> float:
+        """Return when `tick` has something to do that no event announces."""
+        if not self._wanted or self._asking or self._node is not None:
+            return NEVER
+        # Without any link the first one that opens brings the next tick.
+        return self._ask_at if self._discovery.any_link() is not None else NEVER
+
+    # Commands
+
+    def want(self, now: float) -> Link | None:
+        """Return the ready link to the coordinator; if there is none, work towards one."""
+        self._wanted = True
+        if self._node is None:
+            self.tick(now)
+            return None
+        link = self.link
+        if link is None:
+            node_id = COORDINATOR_BASE + self._node.id
+            node = Node(node_id, self._node.host, self._node.port, self._node.rack)
+            self._links.want_node(node, now)
+        return link
+
+    def ask(
+        self,
+        link: Link,
+        body: Request,
+        response_class: type[R],
+        handle: Callable[[R, float], None],
+        handle_failure: Callable[[KafkaError, float], None],
+        *,
+        timeout: float | None = None,
+        max_version: int | None = None,
+    ) -> int:
+        """Send a request to the coordinator over the link that `want` returned; see `Links.ask`."""
+
+        def lost(error: KafkaError, now: float) -> None:
+            self.handle_moved(str(error), now)
+            handle_failure(error, now)
+
+        return self._links.ask(
+            link,
+            body,
+            response_class,
+            handle,
+            lost,
+            timeout=self._settings.request_timeout if timeout is None else timeout,
+            max_version=max_version,
+        )
+
+    def tick(self, now: float) -> None:
+        """Ask for the coordinator if that is due."""
+        if not self._wanted or self._asking or self._node is not None or now < self._ask_at:
+            return
+        link = self._discovery.any_link()
+        if link is None:
+            self._cluster.request_refresh("looking for a group's coordinator")
+            return
+        request = FindCoordinatorRequest(key_type=GROUP)
+        version = link.versions.pick(FindCoordinatorRequest)
+        if version >= FIRST_VERSION_WITH_KEYS:
+            request.coordinator_keys = [self.group_id]
+        else:
+            request.key = self.group_id
+        self._asking = True
+        self._links.ask(
+            link,
+            request,
+            FindCoordinatorResponse,
+            self._handle_found,
+            lambda error, then: self._fail(str(error), then),
+            timeout=self._settings.request_timeout,
+        )
+
+    def handle_moved(self, reason: str, now: float) -> None:
+        """The node that was the coordinator says it is not, or cannot be reached: look again."""
+        if self._node is not None:
+            logger.info("group %s: its coordinator is lost: %s", self.group_id, reason)
+            self._node = None
+            self._ask_at = now + self._backoff.delay(0)
+
+    def handle_connect_failed(self, node_id: int, error: KafkaError, now: float) -> None:
+        """A connection could not be opened; perhaps the coordinator's."""
+        if self._node is not None and node_id == COORDINATOR_BASE + self._node.id:
+            self.handle_moved(str(error), now)
+
+    def handle_error(self, code: int, now: float) -> bool:
+        """Take an error of any answer of the coordinator's; whether to look for it again."""
+        if code in MOVED:
+            self.handle_moved(ERRORS[code].name, now)
+            return True
+        return False
+
+    # In
+
+    def _handle_found(self, response: FindCoordinatorResponse, now: float) -> None:
+        self._asking = False
+        found = response.coordinators[0] if response.coordinators else response
+        if found.error_code:
+            error = broker_error(
+                found.error_code, found.error_message or f"coordinator of group {self.group_id!r}"
+            )
+            if error.retriable:
+                self._fail(str(error), now)
+            else:
+                self._wanted = False
+                self._on_fatal(error)
+            return
+        self._failures = 0
+        self._node = Node(found.node_id, found.host, found.port)
+        logger.info("group %s: its coordinator is %s", self.group_id, self._node)
+        self.want(now)
+
+    def _fail(self, reason: str, now: float) -> None:
+        logger.debug("group %s: no coordinator: %s", self.group_id, reason)
+        self._asking = False
+        self._ask_at = now + self._backoff.delay(self._failures)
+        self._failures += 1
