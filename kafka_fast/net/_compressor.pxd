@@ -1,6 +1,20 @@
 """Native threads that compress sealed batches."""
 
+from libc.stdint cimport uint8_t
+
 from kafka_fast.dataplane.state cimport kf_batch, kf_env
+from kafka_fast.record._compress cimport kf_codec_context
+
+
+# What one thread compresses with. The buffers grow to the largest batch and are kept: they stay in
+# the thread's cache, and a batch's output takes a slab of its own size, not of the codec's bound.
+cdef struct coder:
+    int codec                   # as in the low bits of a batch's attributes
+    kf_codec_context* context   # NULL: no memory, or no library; batches go out as they are
+    uint8_t* records            # a batch's records, in one piece
+    size_t records_capacity
+    uint8_t* output
+    size_t output_capacity
 
 
 cdef struct compressor_state
@@ -13,8 +27,11 @@ cdef void compressor_submit(void* state, kf_batch* batch) noexcept nogil
 # The same for a Handover.
 cdef void handover_submit(void* state, kf_batch* batch) noexcept nogil
 
-# Compress one batch here and now, with a context of its own: for a simulation's inline pool.
-cdef void compress_batch(void* context, int codec, kf_batch* batch) noexcept nogil
+cdef void coder_init(coder* self, int codec, int level) noexcept nogil
+cdef void coder_free(coder* self) noexcept nogil
+
+# Compress one batch here and now and hand it back to its queue.
+cdef void compress_batch(coder* self, kf_batch* batch) noexcept nogil
 
 
 cdef class Compressor:

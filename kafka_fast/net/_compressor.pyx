@@ -9,7 +9,7 @@ them in the order of sealing whenever they come back.
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport uint8_t
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from kafka_fast.dataplane.state cimport *
 from kafka_fast.dataplane.wire cimport *
@@ -20,7 +20,6 @@ from kafka_fast.record._compress cimport (
     codec_is_native,
     codec_new,
     kf_codec,
-    kf_codec_context,
 )
 from kafka_fast.net.posix cimport pthread_join, pthread_t, start_thread
 
@@ -70,36 +69,74 @@ cdef struct handover_state:
     kf_env env  # whose control plane is to be woken
 
 
-cdef void compress_batch(void* context, int codec, kf_batch* batch) noexcept nogil:
-    """Compress the batch's records behind room for its header; what does not get smaller stays."""
-    cdef size_t size = kf_batch_records_size(batch)
-    cdef kf_pool* pool = &batch.queue.plane.pool
-    cdef kf_slab* coded = NULL
-    cdef uint8_t* records = <uint8_t*>malloc(size)
-    cdef Py_ssize_t written = -1
-    cdef size_t bound
-    if records != NULL and context != NULL:
-        kf_batch_gather(batch, records)
-        bound = KF_BATCH_HEADER_SIZE + codec_bound(<kf_codec>codec, size)
-        coded = kf_pool_take(pool, bound, True)
-        if coded != NULL:
-            written = codec_compress(<kf_codec_context*>context, records, size,
-                                     coded.data + KF_BATCH_HEADER_SIZE,
-                                     coded.capacity - KF_BATCH_HEADER_SIZE)
-    free(records)
-    if coded != NULL and (written < 0 or <size_t>written >= size):
-        kf_pool_give(pool, coded)
-        coded = NULL
-    if coded != NULL:
-        coded.size = KF_BATCH_HEADER_SIZE + written
-    kf_queue_coded(batch.queue, batch, coded)
+# ---- one batch ----
 
+cdef void coder_init(coder* self, int codec, int level) noexcept nogil:
+    memset(self, 0, sizeof(coder))
+    self.codec = codec
+    self.context = codec_new(<kf_codec>codec, level)
+
+
+cdef void coder_free(coder* self) noexcept nogil:
+    codec_free(self.context)
+    free(self.records)
+    free(self.output)
+
+
+cdef bint make_room(uint8_t** buffer, size_t* capacity, size_t size) noexcept nogil:
+    """Let the buffer hold `size` bytes; what is in it is lost."""
+    if size <= capacity[0]:
+        return True
+    free(buffer[0])
+    buffer[0] = <uint8_t*>malloc(size)
+    capacity[0] = size if buffer[0] != NULL else 0
+    return buffer[0] != NULL
+
+
+cdef const uint8_t* in_one_piece(coder* self, const kf_batch* batch, size_t size) noexcept nogil:
+    """Return the batch's records: where they are, if one slab has them all, else copied."""
+    if batch.slabs.next == NULL:
+        return batch.slabs.data + KF_BATCH_HEADER_SIZE
+    if not make_room(&self.records, &self.records_capacity, size):
+        return NULL
+    kf_batch_gather(batch, self.records)
+    return self.records
+
+
+cdef kf_slab* compressed(coder* self, const kf_batch* batch) noexcept nogil:
+    """Return the batch's records compressed behind room for its header, or NULL: they do not get
+    smaller, or there is no memory.
+    """
+    cdef size_t size = kf_batch_records_size(batch)
+    cdef size_t bound = codec_bound(<kf_codec>self.codec, size)
+    cdef const uint8_t* records = in_one_piece(self, batch, size)
+    cdef kf_slab* coded
+    cdef Py_ssize_t written
+    if (self.context == NULL or records == NULL
+            or not make_room(&self.output, &self.output_capacity, bound)):
+        return NULL
+    written = codec_compress(self.context, records, size, self.output, bound)
+    if written < 0 or <size_t>written >= size:
+        return NULL
+    coded = kf_pool_take(&batch.queue.plane.pool, KF_BATCH_HEADER_SIZE + written, True)
+    if coded != NULL:
+        memcpy(coded.data + KF_BATCH_HEADER_SIZE, self.output, written)
+        coded.size = KF_BATCH_HEADER_SIZE + written
+    return coded
+
+
+cdef void compress_batch(coder* self, kf_batch* batch) noexcept nogil:
+    kf_queue_coded(batch.queue, batch, compressed(self, batch))
+
+
+# ---- threads ----
 
 cdef void* compressor_main(void* argument) noexcept nogil:
     """One thread: take the oldest batch, compress it, again."""
     cdef compressor_state* state = <compressor_state*>argument
-    cdef kf_codec_context* context = codec_new(<kf_codec>state.codec, state.level)
+    cdef coder own
     cdef job* taken
+    coder_init(&own, state.codec, state.level)
     kf_lock(&state.lock)
     while True:
         while state.first == NULL and not state.stopping:
@@ -111,11 +148,11 @@ cdef void* compressor_main(void* argument) noexcept nogil:
         if state.first == NULL:
             state.last = &state.first
         kf_unlock(&state.lock)
-        compress_batch(context, state.codec, taken.batch)
+        compress_batch(&own, taken.batch)
         free(taken)
         kf_lock(&state.lock)
     kf_unlock(&state.lock)
-    codec_free(context)
+    coder_free(&own)
     return NULL
 
 

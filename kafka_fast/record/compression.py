@@ -28,7 +28,7 @@ RATIO_FREE_SIZE = 16 * 1024 * 1024
 MAX_RATIO = 1024
 
 #: Defaults are low on purpose, see docs/record.md. 0 is lz4's fast mode.
-DEFAULT_LEVELS = {Codec.GZIP: 1, Codec.SNAPPY: 0, Codec.LZ4: 0, Codec.ZSTD: 3}
+DEFAULT_LEVELS = {Codec.GZIP: 1, Codec.SNAPPY: 0, Codec.LZ4: 0, Codec.ZSTD: 1}
 
 _NATIVE = frozenset(codec for codec in Codec if _compress.library(codec) is not None)
 
@@ -74,7 +74,7 @@ def compress(codec: Codec, data: Buffer, level: int | None = None) -> bytes:
     Args:
         codec: how; Codec.NONE returns the bytes as they are.
         data: what to compress.
-        level: the codec's own level; None takes the default: gzip 1, lz4 0, zstd 3.
+        level: the codec's own level; None takes the default: gzip 1, lz4 0, zstd 1.
 
     Raises:
         ConfigError: the codec has no such level.

@@ -5,6 +5,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from kafka_fast.dataplane._lists cimport sender_state
 from kafka_fast.dataplane._plane cimport DataPlane, Environment
 from kafka_fast.dataplane.link cimport kf_link, kf_trace
+from kafka_fast.net._compressor cimport coder
 
 
 # What the environment's functions need; lives as long as the VirtualMachine.
@@ -14,8 +15,7 @@ ctypedef struct virtual_state:
     bint data_woken
     bint control_woken
     bint observers_woken
-    int codec
-    void* codec_context   # of the inline compression
+    coder coder           # of the inline compression, if there is any
 
 
 # A growing piece of memory: bytes are added at the end and taken from the front.

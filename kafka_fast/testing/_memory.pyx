@@ -18,8 +18,7 @@ from kafka_fast.dataplane._plane cimport DataPlane, Environment, trace_line
 from kafka_fast.dataplane._sender cimport step
 from kafka_fast.dataplane.link cimport *
 from kafka_fast.dataplane.state cimport *
-from kafka_fast.net._compressor cimport compress_batch
-from kafka_fast.record._compress cimport codec_free, codec_new, kf_codec, kf_codec_context
+from kafka_fast.net._compressor cimport coder_free, coder_init, compress_batch
 
 cdef double TICK = 1e-9  # how far the clock moves when it is read
 
@@ -51,7 +50,7 @@ cdef void note_observers(void* context) noexcept nogil:
 
 cdef void compress_now(void* context, kf_batch* batch) noexcept nogil:
     cdef virtual_state* state = <virtual_state*>context
-    compress_batch(state.codec_context, state.codec, batch)
+    compress_batch(&state.coder, batch)
 
 
 cdef class VirtualMachine(Environment):
@@ -66,9 +65,8 @@ cdef class VirtualMachine(Environment):
     def __cinit__(self, int codec, int level, int64_t unix_ms_at_zero):
         memset(&self.state, 0, sizeof(virtual_state))
         self.state.wall_ms = unix_ms_at_zero
-        self.state.codec = codec
         if codec:
-            self.state.codec_context = codec_new(<kf_codec>codec, level)
+            coder_init(&self.state.coder, codec, level)
         self.env.now = virtual_now
         self.env.wall_ms = virtual_wall_ms
         self.env.wake_data = note_data
@@ -105,7 +103,7 @@ cdef class VirtualMachine(Environment):
         return woken
 
     def __dealloc__(self):
-        codec_free(<kf_codec_context*>self.state.codec_context)
+        coder_free(&self.state.coder)
 
 
 # ---- bytes on their way ----

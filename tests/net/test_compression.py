@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import random
 import warnings
 
 import pytest
 
 from kafka_fast import Producer
+from kafka_fast.record import Codec
 from kafka_fast.record.compression import codecs_available
 from kafka_fast.testing.broker.server import EmbeddedKafka
 
@@ -34,3 +36,35 @@ def test_compressed_batches_arrive_whole(codec: str) -> None:
     assert sent < RECORDS * 120 / 3, "the batches went out uncompressed"
     slow = [warning for warning in caught if "Python package" in str(warning.message)]
     assert bool(slow) is not native
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_batches_of_one_slab_and_of_many_take_turns(codec: str) -> None:
+    """Small batches are compressed where they lie, large ones from a copy that is kept."""
+    small, large = [b"abc" * 100], [b"%06d" % number * 20 for number in range(2_000)]
+    with EmbeddedKafka(brokers=1) as kafka, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        properties = {"bootstrap.servers": kafka.bootstrap, "compression.type": codec}
+        with Producer(properties) as producer:
+            for values in (small, large, small, large[:500], small):
+                for value in values:
+                    producer.send_nowait("t", value)
+                assert producer.flush(30) == 0
+        values = [record.value for record in kafka.records("t")]
+    assert values == small + large + small + large[:500] + small
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_what_does_not_get_smaller_goes_out_as_it_is(codec: str) -> None:
+    noise = [random.Random(number).randbytes(20_000) for number in range(20)]
+    with EmbeddedKafka(brokers=1) as kafka, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        properties = {"bootstrap.servers": kafka.bootstrap, "compression.type": codec}
+        with Producer(properties) as producer:
+            for value in noise:
+                producer.send_nowait("t", value)
+            assert producer.flush(30) == 0
+        batches = kafka.on_cluster(lambda cluster: cluster.batches("t", 0))
+        values = [record.value for record in kafka.records("t")]
+    assert values == noise
+    assert {batch.codec for batch in batches} == {Codec.NONE}

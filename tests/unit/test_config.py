@@ -54,7 +54,7 @@ def test_every_alias_leads_to_its_key_and_to_no_other() -> None:
 def test_one_level_for_the_codec_that_is_chosen() -> None:
     config = normalize({"compression.level": 7, "compression.type": "gzip"})
     assert config["compression.gzip.level"] == 7
-    assert config["compression.zstd.level"] == 3
+    assert config["compression.zstd.level"] == 1
     assert normalize({"compression.level": -1, "compression.type": "zstd"}).explicit == {
         "compression.type"
     }
