@@ -47,7 +47,15 @@ JOBS = int(os.environ.get("KAFKA_FAST_BUILD_JOBS", "2"))
 # path, for example) is linked by one extension, and the others cimport it from there.
 # The planes' shared state is functions over structs and holds nothing of its own, so each extension
 # that uses it links it.
-PLANE_SOURCES = ["kf_pool.c", "kf_plane.c", "kf_queue.c", "kf_link.c", "kf_frame.c", "kf_fetch.c"]
+PLANE_SOURCES = [
+    "kf_pool.c",
+    "kf_plane.c",
+    "kf_batch.c",
+    "kf_queue.c",
+    "kf_link.c",
+    "kf_frame.c",
+    "kf_fetch.c",
+]
 PLANE_MODULES = [
     "dataplane._chunk",
     "dataplane._lists",

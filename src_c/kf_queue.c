@@ -24,23 +24,63 @@ void kf_queue_init(kf_queue *queue, kf_plane *plane, kf_topic *topic, int64_t id
 }
 
 void kf_queue_destroy(kf_queue *queue) {
+    if (queue->parked != NULL) {
+        kf_batch_unref(queue->parked);
+    }
     kf_mutex_destroy(&queue->lock);
 }
 
-/* ---- the caller's side ---- */
+/* ---- the slabs of a batch ---- */
+
+/* Add a slab: records go there from now on. */
+static void add_slab(kf_batch *batch, kf_slab *slab) {
+    if (batch->slabs == NULL) {
+        batch->slabs = slab;
+    } else {
+        batch->last_slab->next = slab;
+    }
+    batch->last_slab = slab;
+    batch->at = slab->data;
+    batch->end = slab->data + slab->capacity;
+}
+
+/* Note how much of the last slab is in use: only `at` has told so far. */
+static void close_slab(kf_batch *batch) {
+    batch->last_slab->size = (size_t)(batch->at - batch->last_slab->data);
+}
+
+static size_t slab_room(const kf_batch *batch) {
+    return batch->last_slab->capacity - (size_t)(batch->at - batch->last_slab->data);
+}
+
+/* Encode a record as number `index`, where `at` has room for it. */
+static inline void put_record(kf_batch *batch, const kf_record *record, int64_t timestamp_ms,
+                              int32_t index) {
+    uint8_t *start = batch->at;
+    batch->at = kf_record_put(start, record, timestamp_ms - batch->base_timestamp, index);
+    batch->size += (size_t)(batch->at - start);
+    if (timestamp_ms > batch->max_timestamp) {
+        batch->max_timestamp = timestamp_ms;
+    }
+}
+
+/* Batches begin on a cache line of their own: the first one is what every append touches. */
+enum { CACHE_LINE = 64 };
 
 static kf_batch *batch_new(kf_queue *queue, size_t slab_size, bool beyond) {
-    kf_batch *batch = calloc(1, sizeof *batch);
+    size_t size = (sizeof(kf_batch) + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+    kf_batch *batch = aligned_alloc(CACHE_LINE, size);
     if (batch == NULL) {
         return NULL;
     }
-    batch->slabs = kf_pool_take(&queue->plane->pool, slab_size, beyond);
-    if (batch->slabs == NULL) {
+    kf_slab *slab = kf_pool_take(&queue->plane->pool, slab_size, beyond);
+    if (slab == NULL) {
         free(batch);
         return NULL;
     }
-    batch->last_slab = batch->slabs;
-    batch->slabs->size = KF_BATCH_HEADER_SIZE;
+    memset(batch, 0, size);
+    add_slab(batch, slab);
+    batch->at += KF_BATCH_HEADER_SIZE;
     batch->size = KF_BATCH_HEADER_SIZE;
     batch->queue = queue;
     batch->refs = 1;
@@ -52,10 +92,13 @@ static kf_batch *batch_new(kf_queue *queue, size_t slab_size, bool beyond) {
     return batch;
 }
 
+/* ---- the caller's side ---- */
+
 /* Move the open batch to the sealed ones. Called with the lock held. */
 static void seal(kf_queue *queue) {
     kf_batch *batch = queue->open;
     queue->open = NULL;
+    close_slab(batch);
     kf_set(&batch->state, KF_BATCH_WAITING);
     batch->next = NULL;
     *queue->sealed_tail = batch;
@@ -105,17 +148,33 @@ static bool grow(kf_queue *queue, kf_batch *batch, size_t need) {
     if (slab == NULL) {
         return false;
     }
-    batch->last_slab->next = slab;
-    batch->last_slab = slab;
+    close_slab(batch);
+    add_slab(batch, slab);
     return true;
+}
+
+/* Let the open batch take records up to the end of its slab or of its size, and `need` bytes in
+ * any case. Called with the lock held. */
+static void extend(const kf_queue *queue, kf_batch *batch, size_t need) {
+    size_t room = slab_room(batch);
+    size_t left = queue->seal_size > batch->size ? queue->seal_size - batch->size : 0;
+    if (left < need) {
+        left = need;
+    }
+    batch->end = batch->at + (room < left ? room : left);
 }
 
 static inline int more_urgent(int level, int other) {
     return level == 0 || other < level ? other : level;
 }
 
-/* Make sure that the open batch has room for `need` bytes. Called with the lock held. */
-static int make_room(kf_queue *queue, size_t need, int64_t timestamp_ms, int *level) {
+static inline bool has_room(const kf_batch *batch, size_t need) {
+    return batch != NULL && (size_t)(batch->end - batch->at) >= need;
+}
+
+/* Make sure that the open batch has room for `need` bytes, where has_room says that it has none.
+ * Called with the lock held. */
+static int make_room(kf_queue *queue, size_t need, int64_t timestamp_ms, int flags, int *level) {
     kf_batch *batch = queue->open;
     if (batch != NULL && batch->size + need > queue->seal_size) {
         seal(queue);
@@ -126,29 +185,44 @@ static int make_room(kf_queue *queue, size_t need, int64_t timestamp_ms, int *le
         if (KF_BATCH_HEADER_SIZE + need > queue->plane->max_request_size) {
             return KF_APPEND_TOO_LARGE;
         }
+        if ((flags & KF_LEAVE_FULL) != 0) {
+            return KF_APPEND_NEXT;
+        }
         batch = open_batch(queue, need, timestamp_ms);
         if (batch == NULL) {
             return KF_APPEND_FULL;
         }
         *level = more_urgent(*level, KF_WAKE_OPENED - batch->urgency);
-    } else if (batch->last_slab->capacity - batch->last_slab->size < need &&
-               !grow(queue, batch, need)) {
+    } else if (slab_room(batch) < need && !grow(queue, batch, need)) {
         return KF_APPEND_FULL;
     }
+    extend(queue, batch, need);
     return KF_APPEND_OK;
 }
 
-/* Encode a record as number `index` where make_room has made room. Called with the lock held. */
-static inline void put_record(kf_batch *batch, const kf_record *record, int64_t timestamp_ms,
-                              int32_t index) {
-    kf_slab *slab = batch->last_slab;
-    uint8_t *start = slab->data + slab->size;
-    const uint8_t *end = kf_record_put(start, record, timestamp_ms - batch->base_timestamp, index);
-    size_t len = (size_t)(end - start);
-    slab->size += len;
-    batch->size += len;
-    if (timestamp_ms > batch->max_timestamp) {
-        batch->max_timestamp = timestamp_ms;
+/* Count a handle; all together hold one reference. It stays where the last handle left it, for a
+ * caller who drops each handle at once would pay for two atomic additions per record. */
+static inline void hold_handle(kf_queue *queue, kf_batch *batch) {
+    if (batch->handles++ == 0) {
+        if (queue->parked == batch) {
+            queue->parked = NULL;
+        } else {
+            kf_batch_ref(batch);
+        }
+    }
+}
+
+void kf_queue_drop_handles(kf_queue *queue, kf_batch *batch, int32_t count) {
+    batch->handles -= count;
+    if (batch->handles == 0) {
+        kf_batch *surplus = batch;
+        if (kf_get(&batch->state) == KF_BATCH_OPEN) {
+            surplus = queue->parked;
+            queue->parked = batch;
+        }
+        if (surplus != NULL) {
+            kf_batch_unref(surplus);
+        }
     }
 }
 
@@ -160,41 +234,49 @@ static inline void maybe_sendable(kf_plane *plane, kf_batch *batch, int *level) 
     }
 }
 
-int kf_queue_append(kf_queue *queue, const kf_record *record, int64_t timestamp_ms, int hold,
+int kf_queue_append(kf_queue *queue, const kf_record *record, int64_t timestamp_ms, int flags,
                     kf_batch **batch_out, int32_t *index_out) {
-    kf_plane *plane = queue->plane;
+    size_t need = kf_record_size_max(record);
+    int result = KF_APPEND_OK;
     int level = 0;
     kf_lock(&queue->lock);
-    int result = make_room(queue, kf_record_size_max(record), timestamp_ms, &level);
+    kf_batch *batch = queue->open;
+    if (!has_room(batch, need)) {
+        result = make_room(queue, need, timestamp_ms, flags, &level);
+        batch = queue->open;
+    }
     if (result == KF_APPEND_OK) {
-        kf_batch *batch = queue->open;
-        int32_t index = batch->record_count;
+        int32_t index = atomic_load_explicit(&batch->record_count, memory_order_relaxed);
         put_record(batch, record, timestamp_ms, index);
         atomic_store_explicit(&batch->record_count, index + 1, memory_order_relaxed);
-        if (hold == KF_HOLD_HANDLE && batch->handles++ == 0) {
-            kf_batch_ref(batch);
+        if ((flags & KF_HOLD_HANDLE) != 0) {
+            hold_handle(queue, batch);
         }
         *batch_out = batch;
         *index_out = index;
-        maybe_sendable(plane, batch, &level);
+        maybe_sendable(queue->plane, batch, &level);
     }
     kf_unlock(&queue->lock);
     if (level != 0) {
-        kf_plane_notify(plane, queue, level);
+        kf_plane_notify(queue->plane, queue, level);
     }
     return result;
 }
 
 int kf_queue_append_run(kf_queue *queue, const kf_record *records, const int64_t *timestamps_ms,
-                        int32_t count, kf_batch **batch_out, int32_t *index_out, int32_t *done) {
-    kf_plane *plane = queue->plane;
+                        int32_t count, int flags, kf_batch **batch_out, int32_t *index_out,
+                        int32_t *done) {
+    size_t need = kf_record_size_max(records);
+    int result = KF_APPEND_OK;
     int level = 0;
     int32_t i = 0;
-    size_t need = kf_record_size_max(records);
     kf_lock(&queue->lock);
-    int result = make_room(queue, need, timestamps_ms[0], &level);
+    kf_batch *batch = queue->open;
+    if (!has_room(batch, need)) {
+        result = make_room(queue, need, timestamps_ms[0], flags, &level);
+        batch = queue->open;
+    }
     if (result == KF_APPEND_OK) {
-        kf_batch *batch = queue->open;
         int32_t index = batch->record_count;
         do {
             put_record(batch, &records[i], timestamps_ms[i], index + i);
@@ -203,9 +285,14 @@ int kf_queue_append_run(kf_queue *queue, const kf_record *records, const int64_t
                 break;
             }
             need = kf_record_size_max(&records[i]);
-        } while (batch->size + need <= queue->seal_size &&
-                 (batch->last_slab->capacity - batch->last_slab->size >= need ||
-                  grow(queue, batch, need)));
+            if (!has_room(batch, need)) {
+                if (batch->size + need > queue->seal_size ||
+                    (slab_room(batch) < need && !grow(queue, batch, need))) {
+                    break;
+                }
+                extend(queue, batch, need);
+            }
+        } while (true);
         atomic_store_explicit(&batch->record_count, index + i, memory_order_relaxed);
         batch->bulk_records += i;
         if (batch != *batch_out) {
@@ -213,12 +300,12 @@ int kf_queue_append_run(kf_queue *queue, const kf_record *records, const int64_t
         }
         *batch_out = batch;
         *index_out = index;
-        maybe_sendable(plane, batch, &level);
+        maybe_sendable(queue->plane, batch, &level);
     }
     kf_unlock(&queue->lock);
     *done = i;
     if (level != 0) {
-        kf_plane_notify(plane, queue, level);
+        kf_plane_notify(queue->plane, queue, level);
     }
     return result;
 }
@@ -411,28 +498,20 @@ static bool next_record(walk *at, kf_record *record, int64_t *timestamp_delta) {
 static bool copy_record(kf_queue *queue, kf_batch *child, const kf_record *record,
                         int64_t timestamp) {
     size_t need = kf_record_size_max(record);
-    if (child->last_slab->capacity - child->last_slab->size < need) {
+    if (!has_room(child, need)) {
         kf_slab *slab = kf_pool_take(&queue->plane->pool, need, true);
         if (slab == NULL) {
             return false;
         }
-        child->last_slab->next = slab;
-        child->last_slab = slab;
+        close_slab(child);
+        add_slab(child, slab);
     }
     if (child->record_count == 0) {
         child->base_timestamp = timestamp;
         child->max_timestamp = timestamp;
     }
-    uint8_t *start = child->last_slab->data + child->last_slab->size;
-    size_t len = (size_t)(kf_record_put(start, record, timestamp - child->base_timestamp,
-                                        child->record_count) -
-                          start);
-    child->last_slab->size += len;
-    child->size += len;
+    put_record(child, record, timestamp, child->record_count);
     child->record_count++;
-    if (timestamp > child->max_timestamp) {
-        child->max_timestamp = timestamp;
-    }
     return true;
 }
 
@@ -506,6 +585,7 @@ bool kf_queue_split(kf_queue *queue, kf_batch *batch, size_t size) {
     batch->children = children;
     batch->children_left = count;
     for (child = children; child != NULL; child = child->sibling) {
+        close_slab(child);
         kf_batch_ref(child); /* the parent's, so that handles find their results */
         kf_plane_opened(plane, child, batch);
         kf_add(&queue->load, 1);
@@ -518,135 +598,4 @@ bool kf_queue_split(kf_queue *queue, kf_batch *batch, size_t size) {
     }
     kf_batch_release_memory(batch);
     return true;
-}
-
-/* ---- the end of a batch ---- */
-
-void kf_batch_ref(kf_batch *batch) {
-    kf_add(&batch->refs, 1);
-}
-
-void kf_batch_unref(kf_batch *batch) {
-    if (kf_add(&batch->refs, -1) != 0 || batch->queue->plane->inherited) {
-        return;
-    }
-    kf_batch *child = batch->children;
-    while (child != NULL) {
-        kf_batch *sibling = child->sibling;
-        kf_batch_unref(child);
-        child = sibling;
-    }
-    kf_batch_release_memory(batch);
-    free(batch);
-}
-
-void kf_batch_release_memory(kf_batch *batch) {
-    kf_slab *slabs = batch->slabs;
-    kf_slab *coded = batch->coded;
-    batch->slabs = NULL;
-    batch->last_slab = NULL;
-    batch->coded = NULL;
-    if (slabs != NULL) {
-        kf_pool_give(&batch->queue->plane->pool, slabs);
-    }
-    if (coded != NULL) {
-        kf_pool_give(&batch->queue->plane->pool, coded);
-    }
-}
-
-/* The last child of a forwarder has ended: so has the forwarder. */
-static void child_ended(kf_plane *plane, kf_batch *parent) {
-    while (parent != NULL && --parent->children_left == 0) {
-        kf_batch *above = parent->parent;
-        kf_plane_observe(plane, parent);
-        kf_batch_unref(parent);
-        parent = above;
-    }
-}
-
-void kf_batch_end(kf_batch *batch, int state, int32_t error_code, int32_t outcome,
-                  int64_t base_offset, int64_t append_time_ms) {
-    kf_plane *plane = batch->queue->plane;
-    kf_batch *parent = batch->parent;
-    bool in_request = kf_get(&batch->state) == KF_BATCH_IN_FLIGHT;
-    batch->base_offset = base_offset;
-    batch->append_time_ms = append_time_ms;
-    batch->error_code = error_code;
-    batch->outcome = outcome;
-    if (state == KF_BATCH_ACKED) {
-        plane->stats.records_acked += batch->record_count;
-        plane->stats.batches_acked++;
-        batch->queue->records_acked += batch->record_count;
-        batch->queue->bytes_acked += (int64_t)batch->size;
-    } else {
-        plane->stats.records_failed += batch->record_count;
-        plane->stats.batches_failed++;
-        batch->queue->records_failed += batch->record_count;
-    }
-    kf_add(&batch->queue->load, -1);
-    if (!in_request) {
-        kf_batch_release_memory(batch);
-    }
-    batch->expired = in_request;
-    atomic_store_explicit(&batch->state, state, memory_order_seq_cst);
-    /* Observers come first: who waits for the batch to leave the list of incomplete ones (a flush)
-     * must find what they will be told. */
-    if (parent == NULL) {
-        kf_plane_observe(plane, batch);
-    } else {
-        child_ended(plane, parent);
-    }
-    kf_plane_ended(plane, batch);
-    if (!in_request) {
-        kf_batch_unref(batch); /* else the request's end does this */
-    }
-}
-
-static bool has_ended(int state) {
-    return state == KF_BATCH_ACKED || state == KF_BATCH_FAILED;
-}
-
-bool kf_batch_is_done(kf_batch *batch) {
-    int state = kf_get(&batch->state);
-    if (state != KF_BATCH_SPLIT) {
-        return has_ended(state);
-    }
-    for (kf_batch *child = batch->children; child != NULL; child = child->sibling) {
-        if (!kf_batch_is_done(child)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-kf_batch *kf_batch_resolve(kf_batch *batch, int32_t *index) {
-    while (kf_get(&batch->state) == KF_BATCH_SPLIT) {
-        kf_batch *child = batch->children;
-        while (child->sibling != NULL && child->sibling->first_index <= *index) {
-            child = child->sibling;
-        }
-        *index -= child->first_index;
-        batch = child;
-    }
-    return batch;
-}
-
-/* ---- compression ---- */
-
-size_t kf_batch_records_size(const kf_batch *batch) {
-    return batch->size - KF_BATCH_HEADER_SIZE;
-}
-
-void kf_batch_gather(const kf_batch *batch, uint8_t *out) {
-    size_t skip = KF_BATCH_HEADER_SIZE;
-    for (const kf_slab *slab = batch->slabs; slab != NULL; slab = slab->next) {
-        out = kf_put_bytes(out, slab->data + skip, slab->size - skip);
-        skip = 0;
-    }
-}
-
-void kf_queue_coded(kf_queue *queue, kf_batch *batch, kf_slab *coded) {
-    batch->coded = coded;
-    kf_set(&batch->coding, coded != NULL ? KF_CODING_DONE : KF_CODING_USELESS);
-    kf_plane_notify(queue->plane, queue, KF_WAKE_FULL);
 }

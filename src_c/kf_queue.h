@@ -51,19 +51,24 @@ enum kf_coding {
 enum kf_place { KF_NOWHERE = 0, KF_IN_READY = 1, KF_IN_LINGERING = 2, KF_IN_UNROUTED = 3 };
 
 struct kf_batch {
+    /* what an append touches: one cache line */
+    uint8_t *at, *end; /* where the next record goes, and how far records may go without a look at
+                        * slabs and limits; while it is open */
+    size_t size;       /* header and records, not compressed */
+    int64_t base_timestamp, max_timestamp;
+    kf_atomic_int record_count;
+    int32_t handles;      /* GIL: live handles and waiting callbacks; one of `refs` if any */
+    kf_atomic_int state;  /* enum kf_batch_state; the result below is valid once ended */
+    kf_atomic_int coding; /* enum kf_coding */
+    int8_t urgency;       /* enum kf_urgency: reached batch.size, or was kicked */
+
     kf_batch *next;          /* in one of the queue's lists, or the plane's observed list */
     kf_batch *older, *newer; /* the plane's list of incomplete batches */
     kf_queue *queue;
     kf_slab *slabs, *last_slab; /* records as encoded; the header's place is at the front */
     kf_slab *coded;             /* the compressed batch, header's place included, or NULL */
-    size_t size;                /* header and records, not compressed */
     int64_t serial; /* order of opening over the whole plane; children: their parent's */
-    int64_t base_timestamp, max_timestamp;
     double created; /* monotonic; delivery.timeout.ms counts from here */
-    kf_atomic_int record_count;
-    int8_t urgency; /* enum kf_urgency: reached batch.size, or was kicked */
-    kf_atomic_int coding; /* enum kf_coding */
-    kf_atomic_int state; /* enum kf_batch_state; the result below is valid once ended */
     kf_atomic_int refs; /* the plane's one, and one for all handles together */
 
     /* identity in the log; changes only while its fate is known to be «not written» */
@@ -97,7 +102,6 @@ struct kf_batch {
     /* who can observe what becomes of the records */
     kf_atomic_int watched; /* somebody wants to hear of the end: goes to the observed list */
     kf_atomic_int listed; /* in the observed list now */
-    int32_t handles; /* GIL: live handles and waiting callbacks; one of `refs` if any */
     int32_t seen; /* GIL: handles that were read and dropped since */
     int32_t doubled; /* GIL: records that a handle and a callback both count for */
     int32_t bulk_records; /* under the queue's lock: records of a bulk call's future */
@@ -120,7 +124,7 @@ struct kf_topic {
     int32_t partition_count;
     int32_t id;           /* order of making: requests name their topics in it */
     int32_t sticky; /* partition of records without a key; -1: choose */
-    int64_t sticky_left; /* bytes until the next choice */
+    int64_t sticky_left; /* bytes until it has had its share, and is left with the batch's end */
     kf_atomic_int used; /* records were sent to it since somebody last looked */
     uint64_t random; /* xorshift state, seeded by the control plane */
 };
@@ -134,12 +138,14 @@ enum kf_urgency {
 
 struct kf_queue {
     kf_mutex lock;
+    /* under `lock` */
+    kf_batch *open;
+    kf_batch *parked; /* GIL: its handles are all gone; their reference is the next handle's */
     kf_plane *plane;
     kf_topic *topic;
     int64_t id;
     int32_t partition;
     /* under `lock` */
-    kf_batch *open;
     kf_batch *sealed, **sealed_tail;
     int32_t sealed_count;
     size_t seal_size; /* current: grows while the window is full on a slow link */
@@ -180,21 +186,24 @@ enum kf_append_result {
     KF_APPEND_OK = 0,
     KF_APPEND_FULL = 1, /* buffer.memory is used up: wait for the pool */
     KF_APPEND_TOO_LARGE = 2, /* more than max.request.size in a batch of its own */
+    KF_APPEND_NEXT = 3, /* it would open a batch in a queue that is to be left: choose another */
 };
 
 void kf_queue_init(kf_queue *queue, kf_plane *plane, kf_topic *topic, int64_t id,
                    int32_t partition);
 void kf_queue_destroy(kf_queue *queue);
 
-/* What the caller keeps of a batch; taken under the lock, for after it the batch may end at once.
- */
-enum kf_hold {
+/* How to append. What the caller keeps of a batch is taken under the lock: after it the batch may
+ * end at once. */
+enum kf_append_flags {
     KF_HOLD_NOTHING = 0,
     KF_HOLD_HANDLE = 1, /* counts in `handles`; with the GIL only */
+    KF_LEAVE_FULL = 2, /* open no batch: the partitioner goes on to another queue with the end of
+                        * this one's, so that no few records are left behind in a batch */
 };
 
 /* Encode one record into the open batch. On OK `*batch` and `*index` say where it is. */
-int kf_queue_append(kf_queue *queue, const kf_record *record, int64_t timestamp_ms, int hold,
+int kf_queue_append(kf_queue *queue, const kf_record *record, int64_t timestamp_ms, int flags,
                     kf_batch **batch, int32_t *index);
 
 /* Encode records of a bulk call into the open batch: the first, and as many of the `count` as fit
@@ -202,7 +211,9 @@ int kf_queue_append(kf_queue *queue, const kf_record *record, int64_t timestamp_
  * count in `bulk_records`; the caller gets a reference when `*batch` changes. The lock is held all
  * the time: pass a chunk of about 16 KiB. */
 int kf_queue_append_run(kf_queue *queue, const kf_record *records, const int64_t *timestamps_ms,
-                        int32_t count, kf_batch **batch, int32_t *index, int32_t *done);
+                        int32_t count, int flags, kf_batch **batch, int32_t *index, int32_t *done);
+/* GIL: give up `count` of the batch's handles. */
+void kf_queue_drop_handles(kf_queue *queue, kf_batch *batch, int32_t count);
 /* GIL: a bulk call's future gives `count` records up unread: their failures count as lost. */
 void kf_queue_forget_bulk(kf_queue *queue, kf_batch *batch, int32_t count);
 

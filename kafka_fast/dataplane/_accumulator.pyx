@@ -10,12 +10,9 @@ implements: `_need_topic` and `_serialize`.
 Thread: any caller's, with the GIL.
 """
 
-from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_CheckBuffer, PyObject_GetBuffer
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize
-from cpython.bytes cimport PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SIZE
 from cpython.exc cimport PyErr_CheckSignals
-from cpython.long cimport PyLong_CheckExact
-from cpython.unicode cimport PyUnicode_Check
+from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from kafka_fast.dataplane._delivery cimport (
@@ -24,11 +21,21 @@ from kafka_fast.dataplane._delivery cimport (
     observe,
     observe_beside,
 )
+from kafka_fast.dataplane._fields cimport (
+    borrow,
+    borrowed,
+    check_partition,
+    check_timestamp,
+    encode_headers,
+    give_back,
+)
 from kafka_fast.dataplane._partitioner cimport (
     PARTITIONER_BUILT_IN,
     PARTITIONER_CUSTOM,
     PARTITIONER_ROUND_ROBIN,
     choose_partition,
+    draw_partition,
+    is_sticky,
 )
 from kafka_fast.dataplane._plane cimport DataPlane, Topic
 from kafka_fast.dataplane.state cimport *
@@ -38,98 +45,26 @@ from kafka_fast.errors import (
     DeliveryError,
     KafkaTimeoutError,
     Outcome,
-    SerializationError,
     UsageError,
     broker_error,
 )
 
 cdef extern from "Python.h":
-    const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
+    ctypedef struct PyMethodDef:
+        void* ml_meth
+        int ml_flags
+    ctypedef struct PyMethodDescrObject:
+        PyMethodDef* d_method
+    int METH_FASTCALL
+    int METH_KEYWORDS
+    bint is_plain_bytes "PyBytes_CheckExact"(PyObject* item)
+    char* bytes_of "PyBytes_AS_STRING"(PyObject* item)
+    Py_ssize_t size_of "PyBytes_GET_SIZE"(PyObject* item)
+    Py_ssize_t count_of "PyTuple_GET_SIZE"(PyObject* names)
+    PyObject* item_of "PyTuple_GET_ITEM"(PyObject* names, Py_ssize_t i)
 
 cdef double WAIT_SLICE = 0.025  # seconds between two looks for signals
 cdef int MESSAGE_TOO_LARGE = 10
-
-# Names of record header keys repeat from record to record: their UTF-8 is cached by str itself.
-
-
-# ---- bytes of keys, values and headers ----
-
-cdef int borrow(borrowed* field, object value, str topic, str what) except -1:
-    cdef Py_ssize_t size
-    field.has_view = False
-    if PyBytes_CheckExact(value):
-        field.data = <const uint8_t*>PyBytes_AS_STRING(value)
-        field.len = PyBytes_GET_SIZE(value)
-    elif value is None:
-        field.data = NULL
-        field.len = -1
-    elif PyUnicode_Check(value):
-        try:
-            field.data = <const uint8_t*>PyUnicode_AsUTF8AndSize(value, &size)
-        except UnicodeEncodeError as error:
-            raise SerializationError(f"{what} for topic {topic!r}: {error}") from error
-        field.len = size
-    elif PyObject_CheckBuffer(value):
-        borrow_buffer(field, value, topic, what)
-    else:
-        raise TypeError(f"{what} for topic {topic!r} must be bytes-like, str or None, "
-                        f"not {type(value).__name__}")
-    return 0
-
-
-cdef int borrow_buffer(borrowed* field, object value, str topic, str what) except -1:
-    try:
-        PyObject_GetBuffer(value, &field.view, PyBUF_SIMPLE)
-    except BufferError as error:
-        raise TypeError(f"{what} for topic {topic!r} is not contiguous in memory: pass "
-                        f"bytes({what})") from error
-    field.data = <const uint8_t*>field.view.buf
-    field.len = field.view.len
-    field.has_view = True
-    if field.data == NULL:  # an empty buffer may have no address; NULL means null here
-        field.data = <const uint8_t*>b""
-    return 0
-
-
-cdef void give_back(borrowed* field) noexcept:
-    if field.has_view:
-        field.has_view = False
-        PyBuffer_Release(&field.view)
-
-
-cdef bytes encode_headers(object headers, str topic):
-    """Return the headers as they stand in a record, count included; None if there are none.
-
-    Args:
-        headers: A sequence of (key, value) pairs or a mapping; keys are str, values bytes-like,
-            str or None. A key may occur more than once in a sequence.
-    """
-    cdef list pairs = list(headers.items() if isinstance(headers, dict) else headers)
-    cdef list parts = []
-    cdef borrowed field
-    cdef uint8_t scratch[16]
-    cdef uint8_t* end
-    if not pairs:
-        return None
-    end = kf_put_varint(scratch, len(pairs))
-    parts.append(PyBytes_FromStringAndSize(<char*>scratch, end - scratch))
-    for pair in pairs:
-        try:
-            name, value = pair
-        except (TypeError, ValueError) as error:
-            raise TypeError(f"headers for topic {topic!r} must be (key, value) pairs") from error
-        if not PyUnicode_Check(name):
-            raise TypeError(f"a header's key for topic {topic!r} must be str, "
-                            f"not {type(name).__name__}")
-        for part, what in ((name, "a header's key"), (value, f"header {name!r}")):
-            borrow(&field, part, topic, what)
-            end = kf_put_varint(scratch, field.len)
-            parts.append(PyBytes_FromStringAndSize(<char*>scratch, end - scratch))
-            if field.len > 0:
-                parts.append(PyBytes_FromStringAndSize(<char*>field.data, field.len))
-            give_back(&field)
-    return b"".join(parts)
-
 
 cdef class Accumulator:
     """The part of a producer that takes records.
@@ -159,6 +94,7 @@ cdef class Accumulator:
             self.custom_partitioner = partitioner
         self.on_delivery = on_delivery
         self.transforms = transforms
+        self.plain = not transforms and self.how.kind != PARTITIONER_CUSTOM
 
     # ---- what Python knows ----
 
@@ -222,29 +158,6 @@ cdef class Accumulator:
             self.plane.check_may_wait()
         return 0
 
-    cdef int append(self, Topic topic, const kf_record* record, object partition,
-                    int64_t timestamp_ms, int hold, kf_batch** batch, int32_t* index) except -1:
-        """Put the record into its partition's open batch, waiting for memory if there is none."""
-        cdef kf_topic* shared = topic.topic
-        cdef kf_queue* queue
-        cdef int32_t number
-        cdef double deadline = 0.0
-        cdef int result
-        if partition is None:
-            number = choose_partition(&self.how, self.plane.plane, shared, record)
-        else:
-            number = check_partition(topic, partition)
-        queue = shared.queues[number]
-        kf_set(&shared.used, 1)
-        while True:
-            result = kf_queue_append(queue, record, timestamp_ms, hold, batch, index)
-            if result == KF_APPEND_OK:
-                return 0
-            if result == KF_APPEND_TOO_LARGE:
-                return self.refuse_size(topic, record)
-            self.wait_for_memory(topic, record.key_len + record.value_len + record.headers_size
-                                 + 256, &deadline)
-
     cdef int add(self, object topic_name, object value, object key, object partition,
                  object timestamp_ms, object headers, int hold, kf_batch** batch, int32_t* index,
                  int64_t* timestamp) except -1:
@@ -282,7 +195,7 @@ cdef class Accumulator:
             if key is not None:
                 record.key = <const uint8_t*>PyBytes_AS_STRING(key)
                 record.key_len = PyBytes_GET_SIZE(key)
-            return self.append(topic, &record, partition, timestamp[0], hold, batch, index)
+            return append(self, topic, &record, partition, timestamp[0], hold, batch, index)
         borrow(&value_bytes, value, topic_name, "the value")
         key_bytes.has_view = False
         record.value = value_bytes.data
@@ -292,7 +205,7 @@ cdef class Accumulator:
                 borrow(&key_bytes, key, topic_name, "the key")
                 record.key = key_bytes.data
                 record.key_len = key_bytes.len
-            self.append(topic, &record, partition, timestamp[0], hold, batch, index)
+            append(self, topic, &record, partition, timestamp[0], hold, batch, index)
         finally:
             give_back(&value_bytes)
             give_back(&key_bytes)
@@ -356,29 +269,139 @@ cdef class Accumulator:
         observe(self.plane, batch, index, timestamp, on_delivery, True)
 
 
-cdef int32_t check_partition(Topic topic, object partition) except -1:
-    """Return the partition's number, which must exist."""
-    cdef int64_t number
-    if not PyLong_CheckExact(partition):
-        partition = partition.__index__()
-    try:
-        number = partition
-    except OverflowError:
-        number = -1
-    if number < 0 or number >= topic.topic.partition_count:
-        raise UsageError(f"topic {topic.name!r} has partitions 0 to "
-                         f"{topic.topic.partition_count - 1}, not {partition}")
-    return <int32_t>number
+cdef inline int append(Accumulator self, Topic topic, const kf_record* record, object partition,
+                       int64_t timestamp_ms, int flags, kf_batch** batch,
+                       int32_t* index) except -1:
+    """Put the record into its partition's open batch, waiting for memory if there is none."""
+    cdef kf_topic* shared = topic.topic
+    cdef int32_t number
+    cdef double deadline = 0.0
+    cdef int result
+    if partition is not None:
+        number = check_partition(topic, partition)
+    else:
+        number = choose_partition(&self.how, self.plane.plane, shared, record)
+        if shared.sticky_left <= 0 and is_sticky(&self.how, record):
+            flags |= KF_LEAVE_FULL
+    kf_set(&shared.used, 1)
+    while True:
+        result = kf_queue_append(shared.queues[number], record, timestamp_ms, flags, batch, index)
+        if result == KF_APPEND_OK:
+            return 0
+        if result == KF_APPEND_NEXT:
+            number = draw_partition(&self.how, self.plane.plane, shared)
+            flags &= ~KF_LEAVE_FULL
+        elif result == KF_APPEND_TOO_LARGE:
+            return self.refuse_size(topic, record)
+        else:
+            self.wait_for_memory(topic, record.key_len + record.value_len + record.headers_size
+                                 + 256, &deadline)
 
 
-cdef int64_t check_timestamp(Topic topic, object timestamp_ms) except? -1:
-    """Return the timestamp, which must be a Unix time in ms."""
+# ---- the short way in ----
+#
+# Nearly all calls are `send(topic, value)`, with a key or a callback at most, of bytes, to the
+# topic of the call before. They go round the unpacking of eight arguments, which costs as much as
+# the encoding of a record; all others go to the methods as they stand above. A method's entry is a
+# pointer in the table that the type was made from: what the type says of itself stays true.
+
+# What such a call brings, borrowed from it.
+cdef struct plain_call:
+    PyObject* value
+    PyObject* key       # NULL: none
+    PyObject* callback  # NULL: none
+
+ctypedef object (*entry)(object self, PyObject** args, Py_ssize_t count, PyObject* names)
+
+cdef PyObject* NONE = <PyObject*>None
+cdef PyObject* KEY = <PyObject*>"key"
+cdef PyObject* ON_DELIVERY = <PyObject*>"on_delivery"
+cdef entry send_as_it_stands
+cdef entry send_nowait_as_it_stands
+
+
+cdef inline bint is_plain(Accumulator self, PyObject** args, Py_ssize_t count, PyObject* names,
+                          plain_call* call) noexcept:
+    """Return whether the call is one of those, and what it brings."""
+    call.callback = <PyObject*>self.on_delivery
+    if names != NULL:
+        if count_of(names) != 1:
+            return False
+        if item_of(names, 0) == KEY and count == 2:
+            count = 3  # it lies where it would lie without its name
+        elif item_of(names, 0) == ON_DELIVERY:
+            if args[count] != NONE:
+                call.callback = args[count]
+        else:
+            return False
+    if (count < 2 or count > 3 or args[0] != <PyObject*>self.last_name
+            or not is_plain_bytes(args[1]) or not self.plain or self.plane.refuses):
+        return False
+    if call.callback == NONE:
+        call.callback = NULL
+    call.value = args[1]
+    call.key = args[2] if count == 3 and args[2] != NONE else NULL
+    return call.key == NULL or is_plain_bytes(call.key)
+
+
+cdef inline int append_plain(Accumulator self, const plain_call* call, int flags, kf_batch** batch,
+                             int32_t* index, int64_t* timestamp) except -1:
+    cdef kf_plane* plane = self.plane.plane
+    cdef kf_record record
+    record.key = NULL
+    record.key_len = -1
+    if call.key != NULL:
+        record.key = <const uint8_t*>bytes_of(call.key)
+        record.key_len = size_of(call.key)
+    record.value = <const uint8_t*>bytes_of(call.value)
+    record.value_len = size_of(call.value)
+    record.headers = NULL
+    record.headers_size = 0
+    timestamp[0] = plane.env.wall_ms(plane.env.context)
+    return append(self, self.last_topic, &record, None, timestamp[0], flags, batch, index)
+
+
+cdef object enter_send(Accumulator self, PyObject** args, Py_ssize_t count, PyObject* names):
+    cdef plain_call call
+    cdef kf_batch* batch
+    cdef int32_t index
     cdef int64_t timestamp
-    try:
-        timestamp = timestamp_ms
-    except OverflowError:
-        timestamp = -1
-    if timestamp < 0:
-        raise UsageError(f"a timestamp for topic {topic.name!r} must be Unix ms in int64, not "
-                         f"{timestamp_ms}")
-    return timestamp
+    cdef DeliveryFuture future
+    if not is_plain(self, args, count, names, &call):
+        return send_as_it_stands(self, args, count, names)
+    append_plain(self, &call, KF_HOLD_HANDLE, &batch, &index, &timestamp)
+    future = new_delivery(self.plane, batch, index, timestamp)
+    if call.callback != NULL:
+        observe_beside(future, <object>call.callback)
+    return future
+
+
+cdef object enter_send_nowait(Accumulator self, PyObject** args, Py_ssize_t count,
+                              PyObject* names):
+    cdef plain_call call
+    cdef kf_batch* batch
+    cdef int32_t index
+    cdef int64_t timestamp
+    if not is_plain(self, args, count, names, &call):
+        return send_nowait_as_it_stands(self, args, count, names)
+    if call.callback == NULL:
+        append_plain(self, &call, KF_HOLD_NOTHING, &batch, &index, &timestamp)
+    else:
+        append_plain(self, &call, KF_HOLD_HANDLE, &batch, &index, &timestamp)
+        observe(self.plane, batch, index, timestamp, <object>call.callback, True)
+    return None
+
+
+cdef entry replace_entry(object method, void* by) except NULL:
+    """Let the method begin with another function; returns the one that it began with."""
+    cdef PyMethodDef* definition = (<PyMethodDescrObject*>method).d_method
+    cdef entry before = <entry>definition.ml_meth
+    if definition.ml_flags != METH_FASTCALL | METH_KEYWORDS:
+        raise SystemError(f"{method.__name__} is not called as its entry would be")
+    definition.ml_meth = by
+    return before
+
+
+send_as_it_stands = replace_entry(Accumulator.__dict__["send"], <void*>enter_send)
+send_nowait_as_it_stands = replace_entry(Accumulator.__dict__["send_nowait"],
+                                         <void*>enter_send_nowait)

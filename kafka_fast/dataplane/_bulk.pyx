@@ -12,9 +12,10 @@ Thread: any caller's.
 from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.stdlib cimport realloc
 
-from kafka_fast.dataplane._accumulator cimport Accumulator, check_partition
+from kafka_fast.dataplane._accumulator cimport Accumulator
 from kafka_fast.dataplane._batch_future cimport BatchFuture, new_batch_future
 from kafka_fast.dataplane._column cimport Column, kf_column_get
+from kafka_fast.dataplane._fields cimport check_partition
 from kafka_fast.dataplane._job cimport (
     JOB_DONE,
     JOB_NO_MEMORY,

@@ -120,10 +120,8 @@ cdef bint wait_for(DataPlane plane, kf_batch* batch, double deadline) except -1:
 
 cdef int drop_holds(kf_batch* batch, int32_t count, int32_t seen) except -1:
     """Give up `count` of the batch's handles, `seen` of them after they were read."""
-    batch.handles -= count
     batch.seen += seen
-    if batch.handles == 0:
-        kf_batch_unref(batch)
+    kf_queue_drop_handles(batch.queue, batch, count)
     return 0
 
 
@@ -209,7 +207,7 @@ cdef int observe(DataPlane plane, kf_batch* batch, int32_t index, int64_t timest
     waiting.holds += holds
     if kf_get(&batch.watched) == 0:
         kf_set(&batch.watched, 1)
-    kf_fence()  # against the data plane, which publishes the end before it reads `watched`
+        kf_fence()  # against the data plane, which publishes the end before it reads `watched`
     if kf_batch_is_done(batch):
         kf_plane_observe(plane.plane, batch)
     return 0

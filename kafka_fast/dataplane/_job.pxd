@@ -17,8 +17,8 @@ cdef enum:
 
 # What appending says, beside the results of kf_queue_append_run.
 cdef enum:
-    JOB_DONE = 3
-    JOB_NO_MEMORY = 4
+    JOB_DONE = 16
+    JOB_NO_MEMORY = 17
 
 
 # Rows on their way into one topic's batches. Positions count rows in the order of appending.
@@ -49,6 +49,7 @@ cdef struct bulk_job:
     uint32_t* unsorted         # [WINDOW_ROWS]
     # the chunk
     kf_queue* queue
+    int leave                  # KF_LEAVE_FULL: its share is used up
     int32_t count, next        # records in the chunk, and the first that is not appended
     kf_record records[CHUNK_RECORDS]
     int64_t timestamps[CHUNK_RECORDS]

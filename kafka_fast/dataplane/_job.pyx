@@ -3,7 +3,7 @@
 Rows go in chunks of about 16 KiB: filled with pointers to keys and values, then encoded under one
 lock. Which chunk goes where:
 
-    no keys            the sticky partition, another one after each batch's worth of bytes
+    no keys            the sticky partition, another one with the end of a batch
     one partition      that one
     keys, partitions   windows of 8,192 rows, sorted by partition first (a counting sort, so the
                        order within a partition stays), then run after run
@@ -20,7 +20,6 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memset
 
-from kafka_fast.dataplane._accumulator cimport borrow, borrowed, give_back
 from kafka_fast.dataplane._batch_future cimport BatchFuture, add_run, last_batch, reserve_slice
 from kafka_fast.dataplane._column cimport (
     Column,
@@ -29,7 +28,8 @@ from kafka_fast.dataplane._column cimport (
     kf_headers_size,
     kf_put_headers,
 )
-from kafka_fast.dataplane._partitioner cimport choose_partition, partitioner
+from kafka_fast.dataplane._fields cimport borrow, borrowed, give_back
+from kafka_fast.dataplane._partitioner cimport choose_partition, draw_partition, partitioner
 from kafka_fast.dataplane._plane cimport DataPlane, Topic
 from kafka_fast.dataplane._rows cimport Rows
 from kafka_fast.dataplane.state cimport *
@@ -97,11 +97,11 @@ cdef void choose_filled(bulk_job* job, int64_t pos, int32_t count) noexcept nogi
                                                              record)
 
 
-cdef int64_t plan(bulk_job* job, int64_t* budget) noexcept nogil:
-    """Set the queue of the next chunk; return where its run ends, and the bytes it may take."""
+cdef int64_t plan(bulk_job* job) noexcept nogil:
+    """Set the queue of the next chunk; return where its run ends."""
     cdef kf_record nothing
     cdef int64_t end = job.end
-    budget[0] = CHUNK_BYTES
+    job.leave = 0
     if job.scatter:
         while job.run_ends[job.partition] <= job.pos:
             job.partition += 1
@@ -114,7 +114,8 @@ cdef int64_t plan(bulk_job* job, int64_t* budget) noexcept nogil:
         nothing.value_len = 0
         job.queue = job.cursor.queues[
             choose_partition(job.how, job.plane, &job.cursor, &nothing)]
-        budget[0] = max(1, min(budget[0], job.cursor.sticky_left))
+        if job.cursor.sticky_left <= CHUNK_BYTES:
+            job.leave = KF_LEAVE_FULL
     return min(end, job.pos + CHUNK_RECORDS)
 
 
@@ -215,7 +216,7 @@ cdef void fill_rest(bulk_job* job) noexcept nogil:
         if not job.has_key:
             record.key = NULL
             record.key_len = -1
-        if not job.scatter:
+        if not job.scatter and job.partition < 0:
             job.cursor.sticky_left -= max(0, record.value_len) + RECORD_FRAME
     if job.times != NULL:
         for i in range(job.count):
@@ -238,8 +239,12 @@ cdef int append_chunk(bulk_job* job) noexcept nogil:
             return JOB_NO_MEMORY
         last = batch = last_batch(job.slices)
         result = kf_queue_append_run(job.queue, &job.records[job.next],
-                                     &job.timestamps[job.next], job.count - job.next, &batch,
-                                     &index, &done)
+                                     &job.timestamps[job.next], job.count - job.next, job.leave,
+                                     &batch, &index, &done)
+        if result == KF_APPEND_NEXT:
+            job.queue = job.cursor.queues[draw_partition(job.how, job.plane, &job.cursor)]
+            job.leave = 0
+            continue
         if result != KF_APPEND_OK:
             return result
         add_run(job.slices, last, batch, index, done, job.pos)
@@ -263,7 +268,6 @@ cdef void choose_raw(bulk_job* job, int64_t end) noexcept nogil:
 
 cdef int append_raw(bulk_job* job) noexcept nogil:
     """Append rows until all are done or one cannot be appended now."""
-    cdef int64_t budget = 0
     cdef int64_t end
     cdef int result
     while True:
@@ -276,9 +280,10 @@ cdef int append_raw(bulk_job* job) noexcept nogil:
             end = min(job.end, job.pos + WINDOW_ROWS)
             choose_raw(job, end)
             sort_window(job, end)
-        end = plan(job, &budget)
+        end = plan(job)
         job.next = 0
-        job.count = fill_raw(&job.value, job, job.pos, <int32_t>(end - job.pos), False, budget)
+        job.count = fill_raw(&job.value, job, job.pos, <int32_t>(end - job.pos), False,
+                             CHUNK_BYTES)
         if job.has_key:
             job.count = fill_raw(&job.key, job, job.pos, job.count, True, CHUNK_BYTES)
         if job.headers != NULL and not fill_headers(job):
@@ -383,7 +388,6 @@ cdef int append_objects(bulk_job* job, Rows rows) except -1:
 
     A chunk never outlives this call: another thread may change the list while the GIL is away.
     """
-    cdef int64_t budget = 0
     cdef int64_t end
     cdef int result
     while job.pos < job.end:
@@ -391,9 +395,10 @@ cdef int append_objects(bulk_job* job, Rows rows) except -1:
             end = min(job.end, job.pos + WINDOW_ROWS)
             choose_objects(job, rows, end)
             sort_window(job, end)
-        end = plan(job, &budget)
+        end = plan(job)
         job.next = 0
-        job.count = fill(rows.values, job, job.pos, <int32_t>(end - job.pos), False, budget)
+        job.count = fill(rows.values, job, job.pos, <int32_t>(end - job.pos), False,
+                         CHUNK_BYTES)
         if rows.keys is not None and job.count > 0:
             job.count = fill(rows.keys, job, job.pos, job.count, True, CHUNK_BYTES)
         if job.count > 0:

@@ -1,9 +1,9 @@
 """Which partition a record without a partition goes to."""
 
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, int64_t
 
 from kafka_fast.dataplane.state cimport kf_plane, kf_topic
-from kafka_fast.dataplane.wire cimport kf_record
+from kafka_fast.dataplane.wire cimport kf_partition_for_key, kf_record
 
 
 cdef enum partitioner_kind:
@@ -19,6 +19,30 @@ ctypedef struct partitioner:
     bint adaptive     # partitioner.adaptive.partitioning.enable
 
 
-# Choose for this record, and count it. The topic has at least one partition.
-cdef int32_t choose_partition(const partitioner* how, kf_plane* plane, kf_topic* topic,
-                              const kf_record* record) noexcept nogil
+# Draw the next sticky partition: its share is a batch's worth of bytes.
+cdef int32_t draw_partition(const partitioner* how, kf_plane* plane, kf_topic* topic) noexcept nogil
+
+
+# Inline, for every record comes by. The topic has at least one partition.
+
+cdef inline bint is_sticky(const partitioner* how, const kf_record* record) noexcept nogil:
+    """Return whether the record goes to the sticky partition."""
+    return how.kind != PARTITIONER_ROUND_ROBIN and (record.key == NULL or how.ignore_keys)
+
+
+cdef inline int32_t choose_partition(const partitioner* how, kf_plane* plane, kf_topic* topic,
+                                     const kf_record* record) noexcept nogil:
+    """Choose for this record, and count it.
+
+    A sticky partition whose share is used up is to be left with the end of its batch, see
+    KF_LEAVE_FULL; after twice its share it is left at once.
+    """
+    if is_sticky(how, record):
+        if topic.sticky < 0 or topic.sticky_left <= -<int64_t>plane.seal_size:
+            draw_partition(how, plane, topic)
+        topic.sticky_left -= (record.value_len if record.value_len > 0 else 0) + 10
+    elif how.kind == PARTITIONER_ROUND_ROBIN:
+        topic.sticky = (topic.sticky + 1) % topic.partition_count
+    else:
+        return kf_partition_for_key(record.key, record.key_len, topic.partition_count)
+    return topic.sticky

@@ -1,9 +1,11 @@
 """Partitioning as Java's client does it since 3.3 (KIP-480, KIP-794).
 
 Records with a key go to murmur2(key) mod partitions. Records without one stay with a partition
-until it has got as many bytes as fill a batch, then another is drawn: at random, and with the
-adaptive choice in inverse proportion to how much waits there already. The unit is bytes, never a
-drain: switching at each drain would make small batches, and prefer slow brokers (KIP-794).
+until it has got nearly as many bytes as fill a batch, and on to the end of that batch; then another
+is drawn: at random, and with the adaptive choice in inverse proportion to how much waits there
+already. The unit is bytes, never a drain: switching at each drain would make small batches, and
+prefer slow brokers (KIP-794). And the end is a batch's, never a byte: few records that are left
+behind in a batch of their own cost a request as much as a full one does.
 
 Thread: the caller's, with the GIL (the cursor belongs to the topic).
 """
@@ -59,21 +61,9 @@ cdef int32_t draw(kf_topic* topic, bint adaptive) noexcept nogil:
     return topic.partition_count - 1
 
 
-cdef int32_t stick(const partitioner* how, kf_plane* plane, kf_topic* topic,
-                   const kf_record* record) noexcept nogil:
-    """Return the sticky partition, drawing another once it has got a batch's worth of bytes."""
-    if topic.sticky < 0 or topic.sticky_left <= 0:
-        topic.sticky = draw(topic, how.adaptive)
-        topic.sticky_left = plane.seal_size
-    topic.sticky_left -= (record.value_len if record.value_len > 0 else 0) + 10
+cdef int32_t draw_partition(const partitioner* how, kf_plane* plane,
+                            kf_topic* topic) noexcept nogil:
+    topic.sticky = draw(topic, how.adaptive)
+    # A little less than a batch, so that the end of the first one is where it is left.
+    topic.sticky_left = <int64_t>(plane.seal_size - plane.seal_size // 8)
     return topic.sticky
-
-
-cdef int32_t choose_partition(const partitioner* how, kf_plane* plane, kf_topic* topic,
-                              const kf_record* record) noexcept nogil:
-    if how.kind == PARTITIONER_ROUND_ROBIN:
-        topic.sticky = (topic.sticky + 1) % topic.partition_count
-        return topic.sticky
-    if record.key != NULL and not how.ignore_keys:
-        return kf_partition_for_key(record.key, record.key_len, topic.partition_count)
-    return stick(how, plane, topic, record)

@@ -10,8 +10,8 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, malloc
 
-from kafka_fast.dataplane._accumulator cimport encode_headers
 from kafka_fast.dataplane._column cimport Column, columns_of, scalar_column
+from kafka_fast.dataplane._fields cimport encode_headers
 
 from collections.abc import Sequence
 

@@ -127,14 +127,16 @@ cdef extern from "kf_queue.h" nogil:
         KF_CODING_DONE
         KF_CODING_USELESS
 
-    enum kf_hold:
+    enum kf_append_flags:
         KF_HOLD_NOTHING
         KF_HOLD_HANDLE
+        KF_LEAVE_FULL
 
     enum kf_append_result:
         KF_APPEND_OK
         KF_APPEND_FULL
         KF_APPEND_TOO_LARGE
+        KF_APPEND_NEXT
 
     enum kf_urgency:
         KF_LINGERS
@@ -156,11 +158,12 @@ cdef extern from "kf_queue.h" nogil:
     void kf_queue_init(kf_queue* queue, kf_plane* plane, kf_topic* topic, int64_t id,
                        int32_t partition)
     void kf_queue_destroy(kf_queue* queue)
-    int kf_queue_append(kf_queue* queue, const kf_record* record, int64_t timestamp_ms, int hold,
+    int kf_queue_append(kf_queue* queue, const kf_record* record, int64_t timestamp_ms, int flags,
                         kf_batch** batch, int32_t* index)
     int kf_queue_append_run(kf_queue* queue, const kf_record* records,
-                            const int64_t* timestamps_ms, int32_t count, kf_batch** batch,
-                            int32_t* index, int32_t* done)
+                            const int64_t* timestamps_ms, int32_t count, int flags,
+                            kf_batch** batch, int32_t* index, int32_t* done)
+    void kf_queue_drop_handles(kf_queue* queue, kf_batch* batch, int32_t count)
     void kf_queue_forget_bulk(kf_queue* queue, kf_batch* batch, int32_t count)
     void kf_queue_kick(kf_queue* queue, kf_batch* batch)
     kf_batch* kf_queue_take_sealed(kf_queue* queue, bint open, size_t limit, size_t seal_size)

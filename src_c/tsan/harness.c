@@ -257,7 +257,7 @@ static void send_run(caller *self, int queue, uint32_t number, int32_t count, si
             done = result == KF_APPEND_OK;
         } else {
             result = kf_queue_append_run(&shared->queues[queue], records + sent, timestamps_ms,
-                                         count - sent, &batch, &index, &done);
+                                         count - sent, 0, &batch, &index, &done);
         }
         if (batch != open->batch) {
             if (open->batch != NULL) {

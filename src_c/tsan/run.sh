@@ -23,7 +23,8 @@ for sanitizers in thread address,undefined; do
     "$clang" -std=gnu11 -O1 -g -Wall -Wextra -Wconversion -Werror -I"$src" \
         "-fsanitize=$sanitizers" -fno-sanitize-recover=all -pthread \
         "$here/harness.c" "$here/broker.c" "$here/sender.c" \
-        "$src/kf_pool.c" "$src/kf_plane.c" "$src/kf_queue.c" "$src/kf_link.c" -o "$program"
+        "$src/kf_pool.c" "$src/kf_plane.c" "$src/kf_batch.c" "$src/kf_queue.c" "$src/kf_link.c" \
+        -o "$program"
     seed=1
     while [ "$seed" -le "$seeds" ]; do
         TSAN_OPTIONS=halt_on_error=1 "$program" "$seed" "$records"

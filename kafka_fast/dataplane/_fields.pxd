@@ -1,0 +1,28 @@
+"""The parts of a record as callers bring them."""
+
+from cpython.buffer cimport Py_buffer
+from libc.stdint cimport int32_t, int64_t, uint8_t
+
+from kafka_fast.dataplane._plane cimport Topic
+
+
+# The bytes of a key or value, borrowed from the object for one append.
+cdef struct borrowed:
+    const uint8_t* data  # NULL: null
+    int64_t len          # -1: null
+    Py_buffer view       # held if `data` came through the buffer protocol
+    bint has_view
+
+
+# Borrow the bytes of bytes, str (as UTF-8), None or any bytes-like object.
+cdef int borrow(borrowed* field, object value, str topic, str what) except -1
+cdef void give_back(borrowed* field) noexcept
+
+# The headers as they stand in a record, count included; None if there are none.
+cdef bytes encode_headers(object headers, str topic)
+
+# The partition's number, which must exist.
+cdef int32_t check_partition(Topic topic, object partition) except -1
+
+# The timestamp, which must be a Unix time in ms.
+cdef int64_t check_timestamp(Topic topic, object timestamp_ms) except? -1

@@ -1,0 +1,1 @@
+"""The parts of a record as callers bring them."""

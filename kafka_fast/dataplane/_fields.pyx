@@ -1,0 +1,124 @@
+"""The parts of a record as callers bring them: bytes of keys, values and headers, and numbers.
+
+Thread: any caller's, with the GIL.
+"""
+
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_CheckBuffer, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize
+from cpython.bytes cimport PyBytes_GET_SIZE
+from cpython.long cimport PyLong_CheckExact
+from cpython.unicode cimport PyUnicode_Check
+from libc.stdint cimport int32_t, int64_t, uint8_t
+
+from kafka_fast.dataplane._plane cimport Topic
+from kafka_fast.dataplane.wire cimport kf_put_varint
+
+from kafka_fast.errors import SerializationError, UsageError
+
+cdef extern from "Python.h":
+    const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
+
+
+cdef int borrow(borrowed* field, object value, str topic, str what) except -1:
+    cdef Py_ssize_t size
+    field.has_view = False
+    if PyBytes_CheckExact(value):
+        field.data = <const uint8_t*>PyBytes_AS_STRING(value)
+        field.len = PyBytes_GET_SIZE(value)
+    elif value is None:
+        field.data = NULL
+        field.len = -1
+    elif PyUnicode_Check(value):
+        try:
+            field.data = <const uint8_t*>PyUnicode_AsUTF8AndSize(value, &size)
+        except UnicodeEncodeError as error:
+            raise SerializationError(f"{what} for topic {topic!r}: {error}") from error
+        field.len = size
+    elif PyObject_CheckBuffer(value):
+        borrow_buffer(field, value, topic, what)
+    else:
+        raise TypeError(f"{what} for topic {topic!r} must be bytes-like, str or None, "
+                        f"not {type(value).__name__}")
+    return 0
+
+
+cdef int borrow_buffer(borrowed* field, object value, str topic, str what) except -1:
+    try:
+        PyObject_GetBuffer(value, &field.view, PyBUF_SIMPLE)
+    except BufferError as error:
+        raise TypeError(f"{what} for topic {topic!r} is not contiguous in memory: pass "
+                        f"bytes({what})") from error
+    field.data = <const uint8_t*>field.view.buf
+    field.len = field.view.len
+    field.has_view = True
+    if field.data == NULL:  # an empty buffer may have no address; NULL means null here
+        field.data = <const uint8_t*>b""
+    return 0
+
+
+cdef void give_back(borrowed* field) noexcept:
+    if field.has_view:
+        field.has_view = False
+        PyBuffer_Release(&field.view)
+
+
+cdef bytes encode_headers(object headers, str topic):
+    """Return the headers as they stand in a record, count included; None if there are none.
+
+    Args:
+        headers: A sequence of (key, value) pairs or a mapping; keys are str, values bytes-like,
+            str or None. A key may occur more than once in a sequence.
+    """
+    cdef list pairs = list(headers.items() if isinstance(headers, dict) else headers)
+    cdef list parts = []
+    cdef borrowed field
+    cdef uint8_t scratch[16]
+    cdef uint8_t* end
+    if not pairs:
+        return None
+    end = kf_put_varint(scratch, len(pairs))
+    parts.append(PyBytes_FromStringAndSize(<char*>scratch, end - scratch))
+    for pair in pairs:
+        try:
+            name, value = pair
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"headers for topic {topic!r} must be (key, value) pairs") from error
+        if not PyUnicode_Check(name):
+            raise TypeError(f"a header's key for topic {topic!r} must be str, "
+                            f"not {type(name).__name__}")
+        for part, what in ((name, "a header's key"), (value, f"header {name!r}")):
+            borrow(&field, part, topic, what)
+            end = kf_put_varint(scratch, field.len)
+            parts.append(PyBytes_FromStringAndSize(<char*>scratch, end - scratch))
+            if field.len > 0:
+                parts.append(PyBytes_FromStringAndSize(<char*>field.data, field.len))
+            give_back(&field)
+    return b"".join(parts)
+
+
+cdef int32_t check_partition(Topic topic, object partition) except -1:
+    """Return the partition's number, which must exist."""
+    cdef int64_t number
+    if not PyLong_CheckExact(partition):
+        partition = partition.__index__()
+    try:
+        number = partition
+    except OverflowError:
+        number = -1
+    if number < 0 or number >= topic.topic.partition_count:
+        raise UsageError(f"topic {topic.name!r} has partitions 0 to "
+                         f"{topic.topic.partition_count - 1}, not {partition}")
+    return <int32_t>number
+
+
+cdef int64_t check_timestamp(Topic topic, object timestamp_ms) except? -1:
+    """Return the timestamp, which must be a Unix time in ms."""
+    cdef int64_t timestamp
+    try:
+        timestamp = timestamp_ms
+    except OverflowError:
+        timestamp = -1
+    if timestamp < 0:
+        raise UsageError(f"a timestamp for topic {topic.name!r} must be Unix ms in int64, not "
+                         f"{timestamp_ms}")
+    return timestamp

@@ -1,0 +1,136 @@
+/* A batch once it has left its queue's hands: how it ends, what it gives back, where its records
+ * are when it was split. */
+#include "kf_queue.h"
+
+#include <stdlib.h>
+
+/* ---- the end of a batch ---- */
+
+void kf_batch_ref(kf_batch *batch) {
+    kf_add(&batch->refs, 1);
+}
+
+void kf_batch_unref(kf_batch *batch) {
+    if (kf_add(&batch->refs, -1) != 0 || batch->queue->plane->inherited) {
+        return;
+    }
+    kf_batch *child = batch->children;
+    while (child != NULL) {
+        kf_batch *sibling = child->sibling;
+        kf_batch_unref(child);
+        child = sibling;
+    }
+    kf_batch_release_memory(batch);
+    free(batch);
+}
+
+void kf_batch_release_memory(kf_batch *batch) {
+    kf_slab *slabs = batch->slabs;
+    kf_slab *coded = batch->coded;
+    batch->slabs = NULL;
+    batch->last_slab = NULL;
+    batch->coded = NULL;
+    if (slabs != NULL) {
+        kf_pool_give(&batch->queue->plane->pool, slabs);
+    }
+    if (coded != NULL) {
+        kf_pool_give(&batch->queue->plane->pool, coded);
+    }
+}
+
+/* The last child of a forwarder has ended: so has the forwarder. */
+static void child_ended(kf_plane *plane, kf_batch *parent) {
+    while (parent != NULL && --parent->children_left == 0) {
+        kf_batch *above = parent->parent;
+        kf_plane_observe(plane, parent);
+        kf_batch_unref(parent);
+        parent = above;
+    }
+}
+
+void kf_batch_end(kf_batch *batch, int state, int32_t error_code, int32_t outcome,
+                  int64_t base_offset, int64_t append_time_ms) {
+    kf_plane *plane = batch->queue->plane;
+    kf_batch *parent = batch->parent;
+    bool in_request = kf_get(&batch->state) == KF_BATCH_IN_FLIGHT;
+    batch->base_offset = base_offset;
+    batch->append_time_ms = append_time_ms;
+    batch->error_code = error_code;
+    batch->outcome = outcome;
+    if (state == KF_BATCH_ACKED) {
+        plane->stats.records_acked += batch->record_count;
+        plane->stats.batches_acked++;
+        batch->queue->records_acked += batch->record_count;
+        batch->queue->bytes_acked += (int64_t)batch->size;
+    } else {
+        plane->stats.records_failed += batch->record_count;
+        plane->stats.batches_failed++;
+        batch->queue->records_failed += batch->record_count;
+    }
+    kf_add(&batch->queue->load, -1);
+    if (!in_request) {
+        kf_batch_release_memory(batch);
+    }
+    batch->expired = in_request;
+    atomic_store_explicit(&batch->state, state, memory_order_seq_cst);
+    /* Observers come first: who waits for the batch to leave the list of incomplete ones (a flush)
+     * must find what they will be told. */
+    if (parent == NULL) {
+        kf_plane_observe(plane, batch);
+    } else {
+        child_ended(plane, parent);
+    }
+    kf_plane_ended(plane, batch);
+    if (!in_request) {
+        kf_batch_unref(batch); /* else the request's end does this */
+    }
+}
+
+static bool has_ended(int state) {
+    return state == KF_BATCH_ACKED || state == KF_BATCH_FAILED;
+}
+
+bool kf_batch_is_done(kf_batch *batch) {
+    int state = kf_get(&batch->state);
+    if (state != KF_BATCH_SPLIT) {
+        return has_ended(state);
+    }
+    for (kf_batch *child = batch->children; child != NULL; child = child->sibling) {
+        if (!kf_batch_is_done(child)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+kf_batch *kf_batch_resolve(kf_batch *batch, int32_t *index) {
+    while (kf_get(&batch->state) == KF_BATCH_SPLIT) {
+        kf_batch *child = batch->children;
+        while (child->sibling != NULL && child->sibling->first_index <= *index) {
+            child = child->sibling;
+        }
+        *index -= child->first_index;
+        batch = child;
+    }
+    return batch;
+}
+
+/* ---- compression ---- */
+
+size_t kf_batch_records_size(const kf_batch *batch) {
+    return batch->size - KF_BATCH_HEADER_SIZE;
+}
+
+void kf_batch_gather(const kf_batch *batch, uint8_t *out) {
+    size_t skip = KF_BATCH_HEADER_SIZE;
+    for (const kf_slab *slab = batch->slabs; slab != NULL; slab = slab->next) {
+        out = kf_put_bytes(out, slab->data + skip, slab->size - skip);
+        skip = 0;
+    }
+}
+
+void kf_queue_coded(kf_queue *queue, kf_batch *batch, kf_slab *coded) {
+    batch->coded = coded;
+    kf_set(&batch->coding, coded != NULL ? KF_CODING_DONE : KF_CODING_USELESS);
+    kf_plane_notify(queue->plane, queue, KF_WAKE_FULL);
+}
