@@ -86,6 +86,8 @@ C_SOURCES: dict[str, list[str]] = {
         "kf_lz4.c",
         "kf_zstd.c",
     ],
+    "kafka_fast.record._arrow_columns": ["kf_arrow_build.c"],
+    "kafka_fast.record._arrow_export": ["kf_arrow_build.c"],
     **{f"kafka_fast.{module}": PLANE_SOURCES for module in PLANE_MODULES},
 }
 

@@ -27,6 +27,17 @@ class TopicPartition(NamedTuple):
         return f"{self.topic}-{self.partition}"
 
 
+class OffsetAndMetadata(NamedTuple):
+    """What a group's committed offset says."""
+
+    offset: int
+    """Offset of the record to read next."""
+    leader_epoch: int = -1
+    """Epoch of the leader that wrote the last record before it; -1 if nobody knows."""
+    metadata: str = ""
+    """A note of whoever committed it."""
+
+
 class RecordMetadata(NamedTuple):
     """Where a delivered record went."""
 

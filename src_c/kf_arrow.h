@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+enum { KF_ARROW_NULLABLE = 2 }; /* the one flag of a schema that we set */
+
 #ifndef ARROW_C_DATA_INTERFACE
 #define ARROW_C_DATA_INTERFACE
 

@@ -4,32 +4,7 @@ from libc.stdint cimport int64_t
 
 from kafka_fast.dataplane._column cimport Column
 from kafka_fast.dataplane._rows cimport HeaderColumn, Numbers
-
-
-cdef extern from "kf_arrow.h" nogil:
-    struct ArrowSchema:
-        const char* format
-        const char* name
-        int64_t n_children
-        ArrowSchema** children
-        ArrowSchema* dictionary
-        void (*release)(ArrowSchema*) noexcept nogil
-
-    struct ArrowArray:
-        int64_t length
-        int64_t null_count
-        int64_t offset
-        int64_t n_buffers
-        int64_t n_children
-        const void** buffers
-        ArrowArray** children
-        void (*release)(ArrowArray*) noexcept nogil
-
-    struct ArrowArrayStream:
-        int (*get_schema)(ArrowArrayStream*, ArrowSchema*) noexcept nogil
-        int (*get_next)(ArrowArrayStream*, ArrowArray*) noexcept nogil
-        const char* (*get_last_error)(ArrowArrayStream*) noexcept nogil
-        void (*release)(ArrowArrayStream*) noexcept nogil
+from kafka_fast.record._arrow_structs cimport ArrowArray, ArrowArrayStream, ArrowSchema
 
 
 # Arrays of one type, one after the other.

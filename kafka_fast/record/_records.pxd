@@ -4,7 +4,7 @@ Whoever reads `Records.spans` and `Records.base` need not check anything again: 
 validated all of it but the UTF-8 of header names.
 """
 
-from libc.stdint cimport int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from kafka_fast.record._layout cimport kf_span
 
 
@@ -28,8 +28,12 @@ cdef class Records:
     cdef object key_at(self, Py_ssize_t index)
     cdef object value_at(self, Py_ssize_t index)
     cdef tuple headers_at(self, Py_ssize_t index)
+    cdef Py_ssize_t headers_size_at(self, Py_ssize_t index) noexcept  # bytes from headers_pos on
     cdef Record record_at(self, Py_ssize_t index)
 
 
 # Return Records with room for `count` spans, which the caller fills before anybody sees them.
 cdef Records new_records(object owner, const uint8_t* base, size_t size, Py_ssize_t count)
+
+# Return `count` headers, of which the scan knows that they stand in these bytes.
+cdef tuple read_headers(const uint8_t* data, size_t size, int32_t count)

@@ -60,6 +60,22 @@ cdef object bytes_at(const uint8_t* base, int32_t pos, int32_t size):
     return PyBytes_FromStringAndSize(<const char*>base + pos, size)
 
 
+cdef tuple read_headers(const uint8_t* data, size_t size, int32_t count):
+    """Return headers; a name that is not UTF-8 is repaired, as Java's client does."""
+    cdef kf_reader reader = kf_reader_of(data, size)
+    cdef const uint8_t* at
+    cdef int32_t length
+    headers = []
+    for _ in range(count):
+        length = kf_read_varint(&reader)
+        at = kf_read_span(&reader, length)
+        name = PyUnicode_DecodeUTF8(<char*>at, length, b"replace")
+        length = kf_read_varint(&reader)
+        at = kf_read_span(&reader, length) if length >= 0 else reader.pos
+        headers.append((name, bytes_at(at, 0, length)))
+    return tuple(headers)
+
+
 cdef Records new_records(object owner, const uint8_t* base, size_t size, Py_ssize_t count):
     """Return Records with room for `count` spans, which the caller fills."""
     cdef Records records = Records.__new__(Records)
@@ -94,25 +110,22 @@ cdef class Records:
         return bytes_at(self.base, self.spans[index].value_pos, self.spans[index].value_len)
 
     cdef tuple headers_at(self, Py_ssize_t index):
-        """Return the headers; a name that is not UTF-8 is repaired, as Java's client does."""
         cdef kf_span* span = &self.spans[index]
-        cdef kf_reader reader
-        cdef const uint8_t* at
-        cdef int32_t size
         if span.header_count == 0:
             return ()
-        reader = kf_reader_of(
-            self.base + span.headers_pos, self.size - <size_t>span.headers_pos
+        return read_headers(
+            self.base + span.headers_pos, self.size - <size_t>span.headers_pos, span.header_count
         )
-        headers = []
-        for _ in range(span.header_count):
-            size = kf_read_varint(&reader)
-            at = kf_read_span(&reader, size)
-            name = PyUnicode_DecodeUTF8(<char*>at, size, b"replace")
-            size = kf_read_varint(&reader)
-            at = kf_read_span(&reader, size) if size >= 0 else reader.pos
-            headers.append((name, bytes_at(at, 0, size)))
-        return tuple(headers)
+
+    cdef Py_ssize_t headers_size_at(self, Py_ssize_t index) noexcept:
+        cdef kf_span* span = &self.spans[index]
+        cdef const uint8_t* start = self.base + span.headers_pos
+        cdef kf_reader reader = kf_reader_of(start, self.size - <size_t>span.headers_pos)
+        cdef int32_t left = 2 * span.header_count  # names and values
+        while left > 0:
+            kf_read_span(&reader, max(kf_read_varint(&reader), 0))
+            left -= 1
+        return <Py_ssize_t>(reader.pos - start)
 
     cdef Record record_at(self, Py_ssize_t index):
         cdef Record record = Record.__new__(Record)

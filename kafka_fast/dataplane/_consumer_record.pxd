@@ -1,0 +1,31 @@
+"""One record as a consumer hands it out."""
+
+from libc.stdint cimport int32_t, int64_t
+
+from kafka_fast.record._records cimport Records
+from kafka_fast.record._slices cimport Origin
+
+
+cdef class ConsumerRecord:
+    cdef readonly int64_t offset
+    cdef readonly int64_t timestamp_ms
+    cdef int32_t key_size          # before a deserializer saw it; -1: null
+    cdef int32_t value_size
+    cdef int32_t header_count
+    cdef int32_t index             # within `unread`
+    cdef Origin origin
+    cdef object key_               # UNREAD: still in the batch
+    cdef object value_
+    cdef object headers_           # a tuple; bytes: as they stand in a record; or UNREAD
+    cdef Records unread            # has what is UNREAD, and so pins its buffer; else None
+
+    cdef object read_key(self)
+    cdef object read_value(self)
+
+
+# The record at `index`: what is short is copied, what is long stays in the batch until it is read.
+cdef ConsumerRecord new_record(Origin origin, Records records, Py_ssize_t index)
+
+# Put what deserializers made in place of key or value.
+cdef int set_objects(ConsumerRecord record, object key, bint has_key, object value,
+                     bint has_value) except -1

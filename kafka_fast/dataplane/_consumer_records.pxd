@@ -1,0 +1,16 @@
+"""The records of a poll."""
+
+from kafka_fast.record._slices cimport RecordSlice
+
+
+cdef class ConsumerRecords:
+    cdef list slices          # of RecordSlice, none of them empty, by partition
+    cdef Py_ssize_t count     # records in all of them
+    cdef list starts          # index of each slice's first record; made when first asked for
+
+    cdef Py_ssize_t slice_of(self, Py_ssize_t index) except -1
+    cdef list cut(self, Py_ssize_t start, Py_ssize_t stop)
+    cdef dict grouped(self)
+
+
+cdef ConsumerRecords new_consumer_records(list slices)

@@ -1,0 +1,42 @@
+"""The columns of a table of records, as Arrow schemas and arrays."""
+
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
+
+from kafka_fast.record._arrow_structs cimport ArrowArray, ArrowSchema, kf_part
+from kafka_fast.record._layout cimport kf_span
+
+
+# Spans of one slice, as C code reads them.
+cdef struct kf_run:
+    const kf_span* spans
+    int64_t count
+    const uint8_t* base
+    size_t size               # bytes at `base`
+    int32_t partition
+    int32_t topic             # place in the dictionary of topics
+    int8_t timestamp_type
+
+
+# What the rows of one array are made from.
+cdef struct kf_table:
+    kf_run* runs
+    int64_t run_count
+    int64_t rows
+    bint is_spark
+    bint views
+    const char** names        # of the topics
+    const int32_t* name_lens
+    int64_t name_count
+    bint too_large            # a column would pass the 2 GiB that its offsets can address
+
+
+# The table's type. False: no memory; then nothing is to be released.
+cdef bint table_schema(
+    ArrowSchema* out, bint is_spark, bint headers, bint views
+) noexcept nogil
+
+# The chunk's rows. False: no memory, or `chunk.too_large`; then nothing is to be released.
+cdef bint table_array(kf_table* chunk, bint headers, ArrowArray* out) noexcept nogil
+
+# The column of keys or values in what table_array made.
+cdef ArrowArray* bytes_child(kf_table* chunk, kf_part part, ArrowArray* table) noexcept nogil

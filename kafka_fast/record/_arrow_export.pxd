@@ -1,0 +1,22 @@
+"""Records as Arrow, handed out through the C data interface."""
+
+from kafka_fast.record._arrow_columns cimport kf_table
+from kafka_fast.record._arrow_structs cimport ArrowArray, ArrowSchema
+
+
+# Slices as a table: rows in their order, columns by the layout. Any thread, with the GIL.
+cdef class ArrowRecords:
+    cdef list slices             # of RecordSlice
+    cdef dict topics             # name -> place in the dictionary of topics
+    cdef list names              # the topics, encoded
+    cdef bint is_spark           # the layout; else Kafka's own
+    cdef bint views              # long keys and values stay where they are, and pin their buffer
+    cdef bint headers            # there is a column of headers
+
+    cdef int fill_schema(self, ArrowSchema* out) except -1
+    cdef int fill_array(self, Py_ssize_t first, Py_ssize_t last, ArrowArray* out) except -1
+    cdef int describe(self, Py_ssize_t first, Py_ssize_t last, kf_table* chunk) except -1
+    cdef Py_ssize_t chunk_end(self, Py_ssize_t first)
+
+
+cdef ArrowRecords arrow_records(list slices, str layout, bint views, object headers)

@@ -1,0 +1,286 @@
+"""Records as Arrow: a table of them for every library that speaks the C data interface.
+
+    slices ─► ArrowRecords ─► __arrow_c_stream__   one chunk at a time, made when it is asked for
+                           └► __arrow_c_array__    everything in one struct array
+
+Keys and values are copied, or with `views` stay where they are: then an array holds what it points
+into until the receiver releases it, from whatever thread. Neither pyarrow nor numpy is needed.
+
+Layouts (the types are the table's whole promise; what is null is said by validity bitmaps):
+
+    kafka   topic: dictionary<int32, string>, partition: int32, offset: int64,
+            timestamp: timestamp[ms, UTC], timestamp_type: int8, key: binary, value: binary,
+            headers: list<struct<key: string, value: binary>>
+    spark   key: binary, value: binary, topic: string, partition: int32, offset: int64,
+            timestamp: timestamp[us, UTC], timestampType: int32,
+            and if asked for headers: list<struct<key: string, value: binary>>, null for none
+
+In Spark's microseconds a timestamp that no int64 can hold becomes the last one that it can.
+"""
+
+cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
+from cpython.ref cimport Py_DECREF, Py_INCREF
+from libc.errno cimport EIO, ENOMEM
+from libc.stdint cimport int32_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memset
+
+from kafka_fast.record._arrow_columns cimport (
+    bytes_child, kf_table, kf_run, table_array, table_schema,
+)
+from kafka_fast.record._arrow_structs cimport *
+from kafka_fast.record._slices cimport RecordSlice
+
+from kafka_fast.errors import UsageError
+
+cdef extern from "Python.h" nogil:
+    bint Py_IsInitialized()
+
+cdef enum:
+    CHUNK_ROWS = 64 * 1024           # a chunk's aim: what it holds fits into a cache
+    CHUNK_BYTES = 8 * 1024 * 1024
+
+
+cdef ArrowRecords arrow_records(list slices, str layout, bint views, object headers):
+    """Return slices as a table; `headers` None leaves that column to the layout."""
+    cdef ArrowRecords table = ArrowRecords.__new__(ArrowRecords)
+    cdef RecordSlice part
+    if layout not in ("kafka", "spark"):
+        raise UsageError(f"layout must be 'kafka' or 'spark', not {layout!r}")
+    table.slices = slices
+    table.topics = {}
+    table.names = []
+    table.is_spark = layout == "spark"
+    table.views = views
+    table.headers = not table.is_spark if headers is None else headers
+    for part in slices:
+        if part.origin.topic not in table.topics:
+            table.topics[part.origin.topic] = len(table.names)
+            table.names.append(part.origin.topic.encode("utf-8", "replace"))
+    return table
+
+
+@cython.final
+cdef class ArrowRecords:
+    """Records as a table for Arrow: pass it to `pyarrow.table`, polars, DuckDB, ..."""
+
+    def __init__(self) -> None:
+        raise TypeError("ArrowRecords come from ConsumerRecords.arrow()")
+
+    def __len__(self) -> int:
+        cdef RecordSlice part
+        cdef Py_ssize_t count = 0
+        for part in self.slices:
+            count += part.count
+        return count
+
+    cdef int fill_schema(self, ArrowSchema* out) except -1:
+        if not table_schema(out, self.is_spark, self.headers, self.views):
+            raise MemoryError
+        return 0
+
+    cdef Py_ssize_t chunk_end(self, Py_ssize_t first):
+        """Return the slice after the last one of the chunk that begins with slice `first`."""
+        cdef RecordSlice part
+        cdef Py_ssize_t end = first
+        cdef Py_ssize_t rows = 0
+        cdef size_t size = 0
+        while end < len(self.slices):
+            part = <RecordSlice>self.slices[end]
+            rows += part.count
+            if part.count != 0:
+                size += part.records.size // <size_t>part.records.count * <size_t>part.count
+            if end > first and (rows > CHUNK_ROWS or size > CHUNK_BYTES):
+                break
+            end += 1
+        return end
+
+    cdef int fill_array(self, Py_ssize_t first, Py_ssize_t last, ArrowArray* out) except -1:
+        """Make one array of the slices from `first` to before `last`."""
+        cdef kf_table chunk
+        cdef bint headers = self.headers
+        cdef bint good
+        memset(&chunk, 0, sizeof(kf_table))
+        chunk.runs = <kf_run*>malloc(<size_t>(last - first + 1) * sizeof(kf_run))
+        chunk.names = <const char**>malloc(<size_t>(len(self.names) + 1) * sizeof(char*))
+        chunk.name_lens = <int32_t*>malloc(<size_t>(len(self.names) + 1) * sizeof(int32_t))
+        try:
+            if chunk.runs == NULL or chunk.names == NULL or chunk.name_lens == NULL:
+                raise MemoryError
+            self.describe(first, last, &chunk)
+            with nogil:
+                good = table_array(&chunk, headers, out)
+            if chunk.too_large:
+                raise UsageError("more than 2 GiB in one column of an Arrow chunk")
+            if not good:
+                raise MemoryError
+            if self.views:
+                keeper = [(<RecordSlice>part).records for part in self.slices[first:last]]
+                keep(keeper, bytes_child(&chunk, KF_PART_KEY, out))
+                keep(keeper, bytes_child(&chunk, KF_PART_VALUE, out))
+        finally:
+            free(chunk.runs)
+            free(chunk.names)
+            free(<void*>chunk.name_lens)
+        return 0
+
+    cdef int describe(self, Py_ssize_t first, Py_ssize_t last, kf_table* chunk) except -1:
+        cdef RecordSlice part
+        cdef kf_run* run
+        cdef Py_ssize_t i
+        cdef bytes name
+        chunk.is_spark = self.is_spark
+        chunk.views = self.views
+        for i in range(first, last):
+            part = <RecordSlice>self.slices[i]
+            run = &chunk.runs[i - first]
+            run.spans = part.records.spans + part.start
+            run.count = part.count
+            run.base = part.records.base
+            run.size = part.records.size
+            run.partition = part.origin.partition
+            run.topic = self.topics[part.origin.topic]
+            run.timestamp_type = part.origin.timestamp_type
+            chunk.rows += part.count
+        chunk.run_count = last - first
+        for i in range(len(self.names)):
+            name = self.names[i]
+            chunk.names[i] = name
+            (<int32_t*>chunk.name_lens)[i] = <int32_t>len(name)
+        chunk.name_count = len(self.names)
+        return 0
+
+    def __arrow_c_schema__(self):
+        """Return the table's type as a PyCapsule."""
+        capsule = PyCapsule_New(new_struct(sizeof(ArrowSchema)), b"arrow_schema", free_schema)
+        self.fill_schema(<ArrowSchema*>PyCapsule_GetPointer(capsule, b"arrow_schema"))
+        return capsule
+
+    def __arrow_c_array__(self, requested_schema=None):
+        """Return type and rows, all in one struct array, as PyCapsules.
+
+        Raises:
+            UsageError: a column has more than 2 GiB; the stream splits them.
+        """
+        capsule = PyCapsule_New(new_struct(sizeof(ArrowArray)), b"arrow_array", free_array)
+        self.fill_array(0, len(self.slices),
+                        <ArrowArray*>PyCapsule_GetPointer(capsule, b"arrow_array"))
+        return self.__arrow_c_schema__(), capsule
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        """Return the rows as a stream of chunks in a PyCapsule; a request for other types is not
+        met, as the interface allows."""
+        cdef Feed feed = Feed.__new__(Feed)
+        cdef ArrowArrayStream* stream
+        feed.table = self
+        capsule = PyCapsule_New(
+            new_struct(sizeof(ArrowArrayStream)), b"arrow_array_stream", free_stream
+        )
+        stream = <ArrowArrayStream*>PyCapsule_GetPointer(capsule, b"arrow_array_stream")
+        stream.get_schema = stream_schema
+        stream.get_next = stream_next
+        stream.get_last_error = stream_error
+        stream.release = stream_release
+        stream.private_data = <void*>feed
+        Py_INCREF(feed)
+        return capsule
+
+    def __repr__(self) -> str:
+        return f"ArrowRecords({'spark' if self.is_spark else 'kafka'}, {len(self)} rows)"
+
+
+# ---- streams and releases: called from any thread, with or without the GIL ----
+
+@cython.final
+cdef class Feed:
+    """A stream's place in its table."""
+
+    cdef ArrowRecords table
+    cdef Py_ssize_t done          # slices that were handed out
+    cdef bytes error              # of the last call that failed
+
+
+cdef int stream_schema(ArrowArrayStream* stream, ArrowSchema* out) noexcept with gil:
+    cdef Feed feed = <Feed>stream.private_data
+    try:
+        feed.table.fill_schema(out)
+    except BaseException as error:
+        return keep_error(feed, error)
+    return 0
+
+
+cdef int stream_next(ArrowArrayStream* stream, ArrowArray* out) noexcept with gil:
+    cdef Feed feed = <Feed>stream.private_data
+    cdef Py_ssize_t end
+    out.release = NULL  # the end
+    try:
+        end = feed.table.chunk_end(feed.done)
+        if end > feed.done:
+            feed.table.fill_array(feed.done, end, out)
+        feed.done = end
+    except BaseException as error:
+        return keep_error(feed, error)
+    return 0
+
+
+cdef int keep_error(Feed feed, object error):
+    feed.error = f"{type(error).__name__}: {error}".encode()
+    return ENOMEM if isinstance(error, MemoryError) else EIO
+
+
+cdef const char* stream_error(ArrowArrayStream* stream) noexcept with gil:
+    cdef Feed feed = <Feed>stream.private_data
+    if feed.error is None:
+        return NULL
+    return PyBytes_AS_STRING(feed.error)
+
+
+cdef void stream_release(ArrowArrayStream* stream) noexcept nogil:
+    drop_keeper(stream.private_data)
+    stream.release = NULL
+
+
+cdef int keep(list keeper, ArrowArray* column) except -1:
+    """Let a column keep what its views point into."""
+    Py_INCREF(keeper)
+    kf_array_keep(column, <void*>keeper, drop_keeper)
+    return 0
+
+
+cdef void drop_keeper(void* keeper) noexcept nogil:
+    if Py_IsInitialized():  # else everything it held is gone with the interpreter
+        drop_object(keeper)
+
+
+cdef void drop_object(void* kept) noexcept with gil:
+    Py_DECREF(<object>kept)
+
+
+cdef void* new_struct(size_t size) except NULL:
+    cdef void* made = calloc(1, size)
+    if made == NULL:
+        raise MemoryError
+    return made
+
+
+cdef void free_schema(object capsule) noexcept:
+    cdef ArrowSchema* schema = <ArrowSchema*>PyCapsule_GetPointer(capsule, b"arrow_schema")
+    kf_schema_release(schema)
+    free(schema)
+
+
+cdef void free_array(object capsule) noexcept:
+    cdef ArrowArray* array = <ArrowArray*>PyCapsule_GetPointer(capsule, b"arrow_array")
+    kf_array_release(array)
+    free(array)
+
+
+cdef void free_stream(object capsule) noexcept:
+    cdef ArrowArrayStream* stream = <ArrowArrayStream*>PyCapsule_GetPointer(
+        capsule, b"arrow_array_stream"
+    )
+    if stream.release != NULL:
+        stream.release(stream)
+    free(stream)

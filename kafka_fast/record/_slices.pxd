@@ -1,0 +1,31 @@
+"""Slices: which records of which batch are meant, and where in the cluster they come from."""
+
+from libc.stdint cimport int8_t, int32_t, int64_t
+
+from kafka_fast.record._records cimport Records
+
+
+# What the records of a batch have in common. It pins no buffer, so each record may keep it.
+cdef class Origin:
+    cdef str topic
+    cdef int32_t partition
+    cdef int32_t leader_epoch      # of the batch; -1 if it has none
+    cdef int8_t timestamp_type     # a TimestampType
+
+
+# Records start to start + count - 1 of one batch.
+cdef class RecordSlice:
+    cdef Origin origin
+    cdef Records records
+    cdef Py_ssize_t start
+    cdef Py_ssize_t count
+    cdef int64_t next_offset       # where a reader goes on after the slice
+    cdef list key_objects          # what a deserializer made of each key; None without one
+    cdef list value_objects
+
+    cdef RecordSlice part(self, Py_ssize_t start, Py_ssize_t count)
+
+
+cdef Origin new_origin(str topic, int32_t partition, int32_t leader_epoch, int8_t timestamp_type)
+cdef RecordSlice new_slice(Origin origin, Records records, Py_ssize_t start, Py_ssize_t count,
+                           int64_t next_offset)

@@ -1,0 +1,186 @@
+/* Columns of scanned records, in the layouts of Arrow's buffers. The caller has sized the output,
+ * with the counts that are taken here; everything else the scan has checked.
+ *
+ * A run is `count` spans of one batch, `first` the row that the first of them has in the column.
+ */
+#ifndef KF_SPAN_COLUMN_H
+#define KF_SPAN_COLUMN_H
+
+#include "kf_scan.h"
+#include "kf_utf8.h"
+
+enum {
+    KF_SPAN_VIEW_SIZE = 16,
+    KF_SPAN_VIEW_INLINE_MAX = 12,
+    KF_SPAN_VIEW_PREFIX = 4,
+};
+
+typedef enum kf_part {
+    KF_PART_KEY,
+    KF_PART_VALUE,
+} kf_part;
+
+static inline int32_t kf_part_len(const kf_span *span, kf_part part) {
+    return part == KF_PART_KEY ? span->key_len : span->value_len;
+}
+
+static inline int32_t kf_part_pos(const kf_span *span, kf_part part) {
+    return part == KF_PART_KEY ? span->key_pos : span->value_pos;
+}
+
+/* Bytes of all keys or values of a run; adds how many are null. */
+static inline int64_t kf_part_size(const kf_span *spans, int64_t count, kf_part part,
+                                   int64_t *nulls) {
+    int64_t size = 0;
+    int64_t missing = 0;
+    for (int64_t i = 0; i < count; i++) {
+        int32_t len = kf_part_len(&spans[i], part);
+        size += len < 0 ? 0 : len;
+        missing += len < 0;
+    }
+    *nulls += missing;
+    return size;
+}
+
+/* Copy a run's keys or values to data + offsets[0], and fill offsets[1:count + 1]. */
+static inline void kf_part_copy(const kf_span *spans, int64_t count, const uint8_t *base,
+                                kf_part part, int32_t *offsets, uint8_t *data) {
+    int32_t end = offsets[0];
+    uint8_t *at = data + end;
+    for (int64_t i = 0; i < count; i++) {
+        int32_t len = kf_part_len(&spans[i], part);
+        if (len > 0) {
+            memcpy(at, base + kf_part_pos(&spans[i], part), (size_t)len);
+            at += len;
+            end += len;
+        }
+        offsets[i + 1] = end;
+    }
+}
+
+/* Fill one binary view for each key or value; long ones point into buffer number `buffer`. */
+static inline void kf_part_views(const kf_span *spans, int64_t count, const uint8_t *base,
+                                 kf_part part, int32_t buffer, uint8_t *views) {
+    for (int64_t i = 0; i < count; i++, views += KF_SPAN_VIEW_SIZE) {
+        int32_t len = kf_part_len(&spans[i], part);
+        int32_t pos = kf_part_pos(&spans[i], part);
+        memset(views, 0, KF_SPAN_VIEW_SIZE);
+        if (len <= 0) {
+            continue;
+        }
+        memcpy(views, &len, sizeof len);
+        if (len <= KF_SPAN_VIEW_INLINE_MAX) {
+            memcpy(views + sizeof len, base + pos, (size_t)len);
+        } else {
+            memcpy(views + sizeof len, base + pos, KF_SPAN_VIEW_PREFIX);
+            memcpy(views + 8, &buffer, sizeof buffer);
+            memcpy(views + 12, &pos, sizeof pos);
+        }
+    }
+}
+
+/* Set the bits of what is not null, from bit `first` on; the bitmap was zeroed. */
+static inline void kf_part_validity(const kf_span *spans, int64_t count, kf_part part,
+                                    uint8_t *bits, int64_t first) {
+    for (int64_t i = 0; i < count; i++) {
+        int64_t row = first + i;
+        bits[row >> 3] |= (uint8_t)((kf_part_len(&spans[i], part) >= 0) << (row & 7));
+    }
+}
+
+static inline void kf_span_offsets(const kf_span *spans, int64_t count, int64_t *out) {
+    for (int64_t i = 0; i < count; i++) {
+        out[i] = spans[i].offset;
+    }
+}
+
+static inline void kf_span_timestamps(const kf_span *spans, int64_t count, int64_t *out) {
+    for (int64_t i = 0; i < count; i++) {
+        out[i] = spans[i].timestamp;
+    }
+}
+
+/* The same in microseconds; what an int64 cannot hold becomes the last number that it can. */
+static inline void kf_span_microseconds(const kf_span *spans, int64_t count, int64_t *out) {
+    const int64_t limit = INT64_MAX / 1000;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t ms = spans[i].timestamp;
+        out[i] = 1000 * (ms > limit ? limit : ms < -limit ? -limit : ms);
+    }
+}
+
+/* ---- headers: they follow `headers_pos`, whole, as the scan has found ---- */
+
+typedef struct kf_header_sizes {
+    int64_t pairs;
+    int64_t key_bytes;
+    int64_t value_bytes;
+    int64_t null_values;
+} kf_header_sizes;
+
+/* Read the next header. The value of a null one has length -1. */
+static inline void kf_header_next(kf_reader *reader, const uint8_t **key, int32_t *key_len,
+                                  const uint8_t **value, int32_t *value_len) {
+    *key_len = kf_read_varint(reader);
+    *key = kf_read_span(reader, *key_len);
+    *value_len = kf_read_varint(reader);
+    *value = kf_read_span(reader, *value_len < 0 ? 0 : *value_len);
+}
+
+static inline void kf_headers_measure(const kf_span *spans, int64_t count, const uint8_t *base,
+                                      size_t size, kf_header_sizes *sizes) {
+    for (int64_t i = 0; i < count; i++) {
+        if (spans[i].header_count == 0) {
+            continue;
+        }
+        kf_reader reader =
+            kf_reader_of(base + spans[i].headers_pos, size - (size_t)spans[i].headers_pos);
+        sizes->pairs += spans[i].header_count;
+        for (int32_t pair = 0; pair < spans[i].header_count; pair++) {
+            const uint8_t *key, *value;
+            int32_t key_len, value_len;
+            kf_header_next(&reader, &key, &key_len, &value, &value_len);
+            sizes->key_bytes += kf_utf8_size(key, key_len);
+            sizes->value_bytes += value_len < 0 ? 0 : value_len;
+            sizes->null_values += value_len < 0;
+        }
+    }
+}
+
+/* Where the columns of headers grow: each `offsets` has its first entry already. */
+typedef struct kf_header_columns {
+    int32_t *lists; /* row -> its first pair */
+    int32_t *key_offsets;
+    uint8_t *keys;
+    int32_t *value_offsets;
+    uint8_t *values;
+    uint8_t *value_bits; /* validity of the values, zeroed; NULL if none is null */
+    int32_t pairs;       /* written so far */
+} kf_header_columns;
+
+static inline void kf_headers_copy(const kf_span *spans, int64_t count, const uint8_t *base,
+                                   size_t size, int64_t first, kf_header_columns *out) {
+    for (int64_t i = 0; i < count; i++) {
+        if (spans[i].header_count != 0) {
+            kf_reader reader =
+                kf_reader_of(base + spans[i].headers_pos, size - (size_t)spans[i].headers_pos);
+            for (int32_t pair = 0; pair < spans[i].header_count; pair++) {
+                const uint8_t *key, *value;
+                int32_t key_len, value_len;
+                int32_t at = out->pairs++;
+                kf_header_next(&reader, &key, &key_len, &value, &value_len);
+                uint8_t *end = kf_put_utf8(out->keys + out->key_offsets[at], key, key_len);
+                out->key_offsets[at + 1] = (int32_t)(end - out->keys);
+                if (out->value_bits != NULL && value_len >= 0) {
+                    out->value_bits[at >> 3] |= (uint8_t)(1 << (at & 7));
+                }
+                value_len = value_len < 0 ? 0 : value_len;
+                kf_put_bytes(out->values + out->value_offsets[at], value, (size_t)value_len);
+                out->value_offsets[at + 1] = out->value_offsets[at] + value_len;
+            }
+        }
+        out->lists[first + i + 1] = out->pairs;
+    }
+}
+
+#endif /* KF_SPAN_COLUMN_H */
