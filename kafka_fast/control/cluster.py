@@ -29,6 +29,7 @@ from kafka_fast.control.metadata import (
     ClusterChanges,
     Endpoint,
     Node,
+    TopicName,
     read_nodes,
 )
 from kafka_fast.control.refresh import RefreshSchedule
@@ -77,6 +78,7 @@ class Cluster(Topology):
         )
         self._cluster_id: str | None = None
         self._controller_id = -1
+        self._all_topics: frozenset[TopicName] | None = None
         self._generation = 0
         # True until the nodes are known: questions then go to bootstrap.servers.
         self._needs_bootstrap = True
@@ -99,6 +101,11 @@ class Cluster(Topology):
     def controller_id(self) -> int:
         """The node id of the controller, or -1."""
         return self._controller_id
+
+    @property
+    def all_topics(self) -> frozenset[TopicName] | None:
+        """All topics there are, while `want_all_topics`; None until the first such answer."""
+        return self._all_topics
 
     @property
     def needs_bootstrap(self) -> bool:
@@ -136,6 +143,12 @@ class Cluster(Topology):
         unusable = topic not in self._topics or topic in self._errors
         if unusable and not self._schedule.is_asking(topic):
             self._schedule.ask_again(topic)
+
+    def want_all_topics(self, wants_all: bool) -> None:
+        """Know the names of all topics there are (`all_topics`), at the pace of full refreshes."""
+        self._schedule.want_all(wants_all)
+        if not wants_all:
+            self._all_topics = None
 
     def touch(self, topic: str, now: float) -> None:
         """Note that `topic` is used. Owners of unresolved batches do so, and it never expires."""
@@ -181,8 +194,9 @@ class Cluster(Topology):
         if ask is None:
             return None
         logger.debug("asking for metadata of %d topics: %s", len(ask.topics), ask.reason)
+        names = [MetadataRequestTopic(name=topic) for topic in ask.topics]
         return MetadataRequest(
-            topics=[MetadataRequestTopic(name=topic) for topic in ask.topics],
+            topics=None if ask.is_all else names,
             allow_auto_topic_creation=self._allow_auto_create_topics,
         )
 
@@ -230,6 +244,12 @@ class Cluster(Topology):
         self._needs_bootstrap = False
         self._unanswered_since = None
         reported = {topic.name: topic for topic in response.topics if topic.name is not None}
+        if ask.is_all:
+            self._all_topics = frozenset(
+                TopicName(name, topic.is_internal)
+                for name, topic in reported.items()
+                if not topic.error_code
+            )
         for name in ask.topics:
             if self._schedule.is_wanted(name):
                 self._take_topic(name, reported.get(name), version, changes)

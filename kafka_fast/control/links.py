@@ -26,9 +26,11 @@ from kafka_fast.control.plane import (
     Command,
     LinkClosed,
     OpenLink,
+    Repeat,
     ResolveHost,
     Response,
     SendRaw,
+    StopRepeat,
 )
 from kafka_fast.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError, ProtocolError
 from kafka_fast.protocol import frame
@@ -37,6 +39,9 @@ from kafka_fast.protocol.schema import Response as ResponseBody
 
 BOOTSTRAP = -1
 """The node id under which the connection to bootstrap.servers is kept."""
+
+RESPONSE_BODY_POS = 8
+"""In a response frame, behind length and correlation id."""
 
 NEGOTIATION = 0
 """The token of ApiVersions requests, which belong to the connection."""
@@ -209,6 +214,50 @@ class Links:
         data = frame.encode_request(body, version, 0, self._client_id)
         self._commands.append(SendRaw(link.id, token, data, timeout))
         return version
+
+    def repeat(
+        self,
+        link: Link,
+        body: Request,
+        expected: ResponseBody,
+        handle: Callable[[Any, float], None],
+        handle_failure: Callable[[KafkaError, float], None],
+        *,
+        period: float,
+        timeout: float,
+    ) -> int:
+        """Send a request every `period` seconds until its answer is another one than `expected`.
+
+        The data plane does so without the GIL, and no longer than the user shows signs of life.
+
+        Args:
+            link: the way.
+            body: the request.
+            expected: the answer that needs nobody.
+            handle: called with the first other answer and the time; nothing is repeated after it.
+            handle_failure: called when the link is gone, and the time.
+            period: seconds from one to the next.
+            timeout: seconds for each; the link is closed when they have passed.
+
+        Returns:
+            A number for `stop_repeat`.
+
+        Raises:
+            UnsupportedVersionError: the node and this client share no version of this API.
+        """
+        version = link.versions.pick(type(body))
+        token = self._next_token
+        self._next_token += 1
+        self._questions[token] = _Question(type(expected), version, handle, handle_failure)
+        data = frame.encode_request(body, version, 0, self._client_id)
+        answer = frame.encode_response(expected, version, 0)[RESPONSE_BODY_POS:]
+        self._commands.append(Repeat(link.id, token, data, period, answer, timeout))
+        return token
+
+    def stop_repeat(self, token: int) -> None:
+        """Repeat a request no more; nobody hears of it again."""
+        if self._questions.pop(token, None) is not None:
+            self._commands.append(StopRepeat(token))
 
     def tick(self, now: float) -> None:
         """Do what is due at `now`."""

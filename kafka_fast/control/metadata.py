@@ -109,6 +109,13 @@ class Topic:
     is_internal: bool = False
 
 
+class TopicName(NamedTuple):
+    """A topic that exists, as far as a pattern needs to know it."""
+
+    name: str
+    is_internal: bool
+
+
 @dataclass(frozen=True, slots=True)
 class LeaderChange:
     """A partition got another leader, lost it, or its leader was elected again."""

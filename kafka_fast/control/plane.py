@@ -104,7 +104,17 @@ class Report:
     batches: tuple[Row, ...]
 
 
-PlaneEvent: TypeAlias = Response | Punt | LinkClosed | Throttled | RouteWanted | Report
+@dataclass(frozen=True, slots=True)
+class RepeatEnded:
+    """A repeated frame is not sent any more: the user has not polled for too long."""
+
+    link_id: int
+    token: int
+
+
+PlaneEvent: TypeAlias = (
+    Response | Punt | LinkClosed | Throttled | RouteWanted | Report | RepeatEnded
+)
 
 
 # ---- commands for the machine ----
@@ -148,6 +158,29 @@ class SendRaw:
     token: int
     frame: bytes
     timeout: float
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """Send a frame every `period` seconds while the user polls often enough.
+
+    An answer that equals `expected` (without the correlation id) is swallowed; any other one comes
+    up as a `Response` and ends the repetition.
+    """
+
+    link_id: int
+    token: int
+    frame: bytes
+    period: float
+    expected: bytes
+    timeout: float
+
+
+@dataclass(frozen=True, slots=True)
+class StopRepeat:
+    """Send a repeated frame no more."""
+
+    token: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,6 +314,8 @@ Command: TypeAlias = (
     | OpenLink
     | CloseLink
     | SendRaw
+    | Repeat
+    | StopRepeat
     | Program
     | NameTopic
     | SetPartitions

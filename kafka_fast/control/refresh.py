@@ -31,6 +31,8 @@ class Ask:
     topics: tuple[str, ...]
     is_full: bool
     reason: str
+    is_all: bool = False
+    """Also for topics that nobody wants by name."""
 
 
 class _Gate:
@@ -85,6 +87,7 @@ class RefreshSchedule:
         # Why a full refresh was requested since the last one left.
         self._full_reason: str | None = None
         self._last_full: float | None = None
+        self._wants_all = False
         self._in_flight: Ask | None = None
         self._full_gate = _Gate(backoff)
         self._topic_gate = _Gate(backoff)
@@ -130,6 +133,12 @@ class RefreshSchedule:
             self._new[topic] = None
             self._topic_gate.forgive()
         self._last_used[topic] = now
+
+    def want_all(self, wants_all: bool) -> None:
+        """Have full refreshes ask for every topic there is, or for those wanted by name only."""
+        if wants_all and not self._wants_all:
+            self.request_full("all topics are wanted")
+        self._wants_all = wants_all
 
     def touch(self, topic: str, now: float) -> None:
         """Note that `topic` is in use, so that it is not dropped as idle."""
@@ -180,7 +189,8 @@ class RefreshSchedule:
         if now >= self._full_due_at():
             reason = self._full_reason or "metadata.max.age.ms"
             topics = dict.fromkeys((*self._new, *self._last_used))
-            ask = Ask(tuple(topics), True, reason if self._last_full is not None else "first")
+            reason = reason if self._last_full is not None else "first"
+            ask = Ask(tuple(topics), True, reason, self._wants_all)
             self._full_reason = None
             self._full_gate.pass_through(now)
             self._unresolved.clear()

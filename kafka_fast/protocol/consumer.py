@@ -42,3 +42,26 @@ class ConsumerProtocolAssignment(Message, versions="0-3"):
         ConsumerProtocolAssignmentTopicPartition, "0+"
     )
     user_data: bytes | None = bytes_("0+", nullable="0+", default=None)
+
+
+class StickyTopicAssignment(Struct):
+    """An entry of `StickyUserData.previous_assignment`."""
+
+    topic: str = string("0+")
+    partitions: list[int] = array(int32, "0+")
+
+
+class StickyUserData(Message, versions="0-1"):
+    """What the sticky assignor tells its leader: user data without a version in front.
+
+    Java defines it in code (StickyAssignor), not among its message schemas.
+    """
+
+    previous_assignment: list[StickyTopicAssignment] = array(StickyTopicAssignment, "0+")
+    generation: int = int32("1+", default=-1, ignorable=True)
+
+
+class CooperativeStickyUserData(Message, versions="0"):
+    """What the cooperative sticky assignor tells its leader; likewise."""
+
+    generation: int = int32("0+")

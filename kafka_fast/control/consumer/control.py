@@ -26,7 +26,6 @@ from kafka_fast.control.consumer.plane import (
     ConsumerEvent,
     FetchPunt,
     PartitionFailed,
-    RepeatEnded,
     Reposition,
     StreamRow,
     StreamsStopped,
@@ -35,9 +34,11 @@ from kafka_fast.control.consumer.plane import (
 from kafka_fast.control.consumer.positions import Positions
 from kafka_fast.control.consumer.streams import Streams
 from kafka_fast.control.discovery import Discovery
+from kafka_fast.control.group.committed import Fetched
+from kafka_fast.control.group.group import Group
 from kafka_fast.control.links import Link, Links
 from kafka_fast.control.metadata import ClusterChanges
-from kafka_fast.control.plane import LinkClosed, Response, Throttled
+from kafka_fast.control.plane import LinkClosed, RepeatEnded, Response, Throttled
 from kafka_fast.errors import ERRORS, KafkaError, ProtocolError, broker_error, error_name
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.fetch import FetchResponse, PartitionData
@@ -103,11 +104,18 @@ class ConsumerControl:
             on_failed=self._handle_failed,
             on_truncated=self._handle_truncated,
         )
+        self.group: Group | None = None
+        if settings.group_id is not None:
+            self.group = Group(
+                settings.group_id, settings, self.cluster, self.links, self.discovery, random
+            )
         self.lookup = Lookup(settings, self.cluster, self.links, self.discovery, backoff)
         self._pace: KeyedBackoff[TopicPartition] = KeyedBackoff(backoff)
         self._later: set[TopicPartition] = set()  # stand still until their backoff is over
+        self._asked_committed: set[TopicPartition] = set()
         self._awaited: set[str] = set()  # topics whose partitions the user waits for
         self._commands: deque[ConsumerCommand] = deque()
+        self._now = 0.0  # of the last tick or event
         self.fatal: KafkaError | None = None
         self.throttle_ms = 0
 
@@ -191,20 +199,49 @@ class ConsumerControl:
 
     def tick(self, now: float) -> None:
         """Do what is due at `now`."""
+        self._now = now
         self.links.tick(now)
         for topic in self._awaited:
             self.cluster.want_topic(topic, now)
         self.discovery.tick(now)
         self.positions.tick(now)
         self.lookup.tick(now)
+        if self.group is not None:
+            self.group.tick(now)
+            self._ask_committed(self.group, now)
         for partition in [it for it in self._later if self._pace.is_ready(it, now)]:
             self._later.discard(partition)
             self.positions.validate(self.positions.partitions[partition], now)
         self.streams.tick(now)
 
+    def _ask_committed(self, group: Group, now: float) -> None:
+        """Ask for the group's offsets of the partitions that wait for them."""
+        waiting = [
+            it for it in self.positions.without_committed() if it not in self._asked_committed
+        ]
+        if not waiting:
+            return
+        self._asked_committed.update(waiting)
+
+        def handle(found: Fetched | KafkaError) -> None:
+            self._asked_committed.difference_update(waiting)
+            for partition in waiting:
+                assigned = self.positions.partitions.get(partition)
+                if assigned is None or assigned.phase is not Phase.COMMITTED:
+                    continue
+                if isinstance(found, KafkaError):
+                    self.positions.fail(assigned, found)
+                    continue
+                offset = found[partition]
+                position = None if offset is None else Position(offset.offset, offset.leader_epoch)
+                self.positions.set_committed(partition, position, self._now)
+
+        group.committed.fetch(waiting, handle, now)
+
     def next_deadline(self) -> float:
         """Return when `tick` has something to do that no event announces."""
         return min(
+            self.group.next_deadline() if self.group is not None else float("inf"),
             self.links.next_deadline(),
             self.discovery.next_deadline(),
             self.positions.next_deadline(),
@@ -218,12 +255,15 @@ class ConsumerControl:
         """Return the next thing to do; None if there is nothing."""
         if self._commands:
             return self._commands.popleft()
+        if self.group is not None and (news := self.group.poll_news()) is not None:
+            return news
         return self.streams.poll_command() or self.links.poll_command()
 
     # In
 
     def handle_event(self, event: ConsumerEvent, now: float) -> None:
         """Take an event of the data plane."""
+        self._now = now
         match event:
             case Response():
                 self.links.handle_response(event, now)
@@ -238,8 +278,8 @@ class ConsumerControl:
                 self.links.handle_closed(event, now)
             case Throttled(_, throttle_ms):
                 self.throttle_ms += throttle_ms
-            case RepeatEnded():
-                pass
+            case RepeatEnded() if self.group is not None:
+                self.group.member.handle_overstayed(now)
 
     # Links and metadata
 
@@ -253,6 +293,8 @@ class ConsumerControl:
 
     def _handle_connect_failed(self, node_id: int, failed: link_events.Failed, now: float) -> None:
         self.discovery.handle_connect_failed(node_id, failed, now)
+        if self.group is not None:
+            self.group.coordinator.handle_connect_failed(node_id, failed.error, now)
         for assigned in self.positions.partitions.values():
             if assigned.replica == node_id:
                 assigned.replica = NO_NODE  # the leader has everything as well
@@ -276,6 +318,8 @@ class ConsumerControl:
                     self._tell(assigned, broker_error(code, f"topic {topic!r}"))
         for topic in sorted(self._awaited):
             self._settle(topic)
+        if self.group is not None:
+            self.group.member.handle_metadata(now)
 
     def _of_topic(self, topic: str) -> list[Assigned]:
         return [it for it in self.positions.partitions.values() if it.partition.topic == topic]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from kafka_fast.control import plane
+from kafka_fast.control.group.member import GroupNews
 from kafka_fast.errors import KafkaError
 from kafka_fast.types import TopicPartition
 
@@ -61,15 +62,7 @@ class FetchPunt:
     rows: tuple[StreamRow, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RepeatEnded:
-    """A repeated frame is not sent any more: the user has not polled for too long."""
-
-    link_id: int
-    token: int
-
-
-ConsumerEvent: TypeAlias = plane.PlaneEvent | StreamsStopped | FetchPunt | RepeatEnded
+ConsumerEvent: TypeAlias = plane.PlaneEvent | StreamsStopped | FetchPunt
 
 
 # ---- commands for the data plane ----
@@ -130,29 +123,6 @@ class RemoveStream:
     stream_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class Repeat:
-    """Send a frame every `period` seconds while the user polls often enough.
-
-    An answer that equals `expected` (without the correlation id) is swallowed; any other one comes
-    up as a `Response` and ends the repetition.
-    """
-
-    link_id: int
-    token: int
-    frame: bytes
-    period: float
-    expected: bytes
-    timeout: float
-
-
-@dataclass(frozen=True, slots=True)
-class StopRepeat:
-    """Send a repeated frame no more."""
-
-    token: int
-
-
 # ---- news for the user's thread ----
 
 
@@ -193,7 +163,6 @@ ConsumerCommand: TypeAlias = (
     | StartStream
     | StopStream
     | RemoveStream
-    | Repeat
-    | StopRepeat
     | News
+    | GroupNews
 )

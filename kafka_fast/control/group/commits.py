@@ -1,4 +1,4 @@
-"""A group's offsets: committed in order, fetched when partitions are assigned.
+"""A group's offsets, written: one commit after the other.
 
 Commits go out one after the other, so a later one is never overtaken by an earlier one, also when
 the earlier has to be repeated.
@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.group.coordinator import Coordinator
-from kafka_fast.control.group.member import Identity
+from kafka_fast.control.group.member import Identity, Offset, have_ids
 from kafka_fast.control.leader_query import by_topic
 from kafka_fast.control.links import Link
 from kafka_fast.errors import (
@@ -33,13 +33,6 @@ from kafka_fast.protocol.apis.offset_commit import (
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
 )
-from kafka_fast.protocol.apis.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopic,
-    OffsetFetchRequestTopics,
-    OffsetFetchResponse,
-)
 from kafka_fast.types import TopicPartition
 
 logger = logging.getLogger("kafka_fast.group")
@@ -48,16 +41,11 @@ NEVER = float("inf")
 NO_TOPIC_ID = bytes(16)
 
 LAST_COMMIT_WITH_NAMES = 9
-LAST_FETCH_WITH_NAMES = 9
-FIRST_FETCH_WITH_GROUPS = 8
-LAST_COMMIT_WITHOUT_MEMBER_EPOCH = 8
 
-COORDINATOR_LOAD_IN_PROGRESS = 14
 ILLEGAL_GENERATION = 22
 UNKNOWN_MEMBER_ID = 25
 REBALANCE_IN_PROGRESS = 27
 FENCED_INSTANCE_ID = 82
-UNSTABLE_OFFSET_COMMIT = 88
 STALE_MEMBER_EPOCH = 113
 FENCED_MEMBER_EPOCH = 110
 
@@ -66,19 +54,7 @@ NOT_OURS_ANY_MORE = frozenset(
 )
 
 
-class Offset(NamedTuple):
-    """A committed position."""
-
-    offset: int
-    """The next one to read."""
-    leader_epoch: int = -1
-    """Of the record before it; -1 if it is not known."""
-    metadata: str = ""
-    """The user's."""
-
-
 Offsets: TypeAlias = Mapping[TopicPartition, Offset]
-Fetched: TypeAlias = dict[TopicPartition, Offset | None]
 
 
 @dataclass(slots=True)
@@ -89,17 +65,8 @@ class _Commit:
     failures: int = 0
 
 
-@dataclass(slots=True)
-class _Fetch:
-    partitions: list[TopicPartition]
-    done: Callable[[Fetched | KafkaError], None]
-    failures: int = 0
-    not_before: float = float("-inf")
-    in_flight: bool = False
-
-
 class Commits:
-    """Reads and writes one group's offsets. Control thread only."""
+    """Writes one group's offsets. Control thread only."""
 
     def __init__(
         self,
@@ -108,7 +75,6 @@ class Commits:
         backoff: Backoff,
         identity: Callable[[], Identity],
         *,
-        require_stable: bool,
         is_consumer_protocol: bool = False,
         on_stale: Callable[[int, float], None] = lambda code, now: None,
     ) -> None:
@@ -119,7 +85,6 @@ class Commits:
             cluster: knows topic ids.
             backoff: between two tries.
             identity: returns who commits.
-            require_stable: wait for transactions that have offsets pending (read_committed).
             is_consumer_protocol: the member's epoch may change under a commit, which then is
                 repeated under the new one (KIP-848).
             on_stale: called with the code of an answer that says the member is not what it was.
@@ -128,13 +93,11 @@ class Commits:
         self._cluster = cluster
         self._backoff = backoff
         self._identity = identity
-        self._require_stable = require_stable
         self._is_consumer_protocol = is_consumer_protocol
         self._on_stale = on_stale
         self._commits: deque[_Commit] = deque()
         self._committing = False
         self._commit_at = float("-inf")
-        self._fetches: list[_Fetch] = []
 
     # Getters
 
@@ -146,12 +109,8 @@ class Commits:
     def next_deadline(self) -> float:
         """Return when `tick` has something to do that no event announces."""
         deadline = min((commit.deadline for commit in self._commits), default=NEVER)
-        if self._coordinator.link is not None:
-            if self._commits and not self._committing:
-                deadline = min(deadline, self._commit_at)
-            for fetch in self._fetches:
-                if not fetch.in_flight:
-                    deadline = min(deadline, fetch.not_before)
+        if self._coordinator.link is not None and self._commits and not self._committing:
+            deadline = min(deadline, self._commit_at)
         return deadline
 
     # Commands
@@ -178,60 +137,28 @@ class Commits:
         self._commits.append(_Commit(dict(offsets), done, deadline))
         self.tick(now)
 
-    def fetch(
-        self,
-        partitions: Iterable[TopicPartition],
-        done: Callable[[Fetched | KafkaError], None],
-        now: float,
-    ) -> Callable[[], None]:
-        """Ask for committed offsets until there is an answer; returns what gives it up.
-
-        Args:
-            partitions: whose.
-            done: called with an offset, or None where there is none, for each; or with why not.
-            now: the time.
-        """
-        fetch = _Fetch(list(partitions), done)
-        self._fetches.append(fetch)
-        self.tick(now)
-
-        def cancel() -> None:
-            if fetch in self._fetches:
-                self._fetches.remove(fetch)
-
-        return cancel
-
     def tick(self, now: float) -> None:
         """Do what is due at `now`."""
         for commit in [it for it in self._commits if it.deadline <= now]:
             if not (self._committing and commit is self._commits[0]):
                 self._end_commit(commit, KafkaTimeoutError("the commit was not sent in time"))
-        waiting = [it for it in self._fetches if not it.in_flight and it.not_before <= now]
-        is_due = bool(self._commits) and not self._committing and self._commit_at <= now
-        if not waiting and not is_due:
+        if not self._commits or self._committing or now < self._commit_at:
             return
         link = self._coordinator.want(now)
-        if link is None:
-            return
-        if is_due:
+        if link is not None:
             self._send_commit(link, now)
-        for fetch in waiting:
-            self._send_fetch(fetch, link)
 
     def fail_all(self, error: KafkaError) -> None:
         """There will never be a coordinator."""
         for commit in list(self._commits):
             self._end_commit(commit, error)
-        fetches, self._fetches = self._fetches, []
-        for fetch in fetches:
-            fetch.done(error)
 
     # Commits
 
     def _send_commit(self, link: Link, now: float) -> None:
         commit = self._commits[0]
         who = self._identity()
-        limit = None if self._ids_known(commit.offsets) else LAST_COMMIT_WITH_NAMES
+        limit = None if have_ids(commit.offsets, self._cluster) else LAST_COMMIT_WITH_NAMES
         if not self._is_consumer_protocol and limit is None:
             limit = LAST_COMMIT_WITH_NAMES  # ids bring nothing but a way to fail here
         request = OffsetCommitRequest(
@@ -308,103 +235,6 @@ class Commits:
         self._commits.remove(commit)
         self._commit_at = float("-inf")
         commit.done(error)
-
-    # Fetches
-
-    def _send_fetch(self, fetch: _Fetch, link: Link) -> None:
-        who = self._identity()
-        limit = None if self._ids_known(fetch.partitions) else LAST_FETCH_WITH_NAMES
-        if not self._is_consumer_protocol:
-            limit = LAST_FETCH_WITH_NAMES
-        version = link.versions.pick(OffsetFetchRequest, limit)
-        topics = by_topic(fetch.partitions)
-        request = OffsetFetchRequest(require_stable=self._require_stable)
-        if version >= FIRST_FETCH_WITH_GROUPS:
-            request.groups = [
-                OffsetFetchRequestGroup(
-                    group_id=self._coordinator.group_id,
-                    member_id=who.member_id if self._is_consumer_protocol else None,
-                    member_epoch=who.generation if self._is_consumer_protocol else -1,
-                    topics=[
-                        OffsetFetchRequestTopics(
-                            name=topic,
-                            topic_id=self._cluster.topic_id(topic) or NO_TOPIC_ID,
-                            partition_indexes=partitions,
-                        )
-                        for topic, partitions in topics.items()
-                    ],
-                )
-            ]
-        else:
-            request.group_id = self._coordinator.group_id
-            request.topics = [
-                OffsetFetchRequestTopic(name=topic, partition_indexes=partitions)
-                for topic, partitions in topics.items()
-            ]
-        try:
-            self._coordinator.ask(
-                link,
-                request,
-                OffsetFetchResponse,
-                lambda response, then: self._handle_fetched(fetch, response, version, then),
-                lambda error, then: self._retry_fetch(fetch, then),
-                max_version=limit,
-            )
-        except KafkaError as error:
-            self._end_fetch(fetch, error)
-            return
-        fetch.in_flight = True
-
-    def _handle_fetched(
-        self, fetch: _Fetch, response: OffsetFetchResponse, version: int, now: float
-    ) -> None:
-        if version >= FIRST_FETCH_WITH_GROUPS:
-            group = response.groups[0] if response.groups else None
-            code = group.error_code if group is not None else UNSTABLE_OFFSET_COMMIT
-            parts = [
-                (topic.name or self._cluster.topic_name(topic.topic_id) or "?", part)
-                for topic in (group.topics if group is not None else ())
-                for part in topic.partitions
-            ]
-        else:
-            code = response.error_code
-            parts = [(topic.name, part) for topic in response.topics for part in topic.partitions]  # type: ignore[misc]
-        found: Fetched = {}
-        codes = {code, *(part.error_code for _, part in parts)} - {0}
-        for name, part in parts:
-            offset = Offset(part.committed_offset, part.committed_leader_epoch, part.metadata or "")
-            found[TopicPartition(name, part.partition_index)] = (
-                None if offset.offset < 0 else offset
-            )
-        refused = [it for it in codes if not self._is_passing(it, now)]
-        if refused:
-            self._end_fetch(fetch, broker_error(refused[0], "committed offsets"))
-        elif codes or not all(partition in found for partition in fetch.partitions):
-            self._retry_fetch(fetch, now)
-        else:
-            self._end_fetch(fetch, {partition: found[partition] for partition in fetch.partitions})
-
-    def _is_passing(self, code: int, now: float) -> bool:
-        """Tell whether a fetch that got this error may succeed later."""
-        if self._coordinator.handle_error(code, now):
-            return True
-        if self._is_consumer_protocol and code in (STALE_MEMBER_EPOCH, UNKNOWN_MEMBER_ID):
-            return True  # the heartbeat brings the new epoch
-        known = ERRORS.get(code)
-        return known is not None and known.retriable
-
-    def _retry_fetch(self, fetch: _Fetch, now: float) -> None:
-        fetch.in_flight = False
-        fetch.not_before = now + self._backoff.delay(fetch.failures)
-        fetch.failures += 1
-
-    def _end_fetch(self, fetch: _Fetch, result: Fetched | KafkaError) -> None:
-        if fetch in self._fetches:
-            self._fetches.remove(fetch)
-            fetch.done(result)
-
-    def _ids_known(self, partitions: Iterable[TopicPartition]) -> bool:
-        return all(self._cluster.topic_id(partition.topic) for partition in partitions)
 
 
 def _commit_error(code: int, partition: TopicPartition) -> KafkaError:

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
-from kafka_fast.control.consumer.plane import ConsumerCommand
+from kafka_fast.control.cluster import Cluster
 from kafka_fast.errors import KafkaError
 from kafka_fast.types import TopicPartition
 
@@ -29,6 +29,17 @@ class Identity(NamedTuple):
     """Generation, or member epoch with KIP-848; -1: not a member, commits are a stranger's."""
     member_id: str = ""
     instance_id: str | None = None
+
+
+class Offset(NamedTuple):
+    """A committed position."""
+
+    offset: int
+    """The next one to read."""
+    leader_epoch: int = -1
+    """Of the record before it; -1 if it is not known."""
+    metadata: str = ""
+    """The user's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +77,9 @@ class MemberFailed:
     """Raise this at the next poll: the member is out of its group, and will not join by itself."""
 
     error: KafkaError
+
+
+GroupNews: TypeAlias = RevokeWanted | AssignWanted | MemberFailed
 
 
 class Subscription(NamedTuple):
@@ -113,6 +127,9 @@ class Member(Protocol):
     def rejoin(self, reason: str, now: float) -> None:
         """Have the group rebalanced, as `Consumer.enforce_rebalance` asks."""
 
+    def handle_stale(self, code: int, now: float) -> None:
+        """A commit was refused because this member is not what it was."""
+
     def handle_metadata(self, now: float) -> None:
         """Topics or partitions have changed: what a pattern matches, what a leader assigns."""
 
@@ -122,5 +139,10 @@ class Member(Protocol):
     def next_deadline(self) -> float:
         """Return when `tick` has something to do that no event announces."""
 
-    def poll_command(self) -> ConsumerCommand | None:
-        """Return the next thing to do; None if there is nothing."""
+    def poll_news(self) -> GroupNews | None:
+        """Return the next thing for the user's thread; None if there is nothing."""
+
+
+def have_ids(partitions: Iterable[TopicPartition], cluster: Cluster) -> bool:
+    """Tell whether the ids of all these partitions' topics are known."""
+    return all(cluster.topic_id(partition.topic) for partition in partitions)

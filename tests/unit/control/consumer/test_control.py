@@ -22,6 +22,7 @@ from kafka_fast.control.consumer.plane import (
     TopicKnown,
     generation,
 )
+from kafka_fast.control.metadata import COORDINATOR_BASE
 from kafka_fast.errors import (
     LogTruncationError,
     OffsetOutOfRangeError,
@@ -36,6 +37,11 @@ from kafka_fast.protocol.apis.fetch import (
     NodeEndpoint,
     PartitionData,
 )
+from kafka_fast.protocol.apis.find_coordinator import (
+    Coordinator,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
 from kafka_fast.protocol.apis.list_offsets import (
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,
@@ -43,6 +49,13 @@ from kafka_fast.protocol.apis.list_offsets import (
     ListOffsetsTopicResponse,
 )
 from kafka_fast.protocol.apis.metadata import MetadataRequest, MetadataResponse
+from kafka_fast.protocol.apis.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopics,
+)
 from kafka_fast.protocol.apis.offset_for_leader_epoch import (
     EpochEndOffset as EpochEnd,
 )
@@ -71,6 +84,8 @@ class Cluster:
         self.offsets: dict[int, int] = {-2: 100, -1: 900}  # by timestamp
         self.offset_errors: list[int] = []  # for the next answers
         self.epoch_ends: dict[int, tuple[int, int]] = {}  # epoch -> (epoch, end offset)
+        self.committed: dict[int, tuple[int, int]] = {}  # partition -> (offset, epoch)
+        self.commit_errors: list[int] = []  # for the next answers to OffsetFetch
 
     def metadata(self, request: MetadataRequest, node_id: int) -> MetadataResponse:
         return answer(
@@ -109,6 +124,41 @@ class Cluster:
             ]
         )
 
+    def find_coordinator(
+        self, request: FindCoordinatorRequest, node_id: int
+    ) -> FindCoordinatorResponse:
+        found = Coordinator(key="g", node_id=2, host="kafka", port=9092)
+        return FindCoordinatorResponse(coordinators=[found])
+
+    def offset_fetch(self, request: OffsetFetchRequest, node_id: int) -> OffsetFetchResponse:
+        assert node_id == COORDINATOR_BASE + 2
+        code = self.commit_errors.pop(0) if self.commit_errors else 0
+
+        def one(partition: int) -> OffsetFetchResponsePartitions:
+            offset, epoch = self.committed.get(partition, (-1, -1))
+            return OffsetFetchResponsePartitions(
+                partition_index=partition,
+                committed_offset=offset,
+                committed_leader_epoch=epoch,
+                metadata="",
+                error_code=code,
+            )
+
+        (group,) = request.groups
+        return OffsetFetchResponse(
+            groups=[
+                OffsetFetchResponseGroup(
+                    group_id=group.group_id,
+                    topics=[
+                        OffsetFetchResponseTopics(
+                            name=topic.name, partitions=[one(p) for p in topic.partition_indexes]
+                        )
+                        for topic in group.topics or ()
+                    ],
+                )
+            ]
+        )
+
 
 def make(cluster: Cluster, **given: object) -> FakeMachine:
     settings = consumer_settings({"bootstrap.servers": "kafka:9092"}, given)
@@ -119,6 +169,8 @@ def make(cluster: Cluster, **given: object) -> FakeMachine:
             MetadataRequest: cluster.metadata,
             ListOffsetsRequest: cluster.list_offsets,
             OffsetForLeaderEpochRequest: cluster.epoch_end,
+            FindCoordinatorRequest: cluster.find_coordinator,
+            OffsetFetchRequest: cluster.offset_fetch,
         },
     )
 
@@ -234,23 +286,23 @@ def test_assignment_keeps_what_stays() -> None:
 def test_committed_offsets_come_first_and_are_validated() -> None:
     cluster = Cluster()
     machine = make(cluster, group_id="g", auto_offset_reset="earliest")
+    cluster.commit_errors = [14, 88]  # loading, then unstable
+    cluster.committed[0] = (250, 4)
+    cluster.epoch_ends[4] = (4, 300)
     machine.control.assign([(T0, 0), (T1, 1)], machine.now, committed=True)
-    machine.run(1.0)
+    machine.run(0.05)
     assert machine.control.positions.without_committed() == [T0, T1]
     assert not starts(machine)
-    cluster.epoch_ends[4] = (4, 300)
-    machine.control.positions.set_committed(T0, Position(250, 4), machine.now)
-    machine.control.positions.set_committed(T1, None, machine.now)
-    machine.run(1.0)
+    machine.run(2.0)
     assert {id_: it.offset for id_, it in starts(machine).items()} == {0: 250, 1: 100}
 
 
 def test_a_truncated_log_is_read_from_where_it_was_cut() -> None:
     cluster = Cluster()
     cluster.epoch_ends[4] = (3, 180)
+    cluster.committed[0] = (250, 4)
     machine = make(cluster, group_id="g", auto_offset_reset="earliest")
     machine.control.assign([(T0, 0)], machine.now, committed=True)
-    machine.control.positions.set_committed(T0, Position(250, 4), machine.now)
     machine.run(1.0)
     assert machine.take(Reposition) == [Reposition(T0, 0, 180, 3)]
     assert not starts(machine)  # the user's thread seeks there, which drops what it has
@@ -259,9 +311,9 @@ def test_a_truncated_log_is_read_from_where_it_was_cut() -> None:
 def test_truncation_with_policy_none_is_the_users_to_decide() -> None:
     cluster = Cluster()
     cluster.epoch_ends[4] = (3, 180)
+    cluster.committed[0] = (250, 4)
     machine = make(cluster, group_id="g", auto_offset_reset="none")
     machine.control.assign([(T0, 0)], machine.now, committed=True)
-    machine.control.positions.set_committed(T0, Position(250, 4), machine.now)
     machine.run(1.0)
     (failed,) = machine.take(PartitionFailed)
     assert isinstance(failed.error, LogTruncationError)
@@ -269,9 +321,10 @@ def test_truncation_with_policy_none_is_the_users_to_decide() -> None:
 
 
 def test_an_epoch_that_the_leader_does_not_know_is_no_truncation() -> None:
-    machine = make(Cluster(), group_id="g")
+    cluster = Cluster()
+    cluster.committed[0] = (250, 4)
+    machine = make(cluster, group_id="g")
     machine.control.assign([(T0, 0)], machine.now, committed=True)
-    machine.control.positions.set_committed(T0, Position(250, 4), machine.now)
     machine.run(1.0)
     assert starts(machine)[0].offset == 250
 

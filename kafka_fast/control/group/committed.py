@@ -1,0 +1,213 @@
+"""A group's offsets, read: where its members left off.
+
+Thread: control.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from kafka_fast.control.backoff import Backoff
+from kafka_fast.control.cluster import Cluster
+from kafka_fast.control.group.coordinator import Coordinator
+from kafka_fast.control.group.member import Identity, Offset, have_ids
+from kafka_fast.control.leader_query import by_topic
+from kafka_fast.control.links import Link
+from kafka_fast.errors import ERRORS, KafkaError, broker_error
+from kafka_fast.protocol.apis.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+)
+from kafka_fast.types import TopicPartition
+
+NEVER = float("inf")
+NO_TOPIC_ID = bytes(16)
+LAST_VERSION_WITH_NAMES = 9
+FIRST_VERSION_WITH_GROUPS = 8
+
+UNKNOWN_MEMBER_ID = 25
+UNSTABLE_OFFSET_COMMIT = 88
+STALE_MEMBER_EPOCH = 113
+
+Fetched: TypeAlias = dict[TopicPartition, Offset | None]
+
+
+@dataclass(slots=True)
+class _Fetch:
+    partitions: Sequence[TopicPartition]
+    done: Callable[[Fetched | KafkaError], None]
+    failures: int = 0
+    not_before: float = float("-inf")
+    in_flight: bool = False
+
+
+class CommittedOffsets:
+    """Reads one group's offsets. Control thread only."""
+
+    def __init__(
+        self,
+        coordinator: Coordinator,
+        cluster: Cluster,
+        backoff: Backoff,
+        identity: Callable[[], Identity],
+        *,
+        require_stable: bool,
+        is_consumer_protocol: bool = False,
+    ) -> None:
+        """Begin with nothing to do.
+
+        Args:
+            coordinator: keeps the offsets.
+            cluster: knows topic ids.
+            backoff: between two tries.
+            identity: returns who asks.
+            require_stable: wait for transactions that have offsets pending (read_committed).
+            is_consumer_protocol: the coordinator wants to know which member asks (KIP-848).
+        """
+        self._coordinator = coordinator
+        self._cluster = cluster
+        self._backoff = backoff
+        self._identity = identity
+        self._require_stable = require_stable
+        self._is_consumer_protocol = is_consumer_protocol
+        self._fetches: list[_Fetch] = []
+
+    def next_deadline(self) -> float:
+        """Return when `tick` has something to do that no event announces."""
+        if self._coordinator.link is None:
+            return NEVER
+        waiting = (fetch.not_before for fetch in self._fetches if not fetch.in_flight)
+        return min(waiting, default=NEVER)
+
+    def fetch(
+        self,
+        partitions: Iterable[TopicPartition],
+        done: Callable[[Fetched | KafkaError], None],
+        now: float,
+    ) -> Callable[[], None]:
+        """Ask for committed offsets until there is an answer; returns what gives it up.
+
+        Args:
+            partitions: whose.
+            done: called with an offset, or None where there is none, for each; or with why not.
+            now: the time.
+        """
+        fetch = _Fetch(tuple(partitions), done)
+        self._fetches.append(fetch)
+        self.tick(now)
+
+        def cancel() -> None:
+            if fetch in self._fetches:
+                self._fetches.remove(fetch)
+
+        return cancel
+
+    def tick(self, now: float) -> None:
+        """Do what is due at `now`."""
+        waiting = [it for it in self._fetches if not it.in_flight and it.not_before <= now]
+        link = self._coordinator.want(now) if waiting else None
+        if link is not None:
+            for fetch in waiting:
+                self._send(fetch, link)
+
+    def fail_all(self, error: KafkaError) -> None:
+        """There will never be a coordinator."""
+        for fetch in list(self._fetches):
+            self._end(fetch, error)
+
+    def _send(self, fetch: _Fetch, link: Link) -> None:
+        who = self._identity()
+        limit = None if have_ids(fetch.partitions, self._cluster) else LAST_VERSION_WITH_NAMES
+        if not self._is_consumer_protocol:
+            limit = LAST_VERSION_WITH_NAMES
+        version = link.versions.pick(OffsetFetchRequest, limit)
+        topics = by_topic(fetch.partitions)
+        request = OffsetFetchRequest(require_stable=self._require_stable)
+        if version >= FIRST_VERSION_WITH_GROUPS:
+            request.groups = [
+                OffsetFetchRequestGroup(
+                    group_id=self._coordinator.group_id,
+                    member_id=who.member_id if self._is_consumer_protocol else None,
+                    member_epoch=who.generation if self._is_consumer_protocol else -1,
+                    topics=[
+                        OffsetFetchRequestTopics(
+                            name=topic,
+                            topic_id=self._cluster.topic_id(topic) or NO_TOPIC_ID,
+                            partition_indexes=partitions,
+                        )
+                        for topic, partitions in topics.items()
+                    ],
+                )
+            ]
+        else:
+            request.group_id = self._coordinator.group_id
+            request.topics = [
+                OffsetFetchRequestTopic(name=topic, partition_indexes=partitions)
+                for topic, partitions in topics.items()
+            ]
+        try:
+            self._coordinator.ask(
+                link,
+                request,
+                OffsetFetchResponse,
+                lambda response, then: self._handle_fetched(fetch, response, version, then),
+                lambda error, then: self._retry(fetch, then),
+                max_version=limit,
+            )
+        except KafkaError as error:
+            self._end(fetch, error)
+            return
+        fetch.in_flight = True
+
+    def _handle_fetched(
+        self, fetch: _Fetch, response: OffsetFetchResponse, version: int, now: float
+    ) -> None:
+        if version >= FIRST_VERSION_WITH_GROUPS:
+            group = response.groups[0] if response.groups else None
+            code = group.error_code if group is not None else UNSTABLE_OFFSET_COMMIT
+            parts = [
+                (topic.name or self._cluster.topic_name(topic.topic_id) or "?", part)
+                for topic in (group.topics if group is not None else ())
+                for part in topic.partitions
+            ]
+        else:
+            code = response.error_code
+            parts = [(topic.name, part) for topic in response.topics for part in topic.partitions]  # type: ignore[misc]
+        found: Fetched = {}
+        codes = {code, *(part.error_code for _, part in parts)} - {0}
+        for name, part in parts:
+            offset = Offset(part.committed_offset, part.committed_leader_epoch, part.metadata or "")
+            found[TopicPartition(name, part.partition_index)] = (
+                None if offset.offset < 0 else offset
+            )
+        refused = [it for it in codes if not self._is_passing(it, now)]
+        if refused:
+            self._end(fetch, broker_error(refused[0], "committed offsets"))
+        elif codes or not all(partition in found for partition in fetch.partitions):
+            self._retry(fetch, now)
+        else:
+            self._end(fetch, {partition: found[partition] for partition in fetch.partitions})
+
+    def _is_passing(self, code: int, now: float) -> bool:
+        """Tell whether a fetch that got this error may succeed later."""
+        if self._coordinator.handle_error(code, now):
+            return True
+        if self._is_consumer_protocol and code in (STALE_MEMBER_EPOCH, UNKNOWN_MEMBER_ID):
+            return True  # the heartbeat brings the new epoch
+        known = ERRORS.get(code)
+        return known is not None and known.retriable
+
+    def _retry(self, fetch: _Fetch, now: float) -> None:
+        fetch.in_flight = False
+        fetch.not_before = now + self._backoff.delay(fetch.failures)
+        fetch.failures += 1
+
+    def _end(self, fetch: _Fetch, result: Fetched | KafkaError) -> None:
+        if fetch in self._fetches:
+            self._fetches.remove(fetch)
+            fetch.done(result)

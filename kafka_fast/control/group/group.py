@@ -1,0 +1,101 @@
+"""A consumer's place in its group: coordinator, offsets and member, as one thing.
+
+Thread: control.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from kafka_fast.config import CONSUMER_PROTOCOL, ConsumerSettings
+from kafka_fast.control.backoff import Backoff
+from kafka_fast.control.cluster import Cluster
+from kafka_fast.control.discovery import Discovery
+from kafka_fast.control.group.assignors.builtin import make_assignors
+from kafka_fast.control.group.classic import ClassicMember
+from kafka_fast.control.group.commits import Commits
+from kafka_fast.control.group.committed import CommittedOffsets
+from kafka_fast.control.group.coordinator import Coordinator
+from kafka_fast.control.group.member import GroupNews, Member, MemberFailed
+from kafka_fast.control.links import Links
+from kafka_fast.errors import KafkaError
+
+
+class Group:
+    """Everything about one consumer's group. Control thread only."""
+
+    def __init__(
+        self,
+        group_id: str,
+        settings: ConsumerSettings,
+        cluster: Cluster,
+        links: Links,
+        discovery: Discovery,
+        random: Callable[[], float],
+    ) -> None:
+        """Begin without a coordinator, and outside the group.
+
+        Args:
+            group_id: the group.
+            settings: the consumer's configuration.
+            cluster: knows topics and nodes.
+            links: the client's connections.
+            discovery: knows any link.
+            random: returns a float in [0, 1).
+        """
+        backoff = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms, random)
+        is_consumer_protocol = settings.group_protocol == CONSUMER_PROTOCOL
+        self._news: deque[GroupNews] = deque()
+        self.coordinator = Coordinator(
+            group_id, settings, cluster, links, discovery, backoff, on_fatal=self._handle_fatal
+        )
+        self.member: Member = ClassicMember(
+            settings,
+            make_assignors(settings.partition_assignment_strategy),
+            self.coordinator,
+            cluster,
+            links,
+            backoff,
+        )
+        self.commits = Commits(
+            self.coordinator,
+            cluster,
+            backoff,
+            lambda: self.member.identity,
+            is_consumer_protocol=is_consumer_protocol,
+            on_stale=self.member.handle_stale,
+        )
+        self.committed = CommittedOffsets(
+            self.coordinator,
+            cluster,
+            backoff,
+            lambda: self.member.identity,
+            require_stable=settings.is_read_committed,
+            is_consumer_protocol=is_consumer_protocol,
+        )
+
+    def tick(self, now: float) -> None:
+        """Do what is due at `now`."""
+        self.coordinator.tick(now)
+        self.member.tick(now)
+        self.commits.tick(now)
+        self.committed.tick(now)
+
+    def next_deadline(self) -> float:
+        """Return when `tick` has something to do that no event announces."""
+        return min(
+            self.coordinator.next_deadline(),
+            self.member.next_deadline(),
+            self.commits.next_deadline(),
+            self.committed.next_deadline(),
+        )
+
+    def poll_news(self) -> GroupNews | None:
+        """Return the next thing for the user's thread; None if there is nothing."""
+        return self._news.popleft() if self._news else self.member.poll_news()
+
+    def _handle_fatal(self, error: KafkaError) -> None:
+        self.commits.fail_all(error)
+        self.committed.fail_all(error)
+        self._news.append(MemberFailed(error))

@@ -1,0 +1,232 @@
+"""The classic protocol's messages, made and read; and what the leader's work is based on.
+
+A request is built for the version that the coordinator's link will carry, where that matters.
+Another member's metadata are foreign bytes: what cannot be read of them is an error that names the
+member, and nothing is assigned by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from kafka_fast.config import ConsumerSettings
+from kafka_fast.control.cluster import Cluster
+from kafka_fast.control.group.assignors import (
+    Assignor,
+    GroupMember,
+    GroupTopics,
+    PartitionReplicas,
+)
+from kafka_fast.control.group.member import Identity
+from kafka_fast.control.leader_query import by_topic
+from kafka_fast.control.links import Link
+from kafka_fast.errors import MalformedError
+from kafka_fast.protocol.apis.join_group import (
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    JoinGroupResponse,
+)
+from kafka_fast.protocol.apis.leave_group import LeaveGroupRequest, MemberIdentity
+from kafka_fast.protocol.apis.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from kafka_fast.protocol.consumer import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolAssignmentTopicPartition,
+    ConsumerProtocolSubscription,
+    ConsumerProtocolSubscriptionTopicPartition,
+)
+from kafka_fast.protocol.schema import decode_versioned, encode_versioned
+from kafka_fast.types import TopicPartition
+
+PROTOCOL_TYPE = "consumer"
+SUBSCRIPTION_VERSION = 3
+ASSIGNMENT_VERSION = 3
+FIRST_LEAVE_WITH_MEMBERS = 3
+
+
+# ---- requests ----
+
+
+def join_request(
+    group_id: str,
+    settings: ConsumerSettings,
+    identity: Identity,
+    topics: frozenset[str],
+    owned: frozenset[TopicPartition],
+    assignors: Iterable[Assignor],
+    reason: str,
+) -> JoinGroupRequest:
+    """Return the request to join, with this member's metadata for each assignor."""
+    subscription = ConsumerProtocolSubscription(
+        topics=sorted(topics),
+        owned_partitions=[
+            ConsumerProtocolSubscriptionTopicPartition(topic=topic, partitions=partitions)
+            for topic, partitions in by_topic(sorted(owned)).items()
+        ],
+        generation_id=identity.generation,
+        rack_id=settings.client_rack or None,
+    )
+    protocols = []
+    for assignor in assignors:
+        subscription.user_data = assignor.user_data(topics)
+        metadata = encode_versioned(subscription, SUBSCRIPTION_VERSION)
+        protocols.append(JoinGroupRequestProtocol(name=assignor.name, metadata=metadata))
+    return JoinGroupRequest(
+        group_id=group_id,
+        session_timeout_ms=settings.session_timeout_ms,
+        rebalance_timeout_ms=settings.max_poll_interval_ms,
+        member_id=identity.member_id,
+        group_instance_id=identity.instance_id,
+        protocol_type=PROTOCOL_TYPE,
+        protocols=protocols,
+        reason=reason,
+    )
+
+
+def sync_request(
+    group_id: str,
+    identity: Identity,
+    protocol_name: str,
+    assignments: Mapping[str, Sequence[TopicPartition]],
+) -> SyncGroupRequest:
+    """Return the request for this member's assignment; the leader's brings everybody's."""
+    return SyncGroupRequest(
+        group_id=group_id,
+        generation_id=identity.generation,
+        member_id=identity.member_id,
+        group_instance_id=identity.instance_id,
+        protocol_type=PROTOCOL_TYPE,
+        protocol_name=protocol_name,
+        assignments=[
+            SyncGroupRequestAssignment(
+                member_id=member_id,
+                assignment=encode_versioned(_assignment(partitions), ASSIGNMENT_VERSION),
+            )
+            for member_id, partitions in assignments.items()
+        ],
+    )
+
+
+def _assignment(partitions: Iterable[TopicPartition]) -> ConsumerProtocolAssignment:
+    return ConsumerProtocolAssignment(
+        assigned_partitions=[
+            ConsumerProtocolAssignmentTopicPartition(topic=topic, partitions=numbers)
+            for topic, numbers in by_topic(sorted(partitions)).items()
+        ]
+    )
+
+
+def leave_request(group_id: str, identity: Identity, reason: str, link: Link) -> LeaveGroupRequest:
+    """Return the request to leave, as the coordinator's version has it."""
+    if link.versions.pick(LeaveGroupRequest) < FIRST_LEAVE_WITH_MEMBERS:
+        return LeaveGroupRequest(group_id=group_id, member_id=identity.member_id)
+    member = MemberIdentity(
+        member_id=identity.member_id, group_instance_id=identity.instance_id, reason=reason
+    )
+    return LeaveGroupRequest(group_id=group_id, members=[member])
+
+
+# ---- answers ----
+
+
+def read_members(response: JoinGroupResponse) -> list[GroupMember]:
+    """Return the members that the coordinator tells its leader of, ordered by id.
+
+    Raises:
+        MalformedError: a member's metadata are not what the consumer protocol says.
+    """
+    members = []
+    for joined in response.members:
+        try:
+            subscription = decode_versioned(ConsumerProtocolSubscription, joined.metadata)
+        except MalformedError as error:
+            raise MalformedError(f"metadata of member {joined.member_id!r}: {error}") from error
+        members.append(
+            GroupMember(
+                joined.member_id,
+                frozenset(subscription.topics),
+                joined.group_instance_id,
+                frozenset(
+                    TopicPartition(owned.topic, partition)
+                    for owned in subscription.owned_partitions
+                    for partition in owned.partitions
+                ),
+                subscription.generation_id,
+                subscription.rack_id,
+                subscription.user_data,
+            )
+        )
+    return sorted(members, key=lambda member: member.member_id)
+
+
+def read_assignment(data: bytes) -> tuple[frozenset[TopicPartition], bytes | None]:
+    """Return the partitions, and what the leader's assignor had to say.
+
+    An answer without any bytes is an empty assignment: that is what a member gets that the leader
+    left out.
+
+    Raises:
+        MalformedError: the bytes are not an assignment.
+    """
+    if not data:
+        return frozenset(), None
+    assignment = decode_versioned(ConsumerProtocolAssignment, data)
+    return (
+        frozenset(
+            TopicPartition(assigned.topic, partition)
+            for assigned in assignment.assigned_partitions
+            for partition in assigned.partitions
+        ),
+        assignment.user_data,
+    )
+
+
+# ---- the leader's work ----
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What an assignment was made from: a change of it asks for another one."""
+
+    partitions: Mapping[str, tuple[PartitionReplicas, ...]]
+    """By topic that any member wants; empty for one that did not exist."""
+
+    @classmethod
+    def of(cls, topics: Iterable[str], cluster: Cluster) -> Basis:
+        """Return the present state of these topics."""
+        return cls({topic: _replicas(topic, cluster) for topic in topics})
+
+    def is_outdated(self, cluster: Cluster) -> bool:
+        """Whether partitions, or the racks of their replicas, have changed since."""
+        return any(_replicas(topic, cluster) != then for topic, then in self.partitions.items())
+
+
+def describe_topics(members: Sequence[GroupMember], cluster: Cluster) -> GroupTopics:
+    """Return the topics that members want, as far as they exist."""
+    wanted = sorted({topic for member in members for topic in member.topics})
+    found = {topic: _replicas(topic, cluster) for topic in wanted}
+    return {topic: partitions for topic, partitions in found.items() if partitions}
+
+
+def without_moving(
+    assignments: Mapping[str, Sequence[TopicPartition]], members: Sequence[GroupMember]
+) -> dict[str, list[TopicPartition]]:
+    """Take out what another member still owns: it has to give it up first (KIP-429)."""
+    owners = {
+        partition: member.member_id for member in members for partition in sorted(member.owned)
+    }
+    return {
+        member_id: [it for it in partitions if owners.get(it, member_id) == member_id]
+        for member_id, partitions in assignments.items()
+    }
+
+
+def _replicas(topic: str, cluster: Cluster) -> tuple[PartitionReplicas, ...]:
+    def racks(node_ids: Iterable[int]) -> frozenset[str]:
+        nodes = (cluster.node(node_id) for node_id in node_ids)
+        return frozenset(node.rack for node in nodes if node is not None and node.rack)
+
+    return tuple(
+        PartitionReplicas(partition.id, racks(partition.replicas))
+        for partition in cluster.partitions(topic)
+    )

@@ -1,0 +1,62 @@
+"""What a member wants to read, as far as it is known: names, or what a pattern matches."""
+
+from __future__ import annotations
+
+import re
+
+from kafka_fast.config import ConsumerSettings
+from kafka_fast.control.cluster import Cluster
+from kafka_fast.control.group.member import Subscription
+
+
+class SubscribedTopics:
+    """Keeps the metadata of what a member subscribes to. Control thread only."""
+
+    def __init__(self, cluster: Cluster, settings: ConsumerSettings) -> None:
+        """Begin with no subscription."""
+        self._cluster = cluster
+        self._exclude_internal = settings.exclude_internal_topics
+        self._names: frozenset[str] = frozenset()
+        self._pattern: re.Pattern[str] | None = None
+        self._matched: frozenset[str] | None = None
+
+    @property
+    def topics(self) -> frozenset[str] | None:
+        """The topics by name; None while nobody knows what the pattern matches."""
+        return self._names if self._pattern is None else self._matched
+
+    def replace(self, subscription: Subscription, now: float) -> None:
+        """Subscribe to this and to nothing else."""
+        self._names = subscription.topics
+        self._matched = None
+        is_ours = subscription.pattern is not None and not subscription.broker_side
+        self._pattern = re.compile(subscription.pattern or "") if is_ours else None
+        self._cluster.want_all_topics(is_ours)
+        for topic in self._names:
+            self._cluster.want_topic(topic, now)
+        self.refresh(now)
+
+    def refresh(self, now: float) -> bool:
+        """Look again at what the pattern matches; whether that has changed."""
+        pattern = self._pattern
+        if pattern is None or self._cluster.all_topics is None:
+            return False
+        matched = frozenset(
+            topic.name
+            for topic in self._cluster.all_topics
+            if pattern.fullmatch(topic.name) and not (topic.is_internal and self._exclude_internal)
+        )
+        for topic in matched:
+            self._cluster.want_topic(topic, now)
+        changed = matched != self._matched
+        self._matched = matched
+        return changed
+
+    def follow(self, topics: frozenset[str], now: float) -> bool:
+        """Keep these topics' metadata as well; whether all that can be known of them is."""
+        known = True
+        for topic in topics:
+            self._cluster.want_topic(topic, now)
+            if self._cluster.partition_count(topic) is None and not self._cluster.error(topic):
+                known = False
+        return known
