@@ -11,7 +11,6 @@ cluster.py's callers: the socket shell or the simulation. Calls no clock: `now` 
 
 from __future__ import annotations
 
-import heapq
 import itertools
 import logging
 from collections.abc import Callable
@@ -26,9 +25,11 @@ from kafka_fast.protocol.frame import RequestHeader
 from kafka_fast.testing.broker import handlers
 from kafka_fast.testing.broker.connection import Connection
 from kafka_fast.testing.broker.faults import CutRule, DelayRule, DropRule, Faults, ThrottleRule
+from kafka_fast.testing.broker.groups.coordinator import Coordinator
 from kafka_fast.testing.broker.request import CloseConnectionError, Request, Waiting
 from kafka_fast.testing.broker.sessions import FetchSessions
 from kafka_fast.testing.broker.state import ClusterState
+from kafka_fast.testing.broker.timers import Timers
 
 log = logging.getLogger(__name__)
 
@@ -65,8 +66,9 @@ class Broker:
         self._connections: dict[int, Connection] = {}
         self._sessions = FetchSessions(state.settings.fetch_sessions)
         self._outputs: list[Output] = []
-        self._timers: list[tuple[float, int, Callable[[float], None]]] = []
-        self._timer_numbers = itertools.count()
+        self._timers = Timers()
+        self._timer_keys = itertools.count()
+        self._coordinator = Coordinator(node_id, state, self._timers)
         self._waiting: list[_WaitingRequest] = []
         self._seen_changes = state.changes  # of the state, when `_waiting` was last looked at
 
@@ -123,6 +125,7 @@ class Broker:
         self._timers.clear()
         self._waiting.clear()
         self._sessions.clear()
+        self._coordinator.stop()
         self.paused = False
 
     def pause(self) -> None:
@@ -140,10 +143,9 @@ class Broker:
     def poll_output(self, now: float) -> list[Output]:
         """Return what is to be written or closed by now; each thing once."""
         if not self.paused:
+            self._coordinator.refresh(now)
             self._recheck_waiting(now)
-            while self._timers and self._timers[0][0] <= now:
-                _, _, action = heapq.heappop(self._timers)
-                action(now)
+            while self._timers.run_next(now):
                 self._recheck_waiting(now)
         outputs, self._outputs = self._outputs, []
         return outputs
@@ -152,7 +154,7 @@ class Broker:
         """Return when `poll_output` has to be called even if nothing comes in, None: never."""
         if self._outputs:
             return float("-inf")
-        return self._timers[0][0] if self._timers and not self.paused else None
+        return None if self.paused else self._timers.next_due()
 
     # ---- one request ----
 
@@ -192,7 +194,14 @@ class Broker:
             self._lose(connection, drop)
             return
         request = Request(
-            self.node_id, header, body, now, self._state, self._faults, self._sessions
+            self.node_id,
+            header,
+            body,
+            now,
+            self._state,
+            self._faults,
+            self._sessions,
+            self._coordinator,
         )
         answer = handlers.HANDLERS[header.api_key](request)
         if drop is not None:
@@ -247,7 +256,9 @@ class Broker:
     def _wait(self, waiting: _WaitingRequest) -> None:
         waiting.connection.busy = True
         self._waiting.append(waiting)
-        self._at(waiting.waiting.deadline, lambda now: self._retry(waiting, now, True))
+        deadline = waiting.waiting.deadline
+        if deadline is not None:
+            self._at(deadline, lambda now: self._retry(waiting, now, True))
 
     def _retry(self, waiting: _WaitingRequest, now: float, last_chance: bool) -> None:
         if waiting.answered or waiting.connection.closed:
@@ -271,7 +282,7 @@ class Broker:
             self._waiting = unanswered + self._waiting
 
     def _at(self, due: float, action: Callable[[float], None]) -> None:
-        heapq.heappush(self._timers, (due, next(self._timer_numbers), action))
+        self._timers.schedule(next(self._timer_keys), due, action)
 
     # ---- ends ----
 

@@ -20,8 +20,10 @@ from kafka_fast.record import Record, RecordBatch, read_batches
 from kafka_fast.testing.broker import planting
 from kafka_fast.testing.broker.broker import Broker, Output
 from kafka_fast.testing.broker.faults import Faults
+from kafka_fast.testing.broker.groups.coordinator import coordinator_of
+from kafka_fast.testing.broker.groups.offsets import GroupOffsets
 from kafka_fast.testing.broker.state import ClusterState, Node, Settings
-from kafka_fast.testing.broker.topics import Topic
+from kafka_fast.testing.broker.topics import NO_LEADER, Topic
 
 
 class Cluster:
@@ -152,6 +154,34 @@ class Cluster:
     def forget_producer(self, topic: str, partition: int, producer_id: int) -> None:
         """Drop what a partition knows of a producer, as retention and expiry do."""
         self.state.partition(topic, partition).producers.forget(producer_id)
+
+    # ---- groups ----
+
+    def coordinator(self, group: str) -> int:
+        """Return the node that coordinates a group, -1 if none does."""
+        partition = coordinator_of(self.state, group)
+        return NO_LEADER if partition is None else partition.leader
+
+    def move_coordinator(self, group: str, node_id: int) -> None:
+        """Let another node coordinate a group, and all others of its partition."""
+        self._check(node_id)
+        partition = coordinator_of(self.state, group)
+        if partition is None:
+            raise ValueError("no group has been asked for yet")
+        self.state.move_leader(partition, node_id)
+
+    def committed(self, group: str) -> dict[tuple[str, int], int]:
+        """Return the offsets that a group has committed: topic and partition -> offset."""
+        return {
+            (topic, index): one.offset
+            for topic, partitions in self.state.offsets.get(group, ())
+            for index, one in partitions.items()
+        }
+
+    def set_unstable(self, group: str, topic: str, partition: int, unstable: bool = True) -> None:
+        """Say whether an open transaction has committed a position (UNSTABLE_OFFSET_COMMIT)."""
+        offsets = self.state.offsets.setdefault(group, GroupOffsets())
+        offsets.set_unstable(topic, partition, unstable)
 
     # ---- out ----
 

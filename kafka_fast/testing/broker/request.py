@@ -8,6 +8,7 @@ from typing import Any
 
 from kafka_fast.protocol.frame import RequestHeader
 from kafka_fast.testing.broker.faults import ErrorRule, Faults
+from kafka_fast.testing.broker.groups.coordinator import Coordinator
 from kafka_fast.testing.broker.sessions import FetchSessions
 from kafka_fast.testing.broker.state import ClusterState
 
@@ -27,6 +28,7 @@ class Request:
     state: ClusterState
     faults: Faults
     sessions: FetchSessions  # of the asked broker
+    coordinator: Coordinator  # on the asked broker
 
     @property
     def version(self) -> int:
@@ -45,7 +47,7 @@ class Request:
 class Waiting:
     """The answer comes later: when `retry` has one, at the latest at `deadline`."""
 
-    deadline: float
+    deadline: float | None  # None: whenever it has one
     retry: Callable[[float, bool], Any]  # (now, last chance) -> response or None
 
 

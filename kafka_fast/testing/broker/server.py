@@ -28,6 +28,7 @@ from kafka_fast.errors import ConfigError, InvalidConfig, UsageError
 from kafka_fast.record import Record
 from kafka_fast.testing.broker.cluster import Cluster
 from kafka_fast.testing.broker.faults import Faults
+from kafka_fast.testing.broker.groups.settings import GroupSettings
 from kafka_fast.testing.broker.sockets import Listener, SocketServer
 from kafka_fast.testing.broker.state import Node, Settings
 from kafka_fast.testing.broker.topics import TopicConfig
@@ -52,6 +53,7 @@ class EmbeddedKafka:
         auto_create: bool = True,
         topic_config: Mapping[str, str] | None = None,
         racks: Sequence[str] | None = None,
+        groups: GroupSettings | None = None,
         host: str = LOOPBACK,
         ports: Sequence[int] | None = None,
         insecure_bind: bool = False,
@@ -66,6 +68,7 @@ class EmbeddedKafka:
             auto_create: whether a client that asks for an unknown topic gets it made.
             topic_config: settings of topics, over Kafka's defaults.
             racks: of the brokers; then a consumer reads from the replica in its rack (KIP-392).
+            groups: settings of consumer groups; None: Kafka's.
             host: address to listen on.
             ports: one for each broker; None: free ones.
             insecure_bind: allow a host that is not loopback; there is no security at all here.
@@ -96,6 +99,7 @@ class EmbeddedKafka:
             auto_create=auto_create,
             topic_config=dict(topic_config or {}),
             closest_replica=racks is not None,
+            groups=groups or GroupSettings(),
             unix_ms_at_zero=int((time.time() - time.monotonic()) * 1000),
         )
         self._seed = seed

@@ -7,6 +7,7 @@ leader loses nothing; what a real cluster may lose is left to real-broker tests.
 from __future__ import annotations
 
 import random
+import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -19,6 +20,9 @@ from kafka_fast.errors import (
     UnknownTopicId,
     UnknownTopicOrPartition,
 )
+from kafka_fast.testing.broker.groups.classic import ClassicGroup
+from kafka_fast.testing.broker.groups.offsets import GroupOffsets
+from kafka_fast.testing.broker.groups.settings import GroupSettings
 from kafka_fast.testing.broker.log import PartitionLog
 from kafka_fast.testing.broker.topics import (
     NO_LEADER,
@@ -48,6 +52,7 @@ class Settings:
     read_ahead: int = 4 * 1024 * 1024  # bytes of frames that wait, before reading stops
     fetch_sessions: int = 1000  # of one broker; 0: fetches are always full
     closest_replica: bool = False  # consumers are sent to a replica in their rack (KIP-392)
+    groups: GroupSettings = field(default_factory=GroupSettings)
 
 
 @dataclass(slots=True)
@@ -74,7 +79,10 @@ class ClusterState:
             raise ValueError("a cluster needs at least one node")
         self.cluster_id = "embedded-" + random_source.randbytes(8).hex()
         self.topics: dict[str, Topic] = {}
-        self.changes = 0  # grows with every change of topics and leaders
+        self.changes = 0  # grows with all that a waiting request may wait for
+        self.leader_changes = 0  # grows with every change of topics and leaders
+        self.groups: dict[str, ClassicGroup] = {}  # by group id
+        self.offsets: dict[str, GroupOffsets] = {}  # by group id
         self._random = random_source
         self.topic_names: dict[bytes, str] = {}  # by topic id
         self._next_producer_id = FIRST_PRODUCER_ID
@@ -172,6 +180,7 @@ class ClusterState:
         self.topics[topic.name] = topic
         self.topic_names[topic.topic_id] = topic.name
         self.changes += 1
+        self.leader_changes += 1
 
     def delete_topic(self, name: str) -> None:
         """Forget a topic and its records.
@@ -183,7 +192,10 @@ class ClusterState:
         if topic is None:
             raise UnknownTopicOrPartition(f"no topic {name!r}")
         del self.topic_names[topic.topic_id]
+        for offsets in self.offsets.values():
+            offsets.forget_topic(name)
         self.changes += 1
+        self.leader_changes += 1
 
     def _given_replicas(self, assignment: Mapping[int, Sequence[int]]) -> list[list[int]]:
         if sorted(assignment) != list(range(len(assignment))):
@@ -256,8 +268,13 @@ class ClusterState:
         if node_id != NO_LEADER:
             partition.log.begin_epoch(partition.leader_epoch)
         self.changes += 1
+        self.leader_changes += 1
 
-    # ---- producer ids ----
+    # ---- ids ----
+
+    def new_uuid(self) -> str:
+        """Return a random id, as text."""
+        return str(uuid.UUID(bytes=self._random.randbytes(UUID_LEN), version=4))
 
     def new_producer_id(self) -> int:
         """Return a producer id that was never given before."""

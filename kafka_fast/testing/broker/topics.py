@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kafka_fast.errors import InvalidConfig, InvalidTopicException
+from kafka_fast.testing.broker.groups.settings import OFFSETS_TOPIC
 from kafka_fast.testing.broker.log import PartitionLog
 from kafka_fast.testing.broker.producers import ProducerStates
 
@@ -128,3 +129,8 @@ class Topic:
     topic_id: bytes  # 16 bytes
     config: TopicConfig
     partitions: list[Partition] = field(default_factory=list)
+
+    @property
+    def is_internal(self) -> bool:
+        """Tell whether the brokers keep their own books in it."""
+        return self.name == OFFSETS_TOPIC

@@ -8,6 +8,13 @@ PRODUCE = 0
 FETCH = 1
 LIST_OFFSETS = 2
 METADATA = 3
+OFFSET_COMMIT = 8
+OFFSET_FETCH = 9
+FIND_COORDINATOR = 10
+JOIN_GROUP = 11
+HEARTBEAT = 12
+LEAVE_GROUP = 13
+SYNC_GROUP = 14
 API_VERSIONS = 18
 CREATE_TOPICS = 19
 DELETE_TOPICS = 20
@@ -21,6 +28,13 @@ OFFERED: Mapping[int, tuple[int, int]] = {
     FETCH: (4, 18),
     LIST_OFFSETS: (1, 11),
     METADATA: (0, 13),
+    OFFSET_COMMIT: (2, 10),
+    OFFSET_FETCH: (1, 10),
+    FIND_COORDINATOR: (0, 6),
+    JOIN_GROUP: (0, 9),
+    HEARTBEAT: (0, 4),
+    LEAVE_GROUP: (0, 5),
+    SYNC_GROUP: (0, 5),
     API_VERSIONS: (0, 5),
     CREATE_TOPICS: (2, 7),
     DELETE_TOPICS: (1, 6),
@@ -35,6 +49,13 @@ KAFKA_2_1: Mapping[int, tuple[int, int]] = {
     FETCH: (0, 10),
     LIST_OFFSETS: (0, 4),
     METADATA: (0, 7),
+    OFFSET_COMMIT: (0, 6),
+    OFFSET_FETCH: (0, 5),
+    FIND_COORDINATOR: (0, 2),
+    JOIN_GROUP: (0, 3),
+    HEARTBEAT: (0, 2),
+    LEAVE_GROUP: (0, 2),
+    SYNC_GROUP: (0, 2),
     API_VERSIONS: (0, 2),
     CREATE_TOPICS: (0, 3),
     DELETE_TOPICS: (0, 3),
@@ -47,6 +68,13 @@ KAFKA_2_8: Mapping[int, tuple[int, int]] = {
     FETCH: (0, 12),
     LIST_OFFSETS: (0, 6),
     METADATA: (0, 11),
+    OFFSET_COMMIT: (0, 8),
+    OFFSET_FETCH: (0, 7),
+    FIND_COORDINATOR: (0, 3),
+    JOIN_GROUP: (0, 7),
+    HEARTBEAT: (0, 4),
+    LEAVE_GROUP: (0, 4),
+    SYNC_GROUP: (0, 5),
     API_VERSIONS: (0, 3),
     CREATE_TOPICS: (0, 7),
     DELETE_TOPICS: (0, 6),
@@ -59,6 +87,13 @@ KAFKA_3_9: Mapping[int, tuple[int, int]] = {
     FETCH: (0, 17),
     LIST_OFFSETS: (0, 9),
     METADATA: (0, 12),
+    OFFSET_COMMIT: (0, 9),
+    OFFSET_FETCH: (0, 9),
+    FIND_COORDINATOR: (0, 6),
+    JOIN_GROUP: (0, 9),
+    HEARTBEAT: (0, 4),
+    LEAVE_GROUP: (0, 5),
+    SYNC_GROUP: (0, 5),
     API_VERSIONS: (0, 4),
     CREATE_TOPICS: (0, 7),
     DELETE_TOPICS: (0, 6),

@@ -16,6 +16,14 @@ from kafka_fast.protocol.apis.produce import PartitionProduceResponse
 from kafka_fast.record import read_batches
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from kafka_fast.testing.real_kafka import RealKafka
+from tests.integration.scenarios.groups import (
+    Member,
+    commit,
+    fetch_offsets,
+    find_coordinator,
+    stable,
+    until,
+)
 from tests.integration.scenarios.steps import (
     LATEST,
     create,
@@ -251,3 +259,32 @@ def test_a_new_leader_knows_the_log_and_the_producers(
     assert strict_leader.produce(strict, batch(), acks=1).error_code == 0
     cluster.restart(leader)
     eventually(lambda: len(client.metadata(topic).topics[0].partitions[0].isr_nodes) == 3)
+
+
+def test_a_group_goes_on_with_another_coordinator(
+    cluster: Cluster, clients: dict[int, WireClient]
+) -> None:
+    topic = new_topic(clients)
+    group = unique_name()
+    first = find_coordinator(clients[1], group)
+    until(lambda: fetch_offsets(clients[first], group, None)[0], lambda code: code == 0)
+    not_here = errors.NotCoordinator.code
+    other = clients[first % 3 + 1]
+    member = Member(clients[first], group)
+    stable(member)
+    assert member.commit(topic, 5) == 0
+    stranger = Member(other, group)
+    assert other.ask(stranger.join_request(), 9).error_code == not_here
+    assert stranger.heartbeat() == stranger.sync().error_code == not_here
+    assert commit(other, group, topic, 6) == not_here
+    assert fetch_offsets(other, group, None) == (not_here, {})
+    cluster.kill(first)
+    left = {node_id: client for node_id, client in clients.items() if node_id != first}
+    asked = next(iter(left.values()))
+    second = until(lambda: find_coordinator(asked, group), lambda node: node != first, TIMEOUT)
+    member.client = left[second]
+    # While a coordinator loads its groups, it answers heartbeats blindly.
+    assert until(member.sync, lambda answer: answer.error_code == 0, TIMEOUT).assignment == b"0"
+    assert member.heartbeat() == 0
+    assert member.commit(topic, 7) == 0
+    assert fetch_offsets(left[second], group, None) == (0, {(topic, 0): (7, -1, "", 0)})

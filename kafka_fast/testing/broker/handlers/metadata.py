@@ -83,6 +83,7 @@ def _topic(request: Request, topic: Topic) -> MetadataResponseTopic:
         error_code=code,
         name=topic.name,
         topic_id=topic.topic_id,
+        is_internal=topic.is_internal,
         partitions=[] if code else [_partition(request, one) for one in topic.partitions],
     )
 

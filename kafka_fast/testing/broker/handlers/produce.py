@@ -10,6 +10,7 @@ from kafka_fast.errors import (
     BrokerError,
     CorruptMessage,
     InvalidRequiredAcks,
+    InvalidTopicException,
     MessageTooLarge,
     NotLeaderOrFollower,
     UnknownTopicOrPartition,
@@ -86,6 +87,8 @@ def _partition(
     try:
         topic = _find(request, topic_data, data.index)
         partition = topic.partitions[data.index]
+        if topic.is_internal:
+            raise InvalidTopicException(f"{topic.name} is the brokers' own")
         batch = _acceptable(request, data)
         try:
             led_partition(request, topic, data.index)

@@ -1,0 +1,172 @@
+"""The groups of one broker: those whose partition of the offsets topic it leads.
+
+Who leads may change at any time; `refresh` notices, takes over the groups that are new here and
+lets go of those that are not here any longer. Requests for others are answered NOT_COORDINATOR.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TypeVar
+
+from kafka_fast.errors import GroupIdNotFound, InvalidGroupId, NotCoordinator
+from kafka_fast.testing.broker.groups.classic import ClassicGroup
+from kafka_fast.testing.broker.groups.host import Action
+from kafka_fast.testing.broker.groups.offsets import GroupOffsets
+from kafka_fast.testing.broker.groups.reply import Reply
+from kafka_fast.testing.broker.groups.settings import OFFSETS_TOPIC, GroupSettings
+from kafka_fast.testing.broker.state import ClusterState
+from kafka_fast.testing.broker.timers import Timers
+from kafka_fast.testing.broker.topics import Partition
+
+T = TypeVar("T")
+Group = ClassicGroup
+
+
+class Coordinator:
+    """The group coordinator of one broker."""
+
+    def __init__(self, node_id: int, state: ClusterState, timers: Timers) -> None:
+        """Coordinate nothing yet.
+
+        Args:
+            node_id: of the broker.
+            state: where the groups are kept.
+            timers: of the broker; keys that are tuples and begin with a group id are ours.
+        """
+        self._node_id = node_id
+        self._state = state
+        self._timers = timers
+        self._led: dict[int, int] = {}  # partition of the offsets topic -> leader epoch
+        self._partitions = 0  # of the offsets topic
+        self._seen_changes = -1
+
+    # ---- leading ----
+
+    def refresh(self, now: float) -> None:
+        """Take over what the broker leads now, let go of what it does not lead any longer."""
+        if self._seen_changes == self._state.leader_changes:
+            return
+        self._seen_changes = self._state.leader_changes
+        topic = self._state.topics.get(OFFSETS_TOPIC)
+        led = {
+            partition.index: partition.leader_epoch
+            for partition in (topic.partitions if topic is not None else ())
+            if partition.leader == self._node_id
+        }
+        self._partitions = len(topic.partitions) if topic is not None else 0
+        before, self._led = self._led, led
+        changed = {index for index in {*before, *led} if before.get(index) != led.get(index)}
+        if not changed:
+            return
+        for group in list(self._state.groups.values()):
+            index = group_partition(group.group_id, self._partitions)
+            if index not in changed:
+                continue
+            self._drop_timers(group.group_id)
+            if index in led:
+                group.load(self, now)
+            elif group.host is self:
+                group.unload()
+
+    def stop(self) -> None:
+        """Forget everything, as a broker does that dies: nobody is answered."""
+        self._led.clear()
+        self._seen_changes = -1
+
+    def check(self, group_id: str, now: float) -> None:
+        """Refuse a group that is coordinated elsewhere.
+
+        Raises:
+            NotCoordinator
+        """
+        self.refresh(now)
+        if group_partition(group_id, self._partitions) not in self._led:
+            raise NotCoordinator(f"node {self._node_id} does not coordinate {group_id!r}")
+
+    def check_named(self, group_id: str, now: float) -> None:
+        """Refuse also the empty group id, which only simple consumers may use.
+
+        Raises:
+            InvalidGroupId, NotCoordinator
+        """
+        if not group_id:
+            raise InvalidGroupId("the group id is empty")
+        self.check(group_id, now)
+
+    # ---- groups ----
+
+    def find(self, group_id: str) -> Group | None:
+        """Return a group, if there is one."""
+        return self._state.groups.get(group_id)
+
+    def group(self, group_id: str, *, create: bool = False) -> Group:
+        """Return a group of either protocol; a classic one is made with `create`.
+
+        Raises:
+            GroupIdNotFound: there is none, and none is to be made.
+        """
+        return self.find(group_id) or self.classic(group_id, create=create)
+
+    def classic(self, group_id: str, *, create: bool = False) -> ClassicGroup:
+        """Return a classic group.
+
+        Raises:
+            GroupIdNotFound: there is none, and none is to be made.
+        """
+        group = self.find(group_id)
+        if group is None:
+            if not create:
+                raise GroupIdNotFound(f"no group {group_id!r}")
+            group = self._state.groups[group_id] = ClassicGroup(group_id, self)
+        return group
+
+    def offsets(self, group_id: str) -> GroupOffsets:
+        """Return what a group has committed."""
+        return self._state.offsets.setdefault(group_id, GroupOffsets())
+
+    # ---- what groups ask for: see GroupHost ----
+
+    @property
+    def settings(self) -> GroupSettings:
+        """Return the settings of all groups."""
+        return self._state.settings.groups
+
+    def schedule(self, key: Hashable, due: float, action: Action) -> None:
+        """Run `action` at `due`, instead of what was scheduled under `key`."""
+        self._timers.schedule(key, due, action)
+
+    def cancel(self, key: Hashable) -> None:
+        """Call off what is scheduled under `key`."""
+        self._timers.cancel(key)
+
+    def answer(self, reply: Reply[T] | None, response: T) -> None:
+        """Give the response to who waits for it, if anybody does."""
+        if reply is not None:
+            reply.response = response
+            self._state.changes += 1
+
+    def new_uuid(self) -> str:
+        """Return an id that nobody has."""
+        return self._state.new_uuid()
+
+    def _drop_timers(self, group_id: str) -> None:
+        self._timers.cancel_where(lambda key: isinstance(key, tuple) and key[0] == group_id)
+
+
+def group_partition(group_id: str, partitions: int) -> int:
+    """Return the partition of the offsets topic that holds a group: by Java's hash of its id."""
+    units = group_id.encode("utf-16-be", "surrogatepass")
+    value = 0
+    for pos in range(0, len(units), 2):
+        value = (31 * value + int.from_bytes(units[pos : pos + 2], "big")) & 0xFFFFFFFF
+    signed = value - (1 << 32) if value >> 31 else value
+    return 0 if signed == -(1 << 31) or not partitions else abs(signed) % partitions
+
+
+def coordinator_of(state: ClusterState, group_id: str) -> Partition | None:
+    """Return the partition whose leader coordinates a group, None if there is no such topic."""
+    topic = state.topics.get(OFFSETS_TOPIC)
+    if topic is None:
+        return None
+    return topic.partitions[group_partition(group_id, len(topic.partitions))]

@@ -1,0 +1,32 @@
+"""What a group asks of its surroundings: the time to come, ids, settings. Coordinator is one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Protocol, TypeVar
+
+from kafka_fast.testing.broker.groups.reply import Reply
+from kafka_fast.testing.broker.groups.settings import GroupSettings
+
+T = TypeVar("T")
+Action = Callable[[float], None]  # with the time at which it is run
+
+
+class GroupHost(Protocol):
+    """The broker that coordinates a group."""
+
+    @property
+    def settings(self) -> GroupSettings:
+        """Return the settings of all groups."""
+
+    def schedule(self, key: Hashable, due: float, action: Action) -> None:
+        """Run `action` at `due`, instead of what was scheduled under `key`."""
+
+    def cancel(self, key: Hashable) -> None:
+        """Call off what is scheduled under `key`."""
+
+    def answer(self, reply: Reply[T] | None, response: T) -> None:
+        """Give the response to who waits for it, if anybody does."""
+
+    def new_uuid(self) -> str:
+        """Return an id that nobody has."""

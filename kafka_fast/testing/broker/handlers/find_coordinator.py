@@ -1,0 +1,80 @@
+"""FindCoordinator: which broker coordinates a group. Transactions and share groups have none here.
+
+The topic that decides it comes into being when the first group is asked for; as in Kafka that one
+is told to ask again.
+"""
+
+from __future__ import annotations
+
+from kafka_fast.errors import (
+    BrokerError,
+    CoordinatorNotAvailable,
+    InvalidRequest,
+    UnsupportedVersion,
+)
+from kafka_fast.protocol.apis.find_coordinator import (
+    Coordinator,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+from kafka_fast.testing.broker.groups.coordinator import coordinator_of
+from kafka_fast.testing.broker.groups.settings import OFFSETS_TOPIC
+from kafka_fast.testing.broker.request import Request
+from kafka_fast.testing.broker.state import Node
+
+_SEVERAL_FROM_VERSION = 4
+_GROUP, _TRANSACTION, _SHARE = 0, 1, 2
+_SHARE_FROM_VERSION = 6
+_REPLICAS = 3
+
+
+def answer(request: Request) -> FindCoordinatorResponse:
+    """Return the coordinator of each key."""
+    body: FindCoordinatorRequest = request.body
+    if request.version >= _SEVERAL_FROM_VERSION:
+        return FindCoordinatorResponse(
+            coordinators=[_coordinator(request, key) for key in body.coordinator_keys]
+        )
+    found = _coordinator(request, body.key)
+    return FindCoordinatorResponse(
+        error_code=found.error_code,
+        error_message=found.error_message,
+        node_id=found.node_id,
+        host=found.host,
+        port=found.port,
+    )
+
+
+def _coordinator(request: Request, key: str) -> Coordinator:
+    try:
+        planned = request.planned_error()
+        if planned is not None:
+            return _nobody(key, planned.code)
+        node = _find(request, key)
+    except BrokerError as error:
+        return _nobody(key, error.code)
+    return Coordinator(key=key, node_id=node.node_id, host=node.host, port=node.port)
+
+
+def _find(request: Request, key: str) -> Node:
+    state, kind = request.state, request.body.key_type
+    if kind == _SHARE and request.version < _SHARE_FROM_VERSION:
+        raise InvalidRequest("share groups came with version 6")
+    if kind in (_TRANSACTION, _SHARE):
+        raise UnsupportedVersion("the embedded broker coordinates consumer groups only")
+    if kind != _GROUP:
+        raise InvalidRequest(f"no coordinators of kind {kind}")
+    partition = coordinator_of(state, key)
+    if partition is None:
+        replicas = min(_REPLICAS, len(state.live_nodes))
+        count = state.settings.groups.offsets_partitions
+        state.add_topic(state.plan_topic(OFFSETS_TOPIC, count, replicas))
+        raise CoordinatorNotAvailable(f"{OFFSETS_TOPIC} is being made")
+    node = state.nodes.get(partition.leader)
+    if node is None or not node.alive:
+        raise CoordinatorNotAvailable(f"nobody leads {OFFSETS_TOPIC}-{partition.index}")
+    return node
+
+
+def _nobody(key: str, code: int) -> Coordinator:
+    return Coordinator(key=key, node_id=-1, host="", port=-1, error_code=code)

@@ -1,0 +1,42 @@
+"""LeaveGroup: members of a classic group go, one by one or several at once (KIP-345)."""
+
+from __future__ import annotations
+
+from kafka_fast.errors import BrokerError, GroupIdNotFound, UnknownMemberId
+from kafka_fast.protocol.apis.leave_group import (
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    MemberResponse,
+)
+from kafka_fast.testing.broker.request import Request
+
+_SEVERAL_FROM_VERSION = 3
+
+
+def answer(request: Request) -> LeaveGroupResponse:
+    """Let the members go and say for each whether it was one."""
+    body: LeaveGroupRequest = request.body
+    several = request.version >= _SEVERAL_FROM_VERSION
+    leaving: list[tuple[str, str | None]] = (
+        [(one.member_id, one.group_instance_id) for one in body.members]
+        if several
+        else [(body.member_id, None)]
+    )
+    try:
+        planned = request.planned_error()
+        if planned is not None:
+            return LeaveGroupResponse(error_code=planned.code)
+        request.coordinator.check_named(body.group_id, request.now)
+        codes = request.coordinator.classic(body.group_id).leave(leaving, request.now)
+    except GroupIdNotFound:
+        codes = [UnknownMemberId.code] * len(leaving)
+    except BrokerError as error:
+        return LeaveGroupResponse(error_code=error.code)
+    if not several:
+        return LeaveGroupResponse(error_code=codes[0])
+    return LeaveGroupResponse(
+        members=[
+            MemberResponse(member_id=member_id, group_instance_id=instance_id, error_code=code)
+            for (member_id, instance_id), code in zip(leaving, codes, strict=True)
+        ]
+    )

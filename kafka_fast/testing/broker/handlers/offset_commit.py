@@ -1,0 +1,110 @@
+"""OffsetCommit: store the positions of a group, by topic name or id."""
+
+from __future__ import annotations
+
+from kafka_fast.errors import (
+    BrokerError,
+    GroupIdNotFound,
+    IllegalGeneration,
+    OffsetMetadataTooLarge,
+    UnknownTopicId,
+    UnknownTopicOrPartition,
+)
+from kafka_fast.protocol.apis.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from kafka_fast.testing.broker.groups.offsets import CommittedOffset
+from kafka_fast.testing.broker.request import Request
+from kafka_fast.testing.broker.topics import Topic
+
+_IDS_FROM_VERSION = 10
+_NOT_FOUND_FROM_VERSION = 9  # before, a group that does not exist has another generation
+
+
+def answer(request: Request) -> OffsetCommitResponse:
+    """Store what may be stored and say so, partition by partition."""
+    body: OffsetCommitRequest = request.body
+    found = [(asked, _find(request, asked)) for asked in body.topics]
+    refused = None
+    if any(
+        _exists(topic, one.partition_index) for asked, topic in found for one in asked.partitions
+    ):
+        try:
+            _check(request)
+        except BrokerError as error:
+            refused = error.code
+    return OffsetCommitResponse(
+        topics=[
+            OffsetCommitResponseTopic(
+                name=asked.name,
+                topic_id=asked.topic_id,
+                partitions=[
+                    OffsetCommitResponsePartition(
+                        partition_index=one.partition_index,
+                        error_code=_commit(request, topic, one, refused),
+                    )
+                    for one in asked.partitions
+                ],
+            )
+            for asked, topic in found
+        ]
+    )
+
+
+def _find(request: Request, asked: OffsetCommitRequestTopic) -> Topic | None:
+    if request.version < _IDS_FROM_VERSION:
+        return request.state.topics.get(asked.name)
+    name = request.state.topic_names.get(asked.topic_id)
+    return None if name is None else request.state.topics[name]
+
+
+def _exists(topic: Topic | None, index: int) -> bool:
+    return topic is not None and 0 <= index < len(topic.partitions)
+
+
+def _check(request: Request) -> None:
+    """Refuse who may not commit; a group that nobody knows may be one without members."""
+    body: OffsetCommitRequest = request.body
+    coordinator = request.coordinator
+    coordinator.check(body.group_id, request.now)
+    generation = body.generation_id_or_member_epoch
+    try:
+        group = coordinator.group(body.group_id, create=generation < 0)
+    except GroupIdNotFound as error:
+        if request.version >= _NOT_FOUND_FROM_VERSION:
+            raise
+        raise IllegalGeneration(f"no group {body.group_id!r}") from error
+    group.check_commit(
+        generation, body.member_id, body.group_instance_id, request.version, request.now
+    )
+
+
+def _commit(
+    request: Request, topic: Topic | None, one: OffsetCommitRequestPartition, refused: int | None
+) -> int:
+    """Store one position and return the error code."""
+    index = one.partition_index
+    if topic is None and request.version >= _IDS_FROM_VERSION:
+        return UnknownTopicId.code
+    if topic is None or not _exists(topic, index):
+        return UnknownTopicOrPartition.code
+    planned = request.planned_error(topic.name, index)
+    if planned is not None and not planned.applied:
+        return planned.code
+    if refused is not None:
+        return refused
+    if len(one.committed_metadata or "") > request.coordinator.settings.offset_metadata_max:
+        return OffsetMetadataTooLarge.code
+    committed = CommittedOffset(
+        one.committed_offset,
+        one.committed_leader_epoch,
+        one.committed_metadata or "",
+        topic.topic_id,
+    )
+    request.coordinator.offsets(request.body.group_id).commit(topic.name, index, committed)
+    return 0 if planned is None else planned.code
