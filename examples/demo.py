@@ -15,8 +15,10 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import json
+import logging
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -33,7 +35,7 @@ os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from readback import Kafka
 
@@ -52,6 +54,7 @@ FORMATS = {
     ".parquet": "parquet",
 }
 KAFKA_ERROR = re.compile(r"^kafka_fast\.[\w.]+: .*", re.MULTILINE)
+SPARK_ERROR = re.compile(r"\[[A-Z][A-Z0-9_.]+\] .*")
 
 
 class DemoError(Exception):
@@ -74,8 +77,12 @@ def main() -> int:
         reason = str(error)
     except (PySparkException, Py4JError) as error:
         # A failed job's text is the worker's traceback; what the user needs is in one line of it.
-        said = KAFKA_ERROR.findall(str(error)) or str(error).splitlines()
-        reason = f"Spark's job ended with {said[-1]}"
+        text = str(error)
+        said = KAFKA_ERROR.findall(text)[-1:] or SPARK_ERROR.findall(text) or text.splitlines()
+        reason = f"Spark's job ended with {said[0]}"
+    except KeyboardInterrupt:
+        print("\nthe demo was interrupted", file=sys.stderr)
+        return 130
     else:
         return 0
     print(f"the demo failed: {reason}", file=sys.stderr)
@@ -84,11 +91,14 @@ def main() -> int:
 
 def run(bootstrap: str, file: str) -> None:
     """Write `file` (or the flights) to `bootstrap` (or an embedded broker), and verify it."""
+    own = Path(file).expanduser() if file else None
+    if own is not None:
+        format_of(own)
     with tempfile.TemporaryDirectory() as scratch, broker(bootstrap) as address:
-        path = Path(file) if file else flights(Path(scratch))
+        path = own or flights(Path(scratch))
         topic = f"kafka-fast-demo-{uuid.uuid4().hex[:12]}"
         with Kafka(address) as kafka, spark_session() as spark:
-            rows = records(read(spark, path), FLIGHT_KEY if not file else ())
+            rows = records(read(spark, path), () if own else FLIGHT_KEY)
             expected = digest_in_spark(rows)
             say(f"Spark read {expected.records:,} rows of {path.name}")
 
@@ -177,11 +187,22 @@ def spark_session() -> Iterator[SparkSession]:
         builder = builder.config(name, value)
     started = time.monotonic()
     spark = builder.getOrCreate()
+    signal.signal(signal.SIGINT, interrupt)
     say(f"Spark {spark.version}, local[2], started in {time.monotonic() - started:.1f} s")
     try:
         yield spark
     finally:
         spark.stop()
+
+
+def interrupt(*_: object) -> None:
+    """End the demo at Ctrl-C; the session's end ends its jobs.
+
+    PySpark's own handler asks the JVM to cancel them, in the middle of another talk with it; and
+    py4j logs a traceback of every talk that is cut short.
+    """
+    logging.disable()
+    raise KeyboardInterrupt
 
 
 def flights(directory: Path) -> Path:
@@ -196,14 +217,24 @@ def flights(directory: Path) -> Path:
         return Path(archive.extract(name, directory))
 
 
-def read(spark: SparkSession, path: Path) -> DataFrame:
-    """Read a file by its suffix; a .gz behind it is Spark's business."""
+def format_of(path: Path) -> str:
+    """Return Spark's name of the file's format, by its suffix; a .gz behind it is Spark's business.
+
+    Raises:
+        DemoError: There is no such file, or its suffix says nothing.
+    """
     suffixes = [it for it in path.suffixes if it != ".gz"]
     kind = FORMATS.get(suffixes[-1].lower()) if suffixes else None
     if kind is None:
         raise DemoError(f"FILE={path}: the name must end in one of {', '.join(FORMATS)}")
     if not path.exists():
         raise DemoError(f"FILE={path}: no such file")
+    return kind
+
+
+def read(spark: SparkSession, path: Path) -> DataFrame:
+    """Read a file; a CSV has a header line."""
+    kind = format_of(path)
     reader = spark.read.format(kind)
     if kind == "csv":
         reader = reader.options(header=True, inferSchema=True, nullValue="NA")
@@ -214,9 +245,14 @@ def records(rows: DataFrame, key: tuple[str, ...]) -> DataFrame:
     """Return the rows as records: a natural key, or the first column, and the row as JSON."""
     columns = key if set(key) <= set(rows.columns) and key else rows.columns[:1]
     return rows.select(
-        sf.concat_ws("-", *[sf.col(f"`{name}`").cast("string") for name in columns]).alias("key"),
+        sf.concat_ws("-", *[column(name).cast("string") for name in columns]).alias("key"),
         sf.to_json(sf.struct("*")).alias("value"),
     )
+
+
+def column(name: str) -> Column:
+    """Return a column by its name, dots and backticks included."""
+    return sf.col("`" + name.replace("`", "``") + "`")
 
 
 def digest_in_spark(rows: DataFrame) -> Digest:

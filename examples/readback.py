@@ -47,6 +47,9 @@ R = TypeVar("R", bound=Response)
 
 TIMEOUT = 30.0
 MAX_BYTES = 4 << 20
+MAX_FRAME = 100_000_000
+DEFAULT_FACTOR = 4
+"""Version of CreateTopics from which on -1 replicas mean the cluster's default."""
 LAST_BY_NAME = 12
 """Newer versions of Fetch want the topic's id instead of its name."""
 
@@ -57,10 +60,11 @@ class Connection:
     """A blocking connection to one broker; asks in the highest version that both know."""
 
     def __init__(self, host: str, port: int) -> None:
+        self._address = f"{host}:{port}"
         try:
             self._socket = socket.create_connection((host, port), timeout=TIMEOUT)
-        except OSError as error:
-            raise KafkaConnectionError(f"no broker at {host}:{port}: {error}") from error
+        except (OSError, UnicodeError) as error:  # the latter for a name that no DNS could have
+            raise KafkaConnectionError(f"no broker at {self._address}: {error}") from error
         self._correlation_id = 0
         self._versions: ApiVersions | None = None
 
@@ -70,18 +74,28 @@ class Connection:
 
     def ask(self, request: Request, response: type[R], at_most: int | None = None) -> R:
         """Send a request and return its answer."""
+        return self._ask(request, response, self.version(type(request), at_most))
+
+    def version(self, kind: type[Request], at_most: int | None = None) -> int:
+        """Return the version in which a request will be sent."""
         if self._versions is None:
             # Version 0: every broker understands it, whatever its age.
             answer = self._ask(ApiVersionsRequest(), ApiVersionsResponse, 0)
             self._versions = ApiVersions.from_response(answer)
-        return self._ask(request, response, self._versions.version(type(request), at_most))
+        return self._versions.version(kind, at_most)
 
     def _ask(self, request: Request, response: type[R], version: int) -> R:
         self._correlation_id += 1
         frame = encode_request(request, version, self._correlation_id, "kafka-fast-demo")
-        self._socket.sendall(frame)
-        (length,) = _LENGTH.unpack(self._read(_LENGTH.size))
-        correlation_id, answer = decode_response(response, self._read(length), version)
+        try:
+            self._socket.sendall(frame)
+            (length,) = _LENGTH.unpack(self._read(_LENGTH.size))
+            if not 0 <= length <= MAX_FRAME:
+                raise ProtocolError(f"{self._address} is no Kafka broker: it does not speak Kafka")
+            received = self._read(length)
+        except OSError as error:
+            raise KafkaConnectionError(f"no answer from {self._address}: {error}") from error
+        correlation_id, answer = decode_response(response, received, version)
         if correlation_id != self._correlation_id:
             raise ProtocolError(f"answer {correlation_id} to request {self._correlation_id}")
         return answer
@@ -92,7 +106,7 @@ class Connection:
         while view:
             received = self._socket.recv_into(view)
             if received == 0:
-                raise KafkaConnectionError("the broker closed the connection")
+                raise ConnectionError("the connection was closed")
             view = view[received:]
         return data
 
@@ -119,12 +133,14 @@ class Kafka:
             connection.close()
 
     def create_topic(self, name: str, partitions: int) -> None:
-        """Create a topic with the cluster's own replication factor; wait for its leaders.
+        """Create a topic with the cluster's default of replicas; wait for its leaders.
 
         Raises:
             BrokerError: The cluster refused.
         """
-        wanted = CreatableTopic(name=name, num_partitions=partitions, replication_factor=-1)
+        # Before KIP-464 (Kafka 2.4) a client must say it.
+        factor = -1 if self._connection.version(CreateTopicsRequest) >= DEFAULT_FACTOR else 1
+        wanted = CreatableTopic(name=name, num_partitions=partitions, replication_factor=factor)
         request = CreateTopicsRequest(topics=[wanted], timeout_ms=int(TIMEOUT * 1000))
         (result,) = self._connection.ask(request, CreateTopicsResponse).topics
         if result.error_code:
@@ -171,10 +187,11 @@ def _first_that_answers(bootstrap: str) -> Connection:
     errors = []
     for address in bootstrap.split(","):
         host, _, port = address.strip().rpartition(":")
+        if not (host and port.isdecimal() and int(port) < 65536):
+            errors.append(f"{address.strip()!r} is not host:port")
+            continue
         try:
             return Connection(host.strip("[]"), int(port))
-        except ValueError:
-            errors.append(f"{address.strip()!r} is not host:port")
         except KafkaConnectionError as error:
             errors.append(str(error))
     raise KafkaConnectionError("; ".join(errors))

@@ -79,7 +79,7 @@ def _typed(key: Key, label: str, value: object) -> object:
         if word in key.words:
             return key.words[word]
     if value is None:
-        if key.nullable or key.default == ():
+        if key.nullable or key.default in ((), ""):
             return key.default
         raise _wrong_type(key, label, value)
     return _READERS[key.kind](key, label, value)

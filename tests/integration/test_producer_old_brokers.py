@@ -1,6 +1,6 @@
 """The producer on Kafka 2.8.2: no topic ids, no leader hints, older versions of every request.
 
-`make test-old-brokers` runs all the broker tests on 2.1.1 and 3.9.2 too; this one runs always.
+`make test-old-brokers` runs the other broker tests on 3.9.2, 2.8.2 and 2.1.1; this one runs always.
 """
 
 from __future__ import annotations

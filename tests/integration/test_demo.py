@@ -1,0 +1,224 @@
+"""The demo with a user's own file and cluster: what it writes, and what it says if it cannot."""
+
+from __future__ import annotations
+
+import gzip
+import importlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_fast.testing import EmbeddedKafka
+from kafka_fast.testing.real_kafka import RealKafka
+from tests.integration.producing import eventually
+
+pytest.importorskip("pyspark")
+from pyspark.sql import SparkSession
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.timeout(180),
+    # PySpark 3.5: old version classes, and sockets to the JVM that it leaves to the collector.
+    pytest.mark.filterwarnings("ignore:distutils Version classes:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
+]
+
+Run = Callable[..., tuple[int, str, str]]
+ROWS = [
+    {"a `strange`.name": "one", "size": 1, "text": "plain"},
+    {"a `strange`.name": "two", "size": 2, "text": "with, comma and ünïcode"},
+    {"a `strange`.name": "three", "size": 3},
+]
+
+
+@pytest.fixture(scope="module")
+def kafka() -> Iterator[EmbeddedKafka]:
+    with EmbeddedKafka(2) as broker:
+        yield broker
+
+
+@pytest.fixture
+def run_demo(
+    spark: SparkSession,
+    examples: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Run:
+    """Run the demo in the tests' own Spark session; give its exit status and what it printed."""
+    demo: Any = importlib.import_module("demo")
+    monkeypatch.setattr(demo, "spark_session", lambda: nullcontext(spark))
+
+    def run(**environment: object) -> tuple[int, str, str]:
+        for name in ("FILE", "BOOTSTRAP"):
+            monkeypatch.setenv(name, str(environment.get(name, "")))
+        status = demo.main()
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run
+
+
+# ---- the user's own file ----
+
+
+def as_json(folder: Path, name: str) -> Path:
+    lines = "".join(json.dumps(row) + "\n" for row in ROWS)
+    (folder / name).write_text(lines, encoding="utf-8")
+    return folder / name
+
+
+def as_csv(folder: Path, name: str) -> Path:
+    lines = [",".join(ROWS[0])]
+    lines += [f'{row["a `strange`.name"]},{row["size"]},"{row.get("text", "NA")}"' for row in ROWS]
+    text = "\n".join(lines) + "\n"
+    path = folder / name
+    path.write_bytes(gzip.compress(text.encode()) if name.endswith("gz") else text.encode())
+    return path
+
+
+def as_parquet(folder: Path, name: str) -> Path:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    parquet.write_table(pa.Table.from_pylist(ROWS), folder / name)
+    return folder / name
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (as_csv, "rows.csv"),
+        (as_csv, "rows.CSV.gz"),
+        (as_json, "rows.json"),
+        (as_json, "rows.jsonl"),
+        (as_json, "with space.ndjson"),
+        (as_parquet, "rows.parquet"),
+    ],
+)
+def test_an_own_file(
+    run_demo: Run,
+    kafka: EmbeddedKafka,
+    tmp_path: Path,
+    make: Callable[[Path, str], Path],
+    name: str,
+) -> None:
+    path = make(tmp_path, name)
+    status, out, err = run_demo(FILE=path, BOOTSTRAP=kafka.bootstrap)
+    assert (status, err) == (0, "")
+    outcome = json.loads(out.splitlines()[-1])
+    topic, partitions = outcome["topic"], outcome["partitions"]
+    assert outcome["records_per_s"] > 0
+    assert (outcome["demo"], outcome["records"], outcome["verified"]) == ("ok", 3, True)
+    records = [it for number in range(partitions) for it in kafka.records(topic, number)]
+    found = {record.key: json.loads(record.value or b"") for record in records}
+    assert found == {row["a `strange`.name"].encode(): row for row in ROWS}  # type: ignore[attr-defined]
+
+
+def test_a_file_without_rows(run_demo: Run, kafka: EmbeddedKafka, tmp_path: Path) -> None:
+    (tmp_path / "empty.csv").write_text("a,b\n")
+    status, out, err = run_demo(FILE=tmp_path / "empty.csv", BOOTSTRAP=kafka.bootstrap)
+    assert (status, err) == (0, "")
+    assert json.loads(out.splitlines()[-1])["records"] == 0
+
+
+# ---- what cannot be done ----
+
+
+@pytest.mark.parametrize(
+    ("file", "sentence"),
+    [
+        ("missing.csv", "FILE={path}: no such file"),
+        ("rows.xlsx", "FILE={path}: the name must end in one of .csv, .json, .jsonl, .ndjson, "),
+        ("rows", "FILE={path}: the name must end in one of "),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named_before_anything_starts(
+    run_demo: Run, tmp_path: Path, file: str, sentence: str
+) -> None:
+    status, out, err = run_demo(FILE=tmp_path / file)
+    assert (status, out) == (1, "")
+    assert err.startswith("the demo failed: " + sentence.format(path=tmp_path / file))
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["no.parquet", "no.json"])
+def test_a_file_that_is_not_what_its_name_says(
+    run_demo: Run, kafka: EmbeddedKafka, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / name).write_text("this is neither\n")
+    status, _, err = run_demo(FILE=tmp_path / name, BOOTSTRAP=kafka.bootstrap)
+    assert status == 1
+    assert err.startswith("the demo failed: Spark's job ended with [")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "address", ["127.0.0.1:1", "localhost", "localhost:99999", "no..host:9092"]
+)
+def test_a_cluster_that_is_not_there(run_demo: Run, tmp_path: Path, address: str) -> None:
+    path = as_json(tmp_path, "rows.json")
+    status, out, err = run_demo(FILE=path, BOOTSTRAP=address)
+    assert (status, out) == (1, "")
+    assert err.startswith("the demo failed: ")
+    assert address in err
+    assert err.count("\n") == 1
+
+
+# ---- as users run it ----
+
+
+def start(examples: Path, **environment: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, examples / "demo.py"],
+        env={**os.environ, "FILE": "", "BOOTSTRAP": "", **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+@pytest.mark.timeout(400)  # a third of a million records, and a Spark of its own
+def test_the_flights(examples: Path) -> None:
+    with start(examples) as process:
+        out, err = process.communicate(timeout=380)
+    assert process.returncode == 0, err
+    outcome = json.loads(out.splitlines()[-1])
+    assert (outcome["demo"], outcome["records"], outcome["verified"]) == ("ok", 336_776, True)
+
+
+def test_ctrl_c(examples: Path) -> None:
+    with start(examples) as process:
+        assert process.stdout is not None
+        lines = iter(process.stdout.readline, "")
+        assert any(line.startswith("writing to topic") for line in lines)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert err.splitlines()[-1] == "the demo was interrupted"
+    assert "Traceback" not in err
+    eventually(lambda: not alive(process.pid), "the end of the group's processes")
+
+
+def alive(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_on_real_kafka(run_demo: Run, real_kafka: RealKafka, tmp_path: Path) -> None:
+    status, out, err = run_demo(FILE=as_json(tmp_path, "rows.json"), BOOTSTRAP=real_kafka.bootstrap)
+    assert (status, err) == (0, "")
+    outcome = json.loads(out.splitlines()[-1])
+    assert (outcome["demo"], outcome["records"], outcome["verified"]) == ("ok", 3, True)

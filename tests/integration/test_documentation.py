@@ -1,0 +1,277 @@
+"""Every example of the README and of the pages runs, against an embedded broker or in Spark.
+
+docs/protocol.md and docs/testing.md have tests of their own, in tests/unit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kafka_fast import Producer
+from kafka_fast.config import producer_settings
+from kafka_fast.errors import ConfigError
+from kafka_fast.spark import write_df
+from kafka_fast.testing import EmbeddedKafka
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+ROOT = Path(__file__).parents[2]
+ADDRESS = re.compile(r"(localhost|broker1):9092(,broker2:9092)?")
+ELSEWHERE = {"docs/protocol.md", "docs/testing.md"}
+
+
+def blocks(page: str, language: str = "python") -> list[str]:
+    """Return the examples of a page."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+
+
+def is_spark(example: str) -> bool:
+    return "spark" in example or "writeStream" in example
+
+
+PAGES = sorted(
+    str(path.relative_to(ROOT)) for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+)
+EXAMPLES = [
+    pytest.param(page, example, id=f"{page}-{number}")
+    for page in PAGES
+    if page not in ELSEWHERE
+    for number, example in enumerate(blocks(page))
+    if not is_spark(example)
+]
+
+
+# What an example leaves behind.
+SENT = {
+    "README.md-0": ("events", 1_000_001),
+    "docs/migration.md-0": ("orders", 1),
+    "docs/migration.md-1": ("orders", 1),
+    "docs/migration.md-2": ("orders", 1),
+    "docs/migration.md-3": ("orders", 101_001),
+}
+
+
+@pytest.fixture
+def kafka() -> Iterator[EmbeddedKafka]:
+    with EmbeddedKafka(brokers=2, partitions=6) as broker:
+        yield broker
+
+
+def run(page: str, example: str, kafka: EmbeddedKafka, **names: Any) -> dict[str, Any]:
+    """Run an example with our broker in place of the reader's; return its names."""
+    names["__name__"] = "example"
+    exec(compile(ADDRESS.sub(kafka.bootstrap, example), str(ROOT / page), "exec"), names)
+    return names
+
+
+@pytest.mark.parametrize(("page", "example"), EXAMPLES)
+def test_the_examples_run(
+    page: str, example: str, kafka: EmbeddedKafka, request: pytest.FixtureRequest
+) -> None:
+    names = run(page, example, kafka)
+    if "producer" in names:
+        names["producer"].close()
+    topic, count = SENT.get(request.node.callspec.id, ("", 0))
+    assert sum(len(kafka.records(topic, number)) for number in range(6) if topic) == count
+
+
+# ---- what docs/migration.md says of the other clients ----
+
+
+def partitions_of_keys(kafka: EmbeddedKafka, topic: str) -> dict[bytes | None, int]:
+    return {it.key: number for number in range(6) for it in kafka.records(topic, number)}
+
+
+@pytest.mark.filterwarnings("ignore")  # the peers' own
+@pytest.mark.parametrize("peer", ["confluent-kafka", "kafka-python", "aiokafka"])
+def test_keys_go_where_the_page_says(kafka: EmbeddedKafka, peer: str) -> None:
+    keys = [b"key-%d" % number for number in range(200)]
+    config: dict[str, object] = {"bootstrap.servers": kafka.bootstrap}
+    if peer == "confluent-kafka":
+        import confluent_kafka
+
+        (example,) = [it for it in blocks("docs/migration.md") if "consistent_random" in it]
+        config["partitioner"] = run("docs/migration.md", example, kafka)["consistent_random"]
+        theirs = confluent_kafka.Producer({"bootstrap.servers": kafka.bootstrap})
+        for key in keys:
+            theirs.produce(f"theirs-{peer}", b"v", key)
+        assert theirs.flush(30) == 0
+    elif peer == "kafka-python":
+        from kafka import KafkaProducer
+
+        their_client = KafkaProducer(bootstrap_servers=kafka.bootstrap)
+        for key in keys:
+            their_client.send(f"theirs-{peer}", b"v", key)
+        their_client.close()
+    else:
+        send_with_aiokafka(kafka.bootstrap, f"theirs-{peer}", keys)
+    with Producer(config) as producer:
+        for key in keys:
+            producer.send_nowait(f"ours-{peer}", b"v", key)
+    found = partitions_of_keys(kafka, f"theirs-{peer}")
+    assert len(found) == len(keys)
+    assert partitions_of_keys(kafka, f"ours-{peer}") == found
+
+
+def send_with_aiokafka(bootstrap: str, topic: str, keys: list[bytes]) -> None:
+    from aiokafka import AIOKafkaProducer
+
+    async def send() -> None:
+        producer = AIOKafkaProducer(bootstrap_servers=bootstrap)
+        await producer.start()
+        try:
+            for key in keys:
+                await producer.send_and_wait(topic, b"v", key)
+        finally:
+            await producer.stop()
+
+    asyncio.run(send())
+
+
+def defaults_of_their_keywords() -> dict[str, object]:
+    from aiokafka import AIOKafkaProducer
+    from kafka import KafkaProducer
+
+    signature = inspect.signature(AIOKafkaProducer)
+    theirs = {name: parameter.default for name, parameter in signature.parameters.items()}
+    return {**theirs, **KafkaProducer.DEFAULT_CONFIG}
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_which_keywords_of_the_peers_must_go() -> None:
+    refused = {
+        name: refusal
+        for name, default in defaults_of_their_keywords().items()
+        if (refusal := refusal_of(name, default))
+    }
+    assert all(name in refusal.replace(".", "_") for name, refusal in refused.items())
+    meaningless = {name for name in refused if not name.startswith(("sasl_", "ssl_"))}
+    page = (ROOT / "docs/migration.md").read_text(encoding="utf-8")
+    assert meaningless - {"partitioner"} == set(re.findall(r"`([a-z0-9_]+)`", must_go(page)))
+
+
+def refusal_of(name: str, value: object) -> str:
+    try:
+        producer_settings({"bootstrap.servers": "localhost"}, {name: value})
+    except ConfigError as error:
+        return str(error)
+    return ""
+
+
+def must_go(page: str) -> str:
+    """Return the parts of the page that list the keywords."""
+    return "".join(re.findall(r"keywords that must go,.*?\n\n|, without .*loop`", page, re.DOTALL))
+
+
+# ---- the command line ----
+
+
+def test_the_shell_examples_run(kafka: EmbeddedKafka, tmp_path: Path) -> None:
+    (example,) = blocks("docs/command-line.md", "")[:1] or [""]
+    assert example.count("kafka-fast produce") == 2
+    script = f"""
+set -euo pipefail
+kafka-fast() {{ {shlex.quote(sys.executable)} -m kafka_fast "$@" --bootstrap {kafka.bootstrap}; }}
+printf 'one\\ntwo' | gzip > events.json.gz
+printf '7\\tseven\\n' > users.tsv
+{example.replace("broker1:9092,broker2:9092", kafka.bootstrap).replace("events -b", "lines -b")}
+"""
+    done = subprocess.run(
+        ["bash", "-c", script],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = [it for number in range(6) for it in kafka.records("lines", number)]
+    users = [it for number in range(6) for it in kafka.records("users", number)]
+    assert sorted(it.value or b"" for it in lines) == [b"one", b"two"]
+    assert [(it.key, it.value, it.headers) for it in users] == [
+        (b"7", b"seven", (("source", b"import"),))
+    ]
+
+
+# ---- pytest ----
+
+
+def test_the_tests_of_the_page_pass(tmp_path: Path) -> None:
+    (example,) = [it for it in blocks("docs/testing.md") if "def test_" in it]
+    prelude = """
+from kafka_fast import Producer
+
+def publish_orders(bootstrap, topic):
+    with Producer(bootstrap_servers=bootstrap) as producer:
+        producer.send_many(topic, [b"1", b"2"])
+"""
+    (tmp_path / "test_orders.py").write_text(prelude + example)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "kafka_fast.testing.plugin", "test_orders.py"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 passed" in done.stdout
+
+
+# ---- Spark ----
+
+
+@pytest.fixture
+def rows(spark: SparkSession, tmp_path: Path) -> DataFrame:
+    """Ten rows, in a Parquet file named events as well."""
+    made = spark.sql("select cast(id as string) key, id from range(10)")
+    made.write.parquet(str(tmp_path / "events"))
+    return made
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(300)
+@pytest.mark.filterwarnings("ignore")  # PySpark's own
+def test_the_spark_examples_run(rows: DataFrame, kafka: EmbeddedKafka, tmp_path: Path) -> None:
+    (readme,) = filter(is_spark, blocks("README.md"))
+    bulk, _ = filter(is_spark, blocks("docs/spark.md"))
+    readme = readme.replace('parquet("events")', f'parquet("{tmp_path}/events")')
+    assert run("README.md", readme, kafka)["summary"].records == 10
+    assert run("docs/spark.md", bulk, kafka, df=rows)["summary"].records == 10
+    assert sum(len(kafka.records("events", number)) for number in range(6)) == 20
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(300)
+@pytest.mark.filterwarnings("ignore")
+def test_the_stream_example_runs(
+    spark: SparkSession, rows: DataFrame, kafka: EmbeddedKafka, tmp_path: Path
+) -> None:
+    _, example = filter(is_spark, blocks("docs/spark.md"))
+    incoming = spark.readStream.schema(rows.schema).parquet(str(tmp_path / "events"))
+    run(
+        "docs/spark.md",
+        example,
+        kafka,
+        df=incoming.selectExpr("key", "to_json(struct(*)) value"),
+        write_df=write_df,
+        config={"bootstrap.servers": kafka.bootstrap},
+        path=str(tmp_path / "checkpoint"),
+    )
+    (query,) = spark.streams.active
+    query.processAllAvailable()
+    query.stop()
+    assert sum(len(kafka.records("events", number)) for number in range(6)) == 10
