@@ -222,7 +222,8 @@ def publish_orders(bootstrap, topic):
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "kafka_fast.testing.plugin", "test_orders.py"],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        # Where kafka_fast is installed, pytest would find the plugin a second time by itself.
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
         text=True,
         timeout=60,
