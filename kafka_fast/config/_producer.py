@@ -214,7 +214,9 @@ PRODUCER_ONLY: tuple[Key, ...] = (
         clients=_ONLY,
         doc="Chooses the partition of a record that names none. `default` (also `murmur2`): by "
         "the murmur2 hash of the key, like every Java producer, and sticky, one partition per "
-        "batch, for records without a key (KIP-794). `round_robin`: in turn. Or a Python callable.",
+        "batch, for records without a key (KIP-794). `round_robin`: in turn. Or a callable "
+        "`f(topic, key, value, partition_count)`, which sees what the serializers gave and returns "
+        "the partition's number.",
         aliases=confluent("partitioner"),
     ),
     Key(
