@@ -194,7 +194,8 @@ PRODUCER_ONLY: tuple[Key, ...] = (
         low=-131_072,
         high=22,
         clients=_ONLY,
-        differs="Java's default is 3: level 1 costs a third less CPU for little more network.",
+        differs="Java's default is 3: level 1 costs up to a third less CPU for little more "
+        "network.",
         doc="Negative levels are fast (below -7 all the same), 22 is smallest.",
         aliases=confluent("compression.level"),
     ),
