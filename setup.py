@@ -58,6 +58,7 @@ PLANE_SOURCES = [
 ]
 PLANE_MODULES = [
     "dataplane._chunk",
+    "dataplane._reading",
     "dataplane._lists",
     "dataplane._produce",
     "dataplane._outcomes",

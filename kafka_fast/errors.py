@@ -10,6 +10,7 @@
     ├── ProtocolError                         the peer sent something that is not Kafka's protocol
     │   ├── MalformedError                    bytes that do not follow the message's schema
     │   ├── CorruptBatchError                 a record batch whose CRC or structure is wrong
+    │   │   └── UnreadableBatchError          one in the way of a consumer: says how to go past it
     │   ├── FrameTooLargeError                a length prefix above the limit
     │   └── UnsupportedVersionError           no version of an API that both sides speak
     ├── BrokerError                           the broker's answer was an error code; one class per
@@ -17,6 +18,7 @@
     │   ├── NotLeaderOrFollower, UnknownTopicOrPartition, ...
     │   └── UnknownBrokerError                a code that this table does not know
     ├── SerializationError                    a serializer, or a value that is not bytes
+    │   └── RecordDeserializationError        a record that a consumer's deserializer refused
     ├── PositionError                         a partition cannot be read on from where it stands
     │   ├── NoOffsetForPartitionError, OffsetOutOfRangeError, LogTruncationError
     ├── CommitFailedError                     the group has moved on: others read these partitions
@@ -54,9 +56,11 @@ __all__ = [
     "Outcome",
     "PositionError",
     "ProtocolError",
+    "RecordDeserializationError",
     "SerializationError",
     "TlsError",
     "UnknownBrokerError",
+    "UnreadableBatchError",
     "UnsupportedVersionError",
     "UsageError",
     "WakeupError",
@@ -132,6 +136,26 @@ class CorruptBatchError(ProtocolError):
     """A record batch has a wrong CRC, length or structure."""
 
 
+class UnreadableBatchError(CorruptBatchError):
+    """A consumer met a corrupt batch. Its partition stays there until somebody seeks past it.
+
+    Attributes:
+        topic: the batch's topic.
+        partition: its partition.
+        offset: where the consumer stands: the offset of the next record it would hand out.
+        next_offset: where to seek to go on behind the batch; None if its end cannot be known.
+    """
+
+    def __init__(
+        self, message: str, *, topic: str, partition: int, offset: int, next_offset: int | None
+    ) -> None:
+        super().__init__(message)
+        self.topic = topic
+        self.partition = partition
+        self.offset = offset
+        self.next_offset = next_offset
+
+
 class FrameTooLargeError(ProtocolError):
     """A frame announces more bytes than the limit allows."""
 
@@ -151,6 +175,30 @@ class UnsupportedVersionError(ProtocolError):
 
 class SerializationError(KafkaError):
     """A key, value or header could not be turned into bytes, or back."""
+
+
+class RecordDeserializationError(SerializationError):
+    """A deserializer refused a record. Its partition stays there until somebody seeks past it.
+
+    Attributes:
+        topic: the record's topic.
+        partition: its partition.
+        offset: its offset.
+        next_offset: where to seek to go on behind it.
+        part: `key` or `value`.
+        record: the record, with key and value as bytes, for whoever wants to put it aside.
+    """
+
+    def __init__(
+        self, message: str, *, topic: str, partition: int, offset: int, part: str, record: Any
+    ) -> None:
+        super().__init__(message)
+        self.topic = topic
+        self.partition = partition
+        self.offset = offset
+        self.next_offset = offset + 1
+        self.part = part
+        self.record = record
 
 
 class Outcome(enum.Enum):

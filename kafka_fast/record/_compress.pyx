@@ -39,6 +39,7 @@ cdef extern from "kf_compress.h" nogil:
 cdef enum:
     POOL_COUNT_MAX = 4    # idle contexts kept for one codec and level
     DESCRIPTOR_MAX = 14   # bytes of an lz4 frame descriptor
+    NOGIL_SIZE = 32768    # compressed bytes that take a good part of a millisecond
 
 # (codec, level) -> idle contexts. Taken and given back under the GIL, used outside it.
 cdef dict idle_contexts = {}
@@ -113,8 +114,11 @@ cdef Plain decompress_plain(
     cdef Context context = take_context(codec, 0)
     cdef kf_output out = [NULL, 0, 0]
     cdef kf_codec_status status
-    with nogil:
+    if size < NOGIL_SIZE:
         status = kf_decompress(context.context, data, size, limit, magic, &out)
+    else:
+        with nogil:
+            status = kf_decompress(context.context, data, size, limit, magic, &out)
     plain.owned = out.data
     plain.data = out.data
     plain.size = out.size

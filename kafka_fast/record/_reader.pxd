@@ -6,8 +6,12 @@ from kafka_fast.record._layout cimport kf_batch_header
 from kafka_fast.record._records cimport Records
 
 
+# Keeps bytes alive, and where they are, as long as any batch or records need them.
 cdef class Source:
-    cdef Py_buffer view  # holds the exporter's buffer as long as any batch or records need it
+    cdef const uint8_t* data
+    cdef size_t size
+    cdef object owner    # frees the bytes when it goes; None: they are `view`'s
+    cdef Py_buffer view  # of an exporter
     cdef bint held       # `view` is to be released
 
 
@@ -18,7 +22,16 @@ cdef class RecordBatch:
     cdef kf_batch_header header  # of v0 and v1: the outer message's fields in the places of v2
     cdef bint crc_good           # the CRC was checked and is right
 
+    cdef Records opened(self, bint check_crc, Py_ssize_t max_size)
     cdef object corrupt(self, str what)
     cdef object tail(self, size_t skipped)
     cdef Records scan(self, Py_ssize_t max_size)
     cdef Plain decompressed(self, size_t start, size_t size, Py_ssize_t max_size)
+
+
+# Bytes that `owner` keeps alive and in their place.
+cdef Source source_of(object owner, const uint8_t* data, size_t size)
+
+# The batch that begins at `data`, which is in the source; None if its end is not in the `left`
+# bytes. Raises CorruptBatchError for a length or a magic that no batch has.
+cdef RecordBatch batch_at(Source source, const uint8_t* data, size_t left)

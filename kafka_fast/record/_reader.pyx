@@ -13,6 +13,7 @@ Message formats v0 and v1 (before Kafka 0.11) are read by _legacy into the same 
 
 cimport cython
 from cpython.buffer cimport PyBUF_READ, PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.memoryview cimport PyMemoryView_FromMemory, PyMemoryView_FromObject
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
@@ -37,7 +38,9 @@ from kafka_fast.record.compression import MAX_SIZE, decompress, output_limit
 from kafka_fast.record.types import Codec, ControlRecord, ControlType, TimestampType
 
 cdef enum:
-    NOGIL_SIZE = 64 * 1024  # smaller batches are done before the GIL could change hands
+    # Smaller batches are done in 0.1 ms. Who releases the GIL beside a busy thread gets it back
+    # after a switch interval, 5 ms.
+    NOGIL_SIZE = 1024 * 1024
     LEGACY_SIZE_MIN = 26  # offset, size, crc, magic, attributes, null key and null value of v0
     LEGACY_ATTRIBUTES = KF_ATTRIBUTE_CODEC | KF_ATTRIBUTE_LOG_APPEND_TIME
     NO_TIMESTAMP = -1
@@ -45,19 +48,35 @@ cdef enum:
     COMMIT = 1
 
 
+@cython.final
 cdef class Source:
-    """A held buffer. Batches and records over it keep this object, and so the exporter, alive."""
-
-    def __cinit__(self, object data):
-        PyObject_GetBuffer(data, &self.view, PyBUF_SIMPLE)
-        self.held = True
+    """Bytes that are held. Batches and records over them keep this object, and so the bytes."""
 
     def __dealloc__(self):
         if self.held:
             PyBuffer_Release(&self.view)
 
 
+cdef Source source_of(object owner, const uint8_t* data, size_t size):
+    cdef Source source = Source.__new__(Source)
+    source.owner = owner
+    source.data = data
+    source.size = size
+    return source
+
+
+cdef Source source_in(object exporter):
+    """Hold an object's buffer."""
+    cdef Source source = Source.__new__(Source)
+    PyObject_GetBuffer(exporter, &source.view, PyBUF_SIMPLE)
+    source.held = True
+    source.data = <const uint8_t*>source.view.buf
+    source.size = <size_t>source.view.len
+    return source
+
+
 @cython.final
+@cython.freelist(64)
 cdef class RecordBatch:
     """One batch of a log, as a view on the buffer it was found in.
 
@@ -173,8 +192,13 @@ cdef class RecordBatch:
         return self.header.record_count
 
     cdef object tail(self, size_t skipped):
-        """Return a view of the batch without its first `skipped` bytes."""
-        cdef size_t start = <size_t>(self.data - <const uint8_t*>self.source.view.buf)
+        """Return a view of the batch without its first `skipped` bytes; of a copy, where no object
+        stands for the bytes."""
+        cdef size_t start = <size_t>(self.data - self.source.data)
+        if not self.source.held:
+            return memoryview(PyBytes_FromStringAndSize(
+                <const char*>self.data + skipped, <Py_ssize_t>(self.size_ - skipped)
+            ))
         whole = PyMemoryView_FromObject(<object>self.source.view.obj).cast("B").toreadonly()
         return whole[start + skipped:start + self.size_]
 
@@ -215,6 +239,9 @@ cdef class RecordBatch:
             CorruptBatchError: wrong CRC, malformed records, or more than `max_size` bytes.
             UsageError: the codec's library is not there; the message names what to install.
         """
+        return self.opened(check_crc, max_size)
+
+    cdef Records opened(self, bint check_crc, Py_ssize_t max_size):
         if check_crc:
             self.check_crc()
         if self.header.magic < KF_BATCH_MAGIC:
@@ -337,6 +364,32 @@ cdef int read_header(RecordBatch batch) except -1:
     return 0
 
 
+cdef RecordBatch batch_at(Source source, const uint8_t* data, size_t left):
+    cdef kf_reader reader = kf_reader_of(data, left)
+    cdef RecordBatch batch
+    cdef int64_t size
+    if left < KF_BATCH_LENGTH_PREFIX:
+        return None
+    batch = RecordBatch.__new__(RecordBatch)
+    batch.source = source
+    batch.data = data
+    batch.header.base_offset = kf_read_i64(&reader)
+    size = <int64_t>kf_read_i32(&reader) + KF_BATCH_LENGTH_PREFIX
+    if size < LEGACY_SIZE_MIN:
+        raise batch.corrupt(
+            f"announces {size - KF_BATCH_LENGTH_PREFIX} bytes, fewer than any batch has"
+        )
+    if left > KF_BATCH_POS_MAGIC and data[KF_BATCH_POS_MAGIC] > KF_BATCH_MAGIC:
+        raise batch.corrupt(
+            f"has magic {<int8_t>data[KF_BATCH_POS_MAGIC]}; only message formats 0, 1 and 2 exist"
+        )
+    if <uint64_t>size > left:
+        return None
+    batch.size_ = <size_t>size
+    read_header(batch)
+    return batch
+
+
 @cython.final
 cdef class RecordBatches:
     """The batches of one buffer, in its order, and the piece of a batch that may end it.
@@ -383,36 +436,22 @@ def read_batches(object data not None) -> RecordBatches:
     Raises:
         CorruptBatchError: a length below the smallest batch, or an unknown magic.
     """
-    cdef Source source = Source(data)
-    cdef const uint8_t* at = <const uint8_t*>source.view.buf
-    cdef size_t left = <size_t>source.view.len
+    cdef Source source = source_in(data)
+    cdef const uint8_t* at = source.data
+    cdef size_t left = source.size
     cdef kf_reader reader
     cdef RecordBatch batch
-    cdef int64_t size
     batches = []
     partial_size = None
     while left >= KF_BATCH_LENGTH_PREFIX:
-        reader = kf_reader_of(at, left)
-        batch = RecordBatch.__new__(RecordBatch)
-        batch.source = source
-        batch.data = at
-        batch.header.base_offset = kf_read_i64(&reader)
-        size = <int64_t>kf_read_i32(&reader) + KF_BATCH_LENGTH_PREFIX
-        if size < LEGACY_SIZE_MIN:
-            raise batch.corrupt(
-                f"announces {size - KF_BATCH_LENGTH_PREFIX} bytes, fewer than any batch has"
-            )
-        if left > KF_BATCH_POS_MAGIC and at[KF_BATCH_POS_MAGIC] > KF_BATCH_MAGIC:
-            raise batch.corrupt(
-                f"has magic {<int8_t>at[KF_BATCH_POS_MAGIC]}; only message formats 0, 1 and 2 exist"
-            )
-        if <uint64_t>size > left:
-            partial_size = size
+        batch = batch_at(source, at, left)
+        if batch is None:
+            reader = kf_reader_of(at, left)
+            kf_read_i64(&reader)
+            partial_size = <int64_t>kf_read_i32(&reader) + KF_BATCH_LENGTH_PREFIX
             break
-        batch.size_ = <size_t>size
-        read_header(batch)
         batches.append(batch)
-        at += size
-        left -= <size_t>size
+        at += batch.size_
+        left -= batch.size_
     rest = PyMemoryView_FromObject(data).cast("B").toreadonly()
-    return RecordBatches(batches, rest[source.view.len - <Py_ssize_t>left:], partial_size)
+    return RecordBatches(batches, rest[source.size - left:], partial_size)

@@ -1,0 +1,1 @@
+"""No Python API: the module is cimported."""
