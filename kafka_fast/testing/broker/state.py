@@ -21,6 +21,7 @@ from kafka_fast.errors import (
     UnknownTopicOrPartition,
 )
 from kafka_fast.testing.broker.groups.classic import ClassicGroup
+from kafka_fast.testing.broker.groups.consumer import ConsumerGroup
 from kafka_fast.testing.broker.groups.offsets import GroupOffsets
 from kafka_fast.testing.broker.groups.settings import GroupSettings
 from kafka_fast.testing.broker.log import PartitionLog
@@ -81,7 +82,7 @@ class ClusterState:
         self.topics: dict[str, Topic] = {}
         self.changes = 0  # grows with all that a waiting request may wait for
         self.leader_changes = 0  # grows with every change of topics and leaders
-        self.groups: dict[str, ClassicGroup] = {}  # by group id
+        self.groups: dict[str, ClassicGroup | ConsumerGroup] = {}  # by group id
         self.offsets: dict[str, GroupOffsets] = {}  # by group id
         self._random = random_source
         self.topic_names: dict[bytes, str] = {}  # by topic id

@@ -21,6 +21,7 @@ DELETE_TOPICS = 20
 DELETE_RECORDS = 21
 INIT_PRODUCER_ID = 22
 OFFSET_FOR_LEADER_EPOCH = 23
+CONSUMER_GROUP_HEARTBEAT = 68
 
 # As Kafka 4.4 does: API key -> lowest and highest version that is answered.
 OFFERED: Mapping[int, tuple[int, int]] = {
@@ -41,6 +42,7 @@ OFFERED: Mapping[int, tuple[int, int]] = {
     DELETE_RECORDS: (0, 2),
     INIT_PRODUCER_ID: (0, 5),
     OFFSET_FOR_LEADER_EPOCH: (2, 4),
+    CONSUMER_GROUP_HEARTBEAT: (0, 1),
 }
 
 # For Faults.limit_versions: the highest versions of older brokers.

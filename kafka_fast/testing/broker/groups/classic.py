@@ -143,16 +143,9 @@ class ClassicGroup(Generations):
         return codes
 
     def check_commit(
-        self, generation: int, member_id: str, instance_id: str | None, version: int, now: float
+        self, generation: int, member_id: str, instance_id: str | None, now: float
     ) -> None:
         """Refuse a commit of who is not a member of this generation; a commit is a sign of life.
-
-        Args:
-            generation: that the member is in, negative: it is none.
-            member_id: of the member.
-            instance_id: of a static one.
-            version: of the OffsetCommit request; classic groups are the same in all.
-            now: the time.
 
         Raises:
             BrokerError: the answer.
@@ -260,9 +253,6 @@ class ClassicGroup(Generations):
         member.session_timeout_ms = join.session_timeout_ms
         reply = member.joining = Reply[JoinGroupResponse]()
         return reply
-
-    def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """Let anybody read what the group has committed."""
 
     # ---- leaving ----
 

@@ -6,21 +6,27 @@ lets go of those that are not here any longer. Requests for others are answered 
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import TypeVar
 
-from kafka_fast.errors import GroupIdNotFound, InvalidGroupId, NotCoordinator
+from kafka_fast.errors import (
+    GroupIdNotFound,
+    InconsistentGroupProtocol,
+    InvalidGroupId,
+    NotCoordinator,
+)
 from kafka_fast.testing.broker.groups.classic import ClassicGroup
+from kafka_fast.testing.broker.groups.consumer import ConsumerGroup
 from kafka_fast.testing.broker.groups.host import Action
 from kafka_fast.testing.broker.groups.offsets import GroupOffsets
 from kafka_fast.testing.broker.groups.reply import Reply
 from kafka_fast.testing.broker.groups.settings import OFFSETS_TOPIC, GroupSettings
 from kafka_fast.testing.broker.state import ClusterState
 from kafka_fast.testing.broker.timers import Timers
-from kafka_fast.testing.broker.topics import Partition
+from kafka_fast.testing.broker.topics import Partition, Topic
 
 T = TypeVar("T")
-Group = ClassicGroup
+Group = ClassicGroup | ConsumerGroup
 
 
 class Coordinator:
@@ -115,11 +121,42 @@ class Coordinator:
             GroupIdNotFound: there is none, and none is to be made.
         """
         group = self.find(group_id)
-        if group is None:
-            if not create:
-                raise GroupIdNotFound(f"no group {group_id!r}")
+        if group is None and create:
             group = self._state.groups[group_id] = ClassicGroup(group_id, self)
+        if not isinstance(group, ClassicGroup):
+            raise GroupIdNotFound(f"Group {group_id} is not a classic group.")
         return group
+
+    def consumer(self, group_id: str, *, create: bool = False) -> ConsumerGroup:
+        """Return a KIP-848 group; one that is made with `create` is here when it is kept.
+
+        Raises:
+            GroupIdNotFound: there is none, and none is to be made.
+        """
+        group = self.find(group_id)
+        if create and (group is None or (isinstance(group, ClassicGroup) and group.is_empty)):
+            self._drop_timers(group_id)
+            return ConsumerGroup(group_id, self)
+        if not isinstance(group, ConsumerGroup):
+            raise GroupIdNotFound(f"Group {group_id} is not a consumer group.")
+        return group
+
+    def keep(self, group: ConsumerGroup) -> None:
+        """Let a group be, in the place of an empty classic one, now that it has a member."""
+        self._state.groups[group.group_id] = group
+
+    def make_room_for_classic(self, group_id: str) -> None:
+        """Drop an empty KIP-848 group, which a classic member takes over.
+
+        Raises:
+            InconsistentGroupProtocol: the group has members.
+        """
+        group = self.find(group_id)
+        if not isinstance(group, ConsumerGroup):
+            return
+        if not group.is_empty:
+            raise InconsistentGroupProtocol(f"{group_id!r} has members of the other protocol")
+        del self._state.groups[group_id]
 
     def offsets(self, group_id: str) -> GroupOffsets:
         """Return what a group has committed."""
@@ -131,6 +168,11 @@ class Coordinator:
     def settings(self) -> GroupSettings:
         """Return the settings of all groups."""
         return self._state.settings.groups
+
+    @property
+    def topics(self) -> Mapping[str, Topic]:
+        """Return the topics of the cluster, by name."""
+        return self._state.topics
 
     def schedule(self, key: Hashable, due: float, action: Action) -> None:
         """Run `action` at `due`, instead of what was scheduled under `key`."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from typing import Protocol, TypeVar
 
 from kafka_fast.testing.broker.groups.reply import Reply
 from kafka_fast.testing.broker.groups.settings import GroupSettings
+from kafka_fast.testing.broker.topics import Topic
 
 T = TypeVar("T")
 Action = Callable[[float], None]  # with the time at which it is run
@@ -18,6 +19,10 @@ class GroupHost(Protocol):
     @property
     def settings(self) -> GroupSettings:
         """Return the settings of all groups."""
+
+    @property
+    def topics(self) -> Mapping[str, Topic]:
+        """Return the topics of the cluster, by name."""
 
     def schedule(self, key: Hashable, due: float, action: Action) -> None:
         """Run `action` at `due`, instead of what was scheduled under `key`."""

@@ -13,6 +13,7 @@ from kafka_fast.protocol.apis.api_versions import ApiVersionsResponse
 from kafka_fast.testing.broker.faults import Faults
 from kafka_fast.testing.broker.handlers import (
     api_versions,
+    consumer_group_heartbeat,
     create_topics,
     delete_records,
     delete_topics,
@@ -33,6 +34,7 @@ from kafka_fast.testing.broker.handlers import (
 from kafka_fast.testing.broker.request import Answer, Request
 from kafka_fast.testing.broker.versions import (
     API_VERSIONS,
+    CONSUMER_GROUP_HEARTBEAT,
     CREATE_TOPICS,
     DELETE_RECORDS,
     DELETE_TOPICS,
@@ -71,6 +73,7 @@ HANDLERS: Mapping[int, Callable[[Request], Answer]] = {
     DELETE_RECORDS: delete_records.answer,
     INIT_PRODUCER_ID: init_producer_id.answer,
     OFFSET_FOR_LEADER_EPOCH: offset_for_leader_epoch.answer,
+    CONSUMER_GROUP_HEARTBEAT: consumer_group_heartbeat.answer,
 }
 
 

@@ -39,6 +39,7 @@ def _join(request: Request) -> Reply[JoinGroupResponse]:
     least, most = settings.min_session_timeout_ms, settings.max_session_timeout_ms
     if not least <= body.session_timeout_ms <= most:
         raise InvalidSessionTimeout(f"{body.session_timeout_ms} ms is not {least} to {most}")
+    coordinator.make_room_for_classic(body.group_id)
     try:
         group = coordinator.classic(body.group_id, create=not body.member_id)
     except GroupIdNotFound as error:

@@ -18,6 +18,7 @@ from kafka_fast.protocol.apis.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
+from kafka_fast.testing.broker.groups.consumer import ConsumerGroup
 from kafka_fast.testing.broker.groups.offsets import CommittedOffset
 from kafka_fast.testing.broker.request import Request
 from kafka_fast.testing.broker.topics import Topic
@@ -35,7 +36,7 @@ def answer(request: Request) -> OffsetCommitResponse:
         _exists(topic, one.partition_index) for asked, topic in found for one in asked.partitions
     ):
         try:
-            _check(request)
+            _check(request, found)
         except BrokerError as error:
             refused = error.code
     return OffsetCommitResponse(
@@ -67,7 +68,7 @@ def _exists(topic: Topic | None, index: int) -> bool:
     return topic is not None and 0 <= index < len(topic.partitions)
 
 
-def _check(request: Request) -> None:
+def _check(request: Request, found: list[tuple[OffsetCommitRequestTopic, Topic | None]]) -> None:
     """Refuse who may not commit; a group that nobody knows may be one without members."""
     body: OffsetCommitRequest = request.body
     coordinator = request.coordinator
@@ -79,9 +80,16 @@ def _check(request: Request) -> None:
         if request.version >= _NOT_FOUND_FROM_VERSION:
             raise
         raise IllegalGeneration(f"no group {body.group_id!r}") from error
-    group.check_commit(
-        generation, body.member_id, body.group_instance_id, request.version, request.now
-    )
+    if isinstance(group, ConsumerGroup):
+        committed = [
+            (topic.topic_id, one.partition_index)
+            for asked, topic in found
+            for one in asked.partitions
+            if topic is not None and _exists(topic, one.partition_index)
+        ]
+        group.check_commit(generation, body.member_id, request.version, committed)
+    else:
+        group.check_commit(generation, body.member_id, body.group_instance_id, request.now)
 
 
 def _commit(

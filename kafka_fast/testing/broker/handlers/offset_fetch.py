@@ -16,6 +16,7 @@ from kafka_fast.protocol.apis.offset_fetch import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
+from kafka_fast.testing.broker.groups.consumer import ConsumerGroup
 from kafka_fast.testing.broker.groups.offsets import NO_ID, CommittedOffset, GroupOffsets
 from kafka_fast.testing.broker.request import Request
 
@@ -46,7 +47,7 @@ def _group(request: Request, asked: OffsetFetchRequestGroup) -> OffsetFetchRespo
             return OffsetFetchResponseGroup(group_id=asked.group_id, error_code=planned.code)
         request.coordinator.check(asked.group_id, request.now)
         group = request.coordinator.find(asked.group_id)
-        if group is not None:
+        if isinstance(group, ConsumerGroup):
             group.check_fetch(asked.member_id, asked.member_epoch)
     except BrokerError as error:
         return OffsetFetchResponseGroup(group_id=asked.group_id, error_code=error.code)
