@@ -210,6 +210,7 @@ typedef struct kf_plane {
     kf_atomic_int waiters; /* threads in kf_plane_wait_done */
     kf_atomic_int flushing; /* flushes under way: every open batch is sendable */
     kf_atomic_int closed; /* no record is accepted any more */
+    void *owner; /* the object that holds the plane; handles reach it by way of their batch */
     bool inherited; /* by a forked child: locks may be held for ever, so nothing is freed */
     kf_stats stats;
 } kf_plane;

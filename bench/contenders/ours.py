@@ -72,7 +72,7 @@ class Ours(Contender):
 
     def _produce_kept(self, values: list[bytes]) -> None:
         send, topic = self._producer.send, self.topic
-        self._handles += [send(topic, value) for value in values]
+        self._handles = [send(topic, value) for value in values]
 
     def _produce_with_callback(self, values: list[bytes]) -> None:
         send, topic, callback = self._producer.send, self.topic, self._on_delivery

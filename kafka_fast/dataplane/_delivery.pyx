@@ -31,7 +31,23 @@ from kafka_fast.errors import (
 from kafka_fast.types import RecordMetadata
 
 cdef extern from "Python.h":
+    ctypedef void (*destructor)(PyObject*)
+    object PyObject_Init(PyObject* memory, PyTypeObject* kind)
+    void* PyObject_Malloc(size_t size)
+    void PyObject_Free(void* memory)
+    void PyErr_Fetch(PyObject** kind, PyObject** value, PyObject** traceback)
+    void PyErr_Restore(PyObject* kind, PyObject* value, PyObject* traceback)
     object PyType_GenericAlloc(PyTypeObject* kind, Py_ssize_t items)
+    PyObject* PyTuple_GET_ITEM(object items, Py_ssize_t i)
+    Py_ssize_t Py_REFCNT(object item)
+
+cdef enum:
+    FAR = -0x80000000    # the timestamp stands in `far_timestamps`
+    SPARE_HANDLES = 1024  # kept for the next records: most handles are dropped at once
+
+cdef dict far_timestamps = {}  # address of a handle -> timestamp
+cdef PyObject* spare_handles[SPARE_HANDLES]
+cdef int spare_count = 0
 
 cdef double WAIT_SLICE = 0.025  # seconds between two looks for signals
 
@@ -67,10 +83,9 @@ cdef object failure_of(kf_batch* batch, DataPlane plane):
     return error
 
 
-cdef object new_metadata(str topic, object partition, int64_t offset, int64_t timestamp_ms):
+cdef object new_metadata(str topic, object partition, object offset_object,
+                         object timestamp_object):
     """Return RecordMetadata without the detour through its Python constructor."""
-    cdef object offset_object = offset
-    cdef object timestamp_object = timestamp_ms
     cdef object metadata = PyType_GenericAlloc(<PyTypeObject*>RecordMetadata, 4)
     Py_INCREF(topic)
     Py_INCREF(partition)
@@ -81,6 +96,15 @@ cdef object new_metadata(str topic, object partition, int64_t offset, int64_t ti
     PyTuple_SET_ITEM(metadata, 2, offset_object)
     PyTuple_SET_ITEM(metadata, 3, timestamp_object)
     return metadata
+
+
+cdef int change_item(object metadata, Py_ssize_t i, object item) except -1:
+    """Put another item into a tuple that nobody else has."""
+    cdef PyObject* before = PyTuple_GET_ITEM(metadata, i)
+    Py_INCREF(item)
+    PyTuple_SET_ITEM(metadata, i, item)
+    Py_DECREF(<object>before)
+    return 0
 
 
 cdef tuple outcome_of(kf_batch* batch, DataPlane plane, int32_t index, int64_t timestamp_ms):
@@ -141,6 +165,9 @@ cdef class Observations:
     cdef int32_t count
     cdef int32_t capacity
     cdef int32_t holds     # how many of them count as handles of the batch
+    cdef object metadata   # what the last callback was given
+    cdef object timestamp  # the last timestamp as Python has it
+    cdef int64_t timestamp_ms
 
     cdef int add(self, int32_t index, int64_t timestamp_ms, object callback) except -1:
         cdef int32_t capacity = max(16, 2 * self.capacity)
@@ -160,16 +187,45 @@ cdef class Observations:
 
     cdef int run(self, DataPlane plane, report) except -1:
         """Call them all; each sees the outcome of its own record."""
-        cdef int32_t i
-        for i in range(self.count):
-            callback = <object>self.all[i].callback
-            error, metadata = outcome_of(self.batch, plane, self.all[i].index,
-                                         self.all[i].timestamp_ms)
+        cdef int32_t i = 0
+        cdef bint delivered = kf_get(&self.batch.state) == KF_BATCH_ACKED
+        cdef object callback = None
+        while i < self.count:
             try:
-                callback(error, metadata)
+                while i < self.count:
+                    callback = <object>self.all[i].callback
+                    i += 1
+                    if delivered:
+                        callback(None, self.metadata_of(plane, &self.all[i - 1]))
+                    else:
+                        error, metadata = outcome_of(self.batch, plane, self.all[i - 1].index,
+                                                     self.all[i - 1].timestamp_ms)
+                        callback(error, metadata)
             except BaseException as exception:  # a SystemExit must not end the callback thread
                 report(callback, exception)
         return 0
+
+    cdef object metadata_of(self, DataPlane plane, const observation* one):
+        """Return the metadata of a delivered record: the last one's tuple if nobody kept it."""
+        cdef int64_t offset = self.batch.base_offset
+        cdef int64_t timestamp_ms = self.batch.append_time_ms
+        cdef object offset_object
+        if offset >= 0:
+            offset += one.index
+        if timestamp_ms < 0:
+            timestamp_ms = one.timestamp_ms
+        if self.timestamp is None or timestamp_ms != self.timestamp_ms:
+            self.timestamp_ms = timestamp_ms
+            self.timestamp = timestamp_ms
+        offset_object = offset
+        if self.metadata is None or Py_REFCNT(self.metadata) > 1:
+            topic, partition = <tuple>(<list>plane.queues)[self.batch.queue.id]
+            self.metadata = new_metadata((<Topic>topic).name, partition, offset_object,
+                                         self.timestamp)
+        else:
+            change_item(self.metadata, 2, offset_object)
+            change_item(self.metadata, 3, self.timestamp)
+        return self.metadata
 
     def __dealloc__(self):
         cdef int32_t i
@@ -208,7 +264,7 @@ cdef int observe(DataPlane plane, kf_batch* batch, int32_t index, int64_t timest
     if kf_get(&batch.watched) == 0:
         kf_set(&batch.watched, 1)
         kf_fence()  # against the data plane, which publishes the end before it reads `watched`
-    if kf_batch_is_done(batch):
+    if kf_get(&batch.state) > KF_BATCH_IN_FLIGHT and kf_batch_is_done(batch):
         kf_plane_observe(plane.plane, batch)
     return 0
 
@@ -310,26 +366,28 @@ def take_lost(DataPlane plane):
 
 # ---- the handle ----
 
+cdef inline DataPlane plane_of(const kf_batch* batch):
+    return <DataPlane>batch.queue.plane.owner
+
+
+cdef inline int32_t index_of(DeliveryFuture future) noexcept:
+    return future.place >> 1
+
+
+cdef int64_t timestamp_of(DeliveryFuture future) except? -1:
+    """Return the timestamp that the record was sent with."""
+    if future.delay == FAR:
+        return far_timestamps[<uintptr_t><void*>future]
+    return future.batch.base_timestamp + future.delay
+
+
 @cython.final
 @cython.no_gc
-@cython.freelist(1024)
 cdef class DeliveryFuture:
     """What becomes of one record. Any thread may wait for it; it can be awaited too."""
 
     def __init__(self):
         raise TypeError("DeliveryFuture is made by Producer.send")
-
-    def __dealloc__(self):
-        cdef kf_batch* batch = self.batch
-        cdef kf_batch* holder
-        cdef int32_t index = self.index
-        if batch == NULL:
-            return
-        if not self.seen and batch.counted:
-            holder = kf_batch_resolve(batch, &index)
-            if kf_get(&holder.state) == KF_BATCH_FAILED:
-                add_lost(self.plane, failure_of(holder, self.plane), 1)
-        drop_holds(batch, 1, self.seen)
 
     def done(self):
         """Return whether the record's fate is known."""
@@ -374,14 +432,14 @@ cdef class DeliveryFuture:
     def __await__(self):
         """Wait in an event loop; ends at once if the record's fate is known."""
         if not kf_batch_is_done(self.batch):
-            self.plane.check_lives()
+            plane_of(self.batch).check_lives()
             kf_queue_kick(self.batch.queue, self.batch)
             return self.wait_in_loop().__await__()
         return Ready(self)
 
     async def wait_in_loop(self):
         """Wait until the event loop that runs is told."""
-        waiter, settle = self.plane.loop_bridge()
+        waiter, settle = plane_of(self.batch).loop_bridge()
         self.add_observer(settle)
         await waiter
         return self.result()
@@ -389,7 +447,7 @@ cdef class DeliveryFuture:
     def __repr__(self):
         if not kf_batch_is_done(self.batch):
             return "<DeliveryFuture pending>"
-        error, metadata = outcome_of(self.batch, self.plane, self.index, self.timestamp_ms)
+        error, metadata = read_outcome(self)
         return f"<DeliveryFuture {error or metadata}>"
 
 
@@ -398,23 +456,28 @@ cdef class DeliveryFuture:
 cdef tuple outcome_when_known(DeliveryFuture future, timeout):
     """Wait as `result` says, and return (error or None, metadata)."""
     cdef double deadline = 0.0
-    cdef kf_plane* shared = future.plane.plane
+    cdef kf_plane* shared = future.batch.queue.plane
     if timeout is not None:
         deadline = shared.env.now(shared.env.context) + max(<double>timeout, 1e-9)
     if not kf_batch_is_done(future.batch):
-        future.plane.check_may_wait()
-    if not wait_for(future.plane, future.batch, deadline):
+        plane_of(future.batch).check_may_wait()
+    if not wait_for(plane_of(future.batch), future.batch, deadline):
         raise KafkaTimeoutError(f"the record's delivery is not known after {timeout} s")
-    future.seen = True
-    return outcome_of(future.batch, future.plane, future.index, future.timestamp_ms)
+    future.place |= 1
+    return read_outcome(future)
+
+
+cdef tuple read_outcome(DeliveryFuture future):
+    return outcome_of(future.batch, plane_of(future.batch), index_of(future), timestamp_of(future))
 
 
 cdef int observe_beside(DeliveryFuture future, object callback) except -1:
     """Register a callback for a record that has a handle, which then counts as observed."""
-    future.seen = True
+    future.place |= 1
     future.batch.handles += 1
     future.batch.doubled += 1
-    return observe(future.plane, future.batch, future.index, future.timestamp_ms, callback, True)
+    return observe(plane_of(future.batch), future.batch, index_of(future), timestamp_of(future),
+                   callback, True)
 
 
 @cython.final
@@ -433,12 +496,72 @@ cdef class Ready:
         raise StopIteration(self.future.result())
 
 
+# ---- making and dropping handles ----
+#
+# Most are dropped at once, so this is done for every record. What Cython would do for __dealloc__
+# (saving the exception in flight, reviving the object) costs more than the rest of it.
+
 cdef DeliveryFuture new_delivery(DataPlane plane, kf_batch* batch, int32_t index,
                                  int64_t timestamp_ms):
-    cdef DeliveryFuture future = DeliveryFuture.__new__(DeliveryFuture)
-    future.plane = plane
+    global spare_count
+    cdef PyTypeObject* kind = <PyTypeObject*>DeliveryFuture
+    cdef int64_t delay = timestamp_ms - batch.base_timestamp
+    cdef PyObject* memory
+    cdef DeliveryFuture future
+    if spare_count > 0:
+        spare_count -= 1
+        memory = spare_handles[spare_count]
+    else:
+        memory = <PyObject*>PyObject_Malloc(kind.tp_basicsize)
+        if memory == NULL:
+            drop_holds(batch, 1, 0)
+            raise MemoryError
+    future = <DeliveryFuture>PyObject_Init(memory, kind)
+    Py_INCREF(plane)
     future.batch = batch
-    future.index = index
-    future.timestamp_ms = timestamp_ms
-    future.seen = False
+    future.place = 2 * index
+    future.delay = <int32_t>delay
+    if delay != future.delay or future.delay == FAR:
+        future.delay = FAR
+        far_timestamps[<uintptr_t>memory] = timestamp_ms
     return future
+
+
+cdef void drop_handle(PyObject* handle) noexcept:
+    """The type's tp_dealloc."""
+    global spare_count
+    cdef kf_batch* batch = (<DeliveryFuture>handle).batch
+    cdef PyObject* plane
+    if batch != NULL:  # else it was made by __new__
+        plane = <PyObject*>batch.queue.plane.owner
+        if batch.counted or (<DeliveryFuture>handle).delay == FAR:
+            drop_unusual(handle)
+        batch.seen += (<DeliveryFuture>handle).place & 1
+        kf_queue_drop_handles(batch.queue, batch, 1)
+        Py_DECREF(<object>plane)
+    if spare_count < SPARE_HANDLES:
+        spare_handles[spare_count] = handle
+        spare_count += 1
+    else:
+        PyObject_Free(handle)
+
+
+cdef void drop_unusual(PyObject* handle) noexcept:
+    """A handle goes after its batch has ended, or one that has a far timestamp."""
+    cdef PyObject* kind
+    cdef PyObject* value
+    cdef PyObject* traceback
+    cdef kf_batch* batch = (<DeliveryFuture>handle).batch
+    cdef DataPlane plane = plane_of(batch)
+    cdef int32_t index = (<DeliveryFuture>handle).place >> 1
+    PyErr_Fetch(&kind, &value, &traceback)
+    if (<DeliveryFuture>handle).delay == FAR:
+        far_timestamps.pop(<uintptr_t>handle, None)
+    if batch.counted and not (<DeliveryFuture>handle).place & 1:
+        batch = kf_batch_resolve(batch, &index)
+        if kf_get(&batch.state) == KF_BATCH_FAILED:
+            add_lost(plane, failure_of(batch, plane), 1)
+    PyErr_Restore(kind, value, traceback)
+
+
+(<PyTypeObject*>DeliveryFuture).tp_dealloc = <destructor>drop_handle

@@ -201,6 +201,7 @@ cdef class DataPlane:
         if self.plane == NULL:
             raise MemoryError
         kf_plane_init(self.plane, &env, buffer_memory)
+        self.plane.owner = <void*>self
         self.environment = environment
         self.owner_pid = getpid()
         self.topics = {}

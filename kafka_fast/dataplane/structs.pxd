@@ -152,6 +152,7 @@ cdef extern from "kf_plane.h" nogil:
         kf_atomic_int wake_level
         kf_atomic_int flushing
         kf_atomic_int closed
+        void* owner
         bint inherited
         kf_stats stats
 

@@ -28,6 +28,7 @@ with NullBroker(brokers=2, partitions=4, check_crc=True, check_sequence=True) as
     with Producer({"bootstrap.servers": broker.bootstrap, **config}) as producer:
         for partition in range(4):
             producer.send("t", b"first", partition=partition).result()
+        broker.await_records(4)  # without acknowledgements they may be under way still
         broker.reset()
         for number in range(records):
             producer.send_nowait("t", b"x" * 100, partition=number % 4)

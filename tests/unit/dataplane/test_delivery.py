@@ -57,6 +57,19 @@ def test_a_handle_tells_where_its_record_is() -> None:
     assert first.exception() is None
 
 
+def test_a_handle_keeps_a_timestamp_far_from_those_of_its_batch() -> None:
+    """Most are kept as a few milliseconds from the batch's first; any must come back."""
+    times = [UNIX_MS, 0, UNIX_MS + 2**31 - 1, UNIX_MS - 2**31, UNIX_MS + 2**31, 2**63 - 1, UNIX_MS]
+    rig = Rig(linger=3600.0)
+    handles = [rig.send(timestamp_ms=time) for time in times]
+    dropped = rig.send(timestamp_ms=1)
+    del dropped
+    rig.turner.begin_flush()
+    succeed(rig)
+    assert [handle.result().timestamp_ms for handle in handles] == times
+    assert [handle.result().offset for handle in handles] == [100 + i for i in range(len(times))]
+
+
 def test_log_append_time_is_the_timestamp_of_each_record() -> None:
     rig = Rig()
     future = rig.send(timestamp_ms=5)
@@ -254,6 +267,27 @@ def test_callbacks_run_in_order_once_and_only_in_notify() -> None:
     notify(rig.plane, report_nothing)
     notify(rig.plane, report_nothing)
     assert told == [100, 101, 102]
+
+
+def test_metadata_that_a_callback_keeps_does_not_change() -> None:
+    rig = Rig(linger=3600.0)
+    kept: list[Any] = []
+    passed: list[tuple[int, int]] = []
+
+    def hear(error: Any, metadata: Any) -> None:
+        assert error is None
+        passed.append((metadata.offset, metadata.timestamp_ms))
+        if metadata.offset % 3:
+            kept.append(metadata)
+
+    for i in range(12):
+        rig.send(timestamp_ms=UNIX_MS + i // 5, on_delivery=hear)
+    rig.turner.begin_flush()
+    succeed(rig)
+    notify(rig.plane, report_nothing)
+    assert passed == [(100 + i, UNIX_MS + i // 5) for i in range(12)]
+    assert [(it.offset, it.timestamp_ms) for it in kept] == [it for it in passed if it[0] % 3]
+    assert {(it.topic, it.partition) for it in kept} == {("t", 0)}
 
 
 def test_a_callback_added_after_the_end_is_called_too() -> None:
