@@ -76,10 +76,30 @@ void kf_stream_ref(kf_stream *stream) {
 void kf_stream_unref(kf_stream *stream) {
     if (kf_add(&stream->refs, -1) == 0) {
         for (int i = 0; i < KF_TOPIC_FORMATS; i++) {
-            free(stream->field[i]);
+            while (stream->name[i] != NULL) {
+                kf_name *name = stream->name[i];
+                stream->name[i] = name->older;
+                free(name);
+            }
         }
         free(stream);
     }
+}
+
+bool kf_stream_name(kf_stream *stream, int topic_format, const uint8_t *field, size_t size) {
+    kf_name *present = stream->name[topic_format];
+    if (present != NULL && present->size == size && memcmp(present->data, field, size) == 0) {
+        return true;
+    }
+    kf_name *name = malloc(sizeof *name + size);
+    if (name == NULL) {
+        return false;
+    }
+    name->older = present;
+    name->size = size;
+    memcpy(name->data, field, size);
+    stream->name[topic_format] = name;
+    return true;
 }
 
 /* ---- arrivals ---- */
@@ -101,14 +121,10 @@ kf_fetcher *kf_fetcher_new(kf_plane *plane, size_t buffer_bytes) {
     return fetcher;
 }
 
-static void free_repeats(kf_repeat *repeats) {
-    while (repeats != NULL) {
-        kf_repeat *next = repeats->next;
-        free(repeats->frame);
-        free(repeats->expected);
-        free(repeats);
-        repeats = next;
-    }
+void kf_repeat_free(kf_repeat *repeat) {
+    free(repeat->frame);
+    free(repeat->expected);
+    free(repeat);
 }
 
 void kf_fetcher_free(kf_fetcher *fetcher) {
@@ -118,7 +134,11 @@ void kf_fetcher_free(kf_fetcher *fetcher) {
         fetcher->streams = stream->next;
         kf_stream_unref(stream);
     }
-    free_repeats(fetcher->repeats);
+    while (fetcher->repeats != NULL) {
+        kf_repeat *repeat = fetcher->repeats;
+        fetcher->repeats = repeat->next;
+        kf_repeat_free(repeat);
+    }
     free(fetcher->scratch);
     kf_budget_detach(fetcher->budget);
     kf_cond_destroy(&fetcher->arrived);
@@ -127,7 +147,7 @@ void kf_fetcher_free(kf_fetcher *fetcher) {
 }
 
 static bool is_wanted(const kf_chunk *chunk) {
-    return chunk->generation == kf_get_long(&chunk->stream->wanted);
+    return chunk->generation >= kf_get_long(&chunk->stream->wanted);
 }
 
 void kf_fetcher_arrive(kf_fetcher *fetcher, kf_chunk *chunks) {
@@ -192,17 +212,19 @@ kf_chunk *kf_fetcher_take(kf_fetcher *fetcher, int most) {
     return taken;
 }
 
-bool kf_fetcher_wait(kf_fetcher *fetcher, double seconds) {
+int kf_fetcher_wait(kf_fetcher *fetcher, double seconds) {
     kf_lock(&fetcher->lock);
     fetcher->waiters++;
     if (fetcher->arrivals == NULL && !fetcher->interrupted) {
         kf_cond_wait(&fetcher->arrived, &fetcher->lock, seconds);
     }
     fetcher->waiters--;
+    int result = fetcher->arrivals != NULL ? KF_ARRIVED
+                 : fetcher->interrupted    ? KF_INTERRUPTED
+                                           : KF_WAITED;
     fetcher->interrupted = false;
-    bool arrived = fetcher->arrivals != NULL;
     kf_unlock(&fetcher->lock);
-    return arrived;
+    return result;
 }
 
 void kf_fetcher_interrupt(kf_fetcher *fetcher) {
@@ -251,6 +273,9 @@ void kf_session_clear(kf_session *session) {
 
 void kf_session_free(kf_session *session) {
     kf_session_clear(session);
+    if (session->successor != NULL) {
+        kf_session_free(session->successor);
+    }
     if (session->frame != NULL) {
         kf_frame_unref(session->frame);
     }
@@ -274,6 +299,7 @@ kf_entry *kf_session_add(kf_session *session, kf_stream *stream) {
     kf_entry *entry = &session->entries[session->count];
     memset(entry, 0, sizeof *entry);
     entry->stream = stream;
+    entry->name = stream->name[session->topic_format];
     stream->session = session;
     stream->entry = session->count++;
     kf_stream_ref(stream);
@@ -319,9 +345,8 @@ bool kf_session_index(kf_session *session) {
     }
     memset(session->table, 0xff, (size_t)size * sizeof *session->table);
     for (int32_t i = 0; i < session->count; i++) {
-        const kf_stream *stream = session->entries[i].stream;
-        uint32_t at = hash_of(stream->field[session->topic_format],
-                              stream->field_size[session->topic_format], stream->partition);
+        const kf_entry *entry = &session->entries[i];
+        uint32_t at = hash_of(entry->name->data, entry->name->size, entry->stream->partition);
         while (session->table[at & (uint32_t)(size - 1)] >= 0) {
             at++;
         }
@@ -330,17 +355,15 @@ bool kf_session_index(kf_session *session) {
     return true;
 }
 
-static bool is_of(const kf_session *session, int32_t place, const uint8_t *topic, size_t topic_size,
-                  int32_t partition) {
-    const kf_stream *stream = session->entries[place].stream;
-    return stream->partition == partition &&
-           stream->field_size[session->topic_format] == topic_size &&
-           memcmp(stream->field[session->topic_format], topic, topic_size) == 0;
+static bool is_of(const kf_entry *entry, const uint8_t *topic, size_t size, int32_t partition) {
+    return entry->stream->partition == partition && entry->name->size == size &&
+           memcmp(entry->name->data, topic, size) == 0;
 }
 
 int32_t kf_session_find(const kf_session *session, int32_t hint, const uint8_t *topic,
                         size_t topic_size, int32_t partition) {
-    if (hint >= 0 && hint < session->count && is_of(session, hint, topic, topic_size, partition)) {
+    if (hint >= 0 && hint < session->count &&
+        is_of(&session->entries[hint], topic, topic_size, partition)) {
         return hint;
     }
     if (session->count == 0) {
@@ -349,7 +372,7 @@ int32_t kf_session_find(const kf_session *session, int32_t hint, const uint8_t *
     uint32_t mask = (uint32_t)(session->table_size - 1);
     for (uint32_t at = hash_of(topic, topic_size, partition);; at++) {
         int32_t place = session->table[at & mask];
-        if (place < 0 || is_of(session, place, topic, topic_size, partition)) {
+        if (place < 0 || is_of(&session->entries[place], topic, topic_size, partition)) {
             return place;
         }
     }

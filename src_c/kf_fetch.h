@@ -4,10 +4,10 @@
  *   user's thread ── set_generation (seek) ──► stream ◄── of an older one: drop ──┤
  *   user's thread ◄── take ── arrivals ◄──────────────────────────────────────────┘
  *
- * A stream is a partition that is being fetched. Its generation says what it is fetched for: a
- * seek, or an assignment, begins a new one, and chunks of an older one are dropped wherever they
- * are. Two numbers: `wanted` is the user's, `generation` the one under which the data plane
- * fetches; while they differ it does not.
+ * A stream is a partition that is being fetched. Its generation says under which start of it: each
+ * start has a higher one, and the user says which are `wanted`: those from a number on. A seek
+ * raises that number; chunks of an older generation are dropped wherever they are, and a stream
+ * that was started before the seek is not fetched any more.
  *
  * Threads: what stands under «data plane» in a stream belongs to that thread alone, and so do
  * sessions. Arrivals are under the fetcher's lock, under which the budget's may be taken.
@@ -17,9 +17,6 @@
 
 #include "kf_frame.h"
 #include "kf_queue.h"
-
-typedef struct kf_stream kf_stream;
-typedef struct kf_session kf_session;
 
 /* A transaction whose records are to be dropped from here on, up to its abort marker. */
 typedef struct kf_aborted {
@@ -48,36 +45,44 @@ typedef struct kf_chunk {
     kf_aborted aborted[];
 } kf_chunk;
 
+/* How requests name a topic; the names that a stream had before are behind it, because a session
+ * may still know the stream by one of them. */
+typedef struct kf_name {
+    struct kf_name *older;
+    size_t size;
+    uint8_t data[];
+} kf_name;
+
 /* Counted by reference: the control plane's handle, the data plane, each session entry and each
  * chunk hold one. */
 struct kf_stream {
     kf_atomic_int refs;
     int64_t id;
     int32_t partition;
-    int32_t topic_order;    /* the same for all streams of a topic: they stand together */
-    kf_atomic_long wanted;  /* generation; user's thread */
-    kf_atomic_long unread;  /* bytes of chunks that are not done; any thread */
+    int32_t topic_order; /* the same for all streams of a topic: they stand together */
+    kf_atomic_long wanted; /* generations from here on; user's thread */
+    kf_atomic_long unread; /* bytes of chunks that are not done; any thread */
     kf_atomic_long high_watermark, last_stable_offset, log_start_offset; /* as told last, or -1 */
 
     /* data plane */
-    kf_stream *next;                    /* of the fetcher's streams */
-    uint8_t *field[KF_TOPIC_FORMATS];   /* how requests name the topic; NULL: they cannot */
-    size_t field_size[KF_TOPIC_FORMATS];
-    kf_link *link;      /* fetched from here; NULL: from nowhere */
+    kf_stream *next, *previous; /* of the fetcher's streams */
+    kf_name *name[KF_TOPIC_FORMATS]; /* NULL: requests of this format cannot name it */
+    kf_link *link; /* fetched from here; NULL: from nowhere */
     int64_t generation; /* -1: never started */
-    int64_t position;   /* fetch position */
+    int64_t position; /* fetch position */
     int32_t leader_epoch;
     int32_t last_epoch; /* leader epoch of the last batch that was fetched, or -1 */
     bool paused;
-    bool frozen;    /* an answer was punted: nothing before the next start */
-    bool broken;    /* likewise, for a batch header that makes no sense */
+    bool frozen; /* an answer was punted: nothing before the next start */
+    bool broken; /* likewise, for a batch header that makes no sense */
     kf_session *session; /* the last one to have an entry of it; NULL: none has */
-    int32_t entry;       /* its place there, or -1 */
+    int32_t entry; /* its place there, or -1 */
 };
 
 /* What a request asked for a stream; stays while the session remembers it. */
 typedef struct kf_entry {
     kf_stream *stream; /* one reference */
+    const kf_name *name; /* by which the session knows it */
     int64_t generation;
     int64_t offset;
     int32_t leader_epoch;
@@ -88,6 +93,7 @@ typedef struct kf_entry {
 /* Fetching over one link: how requests are framed, and the fetch session (KIP-227). Before v7 each
  * request is a session of its own. Data plane. */
 struct kf_session {
+    kf_budget *budget;
     uint8_t *prefix, *suffix; /* of the request, from the control plane */
     size_t prefix_size, suffix_size;
     int32_t max_bytes_pos; /* of max_bytes in the prefix */
@@ -102,14 +108,16 @@ struct kf_session {
     int32_t *table; /* places of entries by topic and partition, open addressing; -1: free */
     int32_t table_size;
     uint32_t answers;
-    int32_t turn; /* a full request begins here, behind what brought something last */
+    int32_t turn_topic, turn_partition; /* what brought something last: others come first */
 
+    int32_t routed; /* streams that are fetched over the link */
     bool in_flight;
     bool full;       /* the request in flight names all it asks for */
     size_t reserved; /* of the budget, by the request in flight */
     double back_off; /* seconds, after an answer that came at once and brought nothing */
     double not_before;
     kf_frame *frame; /* the answer that is being read */
+    kf_session *successor; /* takes over when nothing is in flight: another version */
 };
 
 /* Counters; written by the data plane, read by any. */
@@ -119,7 +127,7 @@ typedef struct kf_fetch_stats {
 } kf_fetch_stats;
 
 /* A frame that is sent again and again, a heartbeat. Data plane. */
-typedef struct kf_repeat {
+struct kf_repeat {
     struct kf_repeat *next;
     int64_t token;
     int32_t link_id;
@@ -131,9 +139,11 @@ typedef struct kf_repeat {
     double timeout; /* of one */
     double due;
     bool in_flight;
-} kf_repeat;
+};
 
-typedef struct kf_fetcher {
+enum kf_wait { KF_WAITED = 0, KF_ARRIVED = 1, KF_INTERRUPTED = 2 };
+
+struct kf_fetcher {
     kf_plane *plane;
     kf_budget *budget;
     size_t max_bytes;           /* fetch.max.bytes */
@@ -151,11 +161,11 @@ typedef struct kf_fetcher {
     kf_stream **scratch;
     int32_t scratch_capacity;
     kf_fetch_stats stats;
-} kf_fetcher;
+};
 
 /* NULL: out of memory. */
 kf_fetcher *kf_fetcher_new(kf_plane *plane, size_t buffer_bytes);
-/* The plane has stopped and its links are closed. */
+/* The plane has stopped and its links are closed; kf_plane_destroy calls this. */
 void kf_fetcher_free(kf_fetcher *fetcher);
 
 /* A chunk with room for so many aborted transactions, or NULL. Takes references to the frame and
@@ -169,6 +179,8 @@ void kf_chunk_free(kf_chunk *chunk);
 
 /* A stream with one reference, or NULL. */
 kf_stream *kf_stream_new(int64_t id, int32_t topic_order, int32_t partition);
+/* Set the topic's field in requests of this format (data plane). False: out of memory. */
+bool kf_stream_name(kf_stream *stream, int topic_format, const uint8_t *field, size_t size);
 void kf_stream_ref(kf_stream *stream);
 void kf_stream_unref(kf_stream *stream);
 
@@ -178,24 +190,26 @@ void kf_fetcher_arrive(kf_fetcher *fetcher, kf_chunk *chunks);
 void kf_fetcher_want(kf_fetcher *fetcher, kf_stream *stream, int64_t generation);
 /* Take the first `most` chunks in the order of their arrival (user's thread). */
 kf_chunk *kf_fetcher_take(kf_fetcher *fetcher, int most);
-/* Wait for chunks, at most `seconds`; whether there are any. Call in slices, without the GIL. */
-bool kf_fetcher_wait(kf_fetcher *fetcher, double seconds);
+/* Wait for chunks, at most `seconds`; enum kf_wait. Call in slices, without the GIL. */
+int kf_fetcher_wait(kf_fetcher *fetcher, double seconds);
 /* End a wait, or the next one (any thread). */
 void kf_fetcher_interrupt(kf_fetcher *fetcher);
 /* Repeats go on until then (any thread). */
 void kf_fetcher_set_alive(kf_fetcher *fetcher, double until);
 double kf_fetcher_alive(kf_fetcher *fetcher);
 
+void kf_repeat_free(kf_repeat *repeat);
+
 kf_session *kf_session_new(void);
 void kf_session_free(kf_session *session);
 /* Forget what was asked: the next request is a full one. */
 void kf_session_clear(kf_session *session);
-/* Add an entry for the stream; NULL: out of memory. Finds nothing before kf_session_index. */
+/* Add an entry for the stream, under its present name; NULL: out of memory. It is not found before
+ * the next kf_session_index. */
 kf_entry *kf_session_add(kf_session *session, kf_stream *stream);
 /* Remove the entry at `place`; the last one takes its place. */
 void kf_session_remove(kf_session *session, int32_t place);
-/* Make kf_session_find know all entries; they differ in topic or partition, and each can be named
- * in the session's format. False: out of memory. */
+/* Make kf_session_find know all entries. False: out of memory. */
 bool kf_session_index(kf_session *session);
 /* The place of the entry of this topic and partition, or -1; `hint` is looked at first. */
 int32_t kf_session_find(const kf_session *session, int32_t hint, const uint8_t *topic,

@@ -30,6 +30,9 @@ void kf_request_free(kf_request *request) {
 
 void kf_link_free(kf_link *link) {
     link->io.dispose(link->io.context);
+    if (link->session != NULL) {
+        kf_session_free(link->session);
+    }
     free(link->prefix);
     free(link->buffer);
     free(link);
@@ -172,7 +175,36 @@ bool kf_link_write(kf_link *link, double now, kf_request **ended, int *error) {
     return true;
 }
 
+/* Whether the next answer is one to a Fetch, which is read into memory of its own. */
+static bool expects_fetch(const kf_link *link) {
+    const kf_request *request = link->first;
+    return request != NULL && request->written && request->kind == KF_REQUEST_FETCH;
+}
+
+/* Read into `into`, which has room for `size` bytes; the result as kf_link_read's. */
+static int read_some(kf_link *link, uint8_t *into, size_t size, size_t *filled, int *error) {
+    int64_t got = link->io.read(link->io.context, into, size, error);
+    if (got == KF_IO_AGAIN) {
+        return 0;
+    }
+    if (got <= 0) {
+        return got == 0 ? -1 : -2;
+    }
+    *filled += (size_t)got;
+    link->bytes_in += got;
+    return 1;
+}
+
 int kf_link_read(kf_link *link, int *error) {
+    kf_frame *frame = link->session != NULL ? link->session->frame : NULL;
+    if (frame != NULL) {
+        if (frame->filled == frame->capacity && !kf_frame_grow(frame)) {
+            return -2;
+        }
+        size_t room = frame->capacity < frame->size ? frame->capacity : frame->size;
+        return read_some(link, frame->data + frame->filled, room - frame->filled, &frame->filled,
+                         error);
+    }
     if (link->filled == link->capacity) {
         /* Grown as bytes arrive, never by what a length field says. */
         uint8_t *larger = realloc(link->buffer, link->capacity * 2);
@@ -182,39 +214,17 @@ int kf_link_read(kf_link *link, int *error) {
         link->buffer = larger;
         link->capacity *= 2;
     }
-    int64_t got = link->io.read(link->io.context, link->buffer + link->filled,
-                                link->capacity - link->filled, error);
-    if (got == KF_IO_AGAIN) {
-        return 0;
+    size_t room = link->capacity - link->filled;
+    if (room > KF_LINK_PEEK && expects_fetch(link)) {
+        room = KF_LINK_PEEK; /* what is read here has to be copied */
     }
-    if (got <= 0) {
-        return got == 0 ? -1 : -2;
-    }
-    link->filled += (size_t)got;
-    link->bytes_in += got;
-    return 1;
+    return read_some(link, link->buffer + link->filled, room, &link->filled, error);
 }
 
-int kf_link_frame(kf_link *link, size_t max_frame, const uint8_t **frame, int64_t *size) {
-    if (link->filled < 4) {
-        return 0;
-    }
-    int32_t len = (int32_t)kf_load_u32(link->buffer);
-    *size = len;
-    if (len < 4 || (size_t)len > max_frame) {
-        return -1;
-    }
-    if (link->filled - 4 < (size_t)len) {
-        return 0;
-    }
-    *frame = link->buffer + 4;
-    return 1;
-}
-
-void kf_link_consume(kf_link *link, int64_t size) {
-    size_t used = (size_t)size + 4;
-    memmove(link->buffer, link->buffer + used, link->filled - used);
-    link->filled -= used;
+/* Drop the first `size` bytes of the receive buffer. */
+static void drop(kf_link *link, size_t size) {
+    memmove(link->buffer, link->buffer + size, link->filled - size);
+    link->filled -= size;
     if (link->filled == 0 && link->capacity > 16 * KF_LINK_RECEIVE_MIN) {
         uint8_t *smaller = realloc(link->buffer, KF_LINK_RECEIVE_MIN);
         if (smaller != NULL) {
@@ -222,6 +232,60 @@ void kf_link_consume(kf_link *link, int64_t size) {
             link->capacity = KF_LINK_RECEIVE_MIN;
         }
     }
+}
+
+/* Begin to read a Fetch answer of `size` bytes into a frame. What was asked for gets memory at
+ * once; an answer that says it is larger, as bytes arrive. */
+static bool begin_frame(kf_link *link, size_t size) {
+    kf_session *session = link->session;
+    size_t held = link->filled - 4 < size ? link->filled - 4 : size;
+    session->frame = kf_frame_new(session->budget, size, session->reserved + KF_LINK_RECEIVE_MIN);
+    if (session->frame == NULL) {
+        return false;
+    }
+    while (session->frame->capacity < held) {
+        if (!kf_frame_grow(session->frame)) {
+            return false;
+        }
+    }
+    memcpy(session->frame->data, link->buffer + 4, held);
+    session->frame->filled = held;
+    drop(link, held + 4);
+    return true;
+}
+
+int kf_link_frame(kf_link *link, size_t max_frame, const uint8_t **frame, int64_t *size) {
+    kf_frame *fetched = link->session != NULL ? link->session->frame : NULL;
+    if (fetched == NULL) {
+        if (link->filled < 4) {
+            return 0;
+        }
+        int32_t len = (int32_t)kf_load_u32(link->buffer);
+        *size = len;
+        if (len < 4 || (size_t)len > max_frame) {
+            return -1;
+        }
+        if (!expects_fetch(link)) {
+            *frame = link->buffer + 4;
+            return link->filled - 4 >= (size_t)len;
+        }
+        if (!begin_frame(link, (size_t)len)) {
+            return -1;
+        }
+        fetched = link->session->frame;
+    }
+    *frame = fetched->data;
+    *size = (int64_t)fetched->size;
+    return fetched->filled == fetched->size;
+}
+
+void kf_link_consume(kf_link *link, int64_t size) {
+    if (link->session != NULL && link->session->frame != NULL) {
+        kf_frame_unref(link->session->frame);
+        link->session->frame = NULL;
+        return;
+    }
+    drop(link, (size_t)size + 4);
 }
 
 kf_request *kf_link_answered(kf_link *link, int32_t correlation_id, double now) {

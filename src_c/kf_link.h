@@ -9,6 +9,7 @@
 #ifndef KF_LINK_H
 #define KF_LINK_H
 
+#include "kf_fetch.h"
 #include "kf_plane.h"
 #include "kf_queue.h"
 #include <sys/uio.h>
@@ -17,6 +18,7 @@ enum {
     KF_LINK_EVENTS = 1024,       /* of the debug ring */
     KF_LINK_WRITE_PIECES = 256,  /* per write call */
     KF_LINK_RECEIVE_MIN = 65536, /* bytes of the receive buffer to begin with */
+    KF_LINK_PEEK = 4096, /* bytes read to learn the length of a Fetch answer */
 };
 
 /* Results of a link's read and write besides a byte count. */
@@ -37,6 +39,8 @@ typedef struct kf_link_io {
 enum kf_request_kind {
     KF_REQUEST_RAW = 1,     /* the control plane's: the answer goes up as it came */
     KF_REQUEST_PRODUCE = 2,
+    KF_REQUEST_FETCH = 3,
+    KF_REQUEST_REPEAT = 4, /* the answer goes up if it is another than expected */
 };
 
 typedef struct kf_request {
@@ -48,7 +52,7 @@ typedef struct kf_request {
     double written_at;
     double timeout;       /* seconds from written_at, or from queued_at while it is not written */
     double queued_at;
-    int64_t token;        /* raw: the control plane's */
+    int64_t token;        /* raw and repeated: the control plane's */
     uint8_t *framing;     /* bytes that belong to this request alone */
     struct iovec *pieces; /* framing and batches, in wire order */
     int piece_count;
@@ -108,7 +112,10 @@ struct kf_link {
     kf_queue *ready, *ready_last;
     kf_queue *lingering, *lingering_last;
 
-    /* receiving */
+    /* fetching; NULL: nothing is fetched over this link */
+    kf_session *session;
+
+    /* receiving; a Fetch answer goes into a frame of the session, all others here */
     uint8_t *buffer;
     size_t capacity;
     size_t filled;

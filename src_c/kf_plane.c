@@ -1,4 +1,5 @@
 #include "kf_plane.h"
+#include "kf_fetch.h"
 #include "kf_queue.h"
 
 #include <stdlib.h>
@@ -22,6 +23,9 @@ void kf_plane_init(kf_plane *plane, const kf_env *env, size_t buffer_memory) {
 }
 
 void kf_plane_destroy(kf_plane *plane) {
+    if (plane->fetcher != NULL) {
+        kf_fetcher_free(plane->fetcher);
+    }
     for (kf_command *command = kf_plane_take_commands(plane); command != NULL;) {
         kf_command *next = command->next;
         kf_command_free(command);
@@ -130,6 +134,15 @@ kf_command *kf_command_new(int kind) {
 }
 
 void kf_command_free(kf_command *command) {
+    if (command->stream != NULL) {
+        kf_stream_unref(command->stream);
+    }
+    if (command->session != NULL) {
+        kf_session_free(command->session);
+    }
+    if (command->repeat != NULL) {
+        kf_repeat_free(command->repeat);
+    }
     free(command->bytes);
     free(command);
 }

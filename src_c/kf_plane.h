@@ -18,6 +18,10 @@ typedef struct kf_queue kf_queue;
 typedef struct kf_link kf_link;
 typedef struct kf_topic kf_topic;
 typedef struct kf_node kf_node;
+typedef struct kf_fetcher kf_fetcher;
+typedef struct kf_stream kf_stream;
+typedef struct kf_session kf_session;
+typedef struct kf_repeat kf_repeat;
 
 /* What the planes ask of the outside. Each function gets `context` first. */
 typedef struct kf_env {
@@ -52,6 +56,9 @@ enum kf_event_kind {
                           * own (serial -1), then its unresolved batches in order */
     KF_EVENT_DUMP = 7, /* a link's debug ring: `bytes` are kf_trace, oldest first; `code`: requests
                         * in flight. One with link_id 0 ends the answer to `token` */
+    KF_EVENT_FETCH_PUNT = 8, /* a Fetch answer (version `code`) for which these rows were frozen */
+    KF_EVENT_STREAMS_STOPPED = 9, /* rows: stopped by command, or their link is gone */
+    KF_EVENT_REPEAT_ENDED = 10, /* the user is stuck: `token` is repeated no more */
 };
 
 /* Why a link was closed. */
@@ -66,7 +73,8 @@ enum kf_close {
     KF_CLOSE_IDLE = 8, /* connections.max.idle.ms passed without a request */
 };
 
-/* A queue, or a batch of it, in an event. */
+/* A queue, or a batch of it, in an event. Of a stream: queue_id is its id, base_offset the fetch
+ * position, base_sequence the leader epoch of the last batch that was fetched. */
 typedef struct kf_row {
     int64_t queue_id;
     int64_t serial; /* with `slice`: the batch; -1: the queue's own row */
@@ -108,6 +116,15 @@ enum kf_command_kind {
     KF_COMMAND_VERDICT = 9, /* on one batch of a frozen queue, see kf_verdict */
     KF_COMMAND_THAW = 10, /* queue, generation: go on at `at`; flags: one in flight first */
     KF_COMMAND_FAIL_QUEUE = 11, /* fail all of a queue's batches that are in no request */
+    KF_COMMAND_PROGRAM_FETCH = 12, /* session: how the link fetches */
+    KF_COMMAND_ADD_STREAM = 13,
+    KF_COMMAND_NAME_STREAM = 14, /* bytes: the topic's name or id field for link format `flags` */
+    KF_COMMAND_START_STREAM = 15, /* over link_id, under generation, from base_offset on */
+    KF_COMMAND_STOP_STREAM = 16, /* if generation is its own */
+    KF_COMMAND_PAUSE_STREAM = 17, /* flags: whether */
+    KF_COMMAND_REMOVE_STREAM = 18,
+    KF_COMMAND_REPEAT = 19, /* repeat */
+    KF_COMMAND_STOP_REPEAT = 20, /* token */
 };
 
 enum kf_verdict {
@@ -125,6 +142,9 @@ typedef struct kf_command {
     kf_link *link;
     kf_queue *queue;
     kf_topic *topic;
+    kf_stream *stream; /* one reference */
+    kf_session *session; /* owned */
+    kf_repeat *repeat; /* owned */
     int32_t link_id;
     int32_t flags;
     int32_t slice;
@@ -141,6 +161,8 @@ typedef struct kf_command {
     int16_t version;
     int32_t error_code;
     int32_t outcome;
+    int32_t leader_epoch;
+    int32_t last_epoch;
     uint8_t *bytes;
     size_t size;
 } kf_command;
@@ -175,6 +197,7 @@ struct kf_node {
 typedef struct kf_plane {
     kf_env env;
     kf_pool pool;
+    kf_fetcher *fetcher; /* NULL: nothing is fetched here */
 
     /* limits, set once before the first record */
     size_t batch_size; /* batch.size: sendable from here on */

@@ -1,6 +1,6 @@
 """A partition's piece of a Fetch answer, as the user's thread holds it."""
 
-from kafka_fast.dataplane.fetch cimport kf_chunk
+from kafka_fast.dataplane.structs cimport kf_chunk
 
 
 cdef class Chunk:

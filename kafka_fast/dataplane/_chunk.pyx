@@ -11,14 +11,13 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
 from kafka_fast.dataplane.fetch cimport (
-    kf_chunk,
     kf_chunk_done,
     kf_chunk_free,
     kf_chunk_new,
-    kf_frame,
     kf_frame_new,
     kf_frame_unref,
 )
+from kafka_fast.dataplane.structs cimport kf_chunk, kf_frame
 
 
 cdef class Chunk:

@@ -5,11 +5,12 @@ the freeze they answer; an older number means that the queue has failed again si
 command is dropped: the newer failure's event is on its way up, and gets a verdict of its own.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc
 
+from kafka_fast.dataplane._fetch_commands cimport carry_out_fetch
 from kafka_fast.dataplane._links cimport close_link
-from kafka_fast.dataplane._lists cimport place, unlink
+from kafka_fast.dataplane._lists cimport find_link, place, unlink
 from kafka_fast.dataplane.link cimport *
 from kafka_fast.dataplane.state cimport *
 from kafka_fast.dataplane.wire cimport *
@@ -20,13 +21,6 @@ cdef enum:
 
 
 cdef double ALL_TIMES = 1e300  # a batch may have been opened after this turn's `now`
-
-
-cdef kf_link* find_link(sender_state* state, int32_t link_id) noexcept nogil:
-    cdef kf_link* link = state.links
-    while link != NULL and link.id != link_id:
-        link = link.next
-    return link
 
 
 cdef void add_link(sender_state* state, kf_link* link, double now) noexcept nogil:
@@ -234,6 +228,8 @@ cdef void carry_out(sender_state* state, kf_command* command, double now) noexce
     elif kind == KF_COMMAND_PRODUCER_ID:
         state.producer_id = command.producer_id
         state.epoch = command.epoch
+    elif kind >= KF_COMMAND_PROGRAM_FETCH:
+        carry_out_fetch(state, command, now)
     else:
         link = find_link(state, command.link_id)
         if link != NULL and kind == KF_COMMAND_CLOSE_LINK:

@@ -10,9 +10,11 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
+from kafka_fast.dataplane._fetcher cimport end_fetch, handle_fetch, stop_streams
 from kafka_fast.dataplane._lists cimport place, unlink
 from kafka_fast.dataplane._outcomes cimport come_back, complete, report
 from kafka_fast.dataplane._produce cimport produce_answer, scan_answer
+from kafka_fast.dataplane._repeats cimport handle_repeat, lose_repeats
 from kafka_fast.dataplane.link cimport *
 from kafka_fast.dataplane.state cimport *
 from kafka_fast.dataplane.wire cimport *
@@ -30,7 +32,9 @@ cdef void end_request(sender_state* state, kf_link* link, kf_request* request,
     if request.kind == KF_REQUEST_PRODUCE:
         for i in range(request.batch_count):
             come_back(state, request.batches[i], NULL)
-    elif request.answered:
+    elif request.kind == KF_REQUEST_FETCH:
+        end_fetch(state, link)
+    elif request.kind == KF_REQUEST_RAW and request.answered:
         event = kf_event_new(KF_EVENT_RESPONSE, link.id)
         event.token = request.token
         event.code = reason
@@ -54,6 +58,9 @@ cdef void close_link(sender_state* state, kf_link* link, int reason, int64_t det
         end_request(state, link, request, reason)
         request = following
     kf_plane_event(state.plane, event)
+    if state.plane.fetcher != NULL:
+        stop_streams(state, link)
+        lose_repeats(state, link, reason)
     queue = kf_plane_queues(state.plane)
     while queue != NULL:
         if queue.next_link == link:
@@ -113,13 +120,25 @@ cdef bint answer_produce(sender_state* state, kf_link* link, kf_request* request
     return True
 
 
+cdef void send_up(sender_state* state, kf_link* link, int64_t token, const uint8_t* frame,
+                  int64_t size) noexcept nogil:
+    """Report the answer to a request of the control plane's own."""
+    cdef kf_event* event = kf_event_new(KF_EVENT_RESPONSE, link.id)
+    event.token = token
+    event.bytes = <uint8_t*>malloc(size)
+    if event.bytes != NULL:
+        memcpy(event.bytes, frame, size)
+        event.size = size
+    kf_plane_event(state.plane, event)
+
+
 cdef bint handle_frame(sender_state* state, kf_link* link, const uint8_t* frame, int64_t size,
                        double now) noexcept nogil:
     """Take one whole frame. False: the link was closed."""
     cdef kf_reader reader = kf_reader_of(frame, size)
     cdef int32_t correlation_id = kf_read_i32(&reader)
     cdef kf_request* request = kf_link_answered(link, correlation_id, now)
-    cdef kf_event* event
+    cdef bint understood = True
     if request == NULL:
         close_link(state, link, KF_CLOSE_CORRELATION, correlation_id, now)
         return False
@@ -129,19 +148,18 @@ cdef bint handle_frame(sender_state* state, kf_link* link, const uint8_t* frame,
     kf_histogram_add(&state.plane.stats.request_time, now - request.written_at, 1e-6)
     kf_link_trace(link, now, KF_TRACE_RECEIVED, correlation_id, -1, size)
     if request.kind == KF_REQUEST_PRODUCE:
-        if not answer_produce(state, link, request, frame, size, now):
-            # The request is out of the window already: put its batches into the same event.
-            kf_link_queue(link, request, now)
-            close_link(state, link, KF_CLOSE_BAD_RESPONSE, size, now)
-            return False
+        understood = answer_produce(state, link, request, frame, size, now)
+    elif request.kind == KF_REQUEST_FETCH:
+        understood = handle_fetch(state, link, request, now)
+    elif request.kind == KF_REQUEST_REPEAT:
+        handle_repeat(state, link, request, frame, size)
     else:
-        event = kf_event_new(KF_EVENT_RESPONSE, link.id)
-        event.token = request.token
-        event.bytes = <uint8_t*>malloc(size)
-        if event.bytes != NULL:
-            memcpy(event.bytes, frame, size)
-            event.size = size
-        kf_plane_event(state.plane, event)
+        send_up(state, link, request.token, frame, size)
+    if not understood:
+        # The request is out of the window already: put its batches into the same event.
+        kf_link_queue(link, request, now)
+        close_link(state, link, KF_CLOSE_BAD_RESPONSE, size, now)
+        return False
     kf_request_free(request)
     return True
 

@@ -1,6 +1,6 @@
 """The data plane's lists of queues, and the state that one of its turns leaves to the next."""
 
-from libc.stdint cimport int16_t, int64_t
+from libc.stdint cimport int16_t, int32_t, int64_t
 
 from kafka_fast.dataplane.link cimport kf_link
 from kafka_fast.dataplane.state cimport kf_batch, kf_plane, kf_queue
@@ -18,6 +18,9 @@ ctypedef struct sender_state:
     int scratch_capacity
     int wake_level            # after a step: who may end the sleep, enum kf_wake
 
+
+# The open link of this id, or NULL.
+cdef kf_link* find_link(sender_state* state, int32_t link_id) noexcept nogil
 
 # Whether everything is to go out now: a flush, or callers blocked for memory.
 cdef bint is_pressed(kf_plane* plane) noexcept nogil

@@ -1,6 +1,7 @@
 """The sender: one turn of the data plane.
 
     commands ─► read answers ─► inbox ─► overdue ─► drain queues into requests ─► write
+                                                    fetch for streams, heartbeats ─┘
 
 Thread: data plane; in a simulation, whoever calls `step`. Takes no GIL, calls no clock.
 """
@@ -10,9 +11,11 @@ from libc.string cimport memset
 
 from kafka_fast.dataplane._commands cimport carry_out_commands
 from kafka_fast.dataplane._drain cimport drain
+from kafka_fast.dataplane._fetcher cimport fetch, fetch_deadline
 from kafka_fast.dataplane._links cimport close_link, flush_out, receive
 from kafka_fast.dataplane._lists cimport ask_for_routes
 from kafka_fast.dataplane._outcomes cimport expire, read_inbox
+from kafka_fast.dataplane._repeats cimport repeat_deadline, send_repeats
 from kafka_fast.dataplane.link cimport *
 from kafka_fast.dataplane.state cimport *
 
@@ -20,7 +23,7 @@ from kafka_fast.dataplane.state cimport *
 cdef double idle_deadline(sender_state* state, const kf_link* link) noexcept nogil:
     """Return when the link will have been of no use for connections.max.idle.ms; 0: never."""
     if (state.plane.max_idle <= 0.0 or link.first != NULL or link.ready != NULL
-            or link.lingering != NULL):
+            or link.lingering != NULL or (link.session != NULL and link.session.routed > 0)):
         return 0.0
     return link.last_used + state.plane.max_idle
 
@@ -60,6 +63,8 @@ cdef double plan_sleep(sender_state* state, double now) noexcept nogil:
         state.wake_level = max(level, state.wake_level)
         until = sooner(until, kf_link_deadline(link))
         until = sooner(until, idle_deadline(state, link))
+        if fetch_deadline(link) > now:
+            until = sooner(until, fetch_deadline(link))
         if link.lingering != NULL and level != KF_WAKE_NOBODY:
             until = sooner(until, link.lingering.due)
         if link.ready != NULL and link.produce_in_flight < state.plane.max_in_flight:
@@ -68,6 +73,8 @@ cdef double plan_sleep(sender_state* state, double now) noexcept nogil:
             elif now < link.paced_until:
                 until = sooner(until, link.paced_until)
         link = link.next
+    if state.plane.fetcher != NULL:
+        until = sooner(until, repeat_deadline(state.plane.fetcher))
     if state.wake_level == KF_WAKE_NOBODY:
         # Nobody wakes a data plane whose windows are all full, not even the first record of a
         # partition that has no link yet: look for one now and then.
@@ -106,10 +113,13 @@ cdef double step(sender_state* state, double now) noexcept nogil:
         link = following
     read_inbox(state, now)
     expire(state, now)
+    if state.plane.fetcher != NULL:
+        send_repeats(state, now)
     link = state.links
     while link != NULL:
         following = link.next
         drain(state, link, now)
+        fetch(state, link, now)
         if link.unwritten != NULL:
             flush_out(state, link, now)
         link = following

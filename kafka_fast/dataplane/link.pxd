@@ -12,6 +12,8 @@ cdef extern from "kf_link.h" nogil:
         KF_IO_ERROR
         KF_REQUEST_RAW
         KF_REQUEST_PRODUCE
+        KF_REQUEST_FETCH
+        KF_REQUEST_REPEAT
         KF_TRACE_OPEN
         KF_TRACE_SENT
         KF_TRACE_RECEIVED

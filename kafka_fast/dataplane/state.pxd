@@ -38,6 +38,9 @@ cdef extern from "kf_plane.h" nogil:
         KF_EVENT_ROUTE
         KF_EVENT_REPORT
         KF_EVENT_DUMP
+        KF_EVENT_FETCH_PUNT
+        KF_EVENT_STREAMS_STOPPED
+        KF_EVENT_REPEAT_ENDED
 
     enum kf_close:
         KF_CLOSE_BY_US
@@ -61,6 +64,15 @@ cdef extern from "kf_plane.h" nogil:
         KF_COMMAND_VERDICT
         KF_COMMAND_THAW
         KF_COMMAND_FAIL_QUEUE
+        KF_COMMAND_PROGRAM_FETCH
+        KF_COMMAND_ADD_STREAM
+        KF_COMMAND_NAME_STREAM
+        KF_COMMAND_START_STREAM
+        KF_COMMAND_STOP_STREAM
+        KF_COMMAND_PAUSE_STREAM
+        KF_COMMAND_REMOVE_STREAM
+        KF_COMMAND_REPEAT
+        KF_COMMAND_STOP_REPEAT
 
     enum kf_verdict:
         KF_VERDICT_FAIL

@@ -13,6 +13,7 @@ cdef extern from "<sys/uio.h>" nogil:
 
 cdef extern from "kf_sync.h" nogil:
     ctypedef int kf_atomic_int
+    ctypedef long kf_atomic_long
 
     ctypedef struct kf_mutex:
         pass
@@ -34,6 +35,10 @@ cdef extern from "kf_plane.h" nogil:
     ctypedef struct kf_batch
     ctypedef struct kf_queue
     ctypedef struct kf_link
+    ctypedef struct kf_fetcher
+    ctypedef struct kf_stream
+    ctypedef struct kf_session
+    ctypedef struct kf_repeat
 
     ctypedef struct kf_env:
         double (*now)(void* context) noexcept nogil
@@ -77,6 +82,9 @@ cdef extern from "kf_plane.h" nogil:
         kf_link* link
         kf_queue* queue
         kf_topic* topic
+        kf_stream* stream
+        kf_session* session
+        kf_repeat* repeat
         int32_t link_id
         int32_t flags
         int32_t slice
@@ -93,6 +101,8 @@ cdef extern from "kf_plane.h" nogil:
         int16_t version
         int32_t error_code
         int32_t outcome
+        int32_t leader_epoch
+        int32_t last_epoch
         uint8_t* bytes
         size_t size
 
@@ -131,6 +141,7 @@ cdef extern from "kf_plane.h" nogil:
     ctypedef struct kf_plane:
         kf_env env
         kf_pool pool
+        kf_fetcher* fetcher
         size_t batch_size
         size_t seal_size
         size_t max_request_size
@@ -311,6 +322,7 @@ cdef extern from "kf_link.h" nogil:
         kf_queue* ready_last
         kf_queue* lingering
         kf_queue* lingering_last
+        kf_session* session
         size_t filled
         kf_trace trace[1024]
         uint32_t trace_count
@@ -320,3 +332,145 @@ cdef extern from "kf_link.h" nogil:
         int64_t bytes_out
         int64_t bytes_in
         int64_t requests
+
+
+cdef extern from "kf_frame.h" nogil:
+    ctypedef struct kf_budget:
+        size_t limit
+
+    ctypedef struct kf_budget_use:
+        size_t reserved
+        size_t buffered
+        size_t pinned
+        size_t cached
+
+    ctypedef struct kf_frame:
+        kf_atomic_int refs
+        size_t capacity
+        size_t size
+        size_t filled
+        uint8_t* data
+
+
+cdef extern from "kf_fetch.h" nogil:
+    ctypedef struct kf_aborted:
+        int64_t producer_id
+        int64_t first_offset
+
+    ctypedef struct kf_name:
+        size_t size
+        const uint8_t* data
+
+    ctypedef struct kf_stream:
+        int64_t id
+        int32_t partition
+        int32_t topic_order
+        kf_atomic_long wanted
+        kf_atomic_long unread
+        kf_atomic_long high_watermark
+        kf_atomic_long last_stable_offset
+        kf_atomic_long log_start_offset
+        kf_stream* next
+        kf_stream* previous
+        kf_name* name[3]
+        kf_link* link
+        int64_t generation
+        int64_t position
+        int32_t leader_epoch
+        int32_t last_epoch
+        bint paused
+        bint frozen
+        bint broken
+        kf_session* session
+        int32_t entry
+
+    ctypedef struct kf_chunk:
+        kf_chunk* next
+        kf_frame* frame
+        kf_stream* stream
+        int64_t stream_id
+        int64_t generation
+        int64_t asked_offset
+        int64_t next_offset
+        int64_t high_watermark
+        int64_t last_stable_offset
+        int64_t log_start_offset
+        const uint8_t* data
+        size_t size
+        bint broken
+        bint done
+        int32_t aborted_count
+        kf_aborted aborted[1]
+
+    ctypedef struct kf_entry:
+        kf_stream* stream
+        const kf_name* name
+        int64_t generation
+        int64_t offset
+        int32_t leader_epoch
+        int32_t last_epoch
+        uint32_t seen
+
+    ctypedef struct kf_session:
+        kf_budget* budget
+        uint8_t* prefix
+        uint8_t* suffix
+        size_t prefix_size
+        size_t suffix_size
+        int32_t max_bytes_pos
+        int16_t version
+        int topic_format
+        bint flexible
+        int32_t id
+        int32_t epoch
+        kf_entry* entries
+        int32_t count
+        uint32_t answers
+        int32_t turn_topic
+        int32_t turn_partition
+        int32_t routed
+        bint in_flight
+        bint full
+        size_t reserved
+        double back_off
+        double not_before
+        kf_frame* frame
+        kf_session* successor
+
+    ctypedef struct kf_fetch_stats:
+        int64_t fetches
+        int64_t full_fetches
+        int64_t bytes
+        int64_t chunks
+        int64_t empty_answers
+        int64_t sessions_begun
+        int64_t sessions_lost
+        int64_t punts
+        int64_t dropped_chunks
+        int64_t broken_chunks
+        int64_t overdrafts
+        int64_t repeats
+
+    ctypedef struct kf_repeat:
+        kf_repeat* next
+        int64_t token
+        int32_t link_id
+        uint8_t* frame
+        size_t frame_size
+        uint8_t* expected
+        size_t expected_size
+        double period
+        double timeout
+        double due
+        bint in_flight
+
+    ctypedef struct kf_fetcher:
+        kf_plane* plane
+        kf_budget* budget
+        size_t max_bytes
+        size_t partition_max_bytes
+        kf_stream* streams
+        kf_repeat* repeats
+        kf_stream** scratch
+        int32_t scratch_capacity
+        kf_fetch_stats stats

@@ -62,3 +62,13 @@ cdef extern from "kf_record.h" nogil:
 
 cdef extern from "kf_murmur2.h" nogil:
     int32_t kf_partition_for_key(const uint8_t* key, size_t len, int32_t partition_count)
+
+
+cdef extern from "kf_walk.h" nogil:
+    ctypedef struct kf_walked:
+        size_t size
+        int64_t next_offset
+        int32_t last_epoch
+        bint broken
+
+    void kf_walk(const uint8_t* data, size_t size, int64_t position, kf_walked* walked)

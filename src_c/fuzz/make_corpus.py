@@ -74,6 +74,11 @@ def seeds() -> dict[str, dict[str, bytes]]:
     """Return target -> name -> bytes."""
     codecs = [codec for codec in Codec if codec]
     return {
+        "walk": {
+            "batches": bytes(8) + b"".join(batches().values()),
+            "mixed": bytes(8) + message(0, 3, b"k", b"v") + message(1, 4, None, b"") * 2,
+            "cut": bytes(8) + batches()["plain"] + batches()["gaps"][:70],
+        },
         "wire": {
             "integers": bytes([0, 1, 1, 0, 2, 2, 0, 0, 0, 1, 3]) + bytes(range(8)),
             "varints": bytes([4, 0x80, 1, 5, 0xFF, 0x7F, 6]) + b"\xff" * 9 + b"\1" + b"\7\4ab",

@@ -1,8 +1,9 @@
 #!/bin/sh
-# Build the harness of the planes' shared state with clang and run it: under ThreadSanitizer, then
-# under ASan (leaks included) and UBSan.
+# Build the harnesses of the planes' shared state (harness: producing; fetching) with clang and run
+# them: under ThreadSanitizer, then under ASan (leaks included) and UBSan.
 #
-#   run.sh [SEEDS] [RECORDS]    seeds for each build (2), and records of each caller (20000)
+#   run.sh [SEEDS] [RECORDS]    seeds for each build (2), and records of each caller (20000), which
+#                               is also the number of frames fetched
 set -eu
 
 seeds=${1:-2}
@@ -18,16 +19,21 @@ if ! command -v "$clang" >/dev/null; then
 fi
 
 mkdir -p "$build"
+shared="$src/kf_pool.c $src/kf_plane.c $src/kf_batch.c $src/kf_queue.c $src/kf_link.c"
+shared="$shared $src/kf_frame.c $src/kf_fetch.c"
 for sanitizers in thread address,undefined; do
-    program=$build/harness-$(echo "$sanitizers" | tr , -)
-    "$clang" -std=gnu11 -O1 -g -Wall -Wextra -Wconversion -Werror -I"$src" \
-        "-fsanitize=$sanitizers" -fno-sanitize-recover=all -pthread \
-        "$here/harness.c" "$here/broker.c" "$here/sender.c" \
-        "$src/kf_pool.c" "$src/kf_plane.c" "$src/kf_batch.c" "$src/kf_queue.c" "$src/kf_link.c" \
-        -o "$program"
+    suffix=$(echo "$sanitizers" | tr , -)
+    flags="-std=gnu11 -O1 -g -Wall -Wextra -Wconversion -Werror -I$src -fsanitize=$sanitizers"
+    flags="$flags -fno-sanitize-recover=all -pthread"
+    # shellcheck disable=SC2086 # lists of words
+    "$clang" $flags "$here/harness.c" "$here/broker.c" "$here/sender.c" $shared \
+        -o "$build/harness-$suffix"
+    # shellcheck disable=SC2086
+    "$clang" $flags "$here/fetching.c" $shared -o "$build/fetching-$suffix"
     seed=1
     while [ "$seed" -le "$seeds" ]; do
-        TSAN_OPTIONS=halt_on_error=1 "$program" "$seed" "$records"
+        TSAN_OPTIONS=halt_on_error=1 "$build/harness-$suffix" "$seed" "$records"
+        TSAN_OPTIONS=halt_on_error=1 "$build/fetching-$suffix" "$seed" "$records"
         seed=$((seed + 1))
     done
     echo "tsan: $sanitizers: $seeds seeds"

@@ -1,0 +1,1 @@
+"""Answers to the steady-state form of Fetch; nothing of it is for Python."""

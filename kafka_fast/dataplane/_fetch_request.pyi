@@ -1,0 +1,1 @@
+"""Requests of the steady-state form of Fetch; nothing of it is for Python."""

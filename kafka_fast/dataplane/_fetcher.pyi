@@ -1,0 +1,1 @@
+"""When to fetch; nothing of it is for Python."""
