@@ -1,8 +1,13 @@
 /* The slab pool: `buffer.memory` as memory. Batches are chains of slabs taken from here.
  *
- * Slabs come in size classes, 16 KiB doubling; a record larger than the largest class gets a slab
- * of its own size. What counts against the limit is bytes reserved, not slabs touched. Compressed
- * copies are taken `beyond` the limit: a full pool must still be able to send.
+ * Slabs come in size classes, 16 KiB doubling to 1 MiB, cut from regions of 2 MiB by halving: what
+ * has come back joins its other half, so that the same memory serves all classes. A region is a
+ * huge page where the system has them, as touching 4 KiB pages one by one costs as much as copying
+ * the records; all but the first, so that a producer which sends little takes little. A record
+ * larger than the largest class gets a slab of its own size.
+ *
+ * What counts against the limit is bytes reserved, not memory touched. Compressed copies are taken
+ * `beyond` the limit: a full pool must still be able to send.
  *
  * Threads: any. The lock is a leaf: nothing else is locked under it.
  */
@@ -13,27 +18,42 @@
 #include <stddef.h>
 
 enum {
-    KF_SLAB_MIN_SHIFT = 14, /* 16 KiB */
+    KF_SLAB_MIN_SHIFT = 14, /* 16 KiB: a unit */
     KF_SLAB_MAX_SHIFT = 20, /* 1 MiB */
+    KF_REGION_SHIFT = 21,   /* 2 MiB: the usual huge page */
     KF_SLAB_CLASSES = KF_SLAB_MAX_SHIFT - KF_SLAB_MIN_SHIFT + 1,
+    KF_REGION_UNITS = 1 << (KF_REGION_SHIFT - KF_SLAB_MIN_SHIFT),
 };
 
 typedef struct kf_slab {
-    struct kf_slab *next; /* in a batch's chain, or in a free list */
-    size_t capacity;      /* bytes at `data` */
-    size_t size;          /* bytes in use */
-    bool beyond;          /* taken beyond the limit: not counted when given back */
-    uint8_t data[];
+    struct kf_slab *next;     /* in a batch's chain, or in a free list */
+    struct kf_slab *previous; /* in a free list */
+    struct kf_region *region; /* NULL: larger than the largest class, with memory of its own */
+    uint8_t *data;
+    size_t capacity;          /* bytes at `data` */
+    size_t size;              /* bytes in use */
+    bool beyond;              /* taken beyond the limit: not counted when given back */
+    bool is_free;             /* in a free list */
 } kf_slab;
+
+/* Memory that slabs are cut from. A slab is described by the entry of its first unit. */
+typedef struct kf_region {
+    struct kf_region *next; /* in the pool */
+    struct kf_region *previous;
+    uint8_t *memory;
+    kf_slab units[KF_REGION_UNITS];
+} kf_region;
 
 typedef struct kf_pool {
     kf_mutex lock;
-    kf_cond room;                    /* signalled when a quarter of the limit is free again */
-    size_t limit;                    /* buffer.memory */
-    size_t reserved;                 /* bytes handed out, without those taken beyond the limit */
-    size_t cached;                   /* bytes in the free lists */
-    kf_atomic_int waiting;           /* callers blocked for memory */
-    kf_slab *free[KF_SLAB_CLASSES];  /* last in, first out: the warmest slab first */
+    kf_cond room;         /* signalled when a quarter of the limit is free again */
+    size_t limit;         /* buffer.memory */
+    size_t reserved;      /* bytes handed out, without those taken beyond the limit */
+    kf_atomic_int waiting; /* callers blocked for memory */
+    kf_region *regions;
+    size_t region_count;
+    /* By class, and whole regions last; last in, first out: the warmest first. */
+    kf_slab *free[KF_SLAB_CLASSES + 1];
 } kf_pool;
 
 void kf_pool_init(kf_pool *pool, size_t limit);

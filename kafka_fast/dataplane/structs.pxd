@@ -24,7 +24,7 @@ cdef extern from "kf_pool.h" nogil:
         kf_slab* next
         size_t capacity
         size_t size
-        uint8_t data[1]
+        uint8_t* data
 
     ctypedef struct kf_pool:
         size_t limit

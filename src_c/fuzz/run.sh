@@ -45,10 +45,11 @@ sources_of() {
         echo "$codecs"
         ;;
     crc32c) echo "$src/kf_crc32c.c" ;;
+    pool) echo "$src/kf_pool.c" ;;
     esac
 }
 
-[ $# -gt 0 ] || set -- wire batch legacy column decompress compress crc32c
+[ $# -gt 0 ] || set -- wire batch legacy column decompress compress crc32c pool
 mkdir -p "$build"
 for target in "$@"; do
     # shellcheck disable=SC2046  # a list of arguments is wanted
