@@ -28,18 +28,60 @@ static inline int32_t kf_part_pos(const kf_span *span, kf_part part) {
     return part == KF_PART_KEY ? span->key_pos : span->value_pos;
 }
 
-/* Bytes of all keys or values of a run; adds how many are null. */
-static inline int64_t kf_part_size(const kf_span *spans, int64_t count, kf_part part,
-                                   int64_t *nulls) {
-    int64_t size = 0;
-    int64_t missing = 0;
+/* What columns of some records need. */
+typedef struct kf_span_sizes {
+    int64_t key_bytes, null_keys;
+    int64_t value_bytes, null_values;
+    int64_t headers; /* pairs */
+    int64_t header_key_bytes, header_value_bytes, null_header_values;
+} kf_span_sizes;
+
+/* Read the next header; all of them follow `headers_pos`, as the scan has found. The value of a
+ * null one has length -1. */
+static inline void kf_header_next(kf_reader *reader, const uint8_t **key, int32_t *key_len,
+                                  const uint8_t **value, int32_t *value_len) {
+    *key_len = kf_read_varint(reader);
+    *key = kf_read_span(reader, *key_len);
+    *value_len = kf_read_varint(reader);
+    *value = kf_read_span(reader, *value_len < 0 ? 0 : *value_len);
+}
+
+static inline kf_reader kf_headers_of(const kf_span *span, const uint8_t *base, size_t size) {
+    return kf_reader_of(base + span->headers_pos, size - (size_t)span->headers_pos);
+}
+
+static inline void kf_measure_headers(const kf_span *spans, int64_t count, const uint8_t *base,
+                                      size_t size, kf_span_sizes *sizes) {
     for (int64_t i = 0; i < count; i++) {
-        int32_t len = kf_part_len(&spans[i], part);
-        size += len < 0 ? 0 : len;
-        missing += len < 0;
+        kf_reader reader = kf_headers_of(&spans[i], base, size);
+        for (int32_t pair = 0; pair < spans[i].header_count; pair++) {
+            const uint8_t *key, *value;
+            int32_t key_len, value_len;
+            kf_header_next(&reader, &key, &key_len, &value, &value_len);
+            sizes->header_key_bytes += kf_utf8_size(key, key_len);
+            sizes->header_value_bytes += value_len < 0 ? 0 : value_len;
+            sizes->null_header_values += value_len < 0;
+        }
     }
-    *nulls += missing;
-    return size;
+}
+
+/* Add what a run needs: one pass over its spans, for all columns together. `size` is that of the
+ * bytes at `base`. */
+static inline void kf_measure(const kf_span *spans, int64_t count, const uint8_t *base, size_t size,
+                              kf_span_sizes *sizes) {
+    int64_t headers = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const kf_span *span = &spans[i];
+        sizes->key_bytes += span->key_len < 0 ? 0 : span->key_len;
+        sizes->null_keys += span->key_len < 0;
+        sizes->value_bytes += span->value_len < 0 ? 0 : span->value_len;
+        sizes->null_values += span->value_len < 0;
+        headers += span->header_count;
+    }
+    sizes->headers += headers;
+    if (headers != 0) {
+        kf_measure_headers(spans, count, base, size, sizes);
+    }
 }
 
 /* Copy a run's keys or values to data + offsets[0], and fill offsets[1:count + 1]. */
@@ -58,9 +100,10 @@ static inline void kf_part_copy(const kf_span *spans, int64_t count, const uint8
     }
 }
 
-/* Fill one binary view for each key or value; long ones point into buffer number `buffer`. */
+/* Fill one binary view for each key or value; long ones point into buffer number `buffer`, where
+ * the records begin at `start`. */
 static inline void kf_part_views(const kf_span *spans, int64_t count, const uint8_t *base,
-                                 kf_part part, int32_t buffer, uint8_t *views) {
+                                 kf_part part, int32_t buffer, int32_t start, uint8_t *views) {
     for (int64_t i = 0; i < count; i++, views += KF_SPAN_VIEW_SIZE) {
         int32_t len = kf_part_len(&spans[i], part);
         int32_t pos = kf_part_pos(&spans[i], part);
@@ -73,6 +116,7 @@ static inline void kf_part_views(const kf_span *spans, int64_t count, const uint
             memcpy(views + sizeof len, base + pos, (size_t)len);
         } else {
             memcpy(views + sizeof len, base + pos, KF_SPAN_VIEW_PREFIX);
+            pos += start;
             memcpy(views + 8, &buffer, sizeof buffer);
             memcpy(views + 12, &pos, sizeof pos);
         }
@@ -109,43 +153,7 @@ static inline void kf_span_microseconds(const kf_span *spans, int64_t count, int
     }
 }
 
-/* ---- headers: they follow `headers_pos`, whole, as the scan has found ---- */
-
-typedef struct kf_header_sizes {
-    int64_t pairs;
-    int64_t key_bytes;
-    int64_t value_bytes;
-    int64_t null_values;
-} kf_header_sizes;
-
-/* Read the next header. The value of a null one has length -1. */
-static inline void kf_header_next(kf_reader *reader, const uint8_t **key, int32_t *key_len,
-                                  const uint8_t **value, int32_t *value_len) {
-    *key_len = kf_read_varint(reader);
-    *key = kf_read_span(reader, *key_len);
-    *value_len = kf_read_varint(reader);
-    *value = kf_read_span(reader, *value_len < 0 ? 0 : *value_len);
-}
-
-static inline void kf_headers_measure(const kf_span *spans, int64_t count, const uint8_t *base,
-                                      size_t size, kf_header_sizes *sizes) {
-    for (int64_t i = 0; i < count; i++) {
-        if (spans[i].header_count == 0) {
-            continue;
-        }
-        kf_reader reader =
-            kf_reader_of(base + spans[i].headers_pos, size - (size_t)spans[i].headers_pos);
-        sizes->pairs += spans[i].header_count;
-        for (int32_t pair = 0; pair < spans[i].header_count; pair++) {
-            const uint8_t *key, *value;
-            int32_t key_len, value_len;
-            kf_header_next(&reader, &key, &key_len, &value, &value_len);
-            sizes->key_bytes += kf_utf8_size(key, key_len);
-            sizes->value_bytes += value_len < 0 ? 0 : value_len;
-            sizes->null_values += value_len < 0;
-        }
-    }
-}
+/* ---- headers ---- */
 
 /* Where the columns of headers grow: each `offsets` has its first entry already. */
 typedef struct kf_header_columns {
@@ -162,8 +170,7 @@ static inline void kf_headers_copy(const kf_span *spans, int64_t count, const ui
                                    size_t size, int64_t first, kf_header_columns *out) {
     for (int64_t i = 0; i < count; i++) {
         if (spans[i].header_count != 0) {
-            kf_reader reader =
-                kf_reader_of(base + spans[i].headers_pos, size - (size_t)spans[i].headers_pos);
+            kf_reader reader = kf_headers_of(&spans[i], base, size);
             for (int32_t pair = 0; pair < spans[i].header_count; pair++) {
                 const uint8_t *key, *value;
                 int32_t key_len, value_len;

@@ -44,6 +44,7 @@ cdef class PartitionReader:
     cdef int64_t next_offset            # behind the batch
     cdef Origin origin                  # of its records; stays for the next batch
 
+    cdef list take_slices(self, Py_ssize_t max_records)
     cdef int give_back(self, list slices, int64_t position) except -1
     cdef list take_returned(self, Py_ssize_t max_records)
     cdef bint open_next(self) except -1

@@ -133,6 +133,9 @@ cdef class PartitionReader:
             RecordDeserializationError: a deserializer refused the next record; likewise.
             UsageError: the codec's library is not there.
         """
+        return self.take_slices(max_records)
+
+    cdef list take_slices(self, Py_ssize_t max_records):
         cdef list slices = []
         cdef RecordSlice part
         cdef Py_ssize_t left = max_records
@@ -452,7 +455,7 @@ def collect(readers, Py_ssize_t max_records) -> ConsumerRecords:
             if left <= 0:
                 break
             start = reader.position
-            taken = reader.take(left)
+            taken = reader.take_slices(left)
             steps.append((reader, taken, start))
             slices += taken
             for part in taken:

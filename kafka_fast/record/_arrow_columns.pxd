@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
 
-from kafka_fast.record._arrow_structs cimport ArrowArray, ArrowSchema, kf_part
+from kafka_fast.record._arrow_structs cimport ArrowArray, ArrowSchema, kf_part, kf_span_sizes
 from kafka_fast.record._layout cimport kf_span
 
 
@@ -12,6 +12,8 @@ cdef struct kf_run:
     int64_t count
     const uint8_t* base
     size_t size               # bytes at `base`
+    const uint8_t* blob       # what views point into: `base`, or the whole buffer it is in
+    size_t blob_size          # below 2 GiB
     int32_t partition
     int32_t topic             # place in the dictionary of topics
     int8_t timestamp_type
@@ -27,6 +29,7 @@ cdef struct kf_table:
     const char** names        # of the topics
     const int32_t* name_lens
     int64_t name_count
+    kf_span_sizes sizes       # of all runs together
     bint too_large            # a column would pass the 2 GiB that its offsets can address
 
 

@@ -167,14 +167,13 @@ cdef uint8_t* new_bitmap(ArrowArray* array, int64_t length) noexcept nogil:
 
 cdef bint bytes_array(kf_table* chunk, kf_part part, ArrowArray* array) noexcept nogil:
     """Fill the column of keys or of values."""
+    cdef kf_span_sizes* sizes = &chunk.sizes
+    cdef int64_t size = sizes.key_bytes if part == KF_PART_KEY else sizes.value_bytes
+    cdef int64_t nulls = sizes.null_keys if part == KF_PART_KEY else sizes.null_values
     cdef int64_t i
     cdef int64_t first = 0
-    cdef int64_t size = 0
-    cdef int64_t nulls = 0
     cdef uint8_t* bits
     cdef kf_run* run
-    for i in range(chunk.run_count):
-        size += kf_part_size(chunk.runs[i].spans, chunk.runs[i].count, part, &nulls)
     if chunk.views:
         if not views_array(chunk, part, array):
             return False
@@ -186,6 +185,8 @@ cdef bint bytes_array(kf_table* chunk, kf_part part, ArrowArray* array) noexcept
     bits = new_bitmap(array, chunk.rows)
     if bits == NULL:
         return False
+    if nulls == chunk.rows:
+        return True
     for i in range(chunk.run_count):
         run = &chunk.runs[i]
         kf_part_validity(run.spans, run.count, part, bits, first)
@@ -205,6 +206,9 @@ cdef bint copies_array(
     cdef uint8_t* data = <uint8_t*>kf_array_buffer(array, 2, <size_t>size)
     if offsets == NULL or data == NULL:
         return False
+    if size == 0:  # as keys often are
+        memset(offsets, 0, <size_t>(chunk.rows + 1) * 4)
+        return True
     offsets[0] = 0
     for i in range(chunk.run_count):
         run = &chunk.runs[i]
@@ -214,28 +218,37 @@ cdef bint copies_array(
 
 
 cdef bint views_array(kf_table* chunk, kf_part part, ArrowArray* array) noexcept nogil:
-    """Fill views into the runs' own bytes: validity, views, one buffer for each run, sizes."""
+    """Fill views into the runs' own bytes: validity, views, one buffer for each blob, sizes."""
     cdef int64_t i
     cdef int64_t first = 0
+    cdef int64_t blob = -1
+    cdef int64_t blob_count = 0
     cdef kf_run* run
-    if not kf_array_open(array, chunk.rows, chunk.run_count + 3, 0):
+    for i in range(chunk.run_count):
+        blob_count += begins_blob(chunk, i)
+    if not kf_array_open(array, chunk.rows, blob_count + 3, 0):
         return False
     cdef uint8_t* views = <uint8_t*>kf_array_buffer(
         array, 1, <size_t>(chunk.rows * KF_SPAN_VIEW_SIZE)
     )
-    cdef int64_t* sizes = <int64_t*>kf_array_buffer(
-        array, chunk.run_count + 2, <size_t>chunk.run_count * 8
-    )
+    cdef int64_t* sizes = <int64_t*>kf_array_buffer(array, blob_count + 2, <size_t>blob_count * 8)
     if views == NULL or sizes == NULL:
         return False
     for i in range(chunk.run_count):
         run = &chunk.runs[i]
-        kf_array_lend(array, 2 + i, run.base)
-        sizes[i] = <int64_t>run.size
-        kf_part_views(run.spans, run.count, run.base, part, <int32_t>i,
-                      views + first * KF_SPAN_VIEW_SIZE)
+        if begins_blob(chunk, i):
+            blob += 1
+            kf_array_lend(array, 2 + blob, run.blob)
+            sizes[blob] = <int64_t>run.blob_size
+        kf_part_views(run.spans, run.count, run.base, part, <int32_t>blob,
+                      <int32_t>(run.base - run.blob), views + first * KF_SPAN_VIEW_SIZE)
         first += run.count
     return True
+
+
+cdef bint begins_blob(kf_table* chunk, int64_t i) noexcept nogil:
+    """Whether a run points into another buffer than the one before it."""
+    return i == 0 or chunk.runs[i].blob != chunk.runs[i - 1].blob
 
 
 cdef bint headers_array(kf_table* chunk, ArrowArray* array) noexcept nogil:
@@ -243,45 +256,43 @@ cdef bint headers_array(kf_table* chunk, ArrowArray* array) noexcept nogil:
     cdef int64_t i, row
     cdef int64_t first = 0
     cdef int64_t nulls = 0
-    cdef kf_header_sizes sizes
+    cdef kf_span_sizes* sizes = &chunk.sizes
+    cdef int64_t count = sizes.headers
     cdef kf_header_columns out
     cdef kf_run* run
     cdef uint8_t* bits
     cdef ArrowArray* pairs
-    memset(&sizes, 0, sizeof(kf_header_sizes))
     memset(&out, 0, sizeof(kf_header_columns))
-    for i in range(chunk.run_count):
-        run = &chunk.runs[i]
-        kf_headers_measure(run.spans, run.count, run.base, run.size, &sizes)
-    if not fits(chunk, max(sizes.pairs, max(sizes.key_bytes, sizes.value_bytes))):
+    if not fits(chunk, max(count, max(sizes.header_key_bytes, sizes.header_value_bytes))):
         return False
     if not kf_array_open(array, chunk.rows, 2, 1):
         return False
     pairs = array.children[0]
-    if not (kf_array_open(pairs, sizes.pairs, 1, 2)
-            and kf_array_open(pairs.children[0], sizes.pairs, 3, 0)
-            and kf_array_open(pairs.children[1], sizes.pairs, 3, 0)):
+    if not (kf_array_open(pairs, count, 1, 2)
+            and kf_array_open(pairs.children[0], count, 3, 0)
+            and kf_array_open(pairs.children[1], count, 3, 0)):
         return False
     out.lists = <int32_t*>kf_array_buffer(array, 1, <size_t>(chunk.rows + 1) * 4)
-    out.key_offsets = <int32_t*>kf_array_buffer(
-        pairs.children[0], 1, <size_t>(sizes.pairs + 1) * 4)
-    out.keys = <uint8_t*>kf_array_buffer(pairs.children[0], 2, <size_t>sizes.key_bytes)
-    out.value_offsets = <int32_t*>kf_array_buffer(
-        pairs.children[1], 1, <size_t>(sizes.pairs + 1) * 4)
-    out.values = <uint8_t*>kf_array_buffer(pairs.children[1], 2, <size_t>sizes.value_bytes)
+    out.key_offsets = <int32_t*>kf_array_buffer(pairs.children[0], 1, <size_t>(count + 1) * 4)
+    out.keys = <uint8_t*>kf_array_buffer(pairs.children[0], 2, <size_t>sizes.header_key_bytes)
+    out.value_offsets = <int32_t*>kf_array_buffer(pairs.children[1], 1, <size_t>(count + 1) * 4)
+    out.values = <uint8_t*>kf_array_buffer(pairs.children[1], 2, <size_t>sizes.header_value_bytes)
     if (out.lists == NULL or out.key_offsets == NULL or out.keys == NULL
             or out.value_offsets == NULL or out.values == NULL):
         return False
-    if sizes.null_values != 0:
-        out.value_bits = new_bitmap(pairs.children[1], sizes.pairs)
+    if sizes.null_header_values != 0:
+        out.value_bits = new_bitmap(pairs.children[1], count)
         if out.value_bits == NULL:
             return False
-    pairs.children[1].null_count = sizes.null_values
+    pairs.children[1].null_count = sizes.null_header_values
     out.lists[0] = out.key_offsets[0] = out.value_offsets[0] = 0
-    for i in range(chunk.run_count):
-        run = &chunk.runs[i]
-        kf_headers_copy(run.spans, run.count, run.base, run.size, first, &out)
-        first += run.count
+    if count == 0:
+        memset(out.lists, 0, <size_t>(chunk.rows + 1) * 4)
+    else:
+        for i in range(chunk.run_count):
+            run = &chunk.runs[i]
+            kf_headers_copy(run.spans, run.count, run.base, run.size, first, &out)
+            first += run.count
     if not chunk.is_spark:
         return True
     bits = new_bitmap(array, chunk.rows)
@@ -327,6 +338,10 @@ cdef bint table_schema(
 cdef bint table_array(kf_table* chunk, bint headers, ArrowArray* out) noexcept nogil:
     cdef int64_t count = COLUMN_COUNT_MAX if headers else COLUMN_COUNT_MAX - 1
     cdef int64_t i
+    cdef kf_run* run
+    for i in range(chunk.run_count):
+        run = &chunk.runs[i]
+        kf_measure(run.spans, run.count, run.base, run.size, &chunk.sizes)
     if not kf_array_open(out, chunk.rows, 1, count):
         return False
     for i in range(count):

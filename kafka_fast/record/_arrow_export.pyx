@@ -23,7 +23,7 @@ from cpython.bytes cimport PyBytes_AS_STRING
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.errno cimport EIO, ENOMEM
-from libc.stdint cimport int32_t
+from libc.stdint cimport INT32_MAX, int32_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
@@ -31,6 +31,7 @@ from kafka_fast.record._arrow_columns cimport (
     bytes_child, kf_table, kf_run, table_array, table_schema,
 )
 from kafka_fast.record._arrow_structs cimport *
+from kafka_fast.record._reader cimport Source
 from kafka_fast.record._slices cimport RecordSlice
 
 from kafka_fast.errors import UsageError
@@ -39,8 +40,8 @@ cdef extern from "Python.h" nogil:
     bint Py_IsInitialized()
 
 cdef enum:
-    CHUNK_ROWS = 64 * 1024           # a chunk's aim: what it holds fits into a cache
-    CHUNK_BYTES = 8 * 1024 * 1024
+    CHUNK_ROWS = 16 * 1024           # a chunk's aim: memory that comes from the heap, not from
+    CHUNK_BYTES = 512 * 1024        # the system, page fault by page fault
 
 
 cdef ArrowRecords arrow_records(list slices, str layout, bint views, object headers):
@@ -90,7 +91,7 @@ cdef class ArrowRecords:
         while end < len(self.slices):
             part = <RecordSlice>self.slices[end]
             rows += part.count
-            if part.count != 0:
+            if part.count != 0 and not self.views:
                 size += part.records.size // <size_t>part.records.count * <size_t>part.count
             if end > first and (rows > CHUNK_ROWS or size > CHUNK_BYTES):
                 break
@@ -128,6 +129,7 @@ cdef class ArrowRecords:
 
     cdef int describe(self, Py_ssize_t first, Py_ssize_t last, kf_table* chunk) except -1:
         cdef RecordSlice part
+        cdef Source source
         cdef kf_run* run
         cdef Py_ssize_t i
         cdef bytes name
@@ -140,6 +142,13 @@ cdef class ArrowRecords:
             run.count = part.count
             run.base = part.records.base
             run.size = part.records.size
+            run.blob = run.base
+            run.blob_size = run.size
+            if isinstance(part.records.owner, Source):  # batches of one buffer share it
+                source = <Source>part.records.owner
+                if source.size <= INT32_MAX:
+                    run.blob = source.data
+                    run.blob_size = source.size
             run.partition = part.origin.partition
             run.topic = self.topics[part.origin.topic]
             run.timestamp_type = part.origin.timestamp_type

@@ -54,11 +54,15 @@ cdef extern from "kf_span_column.h" nogil:
         KF_PART_KEY
         KF_PART_VALUE
 
-    ctypedef struct kf_header_sizes:
-        int64_t pairs
+    ctypedef struct kf_span_sizes:
         int64_t key_bytes
+        int64_t null_keys
         int64_t value_bytes
         int64_t null_values
+        int64_t headers
+        int64_t header_key_bytes
+        int64_t header_value_bytes
+        int64_t null_header_values
 
     ctypedef struct kf_header_columns:
         int32_t* lists
@@ -69,17 +73,16 @@ cdef extern from "kf_span_column.h" nogil:
         uint8_t* value_bits
         int32_t pairs
 
-    int64_t kf_part_size(const kf_span* spans, int64_t count, kf_part part, int64_t* nulls)
+    void kf_measure(const kf_span* spans, int64_t count, const uint8_t* base, size_t size,
+                    kf_span_sizes* sizes)
     void kf_part_copy(const kf_span* spans, int64_t count, const uint8_t* base, kf_part part,
                       int32_t* offsets, uint8_t* data)
     void kf_part_views(const kf_span* spans, int64_t count, const uint8_t* base, kf_part part,
-                       int32_t buffer, uint8_t* views)
+                       int32_t buffer, int32_t start, uint8_t* views)
     void kf_part_validity(const kf_span* spans, int64_t count, kf_part part, uint8_t* bits,
                           int64_t first)
     void kf_span_offsets(const kf_span* spans, int64_t count, int64_t* out)
     void kf_span_timestamps(const kf_span* spans, int64_t count, int64_t* out)
     void kf_span_microseconds(const kf_span* spans, int64_t count, int64_t* out)
-    void kf_headers_measure(const kf_span* spans, int64_t count, const uint8_t* base, size_t size,
-                            kf_header_sizes* sizes)
     void kf_headers_copy(const kf_span* spans, int64_t count, const uint8_t* base, size_t size,
                          int64_t first, kf_header_columns* out)

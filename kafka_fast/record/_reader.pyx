@@ -27,7 +27,7 @@ from kafka_fast.record._layout cimport (
     kf_scan_text, kf_span,
 )
 from kafka_fast.record._compress cimport (
-    Plain, codec_is_native, decompress_plain, kf_codec, plain_from,
+    KF_CODEC_ZSTD, Plain, codec_is_native, decompress_plain, kf_codec, plain_from,
 )
 from kafka_fast.record._records cimport Records, new_records
 
@@ -254,7 +254,10 @@ cdef class RecordBatch:
         cdef size_t size = self.size_ - KF_BATCH_HEADER_SIZE
         cdef object owner = self.source
         cdef Plain plain
-        if self.codec and size != 0:  # an empty batch may keep the codec it had before compaction
+        cdef int codec = self.header.attributes & KF_ATTRIBUTE_CODEC
+        if codec > KF_CODEC_ZSTD:
+            self.codec  # raises
+        if codec != 0 and size != 0:  # an empty batch keeps the codec it had before compaction
             plain = self.decompressed(KF_BATCH_HEADER_SIZE, size, max_size)
             owner = plain
             base = plain.data
