@@ -119,7 +119,8 @@ cdef bint heap_add(heap* it, const void* data, size_t size) noexcept nogil:
             return False
         it.data = larger
         it.capacity = capacity
-    memcpy(it.data + it.size, data, size)
+    if size != 0:  # nothing may come from NULL, and memcpy does not take that
+        memcpy(it.data + it.size, data, size)
     it.size += size
     return True
 

@@ -157,7 +157,7 @@ def test_a_file_that_is_not_what_its_name_says(
     (tmp_path / name).write_text("this is neither\n")
     status, _, err = run_demo(FILE=tmp_path / name, BOOTSTRAP=kafka.bootstrap)
     assert status == 1
-    assert err.startswith("the demo failed: Spark's job ended with [")
+    assert err.startswith("the demo failed: Spark's job ended with ")  # in Spark's words
     assert err.count("\n") == 1
 
 
