@@ -34,6 +34,7 @@ done
 seeds_of() {
     echo "$here/corpus/$1"
     case $1 in
+    export) echo "$here/corpus/batch $(dirname "$src")/tests/corpus/hostile/record" ;;
     batch | legacy) echo "$(dirname "$src")/tests/corpus/hostile/record" ;;
     esac
 }
@@ -49,7 +50,7 @@ sources_of() {
     esac
 }
 
-[ $# -gt 0 ] || set -- wire batch legacy column decompress compress crc32c pool
+[ $# -gt 0 ] || set -- wire batch export legacy column decompress compress crc32c pool
 mkdir -p "$build"
 for target in "$@"; do
     # shellcheck disable=SC2046  # a list of arguments is wanted
