@@ -8,13 +8,14 @@ with that reason, and fail where CI=true, because there nothing may be skipped s
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
 
+from kafka_fast.testing.broker_jars import DEFAULT_VERSION
 from kafka_fast.testing.real_kafka import RealKafka, ToolMissingError
 
-BROKER_FIXTURES = {"real_kafka", "real_kafka_cluster"}
+BROKER_FIXTURES = {"real_kafka", "real_kafka_cluster", "eager_kafka"}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -37,9 +38,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.broker)
 
 
-def started(nodes: int, version: str | None) -> RealKafka:
+def started(
+    nodes: int, version: str | None, overrides: Mapping[str, str | int | bool] | None = None
+) -> RealKafka:
     """Start a cluster, or skip the test that wants it (fail with CI=true)."""
-    kafka = RealKafka(nodes, version) if version else RealKafka(nodes)
+    kafka = RealKafka(nodes, version or DEFAULT_VERSION, overrides=overrides)
     try:
         kafka.start()
     except ToolMissingError as missing:

@@ -138,6 +138,10 @@ class Broker:
         for connection in list(self._connections.values()):
             self._advance(connection, now)
 
+    def forget_fetch_sessions(self) -> None:
+        """Drop all fetch sessions."""
+        self._sessions.clear()
+
     # ---- out ----
 
     def poll_output(self, now: float) -> list[Output]:

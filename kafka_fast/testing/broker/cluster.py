@@ -59,6 +59,10 @@ class Cluster:
         """Delete a topic and its records."""
         self.state.delete_topic(name)
 
+    def add_partitions(self, name: str, count: int) -> None:
+        """Let a topic have `count` partitions, more than it has."""
+        self.state.add_partitions(name, count)
+
     def delete_records(self, topic: str, partition: int, before: int) -> None:
         """Move the start of a log up to the offset `before`, as retention does."""
         self.state.partition(topic, partition).log.delete_before(before)
@@ -93,6 +97,24 @@ class Cluster:
         return self._planted(
             planting.plant_bytes(self.state.partition(topic, partition), data, count)
         )
+
+    def plant_transaction(
+        self,
+        topic: str,
+        partition: int,
+        producer_id: int,
+        values: Iterable[bytes],
+        *,
+        commit: bool | None,
+    ) -> int:
+        """Append a transaction, and its end unless `commit` is None; return the first offset."""
+        found = self.state.partition(topic, partition)
+        return self._planted(planting.plant_transaction(found, producer_id, values, commit))
+
+    def end_transaction(self, topic: str, partition: int, producer_id: int, *, commit: bool) -> int:
+        """Append the marker that ends a producer's open transaction; return its offset."""
+        found = self.state.partition(topic, partition)
+        return self._planted(planting.end_transaction(found, producer_id, commit=commit))
 
     def compact(
         self, topic: str, partition: int, offsets: Collection[int], *, keep_empty: bool = False
@@ -134,6 +156,17 @@ class Cluster:
         self._check(node_id)
         self.state.move_leader(self.state.partition(topic, partition), node_id)
 
+    def lose_records(self, topic: str, partition: int, offset: int, *, leader: int) -> None:
+        """Elect a leader that is out of sync: what is at `offset` and behind it is lost.
+
+        The batch that holds `offset` is lost as a whole. The leader epoch grows, so that readers
+        can notice (KIP-320).
+        """
+        self._check(leader)
+        found = self.state.partition(topic, partition)
+        planting.truncate(found, offset)
+        self.state.move_leader(found, leader)
+
     def set_in_sync(self, topic: str, partition: int, node_ids: Sequence[int]) -> None:
         """Say which replicas are in sync; fewer than min.insync.replicas refuse acks=all."""
         found = self.state.partition(topic, partition)
@@ -150,6 +183,11 @@ class Cluster:
         if end is not None:
             ends[node_id] = end
         self.state.changes += 1
+
+    def forget_fetch_sessions(self, node_id: int) -> None:
+        """Let a broker forget its fetch sessions, as if others had taken their place."""
+        self._check(node_id)
+        self.brokers[node_id].forget_fetch_sessions()
 
     def forget_producer(self, topic: str, partition: int, producer_id: int) -> None:
         """Drop what a partition knows of a producer, as retention and expiry do."""

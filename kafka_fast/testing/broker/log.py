@@ -136,6 +136,17 @@ class PartitionLog:
         end = self._epoch_starts[index][1]
         return (self._epoch_starts[index - 1][0], end) if index else (leader_epoch, end)
 
+    def truncate(self, offset: int) -> None:
+        """Drop what is at `offset` and behind it, and whole the batch that holds it."""
+        if not self.start_offset <= offset <= self.end_offset:
+            raise ValueError(f"{offset} is outside {self.start_offset} to {self.end_offset}")
+        count = bisect_left(self._last_offsets, offset)
+        if count < len(self._batches):
+            offset = min(offset, self._batches[count].base_offset)
+        self.replace(self._batches[:count])
+        self.end_offset = max(offset, self.start_offset)
+        self._epoch_starts = [one for one in self._epoch_starts if one[1] < self.end_offset]
+
     def delete_before(self, offset: int) -> None:
         """Move the start of the log up to `offset`; batches wholly below it are dropped."""
         if not self.start_offset <= offset <= self.end_offset:

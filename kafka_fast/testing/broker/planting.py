@@ -1,4 +1,4 @@
-"""Puts things into a log that no Produce request can: transactions, gaps, empty batches, ruins.
+"""Does to a log what no Produce request can: transactions, gaps, empty batches, ruins, losses.
 
 For tests of readers. What is planted is served as it is; transactions are followed by what their
 batches say, so an aborted one appears in the answers to read_committed.
@@ -6,20 +6,23 @@ batches say, so an aborted one appears in the answers to read_committed.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from kafka_fast.errors import CorruptBatchError
 from kafka_fast.record import (
+    ControlType,
     RecordBatch,
     RecordBatchBuilder,
     TimestampType,
+    build_control_batch,
     read_batches,
     stamp_batch,
 )
 from kafka_fast.record.types import NO_PRODUCER_ID
 from kafka_fast.testing.broker.log import PartitionLog, StoredBatch
-from kafka_fast.testing.broker.producers import WrittenBatch, last_sequence
+from kafka_fast.testing.broker.producers import ProducerStates, WrittenBatch, last_sequence
 from kafka_fast.testing.broker.topics import Partition
+from kafka_fast.testing.broker.transactions import Transactions
 
 MAGIC = 2
 
@@ -72,6 +75,58 @@ def plant_bytes(partition: Partition, data: bytes, count: int = 1) -> int:
     return first
 
 
+def plant_transaction(
+    partition: Partition, producer_id: int, values: Iterable[bytes], commit: bool | None
+) -> int:
+    """Append a transaction of one batch and, unless it stays open, the marker that ends it.
+
+    Args:
+        partition: whose log it is.
+        producer_id: of the producer, which has epoch 0.
+        values: of its records, which have no keys and timestamp 0.
+        commit: how it ends, None: not yet.
+
+    Returns:
+        The offset of the first record.
+    """
+    sequence = partition.producers.next_sequence(producer_id)
+    builder = RecordBatchBuilder(
+        producer_id=producer_id, producer_epoch=0, base_sequence=sequence, is_transactional=True
+    )
+    for value in values:
+        builder.append(None, value, 0)
+    first = plant_batches(partition, builder.build())
+    if commit is not None:
+        end_transaction(partition, producer_id, commit=commit)
+    return first
+
+
+def end_transaction(partition: Partition, producer_id: int, *, commit: bool) -> int:
+    """Append the marker that ends the open transaction of a producer; return its offset."""
+    if not partition.log.transactions.is_open(producer_id):
+        raise ValueError(f"producer {producer_id} has no open transaction here")
+    marker = build_control_batch(
+        ControlType.COMMIT if commit else ControlType.ABORT,
+        base_offset=0,
+        producer_id=producer_id,
+        producer_epoch=0,
+        timestamp_ms=0,
+    )
+    return plant_batches(partition, marker)
+
+
+def truncate(partition: Partition, offset: int) -> None:
+    """Cut a log as an unclean election does: the new leader had only what is before `offset`."""
+    log = partition.log
+    log.truncate(offset)
+    log.transactions = Transactions()
+    partition.producers = ProducerStates()
+    for stored in log:
+        for batch in _readable(stored):
+            log.transactions.note(batch, batch.base_offset)
+            _remember_producer(partition, batch, stored)
+
+
 def compact(partition: Partition, offsets: Collection[int], *, keep_empty: bool = False) -> None:
     """Take records out of a log as compaction does; other records keep their offsets.
 
@@ -92,7 +147,10 @@ def _remaining(
         if removed.isdisjoint(range(stored.base_offset, stored.last_offset + 1)):
             yield stored
             continue
-        batch = read_batches(stored.data)[0]
+        batch = next(iter(_readable(stored)), None)
+        if batch is None:
+            yield stored
+            continue
         records = [one for one in batch.records() if one.offset not in removed]
         if not (records or keep_empty):
             continue
@@ -121,6 +179,14 @@ def _remaining(
             )
         data = builder.build(last_offset_delta=batch.last_offset - batch.base_offset)
         yield StoredBatch(stored.base_offset, stored.last_offset, stored.max_timestamp, data)
+
+
+def _readable(stored: StoredBatch) -> Iterable[RecordBatch]:
+    """Return the batches in a piece of the log, none if it was planted as mere bytes."""
+    try:
+        return read_batches(stored.data)
+    except CorruptBatchError:
+        return ()
 
 
 def _stored(batch: RecordBatch, base_offset: int, leader_epoch: int) -> StoredBatch:

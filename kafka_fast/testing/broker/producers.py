@@ -96,6 +96,11 @@ class ProducerStates:
             producer = self._producers[producer_id] = _Producer(epoch)
         producer.batches.append(batch)
 
+    def next_sequence(self, producer_id: int) -> int:
+        """Return the sequence with which a producer would go on, 0 if it is not known."""
+        producer = self._producers.get(producer_id)
+        return 0 if producer is None else last_sequence(producer.batches[-1].last_sequence, 2)
+
     def forget(self, producer_id: int) -> None:
         """Drop the producer, as expiry does after `producer.id.expiration.ms`."""
         self._producers.pop(producer_id, None)

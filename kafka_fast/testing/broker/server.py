@@ -287,6 +287,7 @@ class EmbeddedKafka:
 
         def command() -> None:
             cluster.faults.clear()
+            cluster.state.clear_lags()
             for node_id, node in cluster.state.nodes.items():
                 if not node.alive:
                     cluster.restart(node_id)

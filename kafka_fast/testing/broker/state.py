@@ -168,18 +168,30 @@ class ClusterState:
             replicas = self._chosen_replicas(partitions, replication_factor)
         topic_id = self._random.randbytes(UUID_LEN)
         topic = Topic(name, topic_id, topic_config)
-        for index, node_ids in enumerate(replicas):
-            isr = [node_id for node_id in node_ids if self.nodes[node_id].alive]
-            leader = isr[0] if isr else NO_LEADER
-            log = PartitionLog(topic_config.retention_bytes)
-            log.begin_epoch(0)
-            topic.partitions.append(Partition(name, index, node_ids, isr, leader, 0, log))
+        for node_ids in replicas:
+            self._add_partition(topic, node_ids)
         return topic
 
     def add_topic(self, topic: Topic) -> None:
         """Make a planned topic real."""
         self.topics[topic.name] = topic
         self.topic_names[topic.topic_id] = topic.name
+        self.changes += 1
+        self.leader_changes += 1
+
+    def add_partitions(self, name: str, count: int) -> None:
+        """Let a topic have `count` partitions; the new ones have as many replicas as the first.
+
+        Raises:
+            InvalidPartitions: it has as many already.
+            UnknownTopicOrPartition: there is no such topic.
+        """
+        factor = len(self.partition(name, 0).replicas)
+        topic = self.topics[name]
+        if count <= len(topic.partitions):
+            raise InvalidPartitions(f"{name!r} has {len(topic.partitions)} partitions already")
+        for node_ids in self._chosen_replicas(count, factor)[len(topic.partitions) :]:
+            self._add_partition(topic, node_ids)
         self.changes += 1
         self.leader_changes += 1
 
@@ -197,6 +209,14 @@ class ClusterState:
             offsets.forget_topic(name)
         self.changes += 1
         self.leader_changes += 1
+
+    def _add_partition(self, topic: Topic, node_ids: list[int]) -> None:
+        isr = [node_id for node_id in node_ids if self.nodes[node_id].alive]
+        leader = isr[0] if isr else NO_LEADER
+        log = PartitionLog(topic.config.retention_bytes)
+        log.begin_epoch(0)
+        index = len(topic.partitions)
+        topic.partitions.append(Partition(topic.name, index, node_ids, isr, leader, 0, log))
 
     def _given_replicas(self, assignment: Mapping[int, Sequence[int]]) -> list[list[int]]:
         if sorted(assignment) != list(range(len(assignment))):
@@ -258,6 +278,12 @@ class ClusterState:
                 self._set_leader(partition, node_id)
             if partition.leader != NO_LEADER and node_id not in partition.isr:
                 partition.isr.append(node_id)
+        self.changes += 1
+
+    def clear_lags(self) -> None:
+        """Let every replica have the whole log again."""
+        for partition in self._all_partitions():
+            partition.replica_ends.clear()
         self.changes += 1
 
     def _all_partitions(self) -> Iterable[Partition]:

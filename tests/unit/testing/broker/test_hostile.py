@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kafka_fast.errors import UnsupportedVersionError
 from kafka_fast.protocol import frame as framing
 from kafka_fast.protocol.apis import request_class
 from kafka_fast.protocol.apis.create_topics import CreatableTopic, CreateTopicsRequest
 from kafka_fast.protocol.apis.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from kafka_fast.protocol.apis.find_coordinator import FindCoordinatorRequest
+from kafka_fast.protocol.apis.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from kafka_fast.protocol.apis.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -20,6 +24,7 @@ from kafka_fast.protocol.apis.list_offsets import (
 from kafka_fast.protocol.apis.metadata import MetadataRequest, MetadataRequestTopic
 from kafka_fast.protocol.schema import Request
 from kafka_fast.testing.broker.versions import DELETE_TOPICS, OFFERED
+from tests.reference import protocol_codec as slow
 from tests.unit.testing.broker.memory import World, batch, fetch_request, produce_request
 
 FULL: dict[int, Request] = {
@@ -101,3 +106,62 @@ def test_headers_with_any_body(body: bytes, request: tuple[int, int]) -> None:
     head = encoded(*request)[4:12]
     frame = head + b"\xff\xff" + body
     hand_in(world, len(frame).to_bytes(4, "big") + frame)
+
+
+@pytest.mark.parametrize("api", list(OFFERED))
+def test_requests_that_are_well_formed_and_mad(api: int) -> None:
+    """Every field may hold anything; some name what exists: a topic, a group, its member."""
+    source = random.Random(api)
+    world = World(partitions=1)
+    world.cluster.create_topic("t")
+    client = world.connect()
+    for _ in range(2):
+        client.ask(FindCoordinatorRequest(coordinator_keys=["g"]), 6)
+    joined = client.ask(join_request(), 3)
+    known = {
+        "group_id": ["g", ""],
+        "member_id": [joined.member_id, "", "x"],
+        "name": ["t", "unknown"],
+        "topic": ["t", "unknown"],
+        "topic_id": [world.cluster.state.topics["t"].topic_id, bytes(16)],
+        "partition": [0, 1],
+        "partition_index": [0, 1],
+        "session_timeout_ms": [10_000],
+        "generation_id": [1],
+        "max_wait_ms": [0, 100],
+        "subscribed_topic_regex": [".*", "(", None],
+    }
+    for version in range(OFFERED[api][0], OFFERED[api][1] + 1):
+        for _ in range(20):
+            values = slow.random_struct(request_class(api), version, source)
+            steer(values, known, source)
+            body = slow.from_dict(request_class(api), values)
+            try:
+                data = framing.encode_request(body, version, 1, "hostile")
+            except UnsupportedVersionError:  # it cannot carry what was steered
+                continue
+            hand_in(world, data)
+
+
+def join_request() -> JoinGroupRequest:
+    """Return a request that makes a member at once, up to version 3."""
+    return JoinGroupRequest(
+        group_id="g",
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=10_000,
+        protocol_type="consumer",
+        protocols=[JoinGroupRequestProtocol(name="range", metadata=b"")],
+    )
+
+
+def steer(values: Any, known: dict[str, list[Any]], source: random.Random) -> None:
+    """Put known values into half of the fields that may hold them."""
+    if isinstance(values, list):
+        for item in values:
+            steer(item, known, source)
+    elif isinstance(values, dict):
+        for name, value in values.items():
+            if name in known and source.random() < 0.5:
+                values[name] = source.choice(known[name])
+            else:
+                steer(value, known, source)

@@ -104,3 +104,17 @@ def test_the_end_of_an_epoch() -> None:
     log.delete_before(3)
     assert [log.end_of_epoch(epoch) for epoch in (0, 2, 3)] == [(0, 3), (2, 3), (3, 6)]
     assert log.epoch_at(3) == 3
+
+
+def test_truncation_takes_whole_batches() -> None:
+    log = filled((10, 2), (10, 2), (10, 2))
+    log.truncate(5)
+    assert (log.end_offset, len(log), log.size) == (4, 2, 20)
+    assert log.end_of_epoch(1) == (-1, -1)
+    log.truncate(2)
+    assert (log.end_offset, len(log)) == (2, 1)
+    with pytest.raises(ValueError, match="outside"):
+        log.truncate(3)
+    log.delete_before(1)
+    log.truncate(1)
+    assert (log.start_offset, log.end_offset, len(log)) == (1, 1, 0)

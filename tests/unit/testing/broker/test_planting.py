@@ -11,6 +11,11 @@ from kafka_fast.protocol.apis.fetch import (
     FetchTopic,
     PartitionData,
 )
+from kafka_fast.protocol.apis.offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+)
 from kafka_fast.record import ControlType, RecordBatchBuilder, build_control_batch, read_batches
 from tests.unit.testing.broker.memory import Client, World, batch
 
@@ -153,3 +158,62 @@ def test_a_log_without_its_tail(world: World) -> None:
     cluster.compact("t", 0, {2, 3})
     found = fetch(client, 2)
     assert (found.error_code, found.records, found.high_watermark) == (0, b"", 4)
+
+
+def test_compaction_leaves_what_is_no_batch(world: World) -> None:
+    world.cluster.plant_bytes("t", 0, b"x" * 70)
+    world.cluster.compact("t", 0, {0})
+    assert fetch(world.connect(), 0).records == b"x" * 70
+
+
+def test_transactions_in_one_call(world: World) -> None:
+    cluster, client = world.cluster, world.connect()
+    assert cluster.plant_transaction("t", 0, 7, [b"a", b"b"], commit=False) == 0
+    assert cluster.plant_transaction("t", 0, 7, [b"c"], commit=None) == 3
+    found = fetch(client, 0, READ_COMMITTED)
+    assert spans(found) == [(0, 1, 2), (2, 2, 1)]
+    assert [one.first_offset for one in found.aborted_transactions or ()] == [0]
+    assert cluster.end_transaction("t", 0, 7, commit=True) == 4
+    found = fetch(client, 3, READ_COMMITTED)
+    assert (spans(found), found.aborted_transactions) == ([(3, 3, 1), (4, 4, 1)], [])
+    stored = read_batches(found.records or b"")[0]
+    assert (stored.is_transactional, stored.base_sequence) == (True, 2)
+    with pytest.raises(ValueError, match="no open transaction"):
+        cluster.end_transaction("t", 0, 7, commit=True)
+
+
+def test_an_unclean_election_loses_records() -> None:
+    here = World(nodes=2, replication_factor=2)
+    here.cluster.create_topic("t")
+    for _ in range(3):
+        here.cluster.plant("t", 0, batch(2, producer=(7, 0, 0)))
+    here.cluster.plant_transaction("t", 0, 8, [b"lost"], commit=None)
+    here.cluster.lose_records("t", 0, 3, leader=2)
+    client = here.connect(2)
+    assert client.fetch("t", 0).high_watermark == 2
+    assert client.fetch("t", 0).last_stable_offset == 2
+    assert client.fetch("t", 6).error_code == errors.OffsetOutOfRange.code
+    assert client.produce("t", batch(3)).base_offset == 2
+    asked = OffsetForLeaderPartition(partition=0, leader_epoch=0)
+    request = OffsetForLeaderEpochRequest(
+        topics=[OffsetForLeaderTopic(topic="t", partitions=[asked])]
+    )
+    ended = client.ask(request, 4).topics[0].partitions[0]
+    assert (ended.leader_epoch, ended.end_offset) == (0, 2)
+    reader = FetchPartition(
+        partition=0, fetch_offset=4, last_fetched_epoch=0, partition_max_bytes=100
+    )
+    diverged = client.ask(FetchRequest(topics=[FetchTopic(topic="t", partitions=[reader])]), 12)
+    told = diverged.responses[0].partitions[0].diverging_epoch
+    assert (told.epoch, told.end_offset) == (0, 2)
+
+
+def test_partitions_that_are_added(world: World) -> None:
+    client = world.connect()
+    world.cluster.add_partitions("t", 3)
+    assert [one.partition_index for one in client.metadata("t").topics[0].partitions] == [0, 1, 2]
+    assert client.produce("t", batch(), partition=2).base_offset == 0
+    with pytest.raises(errors.InvalidPartitions, match="has 3 partitions already"):
+        world.cluster.add_partitions("t", 3)
+    with pytest.raises(errors.UnknownTopicOrPartition):
+        world.cluster.add_partitions("unknown", 3)

@@ -77,6 +77,14 @@ def test_sessions_die_with_their_broker_and_their_ids_do_not_return() -> None:
     assert full(client, 0).session_id == 2
 
 
+def test_sessions_that_are_forgotten_on_order() -> None:
+    here = world()
+    client = here.connect()
+    session_id = full(client, 0).session_id
+    here.cluster.forget_fetch_sessions(1)
+    assert code(client, session_id, 1) == errors.FetchSessionIdNotFound.code
+
+
 def test_an_answer_that_was_overtaken_is_refused() -> None:
     here = world()
     first, second = here.connect(), here.connect()

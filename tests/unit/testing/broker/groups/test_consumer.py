@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 from kafka_fast import errors
 from kafka_fast.protocol.apis.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -181,6 +186,15 @@ def test_a_topic_that_was_made_anew_is_assigned_anew() -> None:
     assert (member.epoch, member.owned) == (4, {0, 1})
 
 
+def test_partitions_that_are_added_are_assigned() -> None:
+    here = world(consumer_assignment_interval_ms=0)
+    member = Member(here, "a")
+    member.beat()
+    here.cluster.add_partitions("t", 6)
+    settle(member)
+    assert (member.epoch, member.owned) == (3, {0, 1, 2, 3, 4, 5})
+
+
 def test_a_regex_is_looked_up_after_the_answer() -> None:
     here = world(consumer_assignment_interval_ms=0)
     member = Member(here, "a", subscribed_topic_names=None, subscribed_topic_regex="t|u")
@@ -226,3 +240,33 @@ def test_the_same_inputs_give_the_same_groups() -> None:
         return log
 
     assert run() == run()
+
+
+PRINT_DIGEST = """
+import hashlib
+from tests.unit.testing.broker.groups.test_consumer import Member, settle, world
+here = world(consumer_assignment_interval_ms=0)
+members = [Member(here, name) for name in "abcde"]
+for member in members:
+    member.beat()
+settle(*members)
+log = [(member.member_id, member.epoch, sorted(member.owned)) for member in members]
+print(hashlib.sha256(repr(log).encode()).hexdigest())
+"""
+
+
+def test_the_same_groups_in_another_process() -> None:
+    """String hashes differ from process to process: no decision may hang on the order of a set."""
+    digests = set()
+    for seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(Path.cwd())}
+        run = subprocess.run(
+            [sys.executable, "-c", PRINT_DIGEST],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        digests.add(run.stdout)
+    assert len(digests) == 1
+    assert len(digests.pop().strip()) == 64

@@ -1,0 +1,236 @@
+"""The peers' consumers in groups of the embedded broker: they share, commit and go on."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+import confluent_kafka
+import pytest
+from aiokafka import AIOKafkaConsumer
+
+from kafka_fast.record import RecordBatchBuilder
+from kafka_fast.testing.broker.groups.settings import GroupSettings
+from kafka_fast.testing.broker.server import EmbeddedKafka
+from tests.waiting import eventually
+
+# The peers' own warnings are theirs; kafka-python warns already when it is imported.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+PARTITIONS = 4
+COUNT = 50  # records in each partition
+TIMEOUT = 20
+
+
+@pytest.fixture
+def broker() -> Iterator[EmbeddedKafka]:
+    """Two brokers, and a topic with records in each of its partitions."""
+    groups = GroupSettings(consumer_assignment_interval_ms=100, consumer_heartbeat_interval_ms=200)
+    with EmbeddedKafka(brokers=2, groups=groups) as made:
+        made.create_topic("t", partitions=PARTITIONS)
+        fill(made, 0)
+        yield made
+    gc.collect()  # sockets that a peer left open are complained of here, not in another test
+
+
+def fill(broker: EmbeddedKafka, first: int) -> None:
+    """Put records with the values `first`, `first + 1`, ... into each partition."""
+    for partition in range(PARTITIONS):
+        builder = RecordBatchBuilder()
+        for number in range(first, first + COUNT):
+            builder.append(None, b"%d-%d" % (partition, number), 0)
+        data = builder.build()
+        broker.on_cluster(lambda cluster, p=partition, d=data: cluster.plant("t", p, d))  # type: ignore[misc]
+
+
+def all_values(first: int) -> set[bytes]:
+    numbers = range(first, first + COUNT)
+    return {b"%d-%d" % (p, number) for p in range(PARTITIONS) for number in numbers}
+
+
+class Peer(Protocol):
+    """One consumer of a peer in the group."""
+
+    def read(self) -> list[bytes]: ...
+    def owned(self) -> int: ...
+    def close(self) -> None: ...
+
+
+class Confluent:
+    """librdkafka's consumer."""
+
+    def __init__(self, bootstrap: str, **options: str) -> None:
+        self._consumer = confluent_kafka.Consumer(
+            {
+                "bootstrap.servers": bootstrap,
+                "group.id": "g",
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": False,
+                "heartbeat.interval.ms" if "group.protocol" not in options else "retries": 200,
+                **options,
+            }
+        )
+        self._consumer.subscribe(["t"])
+
+    def read(self) -> list[bytes]:
+        messages = self._consumer.consume(100, 0.1)
+        values = [message.value() or b"" for message in messages if message.error() is None]
+        if values:
+            self._consumer.commit(asynchronous=False)
+        return values
+
+    def owned(self) -> int:
+        self._consumer.poll(0)
+        return len(self._consumer.assignment())
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+def confluent(bootstrap: str) -> Peer:
+    return Confluent(bootstrap)
+
+
+def confluent_cooperative(bootstrap: str) -> Peer:
+    return Confluent(bootstrap, **{"partition.assignment.strategy": "cooperative-sticky"})
+
+
+def confluent_consumer_protocol(bootstrap: str) -> Peer:
+    return Confluent(bootstrap, **{"group.protocol": "consumer"})
+
+
+class KafkaPython:
+    """kafka-python's consumer."""
+
+    def __init__(self, bootstrap: str) -> None:
+        from kafka import KafkaConsumer
+
+        self._consumer = KafkaConsumer(
+            "t",
+            bootstrap_servers=bootstrap,
+            group_id="g",
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+            heartbeat_interval_ms=200,
+        )
+
+    def read(self) -> list[bytes]:
+        polled = self._consumer.poll(timeout_ms=100)
+        values = [record.value for records in polled.values() for record in records]
+        if values:
+            self._consumer.commit()
+        return values
+
+    def owned(self) -> int:
+        self._consumer.poll(timeout_ms=10)
+        return len(self._consumer.assignment())
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+class Aiokafka:
+    """aiokafka's consumer, in a loop of its own that runs while it is asked."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._run = self._loop.run_until_complete
+
+        async def start() -> AIOKafkaConsumer:
+            consumer = AIOKafkaConsumer(
+                "t",
+                bootstrap_servers=bootstrap,
+                group_id="g",
+                auto_offset_reset="earliest",
+                enable_auto_commit=False,
+                heartbeat_interval_ms=200,
+            )
+            await consumer.start()
+            return consumer
+
+        self._consumer = self._run(start())
+
+    def read(self) -> list[bytes]:
+        async def step() -> list[bytes]:
+            polled = await self._consumer.getmany(timeout_ms=100)
+            values = [record.value for records in polled.values() for record in records]
+            if values:
+                await self._consumer.commit()
+            return values
+
+        return self._run(step())
+
+    def owned(self) -> int:
+        self._run(asyncio.sleep(0.02))
+        return len(self._consumer.assignment())
+
+    def close(self) -> None:
+        self._run(self._consumer.stop())
+        self._loop.close()
+
+
+NewPeer = Callable[[str], Peer]
+PEERS: list[NewPeer] = [
+    confluent,
+    confluent_cooperative,
+    confluent_consumer_protocol,
+    KafkaPython,
+    Aiokafka,
+]
+
+
+def read_all(first: int, *peers: Peer) -> None:
+    """Let peers read until all records are there; what was committed does not come again."""
+    found: list[bytes] = []
+
+    def step() -> bool:
+        for peer in peers:
+            found.extend(peer.read())
+        return len(found) >= COUNT * PARTITIONS
+
+    eventually(step, f"the records from {first} on", timeout=TIMEOUT)
+    assert set(found) == all_values(first)
+    assert len(found) == len(set(found))
+
+
+@pytest.mark.parametrize("new_peer", PEERS)
+def test_peers_read_commit_and_go_on(broker: EmbeddedKafka, new_peer: NewPeer) -> None:
+    peer = new_peer(broker.bootstrap)
+    read_all(0, peer)
+    peer.close()
+    assert broker.on_cluster(lambda cluster: cluster.committed("g")) == {
+        ("t", partition): COUNT for partition in range(PARTITIONS)
+    }
+    fill(broker, COUNT)
+    again = new_peer(broker.bootstrap)
+    read_all(COUNT, again)
+    again.close()
+
+
+@pytest.mark.parametrize("new_peer", PEERS[:4])
+def test_peers_share(broker: EmbeddedKafka, new_peer: NewPeer) -> None:
+    first = new_peer(broker.bootstrap)
+    read_all(0, first)
+    second = new_peer(broker.bootstrap)
+
+    def shared() -> bool:
+        return [peer.owned() for peer in (first, second)] == [PARTITIONS // 2] * 2
+
+    eventually(shared, "an even share", timeout=TIMEOUT)
+    fill(broker, COUNT)
+    read_all(COUNT, first, second)
+    second.close()
+    eventually(lambda: first.owned() == PARTITIONS, "all partitions", timeout=TIMEOUT)
+    first.close()
+
+
+@pytest.mark.parametrize("new_peer", PEERS)
+def test_peers_find_another_coordinator(broker: EmbeddedKafka, new_peer: NewPeer) -> None:
+    peer = new_peer(broker.bootstrap)
+    read_all(0, peer)
+    broker.kill(broker.on_cluster(lambda cluster: cluster.coordinator("g")))
+    fill(broker, COUNT)
+    read_all(COUNT, peer)
+    peer.close()
