@@ -83,13 +83,29 @@ cdef object package_for(str call, str name, str install):
 @cython.final
 @cython.freelist(8)
 cdef class RecordIterator:
-    """Iterates the records of slices."""
+    """Iterates records, and with `refill` those of the next poll after them.
 
-    cdef list slices
+    Attributes:
+        records: the ConsumerRecords that are being iterated.
+        handed_out: how many of them were returned, the last one of which the caller may still be
+            working on.
+    """
+
+    cdef readonly ConsumerRecords records
+    cdef object refill            # None: these are all
     cdef RecordSlice part         # the slice that is being iterated; None at first
     cdef Py_ssize_t next_slice
     cdef Py_ssize_t index         # of the next record, within `part`
     cdef Py_ssize_t end
+    cdef Py_ssize_t before        # records of the slices in front of `part`
+
+    def __init__(self) -> None:
+        raise TypeError("a RecordIterator comes from ConsumerRecords or iterate()")
+
+    @property
+    def handed_out(self) -> int:
+        """How many of `records` were returned."""
+        return self.before + self.index
 
     def __iter__(self):
         return self
@@ -97,14 +113,46 @@ cdef class RecordIterator:
     def __next__(self) -> ConsumerRecord:
         cdef Py_ssize_t index = self.index
         if index >= self.end:
-            if self.next_slice >= len(self.slices):
-                raise StopIteration
-            self.part = <RecordSlice>self.slices[self.next_slice]
-            self.next_slice += 1
-            self.end = self.part.count
+            self.advance()
             index = 0
         self.index = index + 1
         return record_at(self.part, index)
+
+    cdef int advance(self) except -1:
+        """Go to the next slice, of the next poll if need be."""
+        cdef list slices = self.records.slices
+        while self.next_slice >= len(slices):
+            refilled = None if self.refill is None else self.refill()
+            if refilled is None:
+                raise StopIteration
+            self.records = refilled
+            self.part = None
+            self.next_slice = self.index = self.end = self.before = 0
+            slices = self.records.slices
+        if self.part is not None:
+            self.before += self.part.count
+        self.part = <RecordSlice>slices[self.next_slice]
+        self.next_slice += 1
+        self.end = self.part.count
+        self.index = 0
+        return 0
+
+
+cdef RecordIterator new_iterator(ConsumerRecords records, object refill):
+    cdef RecordIterator iterator = RecordIterator.__new__(RecordIterator)
+    iterator.records = records
+    iterator.refill = refill
+    return iterator
+
+
+def iterate(refill not None) -> RecordIterator:
+    """Iterate record by record over the results of many polls.
+
+    Args:
+        refill: called when the record after the last one is asked for; returns ConsumerRecords, or
+            None at the end.
+    """
+    return new_iterator(ConsumerRecords(), refill)
 
 
 cdef ConsumerRecords new_consumer_records(list slices):
@@ -141,9 +189,7 @@ cdef class ConsumerRecords:
         return self.count != 0
 
     def __iter__(self) -> RecordIterator:
-        cdef RecordIterator iterator = RecordIterator.__new__(RecordIterator)
-        iterator.slices = self.slices
-        return iterator
+        return new_iterator(self, None)
 
     def __getitem__(self, index):
         """Return one record, or those of a slice as ConsumerRecords."""

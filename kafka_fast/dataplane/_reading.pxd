@@ -13,6 +13,7 @@ cdef class PartitionReader:
     # what to read, and how
     cdef readonly str topic
     cdef readonly int32_t partition
+    cdef readonly int64_t end           # nothing from there on is handed out
     cdef bint read_committed
     cdef bint check_crcs
     cdef Py_ssize_t max_size            # that a batch may decompress to
@@ -41,6 +42,7 @@ cdef class PartitionReader:
     # the batch that is being handed out
     cdef Records records                # None: the next one is to be opened
     cdef Py_ssize_t index               # of the next record
+    cdef Py_ssize_t stop_index          # of the first one that is not wanted, or their count
     cdef int64_t next_offset            # behind the batch
     cdef Origin origin                  # of its records; stays for the next batch
 
@@ -55,6 +57,7 @@ cdef class PartitionReader:
     cdef bint is_dropped(self, RecordBatch batch) except -1
     cdef int move_behind(self, RecordBatch batch, int64_t next_offset) except -1
     cdef int check_order(self, RecordBatch batch, int64_t first_offset) except -1
+    cdef int stop(self) except -1
     cdef RecordSlice next_slice(self, Py_ssize_t most)
     cdef int deserialize(self, RecordSlice part) except -1
     cdef object object_of(self, object deserializer, str part, Py_ssize_t index, object data)

@@ -16,6 +16,8 @@ class PartitionReader:
     @property
     def position(self) -> int: ...
     @property
+    def end(self) -> int: ...
+    @property
     def high_watermark(self) -> int: ...
     @property
     def last_stable_offset(self) -> int: ...
@@ -31,6 +33,7 @@ class PartitionReader:
         partition: int,
         position: int,
         *,
+        end: int = ...,
         read_committed: bool = False,
         check_crcs: bool = True,
         max_decompressed: int = ...,

@@ -48,6 +48,8 @@ cdef class PartitionReader:
         log_start_offset: offset of the first record that is still there; likewise.
         leader_epoch: of the last batch that was handed out or passed over; -1: unknown.
         failure: the error that keeps the partition where it is, or None.
+        end: offset behind the last record that is wanted. Once the position is there, or beyond
+            it behind a gap, nothing more is handed out.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ cdef class PartitionReader:
         int32_t partition,
         int64_t position,
         *,
+        int64_t end=INT64_MAX,
         bint read_committed=False,
         bint check_crcs=True,
         Py_ssize_t max_decompressed=MAX_SIZE,
@@ -68,6 +71,7 @@ cdef class PartitionReader:
             topic: its topic.
             partition: its number.
             position: offset of the first record that is wanted.
+            end: offset of the first record behind it that is not.
             read_committed: drop the records of aborted transactions.
             check_crcs: False trusts the bytes to be what the broker wrote.
             max_decompressed: most bytes that a batch may decompress to.
@@ -76,6 +80,7 @@ cdef class PartitionReader:
         """
         self.topic = topic
         self.partition = partition
+        self.end = end
         self.read_committed = read_committed
         self.check_crcs = check_crcs
         self.max_size = max_decompressed
@@ -108,7 +113,7 @@ cdef class PartitionReader:
 
     def feed(self, Chunk chunk not None) -> None:
         """Add the chunk that follows those that were fed. It is dropped if the partition has
-        failed."""
+        failed, or is at its end."""
         cdef kf_chunk* fed = chunk.chunk
         if fed.high_watermark >= 0:
             self.high_watermark = fed.high_watermark
@@ -116,7 +121,7 @@ cdef class PartitionReader:
             self.last_stable_offset = fed.last_stable_offset
         if fed.log_start_offset >= 0:
             self.log_start_offset = fed.log_start_offset
-        if self.failure is None:
+        if self.failure is None and self.position < self.end:
             self.waiting.append(chunk)
         else:
             kf_chunk_done(fed)
@@ -204,6 +209,8 @@ cdef class PartitionReader:
             except CorruptBatchError as error:
                 self.failure = unreadable(self, batch, error)
                 return False
+            if self.chunk is None:  # the end was reached
+                return False
             if batch is None or self.left == 0:  # nothing, or the piece of a batch
                 self.end_chunk()
 
@@ -244,6 +251,9 @@ cdef class PartitionReader:
         next_offset = base + delta + 1
         if not is_legacy:
             self.check_order(batch, base)
+            if base >= self.end:
+                self.stop()
+                return False
             if self.is_dropped(batch) or next_offset <= self.position:
                 self.pass_over(batch, next_offset)
                 return False
@@ -254,10 +264,14 @@ cdef class PartitionReader:
         if records.count == 0 or records.spans[records.count - 1].offset < self.position:
             self.pass_over(batch, next_offset)
             return False
+        if records.spans[first_at(records, self.position)].offset >= self.end:
+            self.stop()
+            return False
         self.move_behind(batch, next_offset)
         self.records = records
         self.next_offset = next_offset
         self.index = first_at(records, self.position)
+        self.stop_index = first_at(records, self.end)
         set_origin(self, batch)
         return True
 
@@ -299,23 +313,33 @@ cdef class PartitionReader:
         self.floor = next_offset
         return 0
 
+    cdef int stop(self) except -1:
+        """Stand at the end: what follows is not wanted."""
+        self.position = max(self.position, self.end)
+        self.clear()
+        return 0
+
     # ---- records ----
 
     cdef RecordSlice next_slice(self, Py_ssize_t most):
         """Hand out records of the open batch; none if the next one is refused."""
         cdef Records records = self.records
-        cdef Py_ssize_t count = min(most, records.count - self.index)
+        cdef Py_ssize_t count = min(most, self.stop_index - self.index)
         cdef RecordSlice part = new_slice(self.origin, records, self.index, count, 0)
         if self.key_deserializer is not None or self.value_deserializer is not None:
             self.deserialize(part)
         if part.count == 0:
             return part
         self.index += part.count
-        if self.index == records.count:
+        if self.index < records.count and self.index == self.stop_index:
+            self.stop()
+        elif self.index == records.count:
             self.position = self.next_offset
             self.records = None
             if self.left == 0:
                 self.end_chunk()
+            elif self.position >= self.end:
+                self.stop()
         else:
             self.position = records.spans[self.index - 1].offset + 1
         self.leader_epoch = self.origin.leader_epoch
@@ -375,12 +399,14 @@ cdef object needed(object given):
 
 
 cdef Py_ssize_t first_at(Records records, int64_t offset) noexcept:
-    """Return the index of the first record that is not below an offset."""
+    """Return the index of the first record that is not below an offset, or their count."""
     cdef Py_ssize_t low = 0
     cdef Py_ssize_t high = records.count
     cdef Py_ssize_t middle
     if records.spans[0].offset >= offset:
         return 0
+    if records.spans[high - 1].offset < offset:
+        return high
     while low < high:
         middle = (low + high) // 2
         if records.spans[middle].offset < offset:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kafka_fast.dataplane._consumer_records import ConsumerRecords
+from kafka_fast.dataplane._consumer_records import ConsumerRecords, iterate
 from kafka_fast.errors import UsageError
 from kafka_fast.record import read_batches
 from kafka_fast.record._slices import RecordSlice, slice_of
@@ -68,6 +68,38 @@ def test_two_iterations_do_not_meet(records: ConsumerRecords) -> None:
     assert next(second).offset == 0
     assert len(list(first)) == 11
     assert next(first, None) is None
+
+
+def test_iteration_goes_on_over_polls(records: ConsumerRecords) -> None:
+    polls = [records[:5], ConsumerRecords(), records[5:6], records[6:]]
+    refills: list[ConsumerRecords | None] = [*polls, None, None]
+    iterator = iterate(lambda: refills.pop(0))
+    assert iterator.handed_out == 0
+    assert len(refills) == 6
+    got = []
+    for record in iterator:
+        got.append(record.offset)
+        assert iterator.records[iterator.handed_out - 1] == record
+    assert got == [row.offset for row in ALL]
+    assert (iterator.records, iterator.handed_out) == (polls[3], len(polls[3]))
+    assert next(iterator, None) is None
+
+
+def test_a_refill_may_raise(records: ConsumerRecords) -> None:
+    def refill() -> ConsumerRecords:
+        raise UsageError("closed")
+
+    with pytest.raises(UsageError, match="closed"):
+        next(iterate(refill))
+
+
+def test_an_iterator_says_what_it_has_handed_out(records: ConsumerRecords) -> None:
+    iterator = iter(records)
+    for count in range(len(records)):
+        assert iterator.handed_out == count
+        next(iterator)
+    assert iterator.handed_out == len(records)
+    assert iterator.records is records
 
 
 @pytest.mark.parametrize(

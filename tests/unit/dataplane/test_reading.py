@@ -195,6 +195,39 @@ def test_every_codec() -> None:
         ]
 
 
+# ---- ends ----
+
+
+def log_of() -> tuple[bytes, ...]:
+    """Return a log with a gap, a batch that compaction emptied, and a marker."""
+    return batch(0, 1, 2), batch(5, 7, last=9), empty(10, 14), marker(15, 1, COMMIT), batch(16, 17)
+
+
+@pytest.mark.parametrize("size", [1, 100])
+@pytest.mark.parametrize("end", range(19))
+def test_stops_exactly_at_the_end(end: int, size: int) -> None:
+    reader = fed(*log_of(), end=end)
+    reader.feed(chunk_from_bytes(batch(18), asked_offset=18))
+    got = []
+    for _ in range(20):
+        got += taken(reader, size)
+    assert got == [offset for offset in (0, 1, 2, 5, 7, 16, 17) if offset < end]
+    assert reader.position >= end
+    assert not reader
+    reader.feed(chunk_from_bytes(batch(19), asked_offset=19))
+    assert not reader
+
+
+def test_old_formats_stop_too() -> None:
+    inner = b"".join(encode_message(1, i, None, b"") for i in range(5))
+    reader = fed(encode_message(1, 4, None, gzip.compress(inner), attributes=1), end=3)
+    assert taken(reader) == [0, 1, 2]
+    assert (reader.position, bool(reader)) == (3, False)
+    reader = fed(encode_message(0, 0, None, b""), encode_message(0, 1, None, b""), end=1)
+    assert taken(reader) == [0]
+    assert (reader.position, bool(reader)) == (1, False)
+
+
 # ---- the order of the log ----
 
 
