@@ -52,6 +52,7 @@ PLANE_SOURCES = [
     "kf_plane.c",
     "kf_batch.c",
     "kf_queue.c",
+    "kf_split.c",
     "kf_link.c",
     "kf_frame.c",
     "kf_fetch.c",

@@ -1,8 +1,38 @@
-/* A batch once it has left its queue's hands: how it ends, what it gives back, where its records
- * are when it was split. */
-#include "kf_queue.h"
+/* A batch by itself: how it begins and ends, what it gives back, where its records are when it was
+ * split. */
+#include "kf_fill.h"
 
 #include <stdlib.h>
+
+/* ---- its beginning ---- */
+
+/* Batches begin on a cache line of their own: the first one is what every append touches. */
+enum { CACHE_LINE = 64 };
+
+kf_batch *kf_batch_new(kf_queue *queue, size_t slab_size, bool beyond) {
+    size_t size = (sizeof(kf_batch) + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+    kf_batch *batch = aligned_alloc(CACHE_LINE, size);
+    if (batch == NULL) {
+        return NULL;
+    }
+    kf_slab *slab = kf_pool_take(&queue->plane->pool, slab_size, beyond);
+    if (slab == NULL) {
+        free(batch);
+        return NULL;
+    }
+    memset(batch, 0, size);
+    kf_fill_slab(batch, slab);
+    batch->at += KF_BATCH_HEADER_SIZE;
+    batch->size = KF_BATCH_HEADER_SIZE;
+    batch->queue = queue;
+    batch->refs = 1;
+    batch->base_sequence = -1;
+    batch->producer_id = -1;
+    batch->epoch = -1;
+    batch->base_offset = -1;
+    batch->append_time_ms = -1;
+    return batch;
+}
 
 /* ---- the end of a batch ---- */
 
@@ -58,14 +88,14 @@ void kf_batch_end(kf_batch *batch, int state, int32_t error_code, int32_t outcom
     batch->error_code = error_code;
     batch->outcome = outcome;
     if (state == KF_BATCH_ACKED) {
-        plane->stats.records_acked += batch->record_count;
-        plane->stats.batches_acked++;
-        batch->queue->records_acked += batch->record_count;
-        batch->queue->bytes_acked += (int64_t)batch->size;
+        kf_count(&plane->stats.records_acked, batch->record_count);
+        kf_count(&plane->stats.batches_acked, 1);
+        kf_count(&batch->queue->records_acked, batch->record_count);
+        kf_count(&batch->queue->bytes_acked, (int64_t)batch->size);
     } else {
-        plane->stats.records_failed += batch->record_count;
-        plane->stats.batches_failed++;
-        batch->queue->records_failed += batch->record_count;
+        kf_count(&plane->stats.records_failed, batch->record_count);
+        kf_count(&plane->stats.batches_failed, 1);
+        kf_count(&batch->queue->records_failed, batch->record_count);
     }
     kf_add(&batch->queue->load, -1);
     if (!in_request) {

@@ -25,6 +25,7 @@ void kf_request_free(kf_request *request) {
     free(request->framing);
     free(request->pieces);
     free(request->batches);
+    free(request->topics);
     free(request);
 }
 

@@ -43,6 +43,19 @@ enum kf_request_kind {
     KF_REQUEST_REPEAT = 4, /* the answer goes up if it is another than expected */
 };
 
+/* How Produce requests and their answers look: on a link as programmed, in a request as sent. */
+typedef struct kf_produce_form {
+    int16_t version;
+    bool flexible;    /* v9 and up */
+    int topic_format; /* enum kf_topic_format */
+} kf_produce_form;
+
+/* A topic as a request in flight names it: the topic may have got another id since. */
+typedef struct kf_topic_field {
+    const uint8_t *start; /* in the request's framing; the length of a name included */
+    size_t size;
+} kf_topic_field;
+
 typedef struct kf_request {
     struct kf_request *next;
     int kind;
@@ -59,7 +72,9 @@ typedef struct kf_request {
     int piece_pos;        /* first piece not wholly written; its iov_base has been moved on */
     size_t size;          /* bytes on the wire, length field included */
     kf_batch **batches;   /* Produce: in wire order */
+    kf_topic_field *topics; /* Produce: of each batch */
     int batch_count;
+    kf_produce_form form; /* Produce: the link may be programmed anew before the answer */
 } kf_request;
 
 enum kf_link_event_kind {
@@ -101,9 +116,7 @@ struct kf_link {
     uint8_t *prefix; /* request up to and with timeoutMs; length and correlation id blank */
     size_t prefix_size;
     int32_t correlation_pos;
-    int16_t produce_version;
-    bool flexible; /* v9 and up */
-    int topic_format; /* enum kf_topic_format */
+    kf_produce_form form; /* of the requests from now on */
     double muted_until;
     double paced_until; /* no drain before, unless a batch is full */
     int urgent; /* ready queues that are KF_URGENT */

@@ -368,7 +368,7 @@ void kf_histogram_add(kf_histogram *histogram, double value, double unit) {
         bound *= 2;
         bucket++;
     }
-    histogram->buckets[bucket]++;
-    histogram->count++;
-    histogram->sum += value;
+    kf_count(&histogram->buckets[bucket], 1);
+    kf_count(&histogram->count, 1);
+    kf_sum_up(&histogram->sum, value);
 }

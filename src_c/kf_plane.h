@@ -49,7 +49,7 @@ enum kf_wake {
 enum kf_event_kind {
     KF_EVENT_RESPONSE = 1,    /* the answer to a raw request: token, bytes */
     KF_EVENT_PUNT = 2, /* a Produce answer that is not plain success; `code`: its version */
-    KF_EVENT_LINK_CLOSED = 3, /* `code`: enum kf_close */
+    KF_EVENT_LINK_CLOSED = 3, /* `code`: enum kf_close; bytes: the head of what is no frame */
     KF_EVENT_THROTTLED = 4, /* `code`: throttle_time_ms of a Produce answer */
     KF_EVENT_ROUTE = 5, /* rows: queues with data that have no link */
     KF_EVENT_REPORT = 6, /* a frozen queue has nothing in flight any more. Rows: the queue's
@@ -167,20 +167,20 @@ typedef struct kf_command {
     size_t size;
 } kf_command;
 
-/* Counters and histograms; written by one thread each, read by any (a torn read is not possible
- * for aligned 64-bit values; a stale one does no harm). */
+/* Counters and histograms: the data plane counts (`blocked`: callers, under the GIL), any thread
+ * reads; one number may be newer than the next. */
 enum { KF_HISTOGRAM_BUCKETS = 40 };
 
 typedef struct kf_histogram {
-    int64_t buckets[KF_HISTOGRAM_BUCKETS]; /* bucket i: below 2^i microseconds */
-    int64_t count;
-    double sum; /* seconds */
+    kf_counter buckets[KF_HISTOGRAM_BUCKETS]; /* bucket i: below 2^i microseconds */
+    kf_counter count;
+    kf_sum sum; /* seconds */
 } kf_histogram;
 
 typedef struct kf_stats {
-    int64_t records_acked, records_failed, batches_acked, batches_failed;
-    int64_t requests, bytes_out, bytes_in, retries, punts, splits, expired_batches;
-    int64_t throttle_ms, blocked;
+    kf_counter records_acked, records_failed, batches_acked, batches_failed;
+    kf_counter requests, bytes_out, bytes_in, retries, punts, splits, expired_batches;
+    kf_counter throttle_ms, blocked;
     kf_histogram queue_time; /* batch opened to request written */
     kf_histogram request_time; /* request written to answer read */
     kf_histogram batch_bytes; /* sizes as sent, bucket i: below 2^i bytes; sum in bytes */
@@ -190,7 +190,7 @@ typedef struct kf_stats {
 struct kf_node {
     kf_node *next;
     int32_t id;
-    int64_t requests, bytes_out, bytes_in, links;
+    kf_counter requests, bytes_out, bytes_in, links;
     kf_histogram request_time;
 };
 
@@ -230,7 +230,7 @@ typedef struct kf_plane {
     int64_t next_generation;
 
     kf_atomic_int wake_level; /* enum kf_wake: who may end the sleep */
-    kf_atomic_int waiters; /* threads in kf_plane_wait_done */
+    kf_atomic_int waiters; /* threads that wait for `done` */
     kf_atomic_int flushing; /* flushes under way: every open batch is sendable */
     kf_atomic_int closed; /* no record is accepted any more */
     void *owner; /* the object that holds the plane; handles reach it by way of their batch */

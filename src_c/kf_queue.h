@@ -147,7 +147,6 @@ struct kf_queue {
     int32_t partition;
     /* under `lock` */
     kf_batch *sealed, **sealed_tail;
-    int32_t sealed_count;
     size_t seal_size; /* current: grows while the window is full on a slow link */
     kf_atomic_int load; /* batches waiting, for the adaptive partitioner */
     kf_atomic_int stalled; /* its link takes nothing for availability_timeout */
@@ -179,7 +178,7 @@ struct kf_queue {
     int urgency; /* enum kf_urgency, as placed */
     kf_queue *next, *previous; /* in a link's or the sender's list */
     int place; /* which list: enum kf_place */
-    int64_t records_acked, bytes_acked, records_failed;
+    kf_counter records_acked, bytes_acked, records_failed; /* read by any thread */
 };
 
 enum kf_append_result {
@@ -247,6 +246,9 @@ bool kf_leaves_doubt(int16_t error_code);
 
 int32_t kf_sequence_after(int32_t base_sequence, int32_t record_count);
 
+/* An empty batch with one slab of at least `slab_size` bytes, or NULL if there is no memory;
+ * `beyond`: also beyond buffer.memory. */
+kf_batch *kf_batch_new(kf_queue *queue, size_t slab_size, bool beyond);
 /* End a batch: publish the result, tell waiters and observers. Its memory goes back now unless it
  * is in flight, then when kf_batch_release_memory is called. */
 void kf_batch_end(kf_batch *batch, int state, int32_t error_code, int32_t outcome,

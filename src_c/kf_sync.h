@@ -101,4 +101,25 @@ static inline int64_t kf_add_long(kf_atomic_long *value, int64_t by) {
     return atomic_fetch_add_explicit(value, by, memory_order_relaxed) + by;
 }
 
+/* Counters: one thread at a time counts, any thread reads at any time. Relaxed, and no
+ * read-modify-write: they cost what plain numbers do, and order nothing. */
+typedef _Atomic int64_t kf_counter;
+typedef _Atomic double kf_sum;
+
+static inline int64_t kf_counted(const kf_counter *counter) {
+    return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+static inline void kf_count(kf_counter *counter, int64_t by) {
+    atomic_store_explicit(counter, kf_counted(counter) + by, memory_order_relaxed);
+}
+
+static inline double kf_summed(const kf_sum *sum) {
+    return atomic_load_explicit(sum, memory_order_relaxed);
+}
+
+static inline void kf_sum_up(kf_sum *sum, double by) {
+    atomic_store_explicit(sum, kf_summed(sum) + by, memory_order_relaxed);
+}
+
 #endif /* KF_SYNC_H */

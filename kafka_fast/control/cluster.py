@@ -47,6 +47,9 @@ logger = logging.getLogger("kafka_fast.metadata")
 
 REBOOTSTRAP_REQUIRED = 129
 
+PACE_MS = 10
+"""Between two questions at least, also with retry.backoff.ms=0: that is for records."""
+
 
 class Cluster(Topology):
     """What is known of the cluster. Getters: any thread; the rest: control thread."""
@@ -72,7 +75,11 @@ class Cluster(Topology):
         self._can_rebootstrap = settings.metadata_recovery_strategy == "rebootstrap"
         self._rebootstrap_trigger = settings.metadata_recovery_rebootstrap_trigger
         self._schedule = RefreshSchedule(
-            Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms, random),
+            Backoff(
+                max(settings.retry_backoff_ms, PACE_MS),
+                max(settings.retry_backoff_max_ms, PACE_MS),
+                random,
+            ),
             max_age=settings.metadata_max_age,
             max_idle=max_idle,
         )

@@ -43,7 +43,7 @@ from kafka_fast.control.link_events import (
     SendFrame,
 )
 from kafka_fast.control.metadata import Node
-from kafka_fast.control.negotiation import Negotiation, NodeVersions, foreign_protocol
+from kafka_fast.control.negotiation import Negotiation, NodeVersions
 from kafka_fast.errors import (
     BrokerError,
     KafkaConnectionError,
@@ -141,10 +141,16 @@ class Connection:
 
     @classmethod
     def to_bootstrap(
-        cls, settings: CommonSettings, client_id: str, random: Callable[[], float]
+        cls,
+        settings: CommonSettings,
+        client_id: str,
+        random: Callable[[], float],
+        *,
+        avoid: Address | None = None,
     ) -> "Connection":
-        """Make a connection to the first of `bootstrap.servers` that answers."""
-        return cls("bootstrap", settings.bootstrap_servers, settings, client_id, random)
+        """Make a connection to the first of `bootstrap.servers` that answers, `avoid` left out."""
+        servers = [server for server in settings.bootstrap_servers if server != avoid]
+        return cls("bootstrap", servers, settings, client_id, random)
 
     # Getters
 
@@ -163,6 +169,11 @@ class Connection:
         """True while there is work towards a link."""
         idle = (ConnectionState.IDLE, ConnectionState.READY, ConnectionState.CLOSED)
         return self._state not in idle
+
+    @property
+    def endpoint(self) -> Address | None:
+        """Where a link is being opened to, or leads; None if there is none."""
+        return self._candidates.resolving if self._candidate is None else self._candidate.endpoint
 
     @property
     def link(self) -> int:
@@ -226,6 +237,12 @@ class Connection:
         if self._state is not ConnectionState.CLOSED:
             self._drop_link(reason)
             self._enter(ConnectionState.IDLE)
+
+    def refuse(self, link: int, error: KafkaError, now: float) -> None:
+        """Close a ready link that its owner cannot use; the next one waits for the backoff."""
+        if link == self._link and self._state is ConnectionState.READY:
+            self._drop_link(str(error))
+            self._lose(error, now)
 
     def close(self, reason: str) -> None:
         """Give up for good."""
@@ -315,34 +332,21 @@ class Connection:
         correlation_id = negotiation.next_correlation_id
         self._events.append(Ready(link, candidate.endpoint, versions, correlation_id))
 
-    def handle_bad_frame(self, link: int, head: bytes, now: float) -> None:
-        """Take note that the stream holds no frame: its length is negative or beyond the limit.
+    def handle_closed(self, link: int, error: BaseException | None, now: float) -> None:
+        """Take note that a link broke; its socket is closed.
 
         Args:
             link: the link.
-            head: the first bytes of the supposed frame, length included.
+            error: why; None: the other side closed it. A `ProtocolError`, which says that the other
+                side talks nonsense or something else than Kafka, keeps its class.
             now: the time.
         """
         if link != self._link or self._candidate is None:
             return
-        speaker = foreign_protocol(head)
-        what = (
-            f"talks like {speaker}" if speaker else f"sent {head[:8].hex(' ')} for a frame length"
-        )
-        error = ProtocolError(f"{self._where(self._candidate, now)}: the other side {what}")
-        if self._state is ConnectionState.READY:
-            self._drop_link(str(error))
-            self._lose(error, now)
-        else:
-            self._fail_step(error, now)
-
-    def handle_closed(self, link: int, error: BaseException | None, now: float) -> None:
-        """Take note that a link broke (None: the other side closed it); its socket is closed."""
-        if link != self._link or self._candidate is None:
-            return
         why = "closed by the other side" if error is None else _say(error)
-        doing = self._state.value
-        failure = KafkaConnectionError(f"{self._where(self._candidate, now)}: {why} while {doing}")
+        kind = type(error) if isinstance(error, ProtocolError) else KafkaConnectionError
+        where, doing = self._where(self._candidate, now), self._state.value
+        failure: KafkaError = kind(f"{where}: {why} while {doing}")
         failure.__cause__ = error
         self._candidate = None
         if self._state is ConnectionState.READY:

@@ -6,24 +6,30 @@
 
 Every client has one. It knows nothing of partitions that are produced to or consumed from: what
 depends on the picture hears of changes through `on_changes`.
+
+A node may hang and still accept connections, even requests: whoever has not answered a question
+within a second, or not let us in, is asked beside others from then on, and the first answer counts.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 
 from kafka_fast.config import CommonSettings
 from kafka_fast.control import link_events
 from kafka_fast.control.cluster import Cluster
-from kafka_fast.control.links import BOOTSTRAP, Link, Links
+from kafka_fast.control.links import BOOTSTRAP, BOOTSTRAP_BESIDE, Link, Links
 from kafka_fast.control.metadata import ClusterChanges
 from kafka_fast.errors import KafkaError, UnsupportedVersionError
-from kafka_fast.protocol.apis.metadata import MetadataResponse
+from kafka_fast.protocol.apis.metadata import MetadataRequest, MetadataResponse
 
 logger = logging.getLogger("kafka_fast.metadata")
 
 NEVER = float("inf")
+
+PATIENCE = 1.0
+"""Seconds without an answer, or without a link, after which another node is tried as well."""
 
 
 class Discovery:
@@ -52,39 +58,74 @@ class Discovery:
         self._links = links
         self._on_changes = on_changes
         self._on_fatal = on_fatal
+        self._request: MetadataRequest | None = None  # that waits for its first answer
+        self._number = 0  # of the request: answers to earlier ones come too late
+        self._tried: set[int] = set()  # links that it was sent over
+        self._unanswered = 0  # how many of them may still answer
+        self._beside_at = NEVER  # when it is sent over one more
+        self._more_at = NEVER  # when one more node is connected to; NEVER: none is needed yet
 
     # Getters
 
     def any_link(self) -> Link | None:
-        """Return a link for a question to any broker: a node's rather than bootstrap's."""
-        links = sorted(self._links.ready, key=lambda link: (link.node_id == BOOTSTRAP, link.id))
-        return links[0] if links else None
+        """Return a link for a question to any broker: where the fewest other questions wait."""
+        return self._least_loaded(self._links.ready)
+
+    def _least_loaded(self, links: Iterable[Link]) -> Link | None:
+        """Return the link that answers soonest, most likely; a node's rather than bootstrap's."""
+        return min(
+            links,
+            key=lambda link: (self._links.load(link), link.node_id < 0, link.id),
+            default=None,
+        )
 
     def next_deadline(self) -> float:
         """Return when `tick` has something to do that no event announces."""
-        deadline = self._cluster.rebootstrap_deadline()
-        due = self._cluster.request_deadline()
-        if due == NEVER:
-            return deadline
-        if any(True for _ in self._links.ready):
-            return min(deadline, due)
-        return min(deadline, max(due, self._next_connect()))
+        due = self._beside_at if self._is_asking else self._cluster.request_deadline()
+        if next(self._untried(), None) is None:
+            due = max(due, self._next_connect())
+        return min(due, self._cluster.rebootstrap_deadline())
+
+    @property
+    def _is_asking(self) -> bool:
+        """Whether a request is in flight; a rebootstrap makes the cluster forget it."""
+        return self._request is not None and self._cluster.request_deadline() == NEVER
+
+    def _untried(self) -> Iterator[Link]:
+        """Yield the links that may carry the request that is in flight, or the next one."""
+        tried = self._tried if self._is_asking else ()
+        return (link for link in self._links.ready if link.id not in tried)
 
     def _next_connect(self) -> float:
-        """Return when to connect for metadata; never while that is under way.
+        """Return when to connect for metadata; never if all that can be done is under way.
 
         What is under way has its own deadlines: another one, long past, would keep the thread busy.
         """
-        candidates = self._candidates()
-        if any(self._links.is_connecting(node_id) for node_id in candidates):
+        idle = self._idle()
+        if not idle:
             return NEVER
-        return min(self._links.retry_at(node_id) for node_id in candidates)
+        retry_at = min(self._links.retry_at(node_id) for node_id in idle)
+        patient = self._is_connecting and self._more_at != NEVER
+        return max(retry_at, self._more_at) if patient else retry_at
 
     def _candidates(self) -> list[int]:
         """Return the nodes that a connection for metadata may lead to."""
-        if self._cluster.needs_bootstrap:
-            return [BOOTSTRAP]
-        return [node.id for node in self._cluster.nodes]
+        if not self._cluster.needs_bootstrap:
+            return [node.id for node in self._cluster.nodes]
+        several = len(set(self._settings.bootstrap_servers)) > 1
+        return [BOOTSTRAP, BOOTSTRAP_BESIDE] if several else [BOOTSTRAP]
+
+    def _idle(self) -> list[int]:
+        """Return the candidates to which there is no link, nor one under way."""
+        return [
+            node_id
+            for node_id in self._candidates()
+            if self._links.link_to(node_id) is None and not self._links.is_connecting(node_id)
+        ]
+
+    @property
+    def _is_connecting(self) -> bool:
+        return any(self._links.is_connecting(node_id) for node_id in self._candidates())
 
     # Commands
 
@@ -93,7 +134,10 @@ class Discovery:
         if self._cluster.poll_rebootstrap(now):
             trigger = self._settings.metadata_recovery_rebootstrap_trigger
             self.rebootstrap(f"no broker answered for {trigger} s", now)
-        if self._cluster.request_deadline() <= now:
+        if self._is_asking:
+            if now >= self._beside_at:
+                self._ask_over(self._least_loaded(self._untried()), now)
+        elif self._cluster.request_deadline() <= now:
             self._ask(now)
 
     def want_node(self, node_id: int, now: float) -> Link | None:
@@ -123,7 +167,7 @@ class Discovery:
         logger.warning("%s", failed.error)
         if failed.rebootstrap and self._settings.metadata_recovery_strategy == "rebootstrap":
             self.rebootstrap(str(failed.error), now)
-        elif node_id != BOOTSTRAP:
+        elif node_id >= 0:
             self._cluster.request_refresh(f"node {node_id} cannot be reached")
 
     def _ask(self, now: float) -> None:
@@ -132,34 +176,71 @@ class Discovery:
         if link is None:
             self._connect(now)
             return
-        request = self._cluster.poll_request(now)
-        if request is None:
+        self._request = self._cluster.poll_request(now)
+        if self._request is not None:
+            self._number += 1
+            self._tried.clear()
+            self._unanswered = 0
+            self._ask_over(link, now)
+
+    def _ask_over(self, link: Link | None, now: float) -> None:
+        """Send the request in flight over one more link; None: there is none yet."""
+        if link is None or self._request is None:
+            self._connect(now)
             return
+        self._more_at = NEVER
+        self._beside_at = now + PATIENCE
+        self._tried.add(link.id)
+        number = self._number
         versions: list[int] = []  # known once it is sent
         try:
             versions.append(
                 self._links.ask(
                     link,
-                    request,
+                    self._request,
                     MetadataResponse,
-                    lambda response, then: self._handle_answer(response, versions[0], then),
-                    lambda error, then: self._cluster.handle_failure(then),
+                    lambda response, then: self._handle_answer(number, response, versions[0], then),
+                    lambda error, then: self._handle_no_answer(number, then),
                     timeout=self._settings.request_timeout,
                 )
             )
+            self._unanswered += 1
         except UnsupportedVersionError as error:
-            self._cluster.handle_failure(now)
-            self._on_fatal(error)
+            if self._unanswered == 0:
+                self._request = None
+                self._cluster.handle_failure(now)
+                self._on_fatal(error)
 
     def _connect(self, now: float) -> None:
-        candidates = self._candidates()
-        if candidates == [BOOTSTRAP]:
-            self._links.want_bootstrap(now)
-        elif not any(self._links.is_connecting(node_id) for node_id in candidates):
-            self.want_node(min(candidates, key=self._links.retry_at), now)
+        """Have a link opened; beside one that is under way only after a while."""
+        is_first = self._more_at == NEVER
+        if is_first:
+            self._more_at = now + PATIENCE
+        idle = self._idle()
+        if not idle or (self._is_connecting and (is_first or now < self._more_at)):
+            return
+        self._more_at = now + PATIENCE
+        node_id = min(idle, key=self._links.retry_at)
+        if node_id < 0:
+            self._links.want_bootstrap(now, node_id)
+        else:
+            self.want_node(node_id, now)
 
-    def _handle_answer(self, response: MetadataResponse, version: int, now: float) -> None:
+    def _handle_answer(
+        self, number: int, response: MetadataResponse, version: int, now: float
+    ) -> None:
+        if number != self._number or not self._is_asking:
+            return  # somebody else was faster
+        self._request = None
         self.apply(self._cluster.handle_response(response, now, version), now)
+
+    def _handle_no_answer(self, number: int, now: float) -> None:
+        if number != self._number or not self._is_asking:
+            return
+        self._unanswered -= 1
+        if self._unanswered == 0:
+            self._request = None
+            self._cluster.handle_failure(now)
 
     def apply(self, changes: ClusterChanges, now: float) -> None:
         """Bring connections in line with what changed in the cluster, and tell the client."""

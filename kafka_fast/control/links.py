@@ -19,7 +19,7 @@ from kafka_fast.config import CommonSettings
 from kafka_fast.control import link_events
 from kafka_fast.control.connection import Connection, ConnectionState
 from kafka_fast.control.metadata import Node, node_name
-from kafka_fast.control.negotiation import NodeVersions
+from kafka_fast.control.negotiation import NodeVersions, foreign_protocol
 from kafka_fast.control.plane import (
     CloseLink,
     CloseReason,
@@ -39,6 +39,9 @@ from kafka_fast.protocol.schema import Response as ResponseBody
 
 BOOTSTRAP = -1
 """The node id under which the connection to bootstrap.servers is kept."""
+
+BOOTSTRAP_BESIDE = -2
+"""That of a second one, for when the first hangs at one of the servers."""
 
 RESPONSE_BODY_POS = 8
 """In a response frame, behind length and correlation id."""
@@ -62,6 +65,7 @@ class Link:
 class _Question:
     """A raw request in flight."""
 
+    link_id: int
     response_class: type[Any]
     version: int
     handle: Callable[[Any, float], None]
@@ -78,7 +82,7 @@ class Links:
         random: Callable[[], float],
         *,
         on_ready: Callable[[Link, float], None],
-        on_lost: Callable[[Link, KafkaError, float], None],
+        on_lost: Callable[[Link, KafkaError | None, float], None],
         on_failed: Callable[[int, link_events.Failed, float], None],
     ) -> None:
         """Begin without connections.
@@ -88,7 +92,7 @@ class Links:
             client_id: of all requests.
             random: returns a float in [0, 1).
             on_ready: called with a link that may be used now.
-            on_lost: called with a ready link that is gone, and why.
+            on_lost: called with a ready link that is gone, and why; None: nobody had used it.
             on_failed: called with a node id and how connecting to it failed.
         """
         self._settings = settings
@@ -100,6 +104,7 @@ class Links:
         self._connections: dict[int, Connection] = {}
         self._addresses: dict[int, tuple[str, int]] = {}
         self._links: dict[int, Link] = {}  # ready ones, by link id
+        self._by_node: dict[int, Link] = {}  # the same
         self._opened: dict[int, tuple[int, int]] = {}  # link id -> (node id, its own number)
         self._link_ids: dict[tuple[int, int], int] = {}
         self._next_link_id = 1
@@ -116,11 +121,15 @@ class Links:
 
     def link_to(self, node_id: int) -> Link | None:
         """Return the ready link to a node, or None."""
-        return next((link for link in self._links.values() if link.node_id == node_id), None)
+        return self._by_node.get(node_id)
 
     def link(self, link_id: int) -> Link | None:
         """Return the ready link with this id, or None."""
         return self._links.get(link_id)
+
+    def load(self, link: Link) -> int:
+        """Return how many of the control plane's questions wait for an answer on a link."""
+        return sum(question.link_id == link.id for question in self._questions.values())
 
     def is_connecting(self, node_id: int) -> bool:
         """Tell whether a link to this node is under way; one that waits for its backoff is not."""
@@ -158,14 +167,24 @@ class Links:
         connection.connect(now, cluster_id=cluster_id)
         self._carry_out(node.id, connection, now)
 
-    def want_bootstrap(self, now: float) -> None:
-        """Have a link to whichever of bootstrap.servers answers."""
-        connection = self._connections.get(BOOTSTRAP)
+    def want_bootstrap(self, now: float, node_id: int = BOOTSTRAP) -> None:
+        """Have a link to whichever of bootstrap.servers answers.
+
+        Args:
+            now: the time.
+            node_id: `BOOTSTRAP`, or `BOOTSTRAP_BESIDE` for a connection that begins with another
+                server than the one at which the first connection stands.
+        """
+        connection = self._connections.get(node_id)
         if connection is None:
-            connection = Connection.to_bootstrap(self._settings, self._client_id, self._random)
-            self._connections[BOOTSTRAP] = connection
+            first = self._connections.get(BOOTSTRAP)
+            avoid = None if first is None else first.endpoint
+            connection = Connection.to_bootstrap(
+                self._settings, self._client_id, self._random, avoid=avoid
+            )
+            self._connections[node_id] = connection
         connection.connect(now)
-        self._carry_out(BOOTSTRAP, connection, now)
+        self._carry_out(node_id, connection, now)
 
     def forget(self, node_id: int, reason: str, now: float) -> None:
         """Close a node's connection for good."""
@@ -178,6 +197,11 @@ class Links:
         self._carry_out(node_id, connection, now)
         if link is not None:
             self._lose(link, KafkaConnectionError(f"{node_name(node_id)}: {reason}"), now)
+
+    def refuse(self, link: Link, error: KafkaError, now: float) -> None:
+        """Close a ready link that is of no use; the next one to its node waits for the backoff."""
+        self._tell(link.id, lambda connection, own: connection.refuse(own, error, now), now)
+        self._lose(link, error, now)
 
     def ask(
         self,
@@ -210,7 +234,7 @@ class Links:
         version = link.versions.pick(type(body), max_version)
         token = self._next_token
         self._next_token += 1
-        self._questions[token] = _Question(response_class, version, handle, handle_failure)
+        self._questions[token] = _Question(link.id, response_class, version, handle, handle_failure)
         data = frame.encode_request(body, version, 0, self._client_id)
         self._commands.append(SendRaw(link.id, token, data, timeout))
         return version
@@ -248,7 +272,7 @@ class Links:
         version = link.versions.pick(type(body))
         token = self._next_token
         self._next_token += 1
-        self._questions[token] = _Question(type(expected), version, handle, handle_failure)
+        self._questions[token] = _Question(link.id, type(expected), version, handle, handle_failure)
         data = frame.encode_request(body, version, 0, self._client_id)
         answer = frame.encode_response(expected, version, 0)[RESPONSE_BODY_POS:]
         self._commands.append(Repeat(link.id, token, data, period, answer, timeout))
@@ -299,7 +323,7 @@ class Links:
         """Take note that a link is gone."""
         link = self._links.get(event.link_id)
         if event.reason is CloseReason.IDLE and link is not None:
-            self._disconnect_idle(link)
+            self._disconnect_idle(link, now)
             return
         error = close_error(event)
         self._tell(
@@ -363,7 +387,7 @@ class Links:
                     self._commands.append(SendRaw(link_id, NEGOTIATION, data, timeout))
                 case link_events.Ready(own, _, versions, _):
                     link = Link(self._link_ids[node_id, own], node_id, versions)
-                    self._links[link.id] = link
+                    self._links[link.id] = self._by_node[node_id] = link
                     self._on_ready(link, now)
                 case link_events.CloseLink(own, _):
                     link_id = self._link_ids[node_id, own]
@@ -378,22 +402,28 @@ class Links:
         if place is not None:
             del self._link_ids[place]
 
-    def _disconnect_idle(self, link: Link) -> None:
+    def _disconnect_idle(self, link: Link, now: float) -> None:
         """Forget a link that nobody used; its connection comes back when it is wanted."""
         self._forget_number(link.id)
-        del self._links[link.id]
         connection = self._connections[link.node_id]
         connection.disconnect("idle for connections.max.idle.ms")
         while connection.poll_event() is not None:
             pass  # the link is closed already
+        self._lose(link, None, now)
 
-    def _lose(self, link: Link, error: KafkaError, now: float) -> None:
-        if self._links.pop(link.id, None) is not None:
-            self._on_lost(link, error, now)
+    def _lose(self, link: Link, error: KafkaError | None, now: float) -> None:
+        if self._links.pop(link.id, None) is None:
+            return
+        if self._by_node.get(link.node_id) is link:
+            del self._by_node[link.node_id]
+        self._on_lost(link, error, now)
 
 
 def close_error(event: LinkClosed) -> KafkaError | OSError | None:
     """Return why a link was closed; None if the peer closed it."""
+    speaker = foreign_protocol(event.head)
+    if speaker is not None:
+        return ProtocolError(f"the other side talks like {speaker}")
     match event.reason:
         case CloseReason.EOF:
             return None
@@ -402,7 +432,9 @@ def close_error(event: LinkClosed) -> KafkaError | OSError | None:
         case CloseReason.TIMEOUT:
             return KafkaTimeoutError("request.timeout.ms passed without an answer")
         case CloseReason.BAD_FRAME:
-            return ProtocolError(f"a frame claims a length of {event.detail} bytes")
+            return ProtocolError(
+                f"the other side sent {event.head.hex(' ')}: a frame of {event.detail} bytes"
+            )
         case CloseReason.BAD_RESPONSE:
             return ProtocolError("a Produce response that does not fit its request")
         case CloseReason.CORRELATION:

@@ -156,6 +156,8 @@ class ClusterChanges:
     """The broker does not know these any more. They may return: what is known of them stays."""
     returned_topics: list[str] = field(default_factory=list)
     recreated_topics: list[TopicRecreated] = field(default_factory=list)
+    identified_topics: list[str] = field(default_factory=list)
+    """Known before without an id: a broker that has been upgraded since has told it."""
     expired_topics: list[str] = field(default_factory=list)
     """Not used for metadata.max.idle.ms, and forgotten."""
     topic_errors: dict[str, int] = field(default_factory=dict)

@@ -79,6 +79,8 @@ class LinkClosed:
     reason: CloseReason
     detail: int
     """errno, a frame's length or a correlation id, as the reason has it."""
+    head: bytes = b""
+    """What was read and is no whole frame: its first bytes, which may tell who talks there."""
 
 
 @dataclass(frozen=True, slots=True)

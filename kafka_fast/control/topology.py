@@ -167,6 +167,8 @@ class Topology:
             merged = merge_topic(name, None if starts_over else known, reported, version)
             self._note_leaders(known, merged, changes)
             self._put_topic(merged)
+            if known.topic_id is None and self._topics[name].topic_id is not None:
+                changes.identified_topics.append(name)
         self._removed.discard(name)
 
     def _take_leader(

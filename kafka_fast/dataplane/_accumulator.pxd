@@ -2,10 +2,10 @@
 
 from libc.stdint cimport int32_t, int64_t
 
+from kafka_fast._wire.layout cimport kf_record
 from kafka_fast.dataplane._partitioner cimport partitioner
 from kafka_fast.dataplane._plane cimport DataPlane, Topic
 from kafka_fast.dataplane.state cimport kf_batch
-from kafka_fast.dataplane.wire cimport kf_record
 
 
 cdef class Accumulator:

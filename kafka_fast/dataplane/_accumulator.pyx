@@ -15,6 +15,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
+from kafka_fast._wire.layout cimport *
 from kafka_fast.dataplane._delivery cimport (
     DeliveryFuture,
     new_delivery,
@@ -39,7 +40,6 @@ from kafka_fast.dataplane._partitioner cimport (
 )
 from kafka_fast.dataplane._plane cimport DataPlane, Topic
 from kafka_fast.dataplane.state cimport *
-from kafka_fast.dataplane.wire cimport *
 
 from kafka_fast.errors import (
     DeliveryError,
@@ -140,7 +140,7 @@ cdef class Accumulator:
         if deadline[0] == 0.0:
             self.plane.check_may_wait()
             deadline[0] = now + self.max_block
-            plane.stats.blocked += 1
+            kf_count(&plane.stats.blocked, 1)
         if need > plane.pool.limit:
             raise UsageError(f"a record of {need} bytes for topic {topic.name!r} is larger than "
                              f"buffer.memory ({plane.pool.limit})")

@@ -8,12 +8,12 @@ command is dropped: the newer failure's event is on its way up, and gets a verdi
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc
 
+from kafka_fast._wire.layout cimport *
 from kafka_fast.dataplane._fetch_commands cimport carry_out_fetch
 from kafka_fast.dataplane._links cimport close_link
 from kafka_fast.dataplane._lists cimport find_link, place, unlink
 from kafka_fast.dataplane.link cimport *
 from kafka_fast.dataplane.state cimport *
-from kafka_fast.dataplane.wire cimport *
 
 
 cdef enum:
@@ -28,7 +28,7 @@ cdef void add_link(sender_state* state, kf_link* link, double now) noexcept nogi
     link.readable = True
     link.last_used = link.last_drained = now
     link.node = kf_plane_node(state.plane, link.node_id)
-    link.node.links += 1
+    kf_count(&link.node.links, 1)
     state.links = link
     kf_link_trace(link, now, KF_TRACE_OPEN, 0, -1, 0)
 
@@ -71,6 +71,7 @@ cdef void send_raw(sender_state* state, kf_command* command, double now) noexcep
 
 
 cdef void program(sender_state* state, kf_command* command, double now) noexcept nogil:
+    """Set the form of the link's requests from now on; those in flight keep theirs."""
     cdef kf_link* link = find_link(state, command.link_id)
     if link == NULL:
         return
@@ -78,9 +79,9 @@ cdef void program(sender_state* state, kf_command* command, double now) noexcept
     link.prefix = command.bytes
     link.prefix_size = command.size
     link.correlation_pos = command.pos
-    link.produce_version = command.version
-    link.topic_format = command.flags
-    link.flexible = command.flags != KF_TOPIC_NAME
+    link.form.version = command.version
+    link.form.topic_format = command.flags
+    link.form.flexible = command.flags != KF_TOPIC_NAME
     command.bytes = NULL
 
 
@@ -117,6 +118,17 @@ cdef void fail(kf_batch* batch, const kf_command* command) noexcept nogil:
     kf_batch_end(batch, KF_BATCH_FAILED, command.error_code, command.outcome, -1, -1)
 
 
+cdef void fail_unsplit(kf_queue* queue, kf_batch* batch, const kf_command* command) noexcept nogil:
+    """Fail a batch that was to be split and cannot be. The control plane counts on its pieces: as
+    it would for a batch that it gives up, those behind get the sequence that is free now.
+    """
+    cdef bint leaves_gap = batch.sequenced and not batch.doubt and not queue.hole
+    cdef int32_t base_sequence = batch.base_sequence
+    fail(batch, command)
+    if leaves_gap:
+        kf_queue_renumber(queue, command.serial, command.slice, -1, -1, base_sequence)
+
+
 cdef void fail_untold(kf_batch* batch, const kf_command* command) noexcept nogil:
     """Fail a batch that the command does not name: one in doubt may be in the log."""
     cdef int outcome = KF_OUTCOME_MAYBE_WRITTEN if batch.doubt else command.outcome
@@ -141,9 +153,9 @@ cdef void judge(sender_state* state, kf_command* command) noexcept nogil:
                      command.timestamp_ms)
     elif command.verdict == KF_VERDICT_SPLIT:
         if kf_queue_split(queue, batch, command.size):
-            state.plane.stats.splits += 1
+            kf_count(&state.plane.stats.splits, 1)
         else:
-            fail(batch, command)
+            fail_unsplit(queue, batch, command)
     else:
         fail(batch, command)
 

@@ -4,7 +4,7 @@ A handle is (batch, index): all records of a batch share one result, which the d
 once. Who waits for a batch that is still open makes it leave at once.
 
     send ─► DeliveryFuture ─► result()        waits on the plane, without the GIL
-                           ─► await           one event-loop wake-up per batch
+                           ─► await           one call into the event loop per record
          ─► on_delivery, add_done_callback    run on the callback thread, batch by batch
 
 Threads: any, with the GIL; it guards the counts of handles.

@@ -89,7 +89,7 @@ cdef kf_batch* next_batch(sender_state* state, kf_link* link, kf_queue* queue,
     if queue.unresolved != NULL:
         if not is_coded(plane, queue.unresolved) or wire_size(queue.unresolved) > limit:
             return NULL
-        plane.stats.retries += 1
+        kf_count(&plane.stats.retries, 1)
         return kf_queue_take_first(queue)
     if link.round_trip > SLOW_LINK and link.produce_in_flight + 1 >= plane.max_in_flight:
         seal_size = max(plane.seal_size, plane.max_request_size)

@@ -13,10 +13,10 @@ from libc.stdint cimport INT32_MAX, int16_t, int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport malloc
 from libc.string cimport memcpy, memset
 
+from kafka_fast._wire.layout cimport *
 from kafka_fast.dataplane.fetch cimport *
 from kafka_fast.dataplane.link cimport *
 from kafka_fast.dataplane.state cimport *
-from kafka_fast.dataplane.wire cimport *
 
 cdef enum:
     VERSION_SESSIONS = 7

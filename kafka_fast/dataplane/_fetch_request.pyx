@@ -16,9 +16,9 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc, qsort, realloc
 from libc.string cimport memcpy
 
+from kafka_fast._wire.layout cimport kf_put_i32, kf_put_i64, kf_put_i8, kf_put_uvarint
 from kafka_fast.dataplane.fetch cimport *
 from kafka_fast.dataplane.link cimport *
-from kafka_fast.dataplane.wire cimport kf_put_i32, kf_put_i64, kf_put_i8, kf_put_uvarint
 
 cdef enum:
     CORRELATION_POS = 8  # in every request: after length, API key and version

@@ -10,6 +10,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
+from kafka_fast._wire.layout cimport *
 from kafka_fast.dataplane._fetcher cimport end_fetch, handle_fetch, stop_streams
 from kafka_fast.dataplane._lists cimport place, unlink
 from kafka_fast.dataplane._outcomes cimport come_back, complete, report
@@ -17,11 +18,19 @@ from kafka_fast.dataplane._produce cimport produce_answer, scan_answer
 from kafka_fast.dataplane._repeats cimport handle_repeat, lose_repeats
 from kafka_fast.dataplane.link cimport *
 from kafka_fast.dataplane.state cimport *
-from kafka_fast.dataplane.wire cimport *
 
 cdef enum:
     READS_PER_STEP = 16  # of one link, so that no link starves the others
     THROTTLE_CAP_MS = 60_000  # a broker cannot silence the client for longer at a time
+    HEAD_BYTES = 8  # of what is no whole frame: enough to recognise another protocol
+
+
+cdef void copy_bytes(kf_event* event, const uint8_t* data, size_t size) noexcept nogil:
+    """Give the event a copy of these bytes; without memory it has none."""
+    event.bytes = <uint8_t*>malloc(size) if size > 0 else NULL
+    if event.bytes != NULL:
+        memcpy(event.bytes, data, size)
+        event.size = size
 
 
 cdef void end_request(sender_state* state, kf_link* link, kf_request* request,
@@ -53,6 +62,7 @@ cdef void close_link(sender_state* state, kf_link* link, int reason, int64_t det
     kf_link_trace(link, now, KF_TRACE_CLOSE, 0, -1, detail)
     event.code = reason
     event.detail = detail
+    copy_bytes(event, link.buffer, min(link.filled, <size_t>HEAD_BYTES))
     while request != NULL:
         following = request.next
         end_request(state, link, request, reason)
@@ -86,19 +96,16 @@ cdef bint answer_produce(sender_state* state, kf_link* link, kf_request* request
     cdef int32_t throttle_ms = 0
     cdef int i
     answers = <produce_answer*>malloc(request.batch_count * sizeof(produce_answer))
-    if answers == NULL or not scan_answer(link, request, frame, size, answers, &throttle_ms):
+    if answers == NULL or not scan_answer(request, frame, size, answers, &throttle_ms):
         free(answers)
         return False
     for i in range(request.batch_count):
         if answers[i].error_code != 0:
             if event == NULL:
                 event = kf_event_new(KF_EVENT_PUNT, link.id)
-                event.code = link.produce_version
-                event.bytes = <uint8_t*>malloc(size)
-                if event.bytes != NULL:
-                    memcpy(event.bytes, frame, size)
-                    event.size = size
-                state.plane.stats.punts += 1
+                event.code = request.form.version
+                copy_bytes(event, frame, size)
+                kf_count(&state.plane.stats.punts, 1)
                 kf_link_trace(link, now, KF_TRACE_PUNT, request.correlation_id,
                               request.batches[i].serial, size)
             come_back(state, request.batches[i], &answers[i])
@@ -113,7 +120,7 @@ cdef bint answer_produce(sender_state* state, kf_link* link, kf_request* request
     if throttle_ms > 0:
         throttle_ms = min(throttle_ms, <int32_t>THROTTLE_CAP_MS)
         link.muted_until = now + throttle_ms / 1000.0
-        state.plane.stats.throttle_ms += throttle_ms
+        kf_count(&state.plane.stats.throttle_ms, throttle_ms)
         event = kf_event_new(KF_EVENT_THROTTLED, link.id)
         event.code = throttle_ms
         kf_plane_event(state.plane, event)
@@ -142,8 +149,8 @@ cdef bint handle_frame(sender_state* state, kf_link* link, const uint8_t* frame,
     if request == NULL:
         close_link(state, link, KF_CLOSE_CORRELATION, correlation_id, now)
         return False
-    state.plane.stats.bytes_in += size + 4
-    link.node.bytes_in += size + 4
+    kf_count(&state.plane.stats.bytes_in, size + 4)
+    kf_count(&link.node.bytes_in, size + 4)
     kf_histogram_add(&link.node.request_time, now - request.written_at, 1e-6)
     kf_histogram_add(&state.plane.stats.request_time, now - request.written_at, 1e-6)
     kf_link_trace(link, now, KF_TRACE_RECEIVED, correlation_id, -1, size)
@@ -203,10 +210,10 @@ cdef bint flush_out(sender_state* state, kf_link* link, double now) noexcept nog
     cdef int error = 0
     cdef int i
     cdef bint fine = kf_link_write(link, now, &ended, &error)
-    link.node.bytes_out += link.bytes_out - bytes_before
-    link.node.requests += link.requests - requests_before
-    stats.bytes_out += link.bytes_out - bytes_before
-    stats.requests += link.requests - requests_before
+    kf_count(&link.node.bytes_out, link.bytes_out - bytes_before)
+    kf_count(&link.node.requests, link.requests - requests_before)
+    kf_count(&stats.bytes_out, link.bytes_out - bytes_before)
+    kf_count(&stats.requests, link.requests - requests_before)
     memset(&unanswered, 0, sizeof(unanswered))
     unanswered.base_offset = -1
     unanswered.append_time_ms = -1

@@ -111,7 +111,7 @@ cdef void complete(sender_state* state, kf_batch* batch, const produce_answer* a
 
 
 cdef void fail_overdue(kf_batch* batch, int outcome) noexcept nogil:
-    batch.queue.plane.stats.expired_batches += 1
+    kf_count(&batch.queue.plane.stats.expired_batches, 1)
     kf_batch_end(batch, KF_BATCH_FAILED, KF_ERROR_EXPIRED, outcome, -1, -1)
 
 

@@ -2,8 +2,8 @@
 
 from libc.stdint cimport int32_t, int64_t
 
+from kafka_fast._wire.layout cimport kf_partition_for_key, kf_record
 from kafka_fast.dataplane.state cimport kf_plane, kf_topic
-from kafka_fast.dataplane.wire cimport kf_partition_for_key, kf_record
 
 
 cdef enum partitioner_kind:

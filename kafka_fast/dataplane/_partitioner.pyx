@@ -12,8 +12,8 @@ Thread: the caller's, with the GIL (the cursor belongs to the topic).
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
+from kafka_fast._wire.layout cimport *
 from kafka_fast.dataplane.state cimport *
-from kafka_fast.dataplane.wire cimport *
 
 
 cdef uint64_t MULTIPLIER = 0x2545F4914F6CDD1D

@@ -3,11 +3,7 @@
 from libc.stdint cimport int32_t, int64_t
 
 from kafka_fast.dataplane._lists cimport sender_state
-from kafka_fast.dataplane.state cimport kf_batch, kf_env, kf_plane, kf_queue, kf_topic, kf_trace
-
-
-# One line of a link's debug ring, for people.
-cdef str trace_line(const kf_trace* line)
+from kafka_fast.dataplane.state cimport kf_batch, kf_env, kf_plane, kf_queue, kf_topic
 
 
 cdef class Environment:

@@ -23,8 +23,6 @@ OUTCOME_NOT_SENT: int
 OUTCOME_REJECTED: int
 OUTCOME_MAYBE_WRITTEN: int
 
-def read_traces(ring: bytes) -> list[str]: ...
-
 class Environment: ...
 
 class Topic:

@@ -8,7 +8,7 @@ plane's own or, in a simulation, the caller's.
 """
 
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from cpython.pythread cimport PyThread_get_thread_ident
@@ -18,6 +18,7 @@ from libc.string cimport memcpy
 
 from kafka_fast._wire._checksum cimport crc32c_join, crc32c_update
 from kafka_fast.dataplane._sender cimport sender_destroy, sender_init, step
+from kafka_fast.dataplane._tuples cimport event_tuple, histogram_dict
 from kafka_fast.dataplane.link cimport *
 from kafka_fast.dataplane.state cimport *
 
@@ -54,28 +55,6 @@ cdef enum:
     BATCH_GROWTH = 262_144  # a batch is full at max(batch.size, this)
 
 
-cdef dict TRACE_NAMES = {
-    KF_TRACE_OPEN: "open",
-    KF_TRACE_SENT: "sent",
-    KF_TRACE_RECEIVED: "received",
-    KF_TRACE_PUNT: "punt",
-    KF_TRACE_CLOSE: "close",
-    KF_TRACE_QUEUED: "queued",
-}
-
-
-cdef str trace_line(const kf_trace* line):
-    return (f"{line.at:.6f} {TRACE_NAMES[line.kind]} correlation={line.correlation_id} "
-            f"batch={line.serial} size={line.size}")
-
-
-def read_traces(bytes ring):
-    """Return the lines of a debug ring as a DUMP event brings it, oldest first."""
-    cdef const kf_trace* lines = <const kf_trace*>PyBytes_AS_STRING(ring)
-    cdef Py_ssize_t i
-    return [trace_line(&lines[i]) for i in range(<Py_ssize_t>(len(ring) // sizeof(kf_trace)))]
-
-
 @cython.no_gc_clear  # its plane frees it, and reads `retired` then
 cdef class Topic:
     def __cinit__(self, str name, uint64_t seed, int32_t topic_id):
@@ -94,26 +73,55 @@ cdef class Topic:
         return self.topic.partition_count
 
 
+cdef void free_queues(kf_queue** queues, int32_t first, int32_t count) noexcept:
+    """Free an array, and the queues from `first` on."""
+    cdef int32_t partition
+    for partition in range(first, count):
+        free(queues[partition])
+    free(queues)
+
+
+cdef kf_queue** new_queues(kf_queue** present, int32_t present_count, int32_t count) except NULL:
+    """Return an array of those that are there, and memory for those that are added."""
+    cdef int32_t partition
+    cdef kf_queue** queues = <kf_queue**>calloc(count, sizeof(kf_queue*))
+    if queues == NULL:
+        raise MemoryError
+    for partition in range(present_count):
+        queues[partition] = present[partition]
+    for partition in range(present_count, count):
+        queues[partition] = <kf_queue*>malloc(sizeof(kf_queue))
+        if queues[partition] == NULL:
+            free_queues(queues, present_count, count)
+            raise MemoryError
+    return queues
+
+
 cdef int add_queues(DataPlane plane, Topic topic, int32_t count) except -1:
-    """Add queues up to `count` partitions. There are never fewer than before."""
+    """Add queues up to `count` partitions. There are never fewer than before.
+
+    All or nothing: what may lack memory comes before the first queue is known to the plane.
+    """
     cdef int32_t partition
     cdef int32_t present = topic.topic.partition_count
+    cdef int64_t first_id = len(plane.queues)
     cdef kf_queue** queues
     if count <= present:
         return 0
-    queues = <kf_queue**>calloc(count, sizeof(kf_queue*))
-    if queues == NULL:
-        raise MemoryError
-    for partition in range(present):
-        queues[partition] = topic.topic.queues[partition]
+    queues = new_queues(topic.topic.queues, present, count)
+    try:
+        added = [(topic, partition) for partition in range(present, count)]
+        retired = list(topic.retired)
+        if topic.topic.queues != NULL:
+            retired.append(PyCapsule_New(topic.topic.queues, NULL, NULL))
+        plane.queues += added
+    except MemoryError:
+        free_queues(queues, present, count)
+        raise
+    topic.retired = retired
     for partition in range(present, count):
-        queues[partition] = <kf_queue*>malloc(sizeof(kf_queue))
-        if queues[partition] == NULL:
-            raise MemoryError
-        kf_queue_init(queues[partition], plane.plane, topic.topic, len(plane.queues), partition)
-        plane.queues.append((topic, partition))
-    if topic.topic.queues != NULL:
-        topic.retired.append(PyCapsule_New(topic.topic.queues, NULL, NULL))
+        kf_queue_init(queues[partition], plane.plane, topic.topic,
+                      first_id + partition - present, partition)
     topic.topic.queues = queues
     topic.topic.partition_count = count
     return 0
@@ -145,31 +153,6 @@ cdef uint8_t* copy_bytes(bytes data) except NULL:
     return copy
 
 
-cdef tuple row_tuple(const kf_row* row):
-    return (row.queue_id, row.generation, row.serial, row.slice, row.error_code, row.base_offset,
-            row.base_sequence, row.record_count, row.attempts, bool(row.doubt))
-
-
-cdef tuple event_tuple(const kf_event* event):
-    cdef int i
-    cdef bytes frame = None
-    if event.bytes != NULL:
-        frame = PyBytes_FromStringAndSize(<char*>event.bytes, event.size)
-    rows = [row_tuple(&event.rows[i]) for i in range(event.row_count)]
-    return (event.kind, event.link_id, event.code, event.detail, event.token, frame, rows)
-
-
-cdef dict histogram_dict(const kf_histogram* histogram):
-    """Return count, sum and the non-empty buckets by upper bound (in the histogram's unit)."""
-    cdef int i
-    return {
-        "count": histogram.count,
-        "sum": histogram.sum,
-        "buckets": {1 << i: histogram.buckets[i] for i in range(KF_HISTOGRAM_BUCKETS)
-                    if histogram.buckets[i]},
-    }
-
-
 @cython.no_gc_clear  # what it owns in C outlives its dicts
 cdef class DataPlane:
     """One client's data plane.
@@ -197,17 +180,17 @@ cdef class DataPlane:
         cdef kf_env env = environment.env
         env.crc32c = crc32c_update
         env.crc32c_combine = crc32c_join
-        self.plane = <kf_plane*>malloc(sizeof(kf_plane))
-        if self.plane == NULL:
-            raise MemoryError
-        kf_plane_init(self.plane, &env, buffer_memory)
-        self.plane.owner = <void*>self
         self.environment = environment
         self.owner_pid = getpid()
         self.topics = {}
         self.queues = []
         self.observers = {}
         self.ended = []
+        self.plane = <kf_plane*>malloc(sizeof(kf_plane))
+        if self.plane == NULL:
+            raise MemoryError
+        kf_plane_init(self.plane, &env, buffer_memory)
+        self.plane.owner = <void*>self
         self.plane.batch_size = batch_size
         self.plane.max_request_size = max_request_size
         # A batch never needs more than a record that is just allowed.
@@ -276,12 +259,13 @@ cdef class DataPlane:
         Args:
             timeout: Seconds; without an answer by then the link is closed.
         """
+        cdef uint8_t* data = copy_bytes(frame)
         cdef kf_command* command = kf_command_new(KF_COMMAND_SEND_RAW)
         command.link_id = link_id
         command.token = token
         command.at = timeout
         command.size = PyBytes_GET_SIZE(frame)
-        command.bytes = copy_bytes(frame)
+        command.bytes = data
         kf_plane_command(self.plane, command)
 
     def close_link(self, int32_t link_id):
@@ -293,22 +277,25 @@ cdef class DataPlane:
     def program(self, int32_t link_id, int16_t version, int topic_format, bytes prefix,
                 int32_t correlation_pos):
         """Let the link carry Produce requests that begin with `prefix`."""
+        cdef uint8_t* data = copy_bytes(prefix)
         cdef kf_command* command = kf_command_new(KF_COMMAND_PROGRAM)
         command.link_id = link_id
         command.version = version
         command.flags = topic_format
         command.pos = correlation_pos
         command.size = PyBytes_GET_SIZE(prefix)
-        command.bytes = copy_bytes(prefix)
+        command.bytes = data
         kf_plane_command(self.plane, command)
 
     def name_topic(self, str name, int topic_format, bytes field):
         """Set how requests of this format name the topic."""
+        cdef kf_topic* topic = (<Topic>self.topics[name]).topic
+        cdef uint8_t* data = copy_bytes(field)
         cdef kf_command* command = kf_command_new(KF_COMMAND_TOPIC)
-        command.topic = (<Topic>self.topics[name]).topic
+        command.topic = topic
         command.flags = topic_format
         command.size = PyBytes_GET_SIZE(field)
-        command.bytes = copy_bytes(field)
+        command.bytes = data
         kf_plane_command(self.plane, command)
 
     def route(self, int64_t queue_id, int32_t link_id):
@@ -525,19 +512,19 @@ cdef class DataPlane:
         self.check_owner()
         cdef kf_stats* stats = &self.plane.stats
         return {
-            "records_acked": stats.records_acked,
-            "records_failed": stats.records_failed,
-            "batches_acked": stats.batches_acked,
-            "batches_failed": stats.batches_failed,
-            "retries": stats.retries,
-            "punts": stats.punts,
-            "splits": stats.splits,
-            "expired_batches": stats.expired_batches,
-            "throttle_ms": stats.throttle_ms,
-            "requests": stats.requests,
-            "blocked": stats.blocked,
-            "bytes_out": stats.bytes_out,
-            "bytes_in": stats.bytes_in,
+            "records_acked": kf_counted(&stats.records_acked),
+            "records_failed": kf_counted(&stats.records_failed),
+            "batches_acked": kf_counted(&stats.batches_acked),
+            "batches_failed": kf_counted(&stats.batches_failed),
+            "retries": kf_counted(&stats.retries),
+            "punts": kf_counted(&stats.punts),
+            "splits": kf_counted(&stats.splits),
+            "expired_batches": kf_counted(&stats.expired_batches),
+            "throttle_ms": kf_counted(&stats.throttle_ms),
+            "requests": kf_counted(&stats.requests),
+            "blocked": kf_counted(&stats.blocked),
+            "bytes_out": kf_counted(&stats.bytes_out),
+            "bytes_in": kf_counted(&stats.bytes_in),
             "buffer_bytes": kf_pool_reserved(&self.plane.pool),
             "queue_time_us": histogram_dict(&stats.queue_time),
             "request_time_us": histogram_dict(&stats.request_time),
@@ -554,10 +541,10 @@ cdef class DataPlane:
         kf_unlock(&self.plane.lock)
         while node != NULL:
             found[node.id] = {
-                "links": node.links,
-                "requests": node.requests,
-                "bytes_out": node.bytes_out,
-                "bytes_in": node.bytes_in,
+                "links": kf_counted(&node.links),
+                "requests": kf_counted(&node.requests),
+                "bytes_out": kf_counted(&node.bytes_out),
+                "bytes_in": kf_counted(&node.bytes_in),
                 "request_time_us": histogram_dict(&node.request_time),
             }
             node = node.next
@@ -573,9 +560,9 @@ cdef class DataPlane:
             topic = (<Topic>held).topic
             acked = acked_bytes = failed = 0
             for i in range(topic.partition_count):
-                acked += topic.queues[i].records_acked
-                acked_bytes += topic.queues[i].bytes_acked
-                failed += topic.queues[i].records_failed
+                acked += kf_counted(&topic.queues[i].records_acked)
+                acked_bytes += kf_counted(&topic.queues[i].bytes_acked)
+                failed += kf_counted(&topic.queues[i].records_failed)
             found[name] = {"partitions": topic.partition_count, "records_acked": acked,
                            "bytes_acked": acked_bytes, "records_failed": failed}
         return found

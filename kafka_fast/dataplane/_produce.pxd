@@ -27,5 +27,5 @@ cdef kf_request* build_request(kf_plane* plane, kf_link* link, kf_batch** batche
 
 # Read an answer into `answers[0:request.batch_count]`; False if it is malformed, names a partition
 # twice, one that was not sent, or not all of them.
-cdef bint scan_answer(const kf_link* link, const kf_request* request, const uint8_t* frame,
-                      int64_t size, produce_answer* answers, int32_t* throttle_ms) noexcept nogil
+cdef bint scan_answer(const kf_request* request, const uint8_t* frame, int64_t size,
+                      produce_answer* answers, int32_t* throttle_ms) noexcept nogil

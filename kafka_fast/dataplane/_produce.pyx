@@ -13,23 +13,7 @@ from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport calloc, malloc, qsort
 from libc.string cimport memcmp, memcpy, memset
 
-from kafka_fast.dataplane.link cimport (
-    KF_REQUEST_PRODUCE,
-    iovec,
-    kf_link,
-    kf_request,
-    kf_request_free,
-)
-from kafka_fast.dataplane.state cimport (
-    KF_TOPIC_COMPACT_NAME,
-    KF_TOPIC_ID,
-    KF_TOPIC_NAME,
-    kf_batch,
-    kf_plane,
-    kf_slab,
-    kf_topic,
-)
-from kafka_fast.dataplane.wire cimport (
+from kafka_fast._wire.layout cimport (
     KF_BATCH_HEADER_SIZE,
     KF_BATCH_LENGTH_PREFIX,
     KF_BATCH_POS_ATTRIBUTES,
@@ -48,6 +32,24 @@ from kafka_fast.dataplane.wire cimport (
     kf_reader,
     kf_reader_of,
     kf_skip_tags,
+)
+from kafka_fast.dataplane.link cimport (
+    KF_REQUEST_PRODUCE,
+    iovec,
+    kf_link,
+    kf_produce_form,
+    kf_request,
+    kf_request_free,
+    kf_topic_field,
+)
+from kafka_fast.dataplane.state cimport (
+    KF_TOPIC_COMPACT_NAME,
+    KF_TOPIC_ID,
+    KF_TOPIC_NAME,
+    kf_batch,
+    kf_plane,
+    kf_slab,
+    kf_topic,
 )
 
 cdef enum:
@@ -141,7 +143,7 @@ cdef size_t bound_framing(const kf_link* link, kf_batch** batches, int count) no
     cdef size_t size = link.prefix_size + ARRAY_COUNT_MAX + 1
     cdef int i
     for i in range(count):
-        size += (batches[i].queue.topic.field_size[link.topic_format] + ARRAY_COUNT_MAX + 1
+        size += (batches[i].queue.topic.field_size[link.form.topic_format] + ARRAY_COUNT_MAX + 1
                  + PARTITION_MAX)
     return size
 
@@ -162,10 +164,13 @@ cdef kf_request* new_request(const kf_link* link, kf_batch** batches, int count)
     request.framing = <uint8_t*>malloc(bound_framing(link, batches, count))
     request.pieces = <iovec*>malloc(count_pieces(batches, count) * sizeof(iovec))
     request.batches = <kf_batch**>malloc(count * sizeof(kf_batch*))
-    if request.framing == NULL or request.pieces == NULL or request.batches == NULL:
+    request.topics = <kf_topic_field*>malloc(count * sizeof(kf_topic_field))
+    if (request.framing == NULL or request.pieces == NULL or request.batches == NULL
+            or request.topics == NULL):
         kf_request_free(request)
         return NULL
     request.batch_count = count
+    request.form = link.form
     return request
 
 
@@ -173,17 +178,20 @@ cdef kf_request* build_request(kf_plane* plane, kf_link* link, kf_batch** batche
                                int count) noexcept nogil:
     cdef kf_request* request
     cdef kf_topic* topic
+    cdef kf_topic_field field
     cdef kf_slab* slab
     cdef uint8_t* at
     cdef uint8_t* piece
     cdef int i
     cdef int topics = 0
     cdef int left_in_topic = 0
-    cdef bint flexible = link.flexible
+    cdef int form = link.form.topic_format
+    cdef bint flexible = link.form.flexible
     qsort(batches, count, sizeof(kf_batch*), by_partition)
     request = new_request(link, batches, count)
     if request == NULL:
         return NULL
+    memset(&field, 0, sizeof(field))
     memcpy(request.batches, batches, count * sizeof(kf_batch*))
     for i in range(count):
         if i == 0 or batches[i].queue.topic != batches[i - 1].queue.topic:
@@ -196,8 +204,11 @@ cdef kf_request* build_request(kf_plane* plane, kf_link* link, kf_batch** batche
         topic = batches[i].queue.topic
         if left_in_topic == 0:
             left_in_topic = count_topic(batches, i, count)
-            memcpy(at, topic.field[link.topic_format], topic.field_size[link.topic_format])
-            at = put_count(at + topic.field_size[link.topic_format], flexible, left_in_topic)
+            memcpy(at, topic.field[form], topic.field_size[form])
+            field.start = at
+            field.size = topic.field_size[form]
+            at = put_count(at + field.size, flexible, left_in_topic)
+        request.topics[i] = field
         stamp_header(plane, batches[i])
         at = kf_put_i32(at, batches[i].queue.partition)
         at = put_count(at, flexible, <int32_t>wire_size(batches[i]))
@@ -266,50 +277,50 @@ cdef const uint8_t* read_topic(kf_reader* reader, int topic_format, size_t* size
     return start
 
 
-cdef void read_partition(kf_reader* reader, const kf_link* link, produce_answer* answer,
-                         int32_t* partition) noexcept nogil:
+cdef void read_partition(kf_reader* reader, const kf_produce_form* form,
+                         produce_answer* answer, int32_t* partition) noexcept nogil:
     """Read one partition's answer."""
     cdef int32_t _i
     partition[0] = kf_read_i32(reader)
     answer.error_code = kf_read_i16(reader)
     answer.base_offset = kf_read_i64(reader)
     answer.append_time_ms = kf_read_i64(reader)
-    if link.produce_version >= VERSION_LOG_START_OFFSET:
+    if form.version >= VERSION_LOG_START_OFFSET:
         kf_read_i64(reader)
-    if link.produce_version >= VERSION_ERROR_MESSAGES:
-        for _i in range(read_count(reader, link.flexible)):
+    if form.version >= VERSION_ERROR_MESSAGES:
+        for _i in range(read_count(reader, form.flexible)):
             if reader.bad:
                 break
             kf_read_i32(reader)
-            skip_string(reader, link.flexible)
-            if link.flexible:
+            skip_string(reader, form.flexible)
+            if form.flexible:
                 kf_skip_tags(reader)
-        skip_string(reader, link.flexible)
-    if link.flexible:
+        skip_string(reader, form.flexible)
+    if form.flexible:
         kf_skip_tags(reader)
 
 
-cdef int find_batch(const kf_link* link, const kf_request* request, int hint,
-                    const uint8_t* topic, size_t topic_size, int32_t partition) noexcept nogil:
+cdef int find_batch(const kf_request* request, int hint, const uint8_t* topic, size_t topic_size,
+                    int32_t partition) noexcept nogil:
     """Return the position of the batch that went to this partition, or -1. Brokers answer in the
-    order of the request, so `hint` is nearly always right.
+    order of the request, so `hint` is nearly always right. A topic is what the request named: made
+    anew while the request was in flight, it has another id by now.
     """
     cdef int i, pos
-    cdef const kf_batch* batch
-    cdef int form = link.topic_format
+    cdef const kf_topic_field* field
     for i in range(request.batch_count):
         pos = (hint + i) % request.batch_count
-        batch = request.batches[pos]
-        if (batch.queue.partition == partition
-                and batch.queue.topic.field_size[form] == topic_size
-                and memcmp(batch.queue.topic.field[form], topic, topic_size) == 0):
+        field = &request.topics[pos]
+        if (request.batches[pos].queue.partition == partition and field.size == topic_size
+                and memcmp(field.start, topic, topic_size) == 0):
             return pos
     return -1
 
 
-cdef bint scan_answer(const kf_link* link, const kf_request* request, const uint8_t* frame,
-                      int64_t size, produce_answer* answers, int32_t* throttle_ms) noexcept nogil:
+cdef bint scan_answer(const kf_request* request, const uint8_t* frame, int64_t size,
+                      produce_answer* answers, int32_t* throttle_ms) noexcept nogil:
     cdef kf_reader reader = kf_reader_of(frame, size)
+    cdef const kf_produce_form* form = &request.form
     cdef produce_answer answer
     cdef const uint8_t* topic
     cdef size_t topic_size
@@ -318,26 +329,26 @@ cdef bint scan_answer(const kf_link* link, const kf_request* request, const uint
     cdef int found = 0
     memset(answers, 0, request.batch_count * sizeof(produce_answer))
     kf_read_i32(&reader)  # the correlation id, matched already
-    if link.flexible:
+    if form.flexible:
         kf_skip_tags(&reader)
-    for _i in range(read_count(&reader, link.flexible)):
-        topic = read_topic(&reader, link.topic_format, &topic_size)
-        for _j in range(read_count(&reader, link.flexible)):
-            read_partition(&reader, link, &answer, &partition)
+    for _i in range(read_count(&reader, form.flexible)):
+        topic = read_topic(&reader, form.topic_format, &topic_size)
+        for _j in range(read_count(&reader, form.flexible)):
+            read_partition(&reader, form, &answer, &partition)
             if reader.bad:
                 return False
-            pos = find_batch(link, request, found, topic, topic_size, partition)
+            pos = find_batch(request, found, topic, topic_size, partition)
             if pos < 0 or answers[pos].seen:
                 return False
             answer.seen = True
             answer.queue = request.batches[pos].queue
             answers[pos] = answer
             found += 1
-        if link.flexible:
+        if form.flexible:
             kf_skip_tags(&reader)
         if reader.bad:
             return False
     throttle_ms[0] = kf_read_i32(&reader)
-    if link.flexible:
+    if form.flexible:
         kf_skip_tags(&reader)
     return not reader.bad and kf_left(&reader) == 0 and found == request.batch_count

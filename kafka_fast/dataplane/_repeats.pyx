@@ -12,11 +12,11 @@ from libc.stdint cimport int64_t, uint8_t
 from libc.stdlib cimport calloc, malloc
 from libc.string cimport memcmp, memcpy
 
+from kafka_fast._wire.layout cimport kf_put_i32
 from kafka_fast.dataplane._lists cimport find_link
 from kafka_fast.dataplane.fetch cimport *
 from kafka_fast.dataplane.link cimport *
 from kafka_fast.dataplane.state cimport *
-from kafka_fast.dataplane.wire cimport kf_put_i32
 
 cdef enum:
     CORRELATION_POS = 8  # in every request: after length, API key and version

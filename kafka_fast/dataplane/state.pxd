@@ -2,8 +2,8 @@
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
+from kafka_fast._wire.layout cimport kf_record
 from kafka_fast.dataplane.structs cimport *
-from kafka_fast.dataplane.wire cimport kf_record
 
 
 cdef extern from "kf_sync.h" nogil:
@@ -11,6 +11,9 @@ cdef extern from "kf_sync.h" nogil:
     void kf_set(kf_atomic_int* value, int32_t to)
     int32_t kf_swap(kf_atomic_int* value, int32_t to)
     int32_t kf_add(kf_atomic_int* value, int32_t by)
+    int64_t kf_counted(const kf_counter* counter)
+    void kf_count(kf_counter* counter, int64_t by)
+    double kf_summed(const kf_sum* sum)
     void kf_fence()
     void kf_lock(kf_mutex* mutex)
     void kf_unlock(kf_mutex* mutex)

@@ -14,6 +14,8 @@ cdef extern from "<sys/uio.h>" nogil:
 cdef extern from "kf_sync.h" nogil:
     ctypedef int kf_atomic_int
     ctypedef long kf_atomic_long
+    ctypedef int64_t kf_counter  # kf_count and kf_counted only
+    ctypedef double kf_sum
 
     ctypedef struct kf_mutex:
         pass
@@ -107,24 +109,24 @@ cdef extern from "kf_plane.h" nogil:
         size_t size
 
     ctypedef struct kf_histogram:
-        int64_t buckets[40]
-        int64_t count
-        double sum
+        kf_counter buckets[40]
+        kf_counter count
+        kf_sum sum
 
     ctypedef struct kf_stats:
-        int64_t records_acked
-        int64_t records_failed
-        int64_t batches_acked
-        int64_t batches_failed
-        int64_t requests
-        int64_t bytes_out
-        int64_t bytes_in
-        int64_t retries
-        int64_t punts
-        int64_t splits
-        int64_t expired_batches
-        int64_t throttle_ms
-        int64_t blocked
+        kf_counter records_acked
+        kf_counter records_failed
+        kf_counter batches_acked
+        kf_counter batches_failed
+        kf_counter requests
+        kf_counter bytes_out
+        kf_counter bytes_in
+        kf_counter retries
+        kf_counter punts
+        kf_counter splits
+        kf_counter expired_batches
+        kf_counter throttle_ms
+        kf_counter blocked
         kf_histogram queue_time
         kf_histogram request_time
         kf_histogram batch_bytes
@@ -132,10 +134,10 @@ cdef extern from "kf_plane.h" nogil:
     ctypedef struct kf_node:
         kf_node* next
         int32_t id
-        int64_t requests
-        int64_t bytes_out
-        int64_t bytes_in
-        int64_t links
+        kf_counter requests
+        kf_counter bytes_out
+        kf_counter bytes_in
+        kf_counter links
         kf_histogram request_time
 
     ctypedef struct kf_plane:
@@ -256,9 +258,9 @@ cdef extern from "kf_queue.h" nogil:
         kf_queue* next
         kf_queue* previous
         int place
-        int64_t records_acked
-        int64_t bytes_acked
-        int64_t records_failed
+        kf_counter records_acked
+        kf_counter bytes_acked
+        kf_counter records_failed
 
 
 cdef extern from "kf_link.h" nogil:
@@ -269,6 +271,15 @@ cdef extern from "kf_link.h" nogil:
         void (*close)(void* context) noexcept nogil
         void (*dispose)(void* context) noexcept nogil
         void* context
+
+    ctypedef struct kf_produce_form:
+        int16_t version
+        bint flexible
+        int topic_format
+
+    ctypedef struct kf_topic_field:
+        const uint8_t* start
+        size_t size
 
     ctypedef struct kf_request:
         kf_request* next
@@ -286,7 +297,9 @@ cdef extern from "kf_link.h" nogil:
         int piece_pos
         size_t size
         kf_batch** batches
+        kf_topic_field* topics
         int batch_count
+        kf_produce_form form
 
     ctypedef struct kf_trace:
         double at
@@ -312,9 +325,7 @@ cdef extern from "kf_link.h" nogil:
         uint8_t* prefix
         size_t prefix_size
         int32_t correlation_pos
-        int16_t produce_version
-        bint flexible
-        int topic_format
+        kf_produce_form form
         double muted_until
         double paced_until
         int urgent
@@ -323,6 +334,7 @@ cdef extern from "kf_link.h" nogil:
         kf_queue* lingering
         kf_queue* lingering_last
         kf_session* session
+        uint8_t* buffer
         size_t filled
         kf_trace trace[1024]
         uint32_t trace_count

@@ -11,8 +11,9 @@ from libc.stdint cimport uint8_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
+from kafka_fast._wire.layout cimport *
 from kafka_fast.dataplane.state cimport *
-from kafka_fast.dataplane.wire cimport *
+from kafka_fast.net.posix cimport pthread_join, pthread_t, start_thread
 from kafka_fast.record._compress cimport (
     codec_bound,
     codec_compress,
@@ -21,7 +22,6 @@ from kafka_fast.record._compress cimport (
     codec_new,
     kf_codec,
 )
-from kafka_fast.net.posix cimport pthread_join, pthread_t, start_thread
 
 import os
 

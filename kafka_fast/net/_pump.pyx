@@ -6,7 +6,7 @@ reach a Python thread. It touches no Python object; whoever stops it joins it wi
 """
 
 cimport cython
-from libc.errno cimport EAGAIN, EINTR, errno
+from libc.errno cimport EAGAIN, EINTR, ENOMEM, errno
 from libc.stdint cimport int32_t, int64_t, intptr_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memset
@@ -199,25 +199,44 @@ cdef void socket_dispose(void* context) noexcept nogil:
 
 # ---- the thread ----
 
+cdef enum:
+    NAP_MS = 1
+
 # What the thread works with between two turns.
 cdef struct poller:
     pollfd* fds
     int capacity
 
 
-cdef int watch(poller* it, int count, int fd, short events) noexcept nogil:
-    """Add a descriptor to the set; returns the new count."""
+cdef bint reserve(poller* it, int count) noexcept nogil:
+    """Make room for so many descriptors; False if there is no memory for them."""
+    cdef int capacity = count * 2 + 8
     cdef pollfd* larger
-    if count == it.capacity:
-        larger = <pollfd*>realloc(it.fds, (it.capacity * 2 + 8) * sizeof(pollfd))
-        if larger == NULL:
-            return count
-        it.fds = larger
-        it.capacity = it.capacity * 2 + 8
-    it.fds[count].fd = fd
-    it.fds[count].events = events
-    it.fds[count].revents = 0
-    return count + 1
+    if count <= it.capacity:
+        return True
+    larger = <pollfd*>realloc(it.fds, capacity * sizeof(pollfd))
+    if larger == NULL:
+        return False
+    it.fds = larger
+    it.capacity = capacity
+    return True
+
+
+cdef void watch(pollfd* at, int fd, short events) noexcept nogil:
+    at.fd = fd
+    at.events = events
+    at.revents = 0
+
+
+cdef void nap(sender_state* sender, int event) noexcept nogil:
+    """Without memory for the set: look at everything, but not all the time."""
+    cdef kf_link* link = sender.links
+    cdef uint64_t drained
+    poll(NULL, 0, NAP_MS)
+    eventfd_read(event, &drained)
+    while link != NULL:
+        link.readable = True
+        link = link.next
 
 
 cdef void sleep_until(poller* it, sender_state* sender, int event, double until) noexcept nogil:
@@ -226,10 +245,19 @@ cdef void sleep_until(poller* it, sender_state* sender, int event, double until)
     cdef timespec timeout
     cdef uint64_t drained
     cdef double left
-    cdef int count = watch(it, 0, event, POLLIN)
+    cdef int count = 1
     cdef int i = 1
     while link != NULL:
-        count = watch(it, count, link.fd, POLLIN | POLLOUT if link.want_write else POLLIN)
+        count += 1
+        link = link.next
+    if not reserve(it, count):
+        nap(sender, event)
+        return
+    watch(&it.fds[0], event, POLLIN)
+    link = sender.links
+    while link != NULL:
+        watch(&it.fds[i], link.fd, POLLIN | POLLOUT if link.want_write else POLLIN)
+        i += 1
         link = link.next
     if until == 0.0:
         ppoll(it.fds, count, NULL, NULL)
@@ -240,8 +268,9 @@ cdef void sleep_until(poller* it, sender_state* sender, int event, double until)
         ppoll(it.fds, count, &timeout, NULL)
     if it.fds[0].revents != 0:
         eventfd_read(event, &drained)
+    i = 1
     link = sender.links
-    while link != NULL and i < count:
+    while link != NULL:
         if it.fds[i].revents & ~POLLOUT:
             link.readable = True
         i += 1
@@ -305,7 +334,11 @@ cdef class Pump:
         self.running = True
 
     def add_link(self, int32_t link_id, int32_t node_id, int fd):
-        """Hand a connected socket to the data plane, which owns it from here on."""
+        """Hand a connected socket to the data plane, which owns it from here on.
+
+        Raises:
+            OSError: There is no memory for a link; the socket is closed.
+        """
         cdef kf_link_io io
         cdef kf_command* command
         cdef kf_link* link
@@ -316,7 +349,8 @@ cdef class Pump:
         io.context = <void*><intptr_t>fd
         link = kf_link_new(link_id, node_id, &io, fd)
         if link == NULL:
-            raise MemoryError
+            close(fd)
+            raise OSError(ENOMEM, os.strerror(ENOMEM))
         command = kf_command_new(KF_COMMAND_ADD_LINK)
         command.link = link
         kf_plane_command(self.plane.plane, command)

@@ -54,7 +54,7 @@ def read_event(event: tuple[Any, ...]) -> PlaneEvent:
     if kind == _plane.EVENT_PUNT:
         return Punt(link_id, code, frame)
     if kind == _plane.EVENT_LINK_CLOSED:
-        return LinkClosed(link_id, CloseReason(code), detail)
+        return LinkClosed(link_id, CloseReason(code), detail, frame or b"")
     if kind == _plane.EVENT_THROTTLED:
         return Throttled(link_id, code)
     if kind == _plane.EVENT_ROUTE:

@@ -145,10 +145,10 @@ class ControlThread:
         del self._connecting[connecting.link_id]
         try:
             fd = finish_connect(connecting)
+            self._pump.add_link(connecting.link_id, connecting.node_id, fd)
         except OSError as error:
             self._links.handle_connect_failed(connecting.link_id, error, now)
             return
-        self._pump.add_link(connecting.link_id, connecting.node_id, fd)
         self._links.handle_connected(connecting.link_id, now)
 
     def _sleep(self) -> None:

@@ -29,7 +29,8 @@ from kafka_fast.control.metadata import Partition
 from kafka_fast.control.plane import CloseLink, Command, OpenLink, ResolveHost, TopicSettled
 from kafka_fast.control.producer.control import ProducerControl
 from kafka_fast.dataplane._delivery import collect, notify, take_lost
-from kafka_fast.dataplane._plane import EVENT_DUMP, DataPlane, read_traces
+from kafka_fast.dataplane._plane import EVENT_DUMP, DataPlane
+from kafka_fast.dataplane._traces import read_traces
 from kafka_fast.errors import (
     DeliveryError,
     KafkaError,
@@ -188,7 +189,9 @@ class ProducerCore:
                 left = deadline - time.monotonic()
                 if left <= 0:
                     self._call(lambda now: self.control.give_up_topic(name))
-                    raise KafkaTimeoutError(self._no_metadata(name, max_block))
+                    raise KafkaTimeoutError(
+                        self._no_metadata(name, max_block)
+                    ) from self.control.connect_error
                 if self.plane.dead:
                     raise UsageError("the producer was closed")
                 self._settled.wait(min(WAIT_SLICE, left))
@@ -196,6 +199,8 @@ class ProducerCore:
     def _no_metadata(self, name: str, max_block: float) -> str:
         code = self.control.cluster.error(name)
         why = f": {error_name(code)}" if code else ""
+        if self.control.connect_error is not None:
+            why = f": {self.control.connect_error}"
         return f"no metadata of topic {name!r} after max.block.ms ({max_block * 1000:.0f}){why}"
 
     def flush(self, timeout: float | None) -> int:
@@ -390,10 +395,10 @@ class ProducerCore:
         del self._connecting[connecting.link_id]
         try:
             fd = finish_connect(connecting)
+            self._pump.add_link(connecting.link_id, connecting.node_id, fd)
         except OSError as error:
             self._connect_failed(connecting.link_id, error, now)
             return
-        self._pump.add_link(connecting.link_id, connecting.node_id, fd)
         self.control.links.handle_connected(connecting.link_id, now)
 
     def _connect_failed(self, link_id: int, error: OSError, now: float) -> None:

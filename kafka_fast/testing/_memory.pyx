@@ -14,8 +14,9 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 
-from kafka_fast.dataplane._plane cimport DataPlane, Environment, trace_line
+from kafka_fast.dataplane._plane cimport DataPlane, Environment
 from kafka_fast.dataplane._sender cimport step
+from kafka_fast.dataplane._traces cimport trace_line
 from kafka_fast.dataplane.link cimport *
 from kafka_fast.dataplane.state cimport *
 from kafka_fast.net._compressor cimport coder_free, coder_init, compress_batch
@@ -345,6 +346,17 @@ cdef class Turner:
         kf_set(&plane.wake_level, self.sender.wake_level)
         return -1.0 if kf_plane_has_news(plane, self.sender.wake_level) else until
 
+    def number_from(self, int64_t queue_id, int64_t producer_id, int16_t epoch,
+                    int32_t sequence):
+        """Let a queue that has sent nothing yet begin at this sequence, as if it had sent all
+        before.
+        """
+        cdef kf_queue* queue = self.plane.queue(queue_id)
+        queue.producer_id = producer_id
+        queue.epoch = epoch
+        queue.next_sequence = sequence
+        queue.single = True  # as for any first batch
+
     def begin_flush(self):
         """Begin what DataPlane.flush does; returns what `is_flushed` is asked with."""
         cdef kf_plane* plane = self.plane.plane
@@ -368,7 +380,7 @@ cdef class Turner:
     def ended_records(self):
         """Return how many records have ended, one way or the other."""
         cdef kf_stats* stats = &self.plane.plane.stats
-        return stats.records_acked + stats.records_failed
+        return kf_counted(&stats.records_acked) + kf_counted(&stats.records_failed)
 
     def reserved_bytes(self):
         """Return how much of buffer.memory is taken."""

@@ -3,6 +3,7 @@
  *   callers ── append, wait for memory ──► queues ──► data plane ──► null broker
  *   waiter ── kicks and waits for batches, checks each result against the broker's log
  *   flusher ── flushes          observer ── takes ended batches          control ── verdicts
+ *   reader ── reads the counters all the while
  *
  * The linger is an hour and nothing sleeps with a timer: a record that a lost wake-up leaves behind
  * stays there, and the run fails. At the end each record has been taken by the broker once and in
@@ -219,6 +220,32 @@ static void *observer_main(void *argument) {
     return NULL;
 }
 
+/* Reads what callers of stats() read, while it is counted: no number ever falls. */
+static void *reader_main(void *argument) {
+    harness *shared = argument;
+    const kf_stats *stats = &shared->plane.stats;
+    int64_t acked_before = 0, sizes_before = 0;
+    while (!kf_get(&shared->stopping)) {
+        int64_t acked = 0;
+        int64_t sizes = 0;
+        for (int i = 0; i < QUEUES; i++) {
+            acked += kf_counted(&shared->queues[i].records_acked);
+        }
+        for (int i = 0; i < KF_HISTOGRAM_BUCKETS; i++) {
+            sizes += kf_counted(&stats->batch_bytes.buckets[i]);
+        }
+        if (acked < acked_before || sizes < sizes_before ||
+            kf_summed(&stats->batch_bytes.sum) < 0.0) {
+            fail("a counter fell: %ld after %ld records, %ld after %ld batches", (long)acked,
+                 (long)acked_before, (long)sizes, (long)sizes_before);
+        }
+        acked_before = acked;
+        sizes_before = sizes;
+        poll(NULL, 0, 1);
+    }
+    return NULL;
+}
+
 /* ---- callers ---- */
 
 static void wait_for_memory(harness *shared, size_t need, double since) {
@@ -323,6 +350,9 @@ static void set_up(harness *shared) {
 
 static void check(harness *shared) {
     const kf_stats *stats = &shared->plane.stats;
+    int64_t acked = kf_counted(&stats->records_acked);
+    int64_t failed = kf_counted(&stats->records_failed);
+    int64_t splits = kf_counted(&stats->splits);
     int64_t taken = 0;
     for (int i = 0; i < QUEUES; i++) {
         taken += broker_log_size(i);
@@ -330,24 +360,21 @@ static void check(harness *shared) {
             fail("queue %d counts %d batches at the end", i, kf_get(&shared->queues[i].load));
         }
     }
-    if (taken != stats->records_acked ||
-        taken + stats->records_failed != (int64_t)shared->records * CALLERS) {
+    if (taken != acked || taken + failed != (int64_t)shared->records * CALLERS) {
         fail("%ld records of %ld taken, %ld acked, %ld failed", (long)taken,
-             (long)shared->records * CALLERS, (long)stats->records_acked,
-             (long)stats->records_failed);
+             (long)shared->records * CALLERS, (long)acked, (long)failed);
     }
-    if (kf_get(&shared->observed_failed) != stats->records_failed ||
-        kf_get(&shared->observed_splits) != stats->splits) {
+    if (kf_get(&shared->observed_failed) != failed || kf_get(&shared->observed_splits) != splits) {
         fail("the observer saw %d failed records and %d splits of %ld and %ld",
-             kf_get(&shared->observed_failed), kf_get(&shared->observed_splits),
-             (long)stats->records_failed, (long)stats->splits);
+             kf_get(&shared->observed_failed), kf_get(&shared->observed_splits), (long)failed,
+             (long)splits);
     }
     if (kf_pool_reserved(&shared->plane.pool) != 0) {
         fail("%zu bytes are still reserved", kf_pool_reserved(&shared->plane.pool));
     }
     printf("harness: seed %lu: %ld records acked in %ld batches, %ld failed, %ld splits\n",
-           (unsigned long)shared->seed, (long)stats->records_acked, (long)stats->batches_acked,
-           (long)stats->records_failed, (long)stats->splits);
+           (unsigned long)shared->seed, (long)acked, (long)kf_counted(&stats->batches_acked),
+           (long)failed, (long)splits);
 }
 
 static void tear_down(harness *shared) {
@@ -365,8 +392,8 @@ static void tear_down(harness *shared) {
 int main(int argc, char **argv) {
     static harness shared;
     static caller callers[CALLERS];
-    void *(*const mains[])(void *) = {sender_main, control_main, waiter_main, flusher_main,
-                                      observer_main};
+    void *(*const mains[])(void *) = {sender_main,  control_main,  waiter_main,
+                                      flusher_main, observer_main, reader_main};
     enum { HELPERS = sizeof mains / sizeof *mains };
     pthread_t helpers[HELPERS];
     if (argc != 3) {

@@ -193,7 +193,7 @@ static void judge(sender *it, kf_command *command) {
         kf_batch_end(batch, KF_BATCH_ACKED, 0, KF_OUTCOME_NONE, -1, -1);
     } else if (command->verdict == KF_VERDICT_SPLIT &&
                kf_queue_split(queue, batch, command->size)) {
-        it->shared->plane.stats.splits++;
+        kf_count(&it->shared->plane.stats.splits, 1);
     } else {
         kf_batch_end(batch, KF_BATCH_FAILED, command->error_code, KF_OUTCOME_REJECTED, -1, -1);
     }
@@ -271,6 +271,7 @@ static kf_request *build_request(sender *it, int index) {
             continue;
         }
         put_header(batch);
+        kf_histogram_add(&it->shared->plane.stats.batch_bytes, (double)batch->size, 1.0);
         kf_set(&batch->state, KF_BATCH_IN_FLIGHT);
         queue->in_flight++;
         it->has_news[i] = true;

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from kafka_fast.errors import CorruptMessage, NotLeaderOrFollower, Outcome
+import pytest
+
+from kafka_fast.errors import CorruptMessage, NotLeaderOrFollower, Outcome, UnknownProducerId
 from kafka_fast.testing.broker.versions import API_VERSIONS, PRODUCE
 from kafka_fast.testing.simulation import Plan, World, make_plan
 from kafka_fast.testing.simulation.plan import NetworkPlan, TopicPlan
@@ -54,6 +56,8 @@ def small_plan(*, max_message_bytes: int = 1_048_588, **config: Any) -> Plan:
         recreates_topics=False,
         forgets_producers=False,
         closes_early=False,
+        first_epoch=0,
+        first_sequence=0,
         style={"kept": 1.0},
     )
 
@@ -104,3 +108,76 @@ def test_a_link_that_is_lost_as_soon_as_it_is_ready_is_replaced() -> None:
         result = world.run()
         assert not result.anomalies, result.report()
         assert outcomes(world) == {None}
+
+
+def test_answers_about_a_topic_that_was_made_anew_meanwhile_do_not_cost_the_link() -> None:
+    """They name the topic as their request did, by the id of the old one."""
+    config = {"metadata.max.age.ms": 30}
+    topics = tuple(TopicPlan(f"topic-{number}", 4, 2, 1_048_588) for number in range(2))
+    for seed in range(6):
+        plan = replace(
+            small_plan(**config), seed=seed, nodes=2, topics=topics, recreates_topics=True
+        )
+        world = World(plan)
+        world.cluster.faults.delay(0.1, api=PRODUCE, probability=0.3)
+        result = world.run()
+        assert not result.anomalies, result.report()
+        assert any("deleted" in kind for kind in world.faults.kinds)
+        closed = [line for line in result.log if "event LinkClosed" in line]
+        assert closed == [], result.report()
+
+
+def test_sequences_begin_again_at_0_after_the_last_one() -> None:
+    world = World(replace(small_plan(), first_sequence=2**31 - 20))
+    result = world.run()
+    assert not result.anomalies, result.report()
+    assert outcomes(world) == {None}
+    batches = list(world.cluster.batches("topic-0", 0))
+    assert {(batch.producer_id, batch.producer_epoch) for batch in batches} == {
+        (batches[0].producer_id, 0)
+    }
+    after = 0
+    for batch in batches:
+        assert batch.base_sequence in (after, 2**31 - 20)
+        after = (batch.base_sequence + batch.record_count) % 2**31
+    assert batches[0].base_sequence == 2**31 - 20
+    assert after == world.plan.records - 20
+
+
+@pytest.mark.parametrize("first_epoch", [32_765, 32_766])
+def test_after_the_last_epoch_comes_a_new_producer_id(first_epoch: int) -> None:
+    """Regression: who had waited for the new id bumped its epoch at once, and used that up, too."""
+    world = World(replace(small_plan(), first_epoch=first_epoch))
+    for skip in (3, 6, 9):
+        world.cluster.faults.error(PRODUCE, UnknownProducerId, count=1, skip=skip)
+    result = world.run()
+    assert not result.anomalies, result.report()
+    assert outcomes(world) == {None}
+    who = [
+        (batch.producer_id, batch.producer_epoch) for batch in world.cluster.batches("topic-0", 0)
+    ]
+    ids = list(dict.fromkeys(producer_id for producer_id, _ in who))
+    assert len(ids) >= 2
+    assert {epoch for _, epoch in who} == set(range(first_epoch, 32_767))
+    assert who == sorted(who), "each id after the last epoch of the one before"
+
+
+def test_records_of_bulk_calls_keep_every_promise() -> None:
+    for seed in range(8):
+        plan = replace(small_plan(), seed=seed, style={"many": 1.0, "columns": 1.0, "kept": 1.0})
+        world = World(plan)
+        world.cluster.faults.error(PRODUCE, NotLeaderOrFollower, applied=True, probability=0.1)
+        world.cluster.faults.drop(api=PRODUCE, applied=True, close=True, probability=0.1)
+        result = world.run()
+        assert not result.anomalies, result.report()
+        assert any("in one call" in line for line in result.log)
+
+
+def test_a_bulk_call_that_finds_no_room_says_which_records_were_not_sent() -> None:
+    style = {"many": 1.0, "columns": 1.0}
+    config = {"buffer.memory": 20_000, "max.request.size": 2_000, "linger.ms": 50}
+    plan = replace(small_plan(**config), style=style, records=2_000, duration=0.05)
+    world = World(plan)
+    result = world.run()
+    assert not result.anomalies, result.report()
+    assert outcomes(world) == {None, Outcome.NOT_SENT}

@@ -286,10 +286,11 @@ class ConsumerControl:
     def _handle_ready(self, link: Link, now: float) -> None:
         """What waits for this link is started by the next tick."""
 
-    def _handle_lost(self, link: Link, error: KafkaError, now: float) -> None:
-        logger.info("%s", error)
+    def _handle_lost(self, link: Link, error: KafkaError | None, now: float) -> None:
         self.streams.handle_lost(link)
-        self.discovery.handle_lost(link)
+        if error is not None:
+            logger.info("%s", error)
+            self.discovery.handle_lost(link)
 
     def _handle_connect_failed(self, node_id: int, failed: link_events.Failed, now: float) -> None:
         self.discovery.handle_connect_failed(node_id, failed, now)

@@ -20,7 +20,8 @@ from kafka_fast.config import ProducerSettings
 from kafka_fast.control import link_events
 from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.cluster import Cluster
-from kafka_fast.control.links import BOOTSTRAP, Link, Links
+from kafka_fast.control.discovery import Discovery
+from kafka_fast.control.links import Link, Links
 from kafka_fast.control.metadata import ClusterChanges
 from kafka_fast.control.plane import (
     Command,
@@ -55,7 +56,6 @@ from kafka_fast.errors import (
     error_name,
 )
 from kafka_fast.protocol import frame
-from kafka_fast.protocol.apis.metadata import MetadataResponse
 from kafka_fast.protocol.apis.produce import ProduceRequest, ProduceResponse
 
 logger = logging.getLogger("kafka_fast.producer")
@@ -87,6 +87,13 @@ class ProducerControl:
             on_lost=self._handle_lost,
             on_failed=self._handle_connect_failed,
         )
+        self.discovery = Discovery(
+            settings,
+            self.cluster,
+            self.links,
+            on_changes=self._handle_changes,
+            on_fatal=self._handle_fatal,
+        )
         self.routes = Routes(
             self.cluster,
             self.links,
@@ -112,6 +119,8 @@ class ProducerControl:
         self._new_leaders: set[int] = set()  # queues whose leader moved since their freeze
         self._waiting_for_epoch: list[Report] = []
         self.fatal: KafkaError | None = None
+        self.connect_error: KafkaError | None = None
+        """How connecting failed last, while nothing is connected."""
         self.throttle_ms = 0
 
     @property
@@ -144,7 +153,7 @@ class ProducerControl:
         if self.fatal is not None:
             self._commands.append(TopicSettled(topic, self.fatal))
         elif self.cluster.partition_count(topic) is not None:
-            self._settle(topic)
+            self._settle(topic, now)
 
     def touch_topics(self, topics: list[str], now: float) -> None:
         """Records went to these topics: their metadata stays, as does what callers wait for."""
@@ -160,42 +169,22 @@ class ProducerControl:
     def tick(self, now: float) -> None:
         """Do what is due at `now`."""
         self.links.tick(now)
-        if self.cluster.poll_rebootstrap(now):
-            trigger = self._settings.metadata_recovery_rebootstrap_trigger
-            self._rebootstrap(f"no broker answered for {trigger} s", now)
+        if self.fatal is not None:
+            return
+        self.discovery.tick(now)
         for node_id in self.routes.wanted_nodes():
-            self._want_node(node_id, now)
-        if self.cluster.request_deadline() <= now:
-            self._ask_for_metadata(now)
+            self.discovery.want_node(node_id, now)
         if self._settings.enable_idempotence and self.identity.next_deadline() <= now:
-            self.identity.tick(self._any_link(), now)
+            self.identity.tick(self.discovery.any_link(), now)
 
     def next_deadline(self) -> float:
         """Return when `tick` has something to do that no event announces."""
-        deadline = min(self.links.next_deadline(), self.cluster.rebootstrap_deadline())
-        if any(True for _ in self.links.ready):
-            deadline = min(deadline, self.cluster.request_deadline())
-            if self._settings.enable_idempotence:
-                deadline = min(deadline, self.identity.next_deadline())
-        elif self.cluster.request_deadline() != float("inf"):
-            deadline = min(deadline, max(self.cluster.request_deadline(), self._next_connect()))
+        if self.fatal is not None:
+            return self.links.next_deadline()
+        deadline = min(self.links.next_deadline(), self.discovery.next_deadline())
+        if self._settings.enable_idempotence and any(True for _ in self.links.ready):
+            deadline = min(deadline, self.identity.next_deadline())
         return deadline
-
-    def _metadata_nodes(self) -> list[int]:
-        """Return the nodes that a connection for metadata may lead to."""
-        if self.cluster.needs_bootstrap:
-            return [BOOTSTRAP]
-        return [node.id for node in self.cluster.nodes]
-
-    def _next_connect(self) -> float:
-        """Return when to connect for metadata; infinity while that is under way.
-
-        What is under way has its own deadlines: another one, long past, would keep the thread busy.
-        """
-        candidates = self._metadata_nodes()
-        if any(self.links.is_connecting(node_id) for node_id in candidates):
-            return float("inf")
-        return min(self.links.retry_at(node_id) for node_id in candidates)
 
     # Out
 
@@ -226,17 +215,10 @@ class ProducerControl:
 
     # Links and metadata
 
-    def _any_link(self) -> Link | None:
-        """Return a link for a question to any broker: a node's rather than bootstrap's."""
-        links = sorted(self.links.ready, key=lambda link: (link.node_id == BOOTSTRAP, link.id))
-        return links[0] if links else None
-
-    def _want_node(self, node_id: int, now: float) -> None:
-        node = self.cluster.node(node_id)
-        if node is not None and self.links.link_to(node_id) is None:
-            self.links.want_node(node, now, self.cluster.cluster_id)
-
     def _want_route(self, queue_id: int, now: float) -> None:
+        if self.fatal is not None:
+            self._commands.append(self._give_up(queue_id, self.fatal))
+            return
         self.routes.want(queue_id)
         queue = self.routes.queue(queue_id)
         self.cluster.want_topic(queue.topic, now)
@@ -244,71 +226,37 @@ class ProducerControl:
         if leader is None:
             self.cluster.request_refresh("a partition with data has no leader", queue.topic)
         else:
-            self._want_node(leader.id, now)
+            self.discovery.want_node(leader.id, now)
 
-    def _ask_for_metadata(self, now: float) -> None:
-        """Send the metadata request that is due, or see to it that there is a link for it."""
-        link = self._any_link()
-        if link is None:
-            if self.cluster.needs_bootstrap:
-                self.links.want_bootstrap(now)
-            elif not any(self.links.is_connecting(node.id) for node in self.cluster.nodes):
-                node = min(self.cluster.nodes, key=lambda node: self.links.retry_at(node.id))
-                self._want_node(node.id, now)
-            return
-        request = self.cluster.poll_request(now)
-        if request is None:
-            return
-        versions: list[int] = []  # known once it is sent
-        try:
-            versions.append(
-                self.links.ask(
-                    link,
-                    request,
-                    MetadataResponse,
-                    lambda response, then: self._handle_metadata(response, versions[0], then),
-                    lambda error, then: self.cluster.handle_failure(then),
-                    timeout=self._settings.request_timeout,
-                )
-            )
-        except UnsupportedVersionError as error:
-            self.cluster.handle_failure(now)
-            self._handle_fatal(error)
-
-    def _handle_metadata(self, response: MetadataResponse, version: int, now: float) -> None:
-        self._apply(self.cluster.handle_response(response, now, version), now)
-
-    def _apply(self, changes: ClusterChanges, now: float) -> None:
-        """Bring routes and connections in line with what changed in the cluster."""
-        if changes.rebootstrap:
-            self._rebootstrap("a broker asked for it", now)
-            return
-        touched = {*changes.new_topics, *changes.returned_topics}
+    def _handle_changes(self, changes: ClusterChanges, now: float) -> None:
+        """Bring the routes in line with what changed in the cluster."""
+        touched = {*changes.new_topics, *changes.returned_topics, *changes.identified_topics}
         touched |= {change.topic for change in changes.resized}
         touched |= {change.topic for change in changes.recreated_topics}
         touched |= {topic for topic, _ in changes.leaders}
         for topic in sorted(touched):  # a set's order differs from run to run
             if self.cluster.partition_count(topic) is not None:
-                self.routes.set_up(topic)
-        for old, _ in changes.nodes_readdressed:
-            self.links.forget(old.id, "it moved to another address", now)
-        for node in changes.nodes_removed:
-            self.links.forget(node.id, "it left the cluster", now)
+                self._set_up(topic, now)
         for topic, partition in changes.leaders:
             queue = self.routes.queue_of(topic, partition)
             if queue is not None:
                 self._new_leaders.add(queue.id)
                 self.routes.move(queue)
         for topic in sorted(self._awaited):
-            self._settle(topic)
+            self._settle(topic, now)
 
-    def _settle(self, topic: str) -> None:
+    def _set_up(self, topic: str, now: float) -> None:
+        """Bring the topic's routes in line with the metadata; a link may be of no use after it."""
+        for link, error in self.routes.set_up(topic):
+            self._refuse_link(link, error, now)
+
+    def _settle(self, topic: str, now: float) -> None:
         """Tell the callers that wait for the topic, if there is something to tell."""
         code = self.cluster.error(topic)
         known = ERRORS.get(code)
         if self.cluster.partition_count(topic):
             if topic not in self.routes.topics:
-                self.routes.set_up(topic)
+                self._set_up(topic, now)
             self._flush_routes()
             self._awaited.discard(topic)
             self._commands.append(TopicSettled(topic, None))
@@ -321,32 +269,30 @@ class ProducerControl:
         while (command := self.routes.poll_command()) is not None:
             self._commands.append(command)
 
-    def _rebootstrap(self, reason: str, now: float) -> None:
-        logger.warning("beginning again at bootstrap.servers: %s", reason)
-        changes = self.cluster.rebootstrap()
-        for node in changes.nodes_removed:
-            self.links.forget(node.id, "beginning again at bootstrap.servers", now)
-        self.links.want_bootstrap(now)
-
     def _handle_ready(self, link: Link, now: float) -> None:
         try:
             self.routes.program(link)
         except UnsupportedVersionError as error:
-            self._handle_fatal(error)
+            self._refuse_link(link, error, now)
             return
+        self.connect_error = None
         self.routes.handle_ready(link)
 
-    def _handle_lost(self, link: Link, error: KafkaError, now: float) -> None:
-        logger.info("%s", error)
+    def _refuse_link(self, link: Link, error: UnsupportedVersionError, now: float) -> None:
+        """Close a link that cannot carry Produce requests, and give up: so would the next one."""
+        self.links.refuse(link, error, now)
+        self._handle_fatal(error)
+
+    def _handle_lost(self, link: Link, error: KafkaError | None, now: float) -> None:
         self.routes.handle_lost(link)
-        self.cluster.request_refresh(f"link to node {link.node_id} was lost")
+        if error is not None:
+            logger.info("%s", error)
+            self.discovery.handle_lost(link)
 
     def _handle_connect_failed(self, node_id: int, failed: link_events.Failed, now: float) -> None:
-        logger.warning("%s", failed.error)
-        if failed.rebootstrap and self._settings.metadata_recovery_strategy == "rebootstrap":
-            self._rebootstrap(str(failed.error), now)
-        elif node_id != BOOTSTRAP:
-            self.cluster.request_refresh(f"node {node_id} cannot be reached")
+        if not any(True for _ in self.links.ready):
+            self.connect_error = failed.error
+        self.discovery.handle_connect_failed(node_id, failed, now)
 
     # Identity
 
@@ -354,26 +300,33 @@ class ProducerControl:
         self._commands.append(SetProducerId(identity.producer_id, identity.epoch))
         waiting, self._waiting_for_epoch = self._waiting_for_epoch, []
         for report in waiting:
-            self._handle_report(report, now)
+            self._handle_report(report, now, identity)
 
     def _handle_fatal(self, error: KafkaError) -> None:
         logger.error("the producer cannot go on: %s", error)
         self.fatal = error
-        code = error.code if isinstance(error, BrokerError) else UNSUPPORTED_VERSION
         self._commands.append(Refuse(error))
-        self._commands.extend(FailQueue(queue_id, code) for queue_id in self.routes.queue_ids)
+        self._commands.extend(self._give_up(queue_id, error) for queue_id in self.routes.queue_ids)
         for topic in sorted(self._awaited):
             self._commands.append(TopicSettled(topic, error))
         self._awaited.clear()
+        self._waiting_for_epoch.clear()
+
+    def _give_up(self, queue_id: int, error: KafkaError) -> FailQueue:
+        """Return the command that fails what waits in a queue."""
+        code = error.code if isinstance(error, BrokerError) else UNSUPPORTED_VERSION
+        return FailQueue(queue_id, code)
 
     # Failures
 
-    def _handle_report(self, report: Report, now: float) -> None:
-        """Judge a frozen queue."""
+    def _handle_report(self, report: Report, now: float, new: Identity | None = None) -> None:
+        """Judge a frozen queue; `new` is the identity that it has waited for."""
         queue = self.routes.queue(report.queue.queue_id)
         leader_is_new = queue.id in self._new_leaders
         judgement = judge(report, self._rules, now, leader_is_new=leader_is_new)
-        if judgement.bump and not self._begin_again(report, judgement, now):
+        if self.fatal is not None:
+            judgement.commands.append(self._give_up(queue.id, self.fatal))
+        elif judgement.bump and not self._begin_again(report, judgement, now, new):
             return
         self._new_leaders.discard(queue.id)
         self._commands.extend(judgement.commands)
@@ -381,9 +334,11 @@ class ProducerControl:
         self.cluster.want_topic(queue.topic, now)
         self._refresh_after(report, queue.topic)
 
-    def _begin_again(self, report: Report, judgement: Judgement, now: float) -> bool:
-        """Bump the epoch; False if a new producer id has to come first."""
-        identity = self.identity.bump(now)
+    def _begin_again(
+        self, report: Report, judgement: Judgement, now: float, new: Identity | None
+    ) -> bool:
+        """Bump the epoch, unless the identity is new; False if a new one has to come first."""
+        identity = new or self.identity.bump(now)
         if identity is None:
             self._waiting_for_epoch.append(report)
             return False
@@ -436,4 +391,4 @@ class ProducerControl:
                         hint.leader_epoch,
                         body.node_endpoints,
                     )
-                    self._apply(changes, now)
+                    self.discovery.apply(changes, now)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.links import Link, Links
 from kafka_fast.control.plane import Command, NameTopic, Program, Route, SetAvailable, SetPartitions
+from kafka_fast.errors import UnsupportedVersionError
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.produce import ProduceRequest
 
@@ -33,8 +34,6 @@ class Queue:
     topic: str
     partition: int
     link_id: int = NOWHERE
-    wanted: bool = False
-    """It has data and no link."""
 
 
 class Routes:
@@ -59,7 +58,11 @@ class Routes:
         self._timeout_ms = timeout_ms
         self._queues: list[Queue] = []
         self._by_topic: dict[str, list[Queue]] = {}
+        self._wanted: dict[int, Queue] = {}  # that have data and no link, by id
+        self._over: dict[int, dict[int, Queue]] = {}  # link id -> what goes over it, by id
         self._ids: dict[str, bytes] = {}  # topic ids as the data plane knows them
+        self._nameless: set[str] = set()  # topics without an id
+        self._versions: dict[int, int] = {}  # link id -> version of its Produce requests
         self._commands: deque[Command] = deque()
 
     # Getters
@@ -86,9 +89,7 @@ class Routes:
     def wanted_nodes(self) -> set[int]:
         """Return the ids of the nodes that queues with data wait for."""
         leaders = (
-            self._cluster.leader(queue.topic, queue.partition)
-            for queue in self._queues
-            if queue.wanted
+            self._cluster.leader(queue.topic, queue.partition) for queue in self._wanted.values()
         )
         return {leader.id for leader in leaders if leader is not None}
 
@@ -98,11 +99,15 @@ class Routes:
 
     # In
 
-    def set_up(self, topic: str) -> None:
-        """Bring the topic's queues and names in line with the cluster's metadata."""
+    def set_up(self, topic: str) -> list[tuple[Link, UnsupportedVersionError]]:
+        """Bring the topic's queues and names in line with the cluster's metadata.
+
+        Returns:
+            The links that can carry Produce requests no more, and why; the caller closes them.
+        """
         count = self._cluster.partition_count(topic) or 0
         queues = self._by_topic.setdefault(topic, [])
-        self._name(topic)
+        unusable = self._name(topic)
         if count > len(queues):
             for partition in range(len(queues), count):
                 queue = Queue(len(self._queues), topic, partition)
@@ -112,36 +117,64 @@ class Routes:
         for queue in queues:
             available = self._cluster.leader(topic, queue.partition) is not None
             self._commands.append(SetAvailable(queue.id, available))
+        return unusable
 
-    def _name(self, topic: str) -> None:
-        """Tell how requests name the topic, if that has changed."""
+    def _name(self, topic: str) -> list[tuple[Link, UnsupportedVersionError]]:
+        """Tell how requests name the topic, if that has changed; links follow if they must.
+
+        A request with ids must not be built while a topic has none: that topic's name is told
+        after the links have changed to names, and an id before they change to ids.
+        """
         topic_id = self._cluster.topic_id(topic) or NO_ID
         if self._ids.get(topic) == topic_id:
-            return
+            return []
         self._ids[topic] = topic_id
-        for version in FORMAT_VERSIONS:
-            field = frame.produce_topic_prefix(version, topic, topic_id)
-            self._commands.append(NameTopic(topic, version, field))
+        names = [
+            NameTopic(topic, version, frame.produce_topic_prefix(version, topic, topic_id))
+            for version in FORMAT_VERSIONS
+        ]
+        if topic_id == NO_ID:
+            self._nameless.add(topic)
+            unusable = self._program_anew()
+            self._commands.extend(names)
+        else:
+            self._nameless.discard(topic)
+            self._commands.extend(names)
+            unusable = self._program_anew()
+        return unusable
+
+    def _program_anew(self) -> list[tuple[Link, UnsupportedVersionError]]:
+        """Program the links that now need another version; returns those that have none."""
+        unusable = []
+        for link in self._links.ready:
+            if link.id in self._versions:
+                try:
+                    self.program(link)
+                except UnsupportedVersionError as error:
+                    unusable.append((link, error))
+        return unusable
 
     def program(self, link: Link) -> None:
-        """Let a new link carry Produce requests, in the highest version that can be used.
+        """Let a link carry Produce requests, in the highest version that can be used now.
 
         Version 13 names topics by id, which is known only from brokers that have ids at all.
 
         Raises:
             UnsupportedVersionError: the node and this client share no version of Produce.
         """
-        has_ids = all(topic_id != NO_ID for topic_id in self._ids.values())
-        limit = None if has_ids else LAST_VERSION_WITH_NAMES
+        limit = LAST_VERSION_WITH_NAMES if self._nameless else None
         version = link.versions.pick(ProduceRequest, limit)
+        if self._versions.get(link.id) == version:
+            return
+        self._versions[link.id] = version
         prefix = frame.produce_prefix(version, self._client_id, None, self._acks, self._timeout_ms)
         self._commands.append(Program(link.id, version, prefix.data, prefix.correlation_id_pos))
 
     def want(self, queue_id: int) -> None:
         """Take note that a queue has data and no link; route it if there is one."""
         queue = self._queues[queue_id]
-        queue.wanted = True
-        queue.link_id = NOWHERE
+        self._put(queue, NOWHERE)
+        self._wanted[queue.id] = queue
         self.route(queue)
 
     def route(self, queue: Queue) -> None:
@@ -149,31 +182,38 @@ class Routes:
         leader = self._cluster.leader(queue.topic, queue.partition)
         link = None if leader is None else self._links.link_to(leader.id)
         if link is not None and link.id != queue.link_id:
-            queue.link_id = link.id
-            queue.wanted = False
+            self._put(queue, link.id)
+            self._wanted.pop(queue.id, None)
             self._commands.append(Route(queue.id, link.id))
 
     def move(self, queue: Queue) -> None:
         """The queue's leader has moved: route it anew, or hold it until there is a link."""
-        if queue.link_id == NOWHERE and not queue.wanted:
+        if queue.link_id == NOWHERE and queue.id not in self._wanted:
             return
         leader = self._cluster.leader(queue.topic, queue.partition)
         link = None if leader is None else self._links.link_to(leader.id)
         if link is None:
-            queue.wanted = True
-            queue.link_id = NOWHERE
+            self._put(queue, NOWHERE)
+            self._wanted[queue.id] = queue
             self._commands.append(Route(queue.id, NOWHERE))
         else:
             self.route(queue)
 
+    def _put(self, queue: Queue, link_id: int) -> None:
+        """Note over which link the queue goes."""
+        if queue.link_id != NOWHERE:
+            self._over[queue.link_id].pop(queue.id)
+        if link_id != NOWHERE:
+            self._over.setdefault(link_id, {})[queue.id] = queue
+        queue.link_id = link_id
+
     def handle_ready(self, link: Link) -> None:
         """Route what waited for this link's node."""
-        for queue in self._queues:
-            if queue.wanted:
-                self.route(queue)
+        for queue in list(self._wanted.values()):
+            self.route(queue)
 
     def handle_lost(self, link: Link) -> None:
         """Take note that a link is gone; the data plane has taken its queues off it."""
-        for queue in self._queues:
-            if queue.link_id == link.id:
-                queue.link_id = NOWHERE
+        self._versions.pop(link.id, None)
+        for queue in self._over.pop(link.id, {}).values():
+            queue.link_id = NOWHERE

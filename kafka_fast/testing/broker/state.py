@@ -52,6 +52,7 @@ class Settings:
     max_connections: int = 1000  # of one broker
     read_ahead: int = 4 * 1024 * 1024  # bytes of frames that wait, before reading stops
     fetch_sessions: int = 1000  # of one broker; 0: fetches are always full
+    first_epoch: int = 0  # of new producer ids: Kafka's is 0, clients wear theirs out by and by
     closest_replica: bool = False  # consumers are sent to a replica in their rack (KIP-392)
     groups: GroupSettings = field(default_factory=GroupSettings)
 

@@ -24,6 +24,7 @@ VERSIONS: dict[str, Mapping[int, tuple[int, int]]] = {
     "3.9": KAFKA_3_9,
 }
 CODECS = ("gzip", "snappy", "lz4", "zstd")
+WAYS = ("kept", "dropped", "read", "callback", "nowait", "nowait_callback", "many", "columns")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,10 @@ class Plan:
     forgets_producers: bool
     closes_early: bool
     """The client is shut down while records are on their way."""
+    first_epoch: int = 0
+    """Of each new producer id; the last one that a client may use is 32,766."""
+    first_sequence: int = 0
+    """Of the first identity in each partition; they wrap after 2**31 - 1."""
     style: dict[str, float] = field(default_factory=dict)
     """How the users send: weights of the ways, see users.py."""
 
@@ -118,10 +123,9 @@ def make_plan(seed: int) -> Plan:
         recreates_topics=source.random() < 0.06,
         forgets_producers=source.random() < 0.06,
         closes_early=source.random() < 0.08,
-        style={
-            way: source.choice((0.0, 0.2, 1.0))
-            for way in ("kept", "dropped", "read", "callback", "nowait", "nowait_callback")
-        },
+        style={way: source.choice((0.0, 0.2, 1.0)) for way in WAYS},
+        first_epoch=source.choice((0, 0, 0, 32_760, 32_765, 32_766)),
+        first_sequence=source.choice((0, 0, 0, 2**31 - 1, 2**31 - 3, 2**31 - 40)),
     )
 
 

@@ -1,18 +1,23 @@
 """The users of a simulated client: they send, flush, wait, drop what they got, and take notes.
 
 A user never blocks here: where the real call would wait for metadata or memory, the burst is put
-off and goes on where it stopped. Everything that users are told ends in the checker's history.
+off and goes on where it stopped. A burst goes record by record, or in one bulk call: as a list, or
+as columns in buffers. Everything that users are told ends in the checker's history.
 """
 
 from __future__ import annotations
 
 import random
+from array import array
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import accumulate
+from typing import Any
 
-from kafka_fast.dataplane._accumulator import Accumulator
+from kafka_fast.dataplane._batch_future import BatchFuture
+from kafka_fast.dataplane._bulk import BulkAccumulator
 from kafka_fast.dataplane._delivery import DeliveryFuture, take_lost
 from kafka_fast.dataplane._plane import DataPlane
 from kafka_fast.errors import DeliveryError, KafkaError, KafkaTimeoutError
@@ -26,6 +31,9 @@ MEMORY_RETRY = 1.0
 """Seconds until a user tries again after buffer.memory was full, if no record has ended before."""
 
 KEYS = 12
+BULK = ("many", "columns")
+"""The ways that take a whole burst."""
+
 NOWHERE = RecordMetadata("?", NO_OFFSET, NO_OFFSET, NO_OFFSET)
 """Of a record that failed."""
 
@@ -34,7 +42,7 @@ class TopicUnknownError(Exception):
     """The topic's partitions are not known yet: where a real caller would wait."""
 
 
-class Front(Accumulator):
+class Front(BulkAccumulator):
     """The shipped append path, for users who do not wait in it."""
 
     def _need_topic(self, name: str) -> None:
@@ -50,6 +58,14 @@ class _Record:
     partition: int | None
     padding: int
     way: str
+
+
+@dataclass(slots=True)
+class _Bulk:
+    """A bulk call, and what its records are to become."""
+
+    sent: list[Sent]
+    future: BatchFuture
 
 
 class Users:
@@ -92,6 +108,8 @@ class Users:
             adaptive=plan.config["partitioner.adaptive.partitioning.enable"],
         )
         self._futures: list[tuple[Sent, DeliveryFuture]] = []  # kept ones
+        self._bulks: list[_Bulk] = []  # kept ones
+        self._refused = 0  # records of bulk calls that were not accepted
         self._waiting: dict[str, list[deque[_Record]]] = {}  # bursts, by the topic they need
         self._blocked: list[deque[_Record]] = []  # bursts that wait for memory
         self._retry_planned = False
@@ -111,24 +129,35 @@ class Users:
             count = min(left, self._source.choice((1, 3, 10, 40)))
             left -= count
             topic = self._source.choice(self._plan.topics)
-            burst = deque(self._record(topic) for _ in range(count))
+            way = self._way()
+            ways = (way if way in BULK else self._way(single=True) for _ in range(count))
+            burst = deque(self._record(topic, each) for each in ways)
             self.unfinished += 1
             due = self._source.random() * self._plan.duration
             self._clock.after(due, partial(self._go_on, burst))
 
-    def _record(self, topic: TopicPlan) -> _Record:
+    def _way(self, *, single: bool = False) -> str:
+        """Choose how to send: the whole burst, or if that is no bulk call each of its records."""
+        ways = {
+            way: often for way, often in self._plan.style.items() if way not in BULK or not single
+        }
+        weights = list(ways.values())
+        return self._source.choices(list(ways), weights)[0] if any(weights) else "kept"
+
+    def _record(self, topic: TopicPlan, way: str) -> _Record:
         where = self._source.random()
         key = b"key-%d" % self._source.randrange(KEYS) if where < 0.4 else None
         partition = self._source.randrange(topic.partitions) if where > 0.7 else None
-        ways = self._plan.style
-        weights = list(ways.values())
-        way = self._source.choices(list(ways), weights)[0] if any(weights) else "kept"
         return _Record(topic, key, partition, self._source.choice((0, 0, 10, 60, 250)), way)
 
     def _go_on(self, burst: deque[_Record]) -> None:
         """Send what is left of a burst, as far as that goes without waiting."""
         while burst:
             try:
+                if burst[0].way in BULK:
+                    self._send_bulk(list(burst))
+                    burst.clear()
+                    break
                 self._send(burst[0])
             except TopicUnknownError:
                 self._waiting.setdefault(burst[0].topic.name, []).append(burst)
@@ -142,6 +171,8 @@ class Users:
                 return
             except KafkaError as error:
                 self._log(f"send refused: {error}")
+                if burst[0].way in BULK:
+                    break
             burst.popleft()
         self.unfinished -= 1
 
@@ -189,6 +220,50 @@ class Users:
         if future is not None:
             self._keep(record.way, sent, future)
 
+    def _send_bulk(self, records: list[_Record]) -> None:
+        """Send a whole burst in one call; what is not accepted is a failure of its future."""
+        first, topic, now = len(self.history.sent), records[0].topic.name, self._clock.now
+        values = [
+            value_of(first + number, topic, record.padding) for number, record in enumerate(records)
+        ]
+        accepted = self._accepted
+        columns: dict[str, Any]
+        if records[0].way == "columns":
+            for record in records:
+                record.key = None  # a column without nulls
+            columns = {"values": as_column(values)}
+        else:
+            columns = {"values": values, "keys": [record.key for record in records]}
+        partitions = [record.partition for record in records]
+        future = self._front.send_many(topic, **columns, partitions=partitions)
+        refused = len(records) - (self._accepted - accepted)
+        self._refused += refused
+        sent = [
+            Sent(first + number, topic, now, record.partition, True)
+            for number, record in enumerate(records)
+        ]
+        self.history.sent += sent
+        bulk = _Bulk(sent, future)
+        fate = self._source.choice(("kept", "kept", "callback", "dropped"))
+        self._log(f"{len(records)} records from {first} in one call, {refused} refused, {fate}")
+        if fate == "kept":
+            self._bulks.append(bulk)
+        elif fate == "callback":
+            future.add_done_callback(lambda ended: self._complete_bulk(sent, ended))
+        else:
+            for one in sent:
+                one.observed = False
+
+    @property
+    def _accepted(self) -> int:
+        """How many records the client has ever accepted."""
+        return self._plane.pending() + self._turner.ended_records()
+
+    @property
+    def ended(self) -> int:
+        """How many of the records that were sent have ended, those that were refused included."""
+        return self._turner.ended_records() + self._refused
+
     def _keep(self, way: str, sent: Sent, future: DeliveryFuture) -> None:
         if way == "dropped":
             sent.observed = False
@@ -219,6 +294,9 @@ class Users:
                 error, metadata = read_result(future)
                 self._complete(sent, error, metadata)
             self._futures = waiting
+            for bulk in [bulk for bulk in self._bulks if bulk.future.done()]:
+                self._bulks.remove(bulk)
+                self._complete_bulk(bulk.sent, bulk.future)
             self._unblock()
         for serial in [it for it in self._flushing if self._turner.is_flushed(it)]:
             self._end_flush(serial)
@@ -230,11 +308,20 @@ class Users:
         what = "delivered" if error is None else f"{outcome}: {error.__cause__!r}"
         self._log(f"record {sent.number} {metadata.topic}-{partition}@{offset} {what}")
 
+    def _complete_bulk(self, sent: list[Sent], future: BatchFuture) -> None:
+        """Take what became of the records of a bulk call: failures by row, else success."""
+        failed = dict(future.failed(timeout=0.0))
+        for row, one in enumerate(sent):
+            told = RecordMetadata(one.topic, NO_OFFSET, NO_OFFSET, NO_OFFSET)
+            if one.partition is not None:
+                told = told._replace(partition=one.partition)
+            self._complete(one, failed.get(row), told)
+
     # ---- flushing, counting ----
 
     def _begin_flush(self) -> None:
         """Begin a flush that ends by itself or, like one with a timeout, after a while."""
-        pending = len(self.history.sent) - self._turner.ended_records()
+        pending = len(self.history.sent) - self.ended
         serial = self._turner.begin_flush()
         self.history.flushes.append((self._turner.pending_before(serial), pending))
         self._flushing.append(serial)
@@ -260,8 +347,13 @@ class Users:
             self._end_flush(serial)
         self._take_lost()
         stats = self._plane.stats()
-        self.history.failed = stats["records_failed"]
+        self.history.failed = stats["records_failed"] + self._refused
         self.history.reserved_bytes = self._turner.reserved_bytes()
+
+
+def as_column(values: list[bytes]) -> tuple[bytes, array[int]]:
+    """Return values as a buffer and its n + 1 offsets."""
+    return b"".join(values), array("q", accumulate(map(len, values), initial=0))
 
 
 def read_result(future: DeliveryFuture) -> tuple[DeliveryError | None, RecordMetadata]:

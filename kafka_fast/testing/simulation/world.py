@@ -21,7 +21,15 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from kafka_fast.config import ProducerSettings, producer_settings
-from kafka_fast.control.plane import CloseLink, Command, OpenLink, ResolveHost, TopicSettled
+from kafka_fast.control.plane import (
+    CloseLink,
+    Command,
+    OpenLink,
+    ResolveHost,
+    SetPartitions,
+    SetProducerId,
+    TopicSettled,
+)
 from kafka_fast.control.producer.control import ProducerControl
 from kafka_fast.dataplane._delivery import collect, notify
 from kafka_fast.dataplane._plane import DataPlane
@@ -118,6 +126,7 @@ class World:
             lambda topic: self._call(lambda now: self.control.want_topic(topic, now)),
         )
         self._calls: deque[Callable[[float], None]] = deque()
+        self._numbered: set[int] = set()  # queues that were told where to begin
         self._connecting: dict[int, OpenLink] = {}
         self._data_due = FOREVER  # when the data plane's next turn is planned
         self._control_due = FOREVER
@@ -165,7 +174,7 @@ class World:
         return (
             self.clock.now >= heal_at
             and not self.users.unfinished
-            and self._turner.ended_records() == len(self.users.history.sent)
+            and self.users.ended == len(self.users.history.sent)
             and not self._turner.reserved_bytes()
             and self._callbacks_due == FOREVER
         )
@@ -298,6 +307,21 @@ class World:
                 self.clock.after(self._lateness(), lambda: self.users.topic_settled(topic, error))
             case _:
                 carrier.carry_out(self.plane, command, self._source.getrandbits(63))
+                if self.plan.first_sequence and isinstance(command, SetProducerId | SetPartitions):
+                    self._number_near_the_edge()
+
+    def _number_near_the_edge(self) -> None:
+        """Let partitions begin as if they had sent nearly 2**31 records under their identity."""
+        identity = self.control.identity.identity
+        if identity is None:
+            return
+        routes, first = self.control.routes, self.plan.first_sequence
+        for topic in routes.topics:
+            for partition in range(self.plane.partition_count(topic)):
+                queue = routes.queue_of(topic, partition)
+                if queue is not None and queue.id not in self._numbered:
+                    self._numbered.add(queue.id)
+                    self._turner.number_from(queue.id, identity.producer_id, identity.epoch, first)
 
     def _resolve(self, owner: str, host: str) -> None:
         """Answer a look-up: node-3 has the address 10.0.0.3."""
@@ -339,7 +363,9 @@ class World:
 
 def _make_cluster(plan: Plan) -> Cluster:
     nodes = [Node(number, f"node-{number}", 9000 + number) for number in range(1, plan.nodes + 1)]
-    settings = Settings(auto_create=False, unix_ms_at_zero=UNIX_MS_AT_ZERO)
+    settings = Settings(
+        auto_create=False, unix_ms_at_zero=UNIX_MS_AT_ZERO, first_epoch=plan.first_epoch
+    )
     cluster = Cluster(nodes, settings, random.Random(f"cluster/{plan.seed}"))
     for topic in plan.topics:
         cluster.create_topic(

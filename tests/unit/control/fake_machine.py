@@ -34,6 +34,8 @@ class FakeMachine:
         self.handlers = handlers
         self.now = 1.0
         self.links: dict[int, int] = {}  # link id -> node id
+        self.ports: dict[int, int] = {}  # link id -> port
+        self.hung: set[int] = set()  # ports at which connections and requests are only taken
         self.kept: list[Any] = []
         self.asked: list[tuple[Request, int]] = []
         self.max_versions: dict[int, int] = {}  # by API key, of all brokers
@@ -82,8 +84,9 @@ class FakeMachine:
             match command:
                 case ResolveHost(owner, host, _):
                     self.control.links.handle_resolved(owner, host, ("127.0.0.1",), self.now)
-                case OpenLink(link_id, node_id, _, _, _):
+                case OpenLink(link_id, node_id, _, port, _):
                     self.links[link_id] = node_id
+                    self.ports[link_id] = port
                     self.control.links.handle_connected(link_id, self.now)
                 case SendRaw():
                     self._answer(command)
@@ -98,8 +101,11 @@ class FakeMachine:
         header, request = frame.decode_request(command.frame[4:])
         node_id = self.links.get(command.link_id, -1)
         self.asked.append((request, node_id))
-        if isinstance(request, ApiVersionsRequest):
-            body: Body | None = self._versions()
+        body: Body | None = None
+        if self.ports.get(command.link_id) in self.hung:
+            pass
+        elif isinstance(request, ApiVersionsRequest):
+            body = self._versions()
         else:
             body = self.handlers[type(request)](request, node_id)
         if body is None:

@@ -23,6 +23,7 @@ from kafka_fast.errors import (
     KafkaConnectionError,
     KafkaTimeoutError,
     ProtocolError,
+    UnsupportedVersionError,
     UsageError,
 )
 from kafka_fast.protocol import frame
@@ -164,7 +165,6 @@ def test_late_news_of_a_link_given_up_changes_nothing() -> None:
     connection.handle_connect_failed(first.link, OSError(), now)
     connection.handle_closed(first.link, None, now)
     connection.handle_frame(first.link, b"", now)
-    connection.handle_bad_frame(first.link, b"HTTP/", now)
     connection.handle_resolved("broker", ["10.0.0.9"], now)
     assert nothing(connection)
     assert connection.state is ConnectionState.CONNECTING
@@ -290,34 +290,37 @@ def test_broker_that_refuses_the_link() -> None:
     assert not failed.rebootstrap
 
 
-@pytest.mark.parametrize(
-    ("head", "words"),
-    [
-        (b"HTTP/1.1", "an HTTP server"),
-        (b"\x15\x03\x03", "TLS"),
-        (b"\xff\xff\xff\xff", "ff ff ff ff"),
-    ],
-)
-def test_other_protocols_are_named(head: bytes, words: str) -> None:
+def test_nonsense_from_the_other_side_keeps_its_class() -> None:
     connection = node_connection()
     link = open_link(connection, 0.0).link
     connection.handle_connected(link, 0.0)
     expect(connection, SendFrame)
-    connection.handle_bad_frame(link, head, 0.1)
-    expect(connection, CloseLink)
+    connection.handle_closed(link, ProtocolError("it talks like a TLS listener"), 0.1)
     failed = expect(connection, Failed)
     assert isinstance(failed.error, ProtocolError)
-    assert words in str(failed.error)
+    assert "a TLS listener while negotiating" in str(failed.error)
+    assert "broker:9092" in str(failed.error)
 
 
 def test_lost_framing_of_a_ready_link() -> None:
     connection = node_connection()
     link = become_ready(connection, 0.0).link
-    connection.handle_bad_frame(link, b"\x80\x00\x00\x00", 50.0)
-    assert expect(connection, CloseLink).link == link
+    connection.handle_closed(link, ProtocolError("a frame of -1 bytes"), 50.0)
     assert isinstance(expect(connection, Failed).error, ProtocolError)
     assert connection.state is ConnectionState.IDLE
     assert connection.versions is None
+
+
+def test_a_ready_link_that_its_owner_refuses_is_closed_and_backed_off_from() -> None:
+    connection = node_connection()
+    link = become_ready(connection, 0.0).link
+    connection.refuse(link, UnsupportedVersionError("no Produce"), 1.0)
+    assert expect(connection, CloseLink).link == link
+    failed = expect(connection, Failed)
+    assert isinstance(failed.error, UnsupportedVersionError)
+    assert failed.retry_at > 1.0
+    connection.refuse(link, UnsupportedVersionError("again"), 1.0)
+    assert nothing(connection)
 
 
 def test_misrouted_link_asks_for_a_rebootstrap() -> None:
@@ -461,7 +464,8 @@ class Accidents:
         elif isinstance(event, Open):
             connection.handle_connected(event.link, self.now)
         elif chance < 0.5:
-            connection.handle_bad_frame(event.link, b"HTTP/1.1", self.now)
+            self.open_links.discard(event.link)
+            connection.handle_closed(event.link, ProtocolError("HTTP"), self.now)
         elif chance < 0.7:
             connection.handle_frame(event.link, self.random.randbytes(20), self.now)
         else:

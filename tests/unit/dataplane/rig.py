@@ -116,23 +116,29 @@ class Rig:
 
     def add_topic(self, name: str, partitions: int) -> range:
         self.plane.topic(name, 1)
+        self.name_topic(name, topic_id(name))
+        return self.plane.set_partitions(name, partitions)
+
+    def name_topic(self, name: str, id_: bytes) -> None:
         for form, version in (
             (FORMAT_NAME, 8),
             (FORMAT_COMPACT_NAME, FIRST_FLEXIBLE_VERSION),
             (FORMAT_ID, FIRST_VERSION_WITH_IDS),
         ):
-            field = frame.produce_topic_prefix(version, name, topic_id(name))
+            field = frame.produce_topic_prefix(version, name, id_)
             self.plane.name_topic(name, form, field)
-        return self.plane.set_partitions(name, partitions)
 
     def add_link(self, link_id: int) -> MemoryLink:
         link = self.links[link_id] = MemoryLink(link_id, link_id, self.choppiness, link_id)
-        prefix = frame.produce_prefix(self.version, "rig", None, self.acks, 30_000)
-        form = FORMAT_NAME if self.version < FIRST_FLEXIBLE_VERSION else FORMAT_COMPACT_NAME
-        form = FORMAT_ID if self.version >= FIRST_VERSION_WITH_IDS else form
         self.turner.add_link(link)
-        self.plane.program(link_id, self.version, form, prefix.data, prefix.correlation_id_pos)
+        self.program(link_id, self.version)
         return link
+
+    def program(self, link_id: int, version: int) -> None:
+        prefix = frame.produce_prefix(version, "rig", None, self.acks, 30_000)
+        form = FORMAT_NAME if version < FIRST_FLEXIBLE_VERSION else FORMAT_COMPACT_NAME
+        form = FORMAT_ID if version >= FIRST_VERSION_WITH_IDS else form
+        self.plane.program(link_id, version, form, prefix.data, prefix.correlation_id_pos)
 
     def send(self, value: bytes = b"v", partition: int = 0, topic: str = "t", **more: Any) -> Any:
         return self.accumulator.send(topic, value, partition=partition, **more)

@@ -17,6 +17,7 @@ from tests.unit.dataplane.rig import Rig
 
 NOT_LEADER = 6
 TOO_LARGE = 10
+OUT_OF_ORDER = 45
 INVALID_RECORD = 87
 
 
@@ -316,6 +317,23 @@ def test_a_batch_of_one_record_cannot_be_split_and_fails() -> None:
     judge(rig, report[1], VERDICT_SPLIT, size=10, error_code=TOO_LARGE, outcome=OUTCOME_REJECTED)
     assert future.exception().outcome is Outcome.REJECTED
     assert rig.reserved == 0
+
+
+def test_a_batch_that_cannot_be_split_leaves_no_gap() -> None:
+    """Regression: what came behind it kept its sequence, and the broker refused all of it."""
+    rig = Rig(warm=True)
+    sent = []
+    for value in (b"one", b"two", b"three"):
+        rig.send_nowait(value)
+        sent += rig.requests()
+    for request, code in zip(sent, (TOO_LARGE, OUT_OF_ORDER, OUT_OF_ORDER), strict=True):
+        rig.answer(request, {0: code})
+    (report,) = rig.reports()
+    judge(rig, report[1], VERDICT_SPLIT, size=10, error_code=TOO_LARGE, outcome=OUTCOME_REJECTED)
+    rig.thaw(report)
+    again = rig.requests()
+    sequences = [(one.values(), one.batches["t", 0].base_sequence) for one in again]
+    assert sequences == [([b"two"], 1), ([b"three"], 2)]
 
 
 def test_children_of_children_complete_their_ancestor() -> None:

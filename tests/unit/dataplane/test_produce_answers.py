@@ -366,3 +366,40 @@ def test_a_huge_throttle_time_or_a_negative_one_does_no_harm() -> None:
         rig.answer(sent, throttle_ms=throttle_ms)
         assert closing(rig) == []
         assert rig.plane.stats()["batches_acked"] == 2
+
+
+def test_a_topic_made_anew_is_answered_under_the_id_that_it_was_sent_with() -> None:
+    """Regression: the answer was compared with the topic's present id, and the link closed."""
+    rig = Rig(version=13, warm=True)
+    future = rig.send(b"for the old topic")
+    (sent,) = rig.requests()
+    rig.name_topic("t", b"n" * 16)
+    rig.send_nowait(b"for the new one")
+    (next_sent,) = rig.requests()
+    assert next_sent.request.topic_data[0].topic_id == b"n" * 16
+    rig.answer(sent)
+    rig.answer(next_sent, {0: 100})
+    assert closing(rig) == []
+    assert future.result().offset == 100
+    (report,) = rig.reports()
+    assert [row.error_code for row in report] == [0, 100]
+
+
+@pytest.mark.parametrize(("before", "after"), [(12, 13), (13, 12), (13, 8), (3, 13), (9, 3)])
+def test_a_link_may_be_programmed_anew_while_requests_are_in_flight(
+    before: int, after: int
+) -> None:
+    rig = Rig(version=before, warm=True)
+    rig.send(b"as before")
+    (old,) = rig.requests()
+    rig.program(1, after)
+    rig.send(b"from now on")
+    (new,) = rig.requests()
+    assert (old.version, new.version) == (before, after)
+    assert (old.values(), new.values()) == ([b"as before"], [b"from now on"])
+    rig.answer(old)
+    rig.answer(new, {0: 87})
+    assert closing(rig) == []
+    (punt,) = rig.take(EVENT_PUNT)
+    assert punt[2] == after
+    assert rig.plane.stats()["batches_acked"] == 2

@@ -10,7 +10,7 @@ _NONE = -1
 
 
 def answer(request: Request) -> InitProducerIdResponse:
-    """Return a fresh id with epoch 0; as in Kafka an idempotent producer's old id is not kept."""
+    """Return a fresh id and its first epoch; as in Kafka a producer's old id is not kept."""
     body: InitProducerIdRequest = request.body
     planned = request.planned_error()
     if planned is not None:
@@ -22,7 +22,9 @@ def answer(request: Request) -> InitProducerIdResponse:
     if body.transactional_id is not None:
         return _refused(UnsupportedVersion.code)
     return InitProducerIdResponse(
-        error_code=0, producer_id=request.state.new_producer_id(), producer_epoch=0
+        error_code=0,
+        producer_id=request.state.new_producer_id(),
+        producer_epoch=request.state.settings.first_epoch,
     )
 
 

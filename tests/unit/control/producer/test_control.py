@@ -3,16 +3,37 @@
 from __future__ import annotations
 
 import math
+from typing import TypeVar
 
 from kafka_fast.config import producer_settings
-from kafka_fast.control.plane import OpenLink, ResolveHost, RouteWanted
+from kafka_fast.control.plane import (
+    CloseLink,
+    CloseReason,
+    LinkClosed,
+    OpenLink,
+    Program,
+    Refuse,
+    ResolveHost,
+    Response,
+    RouteWanted,
+    SendRaw,
+)
 from kafka_fast.control.producer.control import ProducerControl
+from kafka_fast.errors import UnsupportedVersionError
+from kafka_fast.protocol import frame
+from kafka_fast.protocol.apis.api_versions import ApiVersion, ApiVersionsResponse
+from kafka_fast.protocol.apis.metadata import MetadataResponse
 from tests.unit.control.metadata_answers import answer, broker, topic
 
 
 def make_control() -> ProducerControl:
     settings = producer_settings({"bootstrap.servers": "one:9092"})
     return ProducerControl(settings, "test", lambda: 0.5)
+
+
+def tell(control: ProducerControl, found: MetadataResponse, version: int, now: float) -> None:
+    """Let an answer to the metadata request in flight arrive."""
+    control.discovery.apply(control.cluster.handle_response(found, now, version), now)
 
 
 def test_the_control_thread_sleeps_while_a_connection_for_metadata_is_under_way() -> None:
@@ -66,7 +87,7 @@ def test_a_leader_that_refuses_does_not_keep_metadata_from_being_asked_of_others
     control.want_topic("topic", 1.0)
     control.cluster.poll_request(1.0)
     brokers = [broker(1, "10.0.0.1"), broker(2, "10.0.0.2")]
-    control._handle_metadata(answer(topic("topic"), brokers=brokers), 12, 1.0)
+    tell(control, answer(topic("topic"), brokers=brokers), 12, 1.0)
     control.handle_event(RouteWanted((0,)), 1.0)
     (to_leader,) = [link for link in links_to_open(control) if link.node_id == 1]
     control.links.handle_connect_failed(to_leader.link_id, ConnectionRefusedError(), 1.0)
@@ -78,3 +99,76 @@ def test_a_leader_that_refuses_does_not_keep_metadata_from_being_asked_of_others
         for link in links:
             control.links.handle_connect_failed(link.link_id, ConnectionRefusedError(), now)
     raise AssertionError("node 2 was never asked")
+
+
+C = TypeVar("C")
+
+
+def take(control: ProducerControl, kind: type[C]) -> list[C]:
+    """Take the commands that are there; return those of one kind."""
+    commands = iter(control.poll_command, None)
+    return [command for command in commands if isinstance(command, kind)]
+
+
+def connect(control: ProducerControl, node_id: int, now: float, produce: tuple[int, int]) -> int:
+    """Let the link to a node that is being opened become ready; return its id."""
+    (opened,) = [link for link in take(control, OpenLink) if link.node_id == node_id]
+    control.links.handle_connected(opened.link_id, now)
+    (asked,) = [one for one in take(control, SendRaw) if one.link_id == opened.link_id]
+    keys = [
+        ApiVersion(api_key=0, min_version=produce[0], max_version=produce[1]),
+        ApiVersion(api_key=3, min_version=0, max_version=12),
+        ApiVersion(api_key=18, min_version=0, max_version=4),
+    ]
+    header, _ = frame.decode_request(asked.frame[4:])
+    body = ApiVersionsResponse(api_keys=keys)
+    data = frame.encode_response(body, header.version, header.correlation_id)[4:]
+    control.handle_event(Response(opened.link_id, asked.token, data, 0), now)
+    return opened.link_id
+
+
+def with_leader(*, topic_id: bytes = bytes(16)) -> ProducerControl:
+    """A control plane that knows one topic, led by node 1, and connects to it."""
+    control = make_control()
+    control.want_topic("topic", 1.0)
+    control.cluster.poll_request(1.0)
+    found = answer(topic("topic", topic_id=topic_id), brokers=[broker(1, "10.0.0.1")])
+    tell(control, found, 12, 1.0)
+    control.handle_event(RouteWanted((0,)), 1.0)
+    return control
+
+
+def test_a_link_that_cannot_carry_produce_requests_is_closed_and_the_reason_raised() -> None:
+    """Regression: it stayed ready, and queues were routed to it."""
+    control = with_leader()
+    link_id = connect(control, 1, 1.0, produce=(90, 99))
+    commands = list(iter(control.poll_command, None))
+    assert CloseLink(link_id) in commands
+    (refuse,) = [command for command in commands if isinstance(command, Refuse)]
+    assert isinstance(refuse.error, UnsupportedVersionError)
+    assert "node 1" in str(refuse.error)
+    assert list(control.links.ready) == []
+    control.handle_event(LinkClosed(link_id, CloseReason.BY_US, 0), 1.1)
+    control.tick(60.0)
+    assert take(control, OpenLink) == [], "nothing is sent any more, so nothing is connected"
+
+
+def test_links_follow_when_a_topic_without_an_id_comes_and_when_it_gets_one() -> None:
+    control = with_leader(topic_id=b"i" * 16)
+    link_id = connect(control, 1, 1.0, produce=(3, 13))
+
+    def versions() -> list[int]:
+        return [it.version for it in take(control, Program)]
+
+    assert versions() == [13]
+    brokers = [broker(1, "10.0.0.1")]
+    control.want_topic("old", 2.0)
+    control.cluster.poll_request(2.0)
+    tell(control, answer(topic("old"), brokers=brokers), 9, 2.0)
+    assert versions() == [12]
+    control.cluster.request_refresh("upgraded", "old")
+    control.cluster.poll_request(60.0)
+    named = answer(topic("old", topic_id=b"j" * 16), brokers=brokers)
+    tell(control, named, 12, 60.0)
+    assert versions() == [13]
+    assert control.links.link(link_id) is not None

@@ -7,6 +7,7 @@ from typing import Any
 
 from kafka_fast.control.plane import NameTopic, Program, Route, SetAvailable, SetPartitions
 from kafka_fast.control.producer.routes import NO_ID, Routes
+from kafka_fast.errors import UnsupportedVersionError
 
 TOPIC_ID = bytes(range(16))
 
@@ -23,10 +24,17 @@ class Link:
 
 
 class Versions:
-    """A node that takes every version of Produce, up to a limit."""
+    """A node that takes these versions of Produce."""
+
+    def __init__(self, first: int = 3, last: int = 13) -> None:
+        self.first = first
+        self.last = last
 
     def pick(self, request: Any, limit: int | None = None) -> int:
-        return 13 if limit is None else limit
+        version = self.last if limit is None else min(limit, self.last)
+        if version < self.first:
+            raise UnsupportedVersionError("no version in common")
+        return version
 
 
 class World:
@@ -36,7 +44,7 @@ class World:
         self.leaders: dict[tuple[str, int], int] = {("t", n): 1 for n in range(partitions)}
         self.links: dict[int, Link] = {}
         self.count = partitions
-        self.id = topic_id
+        self.ids = {"t": topic_id}
         me: Any = self
         self.routes = Routes(me, me, "client", acks=-1, timeout_ms=30_000)
 
@@ -44,7 +52,11 @@ class World:
         return self.count
 
     def topic_id(self, topic: str) -> bytes:
-        return self.id
+        return self.ids[topic]
+
+    @property
+    def ready(self) -> list[Link]:
+        return list(self.links.values())
 
     def leader(self, topic: str, partition: int) -> Node | None:
         found = self.leaders.get((topic, partition))
@@ -89,7 +101,7 @@ def test_a_topic_is_named_anew_only_with_another_id() -> None:
     world = set_up()
     world.routes.set_up("t")
     assert world.commands(NameTopic, SetPartitions) == []
-    world.id = bytes(16)[:-1] + b"x"
+    world.ids["t"] = bytes(16)[:-1] + b"x"
     world.routes.set_up("t")
     assert len(world.commands(NameTopic)) == 3
 
@@ -179,3 +191,66 @@ def test_version_13_needs_the_ids_of_all_topics() -> None:
         world.routes.program(Link(10, Versions()))  # type: ignore[arg-type]
         (program,) = world.commands(Program)
         assert (program.link_id, program.version) == (10, version)
+
+
+def programs(world: World) -> list[tuple[int, int]]:
+    return [(program.link_id, program.version) for program in world.commands(Program)]
+
+
+def ready(world: World, *versions: Versions) -> None:
+    """Make a link for each of these nodes, numbered from 10."""
+    for number, offered in enumerate(versions):
+        link: Any = Link(10 + number, offered)
+        world.links[number + 1] = link
+        world.routes.program(link)
+
+
+def test_links_follow_when_a_topic_without_an_id_appears_and_when_it_gets_one() -> None:
+    """Regression: a link kept its version for life, and sent the id 0 of what has none."""
+    world = set_up()
+    ready(world, Versions(), Versions(last=11))
+    assert programs(world) == [(10, 13), (11, 11)]
+    world.ids["old"] = NO_ID
+    assert world.routes.set_up("old") == []
+    first, *others = world.commands(Program, NameTopic)
+    assert (first.link_id, first.version) == (10, 12), "before the topic is named by an id of 0"
+    assert [type(command) for command in others] == [NameTopic] * 3
+    world.ids["old"] = TOPIC_ID[::-1]
+    world.routes.set_up("old")
+    *others, last = world.commands(Program, NameTopic)
+    assert [type(command) for command in others] == [NameTopic] * 3
+    assert (last.link_id, last.version) == (10, 13)
+
+
+def test_links_go_back_to_ids_only_when_every_topic_has_one() -> None:
+    world = set_up(topic_id=NO_ID)
+    world.ids["u"] = NO_ID
+    world.routes.set_up("u")
+    ready(world, Versions())
+    assert programs(world) == [(10, 12)]
+    world.ids["t"] = TOPIC_ID
+    world.routes.set_up("t")
+    assert programs(world) == []
+    world.ids["u"] = TOPIC_ID
+    world.routes.set_up("u")
+    assert programs(world) == [(10, 13)]
+
+
+def test_a_link_that_cannot_follow_is_given_back_with_the_reason() -> None:
+    world = set_up()
+    ready(world, Versions(first=13))
+    world.ids["old"] = NO_ID
+    ((link, error),) = world.routes.set_up("old")
+    assert link.id == 10
+    assert isinstance(error, UnsupportedVersionError)
+
+
+def test_a_link_that_is_gone_is_not_programmed() -> None:
+    world = set_up()
+    ready(world, Versions())
+    gone: Any = world.links.pop(1)
+    world.routes.handle_lost(gone)
+    world.commands()
+    world.ids["old"] = NO_ID
+    world.routes.set_up("old")
+    assert world.commands(Program) == []

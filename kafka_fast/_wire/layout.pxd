@@ -1,9 +1,15 @@
-"""Kafka's primitive encodings and its record batch, as declared in src_c/."""
+"""Kafka's primitive encodings, the record batch and the partitioner's hash, as declared in src_c/.
+
+For every compiled module that reads or writes the wire; no code of its own.
+"""
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 
 cdef extern from "kf_wire.h" nogil:
+    enum:
+        KF_VARINT_MAX
+
     ctypedef struct kf_reader:
         const uint8_t* pos
         const uint8_t* end
@@ -16,6 +22,7 @@ cdef extern from "kf_wire.h" nogil:
     int16_t kf_read_i16(kf_reader* reader)
     int32_t kf_read_i32(kf_reader* reader)
     int64_t kf_read_i64(kf_reader* reader)
+    int32_t kf_read_varint(kf_reader* reader)
     uint32_t kf_read_uvarint(kf_reader* reader)
     void kf_skip_tags(kf_reader* reader)
     uint8_t* kf_put_i8(uint8_t* at, int8_t value)
@@ -31,15 +38,36 @@ cdef extern from "kf_wire.h" nogil:
 
 cdef extern from "kf_record.h" nogil:
     enum:
-        KF_BATCH_HEADER_SIZE
-        KF_BATCH_LENGTH_PREFIX
+        KF_BATCH_POS_BASE_OFFSET
+        KF_BATCH_POS_LENGTH
+        KF_BATCH_POS_LEADER_EPOCH
+        KF_BATCH_POS_MAGIC
         KF_BATCH_POS_CRC
         KF_BATCH_POS_ATTRIBUTES
+        KF_BATCH_POS_LAST_OFFSET_DELTA
+        KF_BATCH_POS_BASE_TIMESTAMP
+        KF_BATCH_POS_MAX_TIMESTAMP
+        KF_BATCH_POS_PRODUCER_ID
+        KF_BATCH_POS_PRODUCER_EPOCH
+        KF_BATCH_POS_BASE_SEQUENCE
+        KF_BATCH_POS_RECORD_COUNT
+        KF_BATCH_HEADER_SIZE
+        KF_BATCH_LENGTH_PREFIX
+        KF_BATCH_LENGTH_MIN
+        KF_BATCH_MAGIC
+        KF_ATTRIBUTE_CODEC
+        KF_ATTRIBUTE_LOG_APPEND_TIME
+        KF_ATTRIBUTE_TRANSACTIONAL
+        KF_ATTRIBUTE_CONTROL
+        KF_ATTRIBUTE_DELETE_HORIZON
+        KF_RECORD_OVERHEAD_MAX
 
     ctypedef struct kf_batch_header:
         int64_t base_offset
         int32_t length
         int32_t leader_epoch
+        int8_t magic
+        uint32_t crc
         int16_t attributes
         int32_t last_offset_delta
         int64_t base_timestamp
@@ -58,6 +86,11 @@ cdef extern from "kf_record.h" nogil:
         int64_t headers_size
 
     void kf_batch_header_put(uint8_t* at, const kf_batch_header* header)
+    void kf_batch_header_read(kf_reader* reader, kf_batch_header* header)
+    size_t kf_record_size_max(const kf_record* record)
+    uint8_t* kf_record_put(
+        uint8_t* at, const kf_record* record, int64_t timestamp_delta, int32_t offset_delta
+    )
 
 
 cdef extern from "kf_murmur2.h" nogil:

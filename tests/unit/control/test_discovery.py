@@ -1,0 +1,213 @@
+"""Who is asked for metadata, and what if nobody answers: nodes that hang, links that are lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafka_fast.config import producer_settings
+from kafka_fast.control.cluster import Cluster
+from kafka_fast.control.discovery import PATIENCE, Discovery
+from kafka_fast.control.link_events import Failed
+from kafka_fast.control.links import Links
+from kafka_fast.control.plane import CloseReason, LinkClosed, PlaneEvent, Response
+from kafka_fast.errors import KafkaError
+from kafka_fast.protocol.apis.metadata import MetadataRequest, MetadataResponse
+from tests.unit.control.fake_machine import FakeMachine
+from tests.unit.control.metadata_answers import answer, broker, topic
+
+NODES = (1, 2, 3)
+BROKERS = [broker(node, "10.0.0.1", 9000 + node) for node in NODES]
+
+
+class Client:
+    """The smallest client: it wants to know one topic, and uses no link itself."""
+
+    def __init__(self, servers: str = "10.0.0.1:9001", **config: Any) -> None:
+        settings = producer_settings({"bootstrap.servers": servers, **config})
+        self.cluster = Cluster(settings, lambda: 0.5)
+        self.links = Links(
+            settings,
+            "test",
+            lambda: 0.5,
+            on_ready=lambda link, now: None,
+            on_lost=lambda link, error, now: self.discovery.handle_lost(link),
+            on_failed=self._handle_connect_failed,
+        )
+        self.fatal: list[KafkaError] = []
+        self.discovery = Discovery(
+            settings,
+            self.cluster,
+            self.links,
+            on_changes=lambda changes, now: None,
+            on_fatal=self.fatal.append,
+        )
+        self.answers = 0
+        self.cluster.want_topic("t", 1.0)
+        self.machine = FakeMachine(self, {MetadataRequest: self._describe})
+        self.poll_command = self.links.poll_command
+
+    def _describe(self, request: MetadataRequest, node_id: int) -> MetadataResponse:
+        self.answers += 1
+        return answer(topic("t", ((1, self.answers),)), brokers=BROKERS)
+
+    def _handle_connect_failed(self, node_id: int, failed: Failed, now: float) -> None:
+        self.discovery.handle_connect_failed(node_id, failed, now)
+
+    def tick(self, now: float) -> None:
+        self.links.tick(now)
+        self.discovery.tick(now)
+
+    def next_deadline(self) -> float:
+        return min(self.links.next_deadline(), self.discovery.next_deadline())
+
+    def describe(self) -> str:
+        return f"{self.machine.asked[-3:]}, due {self.next_deadline()}"
+
+    def handle_event(self, event: PlaneEvent, now: float) -> None:
+        match event:
+            case Response():
+                self.links.handle_response(event, now)
+            case LinkClosed():
+                self.links.handle_closed(event, now)
+
+    def asked(self) -> list[int]:
+        """The nodes that were asked for metadata since the last call."""
+        asked = [node for body, node in self.machine.asked if isinstance(body, MetadataRequest)]
+        self.machine.asked.clear()
+        return asked
+
+    def connect(self, *nodes: int) -> None:
+        """Have links to these nodes."""
+        for node in nodes:
+            self.discovery.want_node(node, self.machine.now)
+        self.machine.run()
+
+    def refresh(self) -> None:
+        """Have metadata asked for."""
+        self.machine.run(1.0)  # the gate of full refreshes
+        self.asked()
+        self.cluster.request_refresh("the test wants it")
+
+    def lose(self, node: int) -> None:
+        """Lose the link to a node, and with it the answers that are awaited."""
+        link_id = self.machine.link_to(node)
+        for command, _, _ in self.machine.unanswered:
+            if command.link_id == link_id:
+                lost = Response(link_id, command.token, None, CloseReason.EOF)
+                self.handle_event(lost, self.machine.now)
+        self.machine.close(node)
+
+
+def started(*nodes: int, **config: Any) -> Client:
+    """A client that knows the cluster and has the links to these nodes, no more."""
+    client = Client(**config)
+    client.machine.run()
+    client.connect(*nodes)
+    client.machine.close(-1)
+    client.machine.run()
+    client.refresh()
+    return client
+
+
+def test_a_question_goes_to_the_node_where_the_fewest_wait() -> None:
+    client = started(1, 2)
+    one = client.links.link_to(1)
+    assert one is not None
+    client.machine.hung = {9001}
+    client.links.ask(
+        one,
+        MetadataRequest(topics=[]),
+        MetadataResponse,
+        lambda response, now: None,
+        lambda error, now: None,
+        timeout=30.0,
+    )
+    client.machine.run()
+    assert client.asked() == [1, 2]
+
+
+def test_while_a_node_does_not_answer_another_is_asked_and_the_first_answer_counts() -> None:
+    """Regression: a node that was stopped kept the metadata until request.timeout.ms."""
+    client = started(1, 2)
+    client.machine.hung = {9001}
+    client.machine.run(PATIENCE * 0.9)
+    assert client.asked() == [1]
+    client.machine.run(PATIENCE * 0.2)
+    assert client.asked() == [2]
+    assert client.cluster.leader_epoch("t", 0) == client.answers
+    generation = client.cluster.generation
+    command, request, version = client.machine.unanswered.pop()
+    assert isinstance(request, MetadataRequest)
+    client.machine.answer(command, answer(topic("t", ((3, 99),)), brokers=BROKERS), version)
+    assert client.cluster.generation == generation, "it came too late"
+    client.refresh()
+    client.machine.run()
+    assert client.answers > 2
+
+
+def test_a_node_that_answers_late_is_believed_if_nobody_else_has_answered() -> None:
+    client = started(1, 2)
+    client.machine.hung = {9001, 9002, 9003}
+    client.machine.run(10.0)
+    assert sorted(client.asked()) == [1, 2], "each once; node 3 does not even negotiate"
+    command, _, version = client.machine.unanswered[0]
+    client.machine.answer(command, answer(topic("t", ((3, 99),)), brokers=BROKERS), version)
+    assert client.cluster.leader_epoch("t", 0) == 99
+
+
+def test_a_node_without_a_link_is_connected_when_those_with_one_do_not_answer() -> None:
+    client = started(1, 2)
+    client.machine.hung = {9001, 9002}
+    client.machine.run(PATIENCE * 2.1)
+    assert client.asked() == [1, 2, 3]
+
+
+def test_only_when_all_have_failed_the_question_has_failed() -> None:
+    client = started(1, 2)
+    client.machine.hung = {9001, 9002, 9003}
+    client.machine.run(PATIENCE * 1.5)
+    assert client.asked() == [1, 2]
+    client.lose(1)
+    assert client.cluster.request_deadline() == float("inf"), "node 2 may still answer"
+    client.lose(2)
+    assert client.machine.now < client.cluster.request_deadline() < client.machine.now + 1.0
+
+
+def test_while_one_node_does_not_let_us_in_another_is_connected() -> None:
+    """Regression: one that accepts and says nothing held everything up until its timeout."""
+    client = Client()
+    client.machine.run()
+    client.asked()
+    client.machine.hung = {9001}
+    client.machine.close(-1)
+    client.discovery.want_node(1, client.machine.now)
+    client.machine.run(PATIENCE * 0.5)
+    assert client.asked() == []
+    client.machine.run(PATIENCE)
+    assert client.asked() in ([2], [3])
+
+
+@pytest.mark.parametrize("hung", [9001, 9002])
+def test_while_one_bootstrap_server_hangs_another_is_asked(hung: int) -> None:
+    client = Client("10.0.0.1:9001,10.0.0.1:9002")
+    client.machine.hung = {hung}
+    client.machine.run(PATIENCE * 1.1)
+    assert client.answers == 1
+
+
+def test_one_bootstrap_server_that_hangs_is_waited_for() -> None:
+    client = Client("10.0.0.1:9001,10.0.0.1:9001")
+    client.machine.hung = {9001}
+    client.machine.run(60.0)
+    assert client.answers == 0
+    assert len(client.machine.links) < 20
+
+
+def test_without_a_retry_backoff_metadata_is_not_asked_for_at_the_pace_of_the_network() -> None:
+    """Regression: a topic that does not exist was asked for again with each answer."""
+    client = started(1, 2, **{"retry.backoff.ms": 0, "retry.backoff.max.ms": 0})
+    client.cluster.want_topic("unknown", client.machine.now)
+    client.machine.run(1.0)
+    assert 50 <= len(client.asked()) <= 150
