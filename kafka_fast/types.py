@@ -38,6 +38,26 @@ class OffsetAndMetadata(NamedTuple):
     """A note of whoever committed it."""
 
 
+class OffsetAndTimestamp(NamedTuple):
+    """The first record of a partition that is not older than some time."""
+
+    offset: int
+    timestamp_ms: int
+    """Of that record, Unix ms."""
+    leader_epoch: int = -1
+    """Of that record; -1 if the broker does not say."""
+
+
+class GroupMetadata(NamedTuple):
+    """Who a member of a group is, as the coordinator knows it."""
+
+    group_id: str
+    generation: int
+    """Of the group, or the member's epoch with KIP-848; -1 while it is not a member."""
+    member_id: str
+    instance_id: str | None
+
+
 class RecordMetadata(NamedTuple):
     """Where a delivered record went."""
 

@@ -56,6 +56,8 @@ class Assigned:
     """The stream was told to stop and has not done so yet."""
     validated_epoch: int = NO_EPOCH
     """Leader epoch under which the position was found to be valid."""
+    is_moved: bool = True
+    """The position is another one than the user's thread knows."""
     replica: int = NO_NODE
     """The replica that the leader would rather have us read from (KIP-392)."""
     replica_until: float = 0.0
@@ -76,3 +78,4 @@ class Assigned:
         self.phase = phase
         self.reset = None
         self.validated_epoch = NO_EPOCH
+        self.is_moved = True

@@ -26,6 +26,7 @@ from kafka_fast.control.consumer.plane import (
     ConsumerEvent,
     FetchPunt,
     PartitionFailed,
+    Positioned,
     Reposition,
     StreamRow,
     StreamsStopped,
@@ -100,7 +101,7 @@ class ConsumerControl:
             self.discovery,
             random,
             wall_ms,
-            on_ready=self.streams.start,
+            on_ready=self._handle_positioned,
             on_failed=self._handle_failed,
             on_truncated=self._handle_truncated,
         )
@@ -433,6 +434,14 @@ class ConsumerControl:
         return found
 
     # News for the user
+
+    def _handle_positioned(self, assigned: Assigned, now: float) -> None:
+        """A position is valid: tell it if it is news, and read on from there."""
+        position = assigned.position
+        if assigned.is_moved and position is not None:
+            assigned.is_moved = False
+            self._commands.append(Positioned(assigned.partition, assigned.seeks, position.offset))
+        self.streams.start(assigned, now)
 
     def _tell(self, assigned: Assigned, error: KafkaError) -> None:
         self._commands.append(PartitionFailed(assigned.partition, assigned.seeks, error))

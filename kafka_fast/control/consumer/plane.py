@@ -81,14 +81,6 @@ class ProgramFetch:
 
 
 @dataclass(frozen=True, slots=True)
-class AddStream:
-    """Make a stream; it stands still."""
-
-    stream_id: int
-    partition: TopicPartition
-
-
-@dataclass(frozen=True, slots=True)
 class NameStream:
     """Set how requests up to `version`'s form name the stream's topic."""
 
@@ -118,7 +110,7 @@ class StopStream:
 
 @dataclass(frozen=True, slots=True)
 class RemoveStream:
-    """Forget a stream and what was fetched of it."""
+    """Forget a stream and what was fetched of it; the user's thread has made it."""
 
     stream_id: int
 
@@ -146,6 +138,15 @@ class Reposition:
 
 
 @dataclass(frozen=True, slots=True)
+class Positioned:
+    """Reading goes on here, once what was fetched before has been handed over."""
+
+    partition: TopicPartition
+    seeks: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
 class TopicKnown:
     """Tell whoever waits for a topic: its partitions are known, or why they will not be."""
 
@@ -153,12 +154,11 @@ class TopicKnown:
     error: KafkaError | None
 
 
-News: TypeAlias = PartitionFailed | Reposition | TopicKnown
+News: TypeAlias = PartitionFailed | Reposition | Positioned | TopicKnown
 
 ConsumerCommand: TypeAlias = (
     plane.Command
     | ProgramFetch
-    | AddStream
     | NameStream
     | StartStream
     | StopStream

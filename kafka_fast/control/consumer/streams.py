@@ -19,7 +19,6 @@ from kafka_fast.config import ConsumerSettings
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.consumer.assigned import NO_NODE, NOWHERE, Assigned, Phase
 from kafka_fast.control.consumer.plane import (
-    AddStream,
     ConsumerCommand,
     NameStream,
     ProgramFetch,
@@ -89,9 +88,8 @@ class Streams:
     # Commands
 
     def add(self, assigned: Assigned) -> None:
-        """Make a partition's stream."""
+        """Take over a partition's stream, which the user's thread has made."""
         self._streams[assigned.stream_id] = assigned
-        self._commands.append(AddStream(assigned.stream_id, assigned.partition))
 
     def remove(self, assigned: Assigned) -> None:
         """Forget a partition's stream and what was fetched of it."""

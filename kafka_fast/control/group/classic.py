@@ -125,6 +125,11 @@ class ClassicMember:
         return self._identity
 
     @property
+    def is_paused(self) -> bool:
+        """Whether the member stays out until the user polls. Any thread."""
+        return self._is_paused
+
+    @property
     def state(self) -> State:
         """Where the member stands."""
         return self._state

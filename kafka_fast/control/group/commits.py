@@ -17,7 +17,7 @@ from typing import TypeAlias
 from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.group.coordinator import Coordinator
-from kafka_fast.control.group.member import Identity, Offset, have_ids
+from kafka_fast.control.group.member import Identity, have_ids
 from kafka_fast.control.leader_query import by_topic
 from kafka_fast.control.links import Link
 from kafka_fast.errors import (
@@ -33,7 +33,7 @@ from kafka_fast.protocol.apis.offset_commit import (
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
 )
-from kafka_fast.types import TopicPartition
+from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
 logger = logging.getLogger("kafka_fast.group")
 
@@ -54,12 +54,12 @@ NOT_OURS_ANY_MORE = frozenset(
 )
 
 
-Offsets: TypeAlias = Mapping[TopicPartition, Offset]
+Offsets: TypeAlias = Mapping[TopicPartition, OffsetAndMetadata]
 
 
 @dataclass(slots=True)
 class _Commit:
-    offsets: dict[TopicPartition, Offset]
+    offsets: dict[TopicPartition, OffsetAndMetadata]
     done: Callable[[KafkaError | None], None]
     deadline: float
     failures: int = 0

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.group.coordinator import Coordinator
-from kafka_fast.control.group.member import Identity, Offset, have_ids
+from kafka_fast.control.group.member import Identity, have_ids
 from kafka_fast.control.leader_query import by_topic
 from kafka_fast.control.links import Link
 from kafka_fast.errors import ERRORS, KafkaError, broker_error
@@ -23,7 +23,7 @@ from kafka_fast.protocol.apis.offset_fetch import (
     OffsetFetchRequestTopics,
     OffsetFetchResponse,
 )
-from kafka_fast.types import TopicPartition
+from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
 NEVER = float("inf")
 NO_TOPIC_ID = bytes(16)
@@ -34,7 +34,7 @@ UNKNOWN_MEMBER_ID = 25
 UNSTABLE_OFFSET_COMMIT = 88
 STALE_MEMBER_EPOCH = 113
 
-Fetched: TypeAlias = dict[TopicPartition, Offset | None]
+Fetched: TypeAlias = dict[TopicPartition, OffsetAndMetadata | None]
 
 
 @dataclass(slots=True)
@@ -181,7 +181,9 @@ class CommittedOffsets:
         found: Fetched = {}
         codes = {code, *(part.error_code for _, part in parts)} - {0}
         for name, part in parts:
-            offset = Offset(part.committed_offset, part.committed_leader_epoch, part.metadata or "")
+            offset = OffsetAndMetadata(
+                part.committed_offset, part.committed_leader_epoch, part.metadata or ""
+            )
             found[TopicPartition(name, part.partition_index)] = (
                 None if offset.offset < 0 else offset
             )

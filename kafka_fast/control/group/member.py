@@ -31,17 +31,6 @@ class Identity(NamedTuple):
     instance_id: str | None = None
 
 
-class Offset(NamedTuple):
-    """A committed position."""
-
-    offset: int
-    """The next one to read."""
-    leader_epoch: int = -1
-    """Of the record before it; -1 if it is not known."""
-    metadata: str = ""
-    """The user's."""
-
-
 @dataclass(frozen=True, slots=True)
 class RevokeWanted:
     """Give these partitions up at the next poll; answered by `handle_revoked`.
@@ -102,6 +91,10 @@ class Member(Protocol):
     @property
     def identity(self) -> Identity:
         """Who commits."""
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether the member stays out until the user polls. Any thread."""
 
     def subscribe(self, subscription: Subscription, now: float) -> None:
         """Belong to the group with this subscription; replaces the last one."""

@@ -1,0 +1,597 @@
+"""The consumer's public face. Everything is done elsewhere; here it is checked, timed and named."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import re
+import threading
+import time
+import warnings
+import weakref
+from collections.abc import Iterable, Iterator, Mapping
+from types import TracebackType
+from typing import Any
+
+from kafka_fast.config import consumer_settings
+from kafka_fast.consumer.listener import RebalanceListener
+from kafka_fast.consumer.membership import Membership, OnCommit
+from kafka_fast.consumer.upto import Upto, offsets_of
+from kafka_fast.control.consumer.offsets import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
+from kafka_fast.control.group.member import Subscription
+from kafka_fast.dataplane._consumer_record import ConsumerRecord
+from kafka_fast.dataplane._consumer_records import ConsumerRecords, RecordIterator
+from kafka_fast.errors import UsageError
+from kafka_fast.net.consumer_core import ConsumerCore
+from kafka_fast.types import (
+    GroupMetadata,
+    OffsetAndMetadata,
+    OffsetAndTimestamp,
+    PartitionInfo,
+    TopicPartition,
+)
+
+logger = logging.getLogger("kafka_fast.consumer")
+
+_numbers = itertools.count(1)
+
+ITERATION_WAIT = 1.0
+"""Seconds that iteration waits at a time; it goes on waiting after them."""
+
+ALIVE_SLICE = 1.0
+"""Seconds of a long wait after which the group hears again that its user is well."""
+
+FOREVER = 1e9
+
+
+class Consumer:
+    """Reads records, alone or as a member of a group. For one thread at a time.
+
+    Example:
+        >>> with Consumer({"bootstrap.servers": "localhost:9092", "group.id": "g"}) as consumer:
+        ...     consumer.subscribe(["events"])
+        ...     for record in consumer:
+        ...         print(record.offset, record.value)
+
+    Args:
+        config: Java's property names, dotted or with underscores; see the configuration page.
+        **properties: The same properties as keywords, such as `group_id=...`.
+
+    Raises:
+        ConfigError: A property is unknown, out of range or contradicts another.
+    """
+
+    def __init__(self, config: Mapping[str, object] | None = None, **properties: object) -> None:
+        self._settings = consumer_settings(config, properties)
+        group = self._settings.group_id
+        number = next(_numbers)
+        self.client_id = self._settings.client_id or (
+            f"consumer-{group}-{number}" if group else f"consumer-{number}"
+        )
+        self._core = ConsumerCore(self._settings, self.client_id)
+        self._membership = Membership(self, self._core, self._settings)
+        self._turn = threading.RLock()  # held by the thread that uses the consumer
+        self._rest: RecordIterator | None = None  # of an iteration that was left
+        self._finalizer = weakref.finalize(self, _abandon, self._core, self.client_id)
+        self._finalizer.atexit = False
+
+    # What is read
+
+    def subscribe(
+        self,
+        topics: Iterable[str] = (),
+        *,
+        pattern: str | re.Pattern[str] | None = None,
+        listener: RebalanceListener | None = None,
+    ) -> None:
+        """Read these topics as a member of the group, which shares out their partitions.
+
+        Replaces the last subscription. Takes effect in `poll`.
+
+        Args:
+            topics: By name.
+            pattern: Instead of names: every topic whose whole name matches. With
+                group.protocol=consumer a str is RE2 and matched by the broker.
+            listener: Hears of partitions that come and go, in the thread that polls.
+
+        Raises:
+            UsageError: There is no group.id, partitions were assigned by hand, or both or
+                neither of topics and pattern are given.
+        """
+        with self._use():
+            names = frozenset([topics] if isinstance(topics, str) else topics)
+            if bool(names) == (pattern is not None):
+                raise UsageError("subscribe takes topics or a pattern")
+            if not self._membership.is_subscribed and self._core.intake.partitions:
+                raise UsageError("partitions are assigned by hand: unsubscribe() first")
+            self._membership.subscribe(self._make_subscription(names, pattern), listener)
+
+    def _make_subscription(
+        self, names: frozenset[str], pattern: str | re.Pattern[str] | None
+    ) -> Subscription:
+        if pattern is None:
+            return Subscription(names)
+        if isinstance(pattern, str):
+            is_brokers = self._settings.group_protocol == "consumer"
+            if not is_brokers:
+                _check_pattern(pattern)
+            return Subscription(pattern=pattern, broker_side=is_brokers)
+        return Subscription(pattern=pattern.pattern)
+
+    def assign(self, partitions: Iterable[TopicPartition]) -> None:
+        """Read these partitions and no others, without sharing them with a group.
+
+        Partitions that stay go on undisturbed. With a group.id the committed offsets are where
+        reading begins.
+
+        Raises:
+            UsageError: The consumer is subscribed.
+        """
+        with self._use():
+            if self._membership.is_subscribed:
+                raise UsageError("the group decides what is read: unsubscribe() first")
+            wanted = [TopicPartition(topic, number) for topic, number in partitions]
+            self.forget_rest(frozenset(self._core.intake.partitions) - frozenset(wanted))
+            self._core.assign(wanted)
+
+    def unsubscribe(self) -> None:
+        """Read nothing any more; leave the group."""
+        with self._use():
+            deadline = self._deadline(None)
+            if self._membership.is_subscribed:
+                self._membership.unsubscribe(deadline)
+            else:
+                self._membership.commit_done(deadline)
+            self._rest = None
+            self._core.assign(())
+
+    def assignment(self) -> set[TopicPartition]:
+        """Return the partitions that are read now."""
+        with self._use():
+            return set(self._core.intake.partitions)
+
+    def subscription(self) -> set[str]:
+        """Return the topics that were subscribed by name."""
+        with self._use():
+            subscription = self._membership.subscription
+            return set() if subscription is None else set(subscription.topics)
+
+    # Records
+
+    def poll(self, timeout: float = 0.0, max_records: int | None = None) -> ConsumerRecords:
+        """Return records, as soon as there are any.
+
+        What earlier calls returned counts as done now, for automatic commits. Partitions change
+        hands in here, and the listener runs in here.
+
+        Args:
+            timeout: Seconds to wait if there is nothing.
+            max_records: At most so many; None: max.poll.records.
+
+        Raises:
+            PositionError: A partition cannot be read on from where it stands; `seek` to go on.
+            CorruptBatchError: A partition has a bad batch; the message says how to pass it.
+            WakeupError: Another thread called `wakeup`.
+            KafkaError: The group does not accept this member, or a partition cannot be read.
+        """
+        with self._use():
+            most = self._settings.max_poll_records if max_records is None else max_records
+            if most < 1:
+                raise UsageError(f"max_records must be at least 1, not {max_records}")
+            rest, self._rest = self._rest, None
+            if rest is not None:
+                left = rest.rest()
+                if left:
+                    return self._hand_over(left, most)
+            return self._poll(time.monotonic() + timeout, most)
+
+    def _hand_over(self, left: ConsumerRecords, most: int) -> ConsumerRecords:
+        """Return what an iteration that was left had not reached."""
+        if len(left) > most:
+            self._rest = iter(left[most:])
+        return left[:most]
+
+    def _poll(self, deadline: float, most: int) -> ConsumerRecords:
+        core, membership = self._core, self._membership
+        has_group = self._settings.group_id is not None
+        while True:
+            if has_group:
+                membership.before_records()
+                if membership.is_subscribed:
+                    membership.show_life(0.0)
+            now = time.monotonic()
+            records = core.take(most, min(deadline, now + ALIVE_SLICE))
+            if records or (time.monotonic() >= deadline and not core.has_group_news):
+                return records
+
+    def __iter__(self) -> Iterator[ConsumerRecord]:
+        """Read record by record, for ever.
+
+        A record counts as done when the next one is asked for. What a loop that is left had not
+        reached comes with the next poll or loop.
+        """
+        while True:
+            records = self.poll(ITERATION_WAIT)
+            if records:
+                with self._use():
+                    iterator = self._rest = iter(records)
+                yield from iterator
+
+    def batches(self, max_records: int | None = None) -> Iterator[ConsumerRecords]:
+        """Read what polls return, for ever; empty ones are left out."""
+        while True:
+            records = self.poll(ITERATION_WAIT, max_records)
+            if records:
+                yield records
+
+    def wakeup(self) -> None:
+        """End the wait of the thread that uses this consumer with a WakeupError. Any thread."""
+        self._core.wakeup()
+
+    # Positions
+
+    def seek(
+        self,
+        partition: TopicPartition,
+        offset: int | OffsetAndMetadata,
+    ) -> None:
+        """Read a partition on from this offset.
+
+        Args:
+            partition: One that is assigned.
+            offset: Of the record to read next; with a leader epoch it is validated (KIP-320).
+        """
+        with self._use():
+            at = offset if isinstance(offset, OffsetAndMetadata) else OffsetAndMetadata(offset)
+            if at.offset < 0:
+                raise UsageError(f"cannot seek to offset {at.offset}")
+            (own,) = self._assigned([partition])
+            self.forget_rest({own})
+            self._core.seek(own, at.offset, at.leader_epoch)
+
+    def seek_to_beginning(self, *partitions: TopicPartition) -> None:
+        """Read on from the first offset of these partitions, or of all that are assigned."""
+        self._look_up(partitions, "earliest")
+
+    def seek_to_end(self, *partitions: TopicPartition) -> None:
+        """Read on from the end of these partitions, or of all that are assigned."""
+        self._look_up(partitions, "latest")
+
+    def seek_to_timestamp(self, timestamp_ms: int, *partitions: TopicPartition) -> None:
+        """Read on from the first record that is not older (Unix ms); from the end if none is."""
+        if timestamp_ms < 0:
+            raise UsageError(f"{timestamp_ms} is no Unix time in ms")
+        self._look_up(partitions, timestamp_ms)
+
+    def _look_up(self, partitions: tuple[TopicPartition, ...], reset: str | int) -> None:
+        with self._use():
+            own = self._assigned(partitions or self._core.intake.partitions)
+            self.forget_rest(own)
+            for partition in own:
+                self._core.look_up(partition, reset)
+
+    def pause(self, *partitions: TopicPartition) -> None:
+        """Hand over nothing of these partitions until they are resumed; what is fetched stays."""
+        with self._use():
+            for partition in self._assigned(partitions):
+                self._core.intake.pause(partition, True)
+
+    def resume(self, *partitions: TopicPartition) -> None:
+        """Hand over what these partitions bring again."""
+        with self._use():
+            for partition in self._assigned(partitions):
+                self._core.intake.pause(partition, False)
+
+    def paused(self) -> set[TopicPartition]:
+        """Return the partitions that are paused."""
+        with self._use():
+            return self._core.intake.paused
+
+    def position(self, partition: TopicPartition, timeout: float | None = None) -> int:
+        """Return the offset of the record that comes next.
+
+        Raises:
+            KafkaTimeoutError: It was not found out within `timeout` seconds.
+            PositionError: There is none.
+        """
+        with self._use():
+            (own,) = self._assigned([partition])
+            at = self._core.await_position(own, self._deadline(timeout))
+            left = self._rest.rest() if self._rest is not None else None
+            first = _first_offsets(left).get(own) if left else None
+            return at.offset if first is None else first
+
+    def _assigned(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+        """Return the partitions as such; all must be assigned."""
+        own = [TopicPartition(topic, number) for topic, number in partitions]
+        foreign = [it for it in own if self._core.intake.stream(it) is None]
+        if foreign:
+            raise UsageError(f"not assigned to this consumer: {', '.join(map(str, foreign))}")
+        return own
+
+    # Offsets
+
+    def commit(
+        self,
+        upto: Upto | None = None,
+        *,
+        sync: bool = True,
+        timeout: float | None = None,
+        callback: OnCommit | None = None,
+    ) -> None:
+        """Commit for the group.
+
+        Args:
+            upto: Records that are done, the last one that is, or the offsets to read next; None:
+                everything that was handed over.
+            sync: Wait. Otherwise the outcome is the callback's, or only logged; commits never
+                overtake each other.
+            timeout: Seconds; None: default.api.timeout.ms.
+            callback: Called as `(offsets, error)` in a later poll, commit or close.
+
+        Raises:
+            CommitFailedError: The group has moved on, or a partition is not ours any more.
+            KafkaTimeoutError: No answer within `timeout`: whether it is done is not known.
+            UsageError: There is no group.id.
+        """
+        with self._use():
+            self._membership.group  # noqa: B018  raises without a group.id
+            offsets = self.done_offsets() if upto is None else offsets_of(upto)
+            deadline = self._deadline(timeout)
+            if sync:
+                self._membership.commit(offsets, deadline)
+                if callback is not None:
+                    callback(offsets, None)
+            else:
+                self._membership.commit_later(offsets, callback, deadline)
+
+    def committed(
+        self, partitions: Iterable[TopicPartition], timeout: float | None = None
+    ) -> dict[TopicPartition, OffsetAndMetadata | None]:
+        """Return the group's committed offsets; None for partitions that have none."""
+        with self._use():
+            wanted = [TopicPartition(topic, number) for topic, number in partitions]
+            return self._core.committed(wanted, self._deadline(timeout))
+
+    def beginning_offsets(
+        self, partitions: Iterable[TopicPartition], timeout: float | None = None
+    ) -> dict[TopicPartition, int]:
+        """Return the first offset of each partition."""
+        return self._offsets_at(partitions, EARLIEST_TIMESTAMP, timeout)
+
+    def end_offsets(
+        self, partitions: Iterable[TopicPartition], timeout: float | None = None
+    ) -> dict[TopicPartition, int]:
+        """Return the end of each partition; with read_committed its last stable offset."""
+        return self._offsets_at(partitions, LATEST_TIMESTAMP, timeout)
+
+    def _offsets_at(
+        self, partitions: Iterable[TopicPartition], timestamp: int, timeout: float | None
+    ) -> dict[TopicPartition, int]:
+        with self._use():
+            wanted = {TopicPartition(topic, number): timestamp for topic, number in partitions}
+            found = self._core.offsets(wanted, self._deadline(timeout))
+            return {partition: found[partition].offset for partition in wanted}
+
+    def offsets_for_times(
+        self, timestamps: Mapping[TopicPartition, int], timeout: float | None = None
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        """Return the first record of each partition that is not older; None where there is none.
+
+        Args:
+            timestamps: Unix ms by partition.
+            timeout: Seconds; None: default.api.timeout.ms.
+        """
+        with self._use():
+            wanted = {TopicPartition(*given): at for given, at in timestamps.items()}
+            for partition, at in wanted.items():
+                if at < 0:
+                    raise UsageError(f"{at} is no Unix time in ms (for {partition})")
+            found = self._core.offsets(wanted, self._deadline(timeout))
+            return {
+                partition: OffsetAndTimestamp(it.offset, it.timestamp, it.leader_epoch)
+                if it.offset >= 0
+                else None
+                for partition in wanted
+                for it in [found[partition]]
+            }
+
+    def current_lag(self, partition: TopicPartition) -> int | None:
+        """Return how far a partition's end was away when it was fetched last; None: not known."""
+        with self._use():
+            (own,) = self._assigned([partition])
+            return self._core.intake.lag(own)
+
+    def lag(self, timeout: float | None = None) -> dict[TopicPartition, int]:
+        """Return how many offsets each assigned partition is behind its end, asking the brokers."""
+        with self._use():
+            deadline = self._deadline(timeout)
+            partitions = self._core.intake.partitions
+            ends = self.end_offsets(partitions, timeout)
+            at = {it: self._core.await_position(it, deadline) for it in partitions}
+            return {it: max(0, ends[it] - at[it].offset) for it in partitions}
+
+    # The cluster and the group
+
+    def partitions_for(self, topic: str, timeout: float | None = None) -> list[PartitionInfo]:
+        """Return what the cluster says of a topic's partitions.
+
+        Raises:
+            KafkaTimeoutError: It is not known within `timeout` seconds.
+            BrokerError: The topic cannot be used.
+        """
+        with self._use():
+            self._core.await_topic(topic, self._deadline(timeout))
+            return [
+                PartitionInfo(
+                    topic,
+                    it.id,
+                    it.leader_id,
+                    it.leader_epoch,
+                    it.replicas,
+                    it.isr,
+                    it.offline_replicas,
+                )
+                for it in self._core.control.cluster.partitions(topic)
+            ]
+
+    def topics(self, timeout: float | None = None) -> set[str]:
+        """Return the names of all topics that this client may see, internal ones left out."""
+        with self._use():
+            subscription = self._membership.subscription
+            keep = subscription is not None and subscription.pattern is not None
+            return self._core.await_all_topics(self._deadline(timeout), keep=keep)
+
+    def group_metadata(self) -> GroupMetadata:
+        """Return who this member is, for whoever commits in its name (transactions)."""
+        with self._use():
+            who = self._membership.group.member.identity
+            return GroupMetadata(
+                self._settings.group_id or "", who.generation, who.member_id, who.instance_id
+            )
+
+    def enforce_rebalance(self, reason: str = "the user asked for it") -> None:
+        """Have the group share out its partitions anew, in a later poll."""
+        with self._use():
+            member = self._membership.group.member
+            self._core.call(lambda now: member.rejoin(reason, now))
+
+    def metrics(self) -> dict[str, Any]:
+        """Return counters: fetching, the fetch buffer, nodes, and the latest rebalances."""
+        with self._use():
+            return {
+                "client_id": self.client_id,
+                **self._core.streams.stats(),
+                "nodes": self._core.plane.node_stats(),
+                "rebalances": list(self._membership.events),
+            }
+
+    def debug_dump(self, timeout: float = 1.0) -> str:
+        """Return what the client did lately, as text for people."""
+        return self._core.debug_dump(timeout)
+
+    # The end
+
+    def close(self, timeout: float | None = None) -> None:
+        """Commit if that is automatic, tell the listener, leave the group, and stop.
+
+        A static member (group.instance.id) does not leave: its partitions wait for its return.
+
+        Args:
+            timeout: Seconds for all of this; None: default.api.timeout.ms. Fork, and a second
+                call, make it do nothing.
+        """
+        if self._core.closed:
+            return
+        with self._use():
+            deadline = self._deadline(timeout)
+            self._finalizer.detach()
+            try:
+                if self._membership.is_subscribed:
+                    self._membership.unsubscribe(deadline)
+                elif self._settings.group_id is not None:
+                    self._membership.commit_done(deadline)
+                self._membership.run_callbacks()
+            finally:
+                self._core.close()
+
+    def __enter__(self) -> Consumer:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = "closed" if self._core.closed else f"{len(self._core.intake.partitions)} partitions"
+        return f"Consumer({self.client_id!r}, {state})"
+
+    # What the group's side asks of this one
+
+    def done_offsets(self) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Return where reading goes on behind what was handed over."""
+        offsets = self._core.intake.positions()
+        left = self._rest.rest() if self._rest is not None else None
+        if left:
+            for partition, first in _first_offsets(left).items():
+                if partition in offsets:
+                    offsets[partition] = OffsetAndMetadata(first)
+        return offsets
+
+    def forget_rest(self, partitions: Iterable[TopicPartition]) -> None:
+        """Hand over nothing more of these partitions from an iteration that was left."""
+        gone = frozenset(partitions)
+        if self._rest is not None and gone:
+            left = self._rest.rest().by_partition()
+            self._rest = iter(
+                ConsumerRecords(
+                    [
+                        part
+                        for it, records in left.items()
+                        if it not in gone
+                        for part in records.parts()
+                    ]
+                )
+            )
+
+    # Guards
+
+    def _use(self) -> _Turn:
+        """Hold the consumer for this thread."""
+        return _Turn(self._turn, self._core)
+
+    def _deadline(self, timeout: float | None) -> float:
+        seconds = self._settings.default_api_timeout if timeout is None else timeout
+        return time.monotonic() + min(seconds, FOREVER)
+
+
+class _Turn:
+    """One thread's use of a consumer, from a call's beginning to its end."""
+
+    __slots__ = ("_core", "_lock")
+
+    def __init__(self, lock: threading.RLock, core: ConsumerCore) -> None:  # type: ignore[valid-type]
+        self._lock = lock
+        self._core = core
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):  # type: ignore[attr-defined]
+            raise UsageError(
+                "another thread uses this consumer: a Consumer is for one thread at a time; "
+                "wakeup() is what others may call"
+            )
+        if self._core.closed:
+            self._lock.release()  # type: ignore[attr-defined]
+            self._core.check_lives()
+            raise UsageError("the consumer is closed")
+
+    def __exit__(self, *error: object) -> None:
+        self._lock.release()  # type: ignore[attr-defined]
+
+
+def _first_offsets(records: ConsumerRecords) -> dict[TopicPartition, int]:
+    """Return the offset of the first record of each partition."""
+    return {partition: some[0].offset for partition, some in records.by_partition().items()}
+
+
+def _check_pattern(pattern: str) -> None:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise UsageError(f"the pattern {pattern!r} is no regular expression: {error}") from None
+
+
+def _abandon(core: ConsumerCore, client_id: str) -> None:
+    """Stop what a consumer that was collected unclosed has left running."""
+    if not core.closed:
+        warnings.warn(
+            f"consumer {client_id!r} was collected before it was closed: nothing was committed, "
+            "and its group waits for session.timeout.ms; close() it, or use it in a with block",
+            ResourceWarning,
+            stacklevel=2,
+        )
+        core.close()

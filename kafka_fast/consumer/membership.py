@@ -1,0 +1,266 @@
+"""The user's side of a group: partitions change hands here, in the thread that polls.
+
+    kf-control ─ RevokeWanted ─► commit ─► listener ─► give up ── handle_revoked ─► kf-control
+               ─ AssignWanted ─► take over ─► listener ───────── handle_assigned ─►
+
+Also what is committed and when. A record counts as done once the user comes back for the next
+ones, so what is committed automatically are the positions at the beginning of a poll, never what
+that poll hands over.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from kafka_fast.config import ConsumerSettings
+from kafka_fast.consumer.listener import RebalanceEvent, RebalanceListener
+from kafka_fast.control.group.group import Group
+from kafka_fast.control.group.member import (
+    AssignWanted,
+    MemberFailed,
+    RevokeWanted,
+    Subscription,
+)
+from kafka_fast.errors import (
+    CommitFailedError,
+    KafkaError,
+    KafkaTimeoutError,
+    UsageError,
+    fresh_copy,
+)
+from kafka_fast.net.consumer_core import Answer, ConsumerCore
+from kafka_fast.types import OffsetAndMetadata, TopicPartition
+
+if TYPE_CHECKING:
+    from kafka_fast.consumer.client import Consumer
+
+logger = logging.getLogger("kafka_fast.consumer")
+
+Offsets = dict[TopicPartition, OffsetAndMetadata]
+OnCommit = Callable[[Mapping[TopicPartition, OffsetAndMetadata], KafkaError | None], object]
+
+EVENTS_KEPT = 100
+
+
+class Membership:
+    """One consumer's group, as its user's thread has it."""
+
+    def __init__(self, consumer: Consumer, core: ConsumerCore, settings: ConsumerSettings) -> None:
+        """Begin outside the group."""
+        self._consumer = consumer
+        self._core = core
+        self._settings = settings
+        self._listener: RebalanceListener | None = None
+        self._auto_commit_at = 0.0
+        self._callbacks: deque[Callable[[], object]] = deque()  # of commits that have ended
+        self.subscription: Subscription | None = None
+        self.events: deque[RebalanceEvent] = deque(maxlen=EVENTS_KEPT)
+
+    # Getters
+
+    @property
+    def group(self) -> Group:
+        """The control plane's half.
+
+        Raises:
+            UsageError: there is no group.id.
+        """
+        group = self._core.control.group
+        if group is None:
+            raise UsageError("this needs a group.id")
+        return group
+
+    @property
+    def is_subscribed(self) -> bool:
+        """Whether the group decides what is read."""
+        return self.subscription is not None
+
+    # Subscribing
+
+    def subscribe(self, subscription: Subscription, listener: RebalanceListener | None) -> None:
+        """Let the group decide what is read."""
+        group = self.group
+        self.subscription = subscription
+        self._listener = listener
+        self._auto_commit_at = time.monotonic() + self._settings.auto_commit_interval
+        self.show_life(0.0)
+        self._core.call(lambda now: group.member.subscribe(subscription, now))
+
+    def unsubscribe(self, deadline: float) -> None:
+        """Give everything up and leave the group."""
+        if self.subscription is None:
+            return
+        try:
+            self._give_up_all(deadline)
+        finally:
+            self.subscription = None
+            self._listener = None
+            self._leave(deadline)
+
+    def _give_up_all(self, deadline: float) -> None:
+        """Commit and tell the listener, as if everything were revoked."""
+        owned = frozenset(self._core.intake.partitions)
+        is_member = self.group.member.identity.generation >= 0
+        wanted = RevokeWanted(owned, not is_member, "the consumer leaves the group")
+        if owned:
+            self._revoke(wanted, deadline)
+
+    def _leave(self, deadline: float) -> None:
+        group = self.group
+        left: Answer[bool] = Answer()
+        self._core.call(lambda now: group.member.leave(now, lambda: left.set(True)))
+        try:
+            self._core.wait(left, deadline, "leaving the group")
+        except KafkaTimeoutError as error:
+            logger.warning("%s: the group will notice by itself", error)
+
+    # Polling
+
+    def show_life(self, ahead: float) -> None:
+        """The user polls: heartbeats go on for max.poll.interval.ms, from `ahead` seconds on."""
+        until = time.monotonic() + ahead + self._settings.max_poll_interval
+        self._core.streams.set_alive_until(until)
+        group = self.group
+        if group.member.is_paused:
+            self._core.call(group.member.handle_polled)
+
+    def before_records(self) -> None:
+        """Do what a poll does before it looks for records: all that was handed over is done."""
+        self.run_callbacks()
+        if self._settings.enable_auto_commit and time.monotonic() >= self._auto_commit_at:
+            self._auto_commit_at = time.monotonic() + self._settings.auto_commit_interval
+            self._commit_in_background()
+        if self.is_subscribed:
+            self.handle_news()
+
+    def handle_news(self) -> None:
+        """Carry out what the group wants.
+
+        Raises:
+            KafkaError: the member is out of its group, or the listener raised this.
+        """
+        while (news := self._core.next_group_news()) is not None:
+            match news:
+                case RevokeWanted():
+                    self._revoke(news, time.monotonic() + self._settings.default_api_timeout)
+                case AssignWanted():
+                    self._assign(news)
+                case MemberFailed(error):
+                    raise fresh_copy(error)
+
+    def _revoke(self, wanted: RevokeWanted, deadline: float) -> None:
+        began = time.monotonic()
+        group = self.group
+        owned = wanted.partitions & frozenset(self._core.intake.partitions)
+        generation = group.member.identity.generation
+        try:
+            if owned and not wanted.lost and self._settings.enable_auto_commit:
+                self._commit_before_revocation(owned, deadline)
+            if owned and self._listener is not None:
+                if wanted.lost:
+                    self._listener.on_partitions_lost(self._consumer, owned)
+                else:
+                    self._listener.on_partitions_revoked(self._consumer, owned)
+        finally:
+            left = [it for it in self._core.intake.partitions if it not in wanted.partitions]
+            self._consumer.forget_rest(wanted.partitions)
+            self._core.assign(left)
+            self._core.call(lambda now: group.member.handle_revoked(wanted.partitions, now))
+            kind = "lost" if wanted.lost else "revoked"
+            self._note(kind, owned, generation, wanted.reason, began)
+
+    def _assign(self, wanted: AssignWanted) -> None:
+        began = time.monotonic()
+        group = self.group
+        added = wanted.partitions - frozenset(self._core.intake.partitions)
+        kept = [it for it in self._core.intake.partitions if it in wanted.partitions]
+        self._core.assign([*kept, *sorted(added)])
+        self._core.call(group.member.handle_assigned)
+        try:
+            if self._listener is not None:
+                self._listener.on_partitions_assigned(self._consumer, added)
+        finally:
+            self._note("assigned", added, wanted.generation, wanted.reason, began)
+
+    def _note(
+        self,
+        kind: str,
+        partitions: frozenset[TopicPartition],
+        generation: int,
+        reason: str,
+        began: float,
+    ) -> None:
+        seconds = time.monotonic() - began
+        self.events.append(RebalanceEvent(kind, partitions, generation, reason, seconds))
+        logger.info("%d partitions %s: %s", len(partitions), kind, reason)
+
+    # Committing
+
+    def commit(self, offsets: Offsets, deadline: float) -> None:
+        """Commit and wait.
+
+        Raises:
+            CommitFailedError: the group has moved on.
+            KafkaTimeoutError: no answer by the deadline.
+        """
+        self.check_owned(offsets)
+        answer: Answer[bool] = Answer()
+        self._core.commit(offsets, lambda error: answer.set(error or True), deadline)
+        self._core.wait(answer, deadline, "committing offsets")
+        self.run_callbacks()
+
+    def commit_later(self, offsets: Offsets, callback: OnCommit | None, deadline: float) -> None:
+        """Commit; the callback runs in a later poll, commit or close."""
+        self.check_owned(offsets)
+
+        def done(error: KafkaError | None) -> None:
+            if callback is not None:
+                self._callbacks.append(lambda: callback(offsets, error))
+            elif error is not None:
+                logger.error("a commit of %d partitions failed: %s", len(offsets), error)
+
+        self._core.commit(offsets, done, deadline)
+
+    def check_owned(self, offsets: Offsets) -> None:
+        """Refuse what belongs to others: the group may have given it to them meanwhile."""
+        if not self.is_subscribed:
+            return
+        foreign = [it for it in offsets if self._core.intake.stream(it) is None]
+        if foreign:
+            raise CommitFailedError(
+                f"{', '.join(map(str, foreign))}: not assigned to this consumer any more; "
+                "another member reads on from what was committed before"
+            )
+
+    def run_callbacks(self) -> None:
+        """Tell the users of commits that have ended."""
+        while self._callbacks:
+            self._callbacks.popleft()()
+
+    def commit_done(self, deadline: float) -> None:
+        """Commit what was handed over, if that is automatic; a failure is only told in the log."""
+        offsets = self._consumer.done_offsets()
+        if not self._settings.enable_auto_commit or not offsets:
+            return
+        try:
+            self.commit(offsets, deadline)
+        except KafkaError as error:
+            logger.error("what was read could not be committed: %s", error)
+
+    def _commit_in_background(self) -> None:
+        offsets = self._consumer.done_offsets()
+        if offsets:
+            deadline = time.monotonic() + self._settings.default_api_timeout
+            self.commit_later(offsets, None, deadline)
+
+    def _commit_before_revocation(self, owned: frozenset[TopicPartition], deadline: float) -> None:
+        offsets = {it: at for it, at in self._consumer.done_offsets().items() if it in owned}
+        try:
+            if offsets:
+                self.commit(offsets, deadline)
+        except KafkaError as error:
+            logger.error("partitions are given up without a last commit: %s", error)

@@ -1,0 +1,42 @@
+"""What `Consumer.commit` can be given, brought into one form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from kafka_fast.dataplane._consumer_record import ConsumerRecord
+from kafka_fast.dataplane._consumer_records import ConsumerRecords
+from kafka_fast.errors import UsageError
+from kafka_fast.types import OffsetAndMetadata, TopicPartition
+
+Upto: TypeAlias = (
+    ConsumerRecords | ConsumerRecord | Mapping[TopicPartition, "int | OffsetAndMetadata"]
+)
+"""Records that are done, the last record that is, or the offsets to read next."""
+
+
+def offsets_of(upto: Upto) -> dict[TopicPartition, OffsetAndMetadata]:
+    """Return the offsets to commit.
+
+    Raises:
+        UsageError: it is none of the three, or an offset is negative.
+    """
+    if isinstance(upto, ConsumerRecords):
+        found: dict[TopicPartition, OffsetAndMetadata] = upto.next_offsets()
+        return found
+    if isinstance(upto, ConsumerRecord):
+        partition = TopicPartition(upto.topic, upto.partition)
+        return {partition: OffsetAndMetadata(upto.offset + 1, upto.leader_epoch)}
+    if not isinstance(upto, Mapping):
+        raise UsageError(
+            "commit takes ConsumerRecords, a ConsumerRecord, or a mapping of TopicPartition to "
+            f"offset, not {type(upto).__name__}"
+        )
+    offsets = {}
+    for (topic, number), given in upto.items():
+        at = given if isinstance(given, OffsetAndMetadata) else OffsetAndMetadata(given)
+        if at.offset < 0:
+            raise UsageError(f"cannot commit offset {at.offset} of {topic}-{number}")
+        offsets[TopicPartition(topic, number)] = at
+    return offsets

@@ -1,0 +1,69 @@
+"""Carries records between the planes of a consumer, beside what `carrier` carries for any client.
+
+With it the only module that knows both vocabularies.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafka_fast.control.consumer.plane import (
+    ConsumerCommand,
+    ConsumerEvent,
+    FetchPunt,
+    NameStream,
+    ProgramFetch,
+    RemoveStream,
+    StartStream,
+    StopStream,
+    StreamRow,
+    StreamsStopped,
+)
+from kafka_fast.control.plane import Repeat, RepeatEnded, SendRaw, StopRepeat
+from kafka_fast.dataplane import _plane
+from kafka_fast.dataplane._plane import DataPlane
+from kafka_fast.dataplane._streams import Streams, topic_format
+from kafka_fast.net import carrier
+
+
+def read_event(event: tuple[Any, ...]) -> ConsumerEvent:
+    """Return the control plane's record of one of the data plane's events."""
+    kind, link_id, code, _, token, frame, rows = event
+    if kind == _plane.EVENT_STREAMS_STOPPED:
+        return StreamsStopped(_stream_rows(rows))
+    if kind == _plane.EVENT_FETCH_PUNT:
+        return FetchPunt(link_id, code, frame, _stream_rows(rows))
+    if kind == _plane.EVENT_REPEAT_ENDED:
+        return RepeatEnded(link_id, token)
+    return carrier.read_event(event)
+
+
+def _stream_rows(rows: list[tuple[Any, ...]]) -> tuple[StreamRow, ...]:
+    found = []
+    for stream_id, generation, _, _, error_code, position, last_epoch, *_ in rows:
+        found.append(StreamRow(stream_id, generation, error_code, position, last_epoch))
+    return tuple(found)
+
+
+def carry_out(plane: DataPlane, streams: Streams, command: ConsumerCommand) -> bool:
+    """Carry out a command that is the data plane's; False if it is not."""
+    match command:
+        case StartStream(stream_id, link_id, generation, offset, leader_epoch):
+            streams.start_stream(stream_id, link_id, generation, offset, leader_epoch)
+        case StopStream(stream_id, generation):
+            streams.stop_stream(stream_id, generation)
+        case RemoveStream(stream_id):
+            streams.remove_stream(stream_id)
+        case NameStream(stream_id, version, field):
+            streams.name_stream(stream_id, topic_format(version), field)
+        case ProgramFetch(link_id, version, prefix, suffix):
+            streams.program_fetch(link_id, version, prefix, suffix)
+        case SendRaw(link_id, token, frame, timeout):
+            plane.send_raw(link_id, token, frame, timeout)
+        case Repeat(link_id, token, frame, period, expected, timeout):
+            streams.repeat(link_id, token, frame, period, expected, timeout)
+        case StopRepeat(token):
+            streams.stop_repeat(token)
+        case _:
+            return False
+    return True

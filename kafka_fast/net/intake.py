@@ -1,0 +1,243 @@
+"""What has come in and not been handed over: one reader for each partition, read in turn.
+
+    data plane ── chunks ──► Intake ── PartitionReader … ──► slices for one poll
+                                ▲
+    seek, pause, assignment ────┘
+
+Thread: the user's, as everything in a consumer that hands records over.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from kafka_fast.control.consumer.plane import generation, seeks_of
+from kafka_fast.dataplane._chunk import Chunk
+from kafka_fast.dataplane._reading import PartitionReader
+from kafka_fast.errors import KafkaError
+from kafka_fast.record._slices import RecordSlice
+from kafka_fast.types import OffsetAndMetadata, TopicPartition
+
+
+class Streams(Protocol):
+    """What the data plane does for the user's thread."""
+
+    def add_stream(self, stream_id: int, topic: str, partition: int) -> None:
+        """Make a stream; it stands still until the control plane starts it."""
+
+    def set_generation(self, stream_id: int, generation: int) -> None:
+        """Drop what has arrived under an older generation, and what still will."""
+
+    def set_paused(self, stream_id: int, paused: bool) -> None:
+        """Fetch a stream no more, or again."""
+
+    def take_chunks(self, most: int) -> list[Chunk]:
+        """Return what has arrived, in order."""
+
+
+@dataclass(slots=True, eq=False)
+class Stream:
+    """A partition as the user's thread has it."""
+
+    id: int
+    partition: TopicPartition
+    reader: PartitionReader
+    seeks: int = 0
+    """How often the user has moved it: what comes in of an earlier life is dropped."""
+    is_paused: bool = False
+    is_waiting: bool = False
+    """It has no position until the control plane finds one."""
+    is_queued: bool = False
+    jump: int | None = None
+    """Where reading goes on once the reader is empty."""
+    errors: deque[KafkaError] = field(default_factory=deque)
+    """To be raised once what was fetched before has been handed over."""
+
+
+CHUNKS_AT_A_TIME = 256
+
+
+class Intake:
+    """The partitions of one consumer that are read now. User's thread only."""
+
+    def __init__(
+        self,
+        streams: Streams,
+        make_reader: Callable[[TopicPartition], PartitionReader],
+        *,
+        read_committed: bool,
+    ) -> None:
+        """Begin with no partition.
+
+        Args:
+            streams: of the data plane.
+            make_reader: returns the reader of a partition that is assigned.
+            read_committed: the end of a partition is its last stable offset.
+        """
+        self._read_committed = read_committed
+        self._plane = streams
+        self._make_reader = make_reader
+        self._next_id = 0
+        self._by_partition: dict[TopicPartition, Stream] = {}
+        self._by_id: dict[int, Stream] = {}
+        self._turn: deque[Stream] = deque()  # those that may have something to hand over
+
+    # Getters
+
+    @property
+    def partitions(self) -> list[TopicPartition]:
+        """The partitions that are assigned, in the order of their assignment."""
+        return list(self._by_partition)
+
+    def stream(self, partition: TopicPartition) -> Stream | None:
+        """Return a partition's stream; None if it is not assigned."""
+        return self._by_partition.get(partition)
+
+    def position(self, partition: TopicPartition) -> OffsetAndMetadata | None:
+        """Return where reading goes on; None while that is being found out."""
+        stream = self._by_partition[partition]
+        if stream.is_waiting:
+            return None
+        return OffsetAndMetadata(stream.reader.position, stream.reader.leader_epoch)
+
+    def positions(self) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Return where reading goes on in all partitions that have a position."""
+        found = {partition: self.position(partition) for partition in self._by_partition}
+        return {partition: at for partition, at in found.items() if at is not None}
+
+    def lag(self, partition: TopicPartition) -> int | None:
+        """Return how far the end was away when the partition was fetched last; None: not known."""
+        stream = self._by_partition[partition]
+        end = stream.reader.last_stable_offset if self._read_committed else -1
+        end = end if end >= 0 else stream.reader.high_watermark
+        return None if stream.is_waiting or end < 0 else max(0, end - stream.reader.position)
+
+    @property
+    def paused(self) -> set[TopicPartition]:
+        """The partitions that are paused."""
+        return {it.partition for it in self._by_partition.values() if it.is_paused}
+
+    # Assignment and moves
+
+    def assign(self, partitions: Iterable[TopicPartition]) -> list[tuple[TopicPartition, int]]:
+        """Read these partitions and no others; returns them with the ids of their streams."""
+        wanted = dict.fromkeys(partitions)
+        for partition in [it for it in self._by_partition if it not in wanted]:
+            self.drop(partition)
+        for partition in wanted:
+            if partition not in self._by_partition:
+                stream = Stream(self._next_id, partition, self._make_reader(partition))
+                stream.is_waiting = True
+                self._next_id += 1
+                self._by_partition[partition] = self._by_id[stream.id] = stream
+                self._plane.add_stream(stream.id, *partition)
+        return [(partition, self._by_partition[partition].id) for partition in wanted]
+
+    def drop(self, partition: TopicPartition) -> None:
+        """Hand over nothing more of a partition."""
+        stream = self._by_partition.pop(partition)
+        del self._by_id[stream.id]
+        if stream.is_queued:
+            self._turn.remove(stream)
+        self._plane.set_generation(stream.id, generation(stream.seeks + 1, 0))
+
+    def move(self, partition: TopicPartition, offset: int | None) -> int:
+        """Begin anew at an offset (None: the control plane will find one); returns the seeks."""
+        stream = self._by_partition[partition]
+        stream.seeks += 1
+        stream.errors.clear()
+        stream.jump = None
+        stream.is_waiting = offset is None
+        self._plane.set_generation(stream.id, generation(stream.seeks, 0))
+        stream.reader.seek(0 if offset is None else offset)
+        return stream.seeks
+
+    def positioned(self, partition: TopicPartition, seeks: int, offset: int) -> None:
+        """Read on from here once what was fetched before it has been handed over."""
+        stream = self._by_partition.get(partition)
+        if stream is None or stream.seeks != seeks:
+            return
+        stream.is_waiting = False
+        if stream.reader:
+            stream.jump = offset
+        else:
+            stream.reader.seek(offset)
+
+    def pause(self, partition: TopicPartition, paused: bool) -> None:
+        """Hand over nothing of a partition, and fetch it no more, or again; what is here stays."""
+        stream = self._by_partition[partition]
+        stream.is_paused = paused
+        self._plane.set_paused(stream.id, paused)
+        self._queue(stream)
+
+    def fail(self, partition: TopicPartition, seeks: int, error: KafkaError) -> None:
+        """Raise this once what was fetched before it has been handed over."""
+        stream = self._by_partition.get(partition)
+        if stream is not None and stream.seeks == seeks:
+            stream.errors.append(error)
+            self._queue(stream)
+
+    # Records
+
+    def feed(self) -> None:
+        """Take what has arrived."""
+        for chunk in self._plane.take_chunks(CHUNKS_AT_A_TIME):
+            stream = self._by_id.get(chunk.stream_id)
+            if stream is not None and seeks_of(chunk.generation) == stream.seeks:
+                stream.reader.feed(chunk)
+                stream.is_waiting = False
+                if chunk.asked_offset == stream.jump:
+                    stream.jump = None  # the reader follows by itself
+                self._queue(stream)
+
+    def take(self, most: int) -> list[RecordSlice]:
+        """Return slices of at most so many records, those of one partition in a row.
+
+        An error is raised by the call that finds nothing before it; what other partitions have
+        then waits for the next one.
+
+        Raises:
+            KafkaError: a partition's records, or its position, are no good.
+        """
+        found: list[RecordSlice] = []
+        for _ in range(len(self._turn)):
+            stream = self._turn[0]
+            if stream.is_paused:
+                self._leave(stream)
+                continue
+            try:
+                slices = stream.reader.take(most)
+            except KafkaError:
+                if found:
+                    break  # the next poll raises it
+                self._turn.rotate(-1)
+                raise
+            if slices:
+                found += slices
+                most -= sum(map(len, slices))
+                if most <= 0:
+                    self._turn.rotate(-1)  # the next poll begins with another partition
+                    break
+                continue  # to its end, before the next one's turn
+            if stream.jump is not None:
+                stream.reader.seek(stream.jump)
+                stream.jump = None
+            if stream.errors and not found:
+                raise stream.errors.popleft()
+            if not stream.errors:
+                self._leave(stream)
+            else:
+                self._turn.rotate(-1)
+        return found
+
+    def _queue(self, stream: Stream) -> None:
+        if not stream.is_queued and not stream.is_paused:
+            stream.is_queued = True
+            self._turn.append(stream)
+
+    def _leave(self, stream: Stream) -> None:
+        self._turn.popleft()
+        stream.is_queued = False
