@@ -126,7 +126,7 @@ def balance(
     given = _kept(members, claims, frozenset(every))
     taken = {partition for partitions in given.values() for partition in partitions}
     left = [partition for partition in every if partition not in taken]
-    if len({member.topics & topics.keys() for member in members}) == 1:
+    if len({frozenset(member.topics & topics.keys()) for member in members}) == 1:
         _fill_quotas(members, given, left, len(every))
     else:
         _fill_least_loaded(members, given, left)
