@@ -10,35 +10,45 @@ The client API is here; the wire API is `kafka_fast.protocol`, `kafka_fast.recor
 
 from kafka_fast._version import __version__
 from kafka_fast.config import ConsumerConfig, ProducerConfig
+from kafka_fast.consumer import Consumer, RebalanceListener
 from kafka_fast.errors import (
     BrokerError,
+    CommitFailedError,
     ConfigError,
     DeliveryError,
     KafkaConnectionError,
     KafkaError,
     KafkaTimeoutError,
     Outcome,
+    PositionError,
     SerializationError,
     UsageError,
+    WakeupError,
 )
 from kafka_fast.producer import Producer
-from kafka_fast.types import PartitionInfo, RecordMetadata, TopicPartition
+from kafka_fast.types import OffsetAndMetadata, PartitionInfo, RecordMetadata, TopicPartition
 
 __all__ = [
     "BrokerError",
+    "CommitFailedError",
     "ConfigError",
+    "Consumer",
     "ConsumerConfig",
     "DeliveryError",
     "KafkaConnectionError",
     "KafkaError",
     "KafkaTimeoutError",
+    "OffsetAndMetadata",
     "Outcome",
     "PartitionInfo",
+    "PositionError",
     "Producer",
     "ProducerConfig",
+    "RebalanceListener",
     "RecordMetadata",
     "SerializationError",
     "TopicPartition",
     "UsageError",
+    "WakeupError",
     "__version__",
 ]

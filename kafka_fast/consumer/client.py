@@ -20,7 +20,7 @@ from kafka_fast.consumer.upto import Upto, offsets_of
 from kafka_fast.control.consumer.offsets import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from kafka_fast.control.group.member import Subscription
 from kafka_fast.dataplane._consumer_record import ConsumerRecord
-from kafka_fast.dataplane._consumer_records import ConsumerRecords, RecordIterator
+from kafka_fast.dataplane._consumer_records import ConsumerRecords, RecordIterator, iterate
 from kafka_fast.errors import UsageError
 from kafka_fast.net.consumer_core import ConsumerCore
 from kafka_fast.types import (
@@ -71,7 +71,7 @@ class Consumer:
         self._core = ConsumerCore(self._settings, self.client_id)
         self._membership = Membership(self, self._core, self._settings)
         self._turn = threading.RLock()  # held by the thread that uses the consumer
-        self._rest: RecordIterator | None = None  # of an iteration that was left
+        self._iteration: RecordIterator | None = None  # the one that was begun last
         self._finalizer = weakref.finalize(self, _abandon, self._core, self.client_id)
         self._finalizer.atexit = False
 
@@ -142,7 +142,7 @@ class Consumer:
                 self._membership.unsubscribe(deadline)
             else:
                 self._membership.commit_done(deadline)
-            self._rest = None
+            self._iteration = None
             self._core.assign(())
 
     def assignment(self) -> set[TopicPartition]:
@@ -178,18 +178,16 @@ class Consumer:
             most = self._settings.max_poll_records if max_records is None else max_records
             if most < 1:
                 raise UsageError(f"max_records must be at least 1, not {max_records}")
-            rest, self._rest = self._rest, None
-            if rest is not None:
-                left = rest.rest()
-                if left:
-                    return self._hand_over(left, most)
+            left = self._rest()
+            if left and self._iteration is not None:  # a loop that was left had not reached these
+                self._iteration.put(left[most:])
+                return left[:most]
             return self._poll(time.monotonic() + timeout, most)
 
-    def _hand_over(self, left: ConsumerRecords, most: int) -> ConsumerRecords:
-        """Return what an iteration that was left had not reached."""
-        if len(left) > most:
-            self._rest = iter(left[most:])
-        return left[:most]
+    def _rest(self) -> ConsumerRecords | None:
+        """Return what the last iteration has not reached."""
+        at = self._iteration
+        return None if at is None else at.records[at.handed_out :]
 
     def _poll(self, deadline: float, most: int) -> ConsumerRecords:
         core, membership = self._core, self._membership
@@ -210,12 +208,22 @@ class Consumer:
         A record counts as done when the next one is asked for. What a loop that is left had not
         reached comes with the next poll or loop.
         """
+        with self._use():
+            left = self._rest()
+            self._iteration = iterate(self._next_records)
+            if left:
+                self._iteration.put(left)
+            return self._iteration
+
+    def _next_records(self) -> ConsumerRecords:
+        """Return what the next poll brings, however long that takes: all before is done."""
         while True:
-            records = self.poll(ITERATION_WAIT)
-            if records:
-                with self._use():
-                    iterator = self._rest = iter(records)
-                yield from iterator
+            with self._use():
+                records = self._poll(
+                    time.monotonic() + ITERATION_WAIT, self._settings.max_poll_records
+                )
+                if records:
+                    return records
 
     def batches(self, max_records: int | None = None) -> Iterator[ConsumerRecords]:
         """Read what polls return, for ever; empty ones are left out."""
@@ -297,7 +305,7 @@ class Consumer:
         with self._use():
             (own,) = self._assigned([partition])
             at = self._core.await_position(own, self._deadline(timeout))
-            left = self._rest.rest() if self._rest is not None else None
+            left = self._rest()
             first = _first_offsets(left).get(own) if left else None
             return at.offset if first is None else first
 
@@ -515,7 +523,7 @@ class Consumer:
     def done_offsets(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """Return where reading goes on behind what was handed over."""
         offsets = self._core.intake.positions()
-        left = self._rest.rest() if self._rest is not None else None
+        left = self._rest()
         if left:
             for partition, first in _first_offsets(left).items():
                 if partition in offsets:
@@ -525,18 +533,10 @@ class Consumer:
     def forget_rest(self, partitions: Iterable[TopicPartition]) -> None:
         """Hand over nothing more of these partitions from an iteration that was left."""
         gone = frozenset(partitions)
-        if self._rest is not None and gone:
-            left = self._rest.rest().by_partition()
-            self._rest = iter(
-                ConsumerRecords(
-                    [
-                        part
-                        for it, records in left.items()
-                        if it not in gone
-                        for part in records.parts()
-                    ]
-                )
-            )
+        left = self._rest()
+        if left and gone and self._iteration is not None:
+            kept = [some for it, some in left.by_partition().items() if it not in gone]
+            self._iteration.put(ConsumerRecords([part for it in kept for part in it.parts()]))
 
     # Guards
 
@@ -554,23 +554,23 @@ class _Turn:
 
     __slots__ = ("_core", "_lock")
 
-    def __init__(self, lock: threading.RLock, core: ConsumerCore) -> None:  # type: ignore[valid-type]
+    def __init__(self, lock: threading.RLock, core: ConsumerCore) -> None:
         self._lock = lock
         self._core = core
 
     def __enter__(self) -> None:
-        if not self._lock.acquire(blocking=False):  # type: ignore[attr-defined]
+        if not self._lock.acquire(blocking=False):
             raise UsageError(
                 "another thread uses this consumer: a Consumer is for one thread at a time; "
                 "wakeup() is what others may call"
             )
         if self._core.closed:
-            self._lock.release()  # type: ignore[attr-defined]
+            self._lock.release()
             self._core.check_lives()
             raise UsageError("the consumer is closed")
 
     def __exit__(self, *error: object) -> None:
-        self._lock.release()  # type: ignore[attr-defined]
+        self._lock.release()
 
 
 def _first_offsets(records: ConsumerRecords) -> dict[TopicPartition, int]:

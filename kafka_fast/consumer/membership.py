@@ -249,7 +249,7 @@ class Membership:
         try:
             self.commit(offsets, deadline)
         except KafkaError as error:
-            logger.error("what was read could not be committed: %s", error)
+            logger.warning("what was read could not be committed: %s", error)
 
     def _commit_in_background(self) -> None:
         offsets = self._consumer.done_offsets()
@@ -263,4 +263,4 @@ class Membership:
             if offsets:
                 self.commit(offsets, deadline)
         except KafkaError as error:
-            logger.error("partitions are given up without a last commit: %s", error)
+            logger.warning("partitions are given up without a last commit: %s", error)

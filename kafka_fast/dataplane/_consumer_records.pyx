@@ -110,6 +110,12 @@ cdef class RecordIterator:
     def __iter__(self):
         return self
 
+    def put(self, ConsumerRecords records not None) -> None:
+        """Go on with these records instead of those that were not returned yet."""
+        self.records = records
+        self.part = None
+        self.next_slice = self.index = self.end = self.before = 0
+
     def __next__(self) -> ConsumerRecord:
         cdef Py_ssize_t index = self.index
         if index >= self.end:
@@ -310,6 +316,10 @@ cdef class ConsumerRecords:
         ]
 
     # ---- partitions ----
+
+    def parts(self) -> list:
+        """Return the slices that the records are made from."""
+        return list(self.slices)
 
     def partitions(self) -> list:
         """Return the partitions that have records here, in the order of their records."""

@@ -22,6 +22,7 @@ cdef class PartitionReader:
 
     # where the partition stands
     cdef readonly int64_t position
+    cdef int64_t generation             # of the chunk that was begun last
     cdef readonly int64_t high_watermark
     cdef readonly int64_t last_stable_offset
     cdef readonly int64_t log_start_offset

@@ -216,6 +216,10 @@ cdef class PartitionReader:
 
     cdef int begin_chunk(self, Chunk chunk) except -1:
         self.chunk = chunk
+        if chunk.chunk.generation != self.generation:
+            # A new start, perhaps elsewhere: what follows follows from there.
+            self.generation = chunk.chunk.generation
+            self.position = chunk.chunk.asked_offset
         self.source = source_of(chunk, chunk.chunk.data, chunk.chunk.size)
         self.at = chunk.chunk.data
         self.left = chunk.chunk.size

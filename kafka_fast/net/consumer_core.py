@@ -132,12 +132,14 @@ class ConsumerCore:
             max_in_flight=0,
             max_idle=max(settings.connections_max_idle_ms, 0) / 1000,
             idempotent=False,
-            fetch_buffer_bytes=settings.fetch_buffer_bytes,
-            fetch_max_bytes=settings.fetch_max_bytes,
-            fetch_partition_bytes=settings.max_partition_fetch_bytes,
         )
         undo.callback(self.plane.shut_down)
-        self.streams = Streams(self.plane)
+        self.streams = Streams(
+            self.plane,
+            buffer_bytes=settings.fetch_buffer_bytes,
+            max_bytes=settings.fetch_max_bytes,
+            partition_max_bytes=settings.max_partition_fetch_bytes,
+        )
         self._pump = Pump(self.plane, self._machine)
         undo.callback(self._pump.stop)
         self._pump.start()
@@ -276,7 +278,7 @@ class ConsumerCore:
         try:
             return self.wait(answer, deadline, "fetching committed offsets")
         finally:
-            self.call(lambda now: [cancel() for cancel in cancels] and None)
+            self.call(lambda now: _call_all(cancels))
 
     def commit(
         self,
@@ -479,6 +481,11 @@ class ConsumerCore:
         """Called in a forked child: nothing of this runs here, and its locks may be held."""
         self.closed = True
         self.plane.mark_inherited()
+
+
+def _call_all(calls: Iterable[Callable[[], None]]) -> None:
+    for call in calls:
+        call()
 
 
 def _mark_forked() -> None:

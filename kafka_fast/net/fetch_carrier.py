@@ -20,7 +20,7 @@ from kafka_fast.control.consumer.plane import (
     StreamsStopped,
 )
 from kafka_fast.control.plane import Repeat, RepeatEnded, SendRaw, StopRepeat
-from kafka_fast.dataplane import _plane
+from kafka_fast.dataplane import _streams
 from kafka_fast.dataplane._plane import DataPlane
 from kafka_fast.dataplane._streams import Streams, topic_format
 from kafka_fast.net import carrier
@@ -29,11 +29,11 @@ from kafka_fast.net import carrier
 def read_event(event: tuple[Any, ...]) -> ConsumerEvent:
     """Return the control plane's record of one of the data plane's events."""
     kind, link_id, code, _, token, frame, rows = event
-    if kind == _plane.EVENT_STREAMS_STOPPED:
+    if kind == _streams.EVENT_STREAMS_STOPPED:
         return StreamsStopped(_stream_rows(rows))
-    if kind == _plane.EVENT_FETCH_PUNT:
+    if kind == _streams.EVENT_FETCH_PUNT:
         return FetchPunt(link_id, code, frame, _stream_rows(rows))
-    if kind == _plane.EVENT_REPEAT_ENDED:
+    if kind == _streams.EVENT_REPEAT_ENDED:
         return RepeatEnded(link_id, token)
     return carrier.read_event(event)
 

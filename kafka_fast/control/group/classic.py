@@ -160,12 +160,16 @@ class ClassicMember:
         self, now: float, done: Callable[[], None], reason: str = "the consumer left"
     ) -> None:
         """Leave the group; a static member only stops (KIP-345)."""
+        is_waiting = self._state in (State.JOINING, State.SYNCING)
         self._stop_heartbeat()
         self._rejoin_reason = None
         self._state = State.OUT
         self._owned = self._target = frozenset()
         who, self._identity = self._identity, Identity(instance_id=self._identity.instance_id)
         link = self._coordinator.link
+        if is_waiting and self._coordinator.node is not None:
+            # Behind a JoinGroup that waits for the others it would be read too late.
+            link = self._links.link_to(self._coordinator.node.id)
         if not who.member_id or who.instance_id is not None or link is None:
             done()
             return
