@@ -13,7 +13,7 @@ from kafka_fast.protocol.apis.find_coordinator import FindCoordinatorRequest
 from kafka_fast.protocol.apis.heartbeat import HeartbeatRequest
 from kafka_fast.protocol.apis.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from kafka_fast.protocol.apis.leave_group import LeaveGroupRequest, MemberIdentity
-from kafka_fast.protocol.apis.sync_group import SyncGroupRequest
+from kafka_fast.protocol.apis.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from tests.integration.scenarios.groups import (
     JOIN,
     SYNC,
@@ -395,3 +395,46 @@ def test_coordinators_of_several_groups(client: WireClient, group: str) -> None:
                 ("", 0),
             ]
             assert {one.node_id for one in answer} == {node_id}
+
+
+# ---- older clients ----
+
+
+@pytest.mark.parametrize("version", range(10))
+def test_every_version_joins_syncs_beats_and_leaves(
+    client: WireClient, group: str, version: int
+) -> None:
+    join = JoinGroupRequest(
+        group_id=group,
+        session_timeout_ms=30000,
+        rebalance_timeout_ms=30000 if version else -1,
+        protocol_type="consumer",
+        protocols=[JoinGroupRequestProtocol(name="range", metadata=b"m")],
+    )
+    answer = client.ask(join, version)
+    if version >= 4:
+        assert answer.error_code == errors.MemberIdRequired.code
+        join.member_id = answer.member_id
+        answer = client.ask(join, version)
+    assert (answer.error_code, answer.generation_id, answer.protocol_name) == (0, 1, "range")
+    assert answer.protocol_type == ("consumer" if version >= 7 else None)
+    assert [one.metadata for one in answer.members] == [b"m"]
+    identity = {"group_id": group, "generation_id": 1, "member_id": answer.member_id}
+    assignments = [SyncGroupRequestAssignment(member_id=answer.member_id, assignment=b"all of it")]
+    sync = SyncGroupRequest(
+        **identity, protocol_type="consumer", protocol_name="range", assignments=assignments
+    )
+    synced = client.ask(sync, min(version, 5))
+    assert (synced.error_code, synced.assignment) == (0, b"all of it")
+    assert client.ask(HeartbeatRequest(**identity), min(version, 4)).error_code == 0
+    leave_version = min(version, 5)
+    gone = LeaveGroupRequest(group_id=group)
+    if leave_version < 3:
+        gone.member_id = answer.member_id
+    else:
+        gone.members = [MemberIdentity(member_id=answer.member_id)]
+    for code in (0, UNKNOWN):
+        left = client.ask(gone, leave_version)
+        codes = [one.error_code for one in left.members] if left.members else [left.error_code]
+        assert codes == [code]
+    assert client.ask(HeartbeatRequest(**identity), min(version, 4)).error_code == UNKNOWN
