@@ -268,13 +268,13 @@ cdef class PartitionReader:
         if records.count == 0 or records.spans[records.count - 1].offset < self.position:
             self.pass_over(batch, next_offset)
             return False
-        if records.spans[first_at(records, self.position)].offset >= self.end:
+        self.index = first_at(records, self.position)
+        if records.spans[self.index].offset >= self.end:
             self.stop()
             return False
         self.move_behind(batch, next_offset)
         self.records = records
         self.next_offset = next_offset
-        self.index = first_at(records, self.position)
         self.stop_index = first_at(records, self.end)
         set_origin(self, batch)
         return True

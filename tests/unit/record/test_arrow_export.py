@@ -7,7 +7,6 @@ import gc
 import threading
 import weakref
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -20,6 +19,7 @@ from kafka_fast.record._slices import RecordSlice, slice_of
 from tests.reference.record_codec import SlowBatch, SlowRecord, encode_batch
 
 Layout = Literal["kafka", "spark"]
+LAYOUTS: tuple[Layout, ...] = ("kafka", "spark")
 
 LONG = b"longer than the twelve bytes of a view"
 ROWS = (
@@ -323,25 +323,37 @@ def test_unused_capsules_free_what_they_hold() -> None:
     assert watch() is None
 
 
+class MallocInfo(ctypes.Structure):
+    """What glibc's mallinfo2() returns: ten numbers."""
+
+    _fields_ = [("numbers", ctypes.c_size_t * 10)]
+    MAPPED, USED = 4, 7
+
+
 def test_memory_comes_back() -> None:
-    """Ten thousand tables leave no more behind than a few did."""
+    """Tables leave nothing behind that malloc gave."""
+    libc = ctypes.CDLL(None)
+    if not hasattr(libc, "mallinfo2"):
+        pytest.skip("this C library does not tell what malloc has given")
+    libc.mallinfo2.restype = MallocInfo
     builder = RecordBatchBuilder()
     for i in range(50):
-        builder.append(b"key", b"value" * 20, i, [("h", b"x")])
+        builder.append(b"key", None if i % 2 else b"value" * 20, i, [("h", b"x"), ("n", None)])
     records = ConsumerRecords([sliced(builder.build())])
 
-    def resident() -> int:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
-
-    def tables(count: int) -> None:
+    def given_after(count: int) -> int:
         for _ in range(count):
-            for capsules in (records.arrow().__arrow_c_array__(), records.__arrow_c_schema__()):
-                del capsules
+            for views in (False, True):
+                for layout in LAYOUTS:
+                    table = records.arrow(layout=layout, views=views, headers=True)
+                    table.__arrow_c_array__()
+                    pa.RecordBatchReader.from_stream(table).read_all()
+        gc.collect()
+        info = libc.mallinfo2()
+        return int(info.numbers[info.MAPPED] + info.numbers[info.USED])
 
-    tables(2000)
-    before = resident()
-    tables(8000)
-    assert resident() - before < 4 * 1024 * 1024
+    before = given_after(50)
+    assert given_after(300) - before < 50 * 300  # 50 bytes for each table
 
 
 def test_unknown_layouts_are_refused(records: ConsumerRecords) -> None:
