@@ -48,7 +48,6 @@ cdef class PartitionReader:
     cdef Origin origin                  # of its records; stays for the next batch
 
     cdef list take_slices(self, Py_ssize_t max_records)
-    cdef int give_back(self, list slices, int64_t position) except -1
     cdef list take_returned(self, Py_ssize_t max_records)
     cdef bint open_next(self) except -1
     cdef int begin_chunk(self, Chunk chunk) except -1

@@ -168,12 +168,12 @@ cdef class PartitionReader:
             (<RecordSlice>slices[len(slices) - 1]).next_offset = self.position
         return slices
 
-    cdef int give_back(self, list slices, int64_t position) except -1:
-        """Take back what take() has handed out since the position was that."""
+    def give_back(self, list slices not None, int64_t position) -> None:
+        """Take back what take() has handed out since the position was that, because nobody got it:
+        the next take() begins with it."""
         if slices:
             self.returned = slices + (self.returned or [])
             self.position = position
-        return 0
 
     cdef list take_returned(self, Py_ssize_t max_records):
         """Hand out once more what was given back."""

@@ -543,6 +543,21 @@ def test_ctrl_c_in_a_deserializer_loses_nothing() -> None:
     assert taken(first) == [2, 3]
 
 
+def test_what_nobody_got_can_be_given_back() -> None:
+    reader = fed(batch(0, 1, 2), batch(3), batch(4))
+    first = reader.take(1)
+    before = reader.position
+    second = reader.take(3)
+    reader.give_back(second, before)
+    assert (reader.position, bool(reader)) == (1, True)
+    assert taken(reader, 1) == [1]
+    assert taken(reader, 9) == [2, 3]
+    assert taken(reader, 9) == [4]
+    reader.give_back(first, 0)
+    reader.seek(7)
+    assert not reader
+
+
 # ---- several readers ----
 
 
