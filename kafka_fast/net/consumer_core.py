@@ -34,9 +34,10 @@ from kafka_fast.control.consumer.plane import (
 )
 from kafka_fast.control.group.member import AssignWanted, GroupNews, MemberFailed, RevokeWanted
 from kafka_fast.dataplane._consumer_records import ConsumerRecords
-from kafka_fast.dataplane._plane import EVENT_DUMP, DataPlane, read_traces
+from kafka_fast.dataplane._plane import EVENT_DUMP, DataPlane
 from kafka_fast.dataplane._reading import PartitionReader
 from kafka_fast.dataplane._streams import Streams
+from kafka_fast.dataplane._traces import read_traces
 from kafka_fast.errors import KafkaError, KafkaTimeoutError, UsageError, WakeupError, fresh_copy
 from kafka_fast.net import fetch_carrier
 from kafka_fast.net._pump import Machine, Pump
