@@ -166,10 +166,11 @@ void kf_fetcher_arrive(kf_fetcher *fetcher, kf_chunk *chunks) {
             fetcher->stats.dropped_chunks++;
         }
     }
-    if (fetcher->waiters > 0 && fetcher->arrivals != NULL) {
-        kf_cond_wake_all(&fetcher->arrived);
-    }
+    bool wake = fetcher->waiters > 0 && fetcher->arrivals != NULL;
     kf_unlock(&fetcher->lock);
+    if (wake) {
+        kf_cond_wake_all(&fetcher->arrived); /* whoever wakes needs the lock at once */
+    }
     free_chunks(unwanted);
 }
 

@@ -88,6 +88,7 @@ typedef struct kf_entry {
     int32_t leader_epoch;
     int32_t last_epoch;
     uint32_t seen; /* number of the answer that named it last */
+    bool forgotten; /* by the request that is being built */
 } kf_entry;
 
 /* Fetching over one link: how requests are framed, and the fetch session (KIP-227). Before v7 each

@@ -40,14 +40,15 @@ static kf_frame *take_cached(kf_budget *budget, size_t capacity) {
     return frame;
 }
 
-/* Cut the cache down to what the limit leaves; called with the lock held. Returns the surplus, for
- * the caller to free without it. */
+/* Cut the cache down to what the limit leaves, and to half of it: what is kept after a burst serves
+ * nobody. Called with the lock held; returns the surplus, for the caller to free without it. */
 static kf_frame *trim(kf_budget *budget) {
     kf_frame **at = &budget->cache;
     size_t kept = 0;
     int count = 0;
     size_t used = budget->buffered + budget->pinned;
     size_t room = budget->limit > used ? budget->limit - used : 0;
+    room = room < budget->limit / 2 ? room : budget->limit / 2;
     while (*at != NULL && count < KF_FRAME_CACHE_MAX && kept + (*at)->capacity <= room) {
         kept += (*at)->capacity;
         count++;

@@ -14,6 +14,10 @@ from kafka_fast.dataplane.fetch cimport *
 from kafka_fast.dataplane.link cimport *
 from kafka_fast.dataplane.state cimport *
 
+# Seconds. Starts come one by one; a Fetch for the first of them, if there is nothing to read, would
+# hold the others up for fetch.max.wait.ms.
+cdef double GATHER = 0.001
+
 
 cdef void program_fetch(sender_state* state, kf_command* command) noexcept nogil:
     """Let the link fetch; if it does already, in another version from the next request on."""
@@ -53,7 +57,7 @@ cdef void remove_stream(kf_fetcher* fetcher, kf_stream* stream) noexcept nogil:
     kf_stream_unref(stream)
 
 
-cdef void start_stream(sender_state* state, const kf_command* command) noexcept nogil:
+cdef void start_stream(sender_state* state, const kf_command* command, double now) noexcept nogil:
     cdef kf_stream* stream = command.stream
     cdef kf_link* link = find_link(state, command.link_id)
     if (command.generation < stream.generation
@@ -66,6 +70,7 @@ cdef void start_stream(sender_state* state, const kf_command* command) noexcept 
     stream.frozen = stream.broken = False
     if link != NULL and link.session != NULL:
         move_stream(stream, link)
+        link.session.not_before = max(link.session.not_before, now + GATHER)
     else:
         move_stream(stream, NULL)
         report_stopped(state, stream)
@@ -91,7 +96,7 @@ cdef void carry_out_fetch(sender_state* state, kf_command* command, double now) 
     elif kind == KF_COMMAND_NAME_STREAM:
         kf_stream_name(command.stream, command.flags, command.bytes, command.size)
     elif kind == KF_COMMAND_START_STREAM:
-        start_stream(state, command)
+        start_stream(state, command, now)
     elif kind == KF_COMMAND_STOP_STREAM:
         stop_stream(state, command)
     elif kind == KF_COMMAND_PAUSE_STREAM:

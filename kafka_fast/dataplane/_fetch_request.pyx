@@ -136,28 +136,51 @@ cdef bint list_all(kf_session* session, kf_stream** streams, int32_t count) noex
     return kf_session_index(session)
 
 
-cdef int32_t take_forgotten(kf_link* link, kf_entry* forgotten) noexcept nogil:
-    """Move the entries of what is not fetched here any more, or goes by another name now, out of
-    the session; returns how many. Their references go with them.
-    """
+cdef int32_t count_forgotten(kf_link* link) noexcept nogil:
+    """Return how many entries are not fetched here any more, or go by another name now."""
     cdef kf_session* session = link.session
-    cdef kf_entry* entry
+    cdef kf_stream* stream
+    cdef int32_t count = 0
+    cdef int32_t place
+    for place in range(session.count):
+        stream = session.entries[place].stream
+        if not is_fetched(stream, link) or (session.entries[place].name
+                                            != stream.name[session.topic_format]):
+            session.entries[place].forgotten = True
+            count += 1
+        else:
+            session.entries[place].forgotten = False
+            stream.session = session  # it may have been another link's meanwhile
+            stream.entry = place
+    return count
+
+
+cdef void take_forgotten(kf_session* session, kf_entry* forgotten) noexcept nogil:
+    """Move the entries that are to be forgotten out of the session, with their references."""
     cdef int32_t taken = 0
     cdef int32_t place = session.count - 1
     while place >= 0:
-        entry = &session.entries[place]
-        if (is_fetched(entry.stream, link)
-                and entry.name == entry.stream.name[session.topic_format]):
-            # It may have been another link's meanwhile.
-            entry.stream.session = session
-            entry.stream.entry = place
-        else:
-            forgotten[taken] = entry[0]
-            kf_stream_ref(entry.stream)
+        if session.entries[place].forgotten:
+            forgotten[taken] = session.entries[place]
+            kf_stream_ref(forgotten[taken].stream)
             kf_session_remove(session, place)
             taken += 1
         place -= 1
-    return taken
+
+
+cdef int32_t drop_readded(const kf_session* session, kf_entry* forgotten,
+                          int32_t count) noexcept nogil:
+    """Leave only what the session does not ask for by way of another stream; returns how many.
+    A broker adds first and forgets then, so it would forget what was just added.
+    """
+    cdef int32_t left = 0
+    cdef int32_t i
+    for i in range(count):
+        if kf_session_find(session, -1, forgotten[i].name.data, forgotten[i].name.size,
+                           forgotten[i].stream.partition) < 0:
+            forgotten[left], forgotten[i] = forgotten[i], forgotten[left]
+            left += 1
+    return left
 
 
 cdef int32_t list_news(kf_session* session, kf_stream** streams, int32_t count) noexcept nogil:
@@ -306,6 +329,7 @@ cdef kf_request* build_fetch(sender_state* state, kf_link* link, int32_t count,
     cdef kf_session* session = link.session
     cdef kf_entry* forgotten = NULL
     cdef int32_t forgotten_count = 0
+    cdef int32_t named = 0  # of the forgotten ones, how many the request names
     cdef kf_request* request = NULL
     cdef int32_t i
     session.full = session.version < VERSION_SESSIONS or session.epoch == 0
@@ -313,17 +337,21 @@ cdef kf_request* build_fetch(sender_state* state, kf_link* link, int32_t count,
         if not list_all(session, fetcher.scratch, count):
             count = -1
     else:
-        forgotten = <kf_entry*>malloc((session.count + 1) * sizeof(kf_entry))
-        if forgotten == NULL:
-            return NULL
-        forgotten_count = take_forgotten(link, forgotten)
+        forgotten_count = count_forgotten(link)
+        if forgotten_count > 0:
+            forgotten = <kf_entry*>malloc(forgotten_count * sizeof(kf_entry))
+            if forgotten == NULL:
+                return NULL
+            take_forgotten(session, forgotten)
         i = session.count
         count = list_news(session, fetcher.scratch, count)
         if (forgotten_count > 0 or i != session.count) and not kf_session_index(session):
             count = -1
+        if count >= 0:
+            named = drop_readded(session, forgotten, forgotten_count)
     if count >= 0:
-        request = frame_request(link, fetcher.scratch, count, forgotten, forgotten_count,
-                                max_bytes, <int32_t>fetcher.partition_max_bytes)
+        request = frame_request(link, fetcher.scratch, count, forgotten, named, max_bytes,
+                                <int32_t>fetcher.partition_max_bytes)
     for i in range(forgotten_count):
         kf_stream_unref(forgotten[i].stream)
     free(forgotten)

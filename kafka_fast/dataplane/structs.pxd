@@ -422,6 +422,7 @@ cdef extern from "kf_fetch.h" nogil:
         int32_t leader_epoch
         int32_t last_epoch
         uint32_t seen
+        bint forgotten
 
     ctypedef struct kf_session:
         kf_budget* budget

@@ -96,8 +96,8 @@ def test_who_brought_something_last_comes_last_in_full_requests() -> None:
     rig.add_topic("u", 2)
     rig.start(2)
     rig.start(3)
-    first = rig.request()  # begun before the second topic was there
-    rig.answer(first, {"t": [part(0, batch(10)), part(1)]})
+    parts = {"t": [part(0, batch(10)), part(1)], "u": [part(0), part(1)]}
+    rig.answer(rig.request(), parts)
     asked = rig.request()
     assert list(asked.positions) == [("t", 1), ("t", 0), ("u", 0), ("u", 1)]
     rig.answer(asked, {"t": [part(1, batch(10)), part(0)], "u": [part(0), part(1)]})

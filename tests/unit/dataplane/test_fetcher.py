@@ -173,6 +173,16 @@ def test_the_budget_holds_whatever_happens(seed: int) -> None:
 # ---- the pace ----
 
 
+def test_streams_that_start_together_are_fetched_together() -> None:
+    rig = FetchRig(partitions=3, start=False)
+    for stream_id in range(3):
+        rig.start(stream_id)
+        assert rig.requests() == []  # each start was carried out by a turn of its own
+    assert rig.until - rig.machine.now == pytest.approx(0.001, abs=1e-4)
+    rig.advance(0.0011)
+    assert len(rig.request().positions) == 3
+
+
 def test_empty_answers_that_come_at_once_do_not_spin() -> None:
     rig = FetchRig()
     rig.answer(rig.request(), {"t": [part(0)]})

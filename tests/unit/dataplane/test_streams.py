@@ -73,7 +73,9 @@ def test_a_removed_stream_leaves_nothing_behind() -> None:
     rig.start(0, generation=1, offset=70)
     rig.answer(asked, {"t": [part(0, batch(11)), part(1, batch(11))]})
     assert rig.offsets() == [(1, 10, 11), (1, 11, 12)]
-    assert rig.request().positions == {("t", 0): 70, ("t", 1): 12}
+    asked = rig.request()
+    assert asked.positions == {("t", 0): 70, ("t", 1): 12}
+    assert asked.forgotten == set()  # a broker would forget what it has just been told
 
 
 def test_an_id_is_of_one_stream() -> None:
