@@ -137,11 +137,13 @@ def test_seeks_pauses_and_offsets_inside_batches(
     reader.start(1)
     reader.read_until(6, 10, 0)
     reader.streams.set_paused(1, True)
-    client.produce(topic, batch(1), partition=1)
     reader.start(0, 2, generation=1)
-    reader.read_until(6 + 8, 10, 0)
+    reader.read_until(6 + 8, 10, 0)  # by a fetch that knows of the pause
+    client.produce(topic, batch(1), partition=1)
+    client.produce(topic, batch(1), partition=0)
+    reader.read_until(6 + 9, 10, 0)
     reader.streams.set_paused(1, False)
-    reader.read_until(6 + 8, 11, 0)
+    reader.read_until(6 + 9, 11, 0)
     assert reader.punted() == []
 
 
