@@ -10,7 +10,7 @@ The client API is here; the wire API is `kafka_fast.protocol`, `kafka_fast.recor
 
 from kafka_fast._version import __version__
 from kafka_fast.config import ConsumerConfig, ProducerConfig
-from kafka_fast.consumer import Consumer, RebalanceListener
+from kafka_fast.consumer import Consumer, ConsumerRecord, ConsumerRecords, RebalanceListener
 from kafka_fast.errors import (
     BrokerError,
     CommitFailedError,
@@ -21,7 +21,9 @@ from kafka_fast.errors import (
     KafkaTimeoutError,
     Outcome,
     PositionError,
+    RecordDeserializationError,
     SerializationError,
+    UnreadableBatchError,
     UsageError,
     WakeupError,
 )
@@ -34,6 +36,8 @@ __all__ = [
     "ConfigError",
     "Consumer",
     "ConsumerConfig",
+    "ConsumerRecord",
+    "ConsumerRecords",
     "DeliveryError",
     "KafkaConnectionError",
     "KafkaError",
@@ -45,9 +49,11 @@ __all__ = [
     "Producer",
     "ProducerConfig",
     "RebalanceListener",
+    "RecordDeserializationError",
     "RecordMetadata",
     "SerializationError",
     "TopicPartition",
+    "UnreadableBatchError",
     "UsageError",
     "WakeupError",
     "__version__",

@@ -4,5 +4,7 @@ from __future__ import annotations
 
 from kafka_fast.consumer.client import Consumer
 from kafka_fast.consumer.listener import RebalanceEvent, RebalanceListener
+from kafka_fast.dataplane._consumer_record import ConsumerRecord
+from kafka_fast.dataplane._consumer_records import ConsumerRecords
 
-__all__ = ["Consumer", "RebalanceEvent", "RebalanceListener"]
+__all__ = ["Consumer", "ConsumerRecord", "ConsumerRecords", "RebalanceEvent", "RebalanceListener"]

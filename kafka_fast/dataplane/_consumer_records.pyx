@@ -175,8 +175,7 @@ cdef class ConsumerRecords:
     """Records of some partitions: a sequence, ordered by offset within each partition.
 
     A record is made when it is asked for. Columns cost less than records, and Arrow least; Arrow
-    and numpy have keys and values as they stand in the log, whatever the deserializers make of
-    them.
+    has keys and values as they stand in the log, whatever the deserializers make of them.
     """
 
     def __init__(self, slices=()) -> None:
