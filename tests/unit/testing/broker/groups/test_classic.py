@@ -23,7 +23,7 @@ from kafka_fast.testing.broker.groups.coordinator import group_partition
 from kafka_fast.testing.broker.groups.settings import GroupSettings
 from tests.unit.testing.broker.memory import Client, World, batch
 
-JOIN, SYNC, HEARTBEAT = 9, 5, 4
+JOIN, SYNC, HEARTBEAT, LEAVE = 9, 5, 4, 5
 REBALANCE = errors.RebalanceInProgress.code
 NOT_HERE = errors.NotCoordinator.code
 
