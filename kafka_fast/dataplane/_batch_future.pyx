@@ -15,7 +15,13 @@ cimport cython
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free
 
-from kafka_fast.dataplane._delivery cimport add_lost, failure_of, observe, wait_for
+from kafka_fast.dataplane._delivery cimport (
+    add_lost,
+    failure_of,
+    observe,
+    wait_for,
+    waiter_for,
+)
 from kafka_fast.dataplane._plane cimport DataPlane
 from kafka_fast.dataplane.state cimport *
 
@@ -204,19 +210,9 @@ cdef class BatchFuture:
 
     def __await__(self):
         """Wait in an event loop; gives what `result` returns."""
-        return self.wait_in_loop().__await__()
-
-    async def wait_in_loop(self):
-        import asyncio  # only those who await pay for it
-
-        self.seen = True
         if not self.done():
             self.kick()
-            loop = asyncio.get_running_loop()
-            waiter = loop.create_future()
-            self.when_done(lambda: loop.call_soon_threadsafe(settle, waiter))
-            await waiter
-        return self.result()
+        return AwaitAll(self)
 
     def __repr__(self):
         state = "done" if self.done() else "pending"
@@ -354,10 +350,23 @@ cdef object metadata_of(BatchFuture future, const part* piece, int32_t i):
     return RecordMetadata(name, partition, offset + i if offset >= 0 else -1, timestamp_ms)
 
 
-def settle(waiter):
-    """Wake a coroutine, unless it was cancelled meanwhile."""
-    if not waiter.done():
-        waiter.set_result(None)
+@cython.final
+cdef class AwaitAll:
+    """What `await` iterates over: waits for one batch after the other."""
+
+    cdef BatchFuture future
+
+    def __init__(self, BatchFuture future):
+        self.future = future
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        cdef BatchFuture future = self.future
+        if not future.done():
+            return waiter_for(future.plane, future.slices.items[future.ended].batch, future)
+        raise StopIteration(future.result())
 
 
 cdef BatchFuture new_batch_future(DataPlane plane):

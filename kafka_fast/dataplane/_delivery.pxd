@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t
 
+from kafka_fast.dataplane._awaiting cimport Waiter
 from kafka_fast.dataplane._plane cimport DataPlane
 from kafka_fast.dataplane.state cimport kf_batch
 
@@ -34,6 +35,9 @@ cdef tuple outcome_of(kf_batch* batch, DataPlane plane, int32_t index, int64_t t
 # Wait without the GIL until the batch has ended; False when `deadline` (monotonic; 0: never) has
 # passed.
 cdef bint wait_for(DataPlane plane, kf_batch* batch, double deadline) except -1
+
+# What the running event loop's task waits for until the batch has ended; `awaited` must keep it.
+cdef Waiter waiter_for(DataPlane plane, kf_batch* batch, object awaited)
 
 # The DeliveryError of a batch that has failed, as one of its records has it.
 cdef object failure_of(kf_batch* batch, DataPlane plane)

@@ -11,13 +11,21 @@ Threads: any, with the GIL; it guards the counts of handles.
 """
 
 cimport cython
-from cpython.exc cimport PyErr_CheckSignals
+from cpython.exc cimport PyErr_CheckSignals, PyErr_SetObject
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from cpython.tuple cimport PyTuple_SET_ITEM
 from libc.stdint cimport int32_t, int64_t, uintptr_t
 from libc.stdlib cimport free, realloc
 
+from kafka_fast.dataplane._awaiting cimport (
+    BatchWaits,
+    LoopWaits,
+    Waiter,
+    new_waiter,
+    running_loop,
+    running_waits,
+)
 from kafka_fast.dataplane._plane cimport DataPlane, Topic
 from kafka_fast.dataplane.state cimport *
 
@@ -31,12 +39,22 @@ from kafka_fast.errors import (
 from kafka_fast.types import RecordMetadata
 
 cdef extern from "Python.h":
+    """
+    /* Cython has no name for this slot. */
+    static inline void kf_set_am_send(PyTypeObject *type, void *send) {
+        type->tp_as_async->am_send = (sendfunc)send;
+    }
+    """
     ctypedef void (*destructor)(PyObject*)
     object PyObject_Init(PyObject* memory, PyTypeObject* kind)
     void* PyObject_Malloc(size_t size)
     void PyObject_Free(void* memory)
     void PyErr_Fetch(PyObject** kind, PyObject** value, PyObject** traceback)
     void PyErr_Restore(PyObject* kind, PyObject* value, PyObject* traceback)
+    int PYGEN_RETURN
+    int PYGEN_ERROR
+    int PYGEN_NEXT
+    void set_am_send "kf_set_am_send"(PyTypeObject* type, void* send)
     object PyType_GenericAlloc(PyTypeObject* kind, Py_ssize_t items)
     PyObject* PyTuple_GET_ITEM(object items, Py_ssize_t i)
     Py_ssize_t Py_REFCNT(object item)
@@ -165,6 +183,7 @@ cdef class Observations:
     cdef int32_t count
     cdef int32_t capacity
     cdef int32_t holds     # how many of them count as handles of the batch
+    cdef list loops        # BatchWaits of event loops; None: no loop waits for it
     cdef object metadata   # what the last callback was given
     cdef object timestamp  # the last timestamp as Python has it
     cdef int64_t timestamp_ms
@@ -261,12 +280,40 @@ cdef int observe(DataPlane plane, kf_batch* batch, int32_t index, int64_t timest
     waiting = observations_of(plane, batch)
     waiting.add(index, timestamp_ms, callback)
     waiting.holds += holds
+    watch(plane, batch)
+    return 0
+
+
+cdef void watch(DataPlane plane, kf_batch* batch) noexcept:
+    """Have the batch listed when it ends, or now if it has."""
     if kf_get(&batch.watched) == 0:
         kf_set(&batch.watched, 1)
         kf_fence()  # against the data plane, which publishes the end before it reads `watched`
     if kf_get(&batch.state) > KF_BATCH_IN_FLIGHT and kf_batch_is_done(batch):
         kf_plane_observe(plane.plane, batch)
-    return 0
+
+
+cdef BatchWaits waits_of(LoopWaits loop, kf_batch* batch):
+    """Return what the loop awaits of the batch, made on first use: the batch leaves then."""
+    cdef BatchWaits found = loop.find(batch)
+    cdef Observations waiting
+    if found is None:
+        loop.plane.check_lives()
+        found = loop.add(batch)
+        waiting = observations_of(loop.plane, batch)
+        if waiting.loops is None:
+            waiting.loops = []
+        waiting.loops.append(found)
+        kf_queue_kick(batch.queue, batch)
+        watch(loop.plane, batch)
+    return found
+
+
+cdef Waiter waiter_for(DataPlane plane, kf_batch* batch, object awaited):
+    cdef LoopWaits loop = running_waits(plane)
+    if loop is None:
+        raise RuntimeError("no running event loop")
+    return new_waiter(waits_of(loop, batch), awaited)
 
 
 cdef int64_t failed_records(kf_batch* batch, kf_batch** sample) noexcept:
@@ -326,12 +373,15 @@ def collect(DataPlane plane):
         kf_set(&batch.listed, 0)
         count_lost(plane, batch)
         waiting = plane.observers.pop(<uintptr_t>batch, None)
-        if waiting is None:
+        if plane.last_observed == batch:
+            plane.last_observed = NULL
+            plane.last_observations = None
+        if waiting is not None and waiting.loops is not None:
+            for waits in waiting.loops:
+                (<BatchWaits>waits).owner.hand_over(waits)
+        if waiting is None or waiting.count == 0:
             kf_batch_unref(batch)
         else:
-            if plane.last_observed == batch:
-                plane.last_observed = NULL
-                plane.last_observations = None
             waiting.batch = batch  # takes the list's reference over
             plane.ended.append(waiting)
             plane.unnotified += 1
@@ -394,8 +444,20 @@ cdef class DeliveryFuture:
         return bool(kf_batch_is_done(self.batch))
 
     def cancelled(self):
-        """Return False: what was sent cannot be called back."""
-        return False
+        """Return whether the running event loop has given up waiting. The record goes its way."""
+        return is_given_up(self)
+
+    def cancel(self, msg=None):
+        """Have the running event loop wait no more for the record, which goes its way.
+
+        Whoever awaits it there through `gather`, `wait` or `add_done_callback` is told that it was
+        cancelled, until the record's fate is known after all.
+
+        Returns:
+            False if nobody there waits for it.
+        """
+        cdef BatchWaits waits = found_waits(self)
+        return waits is not None and waits.cancel(self)
 
     def result(self, timeout=None):
         """Wait until the record is delivered; an open batch leaves at once.
@@ -411,19 +473,61 @@ cdef class DeliveryFuture:
             KafkaTimeoutError: Not known yet after `timeout`. The record is still on its way.
             UsageError: Called from a delivery callback, or the producer does not run any more.
         """
-        error, metadata = outcome_when_known(self, timeout)
-        if error is not None:
-            raise error
-        return metadata
+        wait_until_known(self, timeout)
+        return known_result(self)
 
     def exception(self, timeout=None):
         """Wait like `result`, and return the DeliveryError, or None if the record was delivered."""
-        error, _ = outcome_when_known(self, timeout)
-        return error
+        wait_until_known(self, timeout)
+        self.place |= 1
+        return read_outcome(self)[0]
 
-    def add_done_callback(self, callback):
-        """Have `callback(future)` called on the callback thread once the record's fate is known."""
-        self.add_observer(lambda error, metadata: callback(self))
+    def add_done_callback(self, callback, *, context=None):
+        """Have `callback(future)` called once the record's fate is known.
+
+        In an event loop it is called there, soon and in `context` (contextvars); elsewhere on the
+        callback thread.
+        """
+        cdef LoopWaits waits
+        cdef bint known = kf_batch_is_done(self.batch)
+        loop = running_loop()
+        if loop is not None and known:
+            self.place |= 1
+            loop.call_soon(callback, self, context=context)
+        elif known and plane_of(self.batch).dead:  # the callback thread has ended
+            self.place |= 1
+            callback(self)
+        else:
+            waits = running_waits(plane_of(self.batch))
+            if waits is None:
+                self.add_observer(lambda error, metadata: callback(self))
+                return
+            self.place |= 1
+            waits_of(waits, self.batch).add(self, callback, context)
+
+    def remove_done_callback(self, callback):
+        """Forget a callback that is to run in the event loop; return how often it was there."""
+        cdef BatchWaits waits = found_waits(self)
+        return 0 if waits is None else waits.remove(self, callback)
+
+    def get_loop(self):
+        """Return the running event loop: it is where the handle acts as an asyncio future."""
+        import asyncio  # only those who await pay for it
+
+        return asyncio.get_running_loop()
+
+    # What asyncio reads of its own futures, so that it takes a handle for one.
+
+    @property
+    def _asyncio_future_blocking(self):
+        return False
+
+    @property
+    def _cancel_message(self):
+        return None
+
+    def _make_cancelled_error(self):
+        return cancelled_error()
 
     def add_observer(self, on_delivery):
         """Have `on_delivery(error, metadata)` called on the callback thread."""
@@ -431,18 +535,9 @@ cdef class DeliveryFuture:
 
     def __await__(self):
         """Wait in an event loop; ends at once if the record's fate is known."""
-        if not kf_batch_is_done(self.batch):
-            plane_of(self.batch).check_lives()
-            kf_queue_kick(self.batch.queue, self.batch)
-            return self.wait_in_loop().__await__()
-        return Ready(self)
-
-    async def wait_in_loop(self):
-        """Wait until the event loop that runs is told."""
-        waiter, settle = plane_of(self.batch).loop_bridge()
-        self.add_observer(settle)
-        await waiter
-        return self.result()
+        cdef Await steps = Await.__new__(Await)
+        steps.future = self
+        return steps
 
     def __repr__(self):
         if not kf_batch_is_done(self.batch):
@@ -453,18 +548,20 @@ cdef class DeliveryFuture:
 
 # Functions, not methods: methods in C would cost each handle eight bytes for a table of them.
 
-cdef tuple outcome_when_known(DeliveryFuture future, timeout):
-    """Wait as `result` says, and return (error or None, metadata)."""
+cdef int wait_until_known(DeliveryFuture future, timeout) except -1:
+    """Wait as `result` says."""
     cdef double deadline = 0.0
     cdef kf_plane* shared = future.batch.queue.plane
+    if kf_batch_is_done(future.batch):
+        return 0
+    if is_given_up(future):
+        raise cancelled_error()
+    plane_of(future.batch).check_may_wait()
     if timeout is not None:
         deadline = shared.env.now(shared.env.context) + max(<double>timeout, 1e-9)
-    if not kf_batch_is_done(future.batch):
-        plane_of(future.batch).check_may_wait()
     if not wait_for(plane_of(future.batch), future.batch, deadline):
         raise KafkaTimeoutError(f"the record's delivery is not known after {timeout} s")
-    future.place |= 1
-    return read_outcome(future)
+    return 0
 
 
 cdef tuple read_outcome(DeliveryFuture future):
@@ -480,20 +577,77 @@ cdef int observe_beside(DeliveryFuture future, object callback) except -1:
                    callback, True)
 
 
+cdef BatchWaits found_waits(DeliveryFuture future):
+    """Return what the running event loop awaits of the handle's batch, or None."""
+    cdef LoopWaits loop
+    if plane_of(future.batch).last_waits is None or kf_batch_is_done(future.batch):
+        return None
+    loop = running_waits(plane_of(future.batch))
+    return None if loop is None else loop.find(future.batch)
+
+
+cdef bint is_given_up(DeliveryFuture future) except -1:
+    cdef BatchWaits waits = found_waits(future)
+    return waits is not None and waits.given_up is not None and future in waits.given_up
+
+
+cdef object cancelled_error():
+    import asyncio
+
+    return asyncio.CancelledError()
+
+
 @cython.final
-cdef class Ready:
-    """What `await` iterates over when the outcome is known: it ends at once."""
+@cython.no_gc
+@cython.freelist(64)
+cdef class Await:
+    """What `await` iterates over: waits while the record's fate is not known, and ends with it."""
 
     cdef DeliveryFuture future
-
-    def __init__(self, DeliveryFuture future):
-        self.future = future
 
     def __iter__(self):
         return self
 
+    def __await__(self):
+        return self
+
     def __next__(self):
-        raise StopIteration(self.future.result())
+        if not kf_batch_is_done(self.future.batch):
+            return waiter_for(plane_of(self.future.batch), self.future.batch, self.future)
+        raise StopIteration(known_result(self.future))
+
+
+cdef object known_result(DeliveryFuture future):
+    """Return the metadata of a record whose fate is known, or raise its error."""
+    future.place |= 1
+    error, metadata = read_outcome(future)
+    if error is not None:
+        raise error
+    return metadata
+
+
+cdef int send_await(PyObject* steps, PyObject* value, PyObject** result) noexcept:
+    """`Await.__next__` as the interpreter takes it up to 3.11: an end without an exception, which
+    would cost more than all else here.
+    """
+    cdef Await self = <Await>steps
+    try:
+        if kf_batch_is_done(self.future.batch):
+            outcome = known_result(self.future)
+            Py_INCREF(outcome)
+            result[0] = <PyObject*>outcome
+            return PYGEN_RETURN
+        outcome = waiter_for(plane_of(self.future.batch), self.future.batch, self.future)
+        Py_INCREF(outcome)
+        result[0] = <PyObject*>outcome
+        return PYGEN_NEXT
+    except BaseException as error:
+        result[0] = NULL
+        PyErr_SetObject(type(error), error)
+        return PYGEN_ERROR
+
+
+set_am_send(<PyTypeObject*>Await, <void*>send_await)
 
 
 # ---- making and dropping handles ----

@@ -41,7 +41,8 @@ cdef class DataPlane:
     cdef readonly bint dead     # closed, or inherited through fork: nothing may wait for it
     cdef readonly bint inherited  # through fork: its locks may be held, for ever, by nobody
     cdef object callback_starter  # starts the thread that runs callbacks; None: it runs
-    cdef object loop_bridge   # () -> (awaitable, callback that ends its wait from any thread)
+    cdef object loop_bridge   # (event loop) -> its LoopWaits, see _awaiting; None: no loop may wait
+    cdef object last_waits    # weak reference to the LoopWaits that was used last, or None
     cdef int owner_pid
     cdef unsigned long callback_thread  # runs the users' callbacks; 0: none yet
     cdef object __weakref__

@@ -1,6 +1,7 @@
 """The data plane as an object: topics and queues, commands down, events up."""
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 EVENT_RESPONSE: int
@@ -103,7 +104,7 @@ class DataPlane:
     def check_may_wait(self) -> None: ...
     def set_callback_starter(self, starter: Callable[[], object] | None) -> None: ...
     def set_loop_bridge(
-        self, bridge: Callable[[], tuple[Awaitable[None], Callable[[object, object], object]]]
+        self, bridge: Callable[[asyncio.AbstractEventLoop], object] | None
     ) -> None: ...
     def refuse(self, error: Exception | None = None) -> None: ...
     def raise_refusal(self) -> NoReturn: ...

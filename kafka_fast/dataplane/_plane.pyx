@@ -395,9 +395,7 @@ cdef class DataPlane:
         self.callback_starter = starter
 
     def set_loop_bridge(self, bridge):
-        """Have `bridge()` give what an event loop waits with: an awaitable, and a callback
-        `(error, metadata)` that ends the wait from another thread.
-        """
+        """Have `bridge(loop)` find or make what an event loop awaits, a LoopWaits."""
         self.loop_bridge = bridge
 
     def refuse(self, error=None):

@@ -4,15 +4,23 @@ from libc.stdint cimport int32_t
 
 from kafka_fast.dataplane._lists cimport sender_state
 from kafka_fast.dataplane._plane cimport DataPlane, Environment
-from kafka_fast.dataplane.state cimport kf_batch, kf_plane
+from kafka_fast.dataplane.state cimport kf_batch, kf_mutex, kf_plane
 from kafka_fast.net.posix cimport pthread_t
+
+
+# One event loop's event.
+ctypedef struct loop_event:
+    loop_event* next
+    int fd
 
 
 # What the environment's functions need; lives as long as the Machine.
 ctypedef struct machine_state:
     int data_event     # ends the data plane's sleep
     int control_event  # there are events for the control plane
-    int observer_event  # batches with observers have ended
+    int observer_event  # batches with observers have ended: for the callback thread
+    kf_mutex loops_lock  # a leaf
+    loop_event* loops   # the same for event loops
     void* compressor   # kf compressor's own, or NULL
     void (*compress)(void* compressor, kf_batch* batch) noexcept nogil
 
@@ -20,6 +28,12 @@ ctypedef struct machine_state:
 cdef class Machine(Environment):
     cdef machine_state state
     cdef object compressor  # keeps what `state.compressor` points to
+
+
+cdef class LoopEvent:
+    cdef Machine machine
+    cdef loop_event event
+    cdef int owner_pid
 
 
 cdef class Pump:

@@ -28,6 +28,9 @@ import os
 
 from kafka_fast.errors import UsageError
 
+cdef extern from "kf_sync.h" nogil:
+    void kf_mutex_init(kf_mutex* mutex)
+
 cdef extern from * nogil:
     int atomic_load_int "__atomic_load_n"(int* value, int order)
     void atomic_store_int "__atomic_store_n"(int* value, int to, int order)
@@ -64,7 +67,16 @@ cdef void wake_control(void* context) noexcept nogil:
 
 
 cdef void wake_observers(void* context) noexcept nogil:
-    raise_event((<machine_state*>context).observer_event)
+    """Wake the callback thread and the event loops; what it ended for whom, they see."""
+    cdef machine_state* state = <machine_state*>context
+    cdef loop_event* loop
+    raise_event(state.observer_event)
+    kf_lock(&state.loops_lock)
+    loop = state.loops
+    while loop != NULL:
+        raise_event(loop.fd)
+        loop = loop.next
+    kf_unlock(&state.loops_lock)
 
 
 cdef void submit(void* context, kf_batch* batch) noexcept nogil:
@@ -77,6 +89,7 @@ cdef class Machine(Environment):
 
     def __cinit__(self):
         memset(&self.state, 0, sizeof(machine_state))
+        kf_mutex_init(&self.state.loops_lock)
         self.state.data_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)
         self.state.control_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)
         self.state.observer_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)
@@ -112,9 +125,9 @@ cdef class Machine(Environment):
         """End the control plane's sleep."""
         wake_control(&self.state)
 
-    def wake_observers(self):
+    def wake_callbacks(self):
         """End the callback thread's sleep."""
-        wake_observers(&self.state)
+        raise_event(self.state.observer_event)
 
     def clear_control(self):
         """Take note of what made `control_event` readable."""
@@ -143,6 +156,49 @@ cdef void close_event(int* event) noexcept nogil:
     if event[0] >= 0:
         close(event[0])
     event[0] = -1
+
+
+@cython.no_gc_clear  # __dealloc__ needs the machine
+cdef class LoopEvent:
+    """An event that an event loop has among its readers, raised when batches have ended."""
+
+    def __cinit__(self, Machine machine):
+        self.machine = machine
+        self.owner_pid = os.getpid()
+        self.event.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)
+        if self.event.fd < 0:
+            raise OSError(errno, os.strerror(errno))
+        kf_lock(&machine.state.loops_lock)
+        self.event.next = machine.state.loops
+        machine.state.loops = &self.event
+        kf_unlock(&machine.state.loops_lock)
+
+    @property
+    def fd(self):
+        """File descriptor that is readable while the event is raised."""
+        return self.event.fd
+
+    def raise_(self):
+        """End the loop's sleep; any thread."""
+        raise_event(self.event.fd)
+
+    def clear(self):
+        """Take note of what made `fd` readable."""
+        cdef uint64_t count
+        eventfd_read(self.event.fd, &count)
+
+    def __dealloc__(self):
+        cdef loop_event** place
+        if self.event.fd < 0:
+            return
+        if os.getpid() == self.owner_pid:  # in a forked child the lock may be held for ever
+            kf_lock(&self.machine.state.loops_lock)
+            place = &self.machine.state.loops
+            while place[0] != &self.event:
+                place = &place[0].next
+            place[0] = self.event.next
+            kf_unlock(&self.machine.state.loops_lock)
+        close(self.event.fd)
 
 
 cdef int wait_readable(int event, double timeout) except -1:

@@ -1,23 +1,55 @@
-"""Between the data plane's world and an asyncio event loop."""
+"""Between the data plane's thread and asyncio's event loops.
+
+A loop that awaits records has one event descriptor among its readers, which the data plane raises
+when batches have ended. The descriptor belongs to the loop's reader: it goes when the loop is
+closed, or with the producer once the loop awaits nothing of it any more.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import weakref
+
+from kafka_fast.dataplane._awaiting import LoopWaits
+from kafka_fast.dataplane._delivery import collect
+from kafka_fast.dataplane._plane import DataPlane
+from kafka_fast.net._pump import LoopEvent, Machine
 
 
-def bridge() -> tuple[asyncio.Future[None], Callable[[object, object], None]]:
-    """Return a future of the running loop, and a callback that ends its wait from any thread."""
-    loop = asyncio.get_running_loop()
-    waiter: asyncio.Future[None] = loop.create_future()
+class LoopBridge:
+    """Finds or makes what an event loop awaits of one plane."""
 
-    def settle() -> None:
-        if not waiter.done():  # it may have been cancelled meanwhile
-            waiter.set_result(None)
+    def __init__(self, plane: DataPlane, machine: Machine) -> None:
+        """Begin without loops."""
+        self._plane = plane
+        self._machine = machine
+        self._found: weakref.WeakValueDictionary[int, LoopWaits] = weakref.WeakValueDictionary()
 
-    return waiter, lambda error, metadata: _tell(loop, settle)
+    def __call__(self, loop: asyncio.AbstractEventLoop) -> LoopWaits:
+        """Return what `loop`, which runs in this thread, awaits."""
+        waits = self._found.get(id(loop))  # it keeps the loop, so the id is not another's
+        if waits is None:
+            waits = self._found[id(loop)] = self._make(loop)
+        return waits
+
+    def _make(self, loop: asyncio.AbstractEventLoop) -> LoopWaits:
+        plane, machine = self._plane, self._machine
+        event = LoopEvent(machine)
+
+        def take() -> None:
+            if collect(plane):
+                machine.wake_callbacks()
+
+        waits = LoopWaits(plane, loop, take, event.raise_)
+        loop.add_reader(event.fd, _turn, loop, event, waits, plane)
+        return waits
 
 
-def _tell(loop: asyncio.AbstractEventLoop, settle: Callable[[], None]) -> None:
-    if not loop.is_closed():
-        loop.call_soon_threadsafe(settle)
+def _turn(
+    loop: asyncio.AbstractEventLoop, event: LoopEvent, waits: LoopWaits, plane: DataPlane
+) -> None:
+    """Tell those who await; the loop calls this once, however many batches have ended."""
+    event.clear()
+    waits.settle()
+    if plane.dead and waits.idle:
+        loop.remove_reader(event.fd)

@@ -42,7 +42,7 @@ from kafka_fast.errors import (
 from kafka_fast.net import carrier
 from kafka_fast.net._compressor import Compressor, Handover
 from kafka_fast.net._pump import Machine, Pump
-from kafka_fast.net.loop import bridge
+from kafka_fast.net.loop import LoopBridge
 from kafka_fast.net.machine import Addresses, Connecting, begin_connect, finish_connect, resolve
 from kafka_fast.record import Codec, codecs_available, compress
 
@@ -132,7 +132,7 @@ class ProducerCore:
         self._control = threading.Thread(target=self._run, name="kf-control", daemon=True)
         self._control.start()
         self.plane.set_callback_starter(self._start_callbacks)
-        self.plane.set_loop_bridge(bridge)
+        self.plane.set_loop_bridge(LoopBridge(self.plane, self._machine))
 
     def _use_packages(self, codec: Codec) -> Handover:
         """Have the control thread compress with Python packages, and say that this is slow."""
@@ -222,7 +222,7 @@ class ProducerCore:
             if left <= 0:
                 return
             with self._settled:
-                self._machine.wake_observers()
+                self._machine.wake_callbacks()
                 self._settled.wait(min(WAIT_SLICE, left))
 
     def debug_dump(self, timeout: float) -> str:
@@ -253,7 +253,7 @@ class ProducerCore:
         lost = take_lost(self.plane)
         if self._callbacks is not None:
             # What this call took from the data plane, the callback thread did not find there.
-            self._machine.wake_observers()
+            self._machine.wake_callbacks()
         return lost
 
     def close(self, timeout: float | None) -> int:
@@ -296,8 +296,9 @@ class ProducerCore:
         for connecting in self._connecting.values():
             connecting.socket.close()
         self._selector.close()
-        self.plane.set_callback_starter(None)  # it refers to this core
-        self._machine.wake_observers()
+        self.plane.set_callback_starter(None)  # it refers to this core, and
+        self.plane.set_loop_bridge(None)  # this one to the plane
+        self._machine.wake_callbacks()
         if self._callbacks is not None and join_callbacks:
             self._callbacks.join()
         collect(self.plane)
@@ -349,7 +350,7 @@ class ProducerCore:
         while (command := self.control.poll_command()) is not None:
             self._carry_out(command, now)
         if collect(self.plane) and self._callbacks is not None:
-            self._machine.wake_observers()
+            self._machine.wake_callbacks()
 
     def _carry_out(self, command: Command, now: float) -> None:
         match command:

@@ -1,21 +1,296 @@
-"""Awaiting records in an event loop."""
+"""Awaiting records in an event loop: handles that asyncio takes for futures of its own."""
 
 from __future__ import annotations
 
 import asyncio
+import gc
+import selectors
+import threading
+from collections.abc import Awaitable, Callable
+from typing import Any
 
+import pytest
+
+from kafka_fast import Producer
+from kafka_fast.errors import DeliveryError, InvalidRecord, UsageError
 from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.versions import PRODUCE
 from kafka_fast.types import RecordMetadata
-from tests.net.producing import MakeProducer
+from tests.net.producing import TIMEOUT, MakeProducer, entries
+
+COUNT = 200
 
 
-def test_asyncio(kafka: EmbeddedKafka, topic: str, producer_on: MakeProducer) -> None:
-    producer = producer_on()
+async def wait_in(handle: Any) -> RecordMetadata:
+    return await handle
 
+
+def run(main: Awaitable[Any]) -> Any:
+    async def bounded() -> Any:
+        return await asyncio.wait_for(main, TIMEOUT)
+
+    return asyncio.run(bounded())
+
+
+@pytest.fixture
+def producer(producer_on: MakeProducer) -> Producer:
+    return producer_on(linger_ms=10_000)  # whoever awaits makes batches leave
+
+
+def send_all(producer: Producer, topic: str, count: int = COUNT) -> list[Any]:
+    return [producer.send(topic, b"%d" % number) for number in range(count)]
+
+
+def offsets(results: list[RecordMetadata]) -> list[int]:
+    return [one.offset for one in results]
+
+
+def test_a_task_for_each_record(producer: Producer, topic: str) -> None:
     async def send(number: int) -> RecordMetadata:
         return await producer.send(topic, b"%d" % number)
 
-    async def all_of_them() -> list[RecordMetadata]:
-        return await asyncio.gather(*(send(number) for number in range(200)))
+    async def main() -> list[RecordMetadata]:
+        return await asyncio.gather(*(send(number) for number in range(COUNT)))
 
-    assert [one.offset for one in asyncio.run(all_of_them())] == list(range(200))
+    assert offsets(run(main())) == list(range(COUNT))
+
+
+def test_one_after_the_other(producer: Producer, topic: str) -> None:
+    async def main() -> list[RecordMetadata]:
+        return [await handle for handle in send_all(producer, topic)]
+
+    assert offsets(run(main())) == list(range(COUNT))
+
+
+def test_one_in_flight(producer: Producer, topic: str) -> None:
+    async def main() -> list[RecordMetadata]:
+        return [await producer.send(topic, b"x") for _ in range(50)]
+
+    assert offsets(run(main())) == list(range(50))
+
+
+def test_gather_takes_handles_as_they_are(producer: Producer, topic: str) -> None:
+    async def main() -> list[RecordMetadata]:
+        waiting = asyncio.gather(*send_all(producer, topic))
+        assert len(asyncio.all_tasks()) <= 2, "this one and that of `run`, none for a handle"
+        return await waiting
+
+    assert offsets(run(main())) == list(range(COUNT))
+
+
+def test_wait_and_as_completed(producer: Producer, topic: str) -> None:
+    async def main() -> None:
+        done, pending = await asyncio.wait(send_all(producer, topic), timeout=TIMEOUT)
+        assert not pending
+        assert sorted(handle.result().offset for handle in done) == list(range(COUNT))
+        found = [await one for one in asyncio.as_completed(send_all(producer, topic))]
+        assert sorted(offsets(found)) == list(range(COUNT, 2 * COUNT))
+
+    run(main())
+
+
+def test_a_bulk_call(producer: Producer, topic: str) -> None:
+    async def main() -> None:
+        first, second = await asyncio.gather(
+            producer.send_many(topic, [b"x"] * COUNT), producer.send_many(topic, [b"y"] * COUNT)
+        )
+        assert (first.records, first.failed, second.records) == (COUNT, 0, COUNT)
+        assert (await producer.send_many(topic, [])).records == 0
+
+    run(main())
+
+
+def test_several_wait_for_one_record(producer: Producer, topic: str) -> None:
+    async def main() -> None:
+        handle = producer.send(topic, b"x")
+        told: list[object] = []
+        handle.add_done_callback(told.append)
+        handle.add_done_callback(told.append)
+        results = await asyncio.gather(handle, asyncio.shield(handle), wait_in(handle))
+        assert offsets(list(results)) == [0, 0, 0]
+        await asyncio.sleep(0)
+        assert told == [handle, handle]
+        handle.add_done_callback(told.append)  # known already
+        await asyncio.sleep(0)
+        assert told == [handle] * 3
+
+    run(main())
+
+
+def test_failures(kafka: EmbeddedKafka, producer: Producer, topic: str) -> None:
+    async def main() -> None:
+        kafka.faults.error(PRODUCE, InvalidRecord, topic=topic, count=3)
+        with pytest.raises(DeliveryError):
+            await producer.send(topic, b"x")
+        with pytest.raises(DeliveryError):
+            await asyncio.gather(producer.send(topic, b"x"))
+        (failed,) = await asyncio.gather(producer.send(topic, b"x"), return_exceptions=True)
+        assert isinstance(failed.first, InvalidRecord)
+
+    run(main())
+    assert producer.flush(0) == 0, "all failures were observed"
+
+
+class TestCancellation:
+    """Who gives up waiting ends only its own wait; records go their way."""
+
+    def test_of_one_task_of_two(self, kafka: EmbeddedKafka, producer: Producer, topic: str) -> None:
+        async def main() -> None:
+            await producer.send(topic, b"first")
+            kafka.pause(1)
+            handle = producer.send(topic, b"x")
+            given_up, patient = [asyncio.create_task(wait_in(handle)) for _ in range(2)]
+            await asyncio.sleep(0)
+            given_up.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await given_up
+            assert not patient.done()
+            assert not handle.cancelled()
+            kafka.resume(1)
+            assert (await patient).offset == 1
+
+        run(main())
+
+    @pytest.mark.parametrize(
+        "wrap",
+        [lambda handle: handle, asyncio.gather, asyncio.shield, wait_in],
+        ids=["handle", "gather", "shield", "coroutine"],
+    )
+    def test_by_a_timeout(
+        self,
+        kafka: EmbeddedKafka,
+        producer: Producer,
+        topic: str,
+        wrap: Callable[[Any], Awaitable[Any]],
+    ) -> None:
+        async def main() -> None:
+            await producer.send(topic, b"first")
+            kafka.pause(1)
+            handle = producer.send(topic, b"x")
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(wrap(handle), 0.05)
+            assert not handle.done()
+            kafka.resume(1)
+            assert (await handle).offset == 1
+            assert not handle.cancelled(), "its fate is known after all"
+
+        run(main())
+
+    def test_of_a_handle(self, kafka: EmbeddedKafka, producer: Producer, topic: str) -> None:
+        async def main() -> None:
+            await producer.send(topic, b"first")
+            kafka.pause(1)
+            handle = producer.send(topic, b"x")
+            told: list[bool] = []
+            assert not handle.cancel(), "nobody waits"
+            handle.add_done_callback(lambda handle: told.append(handle.cancelled()))
+            assert handle.remove_done_callback(print) == 0
+            assert handle.cancel()
+            assert handle.cancelled()
+            with pytest.raises(asyncio.CancelledError):
+                handle.result()
+            await asyncio.sleep(0)
+            assert told == [True]
+            kafka.resume(1)
+            assert (await handle).offset == 1
+
+        run(main())
+
+
+class CountingSelector(selectors.DefaultSelector):
+    """Counts how often the loop was woken by something other than time."""
+
+    wakes = 0
+
+    def select(self, timeout: float | None = None) -> Any:
+        found = super().select(timeout)
+        self.wakes += bool(found)
+        return found
+
+
+def test_the_loop_is_woken_once_for_many_batches(
+    kafka: EmbeddedKafka, producer_on: MakeProducer, topic: str
+) -> None:
+    producer = producer_on(batch_size=100, max_in_flight_requests_per_connection=5)
+    selector = CountingSelector()
+    loop = asyncio.SelectorEventLoop(selector)
+
+    async def main() -> None:
+        await producer.send(topic, b"first")
+        kafka.pause(1)
+        handles = send_all(producer, topic, 5_000)
+        waiting = asyncio.gather(*handles)
+        await asyncio.sleep(0)
+        before = selector.wakes
+        kafka.resume(1)
+        await waiting
+        requests = producer.metrics()["requests"]
+        assert selector.wakes - before <= requests, "a record does not wake the loop"
+
+    loop.run_until_complete(main())
+    loop.close()
+
+
+def test_threads_with_loops_of_their_own(producer: Producer, topic: str) -> None:
+    """Any of them may take note of another's batches."""
+    results: list[int] = []
+
+    async def main() -> None:
+        for _ in range(20):
+            results.extend(offsets(await asyncio.gather(*send_all(producer, topic, 20))))
+
+    threads = [threading.Thread(target=run, args=[main()]) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        producer.flush(0.01)  # takes note of them too
+    assert sorted(results) == list(range(4 * 20 * 20))
+
+
+def test_nothing_is_left_of_loops_that_are_closed(producer: Producer, topic: str) -> None:
+    async def main() -> None:
+        await producer.send(topic, b"x")
+
+    run(main())
+    gc.collect()
+    fds = entries("/proc/self/fd")
+    for _ in range(10):
+        run(main())
+    gc.collect()
+    assert entries("/proc/self/fd") <= fds
+
+
+def test_a_producer_that_is_closed_leaves_the_loop(kafka: EmbeddedKafka, topic: str) -> None:
+    async def main() -> None:
+        with Producer(bootstrap_servers=kafka.bootstrap) as producer:
+            await producer.send(topic, b"x")
+            pending = producer.send(topic, b"y")
+            waiting = asyncio.ensure_future(wait_in(pending))
+            await asyncio.sleep(0)
+        assert (await waiting).offset == 1
+        told: list[object] = []
+        pending.add_done_callback(told.append)
+        await asyncio.sleep(0.01)
+        assert told == [pending]
+        loop: Any = asyncio.get_running_loop()
+        assert len(loop._selector.get_map()) == 1, "the loop's own"
+
+    run(main())
+
+
+def test_outside_of_an_event_loop(producer: Producer, topic: str) -> None:
+    handle = producer.send(topic, b"x")
+    called: list[str] = []
+    handle.add_done_callback(lambda _: called.append(threading.current_thread().name))
+    assert not handle.cancel()
+    with pytest.raises(RuntimeError, match="no running event loop"):
+        handle.get_loop()
+    with pytest.raises(RuntimeError, match="no running event loop"):
+        next(iter(handle.__await__()))
+    producer.flush()
+    assert called == ["kf-callback"]
+    producer.close()
+    handle.add_done_callback(lambda _: called.append(threading.current_thread().name))
+    assert called[1:] == ["MainThread"], "the callback thread is gone"
+    with pytest.raises(UsageError):
+        producer.send(topic, b"x")

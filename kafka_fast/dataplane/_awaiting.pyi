@@ -1,0 +1,19 @@
+"""What event loops wait for."""
+
+import asyncio
+from collections.abc import Callable
+
+from kafka_fast.dataplane._plane import DataPlane
+
+class LoopWaits:
+    loop: asyncio.AbstractEventLoop
+    def __init__(
+        self,
+        plane: DataPlane,
+        loop: asyncio.AbstractEventLoop,
+        take: Callable[[], object],
+        wake: Callable[[], object],
+    ) -> None: ...
+    @property
+    def idle(self) -> bool: ...
+    def settle(self) -> None: ...
