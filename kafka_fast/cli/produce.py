@@ -1,7 +1,7 @@
 """`kafka-fast produce`: each line of a file or of standard input becomes a record.
 
-Lines are read a block at a time. What could not be delivered is counted by the
-producer, whose handles are dropped, and comes back from its flush: the exit status is 0 only if
+Lines are read and sent a block at a time. What could not be delivered is counted by the
+producer, whose futures are dropped, and comes back from its flush: the exit status is 0 only if
 every line that was read is in the log.
 """
 
@@ -12,10 +12,9 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from io import FileIO
-from itertools import repeat
 from typing import Protocol
 
 from kafka_fast.cli.lines import read_lines, split_keys
@@ -36,16 +35,16 @@ _INTERRUPTED = 130
 class LineProducer(Protocol):
     """What this command needs of `kafka_fast.Producer`."""
 
-    def send_nowait(
+    def send_many(
         self,
         topic: str,
-        value: bytes,
-        key: bytes | None = None,
+        values: list[bytes],
         *,
-        partition: int | None = None,
+        keys: list[bytes] | None = None,
+        partitions: int | None = None,
         headers: Sequence[Header] | None = None,
-    ) -> None:
-        """Send a record whose failure is raised by the next flush."""
+    ) -> object:
+        """Send records; of what is not kept of them, failures are raised by the next flush."""
         ...
 
     def flush(self, timeout: float | None = None) -> int:
@@ -182,20 +181,21 @@ class _Sending:
             self._error = error
 
     def _send(self, lines: list[bytes]) -> None:
-        keys: Iterable[bytes | None] = repeat(None)
-        values = lines
+        keys, values = None, lines
         if self._args.key_separator is not None:
             keys, values = split_keys(lines, self._args.key_separator, self._sent + 1)
         self._sent += len(lines)
-        send, topic = self._producer.send_nowait, self._args.topic
-        partition, headers = self._args.partition, self._args.header or None
-        accepted = 0
         try:
-            for key, value in zip(keys, values, strict=False):
-                send(topic, value, key, partition=partition, headers=headers)
-                accepted += 1
-        finally:
-            self._failed += len(lines) - accepted
+            self._producer.send_many(
+                self._args.topic,
+                values,
+                keys=keys,
+                partitions=self._args.partition,
+                headers=self._args.header or None,
+            )
+        except BaseException:
+            self._failed += len(lines)  # none was accepted, or nobody knows how many
+            raise
 
     def _settle(self, timeout: float | None) -> None:
         """Flush, and count what failed or is still pending after `timeout`."""

@@ -98,7 +98,8 @@ PRODUCER_ONLY: tuple[Key, ...] = (
         unit="bytes",
         clients=_ONLY,
         doc="A batch of this size is sent without waiting for `linger.ms`. It may grow beyond, "
-        "while it cannot be sent anyway. 0: every record is sent in its own batch.",
+        "while it cannot be sent anyway. 0: no record waits for another one; those that are sent "
+        "while a batch cannot leave still share it.",
         aliases=aiokafka("max.batch.size"),
     ),
     Key(

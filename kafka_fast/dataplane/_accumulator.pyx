@@ -63,7 +63,6 @@ cdef extern from "Python.h":
     Py_ssize_t count_of "PyTuple_GET_SIZE"(PyObject* names)
     PyObject* item_of "PyTuple_GET_ITEM"(PyObject* names, Py_ssize_t i)
 
-cdef double WAIT_SLICE = 0.025  # seconds between two looks for signals
 cdef int MESSAGE_TOO_LARGE = 10
 
 cdef class Accumulator:
@@ -151,7 +150,7 @@ cdef class Accumulator:
         with nogil:
             kf_add(&plane.pool.waiting, 1)
             kf_plane_urge(plane)
-            kf_pool_wait(&plane.pool, need, min(WAIT_SLICE, deadline[0] - now))
+            kf_pool_wait(&plane.pool, need, min(KF_WAIT_SLICE, deadline[0] - now))
             kf_add(&plane.pool.waiting, -1)
         PyErr_CheckSignals()
         if self.plane.dead:

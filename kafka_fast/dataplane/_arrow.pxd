@@ -30,10 +30,11 @@ cdef class ArrowColumn:
     cdef const ArrowArray* array
     cdef int64_t first               # place of row 0 within the array, its own offset left aside
     cdef int64_t count
+    cdef int64_t first_row           # what the call counts its row 0 as
 
 
 cdef ArrowSource open_source(object data)
-cdef ArrowColumn whole_column(ArrowChunk chunk)
+cdef ArrowColumn whole_column(ArrowChunk chunk, int64_t first_row)
 cdef ArrowColumn child_column(ArrowColumn parent, int64_t index)
 cdef str format_of(const ArrowSchema* schema)
 # The number of a struct's field; None if there is none of the name.

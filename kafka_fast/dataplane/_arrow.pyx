@@ -123,7 +123,7 @@ cdef ArrowSource open_source(object data):
 
 # ---- columns ----
 
-cdef ArrowColumn whole_column(ArrowChunk chunk):
+cdef ArrowColumn whole_column(ArrowChunk chunk, int64_t first_row):
     """Return a chunk as a column."""
     cdef ArrowColumn column = ArrowColumn.__new__(ArrowColumn)
     column.chunk = chunk
@@ -131,6 +131,7 @@ cdef ArrowColumn whole_column(ArrowChunk chunk):
     column.array = &chunk.array
     column.first = 0
     column.count = chunk.array.length
+    column.first_row = first_row
     return column
 
 
@@ -142,6 +143,7 @@ cdef ArrowColumn child_column(ArrowColumn parent, int64_t index):
     column.array = parent.array.children[index]
     column.first = parent.first + parent.array.offset
     column.count = parent.count
+    column.first_row = parent.first_row
     return column
 
 
@@ -204,7 +206,7 @@ cdef Column bytes_column(ArrowColumn source, str what):
         column.raw.data = <const uint8_t*>source.array.buffers[2]
     if column.raw.data == NULL:  # no bytes at all; NULL means null to a record
         column.raw.data = <const uint8_t*>b""
-    check_column(column, -1, what)
+    check_column(column, -1, what, source.first_row)
     return column
 
 
@@ -246,8 +248,8 @@ cdef int fill_numbers(Numbers numbers, int64_t start, ArrowColumn source, str to
             continue
         number = integer_at(source.array.buffers[1], place, width)
         if number < 0:
-            raise UsageError(f"{what} of row {start + i} for topic {topic!r} must be at least 0, "
-                             f"not {number}")
+            raise UsageError(f"{what} of row {source.first_row + i} for topic {topic!r} must be at "
+                             f"least 0, not {number}")
         numbers.items[start + i] = number // unit if unit > 0 else number * -unit
     return 0
 
@@ -288,30 +290,30 @@ cdef HeaderColumn header_column(ArrowColumn source, str what):
     pairs.schema = source.schema.children[0]
     pairs.array = source.array.children[0]
     pairs.count = pairs.array.length
-    check_column(lists, pairs.count, what)
+    check_column(lists, pairs.count, what, source.first_row)
     keys = bytes_column(child_column(pairs, 0), f"a key of {what}")
     values = bytes_column(child_column(pairs, 1), f"a value of {what}")
     column.raw.lists = lists.raw
     column.raw.keys = keys.raw
     column.raw.values = values.raw
     column.owner = (lists, keys, values)
-    check_header_keys(&column.raw, source.count, validity_of(pairs), pairs.array.offset, what)
+    check_header_keys(&column.raw, source, validity_of(pairs), pairs.array.offset, what)
     return column
 
 
-cdef int check_header_keys(const kf_header_column* headers, int64_t count,
+cdef int check_header_keys(const kf_header_column* headers, ArrowColumn source,
                            const uint8_t* pairs, int64_t pairs_start, str what) except -1:
     """Raise UsageError for a pair or a key that is null."""
     cdef int64_t row, i, first, pair_count, size
     if pairs == NULL and headers.keys.validity == NULL \
             and headers.keys.layout != KF_COLUMN_NULLS:
         return 0
-    for row in range(count):
+    for row in range(source.count):
         first = kf_headers_get(headers, row, &pair_count)
         for i in range(first, first + pair_count):
             kf_column_get(&headers.keys, i, &size)
             if size < 0 or (pairs != NULL and not kf_bit(pairs, pairs_start + i)):
-                raise UsageError(f"{what}: a key in row {row} is null")
+                raise UsageError(f"{what}: a key in row {source.first_row + row} is null")
     return 0
 
 
@@ -322,8 +324,10 @@ cdef list chunks_of(object data):
     cdef ArrowSource source = open_source(data)
     cdef ArrowChunk chunk = source.next_chunk()
     cdef list columns = []
+    cdef int64_t first_row = 0
     while chunk is not None:
-        columns.append(whole_column(chunk))
+        columns.append(whole_column(chunk, first_row))
+        first_row += chunk.array.length
         chunk = source.next_chunk()
     return columns
 

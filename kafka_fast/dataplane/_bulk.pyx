@@ -78,7 +78,7 @@ cdef int check_partitions(Topic topic, Rows rows, list numbers, object number) e
     return 0
 
 
-cdef dict count_topics(Column names, list numbers):
+cdef dict count_topics(Column names, int64_t first_row, list numbers):
     """Return name -> rows, in order of appearance; `numbers` gets each row's, in that order."""
     cdef dict found = {}  # bytes -> (number, name)
     cdef dict counts = {}
@@ -86,7 +86,7 @@ cdef dict count_topics(Column names, list numbers):
     for row in range(names.count):
         raw = names.item(row)
         if raw is None:
-            raise UsageError(f"the topic of row {row} is null")
+            raise UsageError(f"the topic of row {first_row + row} is null")
         entry = found.get(raw)
         if entry is None:
             entry = found[raw] = (len(found), raw.decode())
@@ -214,7 +214,7 @@ cdef class BulkAccumulator(Accumulator):
         if table.topics is None:
             names = {table.topic: rows.count}
         else:
-            names = count_topics(table.topic_names, numbers)
+            names = count_topics(table.topic_names, rows.first, numbers)
         known = {name: self.topic_of(name) for name in names}
         for number, name in enumerate(names):
             self.set_partitions(known[name], rows, numbers, number)

@@ -62,6 +62,6 @@ cdef Column scalar_column(bytes item)
 cdef Column null_column(int64_t count)
 cdef Buffer buffer_of(object source, str what)
 # Raises UsageError if an item lies outside its buffers.
-cdef int check_column(Column column, int64_t size, str what) except -1
+cdef int check_column(Column column, int64_t size, str what, int64_t first_row=*) except -1
 # Columns of keys or values, one after the other, from whatever a caller may pass.
 cdef list columns_of(object source, str topic, str what)

@@ -151,14 +151,15 @@ cdef Column pair_column(object data, object offsets, str topic, str what):
     return column
 
 
-cdef int check_column(Column column, int64_t size, str what) except -1:
+cdef int check_column(Column column, int64_t size, str what, int64_t first_row=0) except -1:
+    """Raise UsageError if an item lies elsewhere; `first_row`: what the call counts row 0 as."""
     cdef int64_t bad
     cdef int64_t count = column.count
     with nogil:
         bad = kf_column_check(&column.raw, count, size)
     if bad >= 0:
-        raise UsageError(f"{what}: row {bad} lies outside of the data, or begins before the row "
-                         "before it ends")
+        raise UsageError(f"{what}: row {first_row + bad} lies outside of the data, or begins "
+                         "before the row before it ends")
     return 0
 
 

@@ -67,7 +67,6 @@ cdef dict far_timestamps = {}  # address of a handle -> timestamp
 cdef PyObject* spare_handles[SPARE_HANDLES]
 cdef int spare_count = 0
 
-cdef double WAIT_SLICE = 0.025  # seconds between two looks for signals
 
 cdef dict OUTCOMES = {
     KF_OUTCOME_NOT_SENT: Outcome.NOT_SENT,
@@ -152,8 +151,8 @@ cdef bint wait_for(DataPlane plane, kf_batch* batch, double deadline) except -1:
         if deadline != 0.0 and now >= deadline:
             return False
         with nogil:
-            kf_plane_wait_batch(shared, batch,
-                                WAIT_SLICE if deadline == 0.0 else min(WAIT_SLICE, deadline - now))
+            kf_plane_wait_batch(shared, batch, KF_WAIT_SLICE if deadline == 0.0
+                                else min(KF_WAIT_SLICE, deadline - now))
         PyErr_CheckSignals()
     return True
 

@@ -4,6 +4,9 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+WAIT_SLICE: float
+"""Seconds between two looks for signals."""
+
 EVENT_RESPONSE: int
 EVENT_PUNT: int
 EVENT_LINK_CLOSED: int

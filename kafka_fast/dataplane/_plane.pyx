@@ -24,6 +24,8 @@ from kafka_fast.dataplane.state cimport *
 
 from kafka_fast.errors import UsageError, fresh_copy
 
+WAIT_SLICE = KF_WAIT_SLICE
+
 # The names of the codes that leave in tuples; net/ knows them by these.
 EVENT_RESPONSE = KF_EVENT_RESPONSE
 EVENT_PUNT = KF_EVENT_PUNT
@@ -48,7 +50,6 @@ OUTCOME_MAYBE_WRITTEN = KF_OUTCOME_MAYBE_WRITTEN
 cdef extern from "<unistd.h>" nogil:
     int getpid()
 
-cdef double WAIT_SLICE = 0.025  # seconds between two looks for signals
 cdef double ALL_TIMES = 1e300  # later than the opening of any batch
 
 cdef enum:
@@ -448,8 +449,8 @@ cdef class DataPlane:
                 if deadline != 0.0 and now >= deadline:
                     break
                 with nogil:
-                    kf_plane_wait_flushed(plane, serial, WAIT_SLICE if deadline == 0.0
-                                          else min(WAIT_SLICE, deadline - now))
+                    kf_plane_wait_flushed(plane, serial, KF_WAIT_SLICE if deadline == 0.0
+                                          else min(KF_WAIT_SLICE, deadline - now))
                 PyErr_CheckSignals()
         finally:
             kf_add(&plane.flushing, -1)

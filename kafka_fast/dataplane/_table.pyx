@@ -37,7 +37,7 @@ cdef class Table:
         cdef Rows rows
         if chunk is None:
             return None
-        whole = whole_column(chunk)
+        whole = whole_column(chunk, self.row_count)
         refuse_null_rows(whole)
         rows = Rows.__new__(Rows)
         rows.topic = self.topic if self.topic is not None else "(topic column)"
@@ -84,7 +84,7 @@ cdef int refuse_null_rows(ArrowColumn whole) except -1:
     validity = <const unsigned char*>whole.array.buffers[0]
     for i in range(whole.count):
         if not kf_bit(validity, whole.array.offset + i):
-            raise UsageError(f"row {i} of the array is null as a whole")
+            raise UsageError(f"row {whole.first_row + i} of the array is null as a whole")
     return 0
 
 

@@ -34,6 +34,8 @@ cdef extern from "kf_pool.h" nogil:
 
 
 cdef extern from "kf_plane.h" nogil:
+    double KF_WAIT_SLICE
+
     ctypedef struct kf_batch
     ctypedef struct kf_queue
     ctypedef struct kf_link

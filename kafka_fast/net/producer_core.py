@@ -29,7 +29,7 @@ from kafka_fast.control.metadata import Partition
 from kafka_fast.control.plane import CloseLink, Command, OpenLink, ResolveHost, TopicSettled
 from kafka_fast.control.producer.control import ProducerControl
 from kafka_fast.dataplane._delivery import collect, notify, take_lost
-from kafka_fast.dataplane._plane import EVENT_DUMP, DataPlane
+from kafka_fast.dataplane._plane import EVENT_DUMP, WAIT_SLICE, DataPlane
 from kafka_fast.dataplane._traces import read_traces
 from kafka_fast.errors import (
     DeliveryError,
@@ -49,9 +49,6 @@ from kafka_fast.record import Codec, codecs_available, compress
 logger = logging.getLogger("kafka_fast.producer")
 
 CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
-WAIT_SLICE = 0.025
-"""Seconds between two looks for signals."""
-
 TOUCH_INTERVAL_MAX = 30.0
 """Seconds between two looks which topics are in use, at most."""
 

@@ -40,10 +40,12 @@ class FakeProducer:
         self.config = config
         return self
 
-    def send_nowait(self, topic: str, value: bytes, key: bytes | None = None, **more: Any) -> None:
+    def send_many(
+        self, topic: str, values: list[bytes], *, keys: list[bytes] | None = None, **more: Any
+    ) -> None:
         self.calls.append({"topic": topic, **more})
         self.on_send()
-        self.sent.append((key, value))
+        self.sent += zip(keys or [None] * len(values), values, strict=True)
 
     def flush(self, timeout: float | None = None) -> int:
         self.flushes.append(timeout)
@@ -81,7 +83,7 @@ def test_every_line_is_a_record(
 ) -> None:
     assert run(b"a\n\n\xff\x00\r\nz") == 0
     assert producer.sent == [(None, b"a"), (None, b""), (None, b"\xff\x00\r"), (None, b"z")]
-    assert producer.calls[0] == {"topic": "orders", "partition": None, "headers": None}
+    assert producer.calls[0] == {"topic": "orders", "partitions": None, "headers": None}
     assert producer.config == {"bootstrap.servers": "localhost:9092"}
     assert (producer.flushes, producer.closed) == ([None], [None])
     assert capsys.readouterr() == ("", "")
@@ -97,7 +99,7 @@ def test_keys_headers_partition(run: Callable[..., int], producer: FakeProducer)
     assert run(b"k\tv\n\tw\n", "-K", r"\t", "-H", "a=1", "-H", "b=x=y", "-p", "3") == 0
     assert producer.sent == [(b"k", b"v"), (b"", b"w")]
     assert producer.calls[0]["headers"] == [("a", b"1"), ("b", b"x=y")]
-    assert producer.calls[0]["partition"] == 3
+    assert producer.calls[0]["partitions"] == 3
 
 
 @pytest.mark.parametrize(

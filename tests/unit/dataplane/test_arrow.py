@@ -229,6 +229,34 @@ def test_null_header_keys_are_refused(producer: Producer) -> None:
         producer.send_table("arrow-wrong", pa.table({"value": ["", ""], "h": headers}), headers="h")
 
 
+@pytest.mark.parametrize(
+    ("good", "bad", "said"),
+    [
+        ({"partition": 0}, {"partition": -1}, "partition of row 4 "),
+        ({"timestamp": 1}, {"timestamp": -1}, "timestamp of row 4 "),
+        ({"headers": []}, {"headers": [{"key": None, "value": b""}]}, "a key in row 4 is null"),
+        ({"topic": "arrow-wrong"}, {"topic": None}, "topic of row 4 is null"),
+    ],
+    ids=lambda cell: next(iter(cell)) if isinstance(cell, dict) else "",
+)
+def test_errors_count_rows_through_all_record_batches(
+    producer: Producer, good: dict[str, Any], bad: dict[str, Any], said: str
+) -> None:
+    (role,) = good
+    pairs = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+    kind = {"headers": pairs, "topic": pa.string()}.get(role, pa.int64())
+    schema = pa.schema([("value", pa.binary()), (role, kind)])
+    rows = [{"value": b"", **good}] * 3
+    batches = [
+        pa.RecordBatch.from_pylist(rows, schema),
+        pa.RecordBatch.from_pylist([rows[0], {"value": b"", **bad}], schema),
+    ]
+    topic = None if role == "topic" else "arrow-wrong"
+    options = {} if role == "topic" else {role: role}
+    with pytest.raises(UsageError, match=said):
+        producer.send_table(topic, pa.Table.from_batches(batches), **options)
+
+
 def test_wrong_sources(producer: Producer) -> None:
     with pytest.raises(TypeError, match="must be an Arrow array, table or stream"):
         producer.send_table("arrow-wrong", [b"a"])
