@@ -75,6 +75,7 @@ PLANE_MODULES = [
     "dataplane._sender",
     "dataplane._plane",
     "dataplane._delivery",
+    "dataplane._observers",
     "dataplane._partitioner",
     "dataplane._accumulator",
     "dataplane._batch_future",

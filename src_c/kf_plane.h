@@ -23,10 +23,6 @@ typedef struct kf_stream kf_stream;
 typedef struct kf_session kf_session;
 typedef struct kf_repeat kf_repeat;
 
-/* Seconds between two looks for signals of a Python thread that waits: a signal that lands between
- * two waits interrupts none of them. */
-#define KF_WAIT_SLICE 0.025
-
 /* What the planes ask of the outside. Each function gets `context` first. */
 typedef struct kf_env {
     double (*now)(void *context);          /* monotonic seconds */

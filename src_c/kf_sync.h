@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <time.h>
 
+#define KF_WAIT_SLICE 0.025 /* seconds between two looks for signals */
+
 typedef pthread_mutex_t kf_mutex;
 typedef pthread_cond_t kf_cond;
 typedef _Atomic int32_t kf_atomic_int;

@@ -16,12 +16,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from kafka_fast._wire.layout cimport *
-from kafka_fast.dataplane._delivery cimport (
-    DeliveryFuture,
-    new_delivery,
-    observe,
-    observe_beside,
-)
+from kafka_fast.dataplane._delivery cimport DeliveryFuture, new_delivery, observe_beside
 from kafka_fast.dataplane._fields cimport (
     borrow,
     borrowed,
@@ -30,6 +25,7 @@ from kafka_fast.dataplane._fields cimport (
     encode_headers,
     give_back,
 )
+from kafka_fast.dataplane._observers cimport observe
 from kafka_fast.dataplane._partitioner cimport (
     PARTITIONER_BUILT_IN,
     PARTITIONER_CUSTOM,

@@ -15,13 +15,8 @@ cimport cython
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free
 
-from kafka_fast.dataplane._delivery cimport (
-    add_lost,
-    failure_of,
-    observe,
-    wait_for,
-    waiter_for,
-)
+from kafka_fast.dataplane._delivery cimport wait_for
+from kafka_fast.dataplane._observers cimport add_lost, failure_of, observe, waiter_for
 from kafka_fast.dataplane._plane cimport DataPlane
 from kafka_fast.dataplane.state cimport *
 

@@ -1,17 +1,12 @@
-"""Delivery: handles, callbacks, and the failures that nobody can observe."""
+"""Delivery: the handle of a record."""
 
 import asyncio
 from collections.abc import Callable, Generator
 from contextvars import Context
 from typing import final
 
-from kafka_fast.dataplane._plane import DataPlane
 from kafka_fast.errors import DeliveryError
 from kafka_fast.types import RecordMetadata
-
-def collect(plane: DataPlane) -> bool: ...
-def notify(plane: DataPlane, report: Callable[[object, BaseException], object]) -> None: ...
-def take_lost(plane: DataPlane) -> tuple[int, DeliveryError | None]: ...
 
 @final
 class DeliveryFuture:

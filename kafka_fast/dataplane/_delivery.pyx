@@ -1,11 +1,11 @@
-"""Delivery: handles, callbacks, and the failures that nobody can observe.
+"""Delivery: the handle of a record.
 
 A handle is (batch, index): all records of a batch share one result, which the data plane writes
 once. Who waits for a batch that is still open makes it leave at once.
 
     send ─► DeliveryFuture ─► result()        waits on the plane, without the GIL
-                           ─► await           one call into the event loop per record
-         ─► on_delivery, add_done_callback    run on the callback thread, batch by batch
+                           ─► await           one event-loop wake-up per batch
+         ─► on_delivery, add_done_callback    see _observers
 
 Threads: any, with the GIL; it guards the counts of handles.
 """
@@ -14,29 +14,27 @@ cimport cython
 from cpython.exc cimport PyErr_CheckSignals, PyErr_SetObject
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
-from cpython.tuple cimport PyTuple_SET_ITEM
 from libc.stdint cimport int32_t, int64_t, uintptr_t
-from libc.stdlib cimport free, realloc
 
 from kafka_fast.dataplane._awaiting cimport (
     BatchWaits,
     LoopWaits,
-    Waiter,
-    new_waiter,
     running_loop,
     running_waits,
 )
-from kafka_fast.dataplane._plane cimport DataPlane, Topic
+from kafka_fast.dataplane._observers cimport (
+    add_lost,
+    drop_holds,
+    failure_of,
+    observe,
+    outcome_of,
+    waiter_for,
+    waits_of,
+)
+from kafka_fast.dataplane._plane cimport DataPlane
 from kafka_fast.dataplane.state cimport *
 
-from kafka_fast.errors import (
-    DeliveryError,
-    KafkaTimeoutError,
-    Outcome,
-    UsageError,
-    broker_error,
-)
-from kafka_fast.types import RecordMetadata
+from kafka_fast.errors import KafkaTimeoutError
 
 cdef extern from "Python.h":
     """
@@ -55,9 +53,6 @@ cdef extern from "Python.h":
     int PYGEN_ERROR
     int PYGEN_NEXT
     void set_am_send "kf_set_am_send"(PyTypeObject* type, void* send)
-    object PyType_GenericAlloc(PyTypeObject* kind, Py_ssize_t items)
-    PyObject* PyTuple_GET_ITEM(object items, Py_ssize_t i)
-    Py_ssize_t Py_REFCNT(object item)
 
 cdef enum:
     FAR = -0x80000000    # the timestamp stands in `far_timestamps`
@@ -66,75 +61,6 @@ cdef enum:
 cdef dict far_timestamps = {}  # address of a handle -> timestamp
 cdef PyObject* spare_handles[SPARE_HANDLES]
 cdef int spare_count = 0
-
-
-cdef dict OUTCOMES = {
-    KF_OUTCOME_NOT_SENT: Outcome.NOT_SENT,
-    KF_OUTCOME_REJECTED: Outcome.REJECTED,
-    KF_OUTCOME_MAYBE_WRITTEN: Outcome.MAYBE_WRITTEN,
-}
-
-
-# ---- what became of a record ----
-
-cdef object cause_of(int32_t code, str where):
-    """Return the error behind a failed delivery."""
-    if code == KF_ERROR_EXPIRED:
-        return KafkaTimeoutError(f"delivery.timeout.ms passed for a record of {where}")
-    if code == KF_ERROR_CLOSED:
-        return UsageError(f"the producer was closed before a record of {where} was delivered")
-    if code == KF_ERROR_ABANDONED:
-        return broker_error(45, f"a record of {where} could not keep its place in the sequence")
-    return broker_error(code, f"a record of {where} was refused")
-
-
-cdef object failure_of(kf_batch* batch, DataPlane plane):
-    """Return the DeliveryError of a failed batch, for one record."""
-    name, partition = plane.queue_of(batch.queue.id)
-    where = f"{name}-{partition}"
-    cause = cause_of(batch.error_code, where)
-    outcome = OUTCOMES[batch.outcome]
-    error = DeliveryError(f"not delivered ({outcome.value}): {cause}", outcome=outcome,
-                          first=cause, topic=name, partition=partition)
-    error.__cause__ = cause
-    return error
-
-
-cdef object new_metadata(str topic, object partition, object offset_object,
-                         object timestamp_object):
-    """Return RecordMetadata without the detour through its Python constructor."""
-    cdef object metadata = PyType_GenericAlloc(<PyTypeObject*>RecordMetadata, 4)
-    Py_INCREF(topic)
-    Py_INCREF(partition)
-    Py_INCREF(offset_object)
-    Py_INCREF(timestamp_object)
-    PyTuple_SET_ITEM(metadata, 0, topic)
-    PyTuple_SET_ITEM(metadata, 1, partition)
-    PyTuple_SET_ITEM(metadata, 2, offset_object)
-    PyTuple_SET_ITEM(metadata, 3, timestamp_object)
-    return metadata
-
-
-cdef int change_item(object metadata, Py_ssize_t i, object item) except -1:
-    """Put another item into a tuple that nobody else has."""
-    cdef PyObject* before = PyTuple_GET_ITEM(metadata, i)
-    Py_INCREF(item)
-    PyTuple_SET_ITEM(metadata, i, item)
-    Py_DECREF(<object>before)
-    return 0
-
-
-cdef tuple outcome_of(kf_batch* batch, DataPlane plane, int32_t index, int64_t timestamp_ms):
-    cdef int64_t offset
-    batch = kf_batch_resolve(batch, &index)
-    topic, partition = <tuple>(<list>plane.queues)[batch.queue.id]
-    offset = batch.base_offset + index if batch.base_offset >= 0 else -1
-    if batch.append_time_ms >= 0:
-        timestamp_ms = batch.append_time_ms
-    metadata = new_metadata((<Topic>topic).name, partition, offset, timestamp_ms)
-    if kf_get(&batch.state) == KF_BATCH_FAILED:
-        return failure_of(batch, plane), metadata
-    return None, metadata
 
 
 cdef bint wait_for(DataPlane plane, kf_batch* batch, double deadline) except -1:
@@ -155,262 +81,6 @@ cdef bint wait_for(DataPlane plane, kf_batch* batch, double deadline) except -1:
                                 else min(KF_WAIT_SLICE, deadline - now))
         PyErr_CheckSignals()
     return True
-
-
-# ---- observers ----
-
-cdef int drop_holds(kf_batch* batch, int32_t count, int32_t seen) except -1:
-    """Give up `count` of the batch's handles, `seen` of them after they were read."""
-    batch.seen += seen
-    kf_queue_drop_handles(batch.queue, batch, count)
-    return 0
-
-
-# A callback that waits for its record's batch to end.
-cdef struct observation:
-    int64_t timestamp_ms
-    PyObject* callback  # owned
-    int32_t index
-
-
-@cython.final
-cdef class Observations:
-    """The callbacks of one batch. A C array, not a list: callbacks may come once per record."""
-
-    cdef kf_batch* batch   # referenced once it has ended
-    cdef observation* all
-    cdef int32_t count
-    cdef int32_t capacity
-    cdef int32_t holds     # how many of them count as handles of the batch
-    cdef list loops        # BatchWaits of event loops; None: no loop waits for it
-    cdef object metadata   # what the last callback was given
-    cdef object timestamp  # the last timestamp as Python has it
-    cdef int64_t timestamp_ms
-
-    cdef int add(self, int32_t index, int64_t timestamp_ms, object callback) except -1:
-        cdef int32_t capacity = max(16, 2 * self.capacity)
-        cdef observation* larger
-        if self.count == self.capacity:
-            larger = <observation*>realloc(self.all, capacity * sizeof(observation))
-            if larger == NULL:
-                raise MemoryError
-            self.all = larger
-            self.capacity = capacity
-        Py_INCREF(callback)
-        self.all[self.count].callback = <PyObject*>callback
-        self.all[self.count].index = index
-        self.all[self.count].timestamp_ms = timestamp_ms
-        self.count += 1
-        return 0
-
-    cdef int run(self, DataPlane plane, report) except -1:
-        """Call them all; each sees the outcome of its own record."""
-        cdef int32_t i = 0
-        cdef bint delivered = kf_get(&self.batch.state) == KF_BATCH_ACKED
-        cdef object callback = None
-        while i < self.count:
-            try:
-                while i < self.count:
-                    callback = <object>self.all[i].callback
-                    i += 1
-                    if delivered:
-                        callback(None, self.metadata_of(plane, &self.all[i - 1]))
-                    else:
-                        error, metadata = outcome_of(self.batch, plane, self.all[i - 1].index,
-                                                     self.all[i - 1].timestamp_ms)
-                        callback(error, metadata)
-            except BaseException as exception:  # a SystemExit must not end the callback thread
-                report(callback, exception)
-        return 0
-
-    cdef object metadata_of(self, DataPlane plane, const observation* one):
-        """Return the metadata of a delivered record: the last one's tuple if nobody kept it."""
-        cdef int64_t offset = self.batch.base_offset
-        cdef int64_t timestamp_ms = self.batch.append_time_ms
-        cdef object offset_object
-        if offset >= 0:
-            offset += one.index
-        if timestamp_ms < 0:
-            timestamp_ms = one.timestamp_ms
-        if self.timestamp is None or timestamp_ms != self.timestamp_ms:
-            self.timestamp_ms = timestamp_ms
-            self.timestamp = timestamp_ms
-        offset_object = offset
-        if self.metadata is None or Py_REFCNT(self.metadata) > 1:
-            topic, partition = <tuple>(<list>plane.queues)[self.batch.queue.id]
-            self.metadata = new_metadata((<Topic>topic).name, partition, offset_object,
-                                         self.timestamp)
-        else:
-            change_item(self.metadata, 2, offset_object)
-            change_item(self.metadata, 3, self.timestamp)
-        return self.metadata
-
-    def __dealloc__(self):
-        cdef int32_t i
-        for i in range(self.count):
-            Py_DECREF(<object>self.all[i].callback)
-        free(self.all)
-        if self.batch != NULL:
-            kf_batch_unref(self.batch)
-
-
-cdef Observations observations_of(DataPlane plane, kf_batch* batch):
-    """Return the batch's observations, made on first use. Callers stay with a batch for a while."""
-    cdef Observations found
-    if plane.last_observed == batch:
-        return plane.last_observations
-    found = plane.observers.get(<uintptr_t>batch)
-    if found is None:
-        found = Observations.__new__(Observations)
-        plane.observers[<uintptr_t>batch] = found
-    plane.last_observed = batch
-    plane.last_observations = found
-    return found
-
-
-cdef int observe(DataPlane plane, kf_batch* batch, int32_t index, int64_t timestamp_ms,
-                 object callback, bint holds) except -1:
-    cdef Observations waiting
-    if plane.inherited:
-        plane.check_owner()
-    if plane.callback_starter is not None:
-        starter, plane.callback_starter = plane.callback_starter, None
-        starter()
-    waiting = observations_of(plane, batch)
-    waiting.add(index, timestamp_ms, callback)
-    waiting.holds += holds
-    watch(plane, batch)
-    return 0
-
-
-cdef void watch(DataPlane plane, kf_batch* batch) noexcept:
-    """Have the batch listed when it ends, or now if it has."""
-    if kf_get(&batch.watched) == 0:
-        kf_set(&batch.watched, 1)
-        kf_fence()  # against the data plane, which publishes the end before it reads `watched`
-    if kf_get(&batch.state) > KF_BATCH_IN_FLIGHT and kf_batch_is_done(batch):
-        kf_plane_observe(plane.plane, batch)
-
-
-cdef BatchWaits waits_of(LoopWaits loop, kf_batch* batch):
-    """Return what the loop awaits of the batch, made on first use: the batch leaves then."""
-    cdef BatchWaits found = loop.find(batch)
-    cdef Observations waiting
-    if found is None:
-        loop.plane.check_lives()
-        found = loop.add(batch)
-        waiting = observations_of(loop.plane, batch)
-        if waiting.loops is None:
-            waiting.loops = []
-        waiting.loops.append(found)
-        kf_queue_kick(batch.queue, batch)
-        watch(loop.plane, batch)
-    return found
-
-
-cdef Waiter waiter_for(DataPlane plane, kf_batch* batch, object awaited):
-    cdef LoopWaits loop = running_waits(plane)
-    if loop is None:
-        raise RuntimeError("no running event loop")
-    return new_waiter(waits_of(loop, batch), awaited)
-
-
-cdef int64_t failed_records(kf_batch* batch, kf_batch** sample) noexcept:
-    """Return how many records of an ended batch failed; `sample` gets one that holds some."""
-    cdef kf_batch* child = batch.children
-    cdef int64_t failed = 0
-    if child == NULL and kf_get(&batch.state) == KF_BATCH_FAILED:
-        sample[0] = batch
-        failed = batch.record_count
-    while child != NULL:
-        failed += failed_records(child, sample)
-        child = child.sibling
-    return failed
-
-
-cdef int count_lost(DataPlane plane, kf_batch* batch) except -1:
-    """Count the failed records of an ended batch that nobody can observe any more.
-
-    Handles count at the batch that the records were sent in, so its pieces are not looked at by
-    themselves. Which of its records the handles are for is not known: where only a part of them
-    failed, as many as possible count as observed by nobody.
-    """
-    cdef int64_t failed
-    cdef kf_batch* sample = NULL
-    if batch.counted or batch.parent != NULL:
-        return 0
-    batch.counted = True
-    failed = min(failed_records(batch, &sample),
-                 batch.record_count + batch.doubled - batch.handles - batch.seen
-                 - batch.bulk_records)
-    if failed > 0:
-        add_lost(plane, failure_of(sample, plane), failed)
-    return 0
-
-
-cdef int add_lost(DataPlane plane, object error, int64_t count) except -1:
-    plane.lost_count += count
-    if plane.lost_first is None:
-        plane.lost_first = error
-    return 0
-
-
-def collect(DataPlane plane):
-    """Take note of the batches that have ended since the last call.
-
-    Failures that nobody can observe are counted; what observers wait for is kept for `notify`.
-
-    Returns:
-        Whether there is something to notify.
-    """
-    plane.check_owner()
-    cdef kf_batch* batch = kf_plane_take_observed(plane.plane)
-    cdef kf_batch* following
-    cdef Observations waiting
-    while batch != NULL:
-        following = batch.next
-        kf_set(&batch.listed, 0)
-        count_lost(plane, batch)
-        waiting = plane.observers.pop(<uintptr_t>batch, None)
-        if plane.last_observed == batch:
-            plane.last_observed = NULL
-            plane.last_observations = None
-        if waiting is not None and waiting.loops is not None:
-            for waits in waiting.loops:
-                (<BatchWaits>waits).owner.hand_over(waits)
-        if waiting is None or waiting.count == 0:
-            kf_batch_unref(batch)
-        else:
-            waiting.batch = batch  # takes the list's reference over
-            plane.ended.append(waiting)
-            plane.unnotified += 1
-            if waiting.holds > 0:
-                drop_holds(batch, waiting.holds, waiting.holds)
-        batch = following
-    return len(plane.ended) > 0
-
-
-def notify(DataPlane plane, report):
-    """Run the callbacks of the batches that have ended.
-
-    Args:
-        report: Called with (callback, exception) for one that raises.
-    """
-    collect(plane)
-    cdef list ended = plane.ended
-    plane.ended = []
-    while ended:
-        (<Observations>ended.pop(0)).run(plane, report)
-        plane.unnotified -= 1
-
-
-def take_lost(DataPlane plane):
-    """Return (count, first DeliveryError) of failures that nobody can observe, and forget them."""
-    collect(plane)
-    lost = plane.lost_count, plane.lost_first
-    plane.lost_count = 0
-    plane.lost_first = None
-    return lost
 
 
 # ---- the handle ----

@@ -29,7 +29,7 @@ cdef class DataPlane:
     cdef Environment environment
     cdef dict topics         # name -> Topic
     cdef list queues         # queue id -> (Topic, partition)
-    cdef dict observers      # address of a batch -> its Observations, see _delivery
+    cdef dict observers      # address of a batch -> its Observations, see _observers
     cdef kf_batch* last_observed   # the batch that was observed last, and its Observations
     cdef object last_observations
     cdef list ended          # Observations whose batch has ended

@@ -12,6 +12,7 @@ cdef extern from "<sys/uio.h>" nogil:
 
 
 cdef extern from "kf_sync.h" nogil:
+    double KF_WAIT_SLICE
     ctypedef int kf_atomic_int
     ctypedef long kf_atomic_long
     ctypedef int64_t kf_counter  # kf_count and kf_counted only
@@ -34,8 +35,6 @@ cdef extern from "kf_pool.h" nogil:
 
 
 cdef extern from "kf_plane.h" nogil:
-    double KF_WAIT_SLICE
-
     ctypedef struct kf_batch
     ctypedef struct kf_queue
     ctypedef struct kf_link

@@ -11,7 +11,7 @@ import asyncio
 import weakref
 
 from kafka_fast.dataplane._awaiting import LoopWaits
-from kafka_fast.dataplane._delivery import collect
+from kafka_fast.dataplane._observers import collect
 from kafka_fast.dataplane._plane import DataPlane
 from kafka_fast.net._pump import LoopEvent, Machine
 

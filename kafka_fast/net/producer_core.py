@@ -28,7 +28,7 @@ from kafka_fast.config import ProducerSettings
 from kafka_fast.control.metadata import Partition
 from kafka_fast.control.plane import CloseLink, Command, OpenLink, ResolveHost, TopicSettled
 from kafka_fast.control.producer.control import ProducerControl
-from kafka_fast.dataplane._delivery import collect, notify, take_lost
+from kafka_fast.dataplane._observers import collect, notify, take_lost
 from kafka_fast.dataplane._plane import EVENT_DUMP, WAIT_SLICE, DataPlane
 from kafka_fast.dataplane._traces import read_traces
 from kafka_fast.errors import (

@@ -18,7 +18,8 @@ from typing import Any
 
 from kafka_fast.dataplane._batch_future import BatchFuture
 from kafka_fast.dataplane._bulk import BulkAccumulator
-from kafka_fast.dataplane._delivery import DeliveryFuture, take_lost
+from kafka_fast.dataplane._delivery import DeliveryFuture
+from kafka_fast.dataplane._observers import take_lost
 from kafka_fast.dataplane._plane import DataPlane
 from kafka_fast.errors import DeliveryError, KafkaError, KafkaTimeoutError
 from kafka_fast.testing._memory import Turner

@@ -31,7 +31,7 @@ from kafka_fast.control.plane import (
     TopicSettled,
 )
 from kafka_fast.control.producer.control import ProducerControl
-from kafka_fast.dataplane._delivery import collect, notify
+from kafka_fast.dataplane._observers import collect, notify
 from kafka_fast.dataplane._plane import DataPlane
 from kafka_fast.net import carrier
 from kafka_fast.net.producer_core import CODECS, TOUCH_INTERVAL_MAX

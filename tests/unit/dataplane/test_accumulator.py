@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kafka_fast.dataplane._accumulator import Accumulator
-from kafka_fast.dataplane._delivery import notify, take_lost
+from kafka_fast.dataplane._observers import notify, take_lost
 from kafka_fast.errors import DeliveryError, UsageError
 from tests.unit.dataplane.rig import Rig
 from tests.unit.dataplane.test_delivery import fail_all, report_nothing, succeed

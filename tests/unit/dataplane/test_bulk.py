@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kafka_fast.dataplane._bulk import BulkAccumulator
-from kafka_fast.dataplane._delivery import take_lost
+from kafka_fast.dataplane._observers import take_lost
 from kafka_fast.dataplane._plane import DataPlane
 from kafka_fast.errors import (
     DeliveryError,

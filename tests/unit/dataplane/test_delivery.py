@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from kafka_fast.dataplane._bulk import BulkAccumulator
-from kafka_fast.dataplane._delivery import DeliveryFuture, collect, notify, take_lost
+from kafka_fast.dataplane._delivery import DeliveryFuture
+from kafka_fast.dataplane._observers import collect, notify, take_lost
 from kafka_fast.dataplane._plane import OUTCOME_REJECTED, VERDICT_FAIL, VERDICT_SPLIT
 from kafka_fast.errors import DeliveryError, KafkaTimeoutError, Outcome, UsageError
 from tests.unit.dataplane.rig import UNIX_MS, Rig, encode, response_to
