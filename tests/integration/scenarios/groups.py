@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
@@ -30,7 +29,8 @@ from kafka_fast.protocol.apis.sync_group import (
     SyncGroupRequestAssignment,
     SyncGroupResponse,
 )
-from tests.integration.scenarios.wire import TIMEOUT, WireClient
+from tests.integration.scenarios.wire import WireClient
+from tests.waiting import TIMEOUT, eventually
 
 JOIN, SYNC, HEARTBEAT, LEAVE = 9, 5, 4, 5  # newest versions
 COMMIT, FETCH = 9, 9  # newest versions with topic names
@@ -44,14 +44,15 @@ T = TypeVar("T")
 
 
 def until(step: Callable[[], T], done: Callable[[T], bool], timeout: float = TIMEOUT) -> T:
-    """Repeat a step until its result is the wanted one."""
-    deadline = time.monotonic() + timeout
-    while True:
-        result = step()
-        if done(result):
-            return result
-        assert time.monotonic() < deadline, result
-        time.sleep(0.05)
+    """Repeat a step until its result is the wanted one, and return that."""
+    results: list[T] = []
+
+    def probe() -> bool:
+        results[:] = [step()]
+        return done(results[0])
+
+    eventually(probe, "the wanted result", timeout=timeout)
+    return results[0]
 
 
 def find_coordinator(client: WireClient, group: str) -> int:

@@ -18,6 +18,7 @@ from kafka_fast.protocol.apis.create_topics import CreatableTopic
 from tests.integration.scenarios.groups import Member, commit, fetch_offsets, ready, stable, until
 from tests.integration.scenarios.steps import create, new_topic, unique_name
 from tests.integration.scenarios.wire import WireClient, connected
+from tests.waiting import eventually
 
 VERSION = 1
 FIRST = 2  # epoch of a group's first member
@@ -450,9 +451,14 @@ def test_a_static_member_that_is_away_keeps_its_partitions(
     settle(away, second, count=3)
     kept, owned = set(second.owned), set(away.owned)
     assert away.leave(-2) == 0
-    time.sleep(1.2)  # longer than the interval between two assignments
-    second.beat()
-    assert second.owned == kept
+    over = time.monotonic() + 1.2  # longer than the interval between two assignments
+
+    def unchanged() -> bool:
+        second.beat()
+        assert second.owned == kept
+        return time.monotonic() > over
+
+    eventually(unchanged)
     back = Consumer(client, group, [topic], instance_id="away")
     back.beat()
     assert (back.epoch, back.owned) == (second.epoch, owned)

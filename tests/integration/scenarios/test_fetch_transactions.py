@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 import pytest
@@ -24,14 +24,15 @@ from kafka_fast.protocol.apis.find_coordinator import FindCoordinatorRequest
 from kafka_fast.protocol.apis.init_producer_id import InitProducerIdRequest
 from kafka_fast.record import ControlType, build_control_batch, read_batches
 from kafka_fast.testing.broker.server import EmbeddedKafka
+from tests.integration.scenarios.groups import until
 from tests.integration.scenarios.steps import EARLIEST, LATEST, list_offset, new_topic, unique_name
 from tests.integration.scenarios.wire import (
-    TIMEOUT,
     WireClient,
     batch,
     connected,
     produce_request,
 )
+from tests.waiting import eventually
 
 READ_COMMITTED = 1
 TRANSACTION = 1  # kind of coordinator
@@ -99,25 +100,15 @@ class RealProducer:
         )
         before = self._client.fetch(self._topic, 0).high_watermark
         self._repeat(lambda: int(self._client.ask(request, 3).error_code))
-        deadline = time.monotonic() + TIMEOUT
-        while self._client.fetch(self._topic, 0).high_watermark == before:  # no marker yet
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        eventually(lambda: self._client.fetch(self._topic, 0).high_watermark > before, "the marker")
         self._begun = False
 
     def _added(self, request: AddPartitionsToTxnRequest) -> int:
         topic = self._client.ask(request, 3).results_by_topic_v3_and_below[0]
         return int(topic.results_by_partition[0].partition_error_code)
 
-    def _repeat(self, step: object) -> None:
-        deadline = time.monotonic() + TIMEOUT
-        while True:
-            code = step()  # type: ignore[operator]  # a function that returns an error code
-            if code not in MAYBE_LATER:
-                assert code == 0
-                return
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+    def _repeat(self, step: Callable[[], int]) -> None:
+        assert until(step, lambda code: code not in MAYBE_LATER) == 0
 
 
 class PlantedProducer:
