@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import logging
 import re
-import threading
 import time
 import warnings
 import weakref
@@ -16,11 +15,13 @@ from typing import Any
 from kafka_fast.config import consumer_settings
 from kafka_fast.consumer.listener import RebalanceListener
 from kafka_fast.consumer.membership import Membership, OnCommit
+from kafka_fast.consumer.turn import Turn
+from kafka_fast.consumer.unread import Unread
 from kafka_fast.consumer.upto import Upto, offsets_of
 from kafka_fast.control.consumer.offsets import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from kafka_fast.control.group.member import Subscription
 from kafka_fast.dataplane._consumer_record import ConsumerRecord
-from kafka_fast.dataplane._consumer_records import ConsumerRecords, RecordIterator, iterate
+from kafka_fast.dataplane._consumer_records import ConsumerRecords
 from kafka_fast.errors import UsageError
 from kafka_fast.net.consumer_core import ConsumerCore
 from kafka_fast.types import (
@@ -70,8 +71,8 @@ class Consumer:
         )
         self._core = ConsumerCore(self._settings, self.client_id)
         self._membership = Membership(self, self._core, self._settings)
-        self._turn = threading.RLock()  # held by the thread that uses the consumer
-        self._iteration: RecordIterator | None = None  # the one that was begun last
+        self._turn = Turn(self._core)
+        self._unread = Unread(self._next_records)
         self._finalizer = weakref.finalize(self, _abandon, self._core, self.client_id)
         self._finalizer.atexit = False
 
@@ -98,7 +99,7 @@ class Consumer:
             UsageError: There is no group.id, partitions were assigned by hand, or both or
                 neither of topics and pattern are given.
         """
-        with self._use():
+        with self._turn:
             names = frozenset([topics] if isinstance(topics, str) else topics)
             if bool(names) == (pattern is not None):
                 raise UsageError("subscribe takes topics or a pattern")
@@ -127,32 +128,35 @@ class Consumer:
         Raises:
             UsageError: The consumer is subscribed.
         """
-        with self._use():
+        with self._turn:
             if self._membership.is_subscribed:
                 raise UsageError("the group decides what is read: unsubscribe() first")
             wanted = [TopicPartition(topic, number) for topic, number in partitions]
-            self.forget_rest(frozenset(self._core.intake.partitions) - frozenset(wanted))
+            gone = frozenset(self._core.intake.partitions) - frozenset(wanted)
+            if gone:
+                self._membership.commit_in_background()
+            self.forget_rest(gone)
             self._core.assign(wanted)
 
     def unsubscribe(self) -> None:
         """Read nothing any more; leave the group."""
-        with self._use():
+        with self._turn:
             deadline = self._deadline(None)
             if self._membership.is_subscribed:
                 self._membership.unsubscribe(deadline)
             else:
                 self._membership.commit_done(deadline)
-            self._iteration = None
+            self.forget_rest(self._core.intake.partitions)
             self._core.assign(())
 
     def assignment(self) -> set[TopicPartition]:
         """Return the partitions that are read now."""
-        with self._use():
+        with self._turn:
             return set(self._core.intake.partitions)
 
     def subscription(self) -> set[str]:
         """Return the topics that were subscribed by name."""
-        with self._use():
+        with self._turn:
             subscription = self._membership.subscription
             return set() if subscription is None else set(subscription.topics)
 
@@ -174,20 +178,11 @@ class Consumer:
             WakeupError: Another thread called `wakeup`.
             KafkaError: The group does not accept this member, or a partition cannot be read.
         """
-        with self._use():
+        with self._turn:
             most = self._settings.max_poll_records if max_records is None else max_records
             if most < 1:
                 raise UsageError(f"max_records must be at least 1, not {max_records}")
-            left = self._rest()
-            if left and self._iteration is not None:  # a loop that was left had not reached these
-                self._iteration.put(left[most:])
-                return left[:most]
             return self._poll(time.monotonic() + timeout, most)
-
-    def _rest(self) -> ConsumerRecords | None:
-        """Return what the last iteration has not reached."""
-        at = self._iteration
-        return None if at is None else at.records[at.handed_out :]
 
     def _poll(self, deadline: float, most: int) -> ConsumerRecords:
         core, membership = self._core, self._membership
@@ -197,6 +192,8 @@ class Consumer:
                 membership.before_records()
                 if membership.is_subscribed:
                     membership.show_life(0.0)
+            if unread := self._unread.take(most):
+                return unread
             now = time.monotonic()
             records = core.take(most, min(deadline, now + ALIVE_SLICE))
             if records or (time.monotonic() >= deadline and not core.has_group_news):
@@ -208,17 +205,13 @@ class Consumer:
         A record counts as done when the next one is asked for. What a loop that is left had not
         reached comes with the next poll or loop.
         """
-        with self._use():
-            left = self._rest()
-            self._iteration = iterate(self._next_records)
-            if left:
-                self._iteration.put(left)
-            return self._iteration
+        with self._turn:
+            return self._unread.iterator()
 
     def _next_records(self) -> ConsumerRecords:
         """Return what the next poll brings, however long that takes: all before is done."""
         while True:
-            with self._use():
+            with self._turn:
                 records = self._poll(
                     time.monotonic() + ITERATION_WAIT, self._settings.max_poll_records
                 )
@@ -249,7 +242,7 @@ class Consumer:
             partition: One that is assigned.
             offset: Of the record to read next; with a leader epoch it is validated (KIP-320).
         """
-        with self._use():
+        with self._turn:
             at = offset if isinstance(offset, OffsetAndMetadata) else OffsetAndMetadata(offset)
             if at.offset < 0:
                 raise UsageError(f"cannot seek to offset {at.offset}")
@@ -272,7 +265,7 @@ class Consumer:
         self._look_up(partitions, timestamp_ms)
 
     def _look_up(self, partitions: tuple[TopicPartition, ...], reset: str | int) -> None:
-        with self._use():
+        with self._turn:
             own = self._assigned(partitions or self._core.intake.partitions)
             self.forget_rest(own)
             for partition in own:
@@ -280,19 +273,23 @@ class Consumer:
 
     def pause(self, *partitions: TopicPartition) -> None:
         """Hand over nothing of these partitions until they are resumed; what is fetched stays."""
-        with self._use():
-            for partition in self._assigned(partitions):
+        with self._turn:
+            own = self._assigned(partitions)
+            self._unread.hold(own)
+            for partition in own:
                 self._core.intake.pause(partition, True)
 
     def resume(self, *partitions: TopicPartition) -> None:
         """Hand over what these partitions bring again."""
-        with self._use():
-            for partition in self._assigned(partitions):
+        with self._turn:
+            own = self._assigned(partitions)
+            self._unread.release(own)
+            for partition in own:
                 self._core.intake.pause(partition, False)
 
     def paused(self) -> set[TopicPartition]:
         """Return the partitions that are paused."""
-        with self._use():
+        with self._turn:
             return self._core.intake.paused
 
     def position(self, partition: TopicPartition, timeout: float | None = None) -> int:
@@ -302,12 +299,10 @@ class Consumer:
             KafkaTimeoutError: It was not found out within `timeout` seconds.
             PositionError: There is none.
         """
-        with self._use():
+        with self._turn:
             (own,) = self._assigned([partition])
             at = self._core.await_position(own, self._deadline(timeout))
-            left = self._rest()
-            first = _first_offsets(left).get(own) if left else None
-            return at.offset if first is None else first
+            return self._unread.first_offsets().get(own, at.offset)
 
     def _assigned(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
         """Return the partitions as such; all must be assigned."""
@@ -342,7 +337,7 @@ class Consumer:
             KafkaTimeoutError: No answer within `timeout`: whether it is done is not known.
             UsageError: There is no group.id.
         """
-        with self._use():
+        with self._turn:
             self._membership.group  # noqa: B018  raises without a group.id
             offsets = self.done_offsets() if upto is None else offsets_of(upto)
             deadline = self._deadline(timeout)
@@ -357,7 +352,7 @@ class Consumer:
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
         """Return the group's committed offsets; None for partitions that have none."""
-        with self._use():
+        with self._turn:
             wanted = [TopicPartition(topic, number) for topic, number in partitions]
             return self._core.committed(wanted, self._deadline(timeout))
 
@@ -376,7 +371,7 @@ class Consumer:
     def _offsets_at(
         self, partitions: Iterable[TopicPartition], timestamp: int, timeout: float | None
     ) -> dict[TopicPartition, int]:
-        with self._use():
+        with self._turn:
             wanted = {TopicPartition(topic, number): timestamp for topic, number in partitions}
             found = self._core.offsets(wanted, self._deadline(timeout))
             return {partition: found[partition].offset for partition in wanted}
@@ -390,7 +385,7 @@ class Consumer:
             timestamps: Unix ms by partition.
             timeout: Seconds; None: default.api.timeout.ms.
         """
-        with self._use():
+        with self._turn:
             wanted = {TopicPartition(*given): at for given, at in timestamps.items()}
             for partition, at in wanted.items():
                 if at < 0:
@@ -406,13 +401,13 @@ class Consumer:
 
     def current_lag(self, partition: TopicPartition) -> int | None:
         """Return how far a partition's end was away when it was fetched last; None: not known."""
-        with self._use():
+        with self._turn:
             (own,) = self._assigned([partition])
             return self._core.intake.lag(own)
 
     def lag(self, timeout: float | None = None) -> dict[TopicPartition, int]:
         """Return how many offsets each assigned partition is behind its end, asking the brokers."""
-        with self._use():
+        with self._turn:
             deadline = self._deadline(timeout)
             partitions = self._core.intake.partitions
             ends = self.end_offsets(partitions, timeout)
@@ -428,7 +423,7 @@ class Consumer:
             KafkaTimeoutError: It is not known within `timeout` seconds.
             BrokerError: The topic cannot be used.
         """
-        with self._use():
+        with self._turn:
             self._core.await_topic(topic, self._deadline(timeout))
             return [
                 PartitionInfo(
@@ -445,14 +440,14 @@ class Consumer:
 
     def topics(self, timeout: float | None = None) -> set[str]:
         """Return the names of all topics that this client may see, internal ones left out."""
-        with self._use():
+        with self._turn:
             subscription = self._membership.subscription
             keep = subscription is not None and subscription.pattern is not None
             return self._core.await_all_topics(self._deadline(timeout), keep=keep)
 
     def group_metadata(self) -> GroupMetadata:
         """Return who this member is, for whoever commits in its name (transactions)."""
-        with self._use():
+        with self._turn:
             who = self._membership.group.member.identity
             return GroupMetadata(
                 self._settings.group_id or "", who.generation, who.member_id, who.instance_id
@@ -460,13 +455,13 @@ class Consumer:
 
     def enforce_rebalance(self, reason: str = "the user asked for it") -> None:
         """Have the group share out its partitions anew, in a later poll."""
-        with self._use():
+        with self._turn:
             member = self._membership.group.member
             self._core.call(lambda now: member.rejoin(reason, now))
 
     def metrics(self) -> dict[str, Any]:
         """Return counters: fetching, the fetch buffer, nodes, and the latest rebalances."""
-        with self._use():
+        with self._turn:
             return {
                 "client_id": self.client_id,
                 **self._core.streams.stats(),
@@ -491,7 +486,7 @@ class Consumer:
         """
         if self._core.closed:
             return
-        with self._use():
+        with self._turn:
             deadline = self._deadline(timeout)
             self._finalizer.detach()
             try:
@@ -523,59 +518,20 @@ class Consumer:
     def done_offsets(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """Return where reading goes on behind what was handed over."""
         offsets = self._core.intake.positions()
-        left = self._rest()
-        if left:
-            for partition, first in _first_offsets(left).items():
-                if partition in offsets:
-                    offsets[partition] = OffsetAndMetadata(first)
+        for partition, first in self._unread.first_offsets().items():
+            if partition in offsets:
+                offsets[partition] = OffsetAndMetadata(first)
         return offsets
 
     def forget_rest(self, partitions: Iterable[TopicPartition]) -> None:
         """Hand over nothing more of these partitions from an iteration that was left."""
-        gone = frozenset(partitions)
-        left = self._rest()
-        if left and gone and self._iteration is not None:
-            kept = [some for it, some in left.by_partition().items() if it not in gone]
-            self._iteration.put(ConsumerRecords([part for it in kept for part in it.parts()]))
+        self._unread.forget(partitions)
 
     # Guards
-
-    def _use(self) -> _Turn:
-        """Hold the consumer for this thread."""
-        return _Turn(self._turn, self._core)
 
     def _deadline(self, timeout: float | None) -> float:
         seconds = self._settings.default_api_timeout if timeout is None else timeout
         return time.monotonic() + min(seconds, FOREVER)
-
-
-class _Turn:
-    """One thread's use of a consumer, from a call's beginning to its end."""
-
-    __slots__ = ("_core", "_lock")
-
-    def __init__(self, lock: threading.RLock, core: ConsumerCore) -> None:
-        self._lock = lock
-        self._core = core
-
-    def __enter__(self) -> None:
-        if not self._lock.acquire(blocking=False):
-            raise UsageError(
-                "another thread uses this consumer: a Consumer is for one thread at a time; "
-                "wakeup() is what others may call"
-            )
-        if self._core.closed:
-            self._lock.release()
-            self._core.check_lives()
-            raise UsageError("the consumer is closed")
-
-    def __exit__(self, *error: object) -> None:
-        self._lock.release()
-
-
-def _first_offsets(records: ConsumerRecords) -> dict[TopicPartition, int]:
-    """Return the offset of the first record of each partition."""
-    return {partition: some[0].offset for partition, some in records.by_partition().items()}
 
 
 def _check_pattern(pattern: str) -> None:

@@ -28,7 +28,6 @@ from kafka_fast.control.group.member import (
 from kafka_fast.errors import (
     CommitFailedError,
     KafkaError,
-    KafkaTimeoutError,
     UsageError,
     fresh_copy,
 )
@@ -105,9 +104,9 @@ class Membership:
         """Commit and tell the listener, as if everything were revoked."""
         owned = frozenset(self._core.intake.partitions)
         is_member = self.group.member.identity.generation >= 0
-        wanted = RevokeWanted(owned, not is_member, "the consumer leaves the group")
         if owned:
-            self._revoke(wanted, deadline)
+            wanted = RevokeWanted(owned, not is_member, "the consumer leaves the group")
+            self._give_up(wanted, deadline)
 
     def _leave(self, deadline: float) -> None:
         group = self.group
@@ -115,8 +114,10 @@ class Membership:
         self._core.call(lambda now: group.member.leave(now, lambda: left.set(True)))
         try:
             self._core.wait(left, deadline, "leaving the group")
-        except KafkaTimeoutError as error:
+        except KafkaError as error:
             logger.warning("%s: the group will notice by itself", error)
+        finally:
+            self._core.forget_group_news()
 
     # Polling
 
@@ -131,11 +132,10 @@ class Membership:
     def before_records(self) -> None:
         """Do what a poll does before it looks for records: all that was handed over is done."""
         self.run_callbacks()
-        if self._settings.enable_auto_commit and time.monotonic() >= self._auto_commit_at:
+        if time.monotonic() >= self._auto_commit_at:
             self._auto_commit_at = time.monotonic() + self._settings.auto_commit_interval
-            self._commit_in_background()
-        if self.is_subscribed:
-            self.handle_news()
+            self.commit_in_background()
+        self.handle_news()
 
     def handle_news(self) -> None:
         """Carry out what the group wants.
@@ -153,10 +153,17 @@ class Membership:
                     raise fresh_copy(error)
 
     def _revoke(self, wanted: RevokeWanted, deadline: float) -> None:
+        member = self.group.member
+        try:
+            self._give_up(wanted, deadline)
+        finally:
+            self._core.call(lambda now: member.handle_revoked(wanted.partitions, now))
+
+    def _give_up(self, wanted: RevokeWanted, deadline: float) -> None:
+        """Commit, tell the listener, and read these partitions no more."""
         began = time.monotonic()
-        group = self.group
         owned = wanted.partitions & frozenset(self._core.intake.partitions)
-        generation = group.member.identity.generation
+        generation = self.group.member.identity.generation
         try:
             if owned and not wanted.lost and self._settings.enable_auto_commit:
                 self._commit_before_revocation(owned, deadline)
@@ -169,7 +176,6 @@ class Membership:
             left = [it for it in self._core.intake.partitions if it not in wanted.partitions]
             self._consumer.forget_rest(wanted.partitions)
             self._core.assign(left)
-            self._core.call(lambda now: group.member.handle_revoked(wanted.partitions, now))
             kind = "lost" if wanted.lost else "revoked"
             self._note(kind, owned, generation, wanted.reason, began)
 
@@ -209,7 +215,12 @@ class Membership:
         """
         self.check_owned(offsets)
         answer: Answer[bool] = Answer()
-        self._core.commit(offsets, lambda error: answer.set(error or True), deadline)
+        self._core.commit(
+            offsets,
+            lambda error: answer.set(error or True),
+            deadline,
+            as_member=self.is_subscribed,
+        )
         self._core.wait(answer, deadline, "committing offsets")
         self.run_callbacks()
 
@@ -223,7 +234,7 @@ class Membership:
             elif error is not None:
                 logger.error("a commit of %d partitions failed: %s", len(offsets), error)
 
-        self._core.commit(offsets, done, deadline)
+        self._core.commit(offsets, done, deadline, as_member=self.is_subscribed)
 
     def check_owned(self, offsets: Offsets) -> None:
         """Refuse what belongs to others: the group may have given it to them meanwhile."""
@@ -241,8 +252,15 @@ class Membership:
         while self._callbacks:
             self._callbacks.popleft()()
 
-    def commit_done(self, deadline: float) -> None:
+    def commit_in_background(self) -> None:
         """Commit what was handed over, if that is automatic; a failure is only told in the log."""
+        offsets = self._consumer.done_offsets()
+        if self._settings.enable_auto_commit and offsets:
+            deadline = time.monotonic() + self._settings.default_api_timeout
+            self.commit_later(offsets, None, deadline)
+
+    def commit_done(self, deadline: float) -> None:
+        """Likewise, and wait for it."""
         offsets = self._consumer.done_offsets()
         if not self._settings.enable_auto_commit or not offsets:
             return
@@ -250,12 +268,6 @@ class Membership:
             self.commit(offsets, deadline)
         except KafkaError as error:
             logger.warning("what was read could not be committed: %s", error)
-
-    def _commit_in_background(self) -> None:
-        offsets = self._consumer.done_offsets()
-        if offsets:
-            deadline = time.monotonic() + self._settings.default_api_timeout
-            self.commit_later(offsets, None, deadline)
 
     def _commit_before_revocation(self, owned: frozenset[TopicPartition], deadline: float) -> None:
         offsets = {it: at for it, at in self._consumer.done_offsets().items() if it in owned}

@@ -97,7 +97,10 @@ class ConsumerCore:
             random.SystemRandom().random,
             lambda: int(time.time() * 1000),
         )
-        self._news: deque[PartitionFailed | Positioned | Reposition | GroupNews] = deque()
+        # Two deques, for the control thread may append while the user's takes: from each of them
+        # one side only appends and the other only takes from the front.
+        self._news: deque[PartitionFailed | Positioned | Reposition] = deque()
+        self._group_news: deque[GroupNews] = deque()
         self._settled = threading.Condition()
         self._topics: dict[str, KafkaError | None] = {}
         self._dump: list[str] = []
@@ -194,40 +197,40 @@ class ConsumerCore:
             slices = self.intake.take(most)
             if slices:
                 return ConsumerRecords(slices)
-            self.check_wakeup()
+            self.check()
             left = deadline - time.monotonic()
             if left <= 0 or self.has_group_news:
                 return ConsumerRecords()
             self.streams.wait_chunks(left)
 
     def _read_news(self) -> None:
-        """Take what the control thread has to say of positions; what is for the group stays."""
+        """Take what the control thread has to say of positions."""
         if self._failure is not None:
             raise fresh_copy(self._failure)
-        for _ in range(len(self._news)):
-            news = self._news.popleft()
-            match news:
-                case PartitionFailed(partition, seeks, error):
-                    self.intake.fail(partition, seeks, fresh_copy(error))
+        while self._news:
+            match self._news.popleft():
+                case PartitionFailed(partition, seeks, error, is_final):
+                    self.intake.fail(partition, seeks, error, is_final=is_final)
                 case Reposition(partition, seeks, offset, epoch):
                     stream = self.intake.stream(partition)
                     if stream is not None and stream.seeks == seeks:
                         self.seek(partition, offset, epoch)
                 case Positioned(partition, seeks, offset):
                     self.intake.positioned(partition, seeks, offset)
-                case _:
-                    self._news.append(news)
 
     @property
     def has_group_news(self) -> bool:
         """Whether the group wants something of the user's thread."""
-        return any(isinstance(it, RevokeWanted | AssignWanted | MemberFailed) for it in self._news)
+        return bool(self._group_news)
 
     def next_group_news(self) -> GroupNews | None:
         """Take what the group wants, in order; None if there is nothing."""
         self._read_news()
-        news = self._news.popleft() if self._news else None
-        return news if isinstance(news, RevokeWanted | AssignWanted | MemberFailed) else None
+        return self._group_news.popleft() if self._group_news else None
+
+    def forget_group_news(self) -> None:
+        """The member is out of its group: what the group wanted of it is void."""
+        self._group_news.clear()
 
     # ---- questions to the control thread ----
 
@@ -246,9 +249,7 @@ class ConsumerCore:
             left = deadline - time.monotonic()
             if answer.wait(max(0.0, min(WAIT_SLICE, left))):
                 return answer.get()
-            if self._failure is not None:
-                raise fresh_copy(self._failure)
-            self.check_wakeup()
+            self.check()
             if left <= 0:
                 raise KafkaTimeoutError(f"{what}: no answer in time")
 
@@ -286,10 +287,16 @@ class ConsumerCore:
         offsets: Mapping[TopicPartition, OffsetAndMetadata],
         done: Callable[[KafkaError | None], None],
         deadline: float,
+        *,
+        as_member: bool,
     ) -> None:
         """Commit after everything that was committed before; `done` runs on the control thread."""
         group = self._group()
-        self.call(lambda now: group.commits.commit(offsets, done, now, deadline=deadline))
+        self.call(
+            lambda now: group.commits.commit(
+                offsets, done, now, deadline=deadline, as_member=as_member
+            )
+        )
 
     def _group(self) -> Any:
         if self.control.group is None:
@@ -308,9 +315,7 @@ class ConsumerCore:
             self.call(lambda now: self.control.want_topic(topic, now))
             while topic not in self._topics:
                 left = deadline - time.monotonic()
-                if self._failure is not None:
-                    raise fresh_copy(self._failure)
-                self.check_wakeup()
+                self.check()
                 if left <= 0:
                     self.call(lambda now: self.control.give_up_topic(topic))
                     raise KafkaTimeoutError(f"no metadata of topic {topic!r} in time")
@@ -332,10 +337,10 @@ class ConsumerCore:
             at = self.intake.position(partition)
             if at is not None:
                 return at
-            stream = self.intake.stream(partition)
-            if stream is not None and stream.errors:
-                raise stream.errors.popleft()
-            self.check_wakeup()
+            error = self.intake.take_error(partition)
+            if error is not None:
+                raise error
+            self.check()
             left = deadline - time.monotonic()
             if left <= 0:
                 raise KafkaTimeoutError(f"the position of {partition} was not found out in time")
@@ -358,9 +363,7 @@ class ConsumerCore:
         self.call(ask)
         try:
             while cluster.all_topics is before:
-                if self._failure is not None:
-                    raise fresh_copy(self._failure)
-                self.check_wakeup()
+                self.check()
                 left = deadline - time.monotonic()
                 if left <= 0:
                     raise KafkaTimeoutError("the brokers did not tell their topics in time")
@@ -381,11 +384,20 @@ class ConsumerCore:
         self._wakeups += 1
         self.streams.interrupt()
 
-    def check_wakeup(self) -> None:
-        """Raise if another thread called `wakeup` since the last time."""
+    def check(self) -> None:
+        """Raise what there is to tell to a call that has to wait.
+
+        Raises:
+            WakeupError: another thread called `wakeup` since the last time.
+            KafkaError: this client will never get what it waits for.
+        """
         if self._wakeups:
             self._wakeups = 0
             raise WakeupError("wakeup() was called")
+        if self._failure is not None:
+            raise fresh_copy(self._failure)
+        if self.control.fatal is not None:
+            raise fresh_copy(self.control.fatal)
 
     def debug_dump(self, timeout: float) -> str:
         """Return what the links did lately, as text for people; what came within `timeout`."""
@@ -432,15 +444,11 @@ class ConsumerCore:
                 with self._settled:
                     self._topics[topic] = error
                     self._settled.notify_all()
-            case (
-                PartitionFailed()
-                | Positioned()
-                | Reposition()
-                | RevokeWanted()
-                | AssignWanted()
-                | MemberFailed()
-            ):
+            case PartitionFailed() | Positioned() | Reposition():
                 self._news.append(command)
+                self.streams.interrupt()
+            case RevokeWanted() | AssignWanted() | MemberFailed():
+                self._group_news.append(command)
                 self.streams.interrupt()
             case _:
                 if not self._thread.carry_out(command, now):

@@ -17,7 +17,7 @@ from typing import Protocol
 from kafka_fast.control.consumer.plane import generation, seeks_of
 from kafka_fast.dataplane._chunk import Chunk
 from kafka_fast.dataplane._reading import PartitionReader
-from kafka_fast.errors import KafkaError
+from kafka_fast.errors import KafkaError, fresh_copy
 from kafka_fast.record._slices import RecordSlice
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
@@ -55,6 +55,14 @@ class Stream:
     """Where reading goes on once the reader is empty."""
     errors: deque[KafkaError] = field(default_factory=deque)
     """To be raised once what was fetched before has been handed over."""
+    failure: KafkaError | None = None
+    """Likewise, but again and again, until the user moves the stream."""
+
+    def take_error(self) -> KafkaError | None:
+        """Return what is to be raised now, if anything."""
+        if self.errors:
+            return self.errors.popleft()
+        return None if self.failure is None else fresh_copy(self.failure)
 
 
 CHUNKS_AT_A_TIME = 256
@@ -149,6 +157,7 @@ class Intake:
         stream = self._by_partition[partition]
         stream.seeks += 1
         stream.errors.clear()
+        stream.failure = None
         stream.jump = None
         stream.is_waiting = offset is None
         self._plane.set_generation(stream.id, generation(stream.seeks, 0))
@@ -161,6 +170,7 @@ class Intake:
         if stream is None or stream.seeks != seeks:
             return
         stream.is_waiting = False
+        stream.failure = None
         if stream.reader:
             stream.jump = offset
         else:
@@ -173,12 +183,29 @@ class Intake:
         self._plane.set_paused(stream.id, paused)
         self._queue(stream)
 
-    def fail(self, partition: TopicPartition, seeks: int, error: KafkaError) -> None:
-        """Raise this once what was fetched before it has been handed over."""
+    def fail(
+        self, partition: TopicPartition, seeks: int, error: KafkaError, *, is_final: bool = False
+    ) -> None:
+        """Raise this once what was fetched before it has been handed over.
+
+        Args:
+            partition: that has failed.
+            seeks: how often the user had moved it then; of an earlier life it is nobody's business.
+            error: to be raised.
+            is_final: raise it again and again, until the user moves the partition.
+        """
         stream = self._by_partition.get(partition)
-        if stream is not None and stream.seeks == seeks:
-            stream.errors.append(error)
-            self._queue(stream)
+        if stream is None or stream.seeks != seeks:
+            return
+        if is_final:
+            stream.failure = error
+        else:
+            stream.errors.append(fresh_copy(error))
+        self._queue(stream)
+
+    def take_error(self, partition: TopicPartition) -> KafkaError | None:
+        """Return what is the matter with a partition, if anything is."""
+        return self._by_partition[partition].take_error()
 
     # Records
 
@@ -203,10 +230,12 @@ class Intake:
             KafkaError: a partition's records, or its position, are no good.
         """
         found: list[RecordSlice] = []
-        for _ in range(len(self._turn)):
+        unseen = len(self._turn)
+        while unseen and most > 0:
             stream = self._turn[0]
             if stream.is_paused:
                 self._leave(stream)
+                unseen -= 1
                 continue
             try:
                 slices = stream.reader.take(most)
@@ -218,19 +247,22 @@ class Intake:
             if slices:
                 found += slices
                 most -= sum(map(len, slices))
-                if most <= 0:
-                    self._turn.rotate(-1)  # the next poll begins with another partition
-                    break
                 continue  # to its end, before the next one's turn
             if stream.jump is not None:
                 stream.reader.seek(stream.jump)
                 stream.jump = None
-            if stream.errors and not found:
-                raise stream.errors.popleft()
-            if not stream.errors:
+            if not stream.errors and stream.failure is None:
                 self._leave(stream)
-            else:
-                self._turn.rotate(-1)
+                unseen -= 1
+                continue
+            if found:
+                break  # likewise
+            self._turn.rotate(-1)
+            error = stream.take_error()
+            if error is not None:
+                raise error
+        if not most:
+            self._turn.rotate(-1)  # the next poll begins with another partition
         return found
 
     def _queue(self, stream: Stream) -> None:

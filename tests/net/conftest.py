@@ -1,4 +1,4 @@
-"""Fixtures of the tests over real sockets: an embedded cluster, a topic, and producers on it."""
+"""Fixtures of the tests over real sockets: an embedded cluster, a topic, and clients on it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafka_fast import Producer
+from kafka_fast import Consumer, Producer
 from kafka_fast.testing.broker.server import EmbeddedKafka
+from tests.net.consuming import MakeConsumer
 from tests.net.producing import MakeProducer, new_topic
 
 
@@ -38,6 +39,26 @@ def producer_on(kafka: EmbeddedKafka) -> Iterator[MakeProducer]:
     def make(**config: object) -> Producer:
         quick = {"retry.backoff.ms": 20, "retry.backoff.max.ms": 100, "reconnect.backoff.ms": 20}
         made.append(Producer({"bootstrap.servers": kafka.bootstrap, **quick}, **config))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close(0)
+
+
+@pytest.fixture
+def consumer_on(kafka: EmbeddedKafka) -> Iterator[MakeConsumer]:
+    """Consumers that begin with the first record and are closed in the end; short waits."""
+    made: list[Consumer] = []
+
+    def make(**config: object) -> Consumer:
+        quick = {
+            "retry.backoff.ms": 20,
+            "retry.backoff.max.ms": 100,
+            "reconnect.backoff.ms": 20,
+            "auto.offset.reset": "earliest",
+        }
+        made.append(Consumer({"bootstrap.servers": kafka.bootstrap, **quick}, **config))
         return made[-1]
 
     yield make

@@ -339,9 +339,7 @@ class ConsumerControl:
 
     def _handle_fatal(self, error: KafkaError) -> None:
         logger.error("the consumer cannot go on: %s", error)
-        self.fatal = error
-        for assigned in self.positions.partitions.values():
-            self._tell(assigned, error)
+        self.fatal = error  # every call that has to wait raises it
         for topic in sorted(self._awaited):
             self._commands.append(TopicKnown(topic, error))
         self._awaited.clear()
@@ -443,11 +441,11 @@ class ConsumerControl:
             self._commands.append(Positioned(assigned.partition, assigned.seeks, position.offset))
         self.streams.start(assigned, now)
 
-    def _tell(self, assigned: Assigned, error: KafkaError) -> None:
-        self._commands.append(PartitionFailed(assigned.partition, assigned.seeks, error))
+    def _tell(self, assigned: Assigned, error: KafkaError, *, is_final: bool = False) -> None:
+        self._commands.append(PartitionFailed(assigned.partition, assigned.seeks, error, is_final))
 
     def _handle_failed(self, assigned: Assigned, error: KafkaError) -> None:
-        self._tell(assigned, error)
+        self._tell(assigned, error, is_final=True)
 
     def _handle_truncated(self, assigned: Assigned, end: Position) -> None:
         self._commands.append(Reposition(assigned.partition, assigned.seeks, end.offset, end.epoch))

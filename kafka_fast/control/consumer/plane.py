@@ -125,6 +125,8 @@ class PartitionFailed:
     partition: TopicPartition
     seeks: int
     error: KafkaError
+    is_final: bool
+    """The partition stays there until the user seeks: every poll has to say so."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,10 +156,14 @@ class ClassicMember:
         self._is_paused = False
         self._want_join("the subscription changed", now)
 
-    def leave(
-        self, now: float, done: Callable[[], None], reason: str = "the consumer left"
-    ) -> None:
+    def leave(self, now: float, done: Callable[[], None]) -> None:
         """Leave the group; a static member only stops (KIP-345)."""
+        self._go("the consumer left", done)
+        self._is_paused = False
+        self._events = 0  # nobody answers what was asked of the user's thread
+        self._news.clear()
+
+    def _go(self, reason: str, done: Callable[[], None]) -> None:
         is_waiting = self._state in (State.JOINING, State.SYNCING)
         self._stop_heartbeat()
         self._rejoin_reason = None
@@ -198,7 +202,7 @@ class ClassicMember:
             self._settings.max_poll_interval_ms,
         )
         lost = self._owned | self._target
-        self.leave(now, lambda: None, "max.poll.interval.ms passed without a poll")
+        self._go("max.poll.interval.ms passed without a poll", lambda: None)
         self._is_paused = True
         self._tell_lost(lost, "max.poll.interval.ms passed without a poll")
 

@@ -53,6 +53,10 @@ NOT_OURS_ANY_MORE = frozenset(
     {ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS, FENCED_MEMBER_EPOCH}
 )
 
+NOT_A_MEMBER = (
+    "{} was refused: the group has rebalanced, and other members may read these partitions now; "
+    "poll() more often, raise max.poll.interval.ms, or lower max.poll.records"
+)
 
 Offsets: TypeAlias = Mapping[TopicPartition, OffsetAndMetadata]
 
@@ -62,6 +66,7 @@ class _Commit:
     offsets: dict[TopicPartition, OffsetAndMetadata]
     done: Callable[[KafkaError | None], None]
     deadline: float
+    as_member: bool
     failures: int = 0
 
 
@@ -122,6 +127,7 @@ class Commits:
         now: float,
         *,
         deadline: float,
+        as_member: bool = False,
     ) -> None:
         """Commit after everything that was committed before.
 
@@ -130,11 +136,13 @@ class Commits:
             done: called with None, or with why it was not (or perhaps not) done.
             now: the time.
             deadline: when to give up.
+            as_member: refused once this client is no member any more: a coordinator takes a
+                stranger's commit while the group is empty, over what its next member may commit.
         """
         if not offsets:
             done(None)
             return
-        self._commits.append(_Commit(dict(offsets), done, deadline))
+        self._commits.append(_Commit(dict(offsets), done, deadline, as_member))
         self.tick(now)
 
     def tick(self, now: float) -> None:
@@ -158,6 +166,10 @@ class Commits:
     def _send_commit(self, link: Link, now: float) -> None:
         commit = self._commits[0]
         who = self._identity()
+        if commit.as_member and who.generation < 0:
+            self._end_commit(commit, CommitFailedError(NOT_A_MEMBER.format("the commit")))
+            self.tick(now)
+            return
         limit = None if have_ids(commit.offsets, self._cluster) else LAST_COMMIT_WITH_NAMES
         if not self._is_consumer_protocol and limit is None:
             limit = LAST_COMMIT_WITH_NAMES  # ids bring nothing but a way to fail here
@@ -242,10 +254,6 @@ def _commit_error(code: int, partition: TopicPartition) -> KafkaError:
     error = broker_error(code, f"commit of {partition}")
     if code not in NOT_OURS_ANY_MORE:
         return error
-    failed = CommitFailedError(
-        f"the commit of {partition} was refused ({error.name}): the group has rebalanced, and "
-        "other members may read these partitions now; poll() more often, raise "
-        "max.poll.interval.ms, or lower max.poll.records"
-    )
+    failed = CommitFailedError(NOT_A_MEMBER.format(f"the commit of {partition} ({error.name})"))
     failed.__cause__ = error
     return failed
