@@ -140,8 +140,7 @@ def test_columns_hold_the_only_references(records: ConsumerRecords) -> None:
     if sys.version_info < (3, 12):  # from there on None is immortal
         before = sys.getrefcount(None)
         keys = records.keys()
-        counted = keys.count(None) if sys.version_info < (3, 12) else 0  # None is immortal since then
-    assert sys.getrefcount(None) - before == counted
+        assert sys.getrefcount(None) - before == keys.count(None)
 
 
 def test_partitions(records: ConsumerRecords) -> None:
