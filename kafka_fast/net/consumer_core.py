@@ -215,8 +215,8 @@ class ConsumerCore:
                     stream = self.intake.stream(partition)
                     if stream is not None and stream.seeks == seeks:
                         self.seek(partition, offset, epoch)
-                case Positioned(partition, seeks, offset):
-                    self.intake.positioned(partition, seeks, offset)
+                case Positioned(partition, generation, offset):
+                    self.intake.positioned(partition, generation, offset)
 
     @property
     def has_group_news(self) -> bool:

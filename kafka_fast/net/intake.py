@@ -51,6 +51,8 @@ class Stream:
     is_waiting: bool = False
     """It has no position until the control plane finds one."""
     is_queued: bool = False
+    fed: int = -1
+    """Generation of the last chunk that came in."""
     jump: int | None = None
     """Where reading goes on once the reader is empty."""
     errors: deque[KafkaError] = field(default_factory=deque)
@@ -164,13 +166,22 @@ class Intake:
         stream.reader.seek(0 if offset is None else offset)
         return stream.seeks
 
-    def positioned(self, partition: TopicPartition, seeks: int, offset: int) -> None:
-        """Read on from here once what was fetched before it has been handed over."""
+    def positioned(self, partition: TopicPartition, start: int, offset: int) -> None:
+        """Read on from here once what was fetched before it has been handed over.
+
+        Args:
+            partition: which.
+            start: the generation of what is fetched from there; if some of it is here already, the
+                reader follows by itself.
+            offset: of the next record.
+        """
         stream = self._by_partition.get(partition)
-        if stream is None or stream.seeks != seeks:
+        if stream is None or stream.seeks != seeks_of(start):
+            return
+        stream.failure = None
+        if stream.fed >= start:
             return
         stream.is_waiting = False
-        stream.failure = None
         if stream.reader:
             stream.jump = offset
         else:
@@ -214,8 +225,11 @@ class Intake:
         for chunk in self._plane.take_chunks(CHUNKS_AT_A_TIME):
             stream = self._by_id.get(chunk.stream_id)
             if stream is not None and seeks_of(chunk.generation) == stream.seeks:
+                if stream.is_waiting:  # records were faster than the news of their start
+                    stream.is_waiting = False
+                    stream.reader.seek(chunk.asked_offset)
+                stream.fed = chunk.generation
                 stream.reader.feed(chunk)
-                stream.is_waiting = False
                 if chunk.asked_offset == stream.jump:
                     stream.jump = None  # the reader follows by itself
                 self._queue(stream)

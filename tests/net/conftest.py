@@ -56,9 +56,9 @@ def consumer_on(kafka: EmbeddedKafka) -> Iterator[MakeConsumer]:
             "retry.backoff.ms": 20,
             "retry.backoff.max.ms": 100,
             "reconnect.backoff.ms": 20,
-            "auto.offset.reset": "earliest",
         }
-        made.append(Consumer({"bootstrap.servers": kafka.bootstrap, **quick}, **config))
+        start = {"auto_offset_reset": "earliest", **config}
+        made.append(Consumer({"bootstrap.servers": kafka.bootstrap, **quick}, **start))
         return made[-1]
 
     yield make

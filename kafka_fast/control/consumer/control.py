@@ -31,6 +31,7 @@ from kafka_fast.control.consumer.plane import (
     StreamRow,
     StreamsStopped,
     TopicKnown,
+    generation,
 )
 from kafka_fast.control.consumer.positions import Positions
 from kafka_fast.control.consumer.streams import Streams
@@ -438,7 +439,8 @@ class ConsumerControl:
         position = assigned.position
         if assigned.is_moved and position is not None:
             assigned.is_moved = False
-            self._commands.append(Positioned(assigned.partition, assigned.seeks, position.offset))
+            start = generation(assigned.seeks, assigned.starts + 1)
+            self._commands.append(Positioned(assigned.partition, start, position.offset))
         self.streams.start(assigned, now)
 
     def _tell(self, assigned: Assigned, error: KafkaError, *, is_final: bool = False) -> None:

@@ -144,7 +144,8 @@ class Positioned:
     """Reading goes on here, once what was fetched before has been handed over."""
 
     partition: TopicPartition
-    seeks: int
+    generation: int
+    """Of the start from there: its records may arrive before this is read."""
     offset: int
 
 

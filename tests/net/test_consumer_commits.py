@@ -1,0 +1,267 @@
+"""What is committed: by hand, in every form; by itself, never more than what is done."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import threading
+import time
+import warnings
+from collections.abc import Mapping
+
+import pytest
+
+from kafka_fast import (
+    CommitFailedError,
+    Consumer,
+    KafkaError,
+    KafkaTimeoutError,
+    OffsetAndMetadata,
+    TopicPartition,
+    UsageError,
+)
+from kafka_fast.errors import (
+    CoordinatorLoadInProgress,
+    NotCoordinator,
+    OffsetMetadataTooLarge,
+    RebalanceInProgress,
+)
+from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.versions import OFFSET_COMMIT, OFFSET_FETCH
+from tests.net.consuming import MakeConsumer, committed, fill, partitions_of, read
+from tests.net.producing import new_topic
+from tests.waiting import TIMEOUT, eventually
+
+
+@pytest.fixture
+def group(topic: str) -> str:
+    return f"group-of-{topic}"
+
+
+@pytest.fixture
+def partition(kafka: EmbeddedKafka, topic: str) -> TopicPartition:
+    """Holds 100 records."""
+    fill(kafka, topic, 100)
+    return TopicPartition(topic, 0)
+
+
+@pytest.fixture
+def consumer(consumer_on: MakeConsumer, partition: TopicPartition, group: str) -> Consumer:
+    """Reads the partition, and commits when it is told to."""
+    one = consumer_on(group_id=group, enable_auto_commit=False)
+    one.assign([partition])
+    return one
+
+
+class TestByHand:
+    def test_everything_that_was_handed_over(
+        self, kafka: EmbeddedKafka, consumer: Consumer, partition: TopicPartition, group: str
+    ) -> None:
+        assert consumer.committed([partition]) == {partition: None}
+        read(consumer, 30, max_records=30)
+        consumer.commit()
+        assert consumer.committed([partition]) == {partition: OffsetAndMetadata(30, 1)}
+        for _ in itertools.islice(consumer, 10):
+            pass
+        consumer.commit()
+        assert committed(kafka, group) == {partition: 40}
+
+    def test_records_one_record_and_a_mapping(
+        self, kafka: EmbeddedKafka, consumer: Consumer, partition: TopicPartition, group: str
+    ) -> None:
+        records = consumer.poll(TIMEOUT, 20)
+        assert len(records) == 20
+        consumer.poll(TIMEOUT, 20)
+        for upto, offset in [
+            (records, 20),
+            (records[:7], 7),
+            (records[9], 10),
+            ({partition: 3}, 3),
+            ({partition: OffsetAndMetadata(33, 1, "a note")}, 33),
+        ]:
+            consumer.commit(upto)
+            assert committed(kafka, group) == {partition: offset}
+        assert consumer.committed([partition])[partition] == OffsetAndMetadata(33, 1, "a note")
+        consumer.commit({})
+        consumer.commit(records[:0])
+        for wrong in ({partition: -1}, 17, "t"):
+            with pytest.raises(UsageError):
+                consumer.commit(wrong)  # type: ignore[arg-type]
+
+    def test_the_next_consumer_begins_there(
+        self, consumer: Consumer, consumer_on: MakeConsumer, partition: TopicPartition, group: str
+    ) -> None:
+        consumer.commit({partition: 77})
+        other = consumer_on(group_id=group)
+        other.assign([partition])
+        assert read(other, 23)[0].offset == 77
+
+    def test_without_waiting(
+        self, kafka: EmbeddedKafka, consumer: Consumer, partition: TopicPartition, group: str
+    ) -> None:
+        told: list[tuple[Mapping[TopicPartition, OffsetAndMetadata], KafkaError | None]] = []
+        thread = []
+
+        def tell(
+            offsets: Mapping[TopicPartition, OffsetAndMetadata], error: KafkaError | None
+        ) -> None:
+            told.append((offsets, error))
+            thread.append(threading.current_thread())
+
+        consumer.pause(partition)
+        kafka.faults.error(OFFSET_COMMIT, CoordinatorLoadInProgress, count=2)
+        for number in range(5):
+            consumer.commit({partition: number}, sync=False, callback=tell)
+        eventually(lambda: consumer.poll(0.01) or len(told) == 5)
+        assert [offsets[partition].offset for offsets, _ in told] == list(range(5))
+        assert {error for _, error in told} == {None}
+        assert set(thread) == {threading.current_thread()}
+        assert committed(kafka, group) == {partition: 4}
+
+    def test_a_commit_without_waiting_is_not_overtaken(
+        self, kafka: EmbeddedKafka, consumer: Consumer, partition: TopicPartition, group: str
+    ) -> None:
+        kafka.faults.error(OFFSET_COMMIT, NotCoordinator, count=2)
+        consumer.commit({partition: 10}, sync=False)
+        consumer.commit({partition: 20})
+        time.sleep(0.2)
+        assert committed(kafka, group) == {partition: 20}
+
+    def test_a_refused_commit_is_raised_or_told(
+        self, consumer: Consumer, partition: TopicPartition
+    ) -> None:
+        note = OffsetAndMetadata(1, -1, "x" * 5_000)
+        with pytest.raises(OffsetMetadataTooLarge, match=str(partition)):
+            consumer.commit({partition: note})
+        told: list[KafkaError | None] = []
+        consumer.commit({partition: note}, sync=False, callback=lambda _, error: told.append(error))
+        eventually(lambda: consumer.poll(0.01) is None or told)
+        assert isinstance(told[0], OffsetMetadataTooLarge)
+
+    def test_a_group_that_has_moved_on(
+        self, kafka: EmbeddedKafka, consumer: Consumer, partition: TopicPartition
+    ) -> None:
+        kafka.faults.error(OFFSET_COMMIT, RebalanceInProgress, count=1)
+        with pytest.raises(CommitFailedError, match="rebalanced"):
+            consumer.commit({partition: 1})
+
+    def test_a_timeout(
+        self, kafka: EmbeddedKafka, consumer: Consumer, partition: TopicPartition
+    ) -> None:
+        consumer.committed([partition])
+        kafka.faults.drop(api=OFFSET_COMMIT)
+        kafka.faults.drop(api=OFFSET_FETCH)
+        for ask in (
+            lambda: consumer.commit({partition: 1}, timeout=0.2),
+            lambda: consumer.committed([partition], timeout=0.2),
+        ):
+            start = time.monotonic()
+            with pytest.raises(KafkaTimeoutError):
+                ask()
+            assert time.monotonic() - start < 1.0
+
+    def test_offsets_that_a_transaction_holds_are_waited_for(
+        self,
+        kafka: EmbeddedKafka,
+        consumer_on: MakeConsumer,
+        consumer: Consumer,
+        partition: TopicPartition,
+        group: str,
+    ) -> None:
+        consumer.commit({partition: 50})
+        kafka.on_cluster(lambda it: it.set_unstable(group, *partition))
+        careful = consumer_on(group_id=group, isolation_level="read_committed")
+        careful.assign([partition])
+        assert not careful.poll(0.3)
+        kafka.on_cluster(lambda it: it.set_unstable(group, *partition, False))
+        assert read(careful, 50)[0].offset == 50
+
+    def test_without_a_group(self, consumer_on: MakeConsumer, partition: TopicPartition) -> None:
+        alone = consumer_on()
+        alone.assign([partition])
+        for use in (
+            alone.commit,
+            lambda: alone.committed([partition]),
+            alone.group_metadata,
+            lambda: alone.unsubscribe() or alone.subscribe(["t"]),  # type: ignore[func-returns-value]
+        ):
+            with pytest.raises(UsageError, match=r"group\.id"):
+                use()
+
+
+class TestByItself:
+    @pytest.fixture
+    def auto(self, consumer_on: MakeConsumer, topic: str, group: str) -> Consumer:
+        """Commits at every poll."""
+        one = consumer_on(group_id=group, auto_commit_interval_ms=0)
+        one.subscribe([topic])
+        return one
+
+    def test_the_last_poll_is_done_with_the_next(
+        self, kafka: EmbeddedKafka, partition: TopicPartition, auto: Consumer, group: str
+    ) -> None:
+        read(auto, 10, max_records=10)
+        time.sleep(0.1)
+        assert committed(kafka, group).get(partition, 0) == 0
+        auto.poll(TIMEOUT, 10)
+        eventually(lambda: committed(kafka, group).get(partition) == 10)
+        auto.close()
+        assert committed(kafka, group) == {partition: 20}
+
+    def test_a_loop_that_is_left(
+        self, kafka: EmbeddedKafka, partition: TopicPartition, auto: Consumer, group: str
+    ) -> None:
+        for record in auto:
+            assert committed(kafka, group).get(partition, 0) == 0
+            if record.offset == 42:
+                break
+        auto.poll(TIMEOUT, 5)  # 43 to 47
+        eventually(lambda: committed(kafka, group).get(partition) == 43)
+        auto.close()
+        assert committed(kafka, group) == {partition: 48}
+
+    def test_batches(
+        self, kafka: EmbeddedKafka, partition: TopicPartition, auto: Consumer, group: str
+    ) -> None:
+        for number, records in enumerate(auto.batches(10)):
+            assert len(records) == 10
+            assert committed(kafka, group).get(partition, 0) <= number * 10
+            if number == 3:
+                break
+        auto.close()
+        assert committed(kafka, group) == {partition: 40}
+
+    def test_what_was_dropped_was_not_committed(
+        self, kafka: EmbeddedKafka, partition: TopicPartition, consumer_on: MakeConsumer, group: str
+    ) -> None:
+        one = Consumer(
+            bootstrap_servers=kafka.bootstrap, group_id=group, auto_offset_reset="earliest"
+        )
+        one.assign([partition])
+        read(one, 30, max_records=30)
+        del one
+        with pytest.warns(ResourceWarning, match="before it was closed"):
+            gc.collect()
+        assert committed(kafka, group).get(partition, 0) == 0
+        other = consumer_on(group_id=group)
+        other.assign([partition])
+        assert read(other, 100)[0].offset == 0
+
+    def test_assigning_something_else_commits_what_is_left(
+        self, kafka: EmbeddedKafka, consumer_on: MakeConsumer, partition: TopicPartition, group: str
+    ) -> None:
+        consumer = consumer_on(group_id=group)
+        consumer.assign([partition])
+        read(consumer, 30, max_records=30)
+        consumer.assign(partitions_of(new_topic(kafka, "else"), 1))
+        eventually(lambda: committed(kafka, group).get(partition) == 30)
+
+    def test_a_consumer_without_a_group_commits_nothing(
+        self, consumer_on: MakeConsumer, partition: TopicPartition
+    ) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            alone = consumer_on()
+            alone.assign([partition])
+            read(alone, 100)
+            alone.close()
