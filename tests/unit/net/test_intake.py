@@ -1,0 +1,161 @@
+"""What the user's thread makes of chunks and news, in whatever order they come in."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka_fast.control.consumer.plane import generation
+from kafka_fast.dataplane._chunk import Chunk, chunk_from_bytes
+from kafka_fast.dataplane._consumer_records import ConsumerRecords
+from kafka_fast.dataplane._reading import PartitionReader
+from kafka_fast.errors import KafkaError, NoOffsetForPartitionError
+from kafka_fast.net.intake import Intake
+from kafka_fast.record import RecordBatchBuilder
+from kafka_fast.types import TopicPartition
+
+ONE = TopicPartition("t", 0)
+OTHER = TopicPartition("t", 1)
+
+
+class FakeStreams:
+    """Has what a test puts in."""
+
+    def __init__(self) -> None:
+        self.arrived: list[Chunk] = []
+        self.generations: dict[int, int] = {}
+
+    def add_stream(self, stream_id: int, topic: str, partition: int) -> None:
+        self.generations[stream_id] = 0
+
+    def set_generation(self, stream_id: int, generation: int) -> None:
+        self.generations[stream_id] = generation
+
+    def set_paused(self, stream_id: int, paused: bool) -> None:
+        pass
+
+    def take_chunks(self, most: int) -> list[Chunk]:
+        taken, self.arrived = self.arrived[:most], self.arrived[most:]
+        return taken
+
+
+@pytest.fixture
+def streams() -> FakeStreams:
+    return FakeStreams()
+
+
+@pytest.fixture
+def intake(streams: FakeStreams) -> Intake:
+    """Two partitions, streams 0 and 1, that have no position yet."""
+    one = Intake(streams, lambda at: PartitionReader(*at, 0), read_committed=False)
+    one.assign([ONE, OTHER])
+    return one
+
+
+def chunk(first: int, count: int, *, seeks: int = 0, starts: int = 1, stream: int = 0) -> Chunk:
+    builder = RecordBatchBuilder(base_offset=first)
+    for number in range(count):
+        builder.append(None, b"%d" % (first + number), 0)
+    return chunk_from_bytes(
+        builder.build(),
+        stream_id=stream,
+        generation=generation(seeks, starts),
+        asked_offset=first,
+        next_offset=first + count,
+        high_watermark=first + count,
+    )
+
+
+def offsets(intake: Intake, most: int = 100) -> list[int]:
+    intake.feed()
+    return ConsumerRecords(intake.take(most)).offsets()
+
+
+@pytest.mark.parametrize("news_first", [True, False])
+def test_records_may_come_before_the_news_of_their_start(
+    intake: Intake, streams: FakeStreams, news_first: bool
+) -> None:
+    assert intake.position(ONE) is None
+    if news_first:
+        intake.positioned(ONE, generation(0, 1), 6)
+    streams.arrived.append(chunk(6, 4))
+    intake.feed()
+    if not news_first:
+        intake.positioned(ONE, generation(0, 1), 6)
+    at = intake.position(ONE)
+    assert at is not None
+    assert at.offset == 6
+    assert offsets(intake) == [6, 7, 8, 9]
+    at = intake.position(ONE)
+    assert at is not None
+    assert at.offset == 10
+    assert offsets(intake) == []
+    assert intake.position(ONE) == at
+
+
+def test_a_jump_waits_for_what_was_fetched_before_it(intake: Intake, streams: FakeStreams) -> None:
+    streams.arrived.append(chunk(0, 3))
+    intake.feed()
+    intake.positioned(ONE, generation(0, 2), 100)
+    assert offsets(intake, 2) == [0, 1]
+    assert offsets(intake) == [2]
+    assert offsets(intake) == []
+    at = intake.position(ONE)
+    assert at is not None
+    assert at.offset == 100
+    streams.arrived.append(chunk(100, 2, starts=2))
+    assert offsets(intake) == [100, 101]
+
+
+def test_what_a_seek_has_overtaken_is_dropped(intake: Intake, streams: FakeStreams) -> None:
+    streams.arrived.append(chunk(0, 3))
+    intake.feed()
+    intake.move(ONE, 50)
+    assert streams.generations[0] == generation(1, 0)
+    streams.arrived.append(chunk(3, 3))
+    intake.positioned(ONE, generation(0, 2), 7)
+    intake.fail(ONE, 0, KafkaError("of an earlier life"))
+    assert offsets(intake) == []
+    streams.arrived.append(chunk(50, 1, seeks=1))
+    assert offsets(intake) == [50]
+
+
+def test_an_error_waits_for_its_turn_and_leaves_others_theirs(
+    intake: Intake, streams: FakeStreams
+) -> None:
+    error = NoOffsetForPartitionError("no", topic="t", partition=0)
+    intake.fail(ONE, 0, error, is_final=True)
+    streams.arrived.append(chunk(0, 3, stream=1))
+    intake.feed()
+    raised: list[KafkaError] = []
+    found: list[int] = []
+    for _ in range(3):
+        with pytest.raises(NoOffsetForPartitionError) as caught:
+            offsets(intake, 1)
+        raised.append(caught.value)
+        found += offsets(intake, 1)
+    assert found == [0, 1, 2]
+    assert len(raised) == 3
+    assert len({id(it) for it in [error, *raised]}) == 4, "one object would gather tracebacks"
+    intake.move(ONE, 0)
+    assert offsets(intake) == []
+
+
+def test_a_passing_error_is_raised_once(intake: Intake) -> None:
+    intake.fail(ONE, 0, KafkaError("for now"))
+    with pytest.raises(KafkaError, match="for now"):
+        offsets(intake)
+    assert offsets(intake) == []
+
+
+def test_one_call_takes_from_all_partitions_and_the_next_begins_with_another(
+    intake: Intake, streams: FakeStreams
+) -> None:
+    for stream in range(2):
+        streams.arrived.append(chunk(0, 3, stream=stream))
+    assert offsets(intake, 4) == [0, 1, 2, 0]
+    assert offsets(intake, 1) == [1]
+    assert offsets(intake) == [2]
+    for first in (3, 6):
+        for stream in range(2):
+            streams.arrived.append(chunk(first, 3, stream=stream))
+    assert sorted(offsets(intake)) == [3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8]
