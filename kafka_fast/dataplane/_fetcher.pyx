@@ -3,11 +3,12 @@
     room in the budget ── reserve ──► request ── answer ──► chunks ── read by the user ──► room
                              │ none: the budget wakes the data plane when there is
 
-Each link asks for its share of the budget, or for what its streams may bring if that is less, and
-waits until at least half of it is free: many small fetches would cost more than they bring. One
-thing must not happen: that streams which the user waits for get no room because others, paused or
-neglected, hold all of it. So a link none of whose streams has anything unread may ask for
-`max.partition.fetch.bytes` in any case.
+Each link has its share of the budget and asks for a piece of it, so that the next frame is fetched
+while one is read (its room comes back as a whole), or for what its streams may bring if that is
+less. It waits until at least half of what it would ask for is free: many small fetches would cost
+more than they bring. One thing must not happen: that streams which the user waits for get no room
+because others, paused or neglected, hold all of it. So a link none of whose streams has anything
+unread may ask for `max.partition.fetch.bytes` in any case.
 
 Thread: data plane; takes no GIL, calls no clock.
 """
@@ -21,6 +22,7 @@ from kafka_fast.dataplane.link cimport *
 from kafka_fast.dataplane.state cimport *
 
 cdef enum:
+    PIECES = 8  # of a link's share of the budget; one for each Fetch
     THROTTLE_CAP_MS = 60_000  # a broker cannot silence the client for longer at a time
 
 cdef double AT_ONCE = 0.01  # seconds; an empty answer that takes longer has waited for records
@@ -112,8 +114,9 @@ cdef size_t reserve(sender_state* state, int32_t count) noexcept nogil:
     """Reserve what the next Fetch for `count` gathered streams may bring; 0: there is no room."""
     cdef kf_fetcher* fetcher = state.plane.fetcher
     cdef size_t share = fetcher.budget.limit // <size_t>max(1, count_fetching(state))
+    cdef size_t piece = max(share // PIECES, min(share, fetcher.partition_max_bytes))
     cdef size_t whole = <size_t>count * fetcher.partition_max_bytes
-    cdef size_t most = min(min(whole, share), min(fetcher.max_bytes, <size_t>INT32_MAX))
+    cdef size_t most = min(min(whole, piece), min(fetcher.max_bytes, <size_t>INT32_MAX))
     cdef size_t one = min(most, fetcher.partition_max_bytes)
     cdef size_t had = kf_budget_reserve(fetcher.budget, most, max(one, most // 2), False)
     if had == 0 and is_hungry(fetcher, count):

@@ -24,11 +24,11 @@ def big(base_offset: int, size: int) -> bytes:
 # ---- the budget ----
 
 
-def test_a_link_asks_for_its_share() -> None:
-    rig = FetchRig(partitions=8, links=2, start=False, buffer_bytes=8 * MIB)
+def test_a_link_asks_for_a_piece_of_its_share() -> None:
+    rig = FetchRig(partitions=8, links=2, start=False, buffer_bytes=64 * MIB)
     for stream_id in range(8):
         rig.start(stream_id, link_id=1 if stream_id < 6 else 2)
-    assert rig.request(1).request.max_bytes == 4 * MIB  # half of the budget
+    assert rig.request(1).request.max_bytes == 4 * MIB  # an eighth of half of the budget
     assert rig.request(2).request.max_bytes == 2 * MIB  # what its two partitions may bring
     assert rig.streams.stats()["reserved_bytes"] == 6 * MIB
 
@@ -168,6 +168,17 @@ def test_the_budget_holds_whatever_happens(seed: int) -> None:
     stats = rig.streams.stats()
     assert (stats["buffered_bytes"], stats["pinned_bytes"]) == (0, 0)
     assert stats["chunks"] > 20
+
+
+def test_the_next_frame_is_fetched_while_one_is_read() -> None:
+    rig = FetchRig(partitions=100, buffer_bytes=16 * MIB, partition_max_bytes=MIB)
+    full = {"t": [part(p, big(10, 20_000)) for p in range(100)]}
+    rig.answer(rig.request(), full)
+    for turn in range(1, 4):
+        asked = rig.request()
+        assert asked.request.max_bytes == 2 * MIB
+        rig.answer(asked, {"t": [part(p, big(10 + turn, 20_000)) for p in range(100)]})
+    assert rig.streams.stats()["buffered_bytes"] > 4 * 100 * 19_000
 
 
 # ---- the pace ----
