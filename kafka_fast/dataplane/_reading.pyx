@@ -140,6 +140,20 @@ cdef class PartitionReader:
         """
         return self.take_slices(max_records)
 
+    def take_into(self, list found not None, Py_ssize_t max_records) -> int:
+        """Append what take() returns to `found`; return how many records that are.
+
+        A signal that came meanwhile raises when this call is over: what take() returned then would
+        be lost, what is in `found` can be given back.
+        """
+        cdef list slices = self.take_slices(max_records)
+        cdef RecordSlice part
+        cdef Py_ssize_t count = 0
+        for part in slices:
+            count += part.count
+        found += slices
+        return count
+
     cdef list take_slices(self, Py_ssize_t max_records):
         cdef list slices = []
         cdef RecordSlice part

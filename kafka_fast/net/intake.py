@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from kafka_fast.control.consumer.plane import generation, seeks_of
 from kafka_fast.dataplane._chunk import Chunk
@@ -65,6 +65,16 @@ class Stream:
         if self.errors:
             return self.errors.popleft()
         return None if self.failure is None else fresh_copy(self.failure)
+
+
+class _Step(NamedTuple):
+    """What a stream's turn is about to change."""
+
+    stream: Stream
+    first: int
+    """How many slices were found before."""
+    position: int
+    jump: int | None
 
 
 CHUNKS_AT_A_TIME = 256
@@ -244,6 +254,22 @@ class Intake:
             KafkaError: a partition's records, or its position, are no good.
         """
         found: list[RecordSlice] = []
+        steps: list[_Step] = []
+        try:
+            self._take(found, steps, most)
+        except KafkaError:
+            raise
+        except BaseException:  # Ctrl-C: nobody gets what was found, so the next call begins with it
+            for step in reversed(steps):
+                step.stream.reader.give_back(found[step.first :], step.position)
+                step.stream.jump = step.jump
+                del found[step.first :]
+                self._queue(step.stream)
+            raise
+        return found
+
+    def _take(self, found: list[RecordSlice], steps: list[_Step], most: int) -> None:
+        """Append slices to `found`, and to `steps` whose they are."""
         unseen = len(self._turn)
         while unseen and most > 0:
             stream = self._turn[0]
@@ -251,16 +277,16 @@ class Intake:
                 self._leave(stream)
                 unseen -= 1
                 continue
+            steps.append(_Step(stream, len(found), stream.reader.position, stream.jump))
             try:
-                slices = stream.reader.take(most)
+                count = stream.reader.take_into(found, most)
             except KafkaError:
                 if found:
                     break  # the next poll raises it
                 self._turn.rotate(-1)
                 raise
-            if slices:
-                found += slices
-                most -= sum(map(len, slices))
+            if count:
+                most -= count
                 continue  # to its end, before the next one's turn
             if stream.jump is not None:
                 stream.reader.seek(stream.jump)
@@ -277,7 +303,6 @@ class Intake:
                 raise error
         if not most:
             self._turn.rotate(-1)  # the next poll begins with another partition
-        return found
 
     def _queue(self, stream: Stream) -> None:
         if not stream.is_queued and not stream.is_paused:
