@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from kafka_fast import Consumer, TopicPartition
 from kafka_fast.dataplane._consumer_record import ConsumerRecord
@@ -56,17 +56,17 @@ def values_by_partition(records: Iterable[ConsumerRecord]) -> dict[int, list[byt
 
 
 def poll_until(
-    consumers: Iterable[Consumer], done: Callable[[], bool], *, timeout: float = TIMEOUT
-) -> list[ConsumerRecord]:
-    """Poll all these in turn until `done`; return what came."""
-    deadline = time.monotonic() + timeout
-    found: list[ConsumerRecord] = []
-    members = list(consumers)
+    members: Sequence[Consumer],
+    done: Callable[[], bool],
+    found: list[ConsumerRecord] | None = None,
+) -> None:
+    """Poll all these in turn until `done`; what comes is added to `found`."""
+    deadline = time.monotonic() + TIMEOUT
+    found = [] if found is None else found
     while not done():
         assert time.monotonic() < deadline, [consumer.assignment() for consumer in members]
         for consumer in members:
             found += consumer.poll(0.02)
-    return found
 
 
 def committed(kafka: EmbeddedKafka, group: str) -> Mapping[tuple[str, int], int]:
