@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from kafka_fast.control.plane import (
+    CloseLink,
     CloseReason,
     Command,
     Fail,
@@ -83,6 +84,8 @@ def carry_out(plane: DataPlane, command: Command, seed: int) -> bool:
     match command:
         case SendRaw(link_id, token, frame, timeout):
             plane.send_raw(link_id, token, frame, timeout)
+        case CloseLink(link_id):
+            plane.close_link(link_id)
         case Program(link_id, version, prefix, pos):
             plane.program(link_id, version, topic_format(version), prefix, pos)
         case NameTopic(topic, version, field):

@@ -34,7 +34,7 @@ from kafka_fast.control.consumer.plane import (
 )
 from kafka_fast.control.group.member import AssignWanted, GroupNews, MemberFailed, RevokeWanted
 from kafka_fast.dataplane._consumer_records import ConsumerRecords
-from kafka_fast.dataplane._plane import EVENT_DUMP, DataPlane
+from kafka_fast.dataplane._plane import EVENT_DUMP, WAIT_SLICE, DataPlane
 from kafka_fast.dataplane._reading import PartitionReader
 from kafka_fast.dataplane._streams import Streams
 from kafka_fast.dataplane._traces import read_traces
@@ -48,9 +48,6 @@ from kafka_fast.types import OffsetAndMetadata, TopicPartition
 logger = logging.getLogger("kafka_fast.consumer")
 
 T = TypeVar("T")
-
-WAIT_SLICE = 0.025
-"""Seconds between two looks for signals."""
 
 TOUCH_INTERVAL = 30.0
 """Seconds between two assurances that the assigned topics' metadata are wanted."""

@@ -14,6 +14,7 @@ import logging
 import selectors
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable
 from typing import Protocol
@@ -57,7 +58,7 @@ class ControlThread:
             pump: takes the sockets that are connected.
             settings: the client's configuration.
         """
-        self._client = client
+        self._client = weakref.ref(client)  # strong while the thread runs, see `_run`
         self._links = links
         self._machine = machine
         self._pump = pump
@@ -108,6 +109,9 @@ class ControlThread:
         return True
 
     def _run(self) -> None:
+        client = self._client()
+        if client is None:
+            return
         try:
             while not self._stopping:
                 now = time.monotonic()
@@ -115,11 +119,11 @@ class ControlThread:
                     self._calls.popleft()(now)
                 for connecting in [it for it in self._connecting.values() if it.deadline <= now]:
                     self._drop(connecting.link_id)  # its connection has timed out as well
-                self._client.turn(now)
-                self._sleep()
+                client.turn(now)
+                self._sleep(client)
         except BaseException as error:
             logger.exception("a control thread has failed; its client is of no use any more")
-            self._client.handle_crash(error)
+            client.handle_crash(error)
 
     def _take_addresses(self, owner: str, host: str, found: Addresses) -> None:
         self.call(lambda now: self._links.handle_resolved(owner, host, found, now))
@@ -128,7 +132,7 @@ class ControlThread:
         try:
             connecting = begin_connect(command, self._settings)
         except OSError as error:
-            self._links.handle_connect_failed(command.link_id, error, now)
+            self._connect_failed(command.link_id, error, now)
             return
         self._connecting[command.link_id] = connecting
         self._selector.register(connecting.socket, selectors.EVENT_WRITE, connecting)
@@ -147,15 +151,19 @@ class ControlThread:
             fd = finish_connect(connecting)
             self._pump.add_link(connecting.link_id, connecting.node_id, fd)
         except OSError as error:
-            self._links.handle_connect_failed(connecting.link_id, error, now)
+            self._connect_failed(connecting.link_id, error, now)
             return
         self._links.handle_connected(connecting.link_id, now)
 
-    def _sleep(self) -> None:
+    def _connect_failed(self, link_id: int, error: OSError, now: float) -> None:
+        # It is kept for later reports; its traceback would keep the client with it.
+        self._links.handle_connect_failed(link_id, error.with_traceback(None), now)
+
+    def _sleep(self, client: Client) -> None:
         """Wait for events, calls, sockets or the next deadline."""
         if self._calls or self._stopping:
             return
-        deadline = self._client.next_deadline()
+        deadline = client.next_deadline()
         for connecting in self._connecting.values():
             deadline = min(deadline, connecting.deadline)
         timeout = None if deadline == NEVER else max(0.0, deadline - time.monotonic())

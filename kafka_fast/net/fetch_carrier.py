@@ -19,7 +19,7 @@ from kafka_fast.control.consumer.plane import (
     StreamRow,
     StreamsStopped,
 )
-from kafka_fast.control.plane import Repeat, RepeatEnded, SendRaw, StopRepeat
+from kafka_fast.control.plane import CloseLink, Repeat, RepeatEnded, SendRaw, StopRepeat
 from kafka_fast.dataplane import _streams
 from kafka_fast.dataplane._plane import DataPlane
 from kafka_fast.dataplane._streams import Streams, topic_format
@@ -60,6 +60,8 @@ def carry_out(plane: DataPlane, streams: Streams, command: ConsumerCommand) -> b
             streams.program_fetch(link_id, version, prefix, suffix)
         case SendRaw(link_id, token, frame, timeout):
             plane.send_raw(link_id, token, frame, timeout)
+        case CloseLink(link_id):
+            plane.close_link(link_id)
         case Repeat(link_id, token, frame, period, expected, timeout):
             streams.repeat(link_id, token, frame, period, expected, timeout)
         case StopRepeat(token):

@@ -13,12 +13,10 @@ from __future__ import annotations
 import logging
 import os
 import random
-import selectors
 import threading
 import time
 import warnings
 import weakref
-from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -26,7 +24,7 @@ from typing import Any
 
 from kafka_fast.config import ProducerSettings
 from kafka_fast.control.metadata import Partition
-from kafka_fast.control.plane import CloseLink, Command, OpenLink, ResolveHost, TopicSettled
+from kafka_fast.control.plane import Command, TopicSettled
 from kafka_fast.control.producer.control import ProducerControl
 from kafka_fast.dataplane._observers import collect, notify, take_lost
 from kafka_fast.dataplane._plane import EVENT_DUMP, WAIT_SLICE, DataPlane
@@ -42,8 +40,8 @@ from kafka_fast.errors import (
 from kafka_fast.net import carrier
 from kafka_fast.net._compressor import Compressor, Handover
 from kafka_fast.net._pump import Machine, Pump
+from kafka_fast.net.control_thread import ControlThread
 from kafka_fast.net.loop import LoopBridge
-from kafka_fast.net.machine import Addresses, Connecting, begin_connect, finish_connect, resolve
 from kafka_fast.record import Codec, codecs_available, compress
 
 logger = logging.getLogger("kafka_fast.producer")
@@ -71,14 +69,11 @@ class ProducerCore:
         """
         self.settings = settings
         self.control = ProducerControl(settings, client_id, random.SystemRandom().random)
-        self._calls: deque[Callable[[float], None]] = deque()
-        self._connecting: dict[int, Connecting] = {}
         self._settled = threading.Condition()
         self._topic_errors: dict[str, KafkaError] = {}
         self._failure: UsageError | None = None
         self._dump: list[str] = []
         self._dump_done = False
-        self._stopping = False
         self._touch_at = 0.0
         self._callbacks: threading.Thread | None = None
         self._closing = threading.RLock()  # garbage collection may close a producer anywhere
@@ -102,9 +97,6 @@ class ProducerCore:
             self._machine.use_compressor(self._compressor)
         elif codec:
             self._handover = self._use_packages(Codec(codec))
-        self._selector = selectors.DefaultSelector()
-        undo.callback(self._selector.close)
-        self._selector.register(self._machine.control_event, selectors.EVENT_READ, None)
         self.plane = DataPlane(
             self._machine,
             buffer_memory=settings.buffer_memory,
@@ -126,7 +118,8 @@ class ProducerCore:
         self._pump = Pump(self.plane, self._machine)
         undo.callback(self._pump.stop)
         self._pump.start()
-        self._control = threading.Thread(target=self._run, name="kf-control", daemon=True)
+        self._control = ControlThread(self, self.control.links, self._machine, self._pump, settings)
+        undo.callback(self._control.stop)
         self._control.start()
         self.plane.set_callback_starter(self._start_callbacks)
         self.plane.set_loop_bridge(LoopBridge(self.plane, self._machine))
@@ -167,7 +160,7 @@ class ProducerCore:
         self.plane.check_lives()
         known = self.control.cluster.partitions(name)
         if known:
-            self._call(lambda now: self.control.touch_topics([name], now))
+            self._control.call(lambda now: self.control.touch_topics([name], now))
             return known
         self._await_topic(name, max_block, lambda: self.control.cluster.partition_count(name))
         return self.control.cluster.partitions(name)
@@ -178,14 +171,14 @@ class ProducerCore:
         deadline = time.monotonic() + max_block
         with self._settled:
             self._topic_errors.pop(name, None)
-            self._call(lambda now: self.control.want_topic(name, now))
+            self._control.call(lambda now: self.control.want_topic(name, now))
             while not known():
                 error = self._failure or self._topic_errors.get(name)
                 if error is not None:
                     raise fresh_copy(error)
                 left = deadline - time.monotonic()
                 if left <= 0:
-                    self._call(lambda now: self.control.give_up_topic(name))
+                    self._control.call(lambda now: self.control.give_up_topic(name))
                     raise KafkaTimeoutError(
                         self._no_metadata(name, max_block)
                     ) from self.control.connect_error
@@ -262,7 +255,7 @@ class ProducerCore:
         if os.getpid() != self._pid:
             self.mark_forked()
             return 0
-        if threading.current_thread() is self._control:
+        if self._control.is_current:
             # Garbage collection runs in any thread, but this one cannot wait for its own end.
             closer = threading.Thread(target=self.close, args=(timeout,), name="kf-close")
             closer.start()
@@ -283,16 +276,11 @@ class ProducerCore:
 
     def _stop(self, *, join_callbacks: bool) -> None:
         """End the threads; what was not delivered fails."""
-        self._stopping = True
-        self._machine.wake_control()
+        self._control.stop()
         self._pump.stop()
-        self._control.join()
         if self._compressor is not None:
             self._compressor.stop()
         self.plane.shut_down()
-        for connecting in self._connecting.values():
-            connecting.socket.close()
-        self._selector.close()
         self.plane.set_callback_starter(None)  # it refers to this core, and
         self.plane.set_loop_bridge(None)  # this one to the plane
         self._machine.wake_callbacks()
@@ -308,27 +296,17 @@ class ProducerCore:
 
     # ---- the control thread ----
 
-    def _call(self, what: Callable[[float], None]) -> None:
-        """Have `what(now)` called on the control thread."""
-        self._calls.append(what)
-        self._machine.wake_control()
+    def handle_crash(self, error: BaseException) -> None:
+        """The control thread has failed: nothing is sent any more, and whoever waits hears why."""
+        failure = UsageError(f"the producer's control thread has failed: {error!r}")
+        failure.__cause__ = error
+        self.plane.refuse(failure)
+        with self._settled:
+            self._failure = failure
+            self._settled.notify_all()
 
-    def _run(self) -> None:
-        """Carry events and commands until the producer is closed."""
-        try:
-            while not self._stopping:
-                self._turn(time.monotonic())
-                self._sleep()
-        except BaseException as error:
-            logger.exception("the control thread has failed; the producer is of no use any more")
-            failure = UsageError(f"the producer's control thread has failed: {error!r}")
-            failure.__cause__ = error
-            self.plane.refuse(failure)
-            with self._settled:
-                self._failure = failure
-                self._settled.notify_all()
-
-    def _turn(self, now: float) -> None:
+    def turn(self, now: float) -> None:
+        """Take events, do what is due, carry out commands."""
         for event in self.plane.take_events():
             if event[0] == EVENT_DUMP:
                 self._take_dump(event)
@@ -336,10 +314,6 @@ class ProducerCore:
                 self.control.handle_event(carrier.read_event(event), now)
         if self._handover is not None:
             self._handover.work(self._compress, _report_compression)
-        while self._calls:
-            self._calls.popleft()(now)
-        for connecting in [it for it in self._connecting.values() if it.deadline <= now]:
-            self._drop(connecting.link_id)
         if now >= self._touch_at:
             self._touch_at = now + min(TOUCH_INTERVAL_MAX, self.settings.metadata_max_idle / 3)
             self.control.touch_topics(self.plane.take_used_topics(), now)
@@ -349,73 +323,20 @@ class ProducerCore:
         if collect(self.plane) and self._callbacks is not None:
             self._machine.wake_callbacks()
 
+    def next_deadline(self) -> float:
+        """Return when `turn` has something to do that no event announces."""
+        return min(self.control.next_deadline(), self._touch_at)
+
     def _carry_out(self, command: Command, now: float) -> None:
         match command:
-            case OpenLink():
-                self._open(command, now)
-            case CloseLink(link_id):
-                if not self._drop(link_id):
-                    self.plane.close_link(link_id)
-            case ResolveHost(owner, host, _):
-                resolve(host, lambda found: self._take_addresses(owner, host, found))
             case TopicSettled(topic, error):
                 with self._settled:
                     if error is not None:
                         self._topic_errors[topic] = error
                     self._settled.notify_all()
             case _:
-                carrier.carry_out(self.plane, command, random.getrandbits(63))
-
-    def _take_addresses(self, owner: str, host: str, found: Addresses) -> None:
-        self._call(lambda now: self.control.links.handle_resolved(owner, host, found, now))
-
-    def _open(self, command: OpenLink, now: float) -> None:
-        try:
-            connecting = begin_connect(command, self.settings)
-        except OSError as error:
-            self._connect_failed(command.link_id, error, now)
-            return
-        self._connecting[command.link_id] = connecting
-        self._selector.register(connecting.socket, selectors.EVENT_WRITE, connecting)
-
-    def _drop(self, link_id: int) -> bool:
-        """Give up a socket that is still connecting; False if there is none."""
-        connecting = self._connecting.pop(link_id, None)
-        if connecting is None:
-            return False
-        self._selector.unregister(connecting.socket)
-        connecting.socket.close()
-        return True
-
-    def _finish(self, connecting: Connecting) -> None:
-        now = time.monotonic()
-        self._selector.unregister(connecting.socket)
-        del self._connecting[connecting.link_id]
-        try:
-            fd = finish_connect(connecting)
-            self._pump.add_link(connecting.link_id, connecting.node_id, fd)
-        except OSError as error:
-            self._connect_failed(connecting.link_id, error, now)
-            return
-        self.control.links.handle_connected(connecting.link_id, now)
-
-    def _connect_failed(self, link_id: int, error: OSError, now: float) -> None:
-        # It is kept for later reports; its traceback would keep this core with it.
-        self.control.links.handle_connect_failed(link_id, error.with_traceback(None), now)
-
-    def _sleep(self) -> None:
-        """Wait for events, calls, sockets or the next deadline."""
-        if self._calls:
-            return
-        deadline = min(self.control.next_deadline(), self._touch_at)
-        for connecting in self._connecting.values():
-            deadline = min(deadline, connecting.deadline)
-        timeout = None if deadline == float("inf") else max(0.0, deadline - time.monotonic())
-        for key, _ in self._selector.select(timeout):
-            if key.data is None:
-                self._machine.clear_control()
-            else:
-                self._finish(key.data)
+                if not self._control.carry_out(command, now):
+                    carrier.carry_out(self.plane, command, random.getrandbits(63))
 
     # ---- the callback thread ----
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kafka_fast import Producer, producer
-from kafka_fast.net import producer_core
+from kafka_fast.net import control_thread, producer_core
 from tests.net.producing import entries
 from tests.waiting import eventually
 
@@ -34,7 +34,7 @@ STEPS = {
     "ProducerControl": (producer_core, "ProducerControl", refuse),
     "Machine": (producer_core, "Machine", refuse),
     "Compressor": (producer_core, "Compressor", refuse),
-    "selector": (producer_core.selectors, "DefaultSelector", refuse),
+    "selector": (control_thread.selectors, "DefaultSelector", refuse),
     "DataPlane": (producer_core, "DataPlane", refuse),
     "Pump": (producer_core, "Pump", refuse),
     "the pump's thread": (producer_core, "Pump", PumpThatCannotStart),

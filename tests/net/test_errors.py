@@ -26,6 +26,7 @@ from kafka_fast.errors import (
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import INIT_PRODUCER_ID, PRODUCE
 from tests.net.producing import TIMEOUT, MakeProducer, new_topic, send_and_check, values
+from tests.waiting import eventually
 
 
 def test_no_batch_overtakes_the_first_one_of_a_partition(
@@ -148,10 +149,10 @@ def test_the_control_threads_end_is_raised_at_once(waiting: bool) -> None:
         producer = Producer(bootstrap_servers=kafka.bootstrap)
         core = producer._core
         if waiting:
-            threading.Timer(0.2, core._call, [lambda now: 1 / 0]).start()
+            threading.Timer(0.2, core._control.call, [lambda now: 1 / 0]).start()
         else:
-            core._call(lambda now: 1 / 0)
-            core._control.join()
+            core._control.call(lambda now: 1 / 0)
+            eventually(lambda: core._failure is not None, "the control thread to fail")
         start = time.monotonic()
         for call in (producer.partitions_for, lambda topic: producer.send(topic, b"")):
             with pytest.raises(UsageError, match="control thread has failed") as caught:
