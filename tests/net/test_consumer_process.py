@@ -1,0 +1,205 @@
+"""What becomes of a consumer when its process is interrupted, forks, ends or is busy in C.
+
+Each case is a script in a process of its own, for that is what it is about. The broker lives here.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kafka_fast.testing.broker.server import EmbeddedKafka
+from tests.net.consuming import committed, fill
+
+ROOT = Path(__file__).parents[2]
+TIMEOUT = 60
+INTERRUPT_LIMIT = 0.05
+"""Seconds from Ctrl-C to KeyboardInterrupt."""
+
+PRELUDE = """
+import ctypes, gc, itertools, os, signal, sys, threading, time, warnings
+from kafka_fast import *
+partition = TopicPartition("t", 0)
+def make(**config):
+    start = {"auto_offset_reset": "earliest", **config}
+    return Consumer(bootstrap_servers=sys.argv[1], **start)
+"""
+
+
+@pytest.fixture(name="kafka")
+def embedded_kafka() -> Iterator[EmbeddedKafka]:
+    """One broker with 100 records in t-0."""
+    with EmbeddedKafka(brokers=1) as kafka:
+        kafka.create_topic("t", 1)
+        fill(kafka, "t", 100)
+        yield kafka
+
+
+def start(kafka: EmbeddedKafka, body: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-X", "dev", "-c", PRELUDE + textwrap.dedent(body), kafka.bootstrap],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def run(kafka: EmbeddedKafka, body: str) -> str:
+    """Run a script to its end, which must be a good one; return what it said."""
+    process = start(kafka, body)
+    out, err = process.communicate(timeout=TIMEOUT)
+    assert process.returncode == 0, err
+    assert "Traceback" not in err, err
+    return out
+
+
+WAITS = {
+    "poll": "consumer.poll(60)",
+    "iteration": "next(iter(consumer))",
+    "commit": "consumer.commit({partition: 1})",
+    "position": "consumer.position(partition)",
+    "offsets": "consumer.end_offsets([partition])",
+    "committed": "consumer.committed([partition])",
+    "partitions": "consumer.partitions_for('absent')",
+    "topics": "consumer.topics()",
+    "close": "consumer.close()",
+}
+
+
+@pytest.mark.parametrize("wait", WAITS)
+def test_ctrl_c_ends_every_wait_at_once(kafka: EmbeddedKafka, wait: str) -> None:
+    kafka.pause(1)
+    process = start(
+        kafka,
+        f"""
+        consumer = make(group_id="g")
+        consumer.assign([partition])
+        if {wait!r} == "close":
+            consumer.seek(partition, 5)
+        def interrupt():
+            time.sleep(0.3)
+            global sent
+            sent = time.monotonic()
+            os.kill(os.getpid(), signal.SIGINT)
+        threading.Thread(target=interrupt).start()
+        try:
+            {WAITS[wait]}
+            print("ended by itself")
+        except KeyboardInterrupt:
+            print(time.monotonic() - sent)
+        sys.stdout.flush()
+        os._exit(0)
+        """,
+    )
+    out, err = process.communicate(timeout=TIMEOUT)
+    assert float(out) < INTERRUPT_LIMIT, err
+
+
+def test_a_forked_child_is_told_and_the_parent_goes_on(kafka: EmbeddedKafka) -> None:
+    out = run(
+        kafka,
+        """
+        consumer = make(group_id="g")
+        consumer.subscribe(["t"])
+        first = next(iter(consumer))
+        child = os.fork()
+        if child == 0:
+            for use in (consumer.poll, consumer.commit, consumer.assignment, consumer.unsubscribe):
+                try:
+                    use()
+                except UsageError as error:
+                    assert "parent" in str(error), error
+                    print("told", flush=True)
+            consumer.wakeup()
+            consumer.close()
+            del consumer
+            gc.collect()
+            own = make()
+            own.assign([partition])
+            print("child", next(iter(own)).offset, flush=True)
+            own.close()
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        assert status == 0, status
+        print("parent", [r.offset for r in itertools.islice(consumer, 99)] == list(range(1, 100)))
+        consumer.close()
+        """,
+    )
+    assert out.splitlines() == ["told"] * 4 + ["child 0", "parent True"]
+    assert committed(kafka, "g") == {("t", 0): 100}
+
+
+def test_a_process_that_ends_without_closing_says_so_and_commits_nothing(
+    kafka: EmbeddedKafka,
+) -> None:
+    process = start(
+        kafka,
+        """
+        consumer = make(group_id="g")
+        consumer.subscribe(["t"])
+        print(next(iter(consumer)).offset)
+        """,
+    )
+    out, err = process.communicate(timeout=TIMEOUT)
+    assert (process.returncode, out) == (0, "0\n"), err
+    assert committed(kafka, "g").get(("t", 0), 0) == 0
+
+
+def test_a_process_that_is_killed_loses_nothing(kafka: EmbeddedKafka) -> None:
+    process = start(
+        kafka,
+        """
+        consumer = make(group_id="g", auto_commit_interval_ms=0)
+        consumer.subscribe(["t"])
+        for record in consumer:
+            print(record.offset, flush=True)
+            sys.stdin.readline()
+        """,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    for offset in range(30):
+        assert process.stdout.readline() == f"{offset}\n"
+        process.stdin.write("\n")
+        process.stdin.flush()
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=TIMEOUT)
+    assert committed(kafka, "g").get(("t", 0), 0) <= 30
+
+
+def test_a_member_survives_c_code_that_holds_the_gil(kafka: EmbeddedKafka) -> None:
+    """Twice its session timeout, and records are fetched meanwhile."""
+    out = run(
+        kafka,
+        """
+        class Diary(RebalanceListener):
+            heard = []
+            def on_partitions_assigned(self, consumer, partitions):
+                self.heard.append("assigned")
+            def on_partitions_revoked(self, consumer, partitions):
+                self.heard.append("revoked")
+        consumer = make(group_id="g", session_timeout_ms=6_000, heartbeat_interval_ms=1_000)
+        consumer.subscribe(["t"], listener=Diary())
+        assert len(consumer.poll(30)) == 100
+        repeats = consumer.metrics()["repeats"]
+        ctypes.PyDLL(None).usleep(13_000_000)
+        print(consumer.metrics()["repeats"] - repeats >= 11)
+        deadline = time.monotonic() + 2
+        while time.monotonic() < deadline:
+            consumer.poll(0.1)
+        print(Diary.heard, consumer.group_metadata().generation)
+        consumer.close()
+        """,
+    )
+    assert out.splitlines() == ["True", "['assigned'] 1"]
+    assert committed(kafka, "g") == {("t", 0): 100}
