@@ -136,10 +136,12 @@ struct kf_repeat {
     size_t frame_size;
     uint8_t *expected; /* the answer that needs nobody, from behind the correlation id */
     size_t expected_size;
-    double period;  /* seconds from one to the next */
+    double delay;   /* seconds to the first */
+    double period;  /* from one to the next */
     double timeout; /* of one */
     double due;
     bool in_flight;
+    bool recalled; /* no answer is expected any more: the next one goes up */
 };
 
 enum kf_wait { KF_WAITED = 0, KF_ARRIVED = 1, KF_INTERRUPTED = 2 };

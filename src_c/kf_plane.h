@@ -124,7 +124,7 @@ enum kf_command_kind {
     KF_COMMAND_PAUSE_STREAM = 17, /* flags: whether */
     KF_COMMAND_REMOVE_STREAM = 18,
     KF_COMMAND_REPEAT = 19, /* repeat */
-    KF_COMMAND_STOP_REPEAT = 20, /* token */
+    KF_COMMAND_STOP_REPEAT = 20, /* token; flags: with its next answer, which goes up */
 };
 
 enum kf_verdict {

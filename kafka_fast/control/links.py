@@ -26,6 +26,7 @@ from kafka_fast.control.plane import (
     Command,
     LinkClosed,
     OpenLink,
+    RecallRepeat,
     Repeat,
     ResolveHost,
     Response,
@@ -249,6 +250,7 @@ class Links:
         *,
         period: float,
         timeout: float,
+        delay: float = 0.0,
     ) -> int:
         """Send a request every `period` seconds until its answer is another one than `expected`.
 
@@ -262,9 +264,10 @@ class Links:
             handle_failure: called when the link is gone, and the time.
             period: seconds from one to the next.
             timeout: seconds for each; the link is closed when they have passed.
+            delay: seconds to the first.
 
         Returns:
-            A number for `stop_repeat`.
+            A number for `stop_repeat` and `recall_repeat`.
 
         Raises:
             UnsupportedVersionError: the node and this client share no version of this API.
@@ -275,13 +278,18 @@ class Links:
         self._questions[token] = _Question(link.id, type(expected), version, handle, handle_failure)
         data = frame.encode_request(body, version, 0, self._client_id)
         answer = frame.encode_response(expected, version, 0)[RESPONSE_BODY_POS:]
-        self._commands.append(Repeat(link.id, token, data, period, answer, timeout))
+        self._commands.append(Repeat(link.id, token, data, period, answer, timeout, delay))
         return token
 
     def stop_repeat(self, token: int) -> None:
         """Repeat a request no more; nobody hears of it again."""
         if self._questions.pop(token, None) is not None:
             self._commands.append(StopRepeat(token))
+
+    def recall_repeat(self, token: int) -> None:
+        """Have the next answer to a repeated request, whatever it says, and repeat it no more."""
+        if token in self._questions:
+            self._commands.append(RecallRepeat(token))
 
     def tick(self, now: float) -> None:
         """Do what is due at `now`."""

@@ -164,7 +164,7 @@ class SendRaw:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """Send a frame every `period` seconds while the user polls often enough.
+    """Send a frame after `delay`, then every `period` seconds, while the user polls often enough.
 
     An answer that equals `expected` (without the correlation id) is swallowed; any other one comes
     up as a `Response` and ends the repetition.
@@ -176,11 +176,22 @@ class Repeat:
     period: float
     expected: bytes
     timeout: float
+    delay: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class StopRepeat:
     """Send a repeated frame no more."""
+
+    token: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecallRepeat:
+    """Let the next answer to a repeated frame come up, whatever it says, and repeat no more.
+
+    If none is in flight, the frame is sent once more for it.
+    """
 
     token: int
 
@@ -318,6 +329,7 @@ Command: TypeAlias = (
     | SendRaw
     | Repeat
     | StopRepeat
+    | RecallRepeat
     | Program
     | NameTopic
     | SetPartitions

@@ -13,6 +13,9 @@ cdef void add_repeat(kf_fetcher* fetcher, kf_repeat* repeat, double now) noexcep
 # End a repetition; an answer that is still to come is swallowed.
 cdef void stop_repeat(kf_fetcher* fetcher, int64_t token) noexcept nogil
 
+# Let the answer to the frame in flight end the repetition, or to one more that is sent at once.
+cdef void recall_repeat(kf_fetcher* fetcher, int64_t token, double now) noexcept nogil
+
 # Queue what is due, and end what has lived long enough.
 cdef void send_repeats(sender_state* state, double now) noexcept nogil
 

@@ -5,6 +5,9 @@ sends it whether Python gets to run or not, so a member of a group survives a ca
 GIL for minutes; but only until the time that each `poll` of the user moves on: who is stuck is to
 leave the group. Any other answer, and the end of the link, goes up and ends the repetition.
 
+Some heartbeats say more than that a member lives, and must not overtake or be overtaken by those
+that are repeated: a repetition that is *recalled* ends with its next answer, whatever that says.
+
 Thread: data plane; takes no GIL, calls no clock.
 """
 
@@ -33,7 +36,7 @@ cdef kf_repeat** find_repeat(kf_fetcher* fetcher, int64_t token) noexcept nogil:
 
 cdef void add_repeat(kf_fetcher* fetcher, kf_repeat* repeat, double now) noexcept nogil:
     stop_repeat(fetcher, repeat.token)
-    repeat.due = now
+    repeat.due = now + repeat.delay
     repeat.next = fetcher.repeats
     fetcher.repeats = repeat
 
@@ -44,6 +47,13 @@ cdef void stop_repeat(kf_fetcher* fetcher, int64_t token) noexcept nogil:
     if stopped != NULL:
         at[0] = stopped.next
         kf_repeat_free(stopped)
+
+
+cdef void recall_repeat(kf_fetcher* fetcher, int64_t token, double now) noexcept nogil:
+    cdef kf_repeat* recalled = find_repeat(fetcher, token)[0]
+    if recalled != NULL:
+        recalled.recalled = True
+        recalled.due = now
 
 
 cdef bint send_repeat(kf_link* link, kf_repeat* repeat, double now) noexcept nogil:
@@ -133,7 +143,8 @@ cdef void handle_repeat(sender_state* state, const kf_link* link, const kf_reque
     if repeat == NULL:
         return
     repeat.in_flight = False
-    if (<size_t>size - CORRELATION_SIZE == repeat.expected_size
+    if (not repeat.recalled
+            and <size_t>size - CORRELATION_SIZE == repeat.expected_size
             and memcmp(frame + CORRELATION_SIZE, repeat.expected, repeat.expected_size) == 0):
         return
     event = kf_event_new(KF_EVENT_RESPONSE, link.id)

@@ -181,8 +181,8 @@ cdef class Streams:
         kf_plane_command(self.plane.plane, command)
 
     def repeat(self, int32_t link_id, int64_t token, bytes frame, double period,
-               bytes expected_body, double timeout):
-        """Send a frame now and every `period` seconds, until `set_alive_until`'s time.
+               bytes expected_body, double timeout, double delay=0.0):
+        """Send a frame after `delay` and every `period` seconds, until `set_alive_until`'s time.
 
         An answer that equals `expected_body` behind the correlation id is swallowed. Any other
         one, or the end of the link, is a RESPONSE under `token` and ends the repetition.
@@ -206,6 +206,7 @@ cdef class Streams:
         repeat.link_id = link_id
         repeat.frame_size = PyBytes_GET_SIZE(frame)
         repeat.expected_size = PyBytes_GET_SIZE(expected_body)
+        repeat.delay = delay
         repeat.period = period
         repeat.timeout = timeout
         command = kf_command_new(KF_COMMAND_REPEAT)
@@ -216,6 +217,16 @@ cdef class Streams:
         """Send the frame no more; an answer that is still to come is swallowed."""
         cdef kf_command* command = kf_command_new(KF_COMMAND_STOP_REPEAT)
         command.token = token
+        kf_plane_command(self.plane.plane, command)
+
+    def recall_repeat(self, int64_t token):
+        """Let the next answer go up, whatever it says, and repeat no more.
+
+        It is the answer to the frame in flight; if none is, one more is sent at once.
+        """
+        cdef kf_command* command = kf_command_new(KF_COMMAND_STOP_REPEAT)
+        command.token = token
+        command.flags = True
         kf_plane_command(self.plane.plane, command)
 
     # ---- user's thread: what is wanted, and what came ----

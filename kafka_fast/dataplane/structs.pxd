@@ -473,10 +473,12 @@ cdef extern from "kf_fetch.h" nogil:
         size_t frame_size
         uint8_t* expected
         size_t expected_size
+        double delay
         double period
         double timeout
         double due
         bint in_flight
+        bint recalled
 
     ctypedef struct kf_fetcher:
         kf_plane* plane

@@ -19,7 +19,14 @@ from kafka_fast.control.consumer.plane import (
     StreamRow,
     StreamsStopped,
 )
-from kafka_fast.control.plane import CloseLink, Repeat, RepeatEnded, SendRaw, StopRepeat
+from kafka_fast.control.plane import (
+    CloseLink,
+    RecallRepeat,
+    Repeat,
+    RepeatEnded,
+    SendRaw,
+    StopRepeat,
+)
 from kafka_fast.dataplane import _streams
 from kafka_fast.dataplane._plane import DataPlane
 from kafka_fast.dataplane._streams import Streams, topic_format
@@ -62,10 +69,12 @@ def carry_out(plane: DataPlane, streams: Streams, command: ConsumerCommand) -> b
             plane.send_raw(link_id, token, frame, timeout)
         case CloseLink(link_id):
             plane.close_link(link_id)
-        case Repeat(link_id, token, frame, period, expected, timeout):
-            streams.repeat(link_id, token, frame, period, expected, timeout)
+        case Repeat(link_id, token, frame, period, expected, timeout, delay):
+            streams.repeat(link_id, token, frame, period, expected, timeout, delay)
         case StopRepeat(token):
             streams.stop_repeat(token)
+        case RecallRepeat(token):
+            streams.recall_repeat(token)
         case _:
             return False
     return True

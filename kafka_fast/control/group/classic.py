@@ -26,6 +26,7 @@ from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.group import protocol
 from kafka_fast.control.group.assignors import Assignor, GroupMember
 from kafka_fast.control.group.coordinator import Coordinator
+from kafka_fast.control.group.heartbeats import Heartbeats
 from kafka_fast.control.group.member import (
     NO_GENERATION,
     AssignWanted,
@@ -36,9 +37,9 @@ from kafka_fast.control.group.member import (
     Subscription,
 )
 from kafka_fast.control.group.subscription import SubscribedTopics
-from kafka_fast.control.links import Link, Links
+from kafka_fast.control.links import Links
 from kafka_fast.errors import ERRORS, KafkaError, broker_error, error_name
-from kafka_fast.protocol.apis.heartbeat import HeartbeatRequest, HeartbeatResponse
+from kafka_fast.protocol.apis.heartbeat import HeartbeatResponse
 from kafka_fast.protocol.apis.join_group import JoinGroupResponse
 from kafka_fast.protocol.apis.leave_group import LeaveGroupResponse
 from kafka_fast.protocol.apis.sync_group import SyncGroupResponse
@@ -109,8 +110,9 @@ class ClassicMember:
         self._owned: frozenset[TopicPartition] = frozenset()  # by the user's thread
         self._target: frozenset[TopicPartition] = frozenset()  # of the last assignment
         self._events = 0  # that the user's thread has not answered yet
-        self._heartbeat: int | None = None  # the repetition under way
-        self._heartbeat_link: Link | None = None
+        self._heartbeats: Heartbeats[HeartbeatResponse] = Heartbeats(
+            links, self._handle_heartbeat, self._handle_lost, timeout=settings.request_timeout
+        )
         self._assignment_basis: protocol.Basis | None = None  # as leader: what it was made from
         self._to_assign: JoinGroupResponse | None = None
         self._failures = 0
@@ -165,11 +167,12 @@ class ClassicMember:
 
     def _go(self, reason: str, done: Callable[[], None]) -> None:
         is_waiting = self._state in (State.JOINING, State.SYNCING)
-        self._stop_heartbeat()
+        self._heartbeats.stop()
         self._rejoin_reason = None
         self._state = State.OUT
         self._owned = self._target = frozenset()
-        who, self._identity = self._identity, Identity(instance_id=self._identity.instance_id)
+        who = self._identity
+        self._forget_identity()
         link = self._coordinator.link
         if is_waiting and self._coordinator.node is not None:
             # Behind a JoinGroup that waits for the others it would be read too late.
@@ -266,7 +269,7 @@ class ClassicMember:
         if link is None or topics is None:
             return
         reason, self._rejoin_reason = self._rejoin_reason, None
-        self._stop_heartbeat()
+        self._heartbeats.stop()
         self._state = State.JOINING
         request = protocol.join_request(
             self._coordinator.group_id,
@@ -408,9 +411,8 @@ class ClassicMember:
 
     def _keep_alive(self, now: float) -> None:
         """Have heartbeats sent, if that is not done already."""
-        if self._heartbeat is not None or not self._identity.member_id:
-            return
-        if self._identity.generation == NO_GENERATION:
+        identity = self._identity
+        if self._heartbeats.is_running or identity.generation == NO_GENERATION:
             return
         link = self._coordinator.want(now)
         if link is None:
@@ -418,29 +420,15 @@ class ClassicMember:
         # Between two generations the coordinator answers every heartbeat with the request to join,
         # which this member means to follow as soon as its user lets it.
         code = REBALANCE_IN_PROGRESS if self._state is State.PREPARING else 0
-        self._heartbeat = self._links.repeat(
+        self._heartbeats.keep(
             link,
-            HeartbeatRequest(
-                group_id=self._coordinator.group_id,
-                generation_id=self._identity.generation,
-                member_id=self._identity.member_id,
-                group_instance_id=self._identity.instance_id,
-            ),
+            protocol.heartbeat_request(self._coordinator.group_id, identity),
             HeartbeatResponse(error_code=code),
-            self._handle_heartbeat,
-            self._handle_heartbeat_lost,
             period=self._settings.heartbeat_interval,
-            timeout=self._settings.request_timeout,
         )
-
-    def _stop_heartbeat(self) -> None:
-        if self._heartbeat is not None:
-            self._links.stop_repeat(self._heartbeat)
-            self._heartbeat = None
 
     def _handle_heartbeat(self, response: HeartbeatResponse, now: float) -> None:
         """Take an answer that the data plane was not told to expect."""
-        self._heartbeat = None
         code = response.error_code
         if code == REBALANCE_IN_PROGRESS and self._state is State.STABLE:
             self._want_join("the group rebalances", now)
@@ -449,8 +437,7 @@ class ClassicMember:
         elif self._state in (State.STABLE, State.PREPARING):
             self._handle_error(code, "Heartbeat", now)
 
-    def _handle_heartbeat_lost(self, error: KafkaError, now: float) -> None:
-        self._heartbeat = None
+    def _handle_lost(self, error: KafkaError, now: float) -> None:
         self._coordinator.handle_moved(str(error), now)
         self.tick(now)
 
@@ -484,14 +471,19 @@ class ClassicMember:
 
     def _lose_identity(self, code: int, reason: str) -> None:
         """The coordinator does not know this member any more, or not in this generation."""
-        self._stop_heartbeat()
+        self._heartbeats.stop()
         if code == UNKNOWN_MEMBER_ID:
-            self._identity = Identity(instance_id=self._identity.instance_id)
+            self._forget_identity()
         else:
-            self._identity = self._identity._replace(generation=NO_GENERATION)
+            life = self._identity.life + 1
+            self._identity = self._identity._replace(generation=NO_GENERATION, life=life)
         lost = self._owned | self._target
         self._target = frozenset()
         self._tell_lost(lost, reason)
+
+    def _forget_identity(self) -> None:
+        before = self._identity
+        self._identity = Identity(instance_id=before.instance_id, life=before.life + 1)
 
     def _tell_lost(self, partitions: frozenset[TopicPartition], reason: str) -> None:
         if partitions:
@@ -513,7 +505,7 @@ class ClassicMember:
     def _fail(self, error: KafkaError) -> None:
         """Out of the group until the user does something."""
         logger.error("group %s: %s", self._coordinator.group_id, error)
-        self._stop_heartbeat()
+        self._heartbeats.stop()
         self._state = State.OUT
         self._rejoin_reason = None
         self._is_paused = True

@@ -67,6 +67,7 @@ class _Commit:
     done: Callable[[KafkaError | None], None]
     deadline: float
     as_member: bool
+    life: int  # of the member, when it committed
     failures: int = 0
 
 
@@ -142,7 +143,8 @@ class Commits:
         if not offsets:
             done(None)
             return
-        self._commits.append(_Commit(dict(offsets), done, deadline, as_member))
+        life = self._identity().life
+        self._commits.append(_Commit(dict(offsets), done, deadline, as_member, life))
         self.tick(now)
 
     def tick(self, now: float) -> None:
@@ -166,7 +168,8 @@ class Commits:
     def _send_commit(self, link: Link, now: float) -> None:
         commit = self._commits[0]
         who = self._identity()
-        if commit.as_member and who.generation < 0:
+        is_over = who.life != commit.life or (commit.as_member and who.generation < 0)
+        if is_over:
             self._end_commit(commit, CommitFailedError(NOT_A_MEMBER.format("the commit")))
             self.tick(now)
             return

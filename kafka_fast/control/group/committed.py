@@ -132,7 +132,8 @@ class CommittedOffsets:
             request.groups = [
                 OffsetFetchRequestGroup(
                     group_id=self._coordinator.group_id,
-                    member_id=who.member_id if self._is_consumer_protocol else None,
+                    # Who is no member may read all the same, but has to say nothing of itself.
+                    member_id=who.member_id or None if self._is_consumer_protocol else None,
                     member_epoch=who.generation if self._is_consumer_protocol else -1,
                     topics=[
                         OffsetFetchRequestTopics(

@@ -16,6 +16,7 @@ from kafka_fast.control.group.assignors.builtin import make_assignors
 from kafka_fast.control.group.classic import ClassicMember
 from kafka_fast.control.group.commits import Commits
 from kafka_fast.control.group.committed import CommittedOffsets
+from kafka_fast.control.group.consumer_protocol import ConsumerProtocolMember
 from kafka_fast.control.group.coordinator import Coordinator
 from kafka_fast.control.group.member import GroupNews, Member, MemberFailed
 from kafka_fast.control.links import Links
@@ -50,14 +51,16 @@ class Group:
         self.coordinator = Coordinator(
             group_id, settings, cluster, links, discovery, backoff, on_fatal=self._handle_fatal
         )
-        self.member: Member = ClassicMember(
-            settings,
-            make_assignors(settings.partition_assignment_strategy),
-            self.coordinator,
-            cluster,
-            links,
-            backoff,
-        )
+        self.member: Member
+        if is_consumer_protocol:
+            self.member = ConsumerProtocolMember(
+                settings, self.coordinator, cluster, links, discovery, backoff, random
+            )
+        else:
+            assignors = make_assignors(settings.partition_assignment_strategy)
+            self.member = ClassicMember(
+                settings, assignors, self.coordinator, cluster, links, backoff
+            )
         self.commits = Commits(
             self.coordinator,
             cluster,

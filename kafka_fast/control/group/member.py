@@ -29,6 +29,8 @@ class Identity(NamedTuple):
     """Generation, or member epoch with KIP-848; -1: not a member, commits are a stranger's."""
     member_id: str = ""
     instance_id: str | None = None
+    life: int = 0
+    """Counts how often the member lost its place, and what it owned with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ class Member(Protocol):
     def leave(self, now: float, done: Callable[[], None]) -> None:
         """Leave the group, as far as that can be told in time; partitions were given up before.
 
-        A static member does not tell: its partitions wait for its return (KIP-345).
+        A static member's partitions wait for its return, up to the session timeout (KIP-345).
         """
 
     def handle_polled(self, now: float) -> None:

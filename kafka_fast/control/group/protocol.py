@@ -22,6 +22,7 @@ from kafka_fast.control.group.member import Identity
 from kafka_fast.control.leader_query import by_topic
 from kafka_fast.control.links import Link
 from kafka_fast.errors import MalformedError
+from kafka_fast.protocol.apis.heartbeat import HeartbeatRequest
 from kafka_fast.protocol.apis.join_group import (
     JoinGroupRequest,
     JoinGroupRequestProtocol,
@@ -113,6 +114,16 @@ def _assignment(partitions: Iterable[TopicPartition]) -> ConsumerProtocolAssignm
             ConsumerProtocolAssignmentTopicPartition(topic=topic, partitions=numbers)
             for topic, numbers in by_topic(sorted(partitions)).items()
         ]
+    )
+
+
+def heartbeat_request(group_id: str, identity: Identity) -> HeartbeatRequest:
+    """Return the sign of life of a member in its generation."""
+    return HeartbeatRequest(
+        group_id=group_id,
+        generation_id=identity.generation,
+        member_id=identity.member_id,
+        group_instance_id=identity.instance_id,
     )
 
 

@@ -130,6 +130,34 @@ def test_after_a_stop_answers_are_swallowed(body: bytes) -> None:
     assert rig.events == []
 
 
+@pytest.mark.parametrize("in_flight", [True, False])
+@pytest.mark.parametrize("body", [EXPECTED, b"all is lost"])
+def test_a_recall_brings_the_next_answer_whatever_it_says(in_flight: bool, body: bytes) -> None:
+    rig = rig_with_repeat()
+    assert sent(rig) == [0]
+    if not in_flight:
+        answer(rig, 0)
+    rig.streams.recall_repeat(TOKEN)
+    assert sent(rig) == ([] if in_flight else [1])  # nothing is sent beside one in flight
+    answer(rig, 0 if in_flight else 1, body)
+    assert [event[5][4:] for event in rig.take(EVENT_RESPONSE)] == [body]
+    rig.streams.recall_repeat(TOKEN)
+    rig.advance(100.0)
+    assert sent(rig) == []
+    assert rig.events == []
+
+
+def test_the_first_may_wait() -> None:
+    rig = FetchRig(start=False)
+    rig.streams.set_alive_until(60.0)
+    rig.streams.repeat(1, TOKEN, FRAME, PERIOD, EXPECTED, TIMEOUT, 5.0)
+    assert sent(rig) == []
+    rig.advance(4.9)
+    assert sent(rig) == []
+    rig.advance(0.11)
+    assert sent(rig) == [0]
+
+
 def test_two_are_repeated_beside_each_other() -> None:
     rig = rig_with_repeat()
     rig.streams.repeat(1, TOKEN + 1, FRAME, 2 * PERIOD, EXPECTED, TIMEOUT)

@@ -50,11 +50,12 @@ def test_cooperative_members_keep_what_stays() -> None:
 def test_more_members_than_partitions_leaves_the_rest_idle() -> None:
     world = make(2, partition_assignment_strategy="range")
     members = [world.join(name, ["t"]) for name in "abc"]
-    world.run_until(
-        lambda: (
-            world.stable("t") and all(m.control.group.member.state is State.STABLE for m in members)
-        )  # type: ignore[union-attr,attr-defined]
-    )
+
+    def all_in() -> bool:
+        groups = [member.control.group for member in members]
+        return all(it is not None and it.member.state is State.STABLE for it in groups)  # type: ignore[attr-defined]
+
+    world.run_until(lambda: world.stable("t") and all_in())
     assert sorted(len(member.owned) for member in members) == [0, 1, 1]
 
 

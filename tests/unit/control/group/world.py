@@ -24,6 +24,7 @@ from kafka_fast.control.plane import (
     CloseReason,
     LinkClosed,
     OpenLink,
+    RecallRepeat,
     Repeat,
     RepeatEnded,
     ResolveHost,
@@ -44,6 +45,7 @@ class Repetition:
     command: Repeat
     due: float
     in_flight: bool = False
+    recalled: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -182,7 +184,7 @@ class World:
     def describe(self) -> str:
         """Return who has what."""
         return "; ".join(
-            f"{m.name} {m.control.group.member.state} {sorted(map(str, m.owned))}"  # type: ignore[attr-defined,union-attr]
+            f"{m.name} {m.control.group.member.state} {sorted(map(str, m.owned))}"  # type: ignore[union-attr]
             for m in self.members
         )
 
@@ -285,7 +287,11 @@ class World:
             case SendRaw(link_id, token, frame, _):
                 self._send(member, link_id, frame, token)
             case Repeat():
-                member.repetitions[command.token] = Repetition(command, self.now)
+                due = self.now + command.delay
+                member.repetitions[command.token] = Repetition(command, due)
+            case RecallRepeat(token) if token in member.repetitions:
+                member.repetitions[token].recalled = True
+                member.repetitions[token].due = self.now
             case StopRepeat(token):
                 member.repetitions.pop(token, None)
             case RevokeWanted() | AssignWanted() | MemberFailed():
@@ -352,7 +358,7 @@ class World:
         repetition = member.repetitions.get(token)
         if repetition is not None:
             repetition.in_flight = False
-            if frame[4:] == repetition.command.expected:
+            if frame[4:] == repetition.command.expected and not repetition.recalled:
                 return
             del member.repetitions[token]
         member.control.handle_event(Response(link_id, token, frame, 0), self.now)

@@ -1,0 +1,106 @@
+"""What a KIP-848 member tells its coordinator: everything when it joins, then what has changed.
+
+A heartbeat without an answer may have been taken or not, and an answer that was lost may have
+brought an assignment. So after one everything is told again, which has the coordinator answer in
+full.
+
+Thread: control.
+"""
+
+from __future__ import annotations
+
+from kafka_fast.config import ConsumerSettings
+from kafka_fast.control.group.member import Subscription
+from kafka_fast.control.group.reconciliation import Ids
+from kafka_fast.protocol.apis.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatRequestTopicPartitions,
+)
+
+JOIN = 0
+LEAVE = -1
+LEAVE_FOR_A_WHILE = -2
+
+FIRST_VERSION_WITH_REGEX = 1
+NO_REGEX = ""
+
+
+class Beat:
+    """The heartbeats of one member, and what the last of them told. Control thread only."""
+
+    def __init__(self, settings: ConsumerSettings, group_id: str, member_id: str) -> None:
+        """Begin with nothing told.
+
+        Args:
+            settings: the consumer's configuration.
+            group_id: the group.
+            member_id: the member's own (KIP-1082).
+        """
+        self._settings = settings
+        self._group_id = group_id
+        self.member_id = member_id
+        self._told_subscription: Subscription | None = None
+        self._told_owned: Ids | None = None
+        self._has_regex = False  # the coordinator may know one of ours
+
+    def forget(self) -> None:
+        """Tell everything the next time."""
+        self._told_subscription = None
+        self._told_owned = None
+
+    def is_news(self, subscription: Subscription, owned: Ids) -> bool:
+        """Tell whether the coordinator does not know this yet."""
+        return (subscription, owned) != (self._told_subscription, self._told_owned)
+
+    def make(
+        self, epoch: int, subscription: Subscription, owned: Ids, held: Ids
+    ) -> ConsumerGroupHeartbeatRequest:
+        """Return the heartbeat that tells this, as far as it was not told yet.
+
+        Args:
+            epoch: the member's; 0: it joins.
+            subscription: with the names of the topics that a pattern of our own matches.
+            owned: what the user's thread has; a change of it is told.
+            held: what is told then: nobody else may have it.
+        """
+        request = self.alive(epoch)
+        is_full = epoch == JOIN or self._told_subscription is None or self._told_owned is None
+        if is_full:
+            request.rebalance_timeout_ms = self._settings.max_poll_interval_ms
+            request.server_assignor = self._settings.group_remote_assignor
+            request.rack_id = self._settings.client_rack or None
+        if is_full or subscription != self._told_subscription:
+            request.subscribed_topic_names = sorted(subscription.topics)
+            if subscription.broker_side:
+                request.subscribed_topic_regex = subscription.pattern
+                self._has_regex = True
+            elif self._has_regex:
+                request.subscribed_topic_regex = NO_REGEX
+        if is_full or owned != self._told_owned:
+            request.topic_partitions = _by_id(held)
+        self._told_subscription, self._told_owned = subscription, owned
+        return request
+
+    def alive(self, epoch: int) -> ConsumerGroupHeartbeatRequest:
+        """Return the heartbeat that tells nothing new."""
+        return ConsumerGroupHeartbeatRequest(
+            group_id=self._group_id,
+            member_id=self.member_id,
+            member_epoch=epoch,
+            instance_id=self._settings.group_instance_id,
+        )
+
+    def leave(self) -> ConsumerGroupHeartbeatRequest:
+        """Return the heartbeat of a member that goes; a static one may come back."""
+        is_static = self._settings.group_instance_id is not None
+        return self.alive(LEAVE_FOR_A_WHILE if is_static else LEAVE)
+
+
+def _by_id(partitions: Ids) -> list[ConsumerGroupHeartbeatRequestTopicPartitions]:
+    found: dict[bytes, list[int]] = {}
+    for topic_id, partition in sorted(partitions):
+        found.setdefault(topic_id, []).append(partition)
+    return [
+        ConsumerGroupHeartbeatRequestTopicPartitions(topic_id=topic_id, partitions=numbers)
+        for topic_id, numbers in found.items()
+    ]
