@@ -27,6 +27,7 @@ R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
 NEVER = float("inf")
+UNKNOWN_SERVER_ERROR = -1
 
 
 class Form(Protocol[R_co]):
@@ -49,6 +50,8 @@ class _Question(Generic[D]):
     detail: D
     asked: int | None = None
     """The link over which it is in flight."""
+    is_seen: bool = False
+    """A tick has looked at it, and worked towards the link that it needs."""
 
 
 class LeaderQuery(Generic[D, R]):
@@ -111,7 +114,10 @@ class LeaderQuery(Generic[D, R]):
         deadline = NEVER
         for partition, question in self._questions.items():
             ready_at = self._backoff.ready_at(partition)
-            if question.asked is None and (ready_at > self._ticked_at or self._has_link(partition)):
+            if question.asked is not None:
+                continue
+            is_new = not question.is_seen or ready_at > self._ticked_at
+            if is_new or self._has_link(partition):
                 deadline = min(deadline, ready_at)
         return deadline
 
@@ -134,6 +140,7 @@ class LeaderQuery(Generic[D, R]):
         for partition, question in self._questions.items():
             if question.asked is not None or not self._backoff.is_ready(partition, now):
                 continue
+            question.is_seen = True
             leader = self._cluster.leader(*partition)
             if leader is not None:
                 by_node.setdefault(leader.id, {})[partition] = question
@@ -185,7 +192,7 @@ class LeaderQuery(Generic[D, R]):
                 del self._questions[partition]
                 self._backoff.handle_success(partition)
                 self._on_result(partition, question.detail, answer, now)
-            elif known is not None and known.retriable:
+            elif known is not None and (known.retriable or code == UNKNOWN_SERVER_ERROR):
                 if known.refresh_metadata:
                     self._cluster.request_refresh(known.name, partition.topic)
                 self._retry(partition, question, now)

@@ -206,14 +206,14 @@ class ConsumerControl:
         for topic in self._awaited:
             self.cluster.want_topic(topic, now)
         self.discovery.tick(now)
+        for partition in [it for it in self._later if self._pace.is_ready(it, now)]:
+            self._later.discard(partition)
+            self.positions.validate(self.positions.partitions[partition], now)
         self.positions.tick(now)
         self.lookup.tick(now)
         if self.group is not None:
             self.group.tick(now)
             self._ask_committed(self.group, now)
-        for partition in [it for it in self._later if self._pace.is_ready(it, now)]:
-            self._later.discard(partition)
-            self.positions.validate(self.positions.partitions[partition], now)
         self.streams.tick(now)
 
     def _ask_committed(self, group: Group, now: float) -> None:
