@@ -62,8 +62,10 @@ CONSUMER_ONLY: tuple[Key, ...] = (
             "stickyassignor": "sticky",
             "cooperativestickyassignor": "cooperative-sticky",
         },
+        method="assign",
         clients=_ONLY,
-        doc="Assignors, the preferred one first, with `group.protocol=classic`.",
+        doc="Assignors, the preferred one first, with `group.protocol=classic`: names, or objects "
+        "as `kafka_fast.consumer.Assignor` describes them.",
     ),
     Key(
         name="session.timeout.ms",
@@ -221,8 +223,9 @@ CONSUMER_ONLY: tuple[Key, ...] = (
         kind=Kind.STRING,
         default="",
         clients=(PRODUCER, CONSUMER),
-        pending="use for racks",
-        doc="Where the client runs; brokers may then send it to a near replica.",
+        doc="Where the client runs: brokers may then send a consumer to a near replica, and "
+        "assignors give it partitions that have one. A producer uses it with "
+        "`partitioner.rack.aware` only.",
     ),
     Key(
         name="allow.auto.create.topics",

@@ -118,6 +118,8 @@ def _check_group(config: Config, values: dict[str, Any]) -> None:
                 "the coordinator decides (KIP-848)"
             )
         return
+    if not values["partition.assignment.strategy"]:
+        raise ConfigError("partition.assignment.strategy must name at least one assignor")
     if "group.remote.assignor" in config.explicit:
         raise ConfigError("group.remote.assignor needs group.protocol=consumer")
     if values["heartbeat.interval.ms"] >= values["session.timeout.ms"]:

@@ -71,6 +71,8 @@ class Key:
     """All the values allowed, if they can be listed."""
     pattern: str = ""
     """Regular expression of the strings allowed, if they cannot be listed."""
+    method: str = ""
+    """Of a list: objects that have this method are values as well, and stand for themselves."""
     later: tuple[str, ...] = ()
     """Choices that Kafka knows and this version does not support yet."""
     words: Mapping[str, object] = field(default_factory=lambda: _NOTHING, hash=False)

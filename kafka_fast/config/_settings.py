@@ -116,6 +116,7 @@ class ProducerSettings(CommonSettings):
     partitioner_availability_timeout_ms: int
     partitioner_ignore_keys: bool
     metadata_max_idle_ms: int
+    client_rack: str
     exit_flush_timeout_ms: int
     on_delivery: Callable[..., object] | None
 

@@ -135,13 +135,16 @@ def _string(key: Key, label: str, value: object) -> str:
     return value if key.kind is Kind.PASSWORD else _choice(key, label, value.strip())
 
 
-def _list(key: Key, label: str, value: object) -> tuple[str, ...]:
+def _list(key: Key, label: str, value: object) -> tuple[object, ...]:
     if isinstance(value, str):
         value = [part.strip() for part in value.split(",") if part.strip()]
     if isinstance(value, bytes | bytearray) or not isinstance(value, Iterable):
         raise _wrong_type(key, label, value)
-    entries = []
+    entries: list[object] = []
     for entry in value:
+        if key.method and not isinstance(entry, str | type) and hasattr(entry, key.method):
+            entries.append(entry)
+            continue
         # A class or an object stands for itself only where the key has a feature to use it.
         name = entry if isinstance(entry, str) else getattr(entry, "__name__", repr(entry))
         word = _simple_name(name.strip().lower())

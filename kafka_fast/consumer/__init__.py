@@ -4,7 +4,23 @@ from __future__ import annotations
 
 from kafka_fast.consumer.client import Consumer
 from kafka_fast.consumer.listener import RebalanceEvent, RebalanceListener
+from kafka_fast.control.group.assignors import (
+    Assignor,
+    GroupMember,
+    GroupTopics,
+    PartitionReplicas,
+)
 from kafka_fast.dataplane._consumer_record import ConsumerRecord
 from kafka_fast.dataplane._consumer_records import ConsumerRecords
 
-__all__ = ["Consumer", "ConsumerRecord", "ConsumerRecords", "RebalanceEvent", "RebalanceListener"]
+__all__ = [
+    "Assignor",
+    "Consumer",
+    "ConsumerRecord",
+    "ConsumerRecords",
+    "GroupMember",
+    "GroupTopics",
+    "PartitionReplicas",
+    "RebalanceEvent",
+    "RebalanceListener",
+]

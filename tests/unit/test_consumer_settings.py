@@ -76,3 +76,21 @@ def test_bad_durations(text: str) -> None:
 def test_contradictions(given: dict[str, object]) -> None:
     with pytest.raises(ConfigError, match=next(reversed(given))):
         consumer_settings({**SERVERS, "group.id": "g", **given})
+
+
+def test_assignors_are_names_or_objects() -> None:
+    class Mine:
+        name = "mine"
+        is_cooperative = False
+
+        def assign(self, topics: object, members: object) -> dict[str, list[object]]:
+            return {}
+
+    mine = Mine()
+    given = {"group.id": "g", "partition.assignment.strategy": [mine, "RangeAssignor"]}
+    settings = consumer_settings({**SERVERS, **given})
+    assert settings.partition_assignment_strategy == (mine, "range")
+    with pytest.raises(ConfigError, match="at least one"):
+        consumer_settings({**SERVERS, **given, "partition.assignment.strategy": []})
+    with pytest.raises(ConfigError, match="not one of"):
+        consumer_settings({**SERVERS, **given, "partition.assignment.strategy": [object()]})

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
+from kafka_fast.consumer import Assignor, GroupMember, GroupTopics
 from kafka_fast.control.group.classic import State
 from kafka_fast.errors import CommitFailedError, FencedInstanceId
 from kafka_fast.types import TopicPartition
@@ -45,6 +48,30 @@ def test_cooperative_members_keep_what_stays() -> None:
     revoked = [partitions for _, kind, partitions in one.history if kind == "revoked"]
     assert [len(partitions) for partitions in revoked] == [2]
     assert one.owned == {TopicPartition("t", n) for n in range(4)} - revoked[0]
+
+
+class EverythingToTheFirst(Assignor):
+    """A user's own assignor: what it does not say is inherited."""
+
+    name = "first"
+    is_cooperative = False
+
+    def assign(
+        self, topics: GroupTopics, members: Sequence[GroupMember]
+    ) -> dict[str, list[TopicPartition]]:
+        first = min(members, key=lambda member: member.member_id)
+        return {
+            first.member_id: [
+                TopicPartition(topic, it.partition) for topic in topics for it in topics[topic]
+            ]
+        }
+
+
+def test_a_users_own_assignor() -> None:
+    world = make(partition_assignment_strategy=[EverythingToTheFirst()])
+    one, two = world.join("a", ["t"]), world.join("b", ["t"])
+    world.run_until(lambda: world.stable("t") and len(one.history) + len(two.history) >= 3)
+    assert {len(one.owned), len(two.owned)} == {0, 4}
 
 
 def test_more_members_than_partitions_leaves_the_rest_idle() -> None:
