@@ -1,3 +1,5 @@
+from typing import final
+
 """What event loops wait for."""
 
 import asyncio
@@ -5,6 +7,7 @@ from collections.abc import Callable
 
 from kafka_fast.dataplane._plane import DataPlane
 
+@final
 class LoopWaits:
     loop: asyncio.AbstractEventLoop
     def __init__(
