@@ -1,9 +1,8 @@
-from typing import final
-
 """What event loops wait for."""
 
 import asyncio
 from collections.abc import Callable
+from typing import final
 
 from kafka_fast.dataplane._plane import DataPlane
 
