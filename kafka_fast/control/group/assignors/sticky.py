@@ -4,7 +4,8 @@
 
 A *path* leads from a member to one that has at least two partitions less: each member on it hands
 one partition on to the next, who wants its topic. When there is no such path, no assignment is more
-balanced (loads are as equal as the subscriptions allow). Where all members want the same topics,
+balanced (loads are as equal as the subscriptions allow); the cheapest path first, so that little
+moves. Where all members want the same topics,
 which is nearly always, quotas give the same result at once.
 
 Two assignors share this: `sticky`, under which members give everything up before they join, and
@@ -13,8 +14,8 @@ Two assignors share this: `sticky`, under which members give everything up befor
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from kafka_fast.control.group.assignors.interface import GroupMember, GroupTopics
 from kafka_fast.control.group.assignors.range import member_order
@@ -129,8 +130,9 @@ def balance(
     if len({frozenset(member.topics & topics.keys()) for member in members}) == 1:
         _fill_quotas(members, given, left, len(every))
     else:
+        owners = {it: name for name, partitions in given.items() for it in partitions}
         _fill_least_loaded(members, given, left)
-        _move_along_paths(members, given)
+        _move_along_paths(members, given, owners)
     return {member_id: sorted(partitions) for member_id, partitions in given.items()}
 
 
@@ -202,51 +204,91 @@ def _fill_least_loaded(
             given[taker.member_id].append(partition)
 
 
+class _Step(NamedTuple):
+    """One member hands one partition on to another."""
+
+    giver: str
+    partition: TopicPartition
+    taker: str
+
+
 def _move_along_paths(
-    members: Sequence[GroupMember], given: dict[str, list[TopicPartition]]
+    members: Sequence[GroupMember],
+    given: dict[str, list[TopicPartition]],
+    owners: Mapping[TopicPartition, str],
 ) -> None:
-    """Shorten the longest rows until none can be shortened."""
-    while True:
-        order = sorted(members, key=lambda member: -len(given[member.member_id]))
-        path = next(
-            (found for member in order if (found := _find_path(member, members, given))), None
-        )
-        if path is None:
-            return
+    """Even the loads out along the cheapest paths, until no path evens them out any more.
+
+    What it costs is what stickiness is about: 1 for taking a partition from who had it before, -1
+    for giving it back, 0 for one that nobody had. Members with the same load are left as they are
+    unless a path between them saves moves.
+    """
+    while path := _cheapest_path(members, given, owners):
         for giver, partition, taker in path:
             given[giver].remove(partition)
             given[taker].append(partition)
 
 
-def _find_path(
-    start: GroupMember, members: Sequence[GroupMember], given: dict[str, list[TopicPartition]]
-) -> list[tuple[str, TopicPartition, str]] | None:
-    """Return the moves of the shortest path to a member that has at least two less; or None."""
-    load = len(given[start.member_id])
-    came_from: dict[str, tuple[str, TopicPartition]] = {}
-    seen = {start.member_id}
-    queue = deque([start])
-    while queue:
-        giver = queue.popleft()
-        # The newest first: what a member has had for long stays.
-        for partition in reversed(given[giver.member_id]):
+def _cheapest_path(
+    members: Sequence[GroupMember],
+    given: Mapping[str, Sequence[TopicPartition]],
+    owners: Mapping[TopicPartition, str],
+) -> list[_Step]:
+    """Return the path that is worth most; an empty one if none is worth anything."""
+    steps = _cheapest_steps(members, given, owners)
+    best: tuple[int, int] | None = None
+    found: list[_Step] = []
+    for start in members:
+        load = len(given[start.member_id])
+        for end, (cost, path) in _paths_from(start.member_id, steps).items():
+            gain = load - len(given[end])
+            if gain >= 2 or (gain == 1 and cost < 0):
+                rank = (cost, -gain)
+                if best is None or rank < best:
+                    best, found = rank, path
+    return found
+
+
+def _cheapest_steps(
+    members: Sequence[GroupMember],
+    given: Mapping[str, Sequence[TopicPartition]],
+    owners: Mapping[TopicPartition, str],
+) -> list[tuple[int, _Step]]:
+    """Return the cheapest step, with its cost, from each member to each other one."""
+    cheapest: dict[tuple[str, str], tuple[int, _Step]] = {}
+    for giver, partitions in given.items():
+        for partition in partitions:
+            owner = owners.get(partition)
             for taker in members:
-                if taker.member_id in seen or partition.topic not in taker.topics:
-                    continue
-                seen.add(taker.member_id)
-                came_from[taker.member_id] = giver.member_id, partition
-                if len(given[taker.member_id]) <= load - 2:
-                    return _trace(start.member_id, taker.member_id, came_from)
-                queue.append(taker)
-    return None
+                name = taker.member_id
+                if name != giver and partition.topic in taker.topics:
+                    cost = (giver == owner) - (name == owner)
+                    known = cheapest.get((giver, name))
+                    if known is None or cost < known[0]:
+                        cheapest[giver, name] = cost, _Step(giver, partition, name)
+    return list(cheapest.values())
 
 
-def _trace(
-    start: str, end: str, came_from: Mapping[str, tuple[str, TopicPartition]]
-) -> list[tuple[str, TopicPartition, str]]:
-    moves = []
-    while end != start:
-        giver, partition = came_from[end]
-        moves.append((giver, partition, end))
-        end = giver
-    return moves
+def _paths_from(
+    start: str, steps: Sequence[tuple[int, _Step]]
+) -> dict[str, tuple[int, list[_Step]]]:
+    """Return the cheapest path, with its cost, to each member that can be reached.
+
+    Bellman and Ford's way, for costs may be negative; paths that meet a member twice are left out.
+    """
+    found: dict[str, tuple[int, list[_Step]]] = {start: (0, [])}
+    is_settled = False
+    while not is_settled:
+        is_settled = True
+        for cost, step in steps:
+            before = found.get(step.giver)
+            if before is None or step.taker == start:
+                continue
+            total, path = before[0] + cost, before[1]
+            known = found.get(step.taker)
+            if known is not None and known[0] <= total:
+                continue
+            if all(earlier.taker != step.taker for earlier in path):
+                found[step.taker] = total, [*path, step]
+                is_settled = False
+    return found
