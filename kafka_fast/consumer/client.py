@@ -494,6 +494,7 @@ class Consumer:
                     self._membership.unsubscribe(deadline)
                 elif self._settings.group_id is not None:
                     self._membership.commit_done(deadline)
+                    self._membership.finish_commits(deadline)
                 self._membership.run_callbacks()
             finally:
                 self._core.close()

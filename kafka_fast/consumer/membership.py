@@ -98,6 +98,7 @@ class Membership:
         finally:
             self.subscription = None
             self._listener = None
+            self.finish_commits(deadline)
             self._leave(deadline)
 
     def _give_up_all(self, deadline: float) -> None:
@@ -153,11 +154,11 @@ class Membership:
                     raise fresh_copy(error)
 
     def _revoke(self, wanted: RevokeWanted, deadline: float) -> None:
-        member = self.group.member
+        group = self.group
         try:
             self._give_up(wanted, deadline)
         finally:
-            self._core.call(lambda now: member.handle_revoked(wanted.partitions, now))
+            self._core.call(lambda now: group.handle_revoked(wanted, now))
 
     def _give_up(self, wanted: RevokeWanted, deadline: float) -> None:
         """Commit, tell the listener, and read these partitions no more."""
@@ -251,6 +252,16 @@ class Membership:
         """Tell the users of commits that have ended."""
         while self._callbacks:
             self._callbacks.popleft()()
+
+    def finish_commits(self, deadline: float) -> None:
+        """Wait for what was committed in the background: who has left commits no more."""
+        commits = self.group.commits
+        finished: Answer[bool] = Answer()
+        self._core.call(lambda now: commits.settle(None, lambda now: finished.set(True), now))
+        try:
+            self._core.wait(finished, deadline, "finishing commits")
+        except KafkaError as error:
+            logger.warning("%s: what was read may be read again", error)
 
     def commit_in_background(self) -> None:
         """Commit what was handed over, if that is automatic; a failure is only told in the log."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -102,18 +102,16 @@ class Commits:
         self._is_consumer_protocol = is_consumer_protocol
         self._on_stale = on_stale
         self._commits: deque[_Commit] = deque()
+        self._settling: list[tuple[Collection[TopicPartition] | None, Callable[[float], None]]] = []
         self._committing = False
         self._commit_at = float("-inf")
 
     # Getters
 
-    @property
-    def is_idle(self) -> bool:
-        """Whether no commit waits or is in flight."""
-        return not self._commits
-
     def next_deadline(self) -> float:
         """Return when `tick` has something to do that no event announces."""
+        if not all(self._is_pending(partitions) for partitions, _ in self._settling):
+            return float("-inf")
         deadline = min((commit.deadline for commit in self._commits), default=NEVER)
         if self._coordinator.link is not None and self._commits and not self._committing:
             deadline = min(deadline, self._commit_at)
@@ -147,8 +145,30 @@ class Commits:
         self._commits.append(_Commit(dict(offsets), done, deadline, as_member, life))
         self.tick(now)
 
+    def settle(
+        self,
+        partitions: Collection[TopicPartition] | None,
+        then: Callable[[float], None],
+        now: float,
+    ) -> None:
+        """Call `then` once no commit of these partitions waits or is in flight; None: of any."""
+        self._settling.append((partitions, then))
+        self.tick(now)
+
     def tick(self, now: float) -> None:
         """Do what is due at `now`."""
+        self._send_next(now)
+        for entry in [it for it in self._settling if not self._is_pending(it[0])]:
+            if entry in self._settling:  # one may have brought another tick
+                self._settling.remove(entry)
+                entry[1](now)
+
+    def _is_pending(self, partitions: Collection[TopicPartition] | None) -> bool:
+        if partitions is None:
+            return bool(self._commits)
+        return any(not commit.offsets.keys().isdisjoint(partitions) for commit in self._commits)
+
+    def _send_next(self, now: float) -> None:
         for commit in [it for it in self._commits if it.deadline <= now]:
             if not (self._committing and commit is self._commits[0]):
                 self._end_commit(commit, KafkaTimeoutError("the commit was not sent in time"))
@@ -171,7 +191,7 @@ class Commits:
         is_over = who.life != commit.life or (commit.as_member and who.generation < 0)
         if is_over:
             self._end_commit(commit, CommitFailedError(NOT_A_MEMBER.format("the commit")))
-            self.tick(now)
+            self._send_next(now)
             return
         limit = None if have_ids(commit.offsets, self._cluster) else LAST_COMMIT_WITH_NAMES
         if not self._is_consumer_protocol and limit is None:

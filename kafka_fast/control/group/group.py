@@ -18,7 +18,7 @@ from kafka_fast.control.group.commits import Commits
 from kafka_fast.control.group.committed import CommittedOffsets
 from kafka_fast.control.group.consumer_protocol import ConsumerProtocolMember
 from kafka_fast.control.group.coordinator import Coordinator
-from kafka_fast.control.group.member import GroupNews, Member, MemberFailed
+from kafka_fast.control.group.member import GroupNews, Member, MemberFailed, RevokeWanted
 from kafka_fast.control.links import Links
 from kafka_fast.errors import KafkaError
 
@@ -77,6 +77,21 @@ class Group:
             require_stable=settings.is_read_committed,
             is_consumer_protocol=is_consumer_protocol,
         )
+
+    def handle_revoked(self, wanted: RevokeWanted, now: float) -> None:
+        """The user's thread has given up what it was asked to.
+
+        The coordinator hears of it when all commits of these partitions are through: one that is
+        still on its way must not land on what the next owner commits.
+        """
+
+        def tell(now: float) -> None:
+            self.member.handle_revoked(wanted.partitions, now)
+
+        if wanted.lost:
+            tell(now)
+        else:
+            self.commits.settle(wanted.partitions, tell, now)
 
     def tick(self, now: float) -> None:
         """Do what is due at `now`."""

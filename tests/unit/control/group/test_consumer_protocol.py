@@ -398,6 +398,23 @@ def test_a_commit_under_an_epoch_that_has_passed_is_sent_again() -> None:
     assert world.cluster.committed("g") == {("t", 0): 7}
 
 
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_partitions_are_given_up_when_their_commits_are_through(protocol: str) -> None:
+    """A commit that is still being tried must not land on what the next owner commits."""
+    world = make(group_protocol=protocol)
+    one = world.join("a", ["t"])
+    world.run_until(lambda: world.stable("t"))
+    rule = world.cluster.faults.error(8, 14)
+    outcome = world.commit(one, dict.fromkeys(one.owned, 5))
+    two = world.join("b", ["t"])
+    world.run(10.0)
+    assert not two.owned
+    assert outcome == []
+    rule.cancel()
+    world.run_until(lambda: world.stable("t") and bool(two.owned), 20.0)
+    assert outcome == [None]
+
+
 @pytest.mark.parametrize(("epoch", "interval"), [(0, 5000), (-1, 5000), (3, 0), (3, -5)])
 def test_answers_that_make_no_sense_end_the_membership(epoch: int, interval: int) -> None:
     world = make()

@@ -258,7 +258,7 @@ class World:
             match it:
                 case RevokeWanted(partitions, lost, _):
                     self._give_up(member, partitions, "lost" if lost else "revoked")
-                    group.member.handle_revoked(partitions, self.now)
+                    group.handle_revoked(it, self.now)
                 case AssignWanted(partitions, _, _):
                     added = partitions - member.owned
                     member.owned = partitions

@@ -1,0 +1,94 @@
+"""What a KIP-848 member tells, and when it tells it again."""
+
+from __future__ import annotations
+
+from kafka_fast.config import consumer_settings
+from kafka_fast.control.group.beat import Beat
+from kafka_fast.control.group.member import Subscription
+from kafka_fast.control.group.reconciliation import NOTHING, Ids
+
+TOPIC, OTHER = b"t" * 16, b"o" * 16
+OWNED: Ids = frozenset({(TOPIC, 1), (TOPIC, 0), (OTHER, 3)})
+NAMES = Subscription(frozenset({"b", "a"}))
+REGEX = Subscription(pattern="in-.*", broker_side=True)
+
+
+def make(**given: object) -> Beat:
+    settings = consumer_settings(
+        {
+            "bootstrap.servers": "127.0.0.1:9092",
+            "group.id": "g",
+            "group.protocol": "consumer",
+            "max.poll.interval.ms": 60_000,
+            **given,
+        }
+    )
+    return Beat(settings, "g", "me")
+
+
+def test_who_joins_tells_everything() -> None:
+    request = make(**{"client.rack": "r1", "group.remote.assignor": "range"}).make(
+        0, NAMES, NOTHING, NOTHING
+    )
+    assert (request.group_id, request.member_id, request.member_epoch) == ("g", "me", 0)
+    assert request.instance_id is None
+    assert request.rack_id == "r1"
+    assert request.rebalance_timeout_ms == 60_000
+    assert request.server_assignor == "range"
+    assert request.subscribed_topic_names == ["a", "b"]
+    assert request.subscribed_topic_regex is None
+    assert request.topic_partitions == []
+
+
+def test_after_that_only_what_is_new_is_told() -> None:
+    beat = make()
+    beat.make(0, NAMES, NOTHING, NOTHING)
+    assert not beat.is_news(NAMES, NOTHING)
+    assert beat.is_news(NAMES, OWNED)
+    request = beat.make(5, NAMES, OWNED, OWNED)
+    assert [(it.topic_id, it.partitions) for it in request.topic_partitions or ()] == [
+        (OTHER, [3]),
+        (TOPIC, [0, 1]),
+    ]
+    assert request.subscribed_topic_names is None
+    assert request.rebalance_timeout_ms == -1
+    assert not beat.is_news(NAMES, OWNED)
+    request = beat.make(5, Subscription(frozenset({"c"})), OWNED, OWNED)
+    assert request.subscribed_topic_names == ["c"]
+    assert request.topic_partitions is None
+
+
+def test_what_is_told_is_what_is_held() -> None:
+    beat = make()
+    beat.make(0, NAMES, NOTHING, NOTHING)
+    request = beat.make(5, NAMES, frozenset({(TOPIC, 0)}), OWNED)
+    assert sum(len(it.partitions) for it in request.topic_partitions or ()) == 3
+
+
+def test_after_a_lost_answer_everything_is_told_again() -> None:
+    beat = make()
+    beat.make(0, NAMES, NOTHING, NOTHING)
+    beat.make(5, NAMES, OWNED, OWNED)
+    beat.forget()
+    assert beat.is_news(NAMES, OWNED)
+    request = beat.make(5, NAMES, OWNED, OWNED)
+    assert request.member_epoch == 5
+    assert request.rebalance_timeout_ms == 60_000
+    assert request.subscribed_topic_names == ["a", "b"]
+    assert request.topic_partitions
+
+
+def test_an_expression_is_taken_back() -> None:
+    beat = make()
+    request = beat.make(0, REGEX, NOTHING, NOTHING)
+    assert (request.subscribed_topic_regex, request.subscribed_topic_names) == ("in-.*", [])
+    request = beat.make(5, NAMES, NOTHING, NOTHING)
+    assert (request.subscribed_topic_regex, request.subscribed_topic_names) == ("", ["a", "b"])
+    beat.forget()  # perhaps that was lost
+    assert beat.make(5, NAMES, NOTHING, NOTHING).subscribed_topic_regex == ""
+
+
+def test_goodbye() -> None:
+    assert make().leave().member_epoch == -1
+    static = make(**{"group.instance.id": "one"}).leave()
+    assert (static.member_epoch, static.instance_id) == (-2, "one")
