@@ -331,9 +331,9 @@ class TestLeaving:
     def test_close_ends_by_its_deadline_when_nobody_answers(
         self, kafka: EmbeddedKafka, member_on: MakeConsumer, topic: str, every: set[TopicPartition]
     ) -> None:
-        fill(kafka, topic, 10)
         member = member_on()
         poll_until([member], lambda: member.assignment() == every)
+        fill(kafka, topic, 10)
         read(member, 10)
         for node in (1, 2, 3):
             kafka.pause(node)
@@ -349,10 +349,10 @@ class TestLeaving:
         every: set[TopicPartition],
         caplog: pytest.LogCaptureFixture,
     ) -> None:
-        fill(kafka, topic, 10)
         diary = Diary()
         member = member_on(diary, max_poll_interval_ms=400, enable_auto_commit=False)
         poll_until([member], lambda: member.assignment() == every)
+        fill(kafka, topic, 10)
         read(member, 10)
         caplog.set_level(logging.WARNING, "kafka_fast.group")
         eventually(lambda: "max.poll.interval.ms (400)" in caplog.text, "the warning")

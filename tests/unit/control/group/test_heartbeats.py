@@ -1,0 +1,106 @@
+"""One heartbeat at a time: kept, recalled, stopped, lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafka_fast.control.group.heartbeats import Heartbeats
+from kafka_fast.errors import KafkaConnectionError
+from kafka_fast.protocol.apis.heartbeat import HeartbeatRequest, HeartbeatResponse
+
+BODY, EXPECTED, OTHER = HeartbeatRequest(), HeartbeatResponse(), HeartbeatResponse(error_code=27)
+
+
+class FakeLinks:
+    """Writes down what is repeated, and how that ends."""
+
+    def __init__(self) -> None:
+        self.repeated: dict[int, tuple[Any, Any]] = {}
+        self.recalled: list[int] = []
+        self.stopped: list[int] = []
+        self.told: dict[str, float] = {}
+
+    def repeat(
+        self, link: Any, body: Any, expected: Any, handle: Any, handle_lost: Any, **told: float
+    ) -> int:
+        token = len(self.repeated) + 1
+        self.repeated[token] = (handle, handle_lost)
+        self.told = told
+        return token
+
+    def recall_repeat(self, token: int) -> None:
+        self.recalled.append(token)
+
+    def stop_repeat(self, token: int) -> None:
+        self.stopped.append(token)
+
+
+class Rig:
+    def __init__(self) -> None:
+        self.links = FakeLinks()
+        self.heard: list[Any] = []
+        links: Any = self.links
+        self.heartbeats: Heartbeats[HeartbeatResponse] = Heartbeats(
+            links,
+            lambda response, now: self.heard.append((response, self.heartbeats.is_running)),
+            lambda error, now: self.heard.append((error, self.heartbeats.is_running)),
+            timeout=30.0,
+        )
+
+    def keep(self) -> None:
+        link: Any = None
+        self.heartbeats.keep(link, BODY, EXPECTED, period=3.0, delay=1.0)
+
+
+@pytest.fixture
+def rig() -> Rig:
+    return Rig()
+
+
+def test_one_is_kept(rig: Rig) -> None:
+    assert not rig.heartbeats.is_running
+    rig.keep()
+    assert rig.heartbeats.is_running
+    assert rig.links.told == {"period": 3.0, "timeout": 30.0, "delay": 1.0}
+    rig.keep()
+    assert rig.links.stopped == [1]
+
+
+def test_another_answer_ends_it_before_it_is_heard(rig: Rig) -> None:
+    rig.keep()
+    rig.links.repeated[1][0](OTHER, 5.0)
+    assert rig.heard == [(OTHER, False)]
+
+
+def test_a_link_that_is_gone_ends_it(rig: Rig) -> None:
+    rig.keep()
+    error = KafkaConnectionError("gone")
+    rig.links.repeated[1][1](error, 5.0)
+    assert rig.heard == [(error, False)]
+
+
+def test_a_recall_is_asked_for_once(rig: Rig) -> None:
+    rig.heartbeats.recall()
+    rig.keep()
+    assert not rig.heartbeats.is_recalled
+    rig.heartbeats.recall()
+    rig.heartbeats.recall()
+    assert rig.links.recalled == [1]
+    assert rig.heartbeats.is_running
+    assert rig.heartbeats.is_recalled
+    rig.links.repeated[1][0](EXPECTED, 5.0)
+    assert not rig.heartbeats.is_recalled
+    rig.keep()
+    assert not rig.heartbeats.is_recalled
+
+
+def test_after_a_stop_there_is_none(rig: Rig) -> None:
+    rig.keep()
+    rig.heartbeats.recall()
+    rig.heartbeats.stop()
+    rig.heartbeats.stop()
+    assert rig.links.stopped == [1]
+    assert not rig.heartbeats.is_running
+    assert not rig.heartbeats.is_recalled
