@@ -75,7 +75,7 @@ cdef double plan_sleep(sender_state* state, double now) noexcept nogil:
         link = link.next
     if state.plane.fetcher != NULL:
         until = sooner(until, repeat_deadline(state.plane.fetcher))
-    if state.wake_level == KF_WAKE_NOBODY:
+    if state.wake_level == KF_WAKE_NOBODY and state.plane.max_in_flight > 0:
         # Nobody wakes a data plane whose windows are all full, not even the first record of a
         # partition that has no link yet: look for one now and then.
         until = sooner(until, now + DEAF_AT_MOST)

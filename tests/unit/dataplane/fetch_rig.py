@@ -122,9 +122,9 @@ class FetchRig:
             "coalesce_bytes": 0,
             "max_frame": 32 << 20,
             "linger": 0.0,
-            "delivery_timeout": 120.0,
+            "delivery_timeout": 0.0,
             "request_timeout": 30.0,
-            "max_in_flight": 1,
+            "max_in_flight": 0,
         }
         limits = {
             "buffer_bytes": settings.pop("buffer_bytes", 64 << 20),

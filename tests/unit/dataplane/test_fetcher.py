@@ -336,3 +336,14 @@ def test_other_answers_may_come_in_between() -> None:
     assert event[5][4:] == b"hi"
     assert rig.offsets() == [(0, 10, 110)]
     assert rig.request().positions == {("t", 0): 110}
+
+
+def test_a_data_plane_that_only_fetches_sleeps_until_it_is_woken() -> None:
+    """Regression: it looked for records that had missed a delivery timeout of 0, all the time."""
+    rig = FetchRig(start=False)
+    assert rig.turn() == 0.0
+    rig.start()
+    asked = rig.request()
+    assert rig.turn() == pytest.approx(rig.machine.now + 30.0, abs=1.0)  # the request's timeout
+    rig.answer(asked, {"t": [part(0)]})
+    assert rig.turn() > rig.machine.now
