@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import logging
 import re
-import time
 import warnings
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
@@ -69,12 +68,16 @@ class Consumer:
         self.client_id = self._settings.client_id or (
             f"consumer-{group}-{number}" if group else f"consumer-{number}"
         )
-        self._core = ConsumerCore(self._settings, self.client_id)
+        self._core = self._make_core()
         self._membership = Membership(self, self._core, self._settings)
         self._turn = Turn(self._core)
         self._unread = Unread(self._next_records)
         self._finalizer = weakref.finalize(self, _abandon, self._core, self.client_id)
         self._finalizer.atexit = False
+
+    def _make_core(self) -> ConsumerCore:
+        """Return what does the work; the simulation has one without threads."""
+        return ConsumerCore(self._settings, self.client_id)
 
     # What is read
 
@@ -182,7 +185,7 @@ class Consumer:
             most = self._settings.max_poll_records if max_records is None else max_records
             if most < 1:
                 raise UsageError(f"max_records must be at least 1, not {max_records}")
-            return self._poll(time.monotonic() + timeout, most)
+            return self._poll(self._core.now() + timeout, most)
 
     def _poll(self, deadline: float, most: int) -> ConsumerRecords:
         core, membership = self._core, self._membership
@@ -194,9 +197,9 @@ class Consumer:
                     membership.show_life(0.0)
             if unread := self._unread.take(most):
                 return unread
-            now = time.monotonic()
+            now = self._core.now()
             records = core.take(most, min(deadline, now + ALIVE_SLICE))
-            if records or (time.monotonic() >= deadline and not core.has_group_news):
+            if records or (self._core.now() >= deadline and not core.has_group_news):
                 return records
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
@@ -213,7 +216,7 @@ class Consumer:
         while True:
             with self._turn:
                 records = self._poll(
-                    time.monotonic() + ITERATION_WAIT, self._settings.max_poll_records
+                    self._core.now() + ITERATION_WAIT, self._settings.max_poll_records
                 )
                 if records:
                     return records
@@ -532,7 +535,7 @@ class Consumer:
 
     def _deadline(self, timeout: float | None) -> float:
         seconds = self._settings.default_api_timeout if timeout is None else timeout
-        return time.monotonic() + min(seconds, FOREVER)
+        return self._core.now() + min(seconds, FOREVER)
 
 
 def _check_pattern(pattern: str) -> None:

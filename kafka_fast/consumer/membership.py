@@ -11,7 +11,6 @@ that poll hands over.
 from __future__ import annotations
 
 import logging
-import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
@@ -85,7 +84,7 @@ class Membership:
         group = self.group
         self.subscription = subscription
         self._listener = listener
-        self._auto_commit_at = time.monotonic() + self._settings.auto_commit_interval
+        self._auto_commit_at = self._core.now() + self._settings.auto_commit_interval
         self.show_life(0.0)
         self._core.call(lambda now: group.member.subscribe(subscription, now))
 
@@ -124,7 +123,7 @@ class Membership:
 
     def show_life(self, ahead: float) -> None:
         """The user polls: heartbeats go on for max.poll.interval.ms, from `ahead` seconds on."""
-        until = time.monotonic() + ahead + self._settings.max_poll_interval
+        until = self._core.now() + ahead + self._settings.max_poll_interval
         self._core.streams.set_alive_until(until)
         group = self.group
         if group.member.is_paused:
@@ -133,8 +132,8 @@ class Membership:
     def before_records(self) -> None:
         """Do what a poll does before it looks for records: all that was handed over is done."""
         self.run_callbacks()
-        if time.monotonic() >= self._auto_commit_at:
-            self._auto_commit_at = time.monotonic() + self._settings.auto_commit_interval
+        if self._core.now() >= self._auto_commit_at:
+            self._auto_commit_at = self._core.now() + self._settings.auto_commit_interval
             self.commit_in_background()
         self.handle_news()
 
@@ -147,7 +146,7 @@ class Membership:
         while (news := self._core.next_group_news()) is not None:
             match news:
                 case RevokeWanted():
-                    self._revoke(news, time.monotonic() + self._settings.default_api_timeout)
+                    self._revoke(news, self._core.now() + self._settings.default_api_timeout)
                 case AssignWanted():
                     self._assign(news)
                 case MemberFailed(error):
@@ -162,7 +161,7 @@ class Membership:
 
     def _give_up(self, wanted: RevokeWanted, deadline: float) -> None:
         """Commit, tell the listener, and read these partitions no more."""
-        began = time.monotonic()
+        began = self._core.now()
         owned = wanted.partitions & frozenset(self._core.intake.partitions)
         generation = self.group.member.identity.generation
         try:
@@ -181,7 +180,7 @@ class Membership:
             self._note(kind, owned, generation, wanted.reason, began)
 
     def _assign(self, wanted: AssignWanted) -> None:
-        began = time.monotonic()
+        began = self._core.now()
         group = self.group
         added = wanted.partitions - frozenset(self._core.intake.partitions)
         kept = [it for it in self._core.intake.partitions if it in wanted.partitions]
@@ -201,7 +200,7 @@ class Membership:
         reason: str,
         began: float,
     ) -> None:
-        seconds = time.monotonic() - began
+        seconds = self._core.now() - began
         self.events.append(RebalanceEvent(kind, partitions, generation, reason, seconds))
         logger.info("%d partitions %s: %s", len(partitions), kind, reason)
 
@@ -267,7 +266,7 @@ class Membership:
         """Commit what was handed over, if that is automatic; a failure is only told in the log."""
         offsets = self._consumer.done_offsets()
         if self._settings.enable_auto_commit and offsets:
-            deadline = time.monotonic() + self._settings.default_api_timeout
+            deadline = self._core.now() + self._settings.default_api_timeout
             self.commit_later(offsets, None, deadline)
 
     def commit_done(self, deadline: float) -> None:

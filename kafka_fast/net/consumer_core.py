@@ -34,7 +34,7 @@ from kafka_fast.control.consumer.plane import (
 )
 from kafka_fast.control.group.member import AssignWanted, GroupNews, MemberFailed, RevokeWanted
 from kafka_fast.dataplane._consumer_records import ConsumerRecords
-from kafka_fast.dataplane._plane import EVENT_DUMP, WAIT_SLICE, DataPlane
+from kafka_fast.dataplane._plane import EVENT_DUMP, WAIT_SLICE, DataPlane, Environment
 from kafka_fast.dataplane._reading import PartitionReader
 from kafka_fast.dataplane._streams import Streams
 from kafka_fast.dataplane._traces import read_traces
@@ -70,6 +70,11 @@ class Answer(Generic[T]):
         self._result = result
         self._done.set()
 
+    @property
+    def is_known(self) -> bool:
+        """Whether it has been said."""
+        return self._done.is_set()
+
     def wait(self, seconds: float) -> bool:
         """Wait for it, in a slice that looks for signals when it ends."""
         return self._done.wait(seconds)
@@ -88,12 +93,7 @@ class ConsumerCore:
     def __init__(self, settings: ConsumerSettings, client_id: str) -> None:
         """Start the threads; connections are made when they are needed."""
         self.settings = settings
-        self.control = ConsumerControl(
-            settings,
-            client_id,
-            random.SystemRandom().random,
-            lambda: int(time.time() * 1000),
-        )
+        self.control = self._make_control(client_id)
         # Two deques, for the control thread may append while the user's takes: from each of them
         # one side only appends and the other only takes from the front.
         self._news: deque[PartitionFailed | Positioned | Reposition] = deque()
@@ -115,13 +115,39 @@ class ConsumerCore:
         )
         _cores.add(self)
 
+    # ---- the machine: a simulation has another one ----
+
+    def now(self) -> float:
+        """Return monotonic seconds. Any thread."""
+        return time.monotonic()
+
+    def _make_control(self, client_id: str) -> ConsumerControl:
+        return ConsumerControl(
+            self.settings,
+            client_id,
+            random.SystemRandom().random,
+            lambda: int(time.time() * 1000),
+        )
+
     def _start(self, undo: ExitStack) -> None:
         """Make the planes and start their threads; `undo` learns how to take back each step."""
         settings = self.settings
         self._machine = Machine()
         undo.callback(self._machine.close)
-        self.plane = DataPlane(
-            self._machine,
+        self.plane = self._make_plane(self._machine)
+        undo.callback(self.plane.shut_down)
+        self.streams = self._make_streams(Streams)
+        self._pump = Pump(self.plane, self._machine)
+        undo.callback(self._pump.stop)
+        self._pump.start()
+        self._thread = ControlThread(self, self.control.links, self._machine, self._pump, settings)
+        undo.callback(self._thread.stop)
+        self._thread.start()
+
+    def _make_plane(self, environment: Environment) -> DataPlane:
+        settings = self.settings
+        return DataPlane(
+            environment,
             buffer_memory=0,
             batch_size=0,
             max_request_size=0,
@@ -134,19 +160,19 @@ class ConsumerCore:
             max_idle=max(settings.connections_max_idle_ms, 0) / 1000,
             idempotent=False,
         )
-        undo.callback(self.plane.shut_down)
-        self.streams = Streams(
+
+    def _make_streams(self, kind: type[Streams]) -> Streams:
+        settings = self.settings
+        return kind(
             self.plane,
             buffer_bytes=settings.fetch_buffer_bytes,
             max_bytes=settings.fetch_max_bytes,
             partition_max_bytes=settings.max_partition_fetch_bytes,
         )
-        self._pump = Pump(self.plane, self._machine)
-        undo.callback(self._pump.stop)
-        self._pump.start()
-        self._thread = ControlThread(self, self.control.links, self._machine, self._pump, settings)
-        undo.callback(self._thread.stop)
-        self._thread.start()
+
+    def _await(self, answer: Answer[T], seconds: float) -> bool:
+        """Wait for an answer, not much longer than until signals have to be looked for."""
+        return answer.wait(max(0.0, min(WAIT_SLICE, seconds)))
 
     def _make_reader(self, partition: TopicPartition) -> PartitionReader:
         settings = self.settings
@@ -195,7 +221,7 @@ class ConsumerCore:
             if slices:
                 return ConsumerRecords(slices)
             self.check()
-            left = deadline - time.monotonic()
+            left = deadline - self.now()
             if left <= 0 or self.has_group_news:
                 return ConsumerRecords()
             self.streams.wait_chunks(left)
@@ -243,8 +269,8 @@ class ConsumerCore:
             WakeupError: another thread called `wakeup`.
         """
         while True:
-            left = deadline - time.monotonic()
-            if answer.wait(max(0.0, min(WAIT_SLICE, left))):
+            left = deadline - self.now()
+            if self._await(answer, left):
                 return answer.get()
             self.check()
             if left <= 0:
@@ -311,7 +337,7 @@ class ConsumerCore:
             self._topics.pop(topic, None)
             self.call(lambda now: self.control.want_topic(topic, now))
             while topic not in self._topics:
-                left = deadline - time.monotonic()
+                left = deadline - self.now()
                 self.check()
                 if left <= 0:
                     self.call(lambda now: self.control.give_up_topic(topic))
@@ -338,7 +364,7 @@ class ConsumerCore:
             if error is not None:
                 raise error
             self.check()
-            left = deadline - time.monotonic()
+            left = deadline - self.now()
             if left <= 0:
                 raise KafkaTimeoutError(f"the position of {partition} was not found out in time")
             self.streams.wait_chunks(min(left, WAIT_SLICE))
@@ -361,7 +387,7 @@ class ConsumerCore:
         try:
             while cluster.all_topics is before:
                 self.check()
-                left = deadline - time.monotonic()
+                left = deadline - self.now()
                 if left <= 0:
                     raise KafkaTimeoutError("the brokers did not tell their topics in time")
                 with self._settled:
@@ -398,11 +424,11 @@ class ConsumerCore:
 
     def debug_dump(self, timeout: float) -> str:
         """Return what the links did lately, as text for people; what came within `timeout`."""
-        deadline = time.monotonic() + timeout
+        deadline = self.now() + timeout
         with self._settled:
             self._dump, self._dump_done = [], False
             self.plane.request_dump(0)
-            while not (self._dump_done or self.closed or time.monotonic() >= deadline):
+            while not (self._dump_done or self.closed or self.now() >= deadline):
                 self._settled.wait(WAIT_SLICE)
             return "\n".join([self.control.describe(), *self._dump])
 
