@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import Callable
+from typing import final
 
 from kafka_fast.dataplane._plane import DataPlane
 
+@final
 class LoopWaits:
     loop: asyncio.AbstractEventLoop
     def __init__(
