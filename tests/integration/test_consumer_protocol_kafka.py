@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 import confluent_kafka
 import pytest
+from confluent_kafka.admin import AdminClient
 
 from kafka_fast import Consumer, Producer, RebalanceListener, TopicPartition
 from kafka_fast.errors import InvalidRegularExpression
@@ -225,6 +226,46 @@ def test_what_the_broker_refuses(topic: str, member_on: Callable[..., Consumer])
     member = member_on(pattern="in-(")
     with pytest.raises(InvalidRegularExpression, match="in-"):
         poll_until([member], lambda: False, [])
+
+
+def test_a_coordinator_that_dies_changes_nothing() -> None:
+    """The members go on with the next one: nothing is revoked, and nothing is read twice."""
+    with RealKafka(3, overrides=QUICK) as kafka:
+        kafka.create_topic("t", partitions=PARTITIONS)
+        diaries = [Diary(), Diary()]
+        members = []
+        for diary in diaries:
+            member = Consumer(
+                {
+                    "bootstrap.servers": kafka.bootstrap,
+                    "group.id": "g",
+                    "group.protocol": "consumer",
+                    "auto.offset.reset": "earliest",
+                }
+            )
+            member.subscribe(["t"], listener=diary)
+            members.append(member)
+        try:
+            poll_until(members, lambda: is_shared(members, "t"), [])
+            heard = [list(diary.heard) for diary in diaries]
+            coordinator = _coordinator(kafka, "g")
+            kafka.node(coordinator).kill()
+            written, found = fill(kafka, "t"), []  # type: ignore[var-annotated]
+            poll_until(members, lambda: set(found) == written, found)
+            poll_until(members, _after(3.0), found)
+            assert sorted(found) == sorted(written)
+            assert [diary.heard for diary in diaries] == heard
+            assert _coordinator(kafka, "g") != coordinator
+        finally:
+            for member in members:
+                member.close(5.0)
+
+
+def _coordinator(kafka: RealKafka, group: str) -> int:
+    """Return the node that coordinates a group, as a peer hears it."""
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+    described = admin.describe_consumer_groups([group], request_timeout=30)[group].result()
+    return int(described.coordinator.id)
 
 
 def _after(seconds: float) -> Callable[[], bool]:
