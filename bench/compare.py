@@ -4,9 +4,9 @@
     FULL=1 python bench/compare.py           more records and rounds
     python bench/compare.py --only null      one section, or several
 
-Each run is a process of its own (`end_to_end.py`), contenders take turns within every round, and
-the tables hold the medians of the rounds. Slow contenders send fewer records. The sections `micro`
-and `spark` are programs of their own, which print one JSON line for each row.
+Each run is a process of its own (`end_to_end.py`, `consume.py`), contenders take turns within every
+round, and the tables hold the medians of the rounds. Slow contenders send and read less. The
+sections `micro` and `spark` are programs of their own, which print one JSON line for each row.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import Any
 from contenders import CONTENDERS
 from report import write_report
 from results import Results
-from workload import SCENARIOS, Scenario
+from workload import READ_PARTITIONS, READINGS, SCENARIOS, Scenario, read_topic
 
 from kafka_fast.testing.real_kafka import RealKafka, RealKafkaError
 
@@ -38,7 +38,7 @@ SCALE = 3 if FULL else 1
 RUN_TIMEOUT = 600
 PROXY_DELAY = 0.010
 MEMORY_SECONDS = 60.0 if FULL else 20.0
-SECTIONS = ("null", "real", "latency", "wan", "hog", "memory", "micro", "spark")
+SECTIONS = ("null", "real", "latency", "wan", "hog", "memory", "consume", "micro", "spark")
 
 NULL_SECTIONS = ("null", "latency", "wan", "hog", "memory")  # against a null broker of each run
 
@@ -50,6 +50,16 @@ RECORDS = {
     "kafka-python": 20_000,
     "raw socket": 10_000_000,
 }
+# The same of reading.
+READ_RECORDS = {
+    "kafka_fast": 3_000_000,
+    "confluent": 1_000_000,
+    "aiokafka": 500_000,
+    "kafka-python": 64_000,
+    "raw socket": 3_000_000,
+}
+PREFETCH_RECORDS = 16_000_000
+WAITING_RECORDS = 10_000_000
 LATENCY_RECORDS = 1000
 HOG_RECORDS = 100
 WAN_RECORDS = 2_000_000
@@ -119,6 +129,56 @@ def plan(section: str) -> list[Job]:
     return [Job(section, "kafka_fast", "send", 0, limits)]
 
 
+def plan_reading(section: str) -> list[Job]:
+    """Return the jobs that read: `consume` on the null broker, `consume real`."""
+    jobs = [
+        Job(section, contender, name, records // 4 if reading.value_size > 100 else records)
+        for name, reading in READINGS.items()
+        for contender, records in READ_RECORDS.items()
+    ]
+    if section == "consume real":
+        return jobs
+    return [
+        *jobs,
+        Job("prefetch", "kafka_fast", "poll(500)", PREFETCH_RECORDS, ("--experiment=prefetch",)),
+        Job("waiting", "kafka_fast", "poll(500)", WAITING_RECORDS, ("--experiment=memory",)),
+    ]
+
+
+def run_reading(job: Job, broker: tuple[str, int] | None) -> dict[str, Any]:
+    """Run one job that reads in a process of its own; return what it printed, or its error."""
+    command = [sys.executable, str(HERE / "consume.py"), job.contender, job.scenario]
+    command += [f"--records={job.records}", *job.arguments]
+    if broker is not None:
+        command += [f"--bootstrap={broker[0]}", f"--broker-pid={broker[1]}"]
+    return output_of(command)[-1]
+
+
+def fill_topics(kafka: RealKafka) -> None:
+    """Write what is read from real Kafka, a topic for each kind and number of records."""
+    jobs = {
+        read_topic(READINGS[it.scenario], it.records): it for it in plan_reading("consume real")
+    }
+    for topic, job in jobs.items():
+        kafka.create_topic(topic, READ_PARTITIONS)
+        command = [sys.executable, str(HERE / "consume.py"), "--fill", job.scenario]
+        command += [f"--records={job.records}", f"--bootstrap={kafka.bootstrap}"]
+        filled = output_of(command)[-1]
+        if "error" in filled:
+            raise RuntimeError(f"{topic}: {filled['error']}")
+
+
+def run_reading_round(jobs: list[Job], results: Results, kafka: RealKafka | None) -> None:
+    """Run every job that reads once and keep what it measured."""
+    for job in jobs:
+        if results.is_unsupported(job):
+            continue
+        node = kafka.nodes[0] if kafka is not None else None
+        result = run_reading(job, None if node is None else (node.address, node.pid))
+        results.add(job, result)
+        print(describe(job, result), file=sys.stderr, flush=True)
+
+
 def run_job(job: Job, broker: tuple[str, int] | None, topic: str = "bench") -> dict[str, Any]:
     """Run one job in a process of its own; return what it printed, or its error."""
     command = [sys.executable, str(HERE / "end_to_end.py"), job.contender, job.scenario]
@@ -178,8 +238,11 @@ def run_sections(sections: list[str], results: Results, rounds: int) -> None:
     for _ in range(rounds):
         run_round(jobs, results, None, topics)
         jobs = [job for job in jobs if job.section != "memory"]  # once: it has no spread
+    if "consume" in sections:
+        for _ in range(rounds):
+            run_reading_round(plan_reading("consume"), results, None)
     with ExitStack() as stack:
-        if "real" not in sections:
+        if "real" not in sections and "consume" not in sections:
             return
         try:
             kafka = stack.enter_context(RealKafka(jvm_options=BENCH_JVM, overrides=BENCH_OVERRIDES))
@@ -187,14 +250,18 @@ def run_sections(sections: list[str], results: Results, rounds: int) -> None:
             results.note(f"Real Kafka did not start: {error}")
             return
         warm_up(kafka)
-        jobs = plan("real")
-        if "latency" in sections:
+        jobs = plan("real") if "real" in sections else []
+        if jobs and "latency" in sections:
             jobs += [
                 Job("latency real", j.contender, j.scenario, j.records, j.arguments)
                 for j in plan("latency")
             ]
         for _ in range(rounds):
             run_round(jobs, results, kafka, topics)
+        if "consume" in sections:
+            fill_topics(kafka)
+            for _ in range(rounds):
+                run_reading_round(plan_reading("consume real"), results, kafka)
 
 
 def run_programs(sections: list[str], results: Results, rounds: int) -> None:

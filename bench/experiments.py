@@ -1,20 +1,26 @@
-"""The experiments beside throughput: latency, latency beside a thread that spins, memory."""
+"""The experiments beside throughput: latency, work beside a thread that spins, memory."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from typing import Any
 
 from contenders import contender_class
 from measure import percentile, resident
-from workload import Scenario, cycled, values
+from workload import READ_PARTITIONS, Scenario, cycled, values
 
 from kafka_fast.testing.null_broker import NullBroker
 
 WARM_UP = 200
 COMPUTE_SECONDS = 0.003
 MIB = 1 << 20
+PREFETCHED = 512 * MIB
+FILL_SECONDS = 30.0
+STAND_SECONDS = 3.0
+DEFAULT_FETCH_BUFFER = 64 * MIB
 
 
 def latency(name: str, records: int, bootstrap: str, topic: str) -> dict[str, Any]:
@@ -136,3 +142,78 @@ def _compute() -> None:
     end = time.thread_time() + COMPUTE_SECONDS
     while time.thread_time() < end:
         pass
+
+
+def prefetch(bootstrap: str, topic: str) -> dict[str, Any]:
+    """Measure how fast the fetch buffer fills beside a thread that spins, and beside a process.
+
+    Both take a core; only the thread takes the GIL as well.
+    """
+    alone = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        beside_process = _fill_rate(bootstrap, topic)
+    finally:
+        alone.kill()
+        alone.wait()
+    stop = threading.Event()
+    spinner = threading.Thread(target=_spin, args=(stop,), daemon=True)
+    spinner.start()
+    try:
+        beside_thread = _fill_rate(bootstrap, topic)
+    finally:
+        stop.set()
+        spinner.join()
+    return {
+        "mb_per_s": beside_thread,
+        "mb_per_s_free": beside_process,
+        "share": beside_thread / beside_process,
+    }
+
+
+def _fill_rate(bootstrap: str, topic: str) -> float:
+    """Return the MB/s at which a fetch buffer fills while nobody polls."""
+    from kafka_fast import Consumer
+
+    config = {"bootstrap.servers": bootstrap, "fetch.buffer.bytes": PREFETCHED + (64 << 20)}
+    with Consumer(config) as consumer:
+        _assign_all(consumer, topic)
+        first: tuple[float, int] | None = None
+        deadline = time.monotonic() + FILL_SECONDS
+        while time.monotonic() < deadline:
+            fetched, now = consumer.metrics()["bytes"], time.monotonic()
+            if first is None and fetched:
+                first = now, fetched
+            if first is not None and fetched >= PREFETCHED:
+                return float((fetched - first[1]) / (now - first[0]) / 1e6)
+            time.sleep(0.002)
+    raise RuntimeError(f"{fetched} bytes were fetched in {FILL_SECONDS} s")
+
+
+def waiting_memory(bootstrap: str, topic: str) -> dict[str, Any]:
+    """Let a consumer with the default buffer stand before a long log: what it holds."""
+    from kafka_fast import Consumer
+
+    start = resident()
+    with Consumer(bootstrap_servers=bootstrap) as consumer:
+        _assign_all(consumer, topic)
+        most, until = 0, time.monotonic() + STAND_SECONDS
+        while time.monotonic() < until:
+            time.sleep(0.01)
+            most = max(most, resident())
+        buffered = consumer.metrics()["buffered_bytes"]
+        if not consumer.poll(STAND_SECONDS):
+            raise RuntimeError("nothing was there to be read")
+    return {
+        "rss_growth_mib": (most - start) / MIB,
+        "buffered_mib": buffered / MIB,
+        "fetch_buffer_mib": DEFAULT_FETCH_BUFFER / MIB,
+    }
+
+
+def _assign_all(consumer: Any, topic: str) -> None:
+    from kafka_fast import TopicPartition
+
+    partitions = [TopicPartition(topic, number) for number in range(READ_PARTITIONS)]
+    consumer.assign(partitions)
+    for partition in partitions:
+        consumer.seek(partition, 0)

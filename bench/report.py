@@ -26,13 +26,16 @@ COLUMNS = {
     "requests_per_million": ("requests/M", 1.0, 0),
     "p50_us": ("p50 µs", 1.0, 1),
     "p99_us": ("p99 µs", 1.0, 0),
-    "gb_per_s": ("GB/s", 1.0, 1),
+    "gb_per_s": ("GB/s", 1.0, 2),
     "ns_per_record": ("ns/record", 1.0, 1),
     "accepted": ("accepted", 1.0, 0),
     "refused": ("refused", 1.0, 0),
     "acknowledged": ("acknowledged", 1.0, 0),
+    "mb_per_s": ("MB/s", 1.0, 0),
+    "mb_per_s_free": ("MB/s, GIL free", 1.0, 0),
     "rss_growth_mib": ("RSS growth MiB", 1.0, 1),
     "buffer_memory_mib": ("buffer.memory MiB", 1.0, 0),
+    "fetch_buffer_mib": ("fetch.buffer MiB", 1.0, 0),
 }
 SECTIONS = {
     "null": "Throughput against the null broker",
@@ -43,6 +46,10 @@ SECTIONS = {
     "wan trip": "Round trip through the delay proxy, one small request",
     "wan": "Throughput through the delay proxy, one partition",
     "memory": "A broker that stopped reading, max.block.ms=1",
+    "consume": "Reading from the null broker",
+    "consume real": "Reading from Apache Kafka, one node, on the same cores",
+    "prefetch": "The fetch buffer fills beside a spinning Python thread, and beside a process",
+    "waiting": "Ten million records wait, nobody polls",
     "micro": "CRC32C of 16 KiB; the cores of encoding and decoding in C, one batch of 16 KiB",
     "spark": "PySpark, local[2], 3,000,000 rows, null broker",
 }
@@ -57,6 +64,10 @@ finished requests and shows where broker and kernel end. Client and broker share
 cores. PySpark: the rows of «DataFrame» are an 8-byte key and a 100-byte value, made in the JVM and
 handed to Python by `mapInArrow`, those of «RDD of bytes» are made in Python; «counting only» is
 what Spark takes to bring them to a function that only counts, «noop sink» not even to Python.
+Reading: 16 partitions of one broker, assigned without a group; after a warm-up the consumer goes
+back to the beginning and reads the whole topic, so that what is fetched ahead counts; every value
+is touched. Calls bring 500 records («poll», «consume», «getmany»), 5,000 («values()») or 50,000
+(Arrow); the raw socket walks batch headers and touches no value.
 """
 
 

@@ -52,6 +52,7 @@ def targets(results: Results) -> list[Target]:
         *_null_targets(results),
         *_real_targets(results),
         *_time_targets(results),
+        *_reading_targets(results),
         *_micro_targets(results),
         *_spark_targets(results),
     ]
@@ -140,6 +141,50 @@ def _time_targets(results: Results) -> list[Target]:
         Target("stopped broker: resident memory over start", "MiB", growth,
                room + 64 if room is not None else None),
         Target("stopped broker: accepted records not acknowledged", "records", lost, 0),
+    ]  # fmt: skip
+
+
+def _reading_targets(results: Results) -> list[Target]:
+    def get(scenario: str, metric: str = "cpu_per_million", who: str = OURS) -> float | None:
+        return results.get("consume", scenario, who, metric)
+
+    def confluent(scenario: str, share: float) -> float | None:
+        return _times(get(scenario, who=CONFLUENT), share)
+
+    cpu = "CPU s per million"
+    made = [
+        Target("poll(500): CPU", cpu, get("poll(500)"), 0.13),
+        Target("poll(500): CPU, 1/5 of confluent's consume(500)", cpu, get("poll(500)"),
+               confluent("poll(500)", 1 / 5)),
+        Target("poll(500), real Kafka: rate", "records/s",
+               results.get("consume real", "poll(500)", OURS, "records_per_s"), 3_500_000,
+               at_least=True),
+        Target("one by one: CPU, 1/8 of confluent's poll()", cpu, get("one by one"),
+               confluent("one by one", 1 / 8)),
+        Target("one by one: CPU added to poll(500)", cpu,
+               _minus(get("one by one"), get("poll(500)")), 0.060),
+        Target("values(): CPU", cpu, get("values()"), 0.075),
+        Target("Arrow copy: CPU", cpu, get("Arrow copy"), 0.05),
+        Target("Arrow view: CPU", cpu, get("Arrow view"), 0.05),
+        Target("1000 B, Arrow copy: rate", "GB/s", get("1000 B, Arrow copy", "gb_per_s"), 2,
+               at_least=True),
+        Target("1000 B, Arrow view: rate", "GB/s", get("1000 B, Arrow view", "gb_per_s"), 2,
+               at_least=True),
+    ]  # fmt: skip
+    made += [
+        Target(f"{name}: CPU, 1/3 of confluent's", cpu, get(name), confluent(name, 1 / 3))
+        for name in ("lz4, poll(500)", "zstd, poll(500)")
+    ]
+    free = results.get("prefetch", "poll(500)", OURS, "mb_per_s_free")
+    room = results.get("waiting", "poll(500)", OURS, "fetch_buffer_mib")
+    return [
+        *made,
+        Target("prefetch beside a spinning thread, 0.9 of free", "MB/s",
+               results.get("prefetch", "poll(500)", OURS, "mb_per_s"), _times(free, 0.9),
+               at_least=True),
+        Target("ten million records wait: resident memory over start", "MiB",
+               results.get("waiting", "poll(500)", OURS, "rss_growth_mib"),
+               room + 64 if room is not None else None),
     ]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""What is sent: the scenarios, and the values that all contenders send alike.
+"""What is sent and read: the scenarios, and the values that all contenders send alike.
 
 Values look like small JSON events, so that a codec finds in them what it would find in real ones.
 A thousand distinct values, and a thousand distinct keys, are used in turn: enough that nothing
@@ -61,6 +61,42 @@ SCENARIOS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One way to consume.
+
+    Attributes:
+        name: what the table calls it.
+        mode: the call: poll (many at a time), each (one at a time), values (a list of values),
+            arrow (columns, copied), views (columns that refer to what was fetched).
+        value_size: bytes of each value.
+        codec: none, lz4 or zstd.
+    """
+
+    name: str
+    mode: str = "poll"
+    value_size: int = 100
+    codec: str = "none"
+
+
+READ_PARTITIONS = 16
+READINGS = {
+    reading.name: reading
+    for reading in (
+        Reading("poll(500)"),
+        Reading("one by one", mode="each"),
+        Reading("values()", mode="values"),
+        Reading("Arrow copy", mode="arrow"),
+        Reading("Arrow view", mode="views"),
+        Reading("lz4, poll(500)", codec="lz4"),
+        Reading("zstd, poll(500)", codec="zstd"),
+        Reading("1000 B, poll(500)", value_size=1000),
+        Reading("1000 B, Arrow copy", mode="arrow", value_size=1000),
+        Reading("1000 B, Arrow view", mode="views", value_size=1000),
+    )
+}
+
+
 def values(size: int, count: int = DISTINCT) -> list[bytes]:
     """Return `count` distinct values, each of exactly `size` bytes."""
     chance = random.Random(20)
@@ -74,6 +110,17 @@ def values(size: int, count: int = DISTINCT) -> list[bytes]:
             )
         made.append(text[:size].encode())
     return made
+
+
+def read_topic(reading: Reading, records: int) -> str:
+    """Return the name of the topic that has so many records of this kind, and no more."""
+    return f"read-{reading.codec}-{reading.value_size}-{records}"
+
+
+def values_of(reading: Reading) -> list[bytes]:
+    """Return the distinct values of what is read."""
+    count = DISTINCT if reading.codec == "none" else DISTINCT_COMPRESSED
+    return values(reading.value_size, count)
 
 
 def keys() -> list[bytes]:

@@ -2,16 +2,22 @@
 
 #include "handlers.h"
 
+#include "canned.h"
 #include "state.h"
 
 /* What is advertised. librdkafka derives features from ranges: it writes no batch v2 unless Fetch 4
  * is listed, and no lz4 unless FindCoordinator 0 is; Kafka lists Produce 0 for its sake too. A
- * request of those, or of Produce below 3, ends the connection. */
+ * request of Produce below 3 ends the connection. */
 static struct {
     int16_t key, min, max;
 } apis[] = {
-    {API_PRODUCE, 0, 13},         {API_FETCH, 4, 11},   {API_METADATA, 0, 13},
-    {API_FIND_COORDINATOR, 0, 0}, {API_VERSIONS, 0, 4}, {API_INIT_PRODUCER_ID, 0, 5},
+    {API_PRODUCE, 0, PRODUCE_MAX},
+    {API_FETCH, FETCH_MIN, FETCH_MAX},
+    {API_LIST_OFFSETS, LIST_OFFSETS_MIN, LIST_OFFSETS_MAX},
+    {API_METADATA, 0, 13},
+    {API_FIND_COORDINATOR, 0, 0},
+    {API_VERSIONS, 0, 4},
+    {API_INIT_PRODUCER_ID, 0, 5},
 };
 
 void set_produce_max(int16_t version) {

@@ -1,4 +1,4 @@
-/* The four requests of a producer: read from `in`, answered into `out`.
+/* The four requests of a producer: read from `in`, answered into `out`. canned.h has a consumer's.
  *
  * None of them holds a lock while it reads the stream, because a broker that was told to stop
  * reading still has to run commands.
@@ -11,6 +11,7 @@
 enum {
     API_PRODUCE = 0,
     API_FETCH = 1,
+    API_LIST_OFFSETS = 2,
     API_METADATA = 3,
     API_FIND_COORDINATOR = 10,
     API_VERSIONS = 18,

@@ -1,4 +1,5 @@
-/* The null broker: answers a producer as Kafka does, and throws the records away.
+/* The null broker: answers a producer as Kafka does, and throws the records away; answers a consumer
+ * from one record batch that it was given.
  *
  * It measures clients, so it must never be what is measured: record bytes are dropped in the kernel
  * (MSG_TRUNC) after the 61 bytes of the batch header were read. Any topic that is asked for exists,
@@ -9,10 +10,11 @@
  *
  * Commands are lines on stdin, each answered by one line on stdout; end of file ends the process.
  * `kafka_fast/testing/null_broker.py` starts it and speaks for it. wire.h: the encodings;
- * handlers.h: the requests; state.h: what connections share.
+ * handlers.h, canned.h: the requests; state.h: what connections share.
  */
 
 #include <getopt.h>
+#include <malloc.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -25,13 +27,29 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "canned.h"
 #include "handlers.h"
 #include "state.h"
 #include "wire.h"
 
-enum { MAX_FRAME = 256 << 20, LINE_SIZE = 512 };
+enum { MAX_FRAME = 256 << 20, LINE_SIZE = 512, KEPT_MEMORY = 1 << 30 };
 
 /* ---- connections ---- */
+
+static int16_t flexible_from(int16_t key) {
+    switch (key) {
+    case API_INIT_PRODUCER_ID:
+        return 2;
+    case API_VERSIONS:
+        return 3;
+    case API_LIST_OFFSETS:
+        return 6;
+    case API_FETCH:
+        return 12;
+    default:
+        return 9;
+    }
+}
 
 static bool read_header(struct stream *in, struct request *request) {
     char client_id[TOPIC_NAME_SIZE];
@@ -42,10 +60,7 @@ static bool read_header(struct stream *in, struct request *request) {
     request->key = get_i16(in);
     request->version = get_i16(in);
     request->correlation = get_i32(in);
-    int16_t flexible_from = request->key == API_INIT_PRODUCER_ID ? 2
-                            : request->key == API_VERSIONS       ? 3
-                                                                 : 9;
-    request->flexible = request->version >= flexible_from;
+    request->flexible = request->version >= flexible_from(request->key);
     get_string(in, client_id, sizeof client_id, false);
     get_tags(in, request->flexible);
     return !in->bad;
@@ -71,6 +86,14 @@ static bool serve_request(struct connection *connection) {
     else if (request.key == API_PRODUCE && request.version >= PRODUCE_MIN &&
              request.version <= PRODUCE_MAX)
         wanted = handle_produce(in, &request, connection->node, &out);
+    else if (request.key == API_FIND_COORDINATOR && request.version == 0)
+        handle_find_coordinator(in, &request, &out);
+    else if (request.key == API_LIST_OFFSETS && request.version >= LIST_OFFSETS_MIN &&
+             request.version <= LIST_OFFSETS_MAX)
+        handle_list_offsets(in, &request, connection->node, &out);
+    else if (request.key == API_FETCH && request.version >= FETCH_MIN &&
+             request.version <= FETCH_MAX)
+        handle_fetch(in, &request, connection->node, &out);
     else
         in->bad = true;
     if (in->left != 0)
@@ -186,7 +209,8 @@ static void parse_options(int argc, char **argv) {
     static const struct option options[] = {
         {"brokers", required_argument, NULL, 'b'},     {"partitions", required_argument, NULL, 'p'},
         {"produce-max", required_argument, NULL, 'v'}, {"check-crc", no_argument, NULL, 'c'},
-        {"check-sequence", no_argument, NULL, 's'},    {NULL, 0, NULL, 0},
+        {"check-sequence", no_argument, NULL, 's'},    {"batch", required_argument, NULL, 'f'},
+        {"copies", required_argument, NULL, 'n'},      {NULL, 0, NULL, 0},
     };
     for (int flag; (flag = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         int value = optarg != NULL ? atoi(optarg) : 0;
@@ -196,6 +220,10 @@ static void parse_options(int argc, char **argv) {
             state.partition_count = value;
         else if (flag == 'v' && value >= PRODUCE_MIN && value <= PRODUCE_MAX)
             set_produce_max((int16_t)value);
+        else if (flag == 'n' && value >= 0)
+            set_copies(value);
+        else if (flag == 'f' && load_batch(optarg))
+            continue;
         else if (flag == 'c')
             state.check_crc = true;
         else if (flag == 's')
@@ -209,6 +237,9 @@ int main(int argc, char **argv) {
     struct pollfd polled[2 + MAX_BROKERS] = {{.fd = STDIN_FILENO, .events = POLLIN}};
     parse_options(argc, argv);
     signal(SIGPIPE, SIG_IGN);
+    /* Answers of megabytes come and go all the time: their memory is kept, not mapped anew. */
+    mallopt(M_MMAP_THRESHOLD, KEPT_MEMORY);
+    mallopt(M_TRIM_THRESHOLD, KEPT_MEMORY);
     state.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     polled[1] = (struct pollfd){.fd = state.wake, .events = POLLIN};
     printf("ports");

@@ -243,6 +243,12 @@ void note_produced(int64_t arrived_ns, int64_t record_count) {
         wake_main();
 }
 
+void note_fetched(int64_t record_count, int64_t size) {
+    atomic_fetch_add(&state.fetches, 1);
+    atomic_fetch_add(&state.fetched_records, record_count);
+    atomic_fetch_add(&state.fetched_bytes, size);
+}
+
 void set_reading(bool on) {
     static bool reading = true;
     if (reading && !on)
@@ -278,6 +284,9 @@ void reset_stats(void) {
     arrival_count = 0;
     atomic_store(&state.records, 0);
     atomic_store(&state.requests, 0);
+    atomic_store(&state.fetches, 0);
+    atomic_store(&state.fetched_records, 0);
+    atomic_store(&state.fetched_bytes, 0);
     pthread_mutex_unlock(&state.lock);
 }
 
@@ -288,9 +297,12 @@ void print_stats(void) {
         connections++;
     printf("{\"requests\": %" PRId64 ", \"batches\": %" PRId64 ", \"records\": %" PRId64
            ", \"bytes\": %" PRId64 ", \"refused\": %" PRId64 ", \"connections\": %d"
-           ", \"first_ns\": %" PRId64 ", \"last_ns\": %" PRId64 ", \"partitions\": {",
+           ", \"first_ns\": %" PRId64 ", \"last_ns\": %" PRId64 ", \"fetches\": %" PRId64
+           ", \"fetched_records\": %" PRId64 ", \"fetched_bytes\": %" PRId64
+           ", \"partitions\": {",
            atomic_load(&state.requests), state.batches, atomic_load(&state.records), state.bytes,
-           state.refused, connections, state.first_ns, state.last_ns);
+           state.refused, connections, state.first_ns, state.last_ns, atomic_load(&state.fetches),
+           atomic_load(&state.fetched_records), atomic_load(&state.fetched_bytes));
     for (size_t i = 0; i < state.topic_count; i++) {
         printf("%s\"%s\": [", i > 0 ? ", " : "", state.topics[i]->name);
         for (int p = 0; p < state.partition_count; p++)

@@ -62,6 +62,7 @@ struct state {
     atomic_int throttle_ms;
     _Atomic int64_t delay_ns, next_producer_id;
     _Atomic int64_t records, requests;
+    _Atomic int64_t fetches, fetched_records, fetched_bytes;
     _Atomic int64_t awaited; /* wake the main thread at so many records */
     int wake;                /* eventfd of the main thread */
     pthread_mutex_t lock;    /* guards all that follows */
@@ -92,6 +93,8 @@ bool answer(struct connection *connection, struct out out);
 /* ---- what handlers report ---- */
 /* A Produce request was read to its end: when its first byte was read, and records accepted. */
 void note_produced(int64_t arrived_ns, int64_t record_count);
+/* A Fetch request was answered with so many records, of so many bytes. */
+void note_fetched(int64_t record_count, int64_t size);
 
 /* ---- commands; main thread ---- */
 /* Send what is due; return the nanoseconds until more is, or -1. */

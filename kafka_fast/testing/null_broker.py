@@ -1,5 +1,7 @@
 """The null broker: a process that acknowledges a producer's records and throws them away.
 
+A consumer reads one record batch there, over and over.
+
     with NullBroker(brokers=2, partitions=16) as broker:
         producer = Producer({"bootstrap.servers": broker.bootstrap})
         ...
@@ -53,6 +55,9 @@ class NullBrokerStats:
         connections: open now.
         first_ns: monotonic time of the first Produce request's first byte, or 0.
         last_ns: monotonic time of the last Produce request's end, or 0.
+        fetches: Fetch requests answered.
+        fetched_records: records that those answers held.
+        fetched_bytes: bytes of their batches.
         partitions: records by topic, one number for each partition.
     """
 
@@ -64,6 +69,9 @@ class NullBrokerStats:
     connections: int
     first_ns: int
     last_ns: int
+    fetches: int
+    fetched_records: int
+    fetched_bytes: int
     partitions: dict[str, list[int]]
 
 
@@ -112,6 +120,8 @@ class NullBroker:
         check_crc: refuse batches whose CRC is wrong (reads every byte, so not for benchmarks).
         check_sequence: refuse what breaks an idempotent producer's sequence.
         produce_max: highest version of Produce to advertise (3 to 13; from 13 on by topic id).
+        batch: a record batch v2 for consumers to read; None: there is nothing to read.
+        copies: how many of it each partition holds, one behind the other.
     """
 
     def __init__(
@@ -122,26 +132,36 @@ class NullBroker:
         check_crc: bool = False,
         check_sequence: bool = False,
         produce_max: int = 13,
+        batch: bytes | None = None,
+        copies: int = 1,
     ) -> None:
         self._options = [
             f"--brokers={brokers}", f"--partitions={partitions}", f"--produce-max={produce_max}",
         ]  # fmt: skip
         self._options += ["--check-crc"] if check_crc else []
         self._options += ["--check-sequence"] if check_sequence else []
+        self._batch = batch
+        self._copies = copies
         self._process: subprocess.Popen[bytes] | None = None
         self.ports: tuple[int, ...] = ()
 
     def __enter__(self) -> NullBroker:
         """Build the program if need be, start it, learn its ports."""
-        self._process = subprocess.Popen(
-            [str(build()), *self._options],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            bufsize=0,
-        )
-        word, *ports = self._read_line().split()
+        with tempfile.NamedTemporaryFile() as file:
+            options = self._options
+            if self._batch is not None:
+                file.write(self._batch)
+                file.flush()
+                options = [*options, f"--batch={file.name}", f"--copies={self._copies}"]
+            self._process = subprocess.Popen(
+                [str(build()), *options],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                bufsize=0,
+            )
+            word, *ports = self._read_line().split()
         if word != "ports":
-            raise NullBrokerError(f"the null broker does not start with {self._options}")
+            raise NullBrokerError(f"the null broker does not start with {options}")
         self.ports = tuple(map(int, ports))
         return self
 

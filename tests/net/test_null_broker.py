@@ -15,7 +15,19 @@ import pytest
 from kafka_fast.errors import UsageError
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kafka_fast.protocol.apis.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+)
 from kafka_fast.protocol.apis.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from kafka_fast.protocol.apis.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
 from kafka_fast.protocol.apis.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
@@ -28,6 +40,7 @@ from kafka_fast.protocol.apis.produce import (
     TopicProduceData,
 )
 from kafka_fast.protocol.schema import Request, Response
+from kafka_fast.record import read_batches
 from kafka_fast.record._writer import RecordBatchBuilder
 from kafka_fast.testing.null_broker import NullBroker, NullBrokerError
 
@@ -271,6 +284,42 @@ def test_sequences(client: Client):
     assert send(3, epoch=1) == [45]
     assert send(0, epoch=1) == [0]
     assert send(3, epoch=1) == [0]
+
+
+@pytest.mark.parametrize("version", [4, 7, 11, 12, 13, 17])
+def test_fetch_serves_copies_of_one_batch(version: int):
+    canned = batch(3)
+    with NullBroker(partitions=2, batch=canned, copies=4) as broker, Client(broker.ports[0]) as one:
+        topic_id = create(one).topics[0].topic_id
+        wanted = [
+            FetchPartition(partition=0, fetch_offset=4, partition_max_bytes=2 * len(canned)),
+            FetchPartition(partition=1, fetch_offset=11, partition_max_bytes=1),
+            FetchPartition(partition=2, fetch_offset=0, partition_max_bytes=1000),
+        ]
+        request = FetchRequest(
+            max_wait_ms=0,
+            max_bytes=1 << 20,
+            topics=[FetchTopic(topic="t", topic_id=topic_id, partitions=wanted)],
+        )
+        answer = one.ask(request, FetchResponse, version)
+        first, second, missing = answer.responses[0].partitions
+        assert [it.base_offset for it in read_batches(first.records or b"")] == [3, 6]
+        assert (first.high_watermark, first.error_code) == (12, 0)
+        assert (bytes(second.records or b""), second.error_code) == (b"", 0)
+        assert missing.error_code == 3
+        assert broker.stats().fetched_records == 6
+
+
+@pytest.mark.parametrize("version", [1, 2, 4, 6, 7])
+def test_list_offsets(version: int):
+    with NullBroker(batch=batch(3), copies=5) as broker, Client(broker.ports[0]) as one:
+        create(one)
+        for timestamp, offset in ((-2, 0), (-1, 15)):
+            wanted = [ListOffsetsPartition(partition_index=0, timestamp=timestamp)]
+            request = ListOffsetsRequest(topics=[ListOffsetsTopic(name="t", partitions=wanted)])
+            answer = one.ask(request, ListOffsetsResponse, version)
+            (found,) = answer.topics[0].partitions
+            assert (found.error_code, found.offset) == (0, offset)
 
 
 def test_wrong_partition_and_wrong_leader():
