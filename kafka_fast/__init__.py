@@ -10,7 +10,14 @@ The client API is here; the wire API is `kafka_fast.protocol`, `kafka_fast.recor
 
 from kafka_fast._version import __version__
 from kafka_fast.config import ConsumerConfig, ProducerConfig
-from kafka_fast.consumer import Consumer, ConsumerRecord, ConsumerRecords, RebalanceListener
+from kafka_fast.consumer import (
+    Consumer,
+    ConsumerRecord,
+    ConsumerRecords,
+    RebalanceListener,
+    RecordRange,
+    read_range,
+)
 from kafka_fast.errors import (
     BrokerError,
     CommitFailedError,
@@ -51,10 +58,12 @@ __all__ = [
     "RebalanceListener",
     "RecordDeserializationError",
     "RecordMetadata",
+    "RecordRange",
     "SerializationError",
     "TopicPartition",
     "UnreadableBatchError",
     "UsageError",
     "WakeupError",
     "__version__",
+    "read_range",
 ]

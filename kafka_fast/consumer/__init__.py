@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kafka_fast.consumer.client import Consumer
 from kafka_fast.consumer.listener import RebalanceEvent, RebalanceListener
+from kafka_fast.consumer.range import RecordRange, read_range
 from kafka_fast.control.group.assignors import (
     Assignor,
     GroupMember,
@@ -23,4 +24,6 @@ __all__ = [
     "PartitionReplicas",
     "RebalanceEvent",
     "RebalanceListener",
+    "RecordRange",
+    "read_range",
 ]

@@ -49,6 +49,8 @@ logger = logging.getLogger("kafka_fast.consumer")
 
 T = TypeVar("T")
 
+NO_END = 2**63 - 1
+
 TOUCH_INTERVAL = 30.0
 """Seconds between two assurances that the assigned topics' metadata are wanted."""
 
@@ -105,6 +107,8 @@ class ConsumerCore:
         self._failure: UsageError | None = None
         self._wakeups = 0
         self._touch_at = 0.0
+        self.ends: dict[TopicPartition, int] = {}
+        """Where partitions that are assigned from now on end; those not named go on for ever."""
         self.closed = False
         self._pid = os.getpid()
         with ExitStack() as undo:  # a process that is out of threads or files is no worse after it
@@ -179,6 +183,7 @@ class ConsumerCore:
         return PartitionReader(
             *partition,
             0,
+            end=self.ends.get(partition, NO_END),
             check_crcs=settings.check_crcs,
             read_committed=settings.is_read_committed,
             max_decompressed=settings.max_decompressed_batch_bytes,

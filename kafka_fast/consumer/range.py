@@ -1,0 +1,316 @@
+"""Read a range of the log once, without a group, up to its exact end.
+
+    read_range("events", start, end, by="timestamp", bootstrap_servers=…)
+        │  names ─► partitions; timestamps ─► offsets; ends that are not told ─► the ends as of now
+        ▼
+    RangeConsumer: all partitions at once, each with a reader that stops at its end
+
+A partition is done when its *position* has passed its end, whatever stands there: a record, a gap
+that compaction left, a transaction marker, aborted records. Offsets of records would not tell.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from types import TracebackType
+from typing import Any, Literal, TypeAlias
+
+from kafka_fast.config import find_key
+from kafka_fast.consumer.client import Consumer
+from kafka_fast.dataplane._consumer_records import ConsumerRecords
+from kafka_fast.errors import KafkaTimeoutError, PositionError, UsageError
+from kafka_fast.types import TopicPartition
+
+Topics: TypeAlias = str | TopicPartition | Iterable[str | TopicPartition]
+Bound: TypeAlias = int | Mapping[TopicPartition, int] | None
+
+MAX_RECORDS = 50_000
+"""Most records that one step brings."""
+
+WAIT = 0.05
+"""Seconds between two looks at the positions: what has no records may move them, too."""
+
+
+class RangeConsumer(Consumer):
+    """A consumer whose partitions have ends. Used by this module only."""
+
+    @property
+    def api_timeout(self) -> float:
+        """Seconds that a call may take by default."""
+        return self._settings.default_api_timeout
+
+    def assign_ranges(self, ranges: Mapping[TopicPartition, range]) -> None:
+        """Read these partitions from the first offset of their ranges to the last, and no more."""
+        with self._turn:
+            self._core.ends.update({it: span.stop for it, span in ranges.items()})
+            self._core.assign(ranges)
+            for partition, span in ranges.items():
+                self._core.seek(partition, span.start)
+
+    def drop_finished(self) -> int:
+        """Fetch partitions that are at their ends no more; returns how many are left."""
+        with self._turn:
+            at = self._core.intake.positions()
+            left = [
+                it
+                for it in self._core.intake.partitions
+                if it not in at or at[it].offset < self._core.ends[it]
+            ]
+            if len(left) < len(self._core.intake.partitions):
+                self._core.assign(left)
+            return len(left)
+
+    def state(self) -> dict[TopicPartition, int]:
+        """Return the positions that are known."""
+        with self._turn:
+            return {it: at.offset for it, at in self._core.intake.positions().items()}
+
+
+class RecordRange:
+    """The records of a range, in steps; iterate over it once. For one thread at a time.
+
+    It closes its consumer at the end of the iteration, on an error, and at the end of a `with`
+    block.
+
+    Attributes:
+        ranges: offsets by partition, as they were found out; the empty ones too.
+    """
+
+    ranges: dict[TopicPartition, range]
+
+    def __init__(
+        self,
+        consumer: RangeConsumer,
+        ranges: dict[TopicPartition, range],
+        *,
+        timeout: float,
+        max_records: int,
+    ) -> None:
+        """Begin to fetch.
+
+        Args:
+            consumer: reads; belongs to this object from here on.
+            ranges: offsets by partition.
+            timeout: seconds without any progress after which the brokers are given up.
+            max_records: most records of one step.
+        """
+        self.ranges = ranges
+        self._consumer = consumer
+        self._timeout = timeout
+        self._max_records = max_records
+        self._left = {it: span for it, span in ranges.items() if span}
+        consumer.assign_ranges(self._left)
+        self._steps = self._read()
+
+    def __iter__(self) -> Iterator[ConsumerRecords]:
+        """Return the steps that are left."""
+        return self
+
+    def __next__(self) -> ConsumerRecords:
+        """Return the next records; those of one partition are in order, partitions take turns.
+
+        Raises:
+            PositionError: records of the range were deleted, or truncated, before they were read.
+            KafkaTimeoutError: nothing moved for default.api.timeout.ms.
+            KafkaError: as in `Consumer.poll`.
+        """
+        return next(self._steps)
+
+    def _read(self) -> Iterator[ConsumerRecords]:
+        consumer = self._consumer
+        with consumer:
+            moved, before = time.monotonic(), consumer.state()
+            while consumer.drop_finished():
+                records = consumer.poll(WAIT, self._max_records)
+                if records:
+                    moved = time.monotonic()
+                    yield records
+                    continue
+                now = consumer.state()
+                if now != before:
+                    moved, before = time.monotonic(), now
+                elif time.monotonic() - moved >= self._timeout:
+                    raise KafkaTimeoutError(
+                        f"nothing arrived for {self._timeout:.0f} s; unread: "
+                        + ", ".join(map(str, consumer.assignment()))
+                    )
+
+    def tables(
+        self, *, layout: Literal["kafka", "spark"] = "kafka", views: bool = False
+    ) -> Iterator[Any]:
+        """Read on as Arrow: one `pyarrow.Table` for each step.
+
+        Args:
+            layout: as in `ConsumerRecords.to_arrow`.
+            views: let values refer to what was fetched instead of copying them.
+        """
+        for records in self:
+            yield records.to_arrow(layout=layout, views=views)
+
+    def close(self) -> None:
+        """Stop, wherever it is; a second call does nothing."""
+        self._consumer.close()
+
+    def __enter__(self) -> RecordRange:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        records = sum(map(len, self.ranges.values()))
+        return f"RecordRange({len(self.ranges)} partitions, {records} offsets)"
+
+
+def read_range(
+    topics: Topics,
+    start: Bound = None,
+    end: Bound = None,
+    *,
+    by: Literal["offset", "timestamp"] = "offset",
+    max_records: int = MAX_RECORDS,
+    config: Mapping[str, object] | None = None,
+    **properties: object,
+) -> RecordRange:
+    """Read what stands between two points of the log, once, and end there.
+
+    Nothing is waited for that is not written yet: an end that is not given, or lies beyond the log,
+    is the log's end at the time of the call (with isolation.level=read_committed its last stable
+    offset). No group is needed, and none is joined; all partitions are read at once.
+
+    Example:
+        >>> for records in read_range("events", bootstrap_servers="localhost:9092"):
+        ...     print(records.values())
+        >>> with read_range("events", noon, noon + 3_600_000, by="timestamp", config=c) as hour:
+        ...     table = pyarrow.concat_tables(hour.tables())
+
+    Args:
+        topics: a topic, a TopicPartition, or several of either.
+        start: the first offset, or the first Unix time in ms, for all partitions or by partition;
+            None, or a partition that is not named: where the log begins.
+        end: the first offset, or time, that is not wanted any more; None: the log's end.
+        by: what start and end are. By time, a partition's range begins at its first record that is
+            not older than `start`, and ends before its first one that is not older than `end`.
+        max_records: most records of one step.
+        config: the consumer's properties; `auto.offset.reset` is `none` unless it is given.
+        **properties: the same as keywords.
+
+    Raises:
+        PositionError: an offset to start from is not in the log (any more).
+        UsageError: the arguments contradict each other, or the configuration names a group.
+        KafkaTimeoutError: the brokers did not tell of the partitions in time.
+    """
+    if by not in ("offset", "timestamp"):
+        raise UsageError(f"by is 'offset' or 'timestamp', not {by!r}")
+    if max_records < 1:
+        raise UsageError(f"max_records must be at least 1, not {max_records}")
+    consumer = _consumer(config, properties)
+    try:
+        partitions = _partitions(consumer, topics)
+        lows, highs = _bounds(start, partitions), _bounds(end, partitions)
+        find = _by_time if by == "timestamp" else _by_offset
+        return RecordRange(
+            consumer,
+            find(consumer, partitions, lows, highs),
+            timeout=consumer.api_timeout,
+            max_records=max_records,
+        )
+    except BaseException:
+        consumer.close(0)
+        raise
+
+
+def _consumer(
+    config: Mapping[str, object] | None, properties: Mapping[str, object]
+) -> RangeConsumer:
+    """Make the consumer: what was deleted is an error, not something to pass over in silence."""
+    given = dict(config or {})
+    names = {find_key(name, "consumer").name for name in (*given, *properties)}
+    if "group.id" in names:
+        raise UsageError("a range is read without a group: leave group.id out")
+    if "auto.offset.reset" not in names:
+        given["auto.offset.reset"] = "none"
+    return RangeConsumer(given, **properties)
+
+
+def _partitions(consumer: Consumer, topics: Topics) -> list[TopicPartition]:
+    """Return the partitions that are meant, each once."""
+    named = [topics] if isinstance(topics, (str, TopicPartition)) else list(topics)
+    found: dict[TopicPartition, None] = {}
+    for it in named:
+        if isinstance(it, str):
+            infos = consumer.partitions_for(it)
+            found.update(dict.fromkeys(TopicPartition(it, info.partition) for info in infos))
+        else:
+            found[TopicPartition(*it)] = None
+    if not found:
+        raise UsageError("read_range takes at least one topic or partition")
+    return list(found)
+
+
+def _bounds(given: Bound, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+    """Return the bound of each partition that has one."""
+    if given is None:
+        return {}
+    if isinstance(given, int):
+        bounds = dict.fromkeys(partitions, given)
+    else:
+        bounds = {TopicPartition(*it): at for it, at in given.items()}
+        if unknown := bounds.keys() - set(partitions):
+            raise UsageError(f"not among what is read: {', '.join(map(str, sorted(unknown)))}")
+    for partition, at in bounds.items():
+        if at < 0:
+            raise UsageError(f"{at} is no offset and no Unix time in ms (for {partition})")
+    return bounds
+
+
+def _by_offset(
+    consumer: Consumer,
+    partitions: list[TopicPartition],
+    lows: Mapping[TopicPartition, int],
+    highs: Mapping[TopicPartition, int],
+) -> dict[TopicPartition, range]:
+    """Return the ranges; a start outside of the log is an error unless its range is empty."""
+    first, ends = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
+    ranges = {}
+    for partition in partitions:
+        start = lows.get(partition, first[partition])
+        stop = min(highs.get(partition, ends[partition]), ends[partition])
+        if start < min(first[partition], stop):
+            raise PositionError(
+                f"{partition} begins at offset {first[partition]}: {start} is not there any more",
+                topic=partition.topic,
+                partition=partition.partition,
+                offset=start,
+            )
+        ranges[partition] = range(start, max(start, stop))
+    return ranges
+
+
+def _by_time(
+    consumer: Consumer,
+    partitions: list[TopicPartition],
+    lows: Mapping[TopicPartition, int],
+    highs: Mapping[TopicPartition, int],
+) -> dict[TopicPartition, range]:
+    """Return the ranges; where no record is young enough, both bounds are the end."""
+    first, ends = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
+    starts = consumer.offsets_for_times(lows) if lows else {}
+    stops = consumer.offsets_for_times(highs) if highs else {}
+    ranges = {}
+    for partition in partitions:
+        end = ends[partition]
+        start = first[partition]
+        if partition in starts:
+            low = starts[partition]
+            start = end if low is None else low.offset
+        high = stops.get(partition)
+        stop = end if high is None else min(high.offset, end)
+        ranges[partition] = range(start, max(start, stop))
+    return ranges

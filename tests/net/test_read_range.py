@@ -1,0 +1,140 @@
+"""read_range through sockets: exact ends, whatever stands there."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka_fast import KafkaTimeoutError, PositionError, TopicPartition, UsageError, read_range
+from kafka_fast.testing.broker.server import EmbeddedKafka
+from tests.net.consuming import FIRST_TIMESTAMP_MS, fill
+from tests.net.producing import new_topic
+
+
+def offsets_of(kafka: EmbeddedKafka, topics, start=None, end=None, **more) -> dict[int, list[int]]:
+    """Return the offsets that a range brings by partition."""
+    found: dict[int, list[int]] = {}
+    with read_range(topics, start, end, bootstrap_servers=kafka.bootstrap, **more) as steps:
+        for records in steps:
+            for record in records:
+                found.setdefault(record.partition, []).append(record.offset)
+    return found
+
+
+def test_all_that_is_there_now(kafka: EmbeddedKafka, topic: str):
+    fill(kafka, topic, 25)
+    assert offsets_of(kafka, topic) == {0: list(range(25))}
+
+
+@pytest.mark.parametrize(("start", "end"), [(0, 1), (3, 17), (9, 10), (10, 20), (24, 99), (5, 5)])
+def test_offsets_within_batches(kafka: EmbeddedKafka, topic: str, start: int, end: int):
+    fill(kafka, topic, 25)
+    wanted = list(range(start, min(end, 25)))
+    assert offsets_of(kafka, topic, start, end) == ({0: wanted} if wanted else {})
+
+
+def test_every_partition_has_its_own_bounds(kafka: EmbeddedKafka, request: pytest.FixtureRequest):
+    topic = new_topic(kafka, request.node.name, partitions=3)
+    for number in range(3):
+        fill(kafka, topic, 30, number)
+    low = {TopicPartition(topic, 0): 28, TopicPartition(topic, 1): 4}
+    high = {TopicPartition(topic, 1): 6, TopicPartition(topic, 2): 2}
+    assert offsets_of(kafka, topic, low, high) == {0: [28, 29], 1: [4, 5], 2: [0, 1]}
+    assert offsets_of(kafka, TopicPartition(topic, 1), 3, 5) == {1: [3, 4]}
+
+
+def test_times(kafka: EmbeddedKafka, topic: str):
+    fill(kafka, topic, 30)  # a second apart
+    start, end = FIRST_TIMESTAMP_MS + 4500, FIRST_TIMESTAMP_MS + 20_000
+    assert offsets_of(kafka, topic, start, end, by="timestamp") == {0: list(range(5, 20))}
+    assert offsets_of(kafka, topic, end + 10**9, by="timestamp") == {}
+
+
+def test_small_steps_stop_as_exactly(kafka: EmbeddedKafka, topic: str):
+    fill(kafka, topic, 40)
+    assert offsets_of(kafka, topic, 7, 33, max_records=4) == {0: list(range(7, 33))}
+
+
+@pytest.mark.parametrize("keep_empty", [False, True])
+def test_compaction(kafka: EmbeddedKafka, topic: str, *, keep_empty: bool):
+    fill(kafka, topic, 40)
+    gone = {0, 1, 7, *range(10, 20), 24, 29, 31}
+    kafka.on_cluster(lambda cluster: cluster.compact(topic, 0, gone, keep_empty=keep_empty))
+    for start, end in [(0, 40), (1, 2), (5, 8), (8, 12), (12, 18), (15, 25), (24, 25), (28, 30)]:
+        wanted = [it for it in range(start, end) if it not in gone]
+        assert offsets_of(kafka, topic, start, end) == ({0: wanted} if wanted else {})
+
+
+@pytest.mark.parametrize("isolation", ["read_committed", "read_uncommitted"])
+def test_markers_and_aborted_records(kafka: EmbeddedKafka, topic: str, isolation: str):
+    """The last offsets are a marker's, and aborted records': no record tells that they passed."""
+    plant = [(b"a", True), (b"b", False), (b"c", True), (b"d", False)]
+    for producer_id, (value, commit) in enumerate(plant, 70):
+        values = [value] * 3  # and a marker: four offsets each
+        kafka.on_cluster(
+            lambda cluster, producer_id=producer_id, values=values, commit=commit: (
+                cluster.plant_transaction(topic, 0, producer_id, values, commit=commit)
+            )
+        )
+    seen = [0, 1, 2, 8, 9, 10]
+    if isolation == "read_uncommitted":
+        seen = [it for it in range(16) if it % 4 != 3]
+    for start, end in [(0, 16), (3, 4), (4, 8), (2, 9), (5, 7), (9, 15), (12, None)]:
+        stop = 16 if end is None else end
+        wanted = [it for it in seen if start <= it < stop]
+        found = offsets_of(kafka, topic, start, end, isolation_level=isolation)
+        assert found == ({0: wanted} if wanted else {})
+
+
+def test_an_open_transaction_ends_what_is_committed(kafka: EmbeddedKafka, topic: str):
+    fill(kafka, topic, 10)
+    kafka.on_cluster(
+        lambda cluster: cluster.plant_transaction(topic, 0, 70, [b"open"] * 3, commit=None)
+    )
+    assert offsets_of(kafka, topic, isolation_level="read_committed") == {0: list(range(10))}
+    assert offsets_of(kafka, topic, 5, 99) == {0: list(range(5, 13))}
+
+
+def test_deleted_records_are_an_error_unless_nobody_asked_for_them(
+    kafka: EmbeddedKafka, topic: str
+):
+    fill(kafka, topic, 30)
+    kafka.on_cluster(lambda cluster: cluster.delete_records(topic, 0, 12))
+    assert offsets_of(kafka, topic) == {0: list(range(12, 30))}
+    assert offsets_of(kafka, topic, 12, 14) == {0: [12, 13]}
+    with pytest.raises(PositionError, match="begins at offset 12") as caught:
+        offsets_of(kafka, topic, 11, 14)
+    assert caught.value.offset == 11
+
+
+def test_arrow(kafka: EmbeddedKafka, topic: str):
+    pyarrow = pytest.importorskip("pyarrow")
+    values = fill(kafka, topic, 30)
+    with read_range(topic, 5, 25, bootstrap_servers=kafka.bootstrap) as steps:
+        table = pyarrow.concat_tables(steps.tables())
+    assert table["value"].to_pylist() == values[5:25]
+
+
+def test_it_closes_its_consumer_when_it_is_left(kafka: EmbeddedKafka, topic: str):
+    fill(kafka, topic, 30)
+    steps = read_range(topic, max_records=5, bootstrap_servers=kafka.bootstrap)
+    assert [record.offset for record in next(steps)] == [0, 1, 2, 3, 4]
+    steps.close()
+    steps.close()
+    with pytest.raises((UsageError, StopIteration)):
+        next(steps)
+
+
+def test_what_is_wrong_is_said_at_once(kafka: EmbeddedKafka, topic: str):
+    fill(kafka, topic, 5)
+    for arguments in [
+        {"topics": []},
+        {"topics": topic, "start": -1},
+        {"topics": topic, "by": "size"},
+        {"topics": topic, "max_records": 0},
+        {"topics": topic, "group_id": "g"},
+        {"topics": topic, "end": {TopicPartition("other", 0): 3}},
+    ]:
+        with pytest.raises(UsageError):
+            read_range(**{"bootstrap_servers": kafka.bootstrap, **arguments})
+    with pytest.raises(KafkaTimeoutError):
+        read_range("t", bootstrap_servers="127.0.0.1:1", default_api_timeout_ms=100)
