@@ -206,8 +206,8 @@ class Membership:
 
     # Committing
 
-    def commit(self, offsets: Offsets, deadline: float) -> None:
-        """Commit and wait.
+    def commit(self, offsets: Offsets, deadline: float, *, is_last: bool = False) -> None:
+        """Commit and wait; a last commit does not wait for topics that are gone.
 
         Raises:
             CommitFailedError: the group has moved on.
@@ -220,6 +220,7 @@ class Membership:
             lambda error: answer.set(error or True),
             deadline,
             as_member=self.is_subscribed,
+            is_last=is_last,
         )
         self._core.wait(answer, deadline, "committing offsets")
         self.run_callbacks()
@@ -275,7 +276,7 @@ class Membership:
         if not self._settings.enable_auto_commit or not offsets:
             return
         try:
-            self.commit(offsets, deadline)
+            self.commit(offsets, deadline, is_last=True)
         except KafkaError as error:
             logger.warning("what was read could not be committed: %s", error)
 
@@ -283,6 +284,6 @@ class Membership:
         offsets = {it: at for it, at in self._consumer.done_offsets().items() if it in owned}
         try:
             if offsets:
-                self.commit(offsets, deadline)
+                self.commit(offsets, deadline, is_last=True)
         except KafkaError as error:
             logger.warning("partitions are given up without a last commit: %s", error)

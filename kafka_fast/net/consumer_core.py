@@ -317,12 +317,13 @@ class ConsumerCore:
         deadline: float,
         *,
         as_member: bool,
+        is_last: bool = False,
     ) -> None:
         """Commit after everything that was committed before; `done` runs on the control thread."""
         group = self._group()
         self.call(
             lambda now: group.commits.commit(
-                offsets, done, now, deadline=deadline, as_member=as_member
+                offsets, done, now, deadline=deadline, as_member=as_member, is_last=is_last
             )
         )
 

@@ -42,12 +42,16 @@ NO_TOPIC_ID = bytes(16)
 
 LAST_COMMIT_WITH_NAMES = 9
 
+UNKNOWN_TOPIC_OR_PARTITION = 3
 ILLEGAL_GENERATION = 22
 UNKNOWN_MEMBER_ID = 25
 REBALANCE_IN_PROGRESS = 27
 FENCED_INSTANCE_ID = 82
+UNKNOWN_TOPIC_ID = 100
 STALE_MEMBER_EPOCH = 113
 FENCED_MEMBER_EPOCH = 110
+
+TOPIC_GONE = frozenset({UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID})
 
 NOT_OURS_ANY_MORE = frozenset(
     {ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS, FENCED_MEMBER_EPOCH}
@@ -68,6 +72,7 @@ class _Commit:
     deadline: float
     as_member: bool
     life: int  # of the member, when it committed
+    is_last: bool
     failures: int = 0
 
 
@@ -127,6 +132,7 @@ class Commits:
         *,
         deadline: float,
         as_member: bool = False,
+        is_last: bool = False,
     ) -> None:
         """Commit after everything that was committed before.
 
@@ -137,12 +143,14 @@ class Commits:
             deadline: when to give up.
             as_member: refused once this client is no member any more: a coordinator takes a
                 stranger's commit while the group is empty, over what its next member may commit.
+            is_last: the partitions are given up next; a topic that the brokers do not know, which
+                may be a new one, is then taken for one that was deleted.
         """
         if not offsets:
             done(None)
             return
         life = self._identity().life
-        self._commits.append(_Commit(dict(offsets), done, deadline, as_member, life))
+        self._commits.append(_Commit(dict(offsets), done, deadline, as_member, life, is_last))
         self.tick(now)
 
     def settle(
@@ -243,16 +251,19 @@ class Commits:
             name = topic.name or self._cluster.topic_name(topic.topic_id) or "?"
             for part in topic.partitions:
                 code = part.error_code
-                if code == 0:
-                    commit.offsets.pop(TopicPartition(name, part.partition_index), None)
+                partition = TopicPartition(name, part.partition_index)
+                if code == 0 or (commit.is_last and code in TOPIC_GONE):
+                    commit.offsets.pop(partition, None)
                     continue
                 known = ERRORS.get(code)
                 may_pass = known is not None and known.retriable
                 is_stale = code == STALE_MEMBER_EPOCH and self._is_consumer_protocol
                 if self._coordinator.handle_error(code, now) or may_pass or is_stale:
                     retry = True
+                    if code in TOPIC_GONE:
+                        self._cluster.request_refresh("a commit found no such topic", name)
                 else:
-                    worst = worst or _commit_error(code, TopicPartition(name, part.partition_index))
+                    worst = worst or _commit_error(code, partition)
                     if code in NOT_OURS_ANY_MORE or code == FENCED_INSTANCE_ID:
                         self._on_stale(code, now)
         if worst is not None or not retry:

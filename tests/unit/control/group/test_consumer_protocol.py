@@ -11,6 +11,7 @@ from kafka_fast.errors import (
     FencedInstanceId,
     GroupMaxSizeReached,
     InvalidRegularExpression,
+    KafkaTimeoutError,
     ProtocolError,
     UnsupportedAssignor,
     UnsupportedVersionError,
@@ -22,7 +23,7 @@ from kafka_fast.protocol.apis.consumer_group_heartbeat import (
 )
 from kafka_fast.protocol.apis.metadata import MetadataResponse
 from kafka_fast.testing.broker.versions import OFFERED
-from kafka_fast.types import TopicPartition
+from kafka_fast.types import OffsetAndMetadata, TopicPartition
 from tests.unit.control.group.world import Member, World
 
 HEARTBEAT = 68
@@ -509,3 +510,27 @@ def test_churn(seed: int) -> None:
         owned = [partition for member in world.members for partition in member.owned]
         assert len(owned) == len(set(owned)), world.describe()
     world.run_until(lambda: world.stable("t"), 120.0)
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_last_commit_does_not_wait_for_a_topic_that_is_gone(protocol: str) -> None:
+    world = make(2, group_protocol=protocol, allow_auto_create_topics=False)
+    world.cluster.create_topic("u", 1)
+    member = world.join("a", ["t", "u"])
+    world.run_until(lambda: world.stable("t", "u"))
+    world.cluster.delete_topic("u")
+    group, outcomes = member.control.group, []  # type: ignore[var-annotated]
+    assert group is not None
+    for is_last in (True, False):
+        offsets = {
+            TopicPartition("t", 0): OffsetAndMetadata(3),
+            TopicPartition("u", 0): OffsetAndMetadata(4),
+        }
+        group.commits.commit(
+            offsets, outcomes.append, world.now, deadline=world.now + 30, is_last=is_last
+        )
+    world.run(2.0)
+    assert outcomes == [None]
+    assert world.cluster.committed("g") == {("t", 0): 3}
+    world.run(40.0)
+    assert isinstance(outcomes[1], KafkaTimeoutError)
