@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from kafka_fast import __version__
-from kafka_fast.cli import broker, config, info, produce
+from kafka_fast.cli import broker, config, consume, info, lag, produce
 from kafka_fast.errors import ConfigError, KafkaError, UsageError
 
 OK = 0
@@ -65,6 +65,6 @@ def _parser() -> argparse.ArgumentParser:
         "-v", "--verbose", action="count", default=0, help="log to stderr; twice: everything"
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in (produce, broker, config, info):
+    for module in (produce, consume, lag, broker, config, info):
         module.add_parser(commands)
     return parser

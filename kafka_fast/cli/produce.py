@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -17,13 +16,13 @@ from contextlib import contextmanager, suppress
 from io import FileIO
 from typing import Protocol
 
+from kafka_fast.cli.connection import add_connection, configuration, key_value
+from kafka_fast.cli.escapes import unescape
 from kafka_fast.cli.lines import read_lines, split_keys
 from kafka_fast.cli.progress import Progress, make_progress
-from kafka_fast.config import ProducerSettings, find_key, producer_settings
-from kafka_fast.errors import ConfigError, DeliveryError, KafkaError, UsageError
+from kafka_fast.config import ProducerSettings, producer_settings
+from kafka_fast.errors import DeliveryError, KafkaError, UsageError
 from kafka_fast.types import Header
-
-DEFAULT_BOOTSTRAP = "localhost:9092"
 
 INTERRUPT_FLUSH = 5.0
 """Seconds that Ctrl-C leaves to the records that were read before it."""
@@ -65,12 +64,6 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "is 0 only if all were delivered.",
     )
     parser.add_argument("topic")
-    parser.add_argument(
-        "-b",
-        "--bootstrap",
-        metavar="HOST:PORT",
-        help=f"brokers, with commas (default {DEFAULT_BOOTSTRAP})",
-    )
     parser.add_argument("-f", "--file", default="-", help="file to read (default - for stdin)")
     parser.add_argument(
         "-K",
@@ -88,15 +81,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         default=[],
         help="header of every record; may be repeated",
     )
-    parser.add_argument(
-        "-X",
-        "--config",
-        metavar="KEY=VALUE",
-        type=_property,
-        action="append",
-        default=[],
-        help="property of the producer (see `kafka-fast config`); may be repeated",
-    )
+    add_connection(parser, "producer")
     parser.add_argument("-p", "--partition", type=int, help="send all to this partition")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress on a terminal")
     parser.set_defaults(run=run)
@@ -111,7 +96,7 @@ def run(
         args: the parsed arguments.
         connect: makes the producer from its configuration; by default a `kafka_fast.Producer`.
     """
-    config = _configuration(args)
+    config = configuration(args, "producer")
     settings = producer_settings(config)  # say what is wrong before anything is opened
     with _open(args.file) as source:
         progress = make_progress(args.quiet, _size_of(source))
@@ -217,20 +202,6 @@ def _connect(config: dict[str, object]) -> LineProducer:
     return Producer(config)
 
 
-def _configuration(args: argparse.Namespace) -> dict[str, object]:
-    """Return the producer's configuration from the arguments."""
-    config: dict[str, object] = {}
-    for name, value in args.config:
-        if config.setdefault(name, value) != value:
-            raise ConfigError(f"{name} is given twice: {config[name]!r} and {value!r}")
-    if args.bootstrap is not None:
-        if config.setdefault("bootstrap.servers", args.bootstrap) != args.bootstrap:
-            raise ConfigError("bootstrap.servers is given twice: by --bootstrap and by --config")
-    elif not any(find_key(name).name == "bootstrap.servers" for name in config):
-        config["bootstrap.servers"] = DEFAULT_BOOTSTRAP
-    return config
-
-
 @contextmanager
 def _open(name: str) -> Iterator[FileIO]:
     """Open a file, or standard input for `-`, without Python's buffer between."""
@@ -254,29 +225,13 @@ def _say(text: str) -> None:
     print(f"kafka-fast: {text}", file=sys.stderr)
 
 
-_ESCAPES = {b"t": b"\t", b"0": b"\0", b"\\": b"\\"}
-
-
 def _separator(text: str) -> bytes:
-    r"""Return the bytes of a separator, in which \t, \0, \xNN and \\ are escapes."""
-
-    def unescape(match: re.Match[bytes]) -> bytes:
-        code = match[1]
-        return _ESCAPES[code] if code in _ESCAPES else bytes.fromhex(code[1:].decode())
-
-    separator = re.sub(rb"\\(t|0|\\|x[0-9A-Fa-f]{2})", unescape, os.fsencode(text))
+    separator = unescape(os.fsencode(text))
     if not separator:
         raise argparse.ArgumentTypeError("must not be empty")
     return separator
 
 
 def _header(text: str) -> Header:
-    key, value = _property(text)
+    key, value = key_value(text)
     return key, os.fsencode(value)
-
-
-def _property(text: str) -> tuple[str, str]:
-    key, found, value = text.partition("=")
-    if not found or not key:
-        raise argparse.ArgumentTypeError(f"expected KEY=VALUE, not {text!r}")
-    return key, value

@@ -1,0 +1,60 @@
+"""How a command reaches its brokers: `--bootstrap` and `-X`, and the configuration they make."""
+
+from __future__ import annotations
+
+import argparse
+
+from kafka_fast.config import find_key
+from kafka_fast.errors import ConfigError
+
+DEFAULT_BOOTSTRAP = "localhost:9092"
+
+
+def add_connection(parser: argparse.ArgumentParser, client: str) -> None:
+    """Add the options to a command.
+
+    Args:
+        parser: of the command.
+        client: whose properties they are: producer or consumer.
+    """
+    parser.add_argument(
+        "-b",
+        "--bootstrap",
+        metavar="HOST:PORT",
+        help=f"brokers, with commas (default {DEFAULT_BOOTSTRAP})",
+    )
+    parser.add_argument(
+        "-X",
+        "--config",
+        metavar="KEY=VALUE",
+        type=key_value,
+        action="append",
+        default=[],
+        help=f"property of the {client} (see `kafka-fast config`); may be repeated",
+    )
+
+
+def configuration(args: argparse.Namespace, client: str) -> dict[str, object]:
+    """Return the client's configuration from the arguments.
+
+    Raises:
+        ConfigError: a property is unknown, or is given twice.
+    """
+    config: dict[str, object] = {}
+    for name, value in args.config:
+        if config.setdefault(name, value) != value:
+            raise ConfigError(f"{name} is given twice: {config[name]!r} and {value!r}")
+    if args.bootstrap is not None:
+        if config.setdefault("bootstrap.servers", args.bootstrap) != args.bootstrap:
+            raise ConfigError("bootstrap.servers is given twice: by --bootstrap and by --config")
+    elif not any(find_key(name, client).name == "bootstrap.servers" for name in config):
+        config["bootstrap.servers"] = DEFAULT_BOOTSTRAP
+    return config
+
+
+def key_value(text: str) -> tuple[str, str]:
+    """Return the parts of `KEY=VALUE`."""
+    key, found, value = text.partition("=")
+    if not found or not key:
+        raise argparse.ArgumentTypeError(f"expected KEY=VALUE, not {text!r}")
+    return key, value
