@@ -113,7 +113,7 @@ class Membership:
         left: Answer[bool] = Answer()
         self._core.call(lambda now: group.member.leave(now, lambda: left.set(True)))
         try:
-            self._core.wait(left, deadline, "leaving the group")
+            self._core.wait(left, deadline, "leaving the group", may_wake=False)
         except KafkaError as error:
             logger.warning("%s: the group will notice by itself", error)
         finally:
@@ -207,7 +207,7 @@ class Membership:
     # Committing
 
     def commit(self, offsets: Offsets, deadline: float, *, is_last: bool = False) -> None:
-        """Commit and wait; a last commit does not wait for topics that are gone.
+        """Commit and wait; a last commit waits for no topics that are gone, and is not woken up.
 
         Raises:
             CommitFailedError: the group has moved on.
@@ -222,7 +222,7 @@ class Membership:
             as_member=self.is_subscribed,
             is_last=is_last,
         )
-        self._core.wait(answer, deadline, "committing offsets")
+        self._core.wait(answer, deadline, "committing offsets", may_wake=not is_last)
         self.run_callbacks()
 
     def commit_later(self, offsets: Offsets, callback: OnCommit | None, deadline: float) -> None:

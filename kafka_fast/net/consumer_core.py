@@ -266,8 +266,14 @@ class ConsumerCore:
         """Have `what(now)` called on the control thread. Any thread."""
         self._thread.call(what)
 
-    def wait(self, answer: Answer[T], deadline: float, what: str) -> T:
+    def wait(self, answer: Answer[T], deadline: float, what: str, *, may_wake: bool = True) -> T:
         """Wait for an answer of the control thread.
+
+        Args:
+            answer: that the control thread will set.
+            deadline: when to give up.
+            what: is waited for, for the message.
+            may_wake: `wakeup` ends this wait; else it ends the next one that it may.
 
         Raises:
             KafkaTimeoutError: there was none by the deadline.
@@ -277,7 +283,7 @@ class ConsumerCore:
             left = deadline - self.now()
             if self._await(answer, left):
                 return answer.get()
-            self.check()
+            self.check(may_wake=may_wake)
             if left <= 0:
                 raise KafkaTimeoutError(f"{what}: no answer in time")
 
@@ -413,14 +419,14 @@ class ConsumerCore:
         self._wakeups += 1
         self.streams.interrupt()
 
-    def check(self) -> None:
+    def check(self, *, may_wake: bool = True) -> None:
         """Raise what there is to tell to a call that has to wait.
 
         Raises:
             WakeupError: another thread called `wakeup` since the last time.
             KafkaError: this client will never get what it waits for.
         """
-        if self._wakeups:
+        if self._wakeups and may_wake:
             self._wakeups = 0
             raise WakeupError("wakeup() was called")
         if self._failure is not None:

@@ -19,6 +19,7 @@ from kafka_fast.testing.broker.versions import (
     HEARTBEAT,
     JOIN_GROUP,
     LEAVE_GROUP,
+    OFFSET_COMMIT,
 )
 from tests.net.consuming import (
     MakeConsumer,
@@ -327,6 +328,17 @@ class TestLeaving:
             poll_until([first], lambda: False)
         assert diary.heard[-1] == ("lost", every)
         assert first.assignment() == set()
+
+    def test_a_wakeup_does_not_keep_close_from_committing(
+        self, kafka: EmbeddedKafka, member_on: MakeConsumer, topic: str
+    ) -> None:
+        fill(kafka, topic, 10)
+        member = member_on()
+        read(member, 10)
+        kafka.faults.delay(0.2, api=OFFSET_COMMIT, count=1)
+        member.wakeup()
+        member.close()
+        assert committed(kafka, f"group-of-{topic}")[topic, 0] == 10
 
     def test_close_ends_by_its_deadline_when_nobody_answers(
         self, kafka: EmbeddedKafka, member_on: MakeConsumer, topic: str, every: set[TopicPartition]

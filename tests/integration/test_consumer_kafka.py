@@ -1,0 +1,460 @@
+"""The consumer on real Kafka: what others wrote, committed and share, it reads and honours."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import itertools
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import confluent_kafka
+import pytest
+from aiokafka import AIOKafkaProducer
+from confluent_kafka.admin import AdminClient
+
+from kafka_fast import Consumer, OffsetAndMetadata, Producer, TopicPartition
+from kafka_fast.dataplane._consumer_record import ConsumerRecord
+from kafka_fast.errors import OffsetOutOfRangeError
+from kafka_fast.testing.real_kafka import RealKafka
+from tests.conftest import started
+from tests.integration.producing import TIMEOUT, create_again, new_topic
+
+# The peers' own warnings are theirs; kafka-python warns already when it is imported.
+pytestmark = [pytest.mark.broker, pytest.mark.filterwarnings("ignore")]
+
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+RECORDS = 300
+
+MakeConsumer = Callable[..., Consumer]
+Row = tuple[bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...]]
+
+
+@pytest.fixture
+def group() -> str:
+    return f"group-{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def consumer_on(real_kafka: RealKafka) -> Iterator[MakeConsumer]:
+    """Consumers that begin with the first record and are closed in the end."""
+    yield from makers(real_kafka)
+
+
+def makers(kafka: RealKafka) -> Iterator[MakeConsumer]:
+    made: list[Consumer] = []
+
+    def make(**config: Any) -> Consumer:
+        start = {"auto_offset_reset": "earliest", **config}
+        made.append(Consumer(bootstrap_servers=kafka.bootstrap, **start))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close(10)
+
+
+def partitions_of(topic: str, count: int) -> list[TopicPartition]:
+    return [TopicPartition(topic, number) for number in range(count)]
+
+
+def poll_until(
+    members: Iterable[Consumer], done: Callable[[], object], found: list[ConsumerRecord]
+) -> None:
+    deadline = time.monotonic() + TIMEOUT
+    members = list(members)
+    while not done():
+        assert time.monotonic() < deadline, f"{len(found)} records"
+        for member in members:
+            found += member.poll(0.05)
+
+
+def read(consumer: Consumer, count: int) -> list[ConsumerRecord]:
+    found: list[ConsumerRecord] = []
+    poll_until([consumer], lambda: len(found) >= count, found)
+    assert len(found) == count
+    return found
+
+
+def write(
+    kafka: RealKafka, topic: str, count: int, partition: int = 0, **config: Any
+) -> list[bytes]:
+    """Append values with our own producer."""
+    values = [b"%d:%d" % (partition, number) for number in range(count)]
+    with Producer(bootstrap_servers=kafka.bootstrap, **config) as producer:
+        for number, value in enumerate(values):
+            producer.send(topic, value, partition=partition, timestamp_ms=1_000_000 + number)
+    return values
+
+
+def rows() -> list[Row]:
+    """Return records of every shape."""
+    shapes: list[Row] = [
+        (None, b"", ()),
+        (b"", b"value", ()),
+        (b"key", None, (("a", b"1"), ("a", b""), ("ü", b"\xff"))),
+        (None, b"x" * 3_000, ()),
+        (b"\x00" * 300, b"\x01" * 700, (("h", b"v" * 200),)),
+    ]
+    return [shapes[number % len(shapes)] for number in range(RECORDS)]
+
+
+# ---- what others wrote ----
+
+
+def write_with_confluent(bootstrap: str, topic: str, codec: str) -> None:
+    producer = confluent_kafka.Producer({"bootstrap.servers": bootstrap, "compression.type": codec})
+    for key, value, headers in rows():
+        producer.produce(topic, value, key, partition=0, headers=list(headers))
+    producer.flush(TIMEOUT)
+
+
+def write_with_aiokafka(bootstrap: str, topic: str, codec: str) -> None:
+    async def run() -> None:
+        kind = None if codec == "none" else codec
+        producer = AIOKafkaProducer(bootstrap_servers=bootstrap, compression_type=kind)
+        await producer.start()
+        try:
+            sent = [
+                await producer.send(topic, value, key, partition=0, headers=list(headers))
+                for key, value, headers in rows()
+            ]
+            await asyncio.gather(*sent)
+        finally:
+            await producer.stop()
+
+    asyncio.run(run())
+
+
+def write_with_kafka_python(bootstrap: str, topic: str, codec: str) -> None:
+    from kafka import KafkaProducer
+
+    kind = None if codec == "none" else codec
+    producer = KafkaProducer(bootstrap_servers=bootstrap, compression_type=kind)
+    for key, value, headers in rows():
+        producer.send(topic, value, key, headers=list(headers), partition=0)
+    producer.flush(TIMEOUT)
+    producer.close()
+
+
+def write_with_ours(bootstrap: str, topic: str, codec: str) -> None:
+    with Producer(bootstrap_servers=bootstrap, compression_type=codec) as producer:
+        for key, value, headers in rows():
+            producer.send(topic, value, key, headers=headers, partition=0)
+
+
+WRITERS = {
+    "confluent-kafka": write_with_confluent,
+    "aiokafka": write_with_aiokafka,
+    "kafka-python": write_with_kafka_python,
+    "kafka_fast": write_with_ours,
+}
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("writer", WRITERS)
+def test_what_others_write_is_read_exactly(
+    real_kafka: RealKafka, consumer_on: MakeConsumer, writer: str, codec: str
+) -> None:
+    topic = new_topic(real_kafka)
+    WRITERS[writer](real_kafka.bootstrap, topic, codec)
+    consumer = consumer_on()
+    consumer.assign(partitions_of(topic, 1))
+    found = read(consumer, RECORDS)
+    assert [(one.key, one.value, one.headers) for one in found] == rows()
+    assert [one.offset for one in found] == list(range(RECORDS))
+
+
+@pytest.mark.parametrize("level", ["read_committed", "read_uncommitted"])
+def test_aborted_transactions(real_kafka: RealKafka, consumer_on: MakeConsumer, level: str) -> None:
+    topic = new_topic(real_kafka)
+    producer = confluent_kafka.Producer(
+        {"bootstrap.servers": real_kafka.bootstrap, "transactional.id": uuid.uuid4().hex}
+    )
+    producer.init_transactions(TIMEOUT)
+    kept = []
+    for number in range(20):
+        producer.begin_transaction()
+        for record in range(10):
+            producer.produce(topic, b"%d:%d" % (number, record))
+        producer.flush(TIMEOUT)
+        if number % 3:
+            producer.commit_transaction(TIMEOUT)
+            kept += [b"%d:%d" % (number, record) for record in range(10)]
+        else:
+            producer.abort_transaction(TIMEOUT)
+    consumer = consumer_on(isolation_level=level)
+    (partition,) = partitions_of(topic, 1)
+    consumer.assign([partition])
+    if level == "read_uncommitted":
+        read(consumer, 200)
+    else:
+        assert [one.value for one in read(consumer, len(kept))] == kept
+    end = consumer.end_offsets([partition])[partition]
+    assert end == 220, "each transaction has a marker"
+    poll_until([consumer], lambda: consumer.position(partition) == end, [])
+
+
+# ---- positions ----
+
+
+def check_positions(kafka: RealKafka, make: MakeConsumer) -> None:
+    """Seeks, ends, times, out of range, a start that moves, a topic made anew."""
+    topic = new_topic(kafka)
+    (partition,) = partitions_of(topic, 1)
+    written = write(kafka, topic, 100)
+    consumer = make(metadata_max_age_ms=1_000)
+    consumer.assign([partition])
+    assert [one.value for one in read(consumer, 100)] == written
+    consumer.seek(partition, 42)
+    assert [one.offset for one in read(consumer, 58)] == list(range(42, 100))
+    consumer.seek_to_beginning()
+    assert read(consumer, 100)[0].offset == 0
+    consumer.seek_to_timestamp(1_000_090)
+    assert [one.offset for one in read(consumer, 10)] == list(range(90, 100))
+    consumer.seek_to_end()
+    assert consumer.position(partition) == 100
+    assert consumer.beginning_offsets([partition]) == {partition: 0}
+    assert consumer.end_offsets([partition]) == {partition: 100}
+    at = consumer.offsets_for_times({partition: 1_000_017})[partition]
+    assert at is not None
+    assert (at.offset, at.timestamp_ms) == (17, 1_000_017)
+    assert consumer.offsets_for_times({partition: 2_000_000}) == {partition: None}
+    assert consumer.lag() == {partition: 0}
+    assert topic in consumer.topics()
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+    place = confluent_kafka.TopicPartition(topic, 0, 60)
+    for future in admin.delete_records([place]).values():
+        future.result(TIMEOUT)
+    consumer.seek(partition, 10)
+    assert [one.offset for one in read(consumer, 40)] == list(range(60, 100))
+    strict = make(auto_offset_reset="none")
+    strict.assign([partition])
+    strict.seek(partition, 10)
+    with pytest.raises(OffsetOutOfRangeError):
+        read(strict, 1)
+    kafka.delete_topic(topic)
+    create_again(kafka, topic)
+    anew = write(kafka, topic, 120)
+    assert [one.value for one in read(consumer, 120)] == anew
+
+
+def test_positions(real_kafka: RealKafka, consumer_on: MakeConsumer) -> None:
+    check_positions(real_kafka, consumer_on)
+
+
+# ---- offsets ----
+
+
+def commit_with_confluent(bootstrap: str, group: str, topic: str, offset: int) -> None:
+    consumer = confluent_kafka.Consumer({"bootstrap.servers": bootstrap, "group.id": group})
+    place = confluent_kafka.TopicPartition(topic, 0, offset, "theirs")
+    consumer.commit(offsets=[place], asynchronous=False)
+    consumer.close()
+
+
+def committed_with_confluent(bootstrap: str, group: str, topic: str) -> int:
+    """Return the offset; a note that does not end as a C string does is beyond that client."""
+    consumer = confluent_kafka.Consumer({"bootstrap.servers": bootstrap, "group.id": group})
+    (place,) = consumer.committed([confluent_kafka.TopicPartition(topic, 0)], TIMEOUT)
+    consumer.close()
+    return int(place.offset)
+
+
+def test_offsets_that_confluent_kafka_commits_and_reads(
+    real_kafka: RealKafka, consumer_on: MakeConsumer, group: str
+) -> None:
+    topic = new_topic(real_kafka)
+    (partition,) = partitions_of(topic, 1)
+    write(real_kafka, topic, 100)
+    commit_with_confluent(real_kafka.bootstrap, group, topic, 70)
+    consumer = consumer_on(group_id=group, enable_auto_commit=False)
+    consumer.assign([partition])
+    found = consumer.committed([partition])[partition]
+    assert found is not None
+    # Theirs comes with the end of a C string.
+    assert (found.offset, found.metadata.rstrip("\0")) == (70, "theirs")
+    assert read(consumer, 30)[0].offset == 70
+    consumer.commit({partition: OffsetAndMetadata(33, -1, "ours")})
+    assert committed_with_confluent(real_kafka.bootstrap, group, topic) == 33
+
+
+def test_offsets_that_kafka_python_commits_and_reads(
+    real_kafka: RealKafka, consumer_on: MakeConsumer, group: str
+) -> None:
+    import kafka
+
+    topic = new_topic(real_kafka)
+    (partition,) = partitions_of(topic, 1)
+    write(real_kafka, topic, 100)
+    place = kafka.TopicPartition(topic, 0)
+    theirs = kafka.KafkaConsumer(
+        bootstrap_servers=real_kafka.bootstrap,
+        group_id=group,
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+        max_poll_records=40,
+    )
+    theirs.assign([place])
+    while theirs.position(place) < 40:
+        theirs.poll(1_000)
+    theirs.commit()
+    consumer = consumer_on(group_id=group, enable_auto_commit=False)
+    consumer.assign([partition])
+    assert read(consumer, 60)[0].offset == 40
+    consumer.commit()
+    assert theirs.committed(place) == 100
+    theirs.close()
+
+
+# ---- groups ----
+
+
+def check_group(kafka: RealKafka, make: MakeConsumer, group: str, strategy: str) -> None:
+    """Two members share, one leaves, the other goes on; every record is read, none is lost."""
+    topic = new_topic(kafka, 4)
+    every = set(partitions_of(topic, 4))
+    for number in range(4):
+        write(kafka, topic, 50, number)
+
+    def member() -> Consumer:
+        one = make(
+            group_id=group,
+            partition_assignment_strategy=strategy,
+            session_timeout_ms=10_000,
+            heartbeat_interval_ms=200,
+        )
+        one.subscribe([topic])
+        return one
+
+    found: list[ConsumerRecord] = []
+    members = [member()]
+    poll_until(members, lambda: members[0].assignment() == every, found)
+    members.append(member())
+    poll_until(members, lambda: [len(one.assignment()) for one in members] == [2, 2], found)
+    poll_until(members, lambda: len(found) >= 200, found)
+    members.pop(0).close()
+    poll_until(members, lambda: members[0].assignment() == every, found)
+    for number in range(4):
+        write(kafka, topic, 50, number)
+    poll_until(members, lambda: len(found) >= 400, found)
+    assert len({(one.partition, one.offset) for one in found}) == len(found) == 400
+    members[0].commit()
+    assert {at.offset for at in members[0].committed(every).values() if at} == {100}
+
+
+@pytest.mark.parametrize("strategy", ["range", "roundrobin", "sticky", "cooperative-sticky"])
+def test_a_group(
+    real_kafka: RealKafka, consumer_on: MakeConsumer, group: str, strategy: str
+) -> None:
+    check_group(real_kafka, consumer_on, group, strategy)
+
+
+@pytest.mark.parametrize("strategy", ["range", "roundrobin", "cooperative-sticky"])
+def test_a_group_with_a_member_of_confluent_kafka(
+    real_kafka: RealKafka, consumer_on: MakeConsumer, group: str, strategy: str
+) -> None:
+    topic = new_topic(real_kafka, 4)
+    every = {(topic, number) for number in range(4)}
+    ours = consumer_on(
+        group_id=group, partition_assignment_strategy=strategy, heartbeat_interval_ms=200
+    )
+    ours.subscribe([topic])
+    theirs = confluent_kafka.Consumer(
+        {
+            "bootstrap.servers": real_kafka.bootstrap,
+            "group.id": group,
+            "partition.assignment.strategy": strategy,
+            "heartbeat.interval.ms": 200,
+            "auto.offset.reset": "earliest",
+        }
+    )
+    theirs.subscribe([topic])
+
+    def of_theirs() -> set[tuple[str, int]]:
+        theirs.poll(0.05)
+        return {(place.topic, place.partition) for place in theirs.assignment()}
+
+    poll_until(
+        [ours],
+        lambda: len(of_theirs()) == 2 and set(ours.assignment()) | of_theirs() == every,
+        [],
+    )
+    assert len(ours.assignment()) == 2
+    theirs.close()
+    poll_until([ours], lambda: ours.assignment() == every, [])
+
+
+def test_a_static_member_is_not_missed_while_it_restarts(
+    real_kafka: RealKafka, consumer_on: MakeConsumer, group: str
+) -> None:
+    topic = new_topic(real_kafka, 4)
+
+    def member(name: str) -> Consumer:
+        one = consumer_on(group_id=group, group_instance_id=name, heartbeat_interval_ms=200)
+        one.subscribe([topic])
+        return one
+
+    members = [member("a"), member("b")]
+    poll_until(members, lambda: [len(one.assignment()) for one in members] == [2, 2], [])
+    had = members[1].assignment()
+    events = len(members[0].metrics()["rebalances"])
+    members[1].close()
+    members[1] = member("b")
+    poll_until(members, lambda: members[1].assignment() == had, [])
+    assert len(members[0].metrics()["rebalances"]) == events
+
+
+def test_a_member_survives_c_code_that_holds_the_gil(
+    real_kafka: RealKafka, consumer_on: MakeConsumer, group: str
+) -> None:
+    topic = new_topic(real_kafka, 2)
+    member = consumer_on(group_id=group, session_timeout_ms=6_000, heartbeat_interval_ms=1_000)
+    member.subscribe([topic])
+    poll_until([member], lambda: len(member.assignment()) == 2, [])
+    before = member.group_metadata()
+    ctypes.PyDLL(None).usleep(13_000_000)
+    for _ in itertools.repeat(None, 10):
+        member.poll(0.1)
+    assert member.group_metadata() == before
+    member.commit({TopicPartition(topic, 0): 0})
+
+
+# ---- old brokers ----
+
+
+@pytest.fixture(scope="module", params=["2.8.2", "2.1.1"])
+def older_kafka(request: pytest.FixtureRequest) -> Iterator[RealKafka]:
+    """Releases without topic ids, and without much else."""
+    with started(1, request.param) as kafka:
+        yield kafka
+
+
+@pytest.fixture
+def older_consumer_on(older_kafka: RealKafka) -> Iterator[MakeConsumer]:
+    yield from makers(older_kafka)
+
+
+def test_records_of_older_brokers(older_kafka: RealKafka, older_consumer_on: MakeConsumer) -> None:
+    topic = new_topic(older_kafka)
+    for codec in CODECS:
+        write_with_ours(older_kafka.bootstrap, topic, codec)
+    consumer = older_consumer_on()
+    consumer.assign(partitions_of(topic, 1))
+    found = read(consumer, RECORDS * len(CODECS))
+    assert [(one.key, one.value, one.headers) for one in found] == rows() * len(CODECS)
+
+
+def test_positions_on_older_brokers(
+    older_kafka: RealKafka, older_consumer_on: MakeConsumer
+) -> None:
+    check_positions(older_kafka, older_consumer_on)
+
+
+@pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
+def test_groups_on_older_brokers(
+    older_kafka: RealKafka, older_consumer_on: MakeConsumer, group: str, strategy: str
+) -> None:
+    check_group(older_kafka, older_consumer_on, group, strategy)
