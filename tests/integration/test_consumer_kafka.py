@@ -407,6 +407,7 @@ def test_a_static_member_is_not_missed_while_it_restarts(
     assert len(members[0].metrics()["rebalances"]) == events
 
 
+@pytest.mark.slow
 def test_a_member_survives_c_code_that_holds_the_gil(
     real_kafka: RealKafka, consumer_on: MakeConsumer, group: str
 ) -> None:

@@ -177,6 +177,7 @@ def test_a_process_that_is_killed_loses_nothing(kafka: EmbeddedKafka) -> None:
     assert committed(kafka, "g").get(("t", 0), 0) <= 30
 
 
+@pytest.mark.slow
 def test_a_member_survives_c_code_that_holds_the_gil(kafka: EmbeddedKafka) -> None:
     """Twice its session timeout, and records are fetched meanwhile."""
     out = run(
