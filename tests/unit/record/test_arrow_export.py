@@ -9,6 +9,7 @@ import weakref
 from datetime import datetime, timedelta, timezone
 from typing import Any, Literal
 
+import polars
 import pyarrow as pa
 import pytest
 
@@ -140,7 +141,6 @@ def test_records_are_arrow_themselves(records: ConsumerRecords) -> None:
 def test_other_libraries_take_it(records: ConsumerRecords) -> None:
     frame = records.to_arrow(layout="spark").to_pandas()
     assert frame["value"].tolist() == records.values()
-    polars = pytest.importorskip("polars")
     for views in (False, True):
         frame = polars.DataFrame(records.arrow(views=views))
         assert frame["value"].to_list() == records.values()
