@@ -9,7 +9,7 @@ import weakref
 from datetime import datetime, timedelta, timezone
 from typing import Any, Literal
 
-import polars
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -142,7 +142,7 @@ def test_other_libraries_take_it(records: ConsumerRecords) -> None:
     frame = records.to_arrow(layout="spark").to_pandas()
     assert frame["value"].tolist() == records.values()
     for views in (False, True):
-        frame = polars.DataFrame(records.arrow(views=views))
+        frame = pl.DataFrame(records.arrow(views=views))
         assert frame["value"].to_list() == records.values()
         assert frame["topic"].to_list() == [record.topic for record in records]
 
