@@ -224,7 +224,10 @@ class TestResetting:
         self, kafka: EmbeddedKafka, consumer_on: MakeConsumer, partition: TopicPartition
     ) -> None:
         fill(kafka, partition.topic, 10)
-        consumer = consumer_on(auto_offset_reset="latest", metadata_max_age_ms=300)
+        # Asking for the topic while it is gone must not make the broker create it.
+        consumer = consumer_on(
+            auto_offset_reset="latest", metadata_max_age_ms=300, allow_auto_create_topics=False
+        )
         consumer.assign([partition])
         consumer.seek_to_beginning()
         assert offsets(consumer, 10) == list(range(10))

@@ -139,7 +139,7 @@ def test_a_forked_child_is_told_and_the_parent_goes_on(kafka: EmbeddedKafka) -> 
     assert committed(kafka, "g") == {("t", 0): 100}
 
 
-def test_a_process_that_ends_without_closing_says_so_and_commits_nothing(
+def test_a_process_that_ends_without_closing_commits_nothing(
     kafka: EmbeddedKafka,
 ) -> None:
     process = start(
