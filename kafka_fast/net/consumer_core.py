@@ -242,9 +242,16 @@ class ConsumerCore:
                 case Reposition(partition, seeks, offset, epoch):
                     stream = self.intake.stream(partition)
                     if stream is not None and stream.seeks == seeks:
-                        self.seek(partition, offset, epoch)
+                        self._go_back(partition, offset, epoch)
                 case Positioned(partition, generation, offset):
                     self.intake.positioned(partition, generation, offset)
+
+    def _go_back(self, partition: TopicPartition, offset: int, epoch: int) -> None:
+        """Drop what was fetched from an offset on; what was fetched before it is still to come."""
+        at = self.intake.position(partition)
+        if at is not None and at.offset < offset:
+            offset, epoch = at.offset, at.leader_epoch
+        self.seek(partition, offset, epoch)
 
     @property
     def has_group_news(self) -> bool:

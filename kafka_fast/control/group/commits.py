@@ -8,6 +8,7 @@ Thread: control.
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
@@ -117,7 +118,9 @@ class Commits:
         """Return when `tick` has something to do that no event announces."""
         if not all(self._is_pending(partitions) for partitions, _ in self._settling):
             return float("-inf")
-        deadline = min((commit.deadline for commit in self._commits), default=NEVER)
+        # What is in flight ends with its answer, however late.
+        waiting = itertools.islice(self._commits, int(self._committing), None)
+        deadline = min((commit.deadline for commit in waiting), default=NEVER)
         if self._coordinator.link is not None and self._commits and not self._committing:
             deadline = min(deadline, self._commit_at)
         return deadline

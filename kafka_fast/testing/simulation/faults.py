@@ -1,6 +1,7 @@
 """The faults of a simulation: each strikes once, at a time and in a form that the seed decides.
 
-What the brokers answer wrongly is a rule of `testing.broker.faults`; what happens to nodes, leaders
+Here is what any client has to live with; a world adds what the answers to its own APIs may be. What
+the brokers answer wrongly is a rule of `testing.broker.faults`; what happens to nodes, leaders
 and wires is a command. Whatever was broken is whole again when the users have finished.
 """
 
@@ -9,70 +10,58 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
-from kafka_fast.errors import (
-    BrokerError,
-    CorruptMessage,
-    DuplicateSequenceNumber,
-    InvalidProducerEpoch,
-    InvalidRecord,
-    KafkaStorageError,
-    LeaderNotAvailable,
-    NetworkException,
-    NotEnoughReplicas,
-    NotEnoughReplicasAfterAppend,
-    NotLeaderOrFollower,
-    OutOfOrderSequenceNumber,
-    RequestTimedOut,
-    TopicAuthorizationFailed,
-    UnknownProducerId,
-    UnknownServerError,
-    UnknownTopicOrPartition,
-)
+from kafka_fast.errors import LeaderNotAvailable, UnknownTopicOrPartition
 from kafka_fast.testing.broker.cluster import Cluster
-from kafka_fast.testing.broker.versions import INIT_PRODUCER_ID, METADATA, PRODUCE
+from kafka_fast.testing.broker.versions import METADATA
 from kafka_fast.testing.simulation.clock import Clock
 from kafka_fast.testing.simulation.network import Network
-from kafka_fast.testing.simulation.plan import VERSIONS, Plan
+from kafka_fast.testing.simulation.plan import VERSIONS, TopicPlan
 
-# Of a Produce answer. The log has nothing of the batch.
-REFUSED: tuple[type[BrokerError], ...] = (
-    CorruptMessage,
-    InvalidRecord,
-    NotEnoughReplicas,
-    NotLeaderOrFollower,
-    KafkaStorageError,
-    TopicAuthorizationFailed,
-    UnknownServerError,
-    UnknownTopicOrPartition,
-)
-# The log has the batch although the answer is an error, as Kafka's leader may say it.
-APPENDED: tuple[type[BrokerError], ...] = (
-    DuplicateSequenceNumber,
-    KafkaStorageError,
-    NetworkException,
-    NotEnoughReplicasAfterAppend,
-    NotLeaderOrFollower,
-    RequestTimedOut,
-    UnknownServerError,
-)
-# Sequence errors out of the blue: from a broker that has lost what it knew of the producer. Of a
-# batch that may be in the log they say that it is not; here that may be wrong.
-SEQUENCE: tuple[type[BrokerError], ...] = (
-    InvalidProducerEpoch,
-    OutOfOrderSequenceNumber,
-    UnknownProducerId,
-)
+
+class Trouble(Protocol):
+    """What a plan says about faults."""
+
+    @property
+    def nodes(self) -> int:
+        """How many brokers there are."""
+
+    @property
+    def version(self) -> str:
+        """Which APIs they offer, see plan.VERSIONS."""
+
+    @property
+    def topics(self) -> tuple[TopicPlan, ...]:
+        """All topics."""
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """Of the client."""
+
+    @property
+    def duration(self) -> float:
+        """Seconds over which the faults strike."""
+
+    @property
+    def faults(self) -> int:
+        """How many strike."""
+
+    @property
+    def storm(self) -> float:
+        """Of all requests, how many go wrong besides; 0: no storm."""
 
 
 class FaultScript:
     """Strikes as often as the plan says."""
 
+    apis: tuple[int, ...] = (METADATA,)
+    """Whose answers are late or lost, the most frequent first."""
+
     def __init__(
         self,
         clock: Clock,
-        plan: Plan,
+        plan: Trouble,
         cluster: Cluster,
         network: Network,
         source: random.Random,
@@ -95,13 +84,19 @@ class FaultScript:
         self._source = source
         self._log = log
         self.kinds: list[str] = []
-        strikes: list[Callable[[], str]] = [
+        strikes = self._strikes()
+        for _ in range(plan.faults):
+            strike = source.choice(strikes)
+            clock.after(source.random() * plan.duration, partial(self._do, strike))
+        if plan.storm:
+            clock.after(source.random() * plan.duration / 2, lambda: self._do(self._storm))
+
+    def _strikes(self) -> list[Callable[[], str]]:
+        """Return what may happen; more often what is there more than once."""
+        return [
             self._cut_wire,
             self._cut_wire,
-            self._refuse,
-            self._fail_after_append,
             self._fail_metadata,
-            self._fail_producer_id,
             self._delay,
             self._throttle,
             self._drop,
@@ -113,15 +108,10 @@ class FaultScript:
             self._stale_metadata,
             self._garble,
         ]
-        for _ in range(plan.faults):
-            strike = source.choice(strikes)
-            clock.after(source.random() * plan.duration, partial(self._do, strike))
-        if plan.storm:
-            clock.after(source.random() * plan.duration / 2, lambda: self._do(self._storm))
-        if plan.recreates_topics:
-            clock.after(source.random() * plan.duration, lambda: self._do(self._recreate))
-        if plan.forgets_producers:
-            clock.after(source.random() * plan.duration, lambda: self._do(self._forget_producers))
+
+    def _storm(self) -> str:
+        """Let kinds of failure go on until all is healed."""
+        raise NotImplementedError
 
     def heal(self) -> None:
         """Let everything go right from now on."""
@@ -133,11 +123,14 @@ class FaultScript:
                 self._cluster.restart(node_id)
             if self._cluster.brokers[node_id].paused:
                 self._cluster.resume(node_id, self._clock.now)
+        self._mend()
         for topic in self._plan.topics:
-            self.create(topic.name)
             for index in range(topic.partitions):
                 self._elect(topic.name, index, 1)
         self._log("healed")
+
+    def _mend(self) -> None:
+        """Undo what faults of this world have done besides."""
 
     # ---- helpers ----
 
@@ -177,38 +170,24 @@ class FaultScript:
 
     # ---- what brokers answer ----
 
-    def _refuse(self) -> str:
-        error = self._source.choice(REFUSED)
-        self._cluster.faults.error(PRODUCE, error, **self._partition())
-        return f"Produce refused with {error.__name__}"
-
-    def _fail_after_append(self) -> str:
-        error = self._source.choice(APPENDED)
-        self._cluster.faults.error(PRODUCE, error, applied=True, **self._partition())
-        return f"Produce answered with {error.__name__} after the append"
-
     def _fail_metadata(self) -> str:
         error = self._source.choice((LeaderNotAvailable, UnknownTopicOrPartition))
         self._cluster.faults.error(METADATA, error, **self._partition())
         return f"Metadata with {error.__name__}"
 
-    def _fail_producer_id(self) -> str:
-        self._cluster.faults.error(INIT_PRODUCER_ID, 14, **self._where())  # loading
-        return "InitProducerId refused"
-
     def _delay(self) -> str:
         seconds = self._span()
-        api = self._source.choice((PRODUCE, PRODUCE, METADATA, INIT_PRODUCER_ID, None))
+        api = self._source.choice((self.apis[0], *self.apis, None))
         self._cluster.faults.delay(seconds, api=api, **self._where())
         return f"answers to API {api} delayed by {seconds} s"
 
     def _throttle(self) -> str:
         throttle_ms = self._source.choice((1, 50, 500))
-        self._cluster.faults.throttle(throttle_ms, api=PRODUCE, **self._where())
-        return f"Produce throttled by {throttle_ms} ms"
+        self._cluster.faults.throttle(throttle_ms, api=self.apis[0], **self._where())
+        return f"API {self.apis[0]} throttled by {throttle_ms} ms"
 
     def _drop(self) -> str:
-        api = self._source.choice((PRODUCE, PRODUCE, METADATA, INIT_PRODUCER_ID))
+        api = self._source.choice((self.apis[0], *self.apis))
         applied = self._source.random() < 0.6
         close = self._source.random() < 0.5
         self._cluster.faults.drop(api=api, applied=applied, close=close, **self._where())
@@ -218,23 +197,6 @@ class FaultScript:
         after = self._source.randrange(80)
         self._cluster.faults.cut(after, **self._where())
         return f"answer cut after {after} bytes"
-
-    def _storm(self) -> str:
-        """Two or three kinds of failure that go on until all is healed."""
-        faults, often = self._cluster.faults, self._plan.storm
-        refused, appended = self._source.choice(REFUSED), self._source.choice(APPENDED)
-        kinds: list[Callable[[], object]] = [
-            lambda: faults.error(PRODUCE, refused, probability=often),
-            lambda: faults.error(PRODUCE, appended, applied=True, probability=often),
-            lambda: faults.drop(api=PRODUCE, applied=True, close=True, probability=often),
-            lambda: faults.drop(api=PRODUCE, applied=False, probability=often / 4),
-            lambda: faults.delay(self._span(), api=PRODUCE, probability=often),
-            lambda: faults.cut(self._source.randrange(60), probability=often / 2),
-        ]
-        chosen = self._source.sample(range(len(kinds)), self._source.choice((1, 2, 3)))
-        for kind in chosen:
-            kinds[kind]()
-        return f"storm of {sorted(chosen)}, {refused.__name__}, {appended.__name__}"
 
     # ---- what happens to nodes and wires ----
 
@@ -333,34 +295,3 @@ class FaultScript:
 
         self._cluster.faults.script_metadata(rewrite)
         return f"node {node} has stale metadata from now on"
-
-    # ---- what weakens the promises ----
-
-    def _recreate(self) -> str:
-        topic = self._source.choice(self._plan.topics)
-        self._cluster.delete_topic(topic.name)
-        self._clock.after(self._source.choice((0.0, 0.1, 1.0)), lambda: self.create(topic.name))
-        return f"{topic.name} deleted"
-
-    def create(self, name: str) -> None:
-        """Create a topic of the plan, unless it is there."""
-        topic = next(one for one in self._plan.topics if one.name == name)
-        live = len(self._cluster.state.live_nodes)
-        if name not in self._cluster.state.topics and live:
-            self._cluster.create_topic(
-                name,
-                topic.partitions,
-                min(topic.replication_factor, live),
-                config={"max.message.bytes": str(topic.max_message_bytes)},
-            )
-            self._log(f"{name} created")
-
-    def _forget_producers(self) -> str:
-        """A partition forgets its producers; with luck one of them hears of it in other words."""
-        for topic in self._cluster.state.topics.values():
-            for partition in topic.partitions:
-                partition.producers.__init__()  # type: ignore[misc]
-        error = self._source.choice(SEQUENCE)
-        if self._source.random() < 0.5:
-            self._cluster.faults.error(PRODUCE, error, count=1)
-        return f"producers forgotten, {error.__name__}"

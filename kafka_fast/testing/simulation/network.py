@@ -1,4 +1,4 @@
-"""The network of a simulation: connections between the client's links and the brokers' cores.
+"""The network of a simulation: connections between the clients' links and the brokers' cores.
 
     data plane ─ MemoryLink ─► Wire.outbound ─ latency ─► Broker.handle_bytes
     data plane ◄ MemoryLink ─ Wire.inbound ◄─ latency ─── Cluster.poll_output
@@ -33,6 +33,8 @@ class Wire:
     """One established connection."""
 
     link: MemoryLink
+    port: Port
+    """The client at this end."""
     connection_id: int
     node: int
     """The broker at the other end."""
@@ -51,7 +53,7 @@ class Wire:
 
 
 class Network:
-    """All wires of one client, and the brokers at their other ends."""
+    """All wires, and the brokers at their other ends."""
 
     def __init__(
         self,
@@ -60,7 +62,6 @@ class Network:
         plan: NetworkPlan,
         source: random.Random,
         log: Log,
-        wake: Callable[[], None],
     ) -> None:
         """Begin without wires.
 
@@ -70,16 +71,13 @@ class Network:
             plan: how the network behaves.
             source: of its randomness.
             log: takes what happens.
-            wake: tells that a link can be read or written now.
         """
         self._clock = clock
         self._cluster = cluster
         self._plan = plan
         self._source = source
         self._log = log
-        self._wake = wake
         self._wires: dict[int, Wire] = {}  # by connection id
-        self._links: list[MemoryLink] = []  # all that ever were
         self._next_connection_id = 1
         self._polled_for = float("inf")
         self.healthy = False
@@ -91,19 +89,6 @@ class Network:
     def wires(self) -> list[Wire]:
         """The wires that have not broken."""
         return [wire for wire in self._wires.values() if not wire.broken]
-
-    @property
-    def has_readable(self) -> bool:
-        """Whether the data plane has something to read."""
-        return any(wire.link.is_readable for wire in self._wires.values())
-
-    def traces(self) -> list[str]:
-        """Return the debug rings of all links that ever were."""
-        lines = []
-        for link in self._links:
-            lines.append(f"link {link.link_id} to node {link.node_id}:")
-            lines += [f"  {line}" for line in link.trace()]
-        return lines
 
     # ---- connecting ----
 
@@ -129,10 +114,11 @@ class Network:
             raise HangError
         return None
 
-    def connect(self, link_id: int, node: int, node_id: int) -> MemoryLink | None:
+    def connect(self, port: Port, link_id: int, node: int, node_id: int) -> Wire | None:
         """Establish a wire to a broker; None if it takes no connection.
 
         Args:
+            port: the client's end.
             link_id: the client's number of it.
             node: the broker.
             node_id: what the client takes it for (-1: a bootstrap server).
@@ -147,24 +133,21 @@ class Network:
             budgets[self._source.randrange(2)] = self._source.choice(
                 (self._source.randrange(60), self._source.randrange(3_000))
             )
-        self._wires[connection_id] = Wire(
-            link, connection_id, node, self._plan.latency, budgets[0], budgets[1]
-        )
-        self._links.append(link)
-        return link
+        wire = Wire(link, port, connection_id, node, self._plan.latency, budgets[0], budgets[1])
+        self._wires[connection_id] = wire
+        return wire
 
     # ---- from the client ----
 
-    def collect(self) -> None:
+    def collect(self, wire: Wire) -> None:
         """Take what the client has written and closed since the last call on its way."""
-        for wire in list(self._wires.values()):
-            data = wire.link.take_sent()
-            if data and not wire.broken:
-                self._send(wire, data)
-            if wire.link.is_closed and not wire.left:
-                self._leave(wire)
-            elif wire.link.is_full:
-                self._clock.after(self.delay() / 2, partial(self._make_room, wire))
+        data = wire.link.take_sent()
+        if data and not wire.broken:
+            self._send(wire, data)
+        if wire.link.is_closed and not wire.left:
+            self._leave(wire)
+        elif wire.link.is_full:
+            self._clock.after(self.delay() / 2, partial(self._make_room, wire))
 
     def _send(self, wire: Wire, data: bytes) -> None:
         wire.outbound.append(data)
@@ -193,7 +176,7 @@ class Network:
 
     def _make_room(self, wire: Wire) -> None:
         if wire.link.make_room() and not wire.left:
-            self._wake()
+            wire.port.wake()
 
     def _leave(self, wire: Wire) -> None:
         """The client has closed: what it wrote before may still arrive, or not."""
@@ -206,11 +189,18 @@ class Network:
             max(wire.outbound_due, self._clock.now + wire.latency), lambda: self._forget(wire)
         )
 
+    def abandon(self, wire: Wire) -> None:
+        """The client's machine closes for a process that is gone; the broker hears of it later."""
+        if not wire.left:
+            wire.left = True
+            self._clock.after(wire.latency, lambda: self._forget(wire))
+
     def _forget(self, wire: Wire) -> None:
         wire.outbound.clear()
         wire.inbound.clear()
         wire.broken = True
         self._wires.pop(wire.connection_id, None)
+        wire.port.forget(wire)
         self._cluster.brokers[wire.node].disconnect(wire.connection_id)
 
     # ---- from the brokers ----
@@ -245,7 +235,7 @@ class Network:
         wire.link.arrive(data)
         if close:
             self._end(wire)
-        self._wake()
+        wire.port.wake()
 
     def _end(self, wire: Wire) -> None:
         """The client sees the end of the connection: a close, or a reset."""
@@ -282,4 +272,61 @@ class Network:
         wire.link.arrive(back)
         self._end(wire)
         self._cluster.brokers[wire.node].disconnect(wire.connection_id)
-        self._wake()
+        wire.port.wake()
+
+
+class Port:
+    """One client's end of the network: its wires."""
+
+    def __init__(self, network: Network, wake: Callable[[], None]) -> None:
+        """Begin without wires.
+
+        Args:
+            network: that the wires belong to.
+            wake: tells that a link can be read or written now.
+        """
+        self._network = network
+        self._wires: dict[int, Wire] = {}  # by connection id
+        self._links: list[MemoryLink] = []  # all that ever were
+        self.wake = wake
+
+    @property
+    def has_readable(self) -> bool:
+        """Whether the data plane has something to read."""
+        return any(wire.link.is_readable for wire in self._wires.values())
+
+    def traces(self) -> list[str]:
+        """Return the debug rings of all links that ever were."""
+        lines = []
+        for link in self._links:
+            lines.append(f"link {link.link_id} to node {link.node_id}:")
+            lines += [f"  {line}" for line in link.trace()]
+        return lines
+
+    def connect(self, link_id: int, node: int, node_id: int) -> MemoryLink | None:
+        """Establish a wire; see `Network.connect`."""
+        wire = self._network.connect(self, link_id, node, node_id)
+        if wire is None:
+            return None
+        self._wires[wire.connection_id] = wire
+        self._links.append(wire.link)
+        return wire.link
+
+    def collect(self) -> None:
+        """Take what the client has written and closed since the last call on its way."""
+        for wire in list(self._wires.values()):
+            self._network.collect(wire)
+
+    def unplug(self) -> None:
+        """The client is gone, as with kill -9: its machine closes what was open."""
+        self.wake = _nobody
+        for wire in list(self._wires.values()):
+            self._network.abandon(wire)
+
+    def forget(self, wire: Wire) -> None:
+        """Nothing goes over this wire any more."""
+        self._wires.pop(wire.connection_id, None)
+
+
+def _nobody() -> None:
+    """Wake a client that is gone."""

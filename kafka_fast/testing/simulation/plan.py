@@ -115,7 +115,7 @@ def make_plan(seed: int) -> Plan:
         version=version,
         topics=_topics(source, nodes),
         config=_config(source, nodes),
-        network=_network(source, calm=calm),
+        network=make_network(source, calm=calm),
         records=source.choice((20, 50, 100, 100, 200, 400)),
         duration=duration,
         faults=0 if calm else source.choice((0, 1, 2, 4, 8, 16)),
@@ -177,7 +177,9 @@ def _config(source: random.Random, nodes: int) -> dict[str, Any]:
     }
 
 
-def _network(source: random.Random, *, calm: bool) -> NetworkPlan:
+def make_network(source: random.Random, *, calm: bool) -> NetworkPlan:
+    """Return a network; a calm one breaks nothing by itself."""
+
     def sometimes(probability: float) -> float:
         return 0.0 if calm or source.random() < 0.6 else probability
 

@@ -40,9 +40,9 @@ from kafka_fast.testing.broker.cluster import Cluster
 from kafka_fast.testing.broker.state import Node, Settings
 from kafka_fast.testing.checker import Anomaly, Logs, check
 from kafka_fast.testing.simulation.clock import Clock
-from kafka_fast.testing.simulation.faults import FaultScript
-from kafka_fast.testing.simulation.network import HangError, Network
+from kafka_fast.testing.simulation.network import HangError, Network, Port
 from kafka_fast.testing.simulation.plan import SLACK, VERSIONS, Plan, make_plan
+from kafka_fast.testing.simulation.producer_faults import ProducerFaults
 from kafka_fast.testing.simulation.users import Users
 
 UNIX_MS_AT_ZERO = 1_700_000_000_000
@@ -106,9 +106,9 @@ class World:
             plan.network,
             random.Random(f"network/{plan.seed}"),
             self.log,
-            self._wake_data,
         )
-        self.faults = FaultScript(
+        self.port = Port(self.network, self._wake_data)
+        self.faults = ProducerFaults(
             self.clock,
             plan,
             self.cluster,
@@ -191,7 +191,7 @@ class World:
         self.users.finish()
         promises = replace(self.plan.promises, lost_exactly=self.plane.stats()["splits"] == 0)
         anomalies = check(self.users.history, self._logs(), promises)
-        return Result(self.plan, anomalies, self.log_lines, self.network.traces())
+        return Result(self.plan, anomalies, self.log_lines, self.port.traces())
 
     def _logs(self) -> Logs:
         return {
@@ -236,8 +236,8 @@ class World:
             return  # an earlier turn took its place
         self._data_due = FOREVER
         until = self._turner.turn()
-        self.network.collect()
-        if until < 0.0 or self.network.has_readable:
+        self.port.collect()
+        if until < 0.0 or self.port.has_readable:
             self._plan_data(self.clock.now)
         elif until > 0.0:
             self._plan_data(until + self._lateness())
@@ -350,7 +350,7 @@ class World:
             return  # given up meanwhile
         link = None
         if fate is None:
-            link = self.network.connect(command.link_id, node, command.node_id)
+            link = self.port.connect(command.link_id, node, command.node_id)
         if link is None:
             refused = fate or ConnectionRefusedError("connection refused")
             self._call(

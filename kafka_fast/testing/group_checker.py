@@ -1,0 +1,293 @@
+"""Says what is wrong with a consumer group, while it reads and at the end.
+
+    appended ─┐                                   ┌─► anomalies, none if all promises were kept
+    users ────┼─► Ledger ── looks at every step ──┤
+    broker ───┘   (assigned, handed over, done,   └─► what nobody has read yet
+                   revoked, committed)
+
+A *reader* is one life of one consumer. A record is *done* once its reader has come back for more,
+or has named it in a commit; nothing that is not done may be committed by whoever reads the
+partition. Knows nothing of clients and brokers, and is itself tested with planted anomalies.
+"""
+
+from __future__ import annotations
+
+import enum
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from kafka_fast.types import TopicPartition
+
+Partitions = Iterable[TopicPartition]
+Mark = Mapping[TopicPartition, int]
+
+
+class Wrong(enum.Enum):
+    """What can go wrong."""
+
+    DOUBLE_OWNER = "two members of the group own a partition at the same time"
+    NOT_OWNED = "handed over by a member that does not own the partition"
+    PAUSED = "handed over although the partition is paused"
+    UNTOLD = "left the group, and the listener did not hear that the partition is given up"
+    SKIPPED = "handed over, and a record before it was not"
+    REPEATED = "handed over again, though nobody asked for that"
+    FALSE_START = "reading began elsewhere than where the group's offset was"
+    GARBLED = "handed over with another value than the log has there"
+    COMMIT_AHEAD = "committed, and records before that were not done"
+    COMMIT_LOST = "a commit that was confirmed is not what the group's offset is"
+    UNREAD = "in the log, and handed over to nobody"
+    UNCOMMITTED = "the last member left without committing what it had done"
+    STUCK = "a member, or the group, made no progress although nothing was broken any more"
+    UNSTEADY = "the group went on rebalancing although nothing was broken any more"
+    BUSY = "a client turned more often than there was work"
+    CRASHED = "a call failed as no call may"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One broken promise."""
+
+    kind: Wrong
+    detail: str
+
+    def __str__(self) -> str:
+        """Return both in one line."""
+        return f"{self.kind.name}: {self.detail} ({self.kind.value})"
+
+
+@dataclass(slots=True, eq=False)
+class Reader:
+    """One life of one consumer, as its user knows it."""
+
+    name: str
+    is_member: Callable[[], bool]
+    """Whether the coordinator counts it among the members of the group."""
+    owned: dict[TopicPartition, Reading] = field(default_factory=dict)
+    not_done: list[tuple[TopicPartition, int]] = field(default_factory=list)
+    """Handed over, and not done."""
+
+
+@dataclass(slots=True)
+class Reading:
+    """A partition in the hands of one reader."""
+
+    commits_before: int
+    """How many commits the group had stored when the partition was assigned."""
+    following: int | None = None
+    """Place in the log of the record that comes next; None: it was not decided yet."""
+    sought: int | None = None
+    """The offset that the user moved to."""
+    is_paused: bool = False
+
+
+@dataclass(slots=True)
+class Log:
+    """A partition as its writer and the group's offset describe it."""
+
+    offsets: list[int] = field(default_factory=list)
+    values: list[bytes] = field(default_factory=list)
+    handed_over: list[bool] = field(default_factory=list)
+    done: list[bool] = field(default_factory=list)
+    first_not_done: int = 0
+    """Place in the log, not an offset."""
+    commits: list[int] = field(default_factory=list)
+    """Every offset that the group has stored, in order."""
+
+    def place(self, offset: int) -> int:
+        """Return where the first record at or behind an offset is."""
+        return bisect_left(self.offsets, offset)
+
+
+class Ledger:
+    """All that happens to one group."""
+
+    def __init__(self) -> None:
+        """Begin with empty logs and no readers."""
+        self.logs: dict[TopicPartition, Log] = {}
+        self.faults: list[Fault] = []
+        self._readers: list[Reader] = []
+
+    # ---- getters ----
+
+    @property
+    def readers(self) -> list[Reader]:
+        """Those that are not gone."""
+        return list(self._readers)
+
+    @property
+    def is_balanced(self) -> bool:
+        """Whether every partition is owned, by one reader."""
+        owned = [partition for reader in self._readers for partition in reader.owned]
+        return sorted(owned) == sorted(self.logs)
+
+    @property
+    def unread(self) -> list[str]:
+        """What nobody has been given, as text."""
+        return [
+            f"{partition} at {log.offsets[place]}"
+            for partition, log in self.logs.items()
+            for place, was in enumerate(log.handed_over)
+            if not was
+        ]
+
+    @property
+    def is_read(self) -> bool:
+        """Whether every record was handed over at least once."""
+        return all(all(log.handed_over) for log in self.logs.values())
+
+    # ---- the log ----
+
+    def add_partition(self, partition: TopicPartition) -> None:
+        """A partition has come into being."""
+        self.logs.setdefault(partition, Log())
+
+    def append(self, partition: TopicPartition, offset: int, value: bytes) -> None:
+        """A record was written."""
+        log = self.logs[partition]
+        log.offsets.append(offset)
+        log.values.append(value)
+        log.handed_over.append(False)
+        log.done.append(False)
+
+    # ---- the group's offsets ----
+
+    def commit(self, partition: TopicPartition, offset: int) -> None:
+        """The coordinator stores an offset."""
+        log = self.logs[partition]
+        log.commits.append(offset)
+        if log.place(offset) > log.first_not_done:
+            first = log.offsets[log.first_not_done]
+            self.note(Wrong.COMMIT_AHEAD, f"{partition} up to {offset}, but {first} is not done")
+
+    def confirm(self, reader: Reader, offsets: Mapping[TopicPartition, int], since: Mark) -> None:
+        """A commit call has returned without an error; `since` is what `mark` returned before."""
+        for partition, offset in offsets.items():
+            commits = self.logs[partition].commits
+            if offset not in commits[since[partition] :]:
+                self.note(
+                    Wrong.COMMIT_LOST, f"{partition} at {offset}, of {reader.name}: {commits[-3:]}"
+                )
+
+    def mark(self) -> Mark:
+        """Return how many commits each partition has seen by now, for `confirm`."""
+        return {partition: len(log.commits) for partition, log in self.logs.items()}
+
+    # ---- readers ----
+
+    def begin(self, name: str, is_member: Callable[[], bool]) -> Reader:
+        """A consumer has been made."""
+        reader = Reader(name, is_member)
+        self._readers.append(reader)
+        return reader
+
+    def end(self, reader: Reader) -> None:
+        """It is gone."""
+        self._readers.remove(reader)
+
+    def leave(self, reader: Reader) -> None:
+        """It is not a member any more, by its own will: the listener has heard of everything."""
+        for partition in reader.owned:
+            self.note(Wrong.UNTOLD, f"{partition} of {reader.name}")
+        reader.owned.clear()
+
+    def assign(self, reader: Reader, partitions: Partitions) -> None:
+        """The listener was told that these were added."""
+        for partition in partitions:
+            for other in self._readers:
+                both = other is not reader and partition in other.owned
+                if both and reader.is_member() and other.is_member():
+                    self.note(Wrong.DOUBLE_OWNER, f"{partition}: {other.name} and {reader.name}")
+            log = self.logs[partition]
+            reader.owned[partition] = Reading(len(log.commits))
+
+    def revoke(self, reader: Reader, partitions: Partitions) -> None:
+        """The listener was told that these are given up, or lost."""
+        for partition in partitions:
+            reader.owned.pop(partition, None)
+
+    def seek(self, reader: Reader, partition: TopicPartition, offset: int) -> None:
+        """The user has moved the position."""
+        reading = reader.owned.get(partition)
+        if reading is not None:
+            reading.sought = offset
+            reading.following = None
+
+    def pause(self, reader: Reader, partition: TopicPartition, *, paused: bool) -> None:
+        """The user wants nothing of a partition for a while, or something again."""
+        reading = reader.owned.get(partition)
+        if reading is not None:
+            reading.is_paused = paused
+
+    def hand_over(
+        self, reader: Reader, partition: TopicPartition, offset: int, value: bytes
+    ) -> None:
+        """The user was given a record."""
+        log = self.logs[partition]
+        place = log.place(offset)
+        if place >= len(log.offsets) or log.offsets[place] != offset or log.values[place] != value:
+            self.note(Wrong.GARBLED, f"{partition} at {offset}: {value!r}, to {reader.name}")
+            return
+        reading = reader.owned.get(partition)
+        if reading is None:
+            self.note(Wrong.NOT_OWNED, f"{partition} at {offset}, to {reader.name}")
+        else:
+            if reading.is_paused:
+                self.note(Wrong.PAUSED, f"{partition} at {offset}, to {reader.name}")
+            self._check_place(reader, reading, partition, place)
+            reading.following = place + 1
+        log.handed_over[place] = True
+        reader.not_done.append((partition, place))
+
+    def _check_place(
+        self, reader: Reader, reading: Reading, partition: TopicPartition, place: int
+    ) -> None:
+        log = self.logs[partition]
+        where = f"{partition} at {log.offsets[place]}, to {reader.name}"
+        if reading.following is not None:
+            if place > reading.following:
+                first = log.offsets[reading.following]
+                self.note(Wrong.SKIPPED, f"{where}, after nothing from {first} on")
+            elif place < reading.following:
+                self.note(Wrong.REPEATED, where)
+        elif reading.sought is not None:
+            if place != log.place(reading.sought):
+                self.note(Wrong.FALSE_START, f"{where}, after a seek to {reading.sought}")
+        else:
+            known = log.commits[max(0, reading.commits_before - 1) :]
+            places = {log.place(offset) for offset in known}
+            if reading.commits_before == 0:
+                places.add(0)
+            if place not in places:
+                self.note(Wrong.FALSE_START, f"{where}, when {known or 'nothing'} was committed")
+
+    def do(self, reader: Reader, upto: Mapping[TopicPartition, int] | None = None) -> None:
+        """What the reader was given is done, or with `upto` what is before these offsets."""
+        left = []
+        for partition, place in reader.not_done:
+            log = self.logs[partition]
+            if upto is not None and not log.offsets[place] < upto.get(partition, -1):
+                left.append((partition, place))
+                continue
+            log.done[place] = True
+            while log.first_not_done < len(log.done) and log.done[log.first_not_done]:
+                log.first_not_done += 1
+        reader.not_done = left
+
+    # ---- the end ----
+
+    def note(self, kind: Wrong, detail: str) -> None:
+        """Something is wrong."""
+        self.faults.append(Fault(kind, detail))
+
+    def check_read(self) -> None:
+        """All that was written must have been read by now."""
+        for what in self.unread[:5]:
+            self.note(Wrong.UNREAD, what)
+
+    def check_committed(self) -> None:
+        """All members have left in peace: the group's offsets are where the logs end."""
+        for partition, log in self.logs.items():
+            committed = log.commits[-1] if log.commits else 0
+            if log.place(committed) < len(log.offsets):
+                self.note(Wrong.UNCOMMITTED, f"{partition}: {committed} of {log.offsets[-1] + 1}")

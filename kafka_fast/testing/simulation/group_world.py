@@ -1,0 +1,321 @@
+"""A simulated world with a consumer group: shipped consumers, brokers, a network, and a seed.
+
+    users ─► Consumer ─► both planes ─► Host ─► network ─► embedded brokers ◄─ records are planted
+      │                                             ▲               ▲
+      └──► ledger ◄── stored offsets ──┐      faults ───────────────┘
+                                       brokers
+
+    members come and go, faults strike ─► healed: all is read and balanced ─► quiet ─► all leave
+
+Everything is decided by the seed, so that a run can be repeated; its log is the same, byte by byte.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+from kafka_fast.record import RecordBatchBuilder
+from kafka_fast.testing.broker.cluster import Cluster
+from kafka_fast.testing.broker.groups.offsets import CommittedOffset, GroupOffsets
+from kafka_fast.testing.broker.state import Node, Settings
+from kafka_fast.testing.broker.topics import NO_LEADER
+from kafka_fast.testing.group_checker import Fault, Ledger, Wrong
+from kafka_fast.testing.simulation.clock import Clock
+from kafka_fast.testing.simulation.group_faults import GROUP, GroupFaults
+from kafka_fast.testing.simulation.group_plan import BROKER_SETTINGS, GroupPlan, make_group_plan
+from kafka_fast.testing.simulation.group_users import User
+from kafka_fast.testing.simulation.host import Host
+from kafka_fast.testing.simulation.network import Network
+from kafka_fast.testing.simulation.plan import VERSIONS
+from kafka_fast.testing.simulation.virtual_consumer import VirtualConsumer
+from kafka_fast.types import TopicPartition
+
+UNIX_MS_AT_ZERO = 1_700_000_000_000
+ACTIONS_MAX = 300_000
+"""A world that does more than this turns in circles."""
+
+HEALED_WAIT = 90.0
+"""Seconds, once all is healed, within which the group has read everything and shares it out."""
+
+QUIET = 2.0
+"""Seconds that the group then stays as it is."""
+
+LEAVE_WAIT = 40.0
+LOOK_INTERVAL = 0.25
+
+TRANSACTIONS = 0.15
+"""Of all batches, how many are a transaction."""
+
+
+@dataclass(slots=True)
+class GroupResult:
+    """What became of a world."""
+
+    plan: GroupPlan
+    faults: list[Fault]
+    actions: int
+    log: list[str] = field(default_factory=list)
+
+    def report(self) -> str:
+        """Return everything that a failure needs, the seed first."""
+        lines = [f"seed {self.plan.seed}: {len(self.faults)} faults"]
+        lines += [f"  {fault}" for fault in self.faults[:20]]
+        lines += [f"run it again: pytest tests/sim/test_consumers.py --seed {self.plan.seed}"]
+        return "\n".join([*lines, repr(self.plan), "log:", *self.log])
+
+
+def run_group_seed(seed: int) -> GroupResult:
+    """Run the world of a seed to its end."""
+    return GroupWorld(make_group_plan(seed)).run()
+
+
+class _KeptOffsets(GroupOffsets):
+    """The group's offsets at the brokers; the ledger hears of each one that is stored."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        super().__init__()
+        self._ledger = ledger
+
+    def commit(self, topic: str, partition: int, committed: CommittedOffset) -> None:
+        super().commit(topic, partition, committed)
+        self._ledger.commit(TopicPartition(topic, partition), committed.offset)
+
+
+class GroupWorld:
+    """One group, its brokers, and what happens to them."""
+
+    def __init__(self, plan: GroupPlan) -> None:
+        """Build the world; nothing happens before `run`."""
+        self.plan = plan
+        self.log_lines: list[str] = []
+        self.clock = Clock()
+        self.ledger = Ledger()
+        self.cluster = _make_cluster(plan)
+        self.cluster.state.offsets[GROUP] = _KeptOffsets(self.ledger)
+        self.network = Network(
+            self.clock,
+            self.cluster,
+            plan.network,
+            random.Random(f"network/{plan.seed}"),
+            self.log,
+        )
+        self.faults = GroupFaults(
+            self.clock,
+            plan,
+            self.cluster,
+            self.network,
+            random.Random(f"faults/{plan.seed}"),
+            self.log,
+        )
+        self._source = random.Random(f"world/{plan.seed}")
+        self.users = [
+            User(
+                number,
+                plan,
+                self.clock,
+                self.ledger,
+                self._make_host,
+                self._is_member,
+                self.log,
+            )
+            for number in range(len(plan.users))
+        ]
+        self._written = 0
+        self._heal_at = self.clock.now + plan.duration * 1.25
+        self._quiet_since: float | None = None
+        self._quiet_turns: list[tuple[Host, int]] = []
+        self._has_last = False
+        self._leaving_since: float | None = None
+        self._is_over = False
+        for topic in plan.topics:
+            self._note_partitions(topic.name)
+
+    def log(self, line: str) -> None:
+        """Note what happens."""
+        self.log_lines.append(f"{self.clock.now:.6f} {line}")
+
+    # ---- the run ----
+
+    def run(self) -> GroupResult:
+        """Let everything happen; returns what was wrong with it."""
+        self._plan_records()
+        self.clock.at(self._heal_at, self._heal)
+        actions = 0
+        try:
+            while not self._is_over:
+                self.clock.take()()
+                actions += 1
+                if actions > ACTIONS_MAX:
+                    self.ledger.note(Wrong.BUSY, f"the world turns in circles at {self.clock.now}")
+                    break
+        finally:
+            for user in self.users:
+                user.abandon()
+        for user in self.users:
+            if user.actor is not None and user.actor.error is not None:
+                self.ledger.note(Wrong.CRASHED, repr(user.actor.error))
+        return GroupResult(self.plan, self.ledger.faults, actions, self.log_lines)
+
+    def _heal(self) -> None:
+        self.network.healthy = True
+        self.faults.heal()
+        for partition in list(self.ledger.logs):
+            self._write(partition)
+        for user in self.users:
+            user.calm_down()
+        self.network.poll_brokers()
+        self.clock.after(LOOK_INTERVAL, self._look)
+
+    def _look(self) -> None:
+        """See how far the group has come since all is healed."""
+        self.clock.after(LOOK_INTERVAL, self._look)
+        now = self.clock.now
+        if self._leaving_since is not None:
+            self._see_them_off(now - self._leaving_since)
+        elif self._has_last and self.ledger.is_read:
+            self.log("all leave")
+            self._leaving_since = now
+            self._see_them_off(0.0)
+        elif not (self.ledger.is_read and self.ledger.is_balanced and self._all_have_joined):
+            self._quiet_since = None
+            if now > self._heal_at + HEALED_WAIT:
+                owned = {reader.name: sorted(reader.owned) for reader in self.ledger.readers}
+                self.ledger.note(Wrong.STUCK, f"at {now}: {owned}")
+                self.ledger.check_read()
+                self._is_over = True
+        elif self._quiet_since is None:
+            self._quiet_since = now
+            self._quiet_turns = [(it.host, it.host.turns) for it in self.users if it.host]
+        elif now - self._quiet_since > QUIET:
+            self._check_turns(now - self._quiet_since)
+            self._write_last()
+
+    def _write_last(self) -> None:
+        """Have something read right before all leave: they must not go without committing it."""
+        if not self._has_last:
+            self._has_last = True
+            for partition in list(self.ledger.logs):
+                self._write(partition)
+            self.network.poll_brokers()
+
+    @property
+    def _all_have_joined(self) -> bool:
+        return all(reader.is_member() for reader in self.ledger.readers) and not any(
+            user.is_gone for user in self.users
+        )
+
+    def _check_turns(self, seconds: float) -> None:
+        """A client that has nothing to do but to fetch and to beat turns no more than that."""
+        config, network = self.plan.config, self.plan.network
+        fetches = self.plan.nodes * 1000.0 / float(config["fetch.max.wait.ms"])
+        default = BROKER_SETTINGS.consumer_heartbeat_interval_ms
+        beats = 1000.0 / float(config.get("heartbeat.interval.ms", default))
+        most = (100.0 + 10 * (fetches + beats)) * (1.0 + network.choppiness / 8) * seconds
+        for host, before in self._quiet_turns:
+            if host.turns - before > most:
+                self.ledger.note(Wrong.BUSY, f"{host.turns - before} turns in {seconds} s")
+
+    def _see_them_off(self, waited: float) -> None:
+        """Let one after the other leave; the next one goes when the last one has."""
+        for user in self.users:
+            if not user.is_leaving:
+                user.leave()
+            if not user.is_gone:
+                break
+        else:
+            self.ledger.check_read()
+            self.ledger.check_committed()
+            self._is_over = True
+        if waited > LEAVE_WAIT:
+            self.ledger.note(Wrong.STUCK, "the users cannot leave")
+            self._is_over = True
+
+    # ---- members ----
+
+    def _make_host(self, source: random.Random) -> Host:
+        network = self.plan.network
+        return Host(
+            self.clock,
+            self.network,
+            source,
+            hiccup_probability=network.hiccup_probability,
+            lookup_failure_probability=network.lookup_failure_probability,
+            unix_ms_at_zero=UNIX_MS_AT_ZERO,
+        )
+
+    def _is_member(self, consumer: VirtualConsumer) -> bool:
+        """Whether the coordinator counts this consumer among its members, and it knows that."""
+        group = self.cluster.state.groups.get(GROUP)
+        mine = consumer.core.control.group
+        if group is None or mine is None:
+            return False
+        who = mine.member.identity
+        return who.generation >= 0 and who.member_id in group.members
+
+    # ---- records ----
+
+    def _plan_records(self) -> None:
+        left = self.plan.records
+        while left > 0:
+            count = self._source.randrange(1, 6)
+            left -= count
+            due = self._source.random() * self.plan.duration
+            self.clock.after(due, lambda count=count: self._write_some(count))  # type: ignore[misc]
+        if self.plan.grows:
+            self.clock.after(self._source.random() * self.plan.duration, self._grow)
+
+    def _write_some(self, count: int) -> None:
+        partition = self._source.choice(list(self.ledger.logs))
+        if self.cluster.state.partition(*partition).leader == NO_LEADER:
+            self.clock.after(LOOK_INTERVAL, lambda: self._write_some(count))
+            return  # nobody could append
+        self._write(partition, count)
+        self.network.poll_brokers()
+
+    def _write(self, partition: TopicPartition, count: int = 1) -> None:
+        """Plant a batch, plain or a transaction."""
+        values = [b"%d %s" % (self._written + number, partition.topic.encode() * 3)
+                  for number in range(count)]  # fmt: skip
+        self._written += count
+        is_visible = True
+        if self._source.random() < TRANSACTIONS:
+            commit = self._source.random() < 0.5
+            is_visible = commit or self.plan.config["isolation.level"] == "read_uncommitted"
+            first = self.cluster.plant_transaction(*partition, 1, values, commit=commit)
+        else:
+            builder = RecordBatchBuilder()
+            for value in values:
+                builder.append(None, value, UNIX_MS_AT_ZERO)
+            log = self.cluster.state.partition(*partition).log
+            gap = self._source.randrange(1, 5) if self._source.random() < self.plan.gaps else 0
+            at = log.end_offset + gap if gap else None
+            first = self.cluster.plant(*partition, builder.build(), at=at)
+        if is_visible:
+            for number, value in enumerate(values):
+                self.ledger.append(partition, first + number, value)
+        self.log(f"{count} records in {partition} at {first}")
+
+    def _grow(self) -> None:
+        topic = self._source.choice(self.plan.topics)
+        self.cluster.add_partitions(topic.name, topic.partitions + self._source.choice((1, 3)))
+        self._note_partitions(topic.name)
+        self.log(f"{topic.name} has grown")
+
+    def _note_partitions(self, topic: str) -> None:
+        for partition in self.cluster.state.topics[topic].partitions:
+            self.ledger.add_partition(TopicPartition(topic, partition.index))
+
+
+def _make_cluster(plan: GroupPlan) -> Cluster:
+    nodes = [Node(number, f"node-{number}", 9000 + number) for number in range(1, plan.nodes + 1)]
+    settings = Settings(
+        auto_create=False,
+        unix_ms_at_zero=UNIX_MS_AT_ZERO,
+        groups=BROKER_SETTINGS,
+    )
+    cluster = Cluster(nodes, settings, random.Random(f"cluster/{plan.seed}"))
+    for topic in plan.topics:
+        cluster.create_topic(topic.name, topic.partitions, topic.replication_factor)
+    cluster.faults.limit_versions(VERSIONS[plan.version])
+    return cluster

@@ -1,0 +1,178 @@
+"""The shipped consumer in virtual time: what waits, and what has threads, is replaced here.
+
+    Consumer, Membership, ConsumerCore (shipped) ── waits ──► Actor.suspend ──► the world goes on
+                    │
+                    └── planes ──► Host: turns in virtual time
+
+Everything else, from `poll` to the bytes, is what ships.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any, TypeVar
+
+from kafka_fast.consumer.client import Consumer
+from kafka_fast.control.consumer.control import ConsumerControl
+from kafka_fast.control.consumer.plane import NameStream, ProgramFetch
+from kafka_fast.control.plane import Command, Repeat, SendRaw
+from kafka_fast.dataplane._streams import Streams
+from kafka_fast.net.consumer_core import Answer, ConsumerCore
+from kafka_fast.testing.simulation.actors import Actor
+from kafka_fast.testing.simulation.host import Host
+
+T = TypeVar("T")
+
+
+class Waiter:
+    """Where the user's thread of one consumer waits."""
+
+    def __init__(self, host: Host, actor: Actor) -> None:
+        """Begin with nobody waiting.
+
+        Args:
+            host: whose turns may bring what is waited for.
+            actor: the user.
+        """
+        self.host = host
+        self.actor = actor
+        self._is_ready: Callable[[], bool] | None = None
+        self._waits = 0  # so that a planned end of one wait does not end another
+        host.on_turned = self.look
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass."""
+        self.wait(lambda: False, seconds)
+
+    def wait(self, is_ready: Callable[[], bool], seconds: float) -> bool:
+        """Wait until something holds, at most for a time; returns whether it does."""
+        host = self.host
+        host.settle()
+        if not is_ready() and seconds > 0.0:
+            self._waits += 1
+            number = self._waits
+            self._is_ready = is_ready
+            host.clock.after(seconds + host.lateness(), lambda: self._go_on(number))
+            self.actor.suspend()
+        return is_ready()
+
+    def look(self) -> None:
+        """See whether what is waited for has come."""
+        if self._is_ready is not None and self._is_ready():
+            self._is_ready = None  # seen once: the thread is on its way
+            number = self._waits
+            self.host.clock.after(self.host.lateness(), lambda: self._go_on(number))
+
+    def _go_on(self, number: int) -> None:
+        if number == self._waits:
+            self._waits += 1
+            self._is_ready = None
+            self.host.machine.advance(self.host.clock.now)
+            self.actor.resume()
+            self.host.settle()
+
+
+class VirtualStreams(Streams):
+    """The data plane's streams; waiting for chunks is waiting in virtual time."""
+
+    waiter: Waiter
+    is_interrupted = False
+
+    def wait_chunks(self, seconds: float) -> bool:
+        """Wait until there are chunks, or `interrupt`, or `seconds` have passed."""
+        self.waiter.wait(self._is_over, seconds)
+        self.is_interrupted = False
+        return self._has_chunks()
+
+    def interrupt(self) -> None:
+        """End the wait of `wait_chunks`, or the next one."""
+        self.is_interrupted = True
+        self.waiter.look()
+
+    def _is_over(self) -> bool:
+        return self.is_interrupted or self._has_chunks()
+
+    def _has_chunks(self) -> bool:
+        super().interrupt()  # else it would look at the real clock
+        return super().wait_chunks(0.0)
+
+
+class VirtualCore(ConsumerCore):
+    """The shipped core, on a machine of the world's."""
+
+    def __init__(self, settings: Any, client_id: str, waiter: Waiter, log: Callable[[str], None]):
+        """Start both planes."""
+        self._waiter = waiter
+        self._log = log
+        super().__init__(settings, client_id)
+
+    def now(self) -> float:
+        """Return virtual seconds."""
+        return self._waiter.host.clock.now
+
+    def _make_control(self, client_id: str) -> ConsumerControl:
+        host = self._waiter.host
+        return ConsumerControl(
+            self.settings,
+            client_id,
+            host.source.random,
+            lambda: host.unix_ms_at_zero + int(host.clock.now * 1000),
+        )
+
+    def _start(self, undo: ExitStack) -> None:
+        host = self._waiter.host
+        self.plane = self._make_plane(host.machine)
+        self.streams = self._make_streams(VirtualStreams)
+        self.streams.waiter = self._waiter  # type: ignore[attr-defined]
+        self._thread = host  # type: ignore[assignment]
+        host.start(self, self.control.links, self.plane)
+
+    def _await(self, answer: Answer[T], seconds: float) -> bool:
+        return self._waiter.wait(lambda: answer.is_known, seconds)
+
+    def _carry_out(self, command: Command, now: float) -> None:  # type: ignore[override]
+        self._log(f"command {_short(command)}")
+        super()._carry_out(command, now)
+
+    def _stop(self) -> None:
+        host = self._waiter.host
+        host.stop()
+        self.plane.shut_down()
+        host.port.collect()
+
+
+class VirtualConsumer(Consumer):
+    """The shipped consumer, for one actor."""
+
+    def __init__(
+        self, config: dict[str, object], waiter: Waiter, log: Callable[[str], None]
+    ) -> None:
+        """Start it."""
+        self._waiter = waiter
+        self._log = log
+        super().__init__(config)
+
+    def _make_core(self) -> ConsumerCore:
+        return VirtualCore(self._settings, self.client_id, self._waiter, self._log)
+
+    @property
+    def core(self) -> ConsumerCore:
+        """What does the work, for those who look behind it."""
+        return self._core
+
+    def abandon(self) -> None:
+        """Be gone, as after kill -9."""
+        host = self._waiter.host
+        host.stop()
+        host.port.unplug()
+        self._finalizer.detach()
+        self._core.closed = True
+        self._core.plane.shut_down()
+
+
+def _short(what: object) -> str:
+    """Return a record of the planes in one line of bounded length, without frames."""
+    if isinstance(what, SendRaw | Repeat | NameStream | ProgramFetch):
+        return type(what).__name__
+    return repr(what)[:300]

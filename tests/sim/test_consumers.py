@@ -1,0 +1,59 @@
+"""Groups by the hundred: `--seeds N` says how many, `--seed S` runs one of them and prints it.
+
+Each seed is a cluster, users with consumers that come and go, and faults; the shipped consumers run
+in virtual time, and the ledger compares what users were given, and what was committed, with what
+the brokers' logs hold.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from kafka_fast.testing.simulation.group_plan import make_group_plan
+from kafka_fast.testing.simulation.group_world import run_group_seed
+
+FAILURES_SHOWN = 2
+SHARE = 4  # a group is many clients: of the seeds asked for it runs the first quarter
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """Warnings of groups that break are what these worlds are made of."""
+    logging.disable(logging.ERROR)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+@pytest.mark.timeout(3600)
+def test_every_promise_is_kept_in_every_group(request: pytest.FixtureRequest) -> None:
+    only = request.config.getoption("--seed")
+    seeds = [only] if only is not None else range(request.config.getoption("--seeds") // SHARE)
+    failed = [result for seed in seeds if (result := run_group_seed(seed)).faults]
+    shown = "\n\n".join(result.report() for result in failed[:FAILURES_SHOWN])
+    numbers = [result.plan.seed for result in failed]
+    assert not failed, f"{len(failed)} groups failed, seeds {numbers}\n{shown}"
+
+
+def test_a_seed_gives_the_same_log_again() -> None:
+    for seed in range(1_000_000, 1_000_004):
+        first, second = run_group_seed(seed), run_group_seed(seed)
+        assert first.log == second.log
+        assert first.actions == second.actions
+        assert len(first.log) > 10
+
+
+def test_the_plans_of_the_first_seeds_touch_every_choice() -> None:
+    plans = [make_group_plan(seed) for seed in range(200)]
+    assert {len(plan.users) for plan in plans} == {1, 2, 3, 4, 6}
+    assert {plan.config.get("group.protocol", "classic") for plan in plans} == {
+        "classic",
+        "consumer",
+    }
+    strategies = {plan.config.get("partition.assignment.strategy") for plan in plans}
+    assert {"range", "roundrobin", "sticky", "cooperative-sticky"} < strategies
+    users = [user for plan in plans for user in plan.users]
+    assert {user.commits for user in users} == {"auto", "sync", "async", "record", "listener"}
+    assert {user.instance is None for user in users} == {True, False}

@@ -1,0 +1,141 @@
+"""The ledger of a group: each promise broken once, and none where all is well."""
+
+from __future__ import annotations
+
+from kafka_fast.testing.group_checker import Ledger, Reader, Wrong
+from kafka_fast.types import TopicPartition
+
+A = TopicPartition("t", 0)
+
+
+def ledger(offsets: range | list[int] = range(5)) -> Ledger:
+    """Return a ledger of one partition with records at these offsets."""
+    made = Ledger()
+    made.add_partition(A)
+    for offset in offsets:
+        made.append(A, offset, b"%d" % offset)
+    return made
+
+
+def reader(book: Ledger, name: str = "r", *, is_member: bool = True) -> Reader:
+    """Return a reader that owns the partition."""
+    made = book.begin(name, lambda: is_member)
+    book.assign(made, [A])
+    return made
+
+
+def read(book: Ledger, who: Reader, *offsets: int) -> None:
+    for offset in offsets:
+        book.hand_over(who, A, offset, b"%d" % offset)
+
+
+def kinds(book: Ledger) -> list[Wrong]:
+    return [fault.kind for fault in book.faults]
+
+
+def test_a_group_without_fault() -> None:
+    book = ledger([0, 1, 4, 5])
+    first = reader(book)
+    read(book, first, 0, 1)
+    book.do(first)
+    mark = book.mark()
+    book.commit(A, 4)  # behind the gap
+    book.confirm(first, {A: 4}, mark)
+    book.revoke(first, [A])
+    second = reader(book, "s")
+    read(book, second, 4, 5)
+    book.do(second, {A: 5})
+    book.commit(A, 5)
+    book.do(second)
+    book.commit(A, 6)
+    assert book.is_read
+    assert book.is_balanced
+    book.check_read()
+    book.check_committed()
+    assert kinds(book) == []
+
+
+def test_records_that_are_left_out_or_come_twice() -> None:
+    book = ledger()
+    who = reader(book)
+    read(book, who, 0, 2, 2)
+    assert kinds(book) == [Wrong.SKIPPED, Wrong.REPEATED]
+    assert not book.is_read
+    book.check_read()
+    assert kinds(book).count(Wrong.UNREAD) == 3
+
+
+def test_a_seek_allows_to_read_again_from_there_only() -> None:
+    book = ledger()
+    who = reader(book)
+    read(book, who, 0, 1, 2)
+    book.seek(who, A, 1)
+    read(book, who, 1, 2)
+    assert kinds(book) == []
+    book.seek(who, A, 0)
+    read(book, who, 2)
+    assert kinds(book) == [Wrong.FALSE_START]
+
+
+def test_reading_begins_at_the_groups_offset() -> None:
+    book = ledger()
+    first = reader(book)
+    read(book, first, 0, 1, 2)
+    book.do(first)
+    book.commit(A, 3)
+    book.revoke(first, [A])
+    read(book, reader(book, "s"), 0)
+    assert kinds(book) == [Wrong.FALSE_START]
+
+
+def test_what_is_committed_must_be_done() -> None:
+    book = ledger()
+    who = reader(book)
+    read(book, who, 0, 1)
+    book.commit(A, 1)
+    book.do(who)
+    book.commit(A, 2)
+    assert kinds(book) == [Wrong.COMMIT_AHEAD]
+
+
+def test_a_confirmed_commit_must_have_been_stored_since() -> None:
+    book = ledger()
+    who = reader(book)
+    read(book, who, 0)
+    book.do(who)
+    book.commit(A, 1)
+    book.confirm(who, {A: 1}, book.mark())
+    assert kinds(book) == [Wrong.COMMIT_LOST]
+
+
+def test_only_members_can_own_at_the_same_time() -> None:
+    book = ledger()
+    reader(book, "expired", is_member=False)
+    reader(book, "one")
+    assert kinds(book) == []
+    assert not book.is_balanced
+    reader(book, "two")
+    assert kinds(book) == [Wrong.DOUBLE_OWNER]
+
+
+def test_what_is_not_owned_or_paused_is_not_handed_over() -> None:
+    book = ledger()
+    who = reader(book)
+    book.pause(who, A, paused=True)
+    read(book, who, 0)
+    book.pause(who, A, paused=False)
+    read(book, who, 1)
+    book.revoke(who, [A])
+    read(book, who, 2)
+    book.hand_over(who, A, 3, b"another value")
+    assert kinds(book) == [Wrong.PAUSED, Wrong.NOT_OWNED, Wrong.GARBLED]
+
+
+def test_who_leaves_has_heard_of_everything_and_committed_it() -> None:
+    book = ledger()
+    who = reader(book)
+    read(book, who, 0, 1, 2, 3, 4)
+    book.leave(who)
+    book.end(who)
+    book.check_committed()
+    assert kinds(book) == [Wrong.UNTOLD, Wrong.UNCOMMITTED]
