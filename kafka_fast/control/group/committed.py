@@ -28,6 +28,7 @@ from kafka_fast.types import OffsetAndMetadata, TopicPartition
 NEVER = float("inf")
 NO_TOPIC_ID = bytes(16)
 LAST_VERSION_WITH_NAMES = 9
+FIRST_VERSION_WITH_STABLE = 7
 FIRST_VERSION_WITH_GROUPS = 8
 
 UNKNOWN_MEMBER_ID = 25
@@ -127,7 +128,9 @@ class CommittedOffsets:
             limit = LAST_VERSION_WITH_NAMES
         version = link.versions.pick(OffsetFetchRequest, limit)
         topics = by_topic(fetch.partitions)
-        request = OffsetFetchRequest(require_stable=self._require_stable)
+        # Before version 7 a broker cannot wait for transactions; then it need not, as in Java.
+        can_wait = version >= FIRST_VERSION_WITH_STABLE
+        request = OffsetFetchRequest(require_stable=self._require_stable and can_wait)
         if version >= FIRST_VERSION_WITH_GROUPS:
             request.groups = [
                 OffsetFetchRequestGroup(

@@ -142,7 +142,7 @@ def _config(source: random.Random, nodes: int, *, is_consumer_protocol: bool) ->
         "reconnect.backoff.ms": source.choice((0, 50)),
         "reconnect.backoff.max.ms": 500,
         "socket.connection.setup.timeout.ms": source.choice((500, 5_000)),
-        "metadata.max.age.ms": source.choice((500, 300_000)),
+        "metadata.max.age.ms": source.choice((500, 3_000)),  # topics grow
         "connections.max.idle.ms": source.choice((500, 540_000)),
     }
 

@@ -41,7 +41,7 @@ HEALED_WAIT = 90.0
 QUIET = 2.0
 """Seconds that the group then stays as it is."""
 
-LEAVE_WAIT = 40.0
+LEAVE_WAIT = 60.0
 LOOK_INTERVAL = 0.25
 
 TRANSACTIONS = 0.15
@@ -173,11 +173,11 @@ class GroupWorld:
         now = self.clock.now
         if self._leaving_since is not None:
             self._see_them_off(now - self._leaving_since)
-        elif self._has_last and self.ledger.is_read:
+        elif self._has_last and self._is_settled:
             self.log("all leave")
             self._leaving_since = now
             self._see_them_off(0.0)
-        elif not (self.ledger.is_read and self.ledger.is_balanced and self._all_have_joined):
+        elif not self._is_settled:
             self._quiet_since = None
             if now > self._heal_at + HEALED_WAIT:
                 owned = {reader.name: sorted(reader.owned) for reader in self.ledger.readers}
@@ -202,8 +202,13 @@ class GroupWorld:
     @property
     def _all_have_joined(self) -> bool:
         return all(reader.is_member() for reader in self.ledger.readers) and not any(
-            user.is_gone for user in self.users
+            user.is_gone for user in self.users if not user.is_leaving
         )
+
+    @property
+    def _is_settled(self) -> bool:
+        """Whether all is read, and shared out among those who are there."""
+        return self.ledger.is_read and self.ledger.is_balanced and self._all_have_joined
 
     def _check_turns(self, seconds: float) -> None:
         """A client that has nothing to do but to fetch and to beat turns no more than that."""
@@ -220,6 +225,8 @@ class GroupWorld:
         """Let one after the other leave; the next one goes when the last one has."""
         for user in self.users:
             if not user.is_leaving:
+                if not self._is_settled:
+                    break  # a commit in the middle of a rebalance would be refused
                 user.leave()
             if not user.is_gone:
                 break
@@ -297,6 +304,9 @@ class GroupWorld:
         self.log(f"{count} records in {partition} at {first}")
 
     def _grow(self) -> None:
+        if len(self.cluster.state.live_nodes) < self.plan.nodes:
+            self.clock.after(LOOK_INTERVAL, self._grow)
+            return  # there may not be enough for the replicas
         topic = self._source.choice(self.plan.topics)
         self.cluster.add_partitions(topic.name, topic.partitions + self._source.choice((1, 3)))
         self._note_partitions(topic.name)
