@@ -75,7 +75,7 @@ class RawSocket(Reader):
         """Close the socket."""
         self._socket.close()
 
-    def _walk(self, index: int, data: bytes | memoryview) -> int:
+    def _walk(self, index: int, data: bytes | bytearray | memoryview) -> int:
         pos, records = 0, 0
         while len(data) - pos >= BATCH.size:
             base, length, _, _, last_delta, count = BATCH.unpack_from(data, pos)
