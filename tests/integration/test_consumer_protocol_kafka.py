@@ -43,6 +43,9 @@ class Diary(RebalanceListener):
         self.heard.append("lost")
 
 
+pytestmark = pytest.mark.broker
+
+
 @pytest.fixture(scope="module")
 def kafka() -> Iterator[RealKafka]:
     with RealKafka(1, overrides=QUICK) as cluster:
