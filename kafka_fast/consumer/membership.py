@@ -111,7 +111,7 @@ class Membership:
     def _leave(self, deadline: float) -> None:
         group = self.group
         left: Answer[bool] = Answer()
-        self._core.call(lambda now: group.member.leave(now, lambda: left.set(True)))
+        self._core.call(lambda now: group.leave(now, lambda: left.set(True)))
         try:
             self._core.wait(left, deadline, "leaving the group", may_wake=False)
         except KafkaError as error:
@@ -185,7 +185,7 @@ class Membership:
         added = wanted.partitions - frozenset(self._core.intake.partitions)
         kept = [it for it in self._core.intake.partitions if it in wanted.partitions]
         self._core.assign([*kept, *sorted(added)])
-        self._core.call(group.member.handle_assigned)
+        self._core.call(group.handle_assigned)
         try:
             if self._listener is not None:
                 self._listener.on_partitions_assigned(self._consumer, added)

@@ -16,7 +16,7 @@ from kafka_fast.testing.simulation.group_plan import make_group_plan
 from kafka_fast.testing.simulation.group_world import run_group_seed
 
 FAILURES_SHOWN = 2
-SHARE = 8  # a group is many clients: of the seeds asked for it runs the first part
+SHARE = 4  # a group is many clients: of the seeds asked for it runs the first part
 
 
 @pytest.fixture(autouse=True)

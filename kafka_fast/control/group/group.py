@@ -21,6 +21,7 @@ from kafka_fast.control.group.coordinator import Coordinator
 from kafka_fast.control.group.member import GroupNews, Member, MemberFailed, RevokeWanted
 from kafka_fast.control.links import Links
 from kafka_fast.errors import KafkaError
+from kafka_fast.types import TopicPartition
 
 
 class Group:
@@ -48,6 +49,8 @@ class Group:
         backoff = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms, random)
         is_consumer_protocol = settings.group_protocol == CONSUMER_PROTOCOL
         self._news: deque[GroupNews] = deque()
+        # Of the user's thread to what it was asked, in its order; the first waits for commits.
+        self._answers: deque[tuple[frozenset[TopicPartition], Callable[[float], None]]] = deque()
         self.coordinator = Coordinator(
             group_id, settings, cluster, links, discovery, backoff, on_fatal=self._handle_fatal
         )
@@ -84,14 +87,37 @@ class Group:
         The coordinator hears of it when all commits of these partitions are through: one that is
         still on its way must not land on what the next owner commits.
         """
+        awaited = frozenset() if wanted.lost else wanted.partitions
+        self._answer(awaited, lambda then: self.member.handle_revoked(wanted.partitions, then), now)
 
-        def tell(now: float) -> None:
-            self.member.handle_revoked(wanted.partitions, now)
+    def handle_assigned(self, now: float) -> None:
+        """The user's thread reads what was assigned; told after what it had to give up before."""
+        self._answer(frozenset(), self.member.handle_assigned, now)
 
-        if wanted.lost:
-            tell(now)
-        else:
-            self.commits.settle(wanted.partitions, tell, now)
+    def _answer(
+        self, awaited: frozenset[TopicPartition], tell: Callable[[float], None], now: float
+    ) -> None:
+        self._answers.append((awaited, tell))
+        if len(self._answers) == 1:
+            self._await_answer(now)
+
+    def _await_answer(self, now: float) -> None:
+        """Tell the member what comes first once the commits that it waits for are through."""
+        first = self._answers[0]
+
+        def tell(then: float) -> None:
+            if self._answers and self._answers[0] is first:  # else the member has left
+                first[1](then)
+                self._answers.popleft()
+                if self._answers:
+                    self._await_answer(then)
+
+        self.commits.settle(first[0], tell, now)
+
+    def leave(self, now: float, done: Callable[[], None]) -> None:
+        """Leave the group; what the user's thread had to answer is void."""
+        self._answers.clear()
+        self.member.leave(now, done)
 
     def tick(self, now: float) -> None:
         """Do what is due at `now`."""

@@ -162,7 +162,8 @@ class Network:
             return
         data = wire.outbound.popleft()
         if 0 <= wire.out_budget < len(data):
-            wire.outbound.appendleft(data[: wire.out_budget])
+            wire.outbound.clear()  # what would follow the missing bytes never arrives either
+            wire.outbound.append(data[: wire.out_budget])
             self.cut(wire, whole=True)
             return
         if wire.out_budget >= 0:
@@ -227,7 +228,8 @@ class Network:
             return
         data, close = wire.inbound.popleft()
         if 0 <= wire.in_budget < len(data):
-            wire.inbound.appendleft((data[: wire.in_budget], False))
+            wire.inbound.clear()
+            wire.inbound.append((data[: wire.in_budget], False))
             self.cut(wire, whole=True)
             return
         if wire.in_budget >= 0:
