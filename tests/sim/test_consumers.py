@@ -57,3 +57,10 @@ def test_the_plans_of_the_first_seeds_touch_every_choice() -> None:
     users = [user for plan in plans for user in plan.users]
     assert {user.commits for user in users} == {"auto", "sync", "async", "record", "listener"}
     assert {user.instance is None for user in users} == {True, False}
+
+
+def test_a_member_that_waits_for_its_user_beats_no_faster_than_it_should() -> None:
+    """Regression: to an answer that it did not expect by then it answered at once, for seconds."""
+    result = run_group_seed(389)
+    assert not result.faults, result.report()
+    assert sum("command Repeat" in line for line in result.log) < 2_000

@@ -409,7 +409,7 @@ class ClassicMember:
 
     # Heartbeats
 
-    def _keep_alive(self, now: float) -> None:
+    def _keep_alive(self, now: float, *, delay: float = 0.0) -> None:
         """Have heartbeats sent, if that is not done already."""
         identity = self._identity
         if self._heartbeats.is_running or identity.generation == NO_GENERATION:
@@ -419,21 +419,26 @@ class ClassicMember:
             return
         # Between two generations the coordinator answers every heartbeat with the request to join,
         # which this member means to follow as soon as its user lets it.
-        code = REBALANCE_IN_PROGRESS if self._state is State.PREPARING else 0
+        knows = self._state is State.PREPARING or self._rejoin_reason is not None
+        code = REBALANCE_IN_PROGRESS if knows else 0
         self._heartbeats.keep(
             link,
             protocol.heartbeat_request(self._coordinator.group_id, identity),
             HeartbeatResponse(error_code=code),
             period=self._settings.heartbeat_interval,
+            delay=delay,
         )
 
     def _handle_heartbeat(self, response: HeartbeatResponse, now: float) -> None:
         """Take an answer that the data plane was not told to expect."""
         code = response.error_code
-        if code == REBALANCE_IN_PROGRESS and self._state is State.STABLE:
+        is_news = self._state is State.STABLE and self._rejoin_reason is None
+        if code == REBALANCE_IN_PROGRESS and is_news:
             self._want_join("the group rebalances", now)
         elif code in (0, REBALANCE_IN_PROGRESS):
-            self._keep_alive(now)  # as expected, or throttled
+            # As expected by now, or throttled. Asked again at once, a coordinator that is further
+            # than this member, or not as far, would say the same as fast as it can.
+            self._keep_alive(now, delay=self._settings.heartbeat_interval)
         elif self._state in (State.STABLE, State.PREPARING):
             self._handle_error(code, "Heartbeat", now)
 
