@@ -1,6 +1,6 @@
 """Frames that are sent again and again: heartbeats."""
 
-from libc.stdint cimport int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from kafka_fast.dataplane._lists cimport sender_state
 from kafka_fast.dataplane.link cimport kf_link, kf_request
@@ -21,6 +21,9 @@ cdef void send_repeats(sender_state* state, double now) noexcept nogil
 
 # The link was closed: what was repeated over it is over.
 cdef void lose_repeats(sender_state* state, const kf_link* link, int reason) noexcept nogil
+
+# Whether a frame is repeated over the link.
+cdef bint has_repeat(const kf_fetcher* fetcher, int32_t link_id) noexcept nogil
 
 # When send_repeats has something to do; 0: never.
 cdef double repeat_deadline(kf_fetcher* fetcher) noexcept nogil

@@ -122,6 +122,13 @@ cdef void lose_repeats(sender_state* state, const kf_link* link, int reason) noe
             at = &at[0].next
 
 
+cdef bint has_repeat(const kf_fetcher* fetcher, int32_t link_id) noexcept nogil:
+    cdef const kf_repeat* repeat = fetcher.repeats if fetcher != NULL else NULL
+    while repeat != NULL and repeat.link_id != link_id:
+        repeat = repeat.next
+    return repeat != NULL
+
+
 cdef double repeat_deadline(kf_fetcher* fetcher) noexcept nogil:
     cdef kf_repeat* repeat = fetcher.repeats
     cdef double until

@@ -15,15 +15,19 @@ from kafka_fast.dataplane._fetcher cimport fetch, fetch_deadline
 from kafka_fast.dataplane._links cimport close_link, flush_out, receive
 from kafka_fast.dataplane._lists cimport ask_for_routes
 from kafka_fast.dataplane._outcomes cimport expire, read_inbox
-from kafka_fast.dataplane._repeats cimport repeat_deadline, send_repeats
+from kafka_fast.dataplane._repeats cimport has_repeat, repeat_deadline, send_repeats
 from kafka_fast.dataplane.link cimport *
 from kafka_fast.dataplane.state cimport *
 
 
 cdef double idle_deadline(sender_state* state, const kf_link* link) noexcept nogil:
-    """Return when the link will have been of no use for connections.max.idle.ms; 0: never."""
+    """Return when the link will have been of no use for connections.max.idle.ms; 0: never.
+
+    A link that waits for the next heartbeat is of use.
+    """
     if (state.plane.max_idle <= 0.0 or link.first != NULL or link.ready != NULL
-            or link.lingering != NULL or (link.session != NULL and link.session.routed > 0)):
+            or link.lingering != NULL or (link.session != NULL and link.session.routed > 0)
+            or has_repeat(state.plane.fetcher, link.id)):
         return 0.0
     return link.last_used + state.plane.max_idle
 

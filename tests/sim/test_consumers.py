@@ -64,3 +64,9 @@ def test_a_member_that_waits_for_its_user_beats_no_faster_than_it_should() -> No
     result = run_group_seed(389)
     assert not result.faults, result.report()
     assert sum("command Repeat" in line for line in result.log) < 2_000
+
+
+def test_a_link_that_waits_for_the_next_heartbeat_is_not_idle() -> None:
+    """Regression: with connections.max.idle.ms below the heartbeats' interval no member stayed."""
+    result = run_group_seed(385)
+    assert not result.faults, result.report()
