@@ -235,6 +235,8 @@ def check_positions(kafka: RealKafka, make: MakeConsumer) -> None:
     strict.seek(partition, 10)
     with pytest.raises(OffsetOutOfRangeError):
         read(strict, 1)
+    if consumer._core.control.cluster.topic_id(topic) is None:
+        return  # before 2.8: nobody can tell a topic from a later one of its name
     kafka.delete_topic(topic)
     create_again(kafka, topic)
     anew = write(kafka, topic, 120)
