@@ -24,7 +24,8 @@ from kafka_fast.control.metadata import (
     merge_topic,
     with_leader,
 )
-from kafka_fast.errors import ERRORS
+from kafka_fast.control.plane import TopicSettled
+from kafka_fast.errors import ERRORS, broker_error
 from kafka_fast.protocol.apis.metadata import MetadataResponseTopic
 
 __all__ = ["Topology"]
@@ -98,6 +99,16 @@ class Topology:
         A topic with an error may still have partitions: those known before the error.
         """
         return self._errors.get(topic, 0)
+
+    def settled(self, topic: str) -> TopicSettled | None:
+        """Return what to tell whoever waits for a topic; None while there is nothing to tell."""
+        if self.partition_count(topic):
+            return TopicSettled(topic, None)
+        code = self.error(topic)
+        known = ERRORS.get(code)
+        if code != 0 and (known is None or not known.retriable):
+            return TopicSettled(topic, broker_error(code, f"topic {topic!r}"))
+        return None
 
     # News
 

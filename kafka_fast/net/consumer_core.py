@@ -30,18 +30,18 @@ from kafka_fast.control.consumer.plane import (
     PartitionFailed,
     Positioned,
     Reposition,
-    TopicKnown,
 )
 from kafka_fast.control.group.member import AssignWanted, GroupNews, MemberFailed, RevokeWanted
+from kafka_fast.control.plane import TopicSettled
 from kafka_fast.dataplane._consumer_records import ConsumerRecords
 from kafka_fast.dataplane._plane import EVENT_DUMP, WAIT_SLICE, DataPlane, Environment
 from kafka_fast.dataplane._reading import PartitionReader
 from kafka_fast.dataplane._streams import Streams
-from kafka_fast.dataplane._traces import read_traces
 from kafka_fast.errors import KafkaError, KafkaTimeoutError, UsageError, WakeupError, fresh_copy
 from kafka_fast.net import fetch_carrier
 from kafka_fast.net._pump import Machine, Pump
 from kafka_fast.net.control_thread import ControlThread
+from kafka_fast.net.dump import LinkDump
 from kafka_fast.net.intake import Intake
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
@@ -102,8 +102,6 @@ class ConsumerCore:
         self._group_news: deque[GroupNews] = deque()
         self._settled = threading.Condition()
         self._topics: dict[str, KafkaError | None] = {}
-        self._dump: list[str] = []
-        self._dump_done = False
         self._failure: UsageError | None = None
         self._wakeups = 0
         self._touch_at = 0.0
@@ -141,6 +139,7 @@ class ConsumerCore:
         self.plane = self._make_plane(self._machine)
         undo.callback(self.plane.shut_down)
         self.streams = self._make_streams(Streams)
+        self._dump = LinkDump(self.plane)
         self._pump = Pump(self.plane, self._machine)
         undo.callback(self._pump.stop)
         self._pump.start()
@@ -443,13 +442,8 @@ class ConsumerCore:
 
     def debug_dump(self, timeout: float) -> str:
         """Return what the links did lately, as text for people; what came within `timeout`."""
-        deadline = self.now() + timeout
-        with self._settled:
-            self._dump, self._dump_done = [], False
-            self.plane.request_dump(0)
-            while not (self._dump_done or self.closed or self.now() >= deadline):
-                self._settled.wait(WAIT_SLICE)
-            return "\n".join([self.control.describe(), *self._dump])
+        lines = self._dump.ask(timeout, lambda: self.closed)
+        return "\n".join([self.control.describe(), *lines])
 
     # ---- the control thread ----
 
@@ -457,7 +451,7 @@ class ConsumerCore:
         """Take events, do what is due, carry out commands. Control thread."""
         for event in self.plane.take_events():
             if event[0] == EVENT_DUMP:
-                self._take_dump(event)
+                self._dump.take(event)
             else:
                 self.control.handle_event(fetch_carrier.read_event(event), now)
         if now >= self._touch_at:
@@ -482,7 +476,7 @@ class ConsumerCore:
 
     def _carry_out(self, command: ConsumerCommand, now: float) -> None:
         match command:
-            case TopicKnown(topic, error):
+            case TopicSettled(topic, error):
                 with self._settled:
                     self._topics[topic] = error
                     self._settled.notify_all()
@@ -495,16 +489,6 @@ class ConsumerCore:
             case _:
                 if not self._thread.carry_out(command, now):
                     fetch_carrier.carry_out(self.plane, self.streams, command)
-
-    def _take_dump(self, event: tuple[Any, ...]) -> None:
-        _, link_id, in_flight, node_id, _, ring, _ = event
-        with self._settled:
-            if link_id:
-                self._dump.append(f"link {link_id} to node {node_id}, {in_flight} in flight")
-                self._dump += [f"  {line}" for line in read_traces(ring or b"")]
-            else:
-                self._dump_done = True
-                self._settled.notify_all()
 
     # ---- the end ----
 

@@ -20,7 +20,6 @@ import weakref
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
-from typing import Any
 
 from kafka_fast.config import ProducerSettings
 from kafka_fast.control.metadata import Partition
@@ -28,7 +27,6 @@ from kafka_fast.control.plane import Command, TopicSettled
 from kafka_fast.control.producer.control import ProducerControl
 from kafka_fast.dataplane._observers import collect, notify, take_lost
 from kafka_fast.dataplane._plane import EVENT_DUMP, WAIT_SLICE, DataPlane
-from kafka_fast.dataplane._traces import read_traces
 from kafka_fast.errors import (
     DeliveryError,
     KafkaError,
@@ -41,6 +39,7 @@ from kafka_fast.net import carrier
 from kafka_fast.net._compressor import Compressor, Handover
 from kafka_fast.net._pump import Machine, Pump
 from kafka_fast.net.control_thread import ControlThread
+from kafka_fast.net.dump import LinkDump
 from kafka_fast.net.loop import LoopBridge
 from kafka_fast.record import Codec, codecs_available, compress
 
@@ -72,8 +71,6 @@ class ProducerCore:
         self._settled = threading.Condition()
         self._topic_errors: dict[str, KafkaError] = {}
         self._failure: UsageError | None = None
-        self._dump: list[str] = []
-        self._dump_done = False
         self._touch_at = 0.0
         self._callbacks: threading.Thread | None = None
         self._closing = threading.RLock()  # garbage collection may close a producer anywhere
@@ -115,6 +112,7 @@ class ProducerCore:
             acks_zero=settings.acks == 0,
         )
         undo.callback(self.plane.shut_down)
+        self._dump = LinkDump(self.plane)
         self._pump = Pump(self.plane, self._machine)
         undo.callback(self._pump.stop)
         self._pump.start()
@@ -218,23 +216,8 @@ class ProducerCore:
     def debug_dump(self, timeout: float) -> str:
         """Return what the links did lately, as text for people; what came within `timeout`."""
         self.plane.check_owner()
-        deadline = time.monotonic() + timeout
-        with self._settled:
-            self._dump, self._dump_done = [], False
-            self.plane.request_dump(0)
-            while not (self._dump_done or self.plane.dead or time.monotonic() >= deadline):
-                self._settled.wait(WAIT_SLICE)
-            return "\n".join([self.control.describe(), *self._dump])
-
-    def _take_dump(self, event: tuple[Any, ...]) -> None:
-        _, link_id, in_flight, node_id, _, ring, _ = event
-        with self._settled:
-            if link_id:
-                self._dump.append(f"link {link_id} to node {node_id}, {in_flight} in flight")
-                self._dump += [f"  {line}" for line in read_traces(ring or b"")]
-            else:
-                self._dump_done = True
-                self._settled.notify_all()
+        lines = self._dump.ask(timeout, lambda: self.plane.dead)
+        return "\n".join([self.control.describe(), *lines])
 
     def lost(self) -> tuple[int, DeliveryError | None]:
         """Return, and forget, the failures that nobody can observe."""
@@ -309,7 +292,7 @@ class ProducerCore:
         """Take events, do what is due, carry out commands."""
         for event in self.plane.take_events():
             if event[0] == EVENT_DUMP:
-                self._take_dump(event)
+                self._dump.take(event)
             else:
                 self.control.handle_event(carrier.read_event(event), now)
         if self._handover is not None:

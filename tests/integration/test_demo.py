@@ -18,7 +18,7 @@ import pytest
 
 from kafka_fast.testing import EmbeddedKafka
 from kafka_fast.testing.real_kafka import RealKafka
-from tests.integration.producing import eventually
+from tests.waiting import eventually
 
 pytest.importorskip("pyspark")
 from pyspark.sql import SparkSession

@@ -30,7 +30,6 @@ from kafka_fast.control.consumer.plane import (
     Reposition,
     StreamRow,
     StreamsStopped,
-    TopicKnown,
     generation,
 )
 from kafka_fast.control.consumer.positions import Positions
@@ -40,7 +39,7 @@ from kafka_fast.control.group.committed import Fetched
 from kafka_fast.control.group.group import Group
 from kafka_fast.control.links import Link, Links
 from kafka_fast.control.metadata import ClusterChanges
-from kafka_fast.control.plane import LinkClosed, RepeatEnded, Response, Throttled
+from kafka_fast.control.plane import LinkClosed, RepeatEnded, Response, Throttled, TopicSettled
 from kafka_fast.errors import ERRORS, KafkaError, ProtocolError, broker_error, error_name
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.fetch import FetchResponse, PartitionData
@@ -185,11 +184,11 @@ class ConsumerControl:
         return assigned
 
     def want_topic(self, topic: str, now: float) -> None:
-        """The user waits for this topic's partitions; `TopicKnown` answers."""
+        """The user waits for this topic's partitions; `TopicSettled` answers."""
         self._awaited.add(topic)
         self.cluster.want_topic(topic, now)
         if self.fatal is not None:
-            self._commands.append(TopicKnown(topic, self.fatal))
+            self._commands.append(TopicSettled(topic, self.fatal))
         else:
             self._settle(topic)
 
@@ -329,20 +328,16 @@ class ConsumerControl:
 
     def _settle(self, topic: str) -> None:
         """Tell the user who waits for a topic, if there is something to tell."""
-        code = self.cluster.error(topic)
-        known = ERRORS.get(code)
-        if self.cluster.partition_count(topic):
+        settled = self.cluster.settled(topic)
+        if settled is not None:
             self._awaited.discard(topic)
-            self._commands.append(TopicKnown(topic, None))
-        elif code != 0 and (known is None or not known.retriable):
-            self._awaited.discard(topic)
-            self._commands.append(TopicKnown(topic, broker_error(code, f"topic {topic!r}")))
+            self._commands.append(settled)
 
     def _handle_fatal(self, error: KafkaError) -> None:
         logger.error("the consumer cannot go on: %s", error)
         self.fatal = error  # every call that has to wait raises it
         for topic in sorted(self._awaited):
-            self._commands.append(TopicKnown(topic, error))
+            self._commands.append(TopicSettled(topic, error))
         self._awaited.clear()
 
     # Streams that stand still

@@ -149,15 +149,7 @@ class Positioned:
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class TopicKnown:
-    """Tell whoever waits for a topic: its partitions are known, or why they will not be."""
-
-    topic: str
-    error: KafkaError | None
-
-
-News: TypeAlias = PartitionFailed | Reposition | Positioned | TopicKnown
+News: TypeAlias = PartitionFailed | Reposition | Positioned
 
 ConsumerCommand: TypeAlias = (
     plane.Command

@@ -101,7 +101,8 @@ class Reconciliation:
             return []
         known = frozenset(it for it in target if self._names.name(it[0]) is not None)
         self._names.want(topic_id for topic_id, _ in target - known)
-        if known == self._owned and self._is_announced:
+        is_told = self._is_announced or known != target  # what is not known yet will be told
+        if known == self._owned and is_told:
             return []
         self._is_announced = True
         reason = f"epoch {epoch}"

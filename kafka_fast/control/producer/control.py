@@ -52,7 +52,6 @@ from kafka_fast.errors import (
     KafkaError,
     ProtocolError,
     UnsupportedVersionError,
-    broker_error,
     error_name,
 )
 from kafka_fast.protocol import frame
@@ -252,17 +251,15 @@ class ProducerControl:
 
     def _settle(self, topic: str, now: float) -> None:
         """Tell the callers that wait for the topic, if there is something to tell."""
-        code = self.cluster.error(topic)
-        known = ERRORS.get(code)
-        if self.cluster.partition_count(topic):
+        settled = self.cluster.settled(topic)
+        if settled is None:
+            return
+        if settled.error is None:
             if topic not in self.routes.topics:
                 self._set_up(topic, now)
             self._flush_routes()
-            self._awaited.discard(topic)
-            self._commands.append(TopicSettled(topic, None))
-        elif code != 0 and (known is None or not known.retriable):
-            self._awaited.discard(topic)
-            self._commands.append(TopicSettled(topic, broker_error(code, f"topic {topic!r}")))
+        self._awaited.discard(topic)
+        self._commands.append(settled)
 
     def _flush_routes(self) -> None:
         """Put what the routes want done before what follows."""

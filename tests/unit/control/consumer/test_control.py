@@ -19,10 +19,10 @@ from kafka_fast.control.consumer.plane import (
     StopStream,
     StreamRow,
     StreamsStopped,
-    TopicKnown,
     generation,
 )
 from kafka_fast.control.metadata import COORDINATOR_BASE
+from kafka_fast.control.plane import TopicSettled
 from kafka_fast.errors import (
     LogTruncationError,
     OffsetOutOfRangeError,
@@ -467,12 +467,12 @@ def test_waiting_for_a_topic() -> None:
     machine = make(cluster)
     machine.control.want_topic("t", machine.now)
     machine.run(1.0)
-    assert machine.take(TopicKnown) == [TopicKnown("t", None)]
+    assert machine.take(TopicSettled) == [TopicSettled("t", None)]
     cluster.topic_error = 29
     machine = make(cluster)
     machine.control.want_topic("t", machine.now)
     machine.run(1.0)
-    (known,) = machine.take(TopicKnown)
+    (known,) = machine.take(TopicSettled)
     assert isinstance(known.error, TopicAuthorizationFailed)
 
 

@@ -106,6 +106,18 @@ def test_a_topic_without_a_name_comes_later() -> None:
     assert found.wanted == frozenset()
 
 
+def test_a_first_assignment_of_which_nothing_has_a_name_is_told_once_it_has() -> None:
+    found = Names()
+    found.known.clear()
+    reconciliation = Reconciliation(found)
+    reconciliation.begin()
+    reconciliation.aim(ids(A, 0, 1))
+    assert carry_out(reconciliation) == []
+    found.known[A] = "a"
+    (step,) = carry_out(reconciliation)
+    assert step.partitions == names("a", 0, 1)
+
+
 def test_a_topic_that_was_made_anew_is_given_up_and_taken() -> None:
     reconciliation, _ = member(0, 1)
     reconciliation.aim(ids(NEW_A, 0))
