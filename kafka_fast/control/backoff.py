@@ -12,6 +12,8 @@ its `.max.ms`.
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
+from kafka_fast.control.instants import LONG_AGO
+
 __all__ = ["Backoff", "KeyedBackoff"]
 
 Key = TypeVar("Key", bound=Hashable)
@@ -72,7 +74,7 @@ class KeyedBackoff(Generic[Key]):
 
     def ready_at(self, key: Key) -> float:
         """Return when `key` may be tried again; minus infinity if nothing holds it back."""
-        return self._states.get(key, (0, float("-inf")))[1]
+        return self._states.get(key, (0, LONG_AGO))[1]
 
     def is_ready(self, key: Key, now: float) -> bool:
         """Tell whether `key` may be tried at `now`."""

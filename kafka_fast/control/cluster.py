@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterable
 
 from kafka_fast.config import CommonSettings
 from kafka_fast.control.backoff import Backoff
+from kafka_fast.control.instants import NEVER
 from kafka_fast.control.metadata import (
     FIRST_RELIABLE_EPOCH_VERSION,
     ClusterChanges,
@@ -59,7 +60,7 @@ class Cluster(Topology):
         settings: CommonSettings,
         random: Callable[[], float],
         *,
-        max_idle: float = float("inf"),
+        max_idle: float = NEVER,
         allow_auto_create_topics: bool = True,
     ) -> None:
         """Begin with nothing known.
@@ -135,7 +136,7 @@ class Cluster(Topology):
         """Return when `poll_rebootstrap` turns true if no usable answer comes before."""
         since = self._unanswered_since
         if since is None or self._needs_bootstrap or not self._can_rebootstrap:
-            return float("inf")
+            return NEVER
         return since + self._rebootstrap_trigger
 
     # Commands

@@ -33,6 +33,7 @@ from collections.abc import Callable, Sequence
 from kafka_fast.config import Address, CommonSettings
 from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.bootstrap import Candidate, Candidates
+from kafka_fast.control.instants import LONG_AGO, NEVER
 from kafka_fast.control.link_events import (
     CloseLink,
     Event,
@@ -58,7 +59,6 @@ __all__ = ["Connection", "ConnectionState"]
 
 logger = logging.getLogger("kafka_fast.connection")
 
-FOREVER = float("inf")
 REBOOTSTRAP_REQUIRED = 129
 
 
@@ -115,8 +115,8 @@ class Connection:
         self._failures = 0  # in a row: rounds, and links that broke soon after they were ready
         self._failures_before_ready = 0
         self._failed_rounds = 0  # since a link was ready
-        self._retry_at = float("-inf")
-        self._deadline = FOREVER  # of the state
+        self._retry_at = LONG_AGO
+        self._deadline = NEVER  # of the state
         self._link = 0  # number of the last link opened
         self._candidate: Candidate | None = None  # where it leads
         self._cluster_id: str | None = None  # that the other side is to belong to
@@ -436,7 +436,7 @@ class Connection:
     def _enter(self, state: ConnectionState, now: float | None = None) -> None:
         """Change the state; `now` gives it a deadline."""
         self._state = state
-        self._deadline = FOREVER
+        self._deadline = NEVER
         if state is not ConnectionState.READY:
             self._versions = None
         if state is not ConnectionState.NEGOTIATING:

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from kafka_fast.config import CommonSettings
 from kafka_fast.control import link_events
 from kafka_fast.control.cluster import Cluster
+from kafka_fast.control.instants import NEVER
 from kafka_fast.control.links import BOOTSTRAP, BOOTSTRAP_BESIDE, Link, Links
 from kafka_fast.control.metadata import ClusterChanges
 from kafka_fast.errors import KafkaError, UnsupportedVersionError
@@ -26,7 +27,6 @@ from kafka_fast.protocol.apis.metadata import MetadataRequest, MetadataResponse
 
 logger = logging.getLogger("kafka_fast.metadata")
 
-NEVER = float("inf")
 
 PATIENCE = 1.0
 """Seconds without an answer, or without a link, after which another node is tried as well."""

@@ -16,6 +16,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from kafka_fast.control.backoff import Backoff, KeyedBackoff
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.discovery import Discovery
+from kafka_fast.control.instants import LONG_AGO, NEVER
 from kafka_fast.control.links import Link, Links
 from kafka_fast.errors import ERRORS, KafkaError, broker_error
 from kafka_fast.protocol.schema import Request
@@ -26,7 +27,6 @@ D = TypeVar("D")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
-NEVER = float("inf")
 UNKNOWN_SERVER_ERROR = -1
 
 
@@ -90,7 +90,7 @@ class LeaderQuery(Generic[D, R]):
         self._on_result = on_result
         self._on_error = on_error
         self._questions: dict[TopicPartition, _Question[D]] = {}
-        self._ticked_at = float("-inf")
+        self._ticked_at = LONG_AGO
 
     def __contains__(self, partition: TopicPartition) -> bool:
         """Tell whether this partition's question is open."""

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from kafka_fast.config import CommonSettings
 from kafka_fast.control import link_events
 from kafka_fast.control.connection import Connection, ConnectionState
+from kafka_fast.control.instants import LONG_AGO, NEVER
 from kafka_fast.control.metadata import Node, node_name
 from kafka_fast.control.negotiation import NodeVersions, foreign_protocol
 from kafka_fast.control.plane import (
@@ -144,13 +145,13 @@ class Links:
     def retry_at(self, node_id: int) -> float:
         """Return the time before which no link to this node is opened."""
         connection = self._connections.get(node_id)
-        return float("-inf") if connection is None else connection.retry_at
+        return LONG_AGO if connection is None else connection.retry_at
 
     def next_deadline(self) -> float:
         """Return when `tick` has something to do."""
         return min(
             (connection.next_deadline() for connection in self._connections.values()),
-            default=float("inf"),
+            default=NEVER,
         )
 
     # Commands

@@ -17,11 +17,9 @@ that answer errors for ever see at most one request per backoff step.
 from dataclasses import dataclass
 
 from kafka_fast.control.backoff import Backoff
+from kafka_fast.control.instants import LONG_AGO, NEVER
 
 __all__ = ["Ask", "RefreshSchedule"]
-
-NEVER = float("-inf")
-FOREVER = float("inf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +41,7 @@ class _Gate:
     def __init__(self, backoff: Backoff) -> None:
         self._backoff = backoff
         self._fruitless = 0
-        self.opens_at = NEVER
+        self.opens_at = LONG_AGO
 
     def close(self, now: float, *, fruitful: bool) -> None:
         """Stay shut for one step of the backoff."""
@@ -62,7 +60,7 @@ class _Gate:
     def open(self) -> None:
         """Open now and begin the count anew."""
         self._fruitless = 0
-        self.opens_at = NEVER
+        self.opens_at = LONG_AGO
 
 
 class RefreshSchedule:
@@ -111,18 +109,18 @@ class RefreshSchedule:
     def next_deadline(self) -> float:
         """Return when `poll` has something; infinity while a request is in flight."""
         if self._in_flight is not None:
-            return FOREVER
+            return NEVER
         due = [self._full_due_at()]
         if self._new:
-            due.append(NEVER)
+            due.append(LONG_AGO)
         if self._unresolved:
             due.append(self._topic_gate.opens_at)
         return max(min(due), self._failure_gate.opens_at)
 
     def _full_due_at(self) -> float:
         if self._last_full is None:
-            return NEVER
-        expires_at = NEVER if self._full_reason is not None else self._last_full + self._max_age
+            return LONG_AGO
+        expires_at = LONG_AGO if self._full_reason is not None else self._last_full + self._max_age
         return max(expires_at, self._full_gate.opens_at)
 
     # Commands

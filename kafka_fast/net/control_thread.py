@@ -20,14 +20,13 @@ from collections.abc import Callable
 from typing import Protocol
 
 from kafka_fast.config import CommonSettings
+from kafka_fast.control.instants import NEVER
 from kafka_fast.control.links import Links
 from kafka_fast.control.plane import CloseLink, OpenLink, ResolveHost
 from kafka_fast.net._pump import Machine, Pump
 from kafka_fast.net.machine import Addresses, Connecting, begin_connect, finish_connect, resolve
 
 logger = logging.getLogger("kafka_fast.net")
-
-NEVER = float("inf")
 
 
 class Client(Protocol):

@@ -39,7 +39,6 @@ class Wrong(enum.Enum):
     UNREAD = "in the log, and handed over to nobody"
     UNCOMMITTED = "the last member left without committing what it had done"
     STUCK = "a member, or the group, made no progress although nothing was broken any more"
-    UNSTEADY = "the group went on rebalancing although nothing was broken any more"
     BUSY = "a client turned more often than there was work"
     CRASHED = "a call failed as no call may"
 

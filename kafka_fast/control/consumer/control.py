@@ -37,6 +37,7 @@ from kafka_fast.control.consumer.streams import Streams
 from kafka_fast.control.discovery import Discovery
 from kafka_fast.control.group.committed import Fetched
 from kafka_fast.control.group.group import Group
+from kafka_fast.control.instants import NEVER
 from kafka_fast.control.links import Link, Links
 from kafka_fast.control.metadata import ClusterChanges
 from kafka_fast.control.plane import LinkClosed, RepeatEnded, Response, Throttled, TopicSettled
@@ -242,7 +243,7 @@ class ConsumerControl:
     def next_deadline(self) -> float:
         """Return when `tick` has something to do that no event announces."""
         return min(
-            self.group.next_deadline() if self.group is not None else float("inf"),
+            self.group.next_deadline() if self.group is not None else NEVER,
             self.links.next_deadline(),
             self.discovery.next_deadline(),
             self.positions.next_deadline(),

@@ -28,7 +28,7 @@ from kafka_fast.control.consumer.plane import (
 )
 from kafka_fast.control.discovery import Discovery
 from kafka_fast.control.links import Link, Links
-from kafka_fast.control.metadata import Node
+from kafka_fast.control.metadata import NO_TOPIC_ID, Node
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.fetch import FetchRequest
 
@@ -36,8 +36,6 @@ FIRST_VERSION_WITH_IDS = 13
 LAST_VERSION_WITH_NAMES = 12
 FORMAT_VERSIONS = (4, 12, FIRST_VERSION_WITH_IDS)
 """A Fetch version of each form of the topic's field: string, compact string, id."""
-
-NO_ID = bytes(16)
 
 
 class Streams:
@@ -181,7 +179,7 @@ class Streams:
     def _name(self, assigned: Assigned) -> None:
         """Tell how requests name the stream's topic, if that is news."""
         topic = assigned.partition.topic
-        topic_id = self._cluster.topic_id(topic) or NO_ID
+        topic_id = self._cluster.topic_id(topic) or NO_TOPIC_ID
         if self._ids.get(assigned.stream_id) == topic_id:
             return
         self._ids[assigned.stream_id] = topic_id
@@ -195,7 +193,7 @@ class Streams:
         Version 13 names topics by id, which brokers before 2.8 do not have: with one of those in
         the cluster a topic may be without.
         """
-        has_ids = all(topic_id != NO_ID for topic_id in self._ids.values())
+        has_ids = all(topic_id != NO_TOPIC_ID for topic_id in self._ids.values())
         version = link.versions.pick(FetchRequest, None if has_ids else LAST_VERSION_WITH_NAMES)
         if self._programmed.get(link.id) == version:
             return

@@ -37,6 +37,7 @@ from kafka_fast.control.group.member import (
     Subscription,
 )
 from kafka_fast.control.group.subscription import SubscribedTopics
+from kafka_fast.control.instants import LONG_AGO, NEVER
 from kafka_fast.control.links import Links
 from kafka_fast.errors import ERRORS, KafkaError, broker_error, error_name
 from kafka_fast.protocol.apis.heartbeat import HeartbeatResponse
@@ -47,7 +48,6 @@ from kafka_fast.types import TopicPartition
 
 logger = logging.getLogger("kafka_fast.group")
 
-NEVER = float("inf")
 JOIN_GRACE = 5.0
 """Seconds that an answer to JoinGroup may take beyond the rebalance timeout."""
 
@@ -116,7 +116,7 @@ class ClassicMember:
         self._assignment_basis: protocol.Basis | None = None  # as leader: what it was made from
         self._to_assign: JoinGroupResponse | None = None
         self._failures = 0
-        self._try_at = float("-inf")
+        self._try_at = LONG_AGO
         self._news: deque[GroupNews] = deque()
 
     # Getters

@@ -19,8 +19,10 @@ from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.group.coordinator import Coordinator
 from kafka_fast.control.group.member import Identity, have_ids
+from kafka_fast.control.instants import LONG_AGO, NEVER
 from kafka_fast.control.leader_query import by_topic
 from kafka_fast.control.links import Link
+from kafka_fast.control.metadata import NO_TOPIC_ID
 from kafka_fast.errors import (
     ERRORS,
     CommitFailedError,
@@ -38,8 +40,6 @@ from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
 logger = logging.getLogger("kafka_fast.group")
 
-NEVER = float("inf")
-NO_TOPIC_ID = bytes(16)
 
 LAST_COMMIT_WITH_NAMES = 9
 
@@ -110,14 +110,14 @@ class Commits:
         self._commits: deque[_Commit] = deque()
         self._settling: list[tuple[Collection[TopicPartition] | None, Callable[[float], None]]] = []
         self._committing = False
-        self._commit_at = float("-inf")
+        self._commit_at = LONG_AGO
 
     # Getters
 
     def next_deadline(self) -> float:
         """Return when `tick` has something to do that no event announces."""
         if not all(self._is_pending(partitions) for partitions, _ in self._settling):
-            return float("-inf")
+            return LONG_AGO
         # What is in flight ends with its answer, however late.
         waiting = itertools.islice(self._commits, int(self._committing), None)
         deadline = min((commit.deadline for commit in waiting), default=NEVER)
@@ -282,7 +282,7 @@ class Commits:
 
     def _end_commit(self, commit: _Commit, error: KafkaError | None) -> None:
         self._commits.remove(commit)
-        self._commit_at = float("-inf")
+        self._commit_at = LONG_AGO
         commit.done(error)
 
 

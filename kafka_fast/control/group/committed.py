@@ -13,8 +13,10 @@ from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.group.coordinator import Coordinator
 from kafka_fast.control.group.member import Identity, have_ids
+from kafka_fast.control.instants import LONG_AGO, NEVER
 from kafka_fast.control.leader_query import by_topic
 from kafka_fast.control.links import Link
+from kafka_fast.control.metadata import NO_TOPIC_ID
 from kafka_fast.errors import ERRORS, KafkaError, broker_error
 from kafka_fast.protocol.apis.offset_fetch import (
     OffsetFetchRequest,
@@ -25,8 +27,6 @@ from kafka_fast.protocol.apis.offset_fetch import (
 )
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
-NEVER = float("inf")
-NO_TOPIC_ID = bytes(16)
 LAST_VERSION_WITH_NAMES = 9
 FIRST_VERSION_WITH_STABLE = 7
 FIRST_VERSION_WITH_GROUPS = 8
@@ -43,7 +43,7 @@ class _Fetch:
     partitions: Sequence[TopicPartition]
     done: Callable[[Fetched | KafkaError], None]
     failures: int = 0
-    not_before: float = float("-inf")
+    not_before: float = LONG_AGO
     in_flight: bool = False
 
 

@@ -32,6 +32,7 @@ from kafka_fast.control.group.member import GroupNews, Identity, MemberFailed, S
 from kafka_fast.control.group.reconciliation import Reconciliation
 from kafka_fast.control.group.subscription import SubscribedTopics
 from kafka_fast.control.group.topic_names import TopicNames
+from kafka_fast.control.instants import LONG_AGO, NEVER
 from kafka_fast.control.links import Link, Links
 from kafka_fast.errors import (
     ERRORS,
@@ -49,7 +50,6 @@ from kafka_fast.types import TopicPartition
 
 logger = logging.getLogger("kafka_fast.group")
 
-NEVER = float("inf")
 
 UNKNOWN_MEMBER_ID = 25
 UNSUPPORTED_VERSION = 35
@@ -127,7 +127,7 @@ class ConsumerProtocolMember:
         self._is_fenced = False  # another member has our instance id: joins no more
         self._may_be_known = False  # the coordinator may have a member of our id
         self._failures = 0
-        self._try_at = float("-inf")
+        self._try_at = LONG_AGO
         self._news: deque[GroupNews] = deque()
 
     # Getters

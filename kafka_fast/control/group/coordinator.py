@@ -17,6 +17,7 @@ from kafka_fast.config import CommonSettings
 from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.discovery import Discovery
+from kafka_fast.control.instants import LONG_AGO, NEVER
 from kafka_fast.control.links import Link, Links
 from kafka_fast.control.metadata import COORDINATOR_BASE, Node
 from kafka_fast.errors import ERRORS, KafkaError, broker_error
@@ -30,11 +31,9 @@ logger = logging.getLogger("kafka_fast.group")
 
 R = TypeVar("R", bound=Response)
 
-NEVER = float("inf")
 GROUP = 0
 FIRST_VERSION_WITH_KEYS = 4
 
-COORDINATOR_LOAD_IN_PROGRESS = 14
 COORDINATOR_NOT_AVAILABLE = 15
 NOT_COORDINATOR = 16
 MOVED = frozenset({COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR})
@@ -76,7 +75,7 @@ class Coordinator:
         self._wanted = False
         self._asking = False
         self._failures = 0
-        self._ask_at = float("-inf")
+        self._ask_at = LONG_AGO
 
     # Getters
 

@@ -15,6 +15,7 @@ from kafka_fast.config import CommonSettings
 from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.discovery import Discovery
+from kafka_fast.control.instants import LONG_AGO, NEVER
 from kafka_fast.control.links import Links
 from kafka_fast.errors import KafkaError
 from kafka_fast.protocol.apis.metadata import (
@@ -24,8 +25,6 @@ from kafka_fast.protocol.apis.metadata import (
 )
 
 logger = logging.getLogger("kafka_fast.group")
-
-NEVER = float("inf")
 
 
 class TopicNames:
@@ -61,7 +60,7 @@ class TopicNames:
         self._wanted: frozenset[bytes] = frozenset()
         self._asking = False
         self._failures = 0
-        self._ask_at = float("-inf")
+        self._ask_at = LONG_AGO
 
     def name(self, topic_id: bytes) -> str | None:
         """Return the name, if it is known."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kafka_fast.control.backoff import Backoff
+from kafka_fast.control.instants import NEVER
 from kafka_fast.control.links import Link, Links
 from kafka_fast.control.producer.verdicts import Identity
 from kafka_fast.errors import KafkaError, UnsupportedVersionError, broker_error
@@ -59,7 +60,7 @@ class IdentityKeeper:
 
     def next_deadline(self) -> float:
         """Return when `tick` wants to ask; it needs a link for that."""
-        return float("inf") if self._asking or self._identity is not None else self._ask_at
+        return NEVER if self._asking or self._identity is not None else self._ask_at
 
     def tick(self, link: Link | None, now: float) -> None:
         """Ask for an id if none is there, over any link."""
@@ -82,7 +83,7 @@ class IdentityKeeper:
                 timeout=self._timeout,
             )
         except UnsupportedVersionError as error:
-            self._ask_at = float("inf")
+            self._ask_at = NEVER
             self._on_fatal(error)
 
     def bump(self, now: float) -> Identity | None:
@@ -109,7 +110,7 @@ class IdentityKeeper:
         if error.retriable:
             self._handle_failure(error, now)
         else:
-            self._ask_at = float("inf")
+            self._ask_at = NEVER
             self._on_fatal(error)
 
     def _handle_failure(self, error: KafkaError, now: float) -> None:

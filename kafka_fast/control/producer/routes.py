@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.links import Link, Links
+from kafka_fast.control.metadata import NO_TOPIC_ID
 from kafka_fast.control.plane import Command, NameTopic, Program, Route, SetAvailable, SetPartitions
 from kafka_fast.errors import UnsupportedVersionError
 from kafka_fast.protocol import frame
@@ -23,7 +24,6 @@ FORMAT_VERSIONS = (3, 9, FIRST_VERSION_WITH_IDS)
 """A Produce version of each form of the topic's field: string, compact string, id."""
 
 NOWHERE = 0
-NO_ID = bytes(16)
 
 
 @dataclass(slots=True)
@@ -125,7 +125,7 @@ class Routes:
         A request with ids must not be built while a topic has none: that topic's name is told
         after the links have changed to names, and an id before they change to ids.
         """
-        topic_id = self._cluster.topic_id(topic) or NO_ID
+        topic_id = self._cluster.topic_id(topic) or NO_TOPIC_ID
         if self._ids.get(topic) == topic_id:
             return []
         self._ids[topic] = topic_id
@@ -133,7 +133,7 @@ class Routes:
             NameTopic(topic, version, frame.produce_topic_prefix(version, topic, topic_id))
             for version in FORMAT_VERSIONS
         ]
-        if topic_id == NO_ID:
+        if topic_id == NO_TOPIC_ID:
             self._nameless.add(topic)
             unusable = self._program_anew()
             self._commands.extend(names)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from kafka_fast.control.metadata import NO_TOPIC_ID
 from kafka_fast.control.plane import NameTopic, Program, Route, SetAvailable, SetPartitions
-from kafka_fast.control.producer.routes import NO_ID, Routes
+from kafka_fast.control.producer.routes import Routes
 from kafka_fast.errors import UnsupportedVersionError
 
 TOPIC_ID = bytes(range(16))
@@ -186,7 +187,7 @@ def test_after_a_lost_link_only_what_asks_again_is_routed() -> None:
 
 
 def test_version_13_needs_the_ids_of_all_topics() -> None:
-    for topic_id, version in ((TOPIC_ID, 13), (NO_ID, 12)):
+    for topic_id, version in ((TOPIC_ID, 13), (NO_TOPIC_ID, 12)):
         world = set_up(topic_id=topic_id)
         world.routes.program(Link(10, Versions()))  # type: ignore[arg-type]
         (program,) = world.commands(Program)
@@ -210,7 +211,7 @@ def test_links_follow_when_a_topic_without_an_id_appears_and_when_it_gets_one() 
     world = set_up()
     ready(world, Versions(), Versions(last=11))
     assert programs(world) == [(10, 13), (11, 11)]
-    world.ids["old"] = NO_ID
+    world.ids["old"] = NO_TOPIC_ID
     assert world.routes.set_up("old") == []
     first, *others = world.commands(Program, NameTopic)
     assert (first.link_id, first.version) == (10, 12), "before the topic is named by an id of 0"
@@ -223,8 +224,8 @@ def test_links_follow_when_a_topic_without_an_id_appears_and_when_it_gets_one() 
 
 
 def test_links_go_back_to_ids_only_when_every_topic_has_one() -> None:
-    world = set_up(topic_id=NO_ID)
-    world.ids["u"] = NO_ID
+    world = set_up(topic_id=NO_TOPIC_ID)
+    world.ids["u"] = NO_TOPIC_ID
     world.routes.set_up("u")
     ready(world, Versions())
     assert programs(world) == [(10, 12)]
@@ -239,7 +240,7 @@ def test_links_go_back_to_ids_only_when_every_topic_has_one() -> None:
 def test_a_link_that_cannot_follow_is_given_back_with_the_reason() -> None:
     world = set_up()
     ready(world, Versions(first=13))
-    world.ids["old"] = NO_ID
+    world.ids["old"] = NO_TOPIC_ID
     ((link, error),) = world.routes.set_up("old")
     assert link.id == 10
     assert isinstance(error, UnsupportedVersionError)
@@ -251,6 +252,6 @@ def test_a_link_that_is_gone_is_not_programmed() -> None:
     gone: Any = world.links.pop(1)
     world.routes.handle_lost(gone)
     world.commands()
-    world.ids["old"] = NO_ID
+    world.ids["old"] = NO_TOPIC_ID
     world.routes.set_up("old")
     assert world.commands(Program) == []

@@ -1,0 +1,7 @@
+"""The two ends of time, for deadlines that are computed with `min` and compared with `now`."""
+
+NEVER = float("inf")
+"""When something is due that is not."""
+
+LONG_AGO = float("-inf")
+"""When something was due that is not held back at all: whatever the time, that was before."""
