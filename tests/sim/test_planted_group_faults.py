@@ -13,8 +13,8 @@ import pytest
 
 from kafka_fast.consumer.membership import Membership
 from kafka_fast.control.consumer.positions import Positions
-from kafka_fast.control.group import classic
-from kafka_fast.control.group.classic import ClassicMember
+from kafka_fast.control.group.classic import member as classic
+from kafka_fast.control.group.classic.member import ClassicMember
 from kafka_fast.net.intake import Intake
 from kafka_fast.testing.group_checker import Wrong
 from kafka_fast.testing.simulation.group_world import run_group_seed

@@ -13,10 +13,10 @@ from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.discovery import Discovery
 from kafka_fast.control.group.assignors.builtin import make_assignors
-from kafka_fast.control.group.classic import ClassicMember
+from kafka_fast.control.group.classic.member import ClassicMember
 from kafka_fast.control.group.commits import Commits
 from kafka_fast.control.group.committed import CommittedOffsets
-from kafka_fast.control.group.consumer_protocol import ConsumerProtocolMember
+from kafka_fast.control.group.consumer_protocol.member import ConsumerProtocolMember
 from kafka_fast.control.group.coordinator import Coordinator
 from kafka_fast.control.group.member import GroupNews, Member, MemberFailed, RevokeWanted
 from kafka_fast.control.links import Links

@@ -16,23 +16,30 @@ class SubscribedTopics:
         """Begin with no subscription."""
         self._cluster = cluster
         self._exclude_internal = settings.exclude_internal_topics
-        self._names: frozenset[str] = frozenset()
+        self._wanted = Subscription()
         self._pattern: re.Pattern[str] | None = None
-        self._matched: frozenset[str] | None = None
+        self._matched: frozenset[str] | None = None  # by a pattern of ours
 
     @property
     def topics(self) -> frozenset[str] | None:
         """The topics by name; None while nobody knows what the pattern matches."""
-        return self._names if self._pattern is None else self._matched
+        return self._wanted.topics if self._pattern is None else self._matched
+
+    @property
+    def subscription(self) -> Subscription | None:
+        """What the coordinator is to know of it: a pattern only if that is its to match."""
+        if self._wanted.broker_side:
+            return self._wanted
+        return None if self.topics is None else Subscription(self.topics)
 
     def replace(self, subscription: Subscription, now: float) -> None:
         """Subscribe to this and to nothing else."""
-        self._names = subscription.topics
+        self._wanted = subscription
         self._matched = None
         is_ours = subscription.pattern is not None and not subscription.broker_side
         self._pattern = re.compile(subscription.pattern or "") if is_ours else None
         self._cluster.want_all_topics(is_ours)
-        for topic in self._names:
+        for topic in subscription.topics:
             self._cluster.want_topic(topic, now)
         self.refresh(now)
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from kafka_fast.errors import CommitFailedError, KafkaTimeoutError
 from kafka_fast.testing.broker.versions import KAFKA_2_1
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
+from tests.unit.control.group.consumer_protocol.groups import make, two_members
 from tests.unit.control.group.world import World
 
 
@@ -42,3 +46,75 @@ def test_committed_offsets_of_a_broker_that_cannot_wait_for_transactions() -> No
     group.committed.fetch([TopicPartition("t", 0)], found.append, world.now)
     world.run(1.0)
     assert found == [{TopicPartition("t", 0): None}]
+
+
+def test_commits_are_refused_once_others_own_the_partitions() -> None:
+    world = make(max_poll_interval_ms=20_000)
+    one, two = two_members(world)
+    mine = next(iter(one.owned))
+    good = world.commit(one, {mine: 5})
+    world.run(1.0)
+    assert good == [None]
+    world.cluster.faults.error(8, 14, count=1000)
+    late = world.commit(one, {mine: 6})
+    world.run(1.0)
+    assert late == []
+    one.next_poll = world.now + 100.0
+    one.alive_until = world.now  # stuck: heartbeats end, the group moves on
+    world.run_until(lambda: len(two.owned) == 4, 40.0)
+    world.cluster.faults.clear()
+    world.run(5.0)
+    assert isinstance(late[0], CommitFailedError)
+    assert world.cluster.committed("g")[mine] == 5
+
+
+def test_a_commit_under_an_epoch_that_has_passed_is_sent_again() -> None:
+    world = make()
+    one = world.join("a", ["t"])
+    world.run_until(lambda: world.stable("t"))
+    world.cluster.faults.error(8, 113, count=2)
+    outcome = world.commit(one, {TopicPartition("t", 0): 7})
+    world.run(5.0)
+    assert outcome == [None]
+    assert world.cluster.committed("g") == {("t", 0): 7}
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_partitions_are_given_up_when_their_commits_are_through(protocol: str) -> None:
+    """A commit that is still being tried must not land on what the next owner commits."""
+    world = make(group_protocol=protocol)
+    one = world.join("a", ["t"])
+    world.run_until(lambda: world.stable("t"))
+    rule = world.cluster.faults.error(8, 14)
+    outcome = world.commit(one, dict.fromkeys(one.owned, 5))
+    two = world.join("b", ["t"])
+    world.run(10.0)
+    assert not two.owned
+    assert outcome == []
+    rule.cancel()
+    world.run_until(lambda: world.stable("t") and bool(two.owned), 20.0)
+    assert outcome == [None]
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_last_commit_does_not_wait_for_a_topic_that_is_gone(protocol: str) -> None:
+    world = make(2, group_protocol=protocol, allow_auto_create_topics=False)
+    world.cluster.create_topic("u", 1)
+    member = world.join("a", ["t", "u"])
+    world.run_until(lambda: world.stable("t", "u"))
+    world.cluster.delete_topic("u")
+    group, outcomes = member.control.group, []  # type: ignore[var-annotated]
+    assert group is not None
+    for is_last in (True, False):
+        offsets = {
+            TopicPartition("t", 0): OffsetAndMetadata(3),
+            TopicPartition("u", 0): OffsetAndMetadata(4),
+        }
+        group.commits.commit(
+            offsets, outcomes.append, world.now, deadline=world.now + 30, is_last=is_last
+        )
+    world.run(2.0)
+    assert outcomes == [None]
+    assert world.cluster.committed("g") == {("t", 0): 3}
+    world.run(40.0)
+    assert isinstance(outcomes[1], KafkaTimeoutError)

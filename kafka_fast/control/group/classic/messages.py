@@ -8,16 +8,13 @@ member, and nothing is assigned by them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from kafka_fast.config import ConsumerSettings
-from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.group.assignors import (
     Assignor,
     GroupMember,
-    GroupTopics,
-    PartitionReplicas,
 )
+from kafka_fast.control.group.assignors.guard import calling
 from kafka_fast.control.group.member import Identity
 from kafka_fast.control.leader_query import by_topic
 from kafka_fast.control.links import Link
@@ -57,7 +54,11 @@ def join_request(
     assignors: Iterable[Assignor],
     reason: str,
 ) -> JoinGroupRequest:
-    """Return the request to join, with this member's metadata for each assignor."""
+    """Return the request to join, with this member's metadata for each assignor.
+
+    Raises:
+        KafkaError: a user's assignor has failed.
+    """
     subscription = ConsumerProtocolSubscription(
         topics=sorted(topics),
         owned_partitions=[
@@ -69,7 +70,8 @@ def join_request(
     )
     protocols = []
     for assignor in assignors:
-        subscription.user_data = assignor.user_data(topics)
+        with calling(assignor.name):
+            subscription.user_data = assignor.user_data(topics)
         metadata = encode_versioned(subscription, SUBSCRIPTION_VERSION)
         protocols.append(JoinGroupRequestProtocol(name=assignor.name, metadata=metadata))
     return JoinGroupRequest(
@@ -189,55 +191,4 @@ def read_assignment(data: bytes) -> tuple[frozenset[TopicPartition], bytes | Non
             for partition in assigned.partitions
         ),
         assignment.user_data,
-    )
-
-
-# ---- the leader's work ----
-
-
-@dataclass(frozen=True, slots=True)
-class Basis:
-    """What an assignment was made from: a change of it asks for another one."""
-
-    partitions: Mapping[str, tuple[PartitionReplicas, ...]]
-    """By topic that any member wants; empty for one that did not exist."""
-
-    @classmethod
-    def of(cls, topics: Iterable[str], cluster: Cluster) -> Basis:
-        """Return the present state of these topics."""
-        return cls({topic: _replicas(topic, cluster) for topic in topics})
-
-    def is_outdated(self, cluster: Cluster) -> bool:
-        """Whether partitions, or the racks of their replicas, have changed since."""
-        return any(_replicas(topic, cluster) != then for topic, then in self.partitions.items())
-
-
-def describe_topics(members: Sequence[GroupMember], cluster: Cluster) -> GroupTopics:
-    """Return the topics that members want, as far as they exist."""
-    wanted = sorted({topic for member in members for topic in member.topics})
-    found = {topic: _replicas(topic, cluster) for topic in wanted}
-    return {topic: partitions for topic, partitions in found.items() if partitions}
-
-
-def without_moving(
-    assignments: Mapping[str, Sequence[TopicPartition]], members: Sequence[GroupMember]
-) -> dict[str, list[TopicPartition]]:
-    """Take out what another member still owns: it has to give it up first (KIP-429)."""
-    owners = {
-        partition: member.member_id for member in members for partition in sorted(member.owned)
-    }
-    return {
-        member_id: [it for it in partitions if owners.get(it, member_id) == member_id]
-        for member_id, partitions in assignments.items()
-    }
-
-
-def _replicas(topic: str, cluster: Cluster) -> tuple[PartitionReplicas, ...]:
-    def racks(node_ids: Iterable[int]) -> frozenset[str]:
-        nodes = (cluster.node(node_id) for node_id in node_ids)
-        return frozenset(node.rack for node in nodes if node is not None and node.rack)
-
-    return tuple(
-        PartitionReplicas(partition.id, racks(partition.replicas))
-        for partition in cluster.partitions(topic)
     )

@@ -1,20 +1,17 @@
-"""Groups by the consumer protocol (KIP-848), on the embedded broker in virtual time."""
+"""Members by the consumer protocol (KIP-848), on the embedded broker in virtual time."""
 
 from __future__ import annotations
 
 import pytest
 
-from kafka_fast.control.group.consumer_protocol import ConsumerProtocolMember, State
+from kafka_fast.control.group.consumer_protocol.member import State
 from kafka_fast.control.group.member import Subscription
 from kafka_fast.errors import (
-    CommitFailedError,
     FencedInstanceId,
     GroupMaxSizeReached,
     InvalidRegularExpression,
-    KafkaTimeoutError,
     ProtocolError,
     UnsupportedAssignor,
-    UnsupportedVersionError,
 )
 from kafka_fast.protocol.apis.consumer_group_heartbeat import (
     Assignment,
@@ -22,33 +19,11 @@ from kafka_fast.protocol.apis.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponseTopicPartitions,
 )
 from kafka_fast.protocol.apis.metadata import MetadataResponse
-from kafka_fast.testing.broker.versions import OFFERED
-from kafka_fast.types import OffsetAndMetadata, TopicPartition
-from tests.unit.control.group.world import Member, World
+from tests.unit.control.group.consumer_protocol.groups import inner, make, two_members
+from tests.unit.control.group.world import World
 
 HEARTBEAT = 68
 SESSION = 45.0
-
-
-def make(partitions: int = 4, **given: object) -> World:
-    world = World(**{"group_protocol": "consumer", **given})  # type: ignore[arg-type]
-    world.cluster.create_topic("t", partitions)
-    return world
-
-
-def inner(member: Member) -> ConsumerProtocolMember:
-    """Return the shipped member behind one of the world's."""
-    assert member.control.group is not None
-    found = member.control.group.member
-    assert isinstance(found, ConsumerProtocolMember)
-    return found
-
-
-def two_members(world: World, **given: object) -> tuple[Member, Member]:
-    """Return two members that share topic t."""
-    one, two = world.join("a", ["t"], **given), world.join("b", ["t"], **given)
-    world.run_until(lambda: world.stable("t") and bool(one.owned) and bool(two.owned))
-    return one, two
 
 
 def test_one_member_gets_everything() -> None:
@@ -76,17 +51,6 @@ def test_a_member_without_partitions_hears_so() -> None:
     two = world.join("b", ["t"])
     world.run_until(lambda: two.kinds() == ["assigned"])
     assert one.kinds() == ["assigned"]
-
-
-def test_nothing_is_said_twice() -> None:
-    """In quiet times one heartbeat goes out each interval, and no answer comes up."""
-    world = make()
-    one, _ = two_members(world)
-    world.run(6.0)
-    before = sum(one.sent.values())
-    world.run(50.0)
-    assert 9 <= sum(one.sent.values()) - before <= 11
-    assert inner(one).next_deadline() == float("inf")
 
 
 def test_a_member_that_leaves_is_replaced_at_the_next_heartbeat() -> None:
@@ -305,32 +269,12 @@ def test_a_full_group() -> None:
     world.run_until(lambda: world.stable("t"))  # the user polls again, and there is room
 
 
-def test_brokers_that_do_not_speak_it() -> None:
-    world = make()
-    world.cluster.faults.limit_versions({it: OFFERED[it] for it in OFFERED if it != HEARTBEAT})
-    member = world.join("a", ["t"])
-    world.run_until(lambda: bool(member.errors))
-    assert isinstance(member.errors[0], UnsupportedVersionError)
-    assert "group.protocol=classic" in str(member.errors[0])
-
-
 def test_brokers_that_have_it_switched_off() -> None:
     world = make()
     world.cluster.faults.error(HEARTBEAT, 35, count=1)
     member = world.join("a", ["t"])
     world.run_until(lambda: bool(member.errors))
     assert "group.protocol=classic" in str(member.errors[0])
-
-
-def test_brokers_of_its_first_version_match_no_patterns() -> None:
-    world = make()
-    world.cluster.faults.limit_versions({**OFFERED, HEARTBEAT: (0, 0)})
-    member = world.join("a", ["t"])
-    world.run_until(lambda: world.stable("t"))
-    inner(member).subscribe(Subscription(pattern="t", broker_side=True), world.now)
-    world.run_until(lambda: bool(member.errors))
-    assert "re.compile" in str(member.errors[0])
-    assert "classic" not in str(member.errors[0])
 
 
 def test_a_topic_that_was_made_anew_is_read_anew() -> None:
@@ -368,54 +312,6 @@ def test_leaving_and_coming_back() -> None:
     world.run_until(lambda: world.stable("t"))
 
 
-def test_commits_are_refused_once_others_own_the_partitions() -> None:
-    world = make(max_poll_interval_ms=20_000)
-    one, two = two_members(world)
-    mine = next(iter(one.owned))
-    good = world.commit(one, {mine: 5})
-    world.run(1.0)
-    assert good == [None]
-    world.cluster.faults.error(8, 14, count=1000)
-    late = world.commit(one, {mine: 6})
-    world.run(1.0)
-    assert late == []
-    one.next_poll = world.now + 100.0
-    one.alive_until = world.now  # stuck: heartbeats end, the group moves on
-    world.run_until(lambda: len(two.owned) == 4, 40.0)
-    world.cluster.faults.clear()
-    world.run(5.0)
-    assert isinstance(late[0], CommitFailedError)
-    assert world.cluster.committed("g")[mine] == 5
-
-
-def test_a_commit_under_an_epoch_that_has_passed_is_sent_again() -> None:
-    world = make()
-    one = world.join("a", ["t"])
-    world.run_until(lambda: world.stable("t"))
-    world.cluster.faults.error(8, 113, count=2)
-    outcome = world.commit(one, {TopicPartition("t", 0): 7})
-    world.run(5.0)
-    assert outcome == [None]
-    assert world.cluster.committed("g") == {("t", 0): 7}
-
-
-@pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_partitions_are_given_up_when_their_commits_are_through(protocol: str) -> None:
-    """A commit that is still being tried must not land on what the next owner commits."""
-    world = make(group_protocol=protocol)
-    one = world.join("a", ["t"])
-    world.run_until(lambda: world.stable("t"))
-    rule = world.cluster.faults.error(8, 14)
-    outcome = world.commit(one, dict.fromkeys(one.owned, 5))
-    two = world.join("b", ["t"])
-    world.run(10.0)
-    assert not two.owned
-    assert outcome == []
-    rule.cancel()
-    world.run_until(lambda: world.stable("t") and bool(two.owned), 20.0)
-    assert outcome == [None]
-
-
 @pytest.mark.parametrize(("epoch", "interval"), [(0, 5000), (-1, 5000), (3, 0), (3, -5)])
 def test_answers_that_make_no_sense_end_the_membership(epoch: int, interval: int) -> None:
     world = make()
@@ -430,36 +326,6 @@ def test_answers_that_make_no_sense_end_the_membership(epoch: int, interval: int
     world.run_until(lambda: bool(member.errors), 10.0)
     assert isinstance(member.errors[0], ProtocolError)
     world.run_until(lambda: world.stable("t"), 10.0)
-
-
-def test_a_throttled_answer_changes_nothing() -> None:
-    world = make()
-    member = world.join("a", ["t"])
-    world.run_until(lambda: world.stable("t"))
-
-    def script(response: ConsumerGroupHeartbeatResponse, node: int) -> None:
-        response.throttle_time_ms = 100
-
-    world.cluster.faults.script(HEARTBEAT, script)
-    before = sum(member.sent.values())
-    world.run(60.0)
-    assert 9 <= sum(member.sent.values()) - before <= 13
-    assert member.kinds() == ["assigned"]
-
-
-def test_an_interval_that_changes_is_kept() -> None:
-    world = make()
-    member = world.join("a", ["t"])
-    world.run_until(lambda: world.stable("t"))
-
-    def script(response: ConsumerGroupHeartbeatResponse, node: int) -> None:
-        response.heartbeat_interval_ms = 1000
-
-    world.cluster.faults.script(HEARTBEAT, script)
-    world.run(10.0)
-    before = sum(member.sent.values())
-    world.run(10.0)
-    assert 9 <= sum(member.sent.values()) - before <= 11
 
 
 def test_a_topic_that_nobody_knows_yet_comes_later() -> None:
@@ -510,27 +376,3 @@ def test_churn(seed: int) -> None:
         owned = [partition for member in world.members for partition in member.owned]
         assert len(owned) == len(set(owned)), world.describe()
     world.run_until(lambda: world.stable("t"), 120.0)
-
-
-@pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_a_last_commit_does_not_wait_for_a_topic_that_is_gone(protocol: str) -> None:
-    world = make(2, group_protocol=protocol, allow_auto_create_topics=False)
-    world.cluster.create_topic("u", 1)
-    member = world.join("a", ["t", "u"])
-    world.run_until(lambda: world.stable("t", "u"))
-    world.cluster.delete_topic("u")
-    group, outcomes = member.control.group, []  # type: ignore[var-annotated]
-    assert group is not None
-    for is_last in (True, False):
-        offsets = {
-            TopicPartition("t", 0): OffsetAndMetadata(3),
-            TopicPartition("u", 0): OffsetAndMetadata(4),
-        }
-        group.commits.commit(
-            offsets, outcomes.append, world.now, deadline=world.now + 30, is_last=is_last
-        )
-    world.run(2.0)
-    assert outcomes == [None]
-    assert world.cluster.committed("g") == {("t", 0): 3}
-    world.run(40.0)
-    assert isinstance(outcomes[1], KafkaTimeoutError)

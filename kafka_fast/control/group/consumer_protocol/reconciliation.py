@@ -16,8 +16,8 @@ from collections import deque
 from collections.abc import Iterable
 from typing import TypeAlias
 
+from kafka_fast.control.group.consumer_protocol.topic_names import TopicNames
 from kafka_fast.control.group.member import AssignWanted, RevokeWanted
-from kafka_fast.control.group.topic_names import TopicNames
 from kafka_fast.types import TopicPartition
 
 Ids: TypeAlias = frozenset[tuple[bytes, int]]

@@ -1,20 +1,19 @@
-"""A member by the consumer protocol (KIP-848): heartbeats, and the coordinator assigns.
+"""A member by the consumer protocol (KIP-848): what it wants to say, and what answers mean to it.
 
     OUT ──► JOINING ──epoch──► MEMBER ──► reconciles, tells what it owns ──► …
      ▲         ▲                 │
      │         └── fenced, lost ─┤
      └─ left, overstayed, fatal ─┘
 
-All that is said goes in heartbeats, of which at most one is in flight: the coordinator takes each
-by the epoch that the answer before it told. While there is nothing to tell, the data plane repeats
-the same one; what is to be told waits until that is recalled.
+All that is said goes in heartbeats (`conversation`). While there is nothing to tell, the data plane
+repeats the same one; what is to be told waits until that is recalled.
 
-Thread: control. Partitions change hands in the user's thread, see `member` and `reconciliation`.
+Thread: control. Partitions change hands in the user's thread, see `group.member` and
+`reconciliation`.
 """
 
 from __future__ import annotations
 
-import base64
 import enum
 import logging
 from collections import deque
@@ -24,15 +23,16 @@ from kafka_fast.config import ConsumerSettings
 from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.discovery import Discovery
-from kafka_fast.control.group import beat
-from kafka_fast.control.group.beat import Beat
+from kafka_fast.control.group.consumer_protocol import beat
+from kafka_fast.control.group.consumer_protocol.beat import new_member_id
+from kafka_fast.control.group.consumer_protocol.conversation import NOT_SUPPORTED, Conversation
+from kafka_fast.control.group.consumer_protocol.reconciliation import Reconciliation
+from kafka_fast.control.group.consumer_protocol.topic_names import TopicNames
 from kafka_fast.control.group.coordinator import Coordinator
-from kafka_fast.control.group.heartbeats import Heartbeats
 from kafka_fast.control.group.member import GroupNews, Identity, MemberFailed, Subscription
-from kafka_fast.control.group.reconciliation import Reconciliation
+from kafka_fast.control.group.readiness import OVERSTAYED, Readiness, warn_of_overstaying
 from kafka_fast.control.group.subscription import SubscribedTopics
-from kafka_fast.control.group.topic_names import TopicNames
-from kafka_fast.control.instants import LONG_AGO, NEVER
+from kafka_fast.control.instants import NEVER
 from kafka_fast.control.links import Link, Links
 from kafka_fast.errors import (
     ERRORS,
@@ -43,7 +43,6 @@ from kafka_fast.errors import (
     error_name,
 )
 from kafka_fast.protocol.apis.consumer_group_heartbeat import (
-    ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
 from kafka_fast.types import TopicPartition
@@ -58,15 +57,6 @@ FENCED_MEMBER_EPOCH = 110
 UNRELEASED_INSTANCE_ID = 111
 
 NOT_A_MEMBER = frozenset({FENCED_MEMBER_EPOCH, UNKNOWN_MEMBER_ID})
-
-NOT_SUPPORTED = (
-    "the brokers do not speak the consumer protocol (KIP-848, Kafka 4.0): set "
-    "group.protocol=classic"
-)
-NO_REGEX = (
-    "the coordinator matches no patterns (KIP-848 since Kafka 4.0): subscribe with re.compile(…), "
-    "and the client matches"
-)
 
 
 class State(enum.Enum):
@@ -103,31 +93,22 @@ class ConsumerProtocolMember:
         """
         self._settings = settings
         self._coordinator = coordinator
-        self._links = links
-        self._backoff = backoff
-        self._wanted = Subscription()
+        self._readiness = Readiness(backoff)
         self._topics = SubscribedTopics(cluster, settings)
-        self._names = TopicNames(
-            settings, cluster, links, discovery, backoff, on_found=self._handle_names
-        )
+        self._names = TopicNames(settings, cluster, links, discovery, backoff, on_found=self.tick)
         self._reconciliation = Reconciliation(self._names)
-        self._beat = Beat(settings, coordinator.group_id, _new_member_id(random))
-        self._heartbeats: Heartbeats[ConsumerGroupHeartbeatResponse] = Heartbeats(
+        self._conversation = Conversation(
+            settings,
+            coordinator,
             links,
-            self._handle_answer,
-            self._handle_lost,
-            timeout=settings.request_timeout,
+            new_member_id(random),
+            handle=self._handle_answer,
+            handle_lost=self.tick,
         )
         self._state = State.OUT
         self._epoch = beat.JOIN
         self._life = 0
         self._period = 0.0  # seconds; the coordinator tells
-        self._question: object | None = None  # the heartbeat in flight that is not a repeated one
-        self._is_paused = False  # overstayed or failed: joins when the user polls
-        self._is_fenced = False  # another member has our instance id: joins no more
-        self._may_be_known = False  # the coordinator may have a member of our id
-        self._failures = 0
-        self._try_at = LONG_AGO
         self._news: deque[GroupNews] = deque()
 
     # Getters
@@ -138,12 +119,12 @@ class ConsumerProtocolMember:
         instance_id = self._settings.group_instance_id
         if self._state is not State.MEMBER:
             return Identity(instance_id=instance_id, life=self._life)
-        return Identity(self._epoch, self._beat.member_id, instance_id, self._life)
+        return Identity(self._epoch, self._conversation.member_id, instance_id, self._life)
 
     @property
     def is_paused(self) -> bool:
         """Whether the member stays out until the user polls. Any thread."""
-        return self._is_paused
+        return self._readiness.is_paused
 
     @property
     def state(self) -> State:
@@ -153,7 +134,7 @@ class ConsumerProtocolMember:
     @property
     def member_id(self) -> str:
         """The member's own id, in and out of the group."""
-        return self._beat.member_id
+        return self._conversation.member_id
 
     def next_deadline(self) -> float:
         """Return when `tick` has something to do that no event announces."""
@@ -161,7 +142,7 @@ class ConsumerProtocolMember:
             return NEVER
         due = self._names.next_deadline()
         if self._coordinator.link is not None and self._has_to_speak():
-            due = min(due, self._try_at)
+            due = min(due, self._readiness.try_at)
         return due
 
     def poll_news(self) -> GroupNews | None:
@@ -172,25 +153,22 @@ class ConsumerProtocolMember:
 
     def subscribe(self, subscription: Subscription, now: float) -> None:
         """Belong to the group with this subscription; replaces the last one."""
-        self._wanted = subscription
         self._topics.replace(subscription, now)
-        self._is_paused = False
+        self._readiness.resume()
         if self._state is State.OUT:
-            self._is_fenced = False
             self._state = State.JOINING
         self.tick(now)
 
     def leave(self, now: float, done: Callable[[], None]) -> None:
         """Leave the group; a static member's partitions wait for its return."""
         self._say_goodbye(done)
-        self._is_paused = False
+        self._readiness.resume()
         self._reconciliation.clear()
         self._news.clear()
 
     def handle_polled(self, now: float) -> None:
         """The user polls: a member that had overstayed max.poll.interval.ms may join again."""
-        if self._is_paused and not self._is_fenced:
-            self._is_paused = False
+        if self._readiness.handle_polled():
             self._state = State.JOINING
             self.tick(now)
 
@@ -198,15 +176,10 @@ class ConsumerProtocolMember:
         """The user has not polled for max.poll.interval.ms: leave, so that others may go on."""
         if self._state is State.OUT:
             return
-        logger.warning(
-            "group %s: poll() was not called for max.poll.interval.ms (%d): leaving the group; "
-            "poll more often, raise it, or lower max.poll.records",
-            self._coordinator.group_id,
-            self._settings.max_poll_interval_ms,
-        )
+        warn_of_overstaying(self._coordinator.group_id, self._settings.max_poll_interval_ms)
         self._say_goodbye(lambda: None)
-        self._is_paused = True
-        self._lose("max.poll.interval.ms passed without a poll")
+        self._readiness.pause()
+        self._lose(OVERSTAYED)
 
     def handle_revoked(self, partitions: Iterable[TopicPartition], now: float) -> None:
         """The user's thread has given these partitions up."""
@@ -233,7 +206,7 @@ class ConsumerProtocolMember:
         if code == FENCED_INSTANCE_ID:
             self._handle_error(code, None, now)
         else:
-            self._heartbeats.recall()  # the next answer tells
+            self._conversation.recall()  # the next answer tells
 
     def handle_metadata(self, now: float) -> None:
         """Topics or partitions have changed."""
@@ -249,10 +222,10 @@ class ConsumerProtocolMember:
         if self._state is State.MEMBER:
             self._news.extend(self._reconciliation.step(self._epoch))
         self._names.tick(now)
-        if not self._has_to_speak() or now < self._try_at:
+        if not self._has_to_speak() or now < self._readiness.try_at:
             return
-        if self._heartbeats.is_running:
-            self._heartbeats.recall()
+        if self._conversation.is_repeating:
+            self._conversation.recall()
             return
         link = self._coordinator.want(now)
         if link is None:
@@ -261,91 +234,44 @@ class ConsumerProtocolMember:
             if self._has_to_tell():
                 self._tell(link)
             else:
-                self._repeat(link)
+                self._conversation.repeat(link, self._epoch, self._period)
         except UnsupportedVersionError as error:
             self._fail(error, now)
 
-    # Heartbeats
-
-    def _subscription(self) -> Subscription | None:
-        """Return what is subscribed to; None while nobody knows what our pattern matches."""
-        if self._wanted.broker_side:
-            return self._wanted
-        topics = self._topics.topics
-        return None if topics is None else Subscription(topics)
+    # What is to be said
 
     def _has_to_tell(self) -> bool:
         """Whether the coordinator does not know all yet."""
-        subscription = self._subscription()
+        subscription = self._topics.subscription
         if self._state is State.JOINING:
             return subscription is not None and not self._reconciliation.is_busy
         if subscription is None:
             return False
-        return self._beat.is_news(subscription, self._reconciliation.owned)
+        return self._conversation.is_news(subscription, self._reconciliation.owned)
 
     def _has_to_speak(self) -> bool:
         """Whether a heartbeat is to be sent, or to be repeated from now on."""
-        if self._question is not None:
+        if self._conversation.is_asking:
             return False
         if self._has_to_tell():
-            return not self._heartbeats.is_recalled
-        return self._state is State.MEMBER and not self._heartbeats.is_running
+            return not self._conversation.is_recalled
+        return self._state is State.MEMBER and not self._conversation.is_repeating
 
     def _tell(self, link: Link) -> None:
-        """Send a heartbeat with everything that is new."""
-        subscription = self._subscription()
+        """Tell everything that is new."""
+        subscription = self._topics.subscription
         if subscription is None:
             return
-        _check_version(link, subscription)
         if self._state is State.JOINING:
-            self._beat.forget()
             self._epoch = beat.JOIN
-        reconciliation = self._reconciliation
-        body = self._beat.make(self._epoch, subscription, reconciliation.owned, reconciliation.held)
-        question = self._question = object()
-
-        def handle(response: ConsumerGroupHeartbeatResponse, now: float) -> None:
-            if question is self._question:
-                self._question = None
-                self._handle_answer(response, now)
-
-        def handle_failure(error: KafkaError, now: float) -> None:
-            if question is self._question:
-                self._question = None
-                self._handle_lost(error, now)
-
-        self._may_be_known = True
-        self._coordinator.ask(link, body, ConsumerGroupHeartbeatResponse, handle, handle_failure)
-
-    def _repeat(self, link: Link) -> None:
-        """Have the coordinator told that nothing is new, again and again."""
-        expected = ConsumerGroupHeartbeatResponse(
-            member_id=self._beat.member_id,
-            member_epoch=self._epoch,
-            heartbeat_interval_ms=round(self._period * 1000),
-        )
-        self._heartbeats.keep(
-            link, self._beat.alive(self._epoch), expected, period=self._period, delay=self._period
-        )
+        mine = self._reconciliation
+        self._conversation.tell(link, self._epoch, subscription, mine.owned, mine.held)
 
     def _say_goodbye(self, done: Callable[[], None]) -> None:
-        """Be no member any more, and tell the coordinator, as far as it can be told now."""
-        self._heartbeats.stop()
-        self._question = None
+        """Be no member any more."""
         self._state = State.OUT
         self._life += 1
-        link = self._coordinator.link
-        if not self._may_be_known or link is None:
-            done()
-            return
-        self._may_be_known = False
-        self._coordinator.ask(
-            link,
-            self._beat.leave(),
-            ConsumerGroupHeartbeatResponse,
-            lambda response, then: done(),
-            lambda error, then: done(),
-        )
+        self._conversation.say_goodbye(done)
 
     # Answers
 
@@ -363,9 +289,9 @@ class ConsumerProtocolMember:
                 now,
             )
             return
-        self._failures = 0
+        self._readiness.succeed()
         self._period = response.heartbeat_interval_ms / 1000
-        self._beat.member_id = response.member_id or self._beat.member_id
+        self._conversation.take_id(response.member_id or self._conversation.member_id)
         if self._state is State.JOINING:
             self._state = State.MEMBER
             self._reconciliation.begin()
@@ -382,21 +308,12 @@ class ConsumerProtocolMember:
             )
         self.tick(now)
 
-    def _handle_lost(self, error: KafkaError, now: float) -> None:
-        """The link is gone, and perhaps an answer with it."""
-        self._coordinator.handle_moved(str(error), now)
-        self._beat.forget()
-        self.tick(now)
-
-    def _handle_names(self, now: float) -> None:
-        self.tick(now)
-
     # Errors
 
     def _handle_error(self, code: int, message: str | None, now: float) -> None:
         """Take an error that a heartbeat was answered with."""
         known = ERRORS.get(code)
-        self._beat.forget()
+        self._conversation.forget_told()
         if self._coordinator.handle_error(code, now):
             self.tick(now)  # still a member; the next coordinator knows
         elif code in NOT_A_MEMBER:
@@ -406,18 +323,17 @@ class ConsumerProtocolMember:
             self._wait_for_release(message, now)
         elif known is not None and known.retriable:
             logger.info("group %s: heartbeat: %s", self._coordinator.group_id, error_name(code))
-            self._pause(now)
+            self._readiness.put_off(now)
         else:
-            self._is_fenced = code == FENCED_INSTANCE_ID
             text = f"group {self._coordinator.group_id!r}: {message or error_name(code)}"
             if code == UNSUPPORTED_VERSION:
                 text = f"{text}; {NOT_SUPPORTED}"
-            self._fail(broker_error(code, text), now)
+            self._fail(broker_error(code, text), now, fenced=code == FENCED_INSTANCE_ID)
 
     def _join_again(self, now: float, *, at_once: bool) -> None:
         self._state = State.JOINING
         if not at_once:
-            self._pause(now)
+            self._readiness.put_off(now)
         self.tick(now)
 
     def _wait_for_release(self, message: str | None, now: float) -> None:
@@ -425,7 +341,7 @@ class ConsumerProtocolMember:
 
         That may be ourselves, if the answer to our join was lost, or we were fenced: then leave.
         """
-        if not self._failures:
+        if self._readiness.is_first_try:
             logger.warning(
                 "group %s: group.instance.id %r is still another member's (%s): waiting until "
                 "it leaves, or its session ends",
@@ -435,48 +351,23 @@ class ConsumerProtocolMember:
             )
         self._say_goodbye(lambda: None)
         self._state = State.JOINING
-        self._pause(now)
+        self._readiness.put_off(now)
 
     def _lose(self, reason: str) -> None:
         """Others may have everything that this member owned."""
-        self._heartbeats.stop()
+        self._conversation.fall_silent()
         self._life += 1
         lost = self._reconciliation.lose(reason)
         if lost is not None:
             self._news.append(lost)
 
-    def _fail(self, error: KafkaError, now: float) -> None:
+    def _fail(self, error: KafkaError, now: float, *, fenced: bool = False) -> None:
         """Out of the group until the user does something."""
         logger.error("group %s: %s", self._coordinator.group_id, error)
-        if self._is_fenced:
-            self._may_be_known = False  # the id is another's now
+        if fenced:
+            self._conversation.forget_coordinator()  # the id is another's now
         self._say_goodbye(lambda: None)
-        self._is_paused = True
-        self._pause(now)
+        self._readiness.pause(fenced=fenced)
+        self._readiness.put_off(now)
         self._lose(str(error))
         self._news.append(MemberFailed(error))
-
-    def _pause(self, now: float) -> None:
-        """Try again after a backoff."""
-        self._try_at = now + self._backoff.delay(self._failures)
-        self._failures += 1
-
-
-def _check_version(link: Link, subscription: Subscription) -> None:
-    """Refuse a coordinator that is too old.
-
-    Raises:
-        UnsupportedVersionError: it cannot do what this member needs.
-    """
-    try:
-        version = link.versions.pick(ConsumerGroupHeartbeatRequest)
-    except UnsupportedVersionError as error:
-        raise UnsupportedVersionError(f"{NOT_SUPPORTED} ({error})") from error
-    if subscription.broker_side and version < beat.FIRST_VERSION_WITH_REGEX:
-        raise UnsupportedVersionError(NO_REGEX)
-
-
-def _new_member_id(random: Callable[[], float]) -> str:
-    """Return an id that no other member has: 128 random bits, as Kafka writes them."""
-    bits = bytes(int(random() * 256) for _ in range(16))
-    return base64.urlsafe_b64encode(bits).rstrip(b"=").decode()

@@ -9,9 +9,12 @@ Thread: control.
 
 from __future__ import annotations
 
+import base64
+from collections.abc import Callable
+
 from kafka_fast.config import ConsumerSettings
+from kafka_fast.control.group.consumer_protocol.reconciliation import Ids
 from kafka_fast.control.group.member import Subscription
-from kafka_fast.control.group.reconciliation import Ids
 from kafka_fast.protocol.apis.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatRequestTopicPartitions,
@@ -94,6 +97,12 @@ class Beat:
         """Return the heartbeat of a member that goes; a static one may come back."""
         is_static = self._settings.group_instance_id is not None
         return self.alive(LEAVE_FOR_A_WHILE if is_static else LEAVE)
+
+
+def new_member_id(random: Callable[[], float]) -> str:
+    """Return an id that no other member has: 128 random bits, as Kafka writes them."""
+    bits = bytes(int(random() * 256) for _ in range(16))
+    return base64.urlsafe_b64encode(bits).rstrip(b"=").decode()
 
 
 def _by_id(partitions: Ids) -> list[ConsumerGroupHeartbeatRequestTopicPartitions]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from kafka_fast.consumer import Assignor, GroupMember, GroupTopics
-from kafka_fast.control.group.classic import State
+from kafka_fast.control.group.classic.member import State
 from kafka_fast.errors import CommitFailedError, FencedInstanceId
 from kafka_fast.types import TopicPartition
 from tests.unit.control.group.world import World
@@ -72,6 +72,37 @@ def test_a_users_own_assignor() -> None:
     one, two = world.join("a", ["t"]), world.join("b", ["t"])
     world.run_until(lambda: world.stable("t") and len(one.history) + len(two.history) >= 3)
     assert {len(one.owned), len(two.owned)} == {0, 4}
+
+
+class BrokenAssignor(EverythingToTheFirst):
+    """One whose other methods have mistakes."""
+
+    name = "broken"
+
+    def __init__(self, method: str) -> None:
+        self.method = method
+
+    def user_data(self, topics: frozenset[str]) -> bytes | None:
+        if self.method == "user_data":
+            raise ZeroDivisionError(self.method)
+        return None
+
+    def handle_assignment(
+        self, partitions: frozenset[TopicPartition], generation: int, user_data: bytes | None
+    ) -> None:
+        if self.method == "handle_assignment":
+            raise ZeroDivisionError(self.method)
+
+
+@pytest.mark.parametrize("method", ["user_data", "handle_assignment"])
+def test_an_assignor_that_fails_ends_the_membership(method: str) -> None:
+    """Regression: the exception came up in the control thread, and ended that."""
+    world = make(partition_assignment_strategy=[BrokenAssignor(method)])
+    member = world.join("a", ["t"])
+    world.run_until(lambda: bool(member.errors))
+    assert "the assignor 'broken' has failed: ZeroDivisionError" in str(member.errors[0])
+    assert isinstance(member.errors[0].__cause__, ZeroDivisionError)
+    assert not member.owned
 
 
 def test_more_members_than_partitions_leaves_the_rest_idle() -> None:

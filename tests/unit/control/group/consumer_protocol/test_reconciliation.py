@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from kafka_fast.control.group.consumer_protocol.reconciliation import Ids, Reconciliation
+from kafka_fast.control.group.consumer_protocol.topic_names import TopicNames
 from kafka_fast.control.group.member import AssignWanted, RevokeWanted
-from kafka_fast.control.group.reconciliation import Ids, Reconciliation
-from kafka_fast.control.group.topic_names import TopicNames
 from kafka_fast.types import TopicPartition
 
 A, B, NEW_A = b"a" * 16, b"b" * 16, b"n" * 16

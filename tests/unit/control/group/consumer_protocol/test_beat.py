@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from kafka_fast.config import consumer_settings
-from kafka_fast.control.group.beat import Beat
+from kafka_fast.control.group.consumer_protocol.beat import Beat
+from kafka_fast.control.group.consumer_protocol.reconciliation import NOTHING, Ids
 from kafka_fast.control.group.member import Subscription
-from kafka_fast.control.group.reconciliation import NOTHING, Ids
 
 TOPIC, OTHER = b"t" * 16, b"o" * 16
 OWNED: Ids = frozenset({(TOPIC, 1), (TOPIC, 0), (OTHER, 3)})

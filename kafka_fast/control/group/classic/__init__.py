@@ -1,0 +1,1 @@
+"""Members by the classic protocol: the group's leader assigns."""

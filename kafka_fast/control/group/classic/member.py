@@ -1,0 +1,365 @@
+"""A member by the classic protocol: when it joins, what it gives up before, what ends it.
+
+    OUT ──► PREPARING ──► JOINING ──► STABLE
+     ▲      (revoke)   (`rebalance`)    │ rebalance, metadata, subscription
+     │          ▲───────────────────────┘
+     └─ left, overstayed, fatal
+
+With an eager assignor everything is revoked before the member joins. With a cooperative one
+(KIP-429) it joins with what it owns, gives up only what moves, and joins once more so that the
+others can have it. A member whose identity the coordinator does not accept any more has *lost* its
+partitions: others may read them already.
+
+Thread: control. Partitions change hands in the user's thread, see `group.member`.
+"""
+
+from __future__ import annotations
+
+import enum
+import logging
+from collections.abc import Callable, Iterable, Sequence
+
+from kafka_fast.config import ConsumerSettings
+from kafka_fast.control.backoff import Backoff
+from kafka_fast.control.cluster import Cluster
+from kafka_fast.control.group.assignors import Assignor
+from kafka_fast.control.group.assignors.guard import calling
+from kafka_fast.control.group.classic import messages
+from kafka_fast.control.group.classic.leader import Leader
+from kafka_fast.control.group.classic.ownership import Ownership
+from kafka_fast.control.group.classic.rebalance import (
+    Assigned,
+    End,
+    Failed,
+    Interrupted,
+    Rebalance,
+    Refused,
+    Step,
+)
+from kafka_fast.control.group.classic.session import REBALANCE_IN_PROGRESS, Session
+from kafka_fast.control.group.coordinator import Coordinator
+from kafka_fast.control.group.member import GroupNews, Identity, Subscription
+from kafka_fast.control.group.readiness import OVERSTAYED, Readiness, warn_of_overstaying
+from kafka_fast.control.group.subscription import SubscribedTopics
+from kafka_fast.control.instants import NEVER
+from kafka_fast.control.links import Links
+from kafka_fast.errors import ERRORS, KafkaError, broker_error, error_name
+from kafka_fast.types import TopicPartition
+
+logger = logging.getLogger("kafka_fast.group")
+
+ILLEGAL_GENERATION = 22
+UNKNOWN_MEMBER_ID = 25
+FENCED_INSTANCE_ID = 82
+
+NOT_A_MEMBER = frozenset({ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID})
+
+
+class State(enum.Enum):
+    """Whether a member is one."""
+
+    OUT = "not a member"
+    PREPARING = "gives up partitions before it joins"
+    JOINING = "joins"
+    STABLE = "member"
+
+
+class ClassicMember:
+    """See `Member`. Control thread only."""
+
+    def __init__(
+        self,
+        settings: ConsumerSettings,
+        assignors: Sequence[Assignor],
+        coordinator: Coordinator,
+        cluster: Cluster,
+        links: Links,
+        backoff: Backoff,
+    ) -> None:
+        """Begin outside the group.
+
+        Args:
+            settings: the consumer's configuration.
+            assignors: that this member understands, the preferred one first.
+            coordinator: the way to the group's coordinator.
+            cluster: knows the topics.
+            links: repeat the heartbeats.
+            backoff: between two tries.
+        """
+        self._settings = settings
+        self._assignors = {assignor.name: assignor for assignor in assignors}
+        # One eager assignor among them, and the whole group may be made eager.
+        self._is_cooperative = all(assignor.is_cooperative for assignor in assignors)
+        self._coordinator = coordinator
+        self._readiness = Readiness(backoff)
+        self._subscription = SubscribedTopics(cluster, settings)
+        self._ownership = Ownership()
+        self._session = Session(
+            settings,
+            coordinator,
+            links,
+            on_heartbeat=self._handle_heartbeat,
+            on_moved=self.tick,
+        )
+        self._leader = Leader(self._assignors, self._subscription, cluster)
+        self._rebalance = Rebalance(
+            settings,
+            coordinator,
+            self._session,
+            self._leader,
+            on_entered=self._handle_entered,
+            on_end=self._handle_end,
+        )
+        self._state = State.OUT
+        self._rejoin_reason: str | None = None  # to join (again) as soon as that is possible
+
+    # Getters
+
+    @property
+    def identity(self) -> Identity:
+        """Who commits."""
+        return self._session.identity
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether the member stays out until the user polls. Any thread."""
+        return self._readiness.is_paused
+
+    @property
+    def state(self) -> State:
+        """Where the member stands."""
+        return self._state
+
+    def next_deadline(self) -> float:
+        """Return when `tick` has something to do that no event announces."""
+        if self._rejoin_reason is None or self._ownership.is_busy or self.is_paused:
+            return NEVER
+        if self._subscription.topics is None:
+            return NEVER  # metadata will tell what the pattern matches
+        if self._state is State.JOINING:
+            return NEVER
+        return self._readiness.try_at if self._coordinator.link is not None else NEVER
+
+    def poll_news(self) -> GroupNews | None:
+        """Return the next thing for the user's thread; None if there is nothing."""
+        return self._ownership.poll_news()
+
+    # Commands of the user's thread
+
+    def subscribe(self, subscription: Subscription, now: float) -> None:
+        """Belong to the group with this subscription; replaces the last one."""
+        self._subscription.replace(subscription, now)
+        self._readiness.resume()
+        self._want_join("the subscription changed", now)
+
+    def leave(self, now: float, done: Callable[[], None]) -> None:
+        """Leave the group; a static member only stops (KIP-345)."""
+        self._go("the consumer left", done)
+        self._readiness.resume()
+        self._ownership.clear()
+
+    def _go(self, reason: str, done: Callable[[], None]) -> None:
+        is_waiting = self._rebalance.is_waiting
+        self._rebalance.cancel()
+        self._rejoin_reason = None
+        self._state = State.OUT
+        self._session.leave(reason, done, is_waiting=is_waiting)
+
+    def handle_polled(self, now: float) -> None:
+        """The user polls: a member that had overstayed max.poll.interval.ms may join again."""
+        if self._readiness.handle_polled():
+            self._want_join("the user polls again", now)
+
+    def handle_overstayed(self, now: float) -> None:
+        """The user has not polled for max.poll.interval.ms: leave, so that others may go on."""
+        if self._state is State.OUT:
+            return
+        warn_of_overstaying(self._coordinator.group_id, self._settings.max_poll_interval_ms)
+        self._go(OVERSTAYED, lambda: None)
+        self._readiness.pause()
+        self._ownership.lose(OVERSTAYED)
+
+    def handle_revoked(self, partitions: Iterable[TopicPartition], now: float) -> None:
+        """The user's thread has given these partitions up."""
+        self._ownership.handle_revoked(partitions)
+        self.tick(now)
+
+    def handle_assigned(self, now: float) -> None:
+        """The user's thread reads what was assigned."""
+        self._ownership.handle_assigned()
+        self.tick(now)
+
+    def rejoin(self, reason: str, now: float) -> None:
+        """Have the group rebalanced."""
+        if self._state is not State.OUT:
+            self._want_join(reason, now)
+
+    def handle_metadata(self, now: float) -> None:
+        """Topics or partitions have changed."""
+        if self._subscription.refresh(now):
+            self._want_join("the topics that the pattern matches have changed", now)
+        self._rebalance.handle_metadata(now)
+        if self._state is State.STABLE and self._leader.is_outdated:
+            self._leader.forget()
+            self._want_join("partitions were added, or topics made or deleted", now)
+
+    # Time
+
+    def tick(self, now: float) -> None:
+        """Do what is due at `now`."""
+        if self._rejoin_reason is not None and not self._ownership.is_busy and not self.is_paused:
+            if self._state in (State.OUT, State.STABLE):
+                self._prepare()
+            is_ready = self._state is State.PREPARING and not self._ownership.is_busy
+            if is_ready and now >= self._readiness.try_at:
+                self._join(now)
+        if self._state is not State.OUT and self._rebalance.step is not Step.JOINING:
+            self._keep_alive(now)
+
+    def _keep_alive(self, now: float, *, delay: float = 0.0) -> None:
+        knows = self._state is State.PREPARING or self._rejoin_reason is not None
+        self._session.keep_alive(now, expect_rebalance=knows, delay=delay)
+
+    def _want_join(self, reason: str, now: float) -> None:
+        if self._rejoin_reason is None:
+            logger.info("group %s: joining: %s", self._coordinator.group_id, reason)
+        self._rejoin_reason = reason
+        self.tick(now)
+
+    # Joining
+
+    def _prepare(self) -> None:
+        """Give up what cannot be kept over a rebalance."""
+        self._state = State.PREPARING
+        if not self._is_cooperative:
+            self._ownership.give_up_all(self._rejoin_reason or "")
+
+    def _join(self, now: float) -> None:
+        link = self._coordinator.want(now)
+        topics = self._subscription.topics
+        if link is None or topics is None:
+            return
+        reason, self._rejoin_reason = self._rejoin_reason, None
+        self._session.fall_silent()
+        try:
+            request = messages.join_request(
+                self._coordinator.group_id,
+                self._settings,
+                self._session.identity,
+                topics,
+                self._ownership.owned if self._is_cooperative else frozenset(),
+                self._assignors.values(),
+                reason or "",
+            )
+        except KafkaError as error:
+            self._fail(error)
+            return
+        self._state = State.JOINING
+        self._rebalance.begin(link, request, now)
+
+    def _handle_entered(self, now: float) -> None:
+        self._readiness.succeed()
+        self._keep_alive(now)
+
+    def _handle_end(self, end: End, now: float) -> None:
+        """Take what became of a rebalance."""
+        match end:
+            case Assigned():
+                self._handle_assigned(end, now)
+            case Interrupted(reason, at_once):
+                self._retry(reason, now, at_once=at_once)
+            case Refused(code, what):
+                self._handle_error(code, what, now)
+            case Failed(error):
+                self._fail(error)
+
+    def _handle_assigned(self, end: Assigned, now: float) -> None:
+        self._readiness.succeed()
+        self._state = State.STABLE
+        generation, assigned = self._session.identity.generation, end.partitions
+        try:
+            with calling(end.protocol_name):
+                assignor = self._assignors[end.protocol_name]
+                assignor.handle_assignment(assigned, generation, end.user_data)
+        except KafkaError as error:
+            self._fail(error)
+            return
+        logger.info(
+            "group %s: generation %d: %d partitions",
+            self._coordinator.group_id,
+            generation,
+            len(assigned),
+        )
+        moved = self._ownership.assign(assigned, generation)
+        if moved and self._is_cooperative:
+            self._rejoin_reason = "partitions were given up, so that others can have them"
+        self._keep_alive(now)
+
+    # Errors
+
+    def _handle_heartbeat(self, code: int, now: float) -> None:
+        """Take an answer that the data plane was not told to expect."""
+        is_news = self._state is State.STABLE and self._rejoin_reason is None
+        if code == REBALANCE_IN_PROGRESS and is_news:
+            self._want_join("the group rebalances", now)
+        elif code in (0, REBALANCE_IN_PROGRESS):
+            # As expected by now, or throttled. Asked again at once, a coordinator that is further
+            # than this member, or not as far, would say the same as fast as it can.
+            self._keep_alive(now, delay=self._settings.heartbeat_interval)
+        elif self._state in (State.STABLE, State.PREPARING):
+            self._handle_error(code, "Heartbeat", now)
+
+    def handle_stale(self, code: int, now: float) -> None:
+        """A commit was refused because this member is not what it was."""
+        is_over = code in NOT_A_MEMBER and self._state is State.STABLE
+        if is_over or code == FENCED_INSTANCE_ID:
+            self._handle_error(code, "OffsetCommit", now)
+        elif code == REBALANCE_IN_PROGRESS and self._state is State.STABLE:
+            self._want_join("the group rebalances", now)
+
+    def _handle_error(self, code: int, what: str, now: float) -> None:
+        """Take an error of JoinGroup, SyncGroup or Heartbeat."""
+        reason = f"{what}: {error_name(code)}"
+        known = ERRORS.get(code)
+        if self._coordinator.handle_error(code, now):
+            if what == "Heartbeat":
+                self.tick(now)  # still a member; the next coordinator knows
+            else:
+                self._retry(reason, now)
+        elif code in NOT_A_MEMBER:
+            self._lose_place(code, reason)
+            self._retry(reason, now, at_once=True)
+        elif code == REBALANCE_IN_PROGRESS or (known is not None and known.retriable):
+            self._retry(reason, now, at_once=code == REBALANCE_IN_PROGRESS)
+        else:
+            error = broker_error(code, f"{what} in group {self._coordinator.group_id!r}")
+            self._fail(error, fenced=code == FENCED_INSTANCE_ID)
+
+    def _lose_place(self, code: int, reason: str) -> None:
+        """The coordinator does not know this member any more, or not in this generation."""
+        if code == UNKNOWN_MEMBER_ID:
+            self._session.forget()
+        else:
+            self._session.lose_generation()
+        self._ownership.lose(reason)
+
+    def _retry(self, reason: str, now: float, *, at_once: bool = False) -> None:
+        """Join again, after a backoff unless there is nothing to wait for."""
+        if self._state is State.OUT:
+            return
+        self._state = State.PREPARING
+        if self._ownership.owned and not self._is_cooperative and not self._ownership.is_busy:
+            self._state = State.STABLE  # `tick` prepares: what is owned is given up first
+        if not at_once:
+            self._readiness.put_off(now)
+        self._want_join(reason, now)
+
+    def _fail(self, error: KafkaError, *, fenced: bool = False) -> None:
+        """Out of the group until the user does something."""
+        logger.error("group %s: %s", self._coordinator.group_id, error)
+        self._session.fall_silent()
+        self._rebalance.cancel()
+        self._state = State.OUT
+        self._rejoin_reason = None
+        self._readiness.pause(fenced=fenced)
+        self._ownership.fail(error)

@@ -1,0 +1,96 @@
+"""What a classic member owns, and what its user's thread was asked to do about that.
+
+    assigned ──► RevokeWanted (what moved) ──► AssignWanted ──► the user's thread ──► owned
+    lost ──────► RevokeWanted (all of it)  ──────────────────────────┘
+
+Thread: control. Partitions change hands in the user's thread, see `member`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from kafka_fast.control.group.member import AssignWanted, GroupNews, MemberFailed, RevokeWanted
+from kafka_fast.errors import KafkaError
+from kafka_fast.types import TopicPartition
+
+
+class Ownership:
+    """One member's partitions. Control thread only."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self._owned: frozenset[TopicPartition] = frozenset()
+        self._target: frozenset[TopicPartition] = frozenset()  # of the last assignment
+        self._unanswered = 0
+        self._news: deque[GroupNews] = deque()
+
+    # Getters
+
+    @property
+    def owned(self) -> frozenset[TopicPartition]:
+        """What the user's thread has."""
+        return self._owned
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the user's thread has something to do."""
+        return self._unanswered > 0
+
+    def poll_news(self) -> GroupNews | None:
+        """Return the next thing for the user's thread; None if there is nothing."""
+        return self._news.popleft() if self._news else None
+
+    # What the group decides
+
+    def assign(
+        self, partitions: frozenset[TopicPartition], generation: int
+    ) -> frozenset[TopicPartition]:
+        """Own these and no others; return what has to be given up for that."""
+        self._target = partitions
+        reason = f"generation {generation}"
+        moved = self._owned - partitions
+        if moved:
+            self._tell(RevokeWanted(moved, False, reason))
+        self._tell(AssignWanted(partitions, generation, reason))
+        return moved
+
+    def give_up_all(self, reason: str) -> None:
+        """Own nothing when the group rebalances."""
+        if self._owned:
+            self._tell(RevokeWanted(self._owned, False, reason))
+
+    def lose(self, reason: str) -> None:
+        """Others have everything by now."""
+        lost = self._owned | self._target
+        self._target = frozenset()
+        if lost:
+            self._tell(RevokeWanted(lost, True, reason))
+
+    def fail(self, error: KafkaError) -> None:
+        """Others have everything, and the member will not join by itself."""
+        self.lose(str(error))
+        self._news.append(MemberFailed(error))
+
+    def clear(self) -> None:
+        """Own nothing; the user's thread knows, and answers nothing of what it was asked."""
+        self._owned = self._target = frozenset()
+        self._unanswered = 0
+        self._news.clear()
+
+    # What the user's thread does
+
+    def handle_revoked(self, partitions: Iterable[TopicPartition]) -> None:
+        """It has given these up."""
+        self._unanswered -= 1
+        self._owned -= frozenset(partitions)
+
+    def handle_assigned(self) -> None:
+        """It reads what was assigned."""
+        self._unanswered -= 1
+        self._owned = self._target
+
+    def _tell(self, event: RevokeWanted | AssignWanted) -> None:
+        self._unanswered += 1
+        self._news.append(event)

@@ -1,0 +1,225 @@
+"""One member's way through a rebalance: JoinGroup, perhaps the assignment for all, SyncGroup.
+
+    begin ──► JOINING ──► ASSIGNING ──► SYNCING ──► Assigned
+                 │        (leader)         │
+                 └──────────┬──────────────┴──────► Interrupted, Refused, Failed
+              cancel ──► IDLE
+
+How it ends is told once, and what it means is the member's to say. Thread: control.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias, TypeVar
+
+from kafka_fast.config import ConsumerSettings
+from kafka_fast.control.group.classic import messages
+from kafka_fast.control.group.classic.leader import Assignments, Leader
+from kafka_fast.control.group.classic.session import Session
+from kafka_fast.control.group.coordinator import Coordinator
+from kafka_fast.control.links import Link
+from kafka_fast.errors import KafkaError
+from kafka_fast.protocol.apis.join_group import JoinGroupRequest, JoinGroupResponse
+from kafka_fast.protocol.apis.sync_group import SyncGroupResponse
+from kafka_fast.protocol.schema import Request, Response
+from kafka_fast.types import TopicPartition
+
+R = TypeVar("R", bound=Response)
+
+JOIN_GRACE = 5.0
+"""Seconds that an answer to JoinGroup may take beyond the rebalance timeout."""
+
+MEMBER_ID_REQUIRED = 79
+
+
+class Step(enum.Enum):
+    """How far it has come."""
+
+    IDLE = "nothing is under way"
+    JOINING = "joins"
+    ASSIGNING = "leads, and waits for metadata to assign by"
+    SYNCING = "waits for its assignment"
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """It is through: the member of a generation.
+
+    Attributes:
+        partitions: what the member shall own.
+        protocol_name: of the assignor that the group has agreed upon.
+        user_data: what the leader's assignor had to say.
+    """
+
+    partitions: frozenset[TopicPartition]
+    protocol_name: str
+    user_data: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupted:
+    """It came to nothing, and is to be tried again; `at_once` if nothing is to be waited for."""
+
+    reason: str
+    at_once: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The coordinator has answered a request with an error."""
+
+    code: int
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """It cannot be done."""
+
+    error: KafkaError
+
+
+End: TypeAlias = Assigned | Interrupted | Refused | Failed
+
+
+class Rebalance:
+    """Joins and syncs, one time after the other. Control thread only."""
+
+    def __init__(
+        self,
+        settings: ConsumerSettings,
+        coordinator: Coordinator,
+        session: Session,
+        leader: Leader,
+        *,
+        on_entered: Callable[[float], None],
+        on_end: Callable[[End, float], None],
+    ) -> None:
+        """Begin idle.
+
+        Args:
+            settings: the consumer's configuration.
+            coordinator: the way to the group's coordinator.
+            session: the member's; it enters each generation that is joined.
+            leader: assigns, if the coordinator has this member do it.
+            on_entered: called when it has.
+            on_end: called when a rebalance is over, and `step` is IDLE again.
+        """
+        self._coordinator = coordinator
+        self._session = session
+        self._leader = leader
+        self._on_entered = on_entered
+        self._on_end = on_end
+        self._timeout = settings.max_poll_interval + JOIN_GRACE
+        self._step = Step.IDLE
+        self._attempt: object | None = None  # the one under way; an older one's answers are void
+        self._joined = JoinGroupResponse()
+
+    @property
+    def step(self) -> Step:
+        """How far it has come."""
+        return self._step
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a request is out that the coordinator answers when the others have come."""
+        return self._step in (Step.JOINING, Step.SYNCING)
+
+    # Commands
+
+    def begin(self, link: Link, request: JoinGroupRequest, now: float) -> None:
+        """Join."""
+        self._attempt = object()
+        self._step = Step.JOINING
+        try:
+            self._ask(link, request, JoinGroupResponse, self._handle_joined)
+        except KafkaError as error:
+            self._end(Failed(error), now)
+
+    def cancel(self) -> None:
+        """Take no answer any more; the coordinator will notice."""
+        self._attempt = None
+        self._step = Step.IDLE
+
+    def handle_metadata(self, now: float) -> None:
+        """Topics or partitions have changed: perhaps it can be assigned now."""
+        if self._step is Step.ASSIGNING:
+            self._assign(now)
+
+    # Steps
+
+    def _handle_joined(self, response: JoinGroupResponse, now: float) -> None:
+        code = response.error_code
+        if code == MEMBER_ID_REQUIRED:
+            self._session.take_id(response.member_id)
+            self._end(Interrupted("the coordinator gave us an id", at_once=True), now)
+            return
+        if code:
+            self._end(Refused(code, "JoinGroup"), now)
+            return
+        self._session.enter(response.generation_id, response.member_id)
+        self._leader.forget()
+        self._joined = response
+        self._step = Step.ASSIGNING
+        self._on_entered(now)
+        if response.leader == response.member_id:
+            self._assign(now)
+        else:
+            self._sync({}, now)
+
+    def _assign(self, now: float) -> None:
+        try:
+            assignments = self._leader.assign(self._joined, now)
+        except KafkaError as error:
+            self._end(Failed(error), now)
+            return
+        if assignments is not None:
+            self._sync(assignments, now)
+
+    def _sync(self, assignments: Assignments, now: float) -> None:
+        link = self._coordinator.want(now)
+        if link is None:
+            self._end(Interrupted("the coordinator is gone"), now)
+            return
+        self._step = Step.SYNCING
+        name = self._joined.protocol_name or ""
+        group_id, identity = self._coordinator.group_id, self._session.identity
+        request = messages.sync_request(group_id, identity, name, assignments)
+        self._ask(link, request, SyncGroupResponse, self._handle_synced)
+
+    def _handle_synced(self, response: SyncGroupResponse, now: float) -> None:
+        if response.error_code:
+            self._end(Refused(response.error_code, "SyncGroup"), now)
+            return
+        try:
+            partitions, user_data = messages.read_assignment(response.assignment)
+        except KafkaError as error:
+            self._end(Failed(error), now)
+            return
+        self._end(Assigned(partitions, self._joined.protocol_name or "", user_data), now)
+
+    def _ask(
+        self,
+        link: Link,
+        request: Request,
+        response_class: type[R],
+        handle: Callable[[R, float], None],
+    ) -> None:
+        attempt = self._attempt
+
+        def take(response: R, now: float) -> None:
+            if attempt is self._attempt:
+                handle(response, now)
+
+        def lose(error: KafkaError, now: float) -> None:
+            if attempt is self._attempt:
+                self._end(Interrupted(str(error)), now)
+
+        self._coordinator.ask(link, request, response_class, take, lose, timeout=self._timeout)
+
+    def _end(self, end: End, now: float) -> None:
+        self.cancel()
+        self._on_end(end, now)

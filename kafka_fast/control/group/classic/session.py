@@ -1,0 +1,145 @@
+"""A classic member as its coordinator knows it: who it is, its signs of life, its goodbye.
+
+Thread: control.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kafka_fast.config import ConsumerSettings
+from kafka_fast.control.group.classic import messages
+from kafka_fast.control.group.coordinator import Coordinator
+from kafka_fast.control.group.heartbeats import Heartbeats
+from kafka_fast.control.group.member import NO_GENERATION, Identity
+from kafka_fast.control.links import Links
+from kafka_fast.errors import KafkaError
+from kafka_fast.protocol.apis.heartbeat import HeartbeatResponse
+from kafka_fast.protocol.apis.leave_group import LeaveGroupResponse
+
+REBALANCE_IN_PROGRESS = 27
+
+
+class Session:
+    """One member's place in the group. Control thread only."""
+
+    def __init__(
+        self,
+        settings: ConsumerSettings,
+        coordinator: Coordinator,
+        links: Links,
+        *,
+        on_heartbeat: Callable[[int, float], None],
+        on_moved: Callable[[float], None],
+    ) -> None:
+        """Begin outside the group.
+
+        Args:
+            settings: the consumer's configuration.
+            coordinator: the way to the group's coordinator.
+            links: repeat the heartbeats.
+            on_heartbeat: called with the error code of an answer that was not expected; no
+                heartbeats are sent after it.
+            on_moved: called when the link is gone; likewise.
+        """
+        self._settings = settings
+        self._coordinator = coordinator
+        self._links = links
+        self._on_heartbeat = on_heartbeat
+        self._on_moved = on_moved
+        self._identity = Identity(instance_id=settings.group_instance_id)
+        self._heartbeats: Heartbeats[HeartbeatResponse] = Heartbeats(
+            links, self._handle_heartbeat, self._handle_lost, timeout=settings.request_timeout
+        )
+
+    @property
+    def identity(self) -> Identity:
+        """Who commits."""
+        return self._identity
+
+    # Who the member is
+
+    def take_id(self, member_id: str) -> None:
+        """Join by this id from now on: the coordinator has given it."""
+        self._identity = self._identity._replace(member_id=member_id)
+
+    def enter(self, generation: int, member_id: str) -> None:
+        """Be a member of this generation."""
+        self._identity = self._identity._replace(generation=generation, member_id=member_id)
+
+    def lose_generation(self) -> None:
+        """Be known, but of no generation: what was owned is others' by now."""
+        self._heartbeats.stop()
+        life = self._identity.life + 1
+        self._identity = self._identity._replace(generation=NO_GENERATION, life=life)
+
+    def forget(self) -> None:
+        """Be nobody: the coordinator does not know this member any more."""
+        self._heartbeats.stop()
+        before = self._identity
+        self._identity = Identity(instance_id=before.instance_id, life=before.life + 1)
+
+    # Signs of life
+
+    def keep_alive(self, now: float, *, expect_rebalance: bool, delay: float = 0.0) -> None:
+        """Have heartbeats sent, if that is not done already.
+
+        Args:
+            now: the time.
+            expect_rebalance: this member knows that the group rebalances, and means to follow as
+                soon as its user lets it: between two generations the coordinator answers every
+                heartbeat with the request to join.
+            delay: seconds to the first one.
+        """
+        identity = self._identity
+        if self._heartbeats.is_running or identity.generation == NO_GENERATION:
+            return
+        link = self._coordinator.want(now)
+        if link is None:
+            return
+        code = REBALANCE_IN_PROGRESS if expect_rebalance else 0
+        self._heartbeats.keep(
+            link,
+            messages.heartbeat_request(self._coordinator.group_id, identity),
+            HeartbeatResponse(error_code=code),
+            period=self._settings.heartbeat_interval,
+            delay=delay,
+        )
+
+    def fall_silent(self) -> None:
+        """Send no heartbeats any more."""
+        self._heartbeats.stop()
+
+    def _handle_heartbeat(self, response: HeartbeatResponse, now: float) -> None:
+        self._on_heartbeat(response.error_code, now)
+
+    def _handle_lost(self, error: KafkaError, now: float) -> None:
+        self._coordinator.handle_moved(str(error), now)
+        self._on_moved(now)
+
+    # The goodbye
+
+    def leave(self, reason: str, done: Callable[[], None], *, is_waiting: bool) -> None:
+        """Be nobody, and tell the coordinator; a static member only stops (KIP-345).
+
+        Args:
+            reason: for the coordinator's log.
+            done: called when it has heard, or will not.
+            is_waiting: the link to the coordinator carries a request that waits for the others of
+                the group: behind that one the goodbye would be read too late.
+        """
+        who = self._identity
+        self.forget()
+        link = self._coordinator.link
+        if is_waiting and self._coordinator.node is not None:
+            link = self._links.link_to(self._coordinator.node.id)
+        if not who.member_id or who.instance_id is not None or link is None:
+            done()
+            return
+        self._coordinator.ask(
+            link,
+            messages.leave_request(self._coordinator.group_id, who, reason, link),
+            LeaveGroupResponse,
+            lambda response, then: done(),
+            lambda error, then: done(),
+        )

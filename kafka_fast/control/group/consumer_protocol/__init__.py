@@ -1,0 +1,1 @@
+"""Members by the consumer protocol (KIP-848): the coordinator assigns."""

@@ -1,0 +1,198 @@
+"""What a KIP-848 member and its coordinator say to each other: heartbeats, one at a time.
+
+    tell ───► a heartbeat with what is new ──► answer ──┐
+    repeat ─► the data plane repeats the same one ──────┼──► handle / handle_lost
+    recall ─► … and stops with the next answer ─────────┘
+
+The coordinator takes each heartbeat by the epoch that the answer before it told, so at most one is
+in flight, and one that brings news must not overtake a repeated one. Thread: control.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kafka_fast.config import ConsumerSettings
+from kafka_fast.control.group.consumer_protocol import beat
+from kafka_fast.control.group.consumer_protocol.beat import Beat
+from kafka_fast.control.group.consumer_protocol.reconciliation import Ids
+from kafka_fast.control.group.coordinator import Coordinator
+from kafka_fast.control.group.heartbeats import Heartbeats
+from kafka_fast.control.group.member import Subscription
+from kafka_fast.control.links import Link, Links
+from kafka_fast.errors import KafkaError, UnsupportedVersionError
+from kafka_fast.protocol.apis.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+
+NOT_SUPPORTED = (
+    "the brokers do not speak the consumer protocol (KIP-848, Kafka 4.0): set "
+    "group.protocol=classic"
+)
+NO_REGEX = (
+    "the coordinator matches no patterns (KIP-848 since Kafka 4.0): subscribe with re.compile(…), "
+    "and the client matches"
+)
+
+
+class Conversation:
+    """One member's heartbeats. Control thread only."""
+
+    def __init__(
+        self,
+        settings: ConsumerSettings,
+        coordinator: Coordinator,
+        links: Links,
+        member_id: str,
+        *,
+        handle: Callable[[ConsumerGroupHeartbeatResponse, float], None],
+        handle_lost: Callable[[float], None],
+    ) -> None:
+        """Begin with nothing said.
+
+        Args:
+            settings: the consumer's configuration.
+            coordinator: the way to the group's coordinator.
+            links: repeat the heartbeats.
+            member_id: the member's own (KIP-1082).
+            handle: called with an answer that was not expected.
+            handle_lost: called when the link is gone, and perhaps an answer with it.
+        """
+        self._coordinator = coordinator
+        self._beat = Beat(settings, coordinator.group_id, member_id)
+        self._heartbeats: Heartbeats[ConsumerGroupHeartbeatResponse] = Heartbeats(
+            links, handle, self._lose, timeout=settings.request_timeout
+        )
+        self._handle = handle
+        self._handle_lost = handle_lost
+        self._question: object | None = None  # the heartbeat in flight that is not a repeated one
+        self._may_be_known = False  # the coordinator may have a member of our id
+
+    # Getters
+
+    @property
+    def member_id(self) -> str:
+        """The member's own id, in and out of the group."""
+        return self._beat.member_id
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether a heartbeat with news has no answer yet."""
+        return self._question is not None
+
+    @property
+    def is_repeating(self) -> bool:
+        """Whether one is repeated, or its last answer is still to come."""
+        return self._heartbeats.is_running
+
+    @property
+    def is_recalled(self) -> bool:
+        """Whether the repetition ends with the next answer."""
+        return self._heartbeats.is_recalled
+
+    def is_news(self, subscription: Subscription, owned: Ids) -> bool:
+        """Tell whether the coordinator does not know this yet."""
+        return self._beat.is_news(subscription, owned)
+
+    # Saying
+
+    def tell(
+        self, link: Link, epoch: int, subscription: Subscription, owned: Ids, held: Ids
+    ) -> None:
+        """Send a heartbeat with everything that is new; see `Beat.make`.
+
+        Raises:
+            UnsupportedVersionError: the coordinator is too old for what this member needs.
+        """
+        _check_version(link, subscription)
+        if epoch == beat.JOIN:
+            self._beat.forget()
+        body = self._beat.make(epoch, subscription, owned, held)
+        question = self._question = object()
+
+        def take(response: ConsumerGroupHeartbeatResponse, now: float) -> None:
+            if question is self._question:
+                self._question = None
+                self._handle(response, now)
+
+        def lose(error: KafkaError, now: float) -> None:
+            if question is self._question:
+                self._question = None
+                self._lose(error, now)
+
+        self._may_be_known = True
+        self._coordinator.ask(link, body, ConsumerGroupHeartbeatResponse, take, lose)
+
+    def repeat(self, link: Link, epoch: int, period: float) -> None:
+        """Have the coordinator told that nothing is new, again and again.
+
+        Args:
+            link: to the coordinator.
+            epoch: the member's.
+            period: seconds from one to the next.
+        """
+        expected = ConsumerGroupHeartbeatResponse(
+            member_id=self.member_id,
+            member_epoch=epoch,
+            heartbeat_interval_ms=round(period * 1000),
+        )
+        self._heartbeats.keep(link, self._beat.alive(epoch), expected, period=period, delay=period)
+
+    def recall(self) -> None:
+        """End the repetition with the next answer, which is handled whatever it says."""
+        self._heartbeats.recall()
+
+    def fall_silent(self) -> None:
+        """Repeat nothing any more, at once."""
+        self._heartbeats.stop()
+
+    def say_goodbye(self, done: Callable[[], None]) -> None:
+        """Be silent, and tell the coordinator that this is no member, as far as it can be told."""
+        self._heartbeats.stop()
+        self._question = None
+        link = self._coordinator.link
+        if not self._may_be_known or link is None:
+            done()
+            return
+        self._may_be_known = False
+        self._coordinator.ask(
+            link,
+            self._beat.leave(),
+            ConsumerGroupHeartbeatResponse,
+            lambda response, then: done(),
+            lambda error, then: done(),
+        )
+
+    # Hearing
+
+    def take_id(self, member_id: str) -> None:
+        """Go by the id that the coordinator has given."""
+        self._beat.member_id = member_id
+
+    def forget_told(self) -> None:
+        """Tell everything the next time: who knows what was taken of what was told."""
+        self._beat.forget()
+
+    def forget_coordinator(self) -> None:
+        """Owe nobody a goodbye: the coordinator knows another one by our name."""
+        self._may_be_known = False
+
+    def _lose(self, error: KafkaError, now: float) -> None:
+        self._coordinator.handle_moved(str(error), now)
+        self._beat.forget()
+        self._handle_lost(now)
+
+
+def _check_version(link: Link, subscription: Subscription) -> None:
+    """Refuse a coordinator that is too old.
+
+    Raises:
+        UnsupportedVersionError: it cannot do what this member needs.
+    """
+    try:
+        version = link.versions.pick(ConsumerGroupHeartbeatRequest)
+    except UnsupportedVersionError as error:
+        raise UnsupportedVersionError(f"{NOT_SUPPORTED} ({error})") from error
+    if subscription.broker_side and version < beat.FIRST_VERSION_WITH_REGEX:
+        raise UnsupportedVersionError(NO_REGEX)

@@ -1,0 +1,85 @@
+"""When a member may try to join: not before a backoff, not while its user stays away.
+
+Thread: control.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from kafka_fast.control.backoff import Backoff
+from kafka_fast.control.instants import LONG_AGO
+
+logger = logging.getLogger("kafka_fast.group")
+
+OVERSTAYED = "max.poll.interval.ms passed without a poll"
+
+
+class Readiness:
+    """Of one member. Control thread only."""
+
+    def __init__(self, backoff: Backoff) -> None:
+        """Begin ready.
+
+        Args:
+            backoff: between two tries.
+        """
+        self._backoff = backoff
+        self._failures = 0  # in a row
+        self._try_at = LONG_AGO
+        self._is_paused = False  # overstayed or failed: joins when the user polls
+        self._is_fenced = False  # another member has our instance id: joins no more
+
+    # Getters
+
+    @property
+    def try_at(self) -> float:
+        """When the next try is due."""
+        return self._try_at
+
+    @property
+    def is_first_try(self) -> bool:
+        """Whether no try has failed since the last success."""
+        return not self._failures
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether the member stays out until the user polls. Any thread."""
+        return self._is_paused
+
+    # What happens
+
+    def succeed(self) -> None:
+        """A try was successful."""
+        self._failures = 0
+
+    def put_off(self, now: float) -> None:
+        """A try has failed: the next one is due after a backoff."""
+        self._try_at = now + self._backoff.delay(self._failures)
+        self._failures += 1
+
+    def pause(self, *, fenced: bool = False) -> None:
+        """Stay out until the user polls; once fenced, until there is another subscription."""
+        self._is_paused = True
+        self._is_fenced = fenced
+
+    def resume(self) -> None:
+        """The user has begun anew."""
+        self._is_paused = self._is_fenced = False
+
+    def handle_polled(self) -> bool:
+        """The user polls; return whether that ends a pause."""
+        if not self._is_paused or self._is_fenced:
+            return False
+        self._is_paused = False
+        return True
+
+
+def warn_of_overstaying(group_id: str, max_poll_interval_ms: int) -> None:
+    """Say why a member leaves its group, and what to do about it."""
+    logger.warning(
+        "group %s: poll() was not called for max.poll.interval.ms (%d): leaving the group; "
+        "poll more often, raise it, or lower max.poll.records",
+        group_id,
+        max_poll_interval_ms,
+    )

@@ -1,0 +1,128 @@
+"""The leader's work: members and topics in, assignments out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from kafka_fast.config import consumer_settings
+from kafka_fast.control.cluster import Cluster
+from kafka_fast.control.group.assignors import Assignor, GroupMember, GroupTopics
+from kafka_fast.control.group.assignors.builtin import make_assignors
+from kafka_fast.control.group.classic.leader import Leader, without_moving
+from kafka_fast.control.group.subscription import SubscribedTopics
+from kafka_fast.errors import KafkaError, MalformedError
+from kafka_fast.protocol.apis.join_group import JoinGroupResponse, JoinGroupResponseMember
+from kafka_fast.protocol.consumer import ConsumerProtocolSubscription
+from kafka_fast.protocol.schema import encode_versioned
+from kafka_fast.types import TopicPartition
+from tests.unit.control.metadata_answers import answer, broker, topic
+
+NOW = 10.0
+
+
+class Breaking(Assignor):
+    """A user's assignor with a mistake."""
+
+    name = "breaking"
+    is_cooperative = False
+
+    def assign(
+        self, topics: GroupTopics, members: Sequence[GroupMember]
+    ) -> dict[str, list[TopicPartition]]:
+        raise ZeroDivisionError("a mistake")
+
+
+def make(partitions: int | None, *assignors: Assignor) -> tuple[Leader, Cluster]:
+    """Return a leader, and its cluster with topic t of so many partitions; None: unknown yet."""
+    settings = consumer_settings({"bootstrap.servers": "127.0.0.1:9092", "group.id": "g"})
+    cluster = Cluster(settings, lambda: 0.5)
+    cluster.want_topic("t", NOW)
+    if partitions is not None:
+        learn(cluster, partitions)
+    known = {assignor.name: assignor for assignor in assignors or make_assignors(("range",))}
+    return Leader(known, SubscribedTopics(cluster, settings), cluster), cluster
+
+
+def learn(cluster: Cluster, partitions: int) -> None:
+    """Have the cluster answer that topic t has so many partitions."""
+    now = NOW + partitions  # past the pace of questions
+    cluster.request_refresh("test")
+    assert cluster.poll_request(now) is not None
+    cluster.handle_response(answer(topic("t", [(1, 0)] * partitions), brokers=[broker(1)]), now)
+
+
+def joined(*member_ids: str, protocol_name: str = "range", skip: bool = False) -> JoinGroupResponse:
+    """Return what the coordinator tells its leader: these members all read t."""
+    metadata = encode_versioned(ConsumerProtocolSubscription(topics=["t"]), 1)
+    members = [JoinGroupResponseMember(member_id=it, metadata=metadata) for it in member_ids]
+    return JoinGroupResponse(protocol_name=protocol_name, members=members, skip_assignment=skip)
+
+
+def test_everybody_gets_a_share() -> None:
+    leader, _ = make(4)
+    assignments = leader.assign(joined("a", "b"), NOW)
+    assert assignments is not None
+    assert {member: len(partitions) for member, partitions in assignments.items()} == {
+        "a": 2,
+        "b": 2,
+    }
+
+
+def test_nothing_is_assigned_by_metadata_that_are_still_to_come() -> None:
+    leader, cluster = make(None)
+    assert leader.assign(joined("a"), NOW) is None
+    learn(cluster, 2)
+    assert leader.assign(joined("a"), NOW) == {
+        "a": [TopicPartition("t", 0), TopicPartition("t", 1)]
+    }
+
+
+def test_a_topic_that_has_grown_asks_for_another_assignment() -> None:
+    leader, cluster = make(2)
+    assert not leader.is_outdated
+    leader.assign(joined("a"), NOW)
+    assert not leader.is_outdated
+    learn(cluster, 3)
+    assert leader.is_outdated
+    leader.forget()
+    assert not leader.is_outdated, "another member leads"
+
+
+def test_a_leader_that_returns_only_watches() -> None:
+    """KIP-814: the group keeps the assignment that it has."""
+    leader, cluster = make(2)
+    assert leader.assign(joined("a", skip=True), NOW) == {}
+    learn(cluster, 3)
+    assert leader.is_outdated
+
+
+def test_a_members_bytes_that_are_no_metadata() -> None:
+    leader, _ = make(2)
+    told = joined("a")
+    told.members.append(JoinGroupResponseMember(member_id="b", metadata=b"\0"))
+    with pytest.raises(MalformedError, match="'b'"):
+        leader.assign(told, NOW)
+
+
+def test_an_assignor_that_fails() -> None:
+    leader, _ = make(2, Breaking())
+    with pytest.raises(KafkaError, match="'breaking' has failed: ZeroDivisionError") as caught:
+        leader.assign(joined("a", protocol_name="breaking"), NOW)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+def test_an_assignor_that_nobody_has() -> None:
+    leader, _ = make(2)
+    with pytest.raises(KafkaError, match="'other'"):
+        leader.assign(joined("a", protocol_name="other"), NOW)
+
+
+def test_what_another_member_owns_is_not_given_away_at_once() -> None:
+    first, second = TopicPartition("t", 0), TopicPartition("t", 1)
+    members = [
+        GroupMember("a", frozenset({"t"}), owned=frozenset({first, second})),
+        GroupMember("b", frozenset({"t"})),
+    ]
+    assert without_moving({"a": [first], "b": [second]}, members) == {"a": [first], "b": []}

@@ -1,0 +1,30 @@
+"""Groups by the consumer protocol (KIP-848), on the embedded broker in virtual time."""
+
+from __future__ import annotations
+
+from kafka_fast.control.group.consumer_protocol.member import ConsumerProtocolMember
+from tests.unit.control.group.world import Member, World
+
+HEARTBEAT = 68
+SESSION = 45.0
+
+
+def make(partitions: int = 4, **given: object) -> World:
+    world = World(**{"group_protocol": "consumer", **given})  # type: ignore[arg-type]
+    world.cluster.create_topic("t", partitions)
+    return world
+
+
+def inner(member: Member) -> ConsumerProtocolMember:
+    """Return the shipped member behind one of the world's."""
+    assert member.control.group is not None
+    found = member.control.group.member
+    assert isinstance(found, ConsumerProtocolMember)
+    return found
+
+
+def two_members(world: World, **given: object) -> tuple[Member, Member]:
+    """Return two members that share topic t."""
+    one, two = world.join("a", ["t"], **given), world.join("b", ["t"], **given)
+    world.run_until(lambda: world.stable("t") and bool(one.owned) and bool(two.owned))
+    return one, two

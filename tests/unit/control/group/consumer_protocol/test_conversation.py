@@ -1,0 +1,72 @@
+"""What is said in heartbeats, and to whom: on the embedded broker in virtual time."""
+
+from __future__ import annotations
+
+from kafka_fast.control.group.member import Subscription
+from kafka_fast.errors import UnsupportedVersionError
+from kafka_fast.protocol.apis.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
+from kafka_fast.testing.broker.versions import OFFERED
+from tests.unit.control.group.consumer_protocol.groups import inner, make, two_members
+
+HEARTBEAT = 68
+
+
+def test_nothing_is_said_twice() -> None:
+    """In quiet times one heartbeat goes out each interval, and no answer comes up."""
+    world = make()
+    one, _ = two_members(world)
+    world.run(6.0)
+    before = sum(one.sent.values())
+    world.run(50.0)
+    assert 9 <= sum(one.sent.values()) - before <= 11
+    assert inner(one).next_deadline() == float("inf")
+
+
+def test_brokers_that_do_not_speak_it() -> None:
+    world = make()
+    world.cluster.faults.limit_versions({it: OFFERED[it] for it in OFFERED if it != HEARTBEAT})
+    member = world.join("a", ["t"])
+    world.run_until(lambda: bool(member.errors))
+    assert isinstance(member.errors[0], UnsupportedVersionError)
+    assert "group.protocol=classic" in str(member.errors[0])
+
+
+def test_brokers_of_its_first_version_match_no_patterns() -> None:
+    world = make()
+    world.cluster.faults.limit_versions({**OFFERED, HEARTBEAT: (0, 0)})
+    member = world.join("a", ["t"])
+    world.run_until(lambda: world.stable("t"))
+    inner(member).subscribe(Subscription(pattern="t", broker_side=True), world.now)
+    world.run_until(lambda: bool(member.errors))
+    assert "re.compile" in str(member.errors[0])
+    assert "classic" not in str(member.errors[0])
+
+
+def test_a_throttled_answer_changes_nothing() -> None:
+    world = make()
+    member = world.join("a", ["t"])
+    world.run_until(lambda: world.stable("t"))
+
+    def script(response: ConsumerGroupHeartbeatResponse, node: int) -> None:
+        response.throttle_time_ms = 100
+
+    world.cluster.faults.script(HEARTBEAT, script)
+    before = sum(member.sent.values())
+    world.run(60.0)
+    assert 9 <= sum(member.sent.values()) - before <= 13
+    assert member.kinds() == ["assigned"]
+
+
+def test_an_interval_that_changes_is_kept() -> None:
+    world = make()
+    member = world.join("a", ["t"])
+    world.run_until(lambda: world.stable("t"))
+
+    def script(response: ConsumerGroupHeartbeatResponse, node: int) -> None:
+        response.heartbeat_interval_ms = 1000
+
+    world.cluster.faults.script(HEARTBEAT, script)
+    world.run(10.0)
+    before = sum(member.sent.values())
+    world.run(10.0)
+    assert 9 <= sum(member.sent.values()) - before <= 11
