@@ -121,22 +121,25 @@ cdef int64_t plan(bulk_job* job) noexcept nogil:
 
 # ---- filling a chunk ----
 
+cdef inline void put_side(kf_record* record, bint is_key, const uint8_t* data,
+                          int64_t size) noexcept nogil:
+    if is_key:
+        record.key = data
+        record.key_len = size
+    else:
+        record.value = data
+        record.value_len = size
+
+
 cdef int32_t fill_raw(const kf_column* column, bulk_job* job, int64_t pos, int32_t count,
                       bint is_key, int64_t budget) noexcept nogil:
     """Point `count` records to their keys or values, or as many as `budget` bytes allow."""
     cdef int32_t i
     cdef int64_t size = 0
     cdef const uint8_t* data
-    cdef kf_record* record
     for i in range(count):
-        record = &job.records[i]
         data = kf_column_get(column, row_at(job, pos + i), &size)
-        if is_key:
-            record.key = data
-            record.key_len = size
-        else:
-            record.value = data
-            record.value_len = size
+        put_side(&job.records[i], is_key, data, size)
         budget -= size + RECORD_FRAME
         if budget <= 0:
             return i + 1
@@ -154,9 +157,7 @@ cdef int32_t fill_objects(Column column, bulk_job* job, int64_t pos, int32_t cou
     cdef int32_t i
     cdef Py_ssize_t size
     cdef const uint8_t* data
-    cdef kf_record* record
     for i in range(count):
-        record = &job.records[i]
         item = items[column.first + row_at(job, pos + i)]
         if is_plain_bytes(item):
             data = <const uint8_t*>bytes_of(item)
@@ -168,12 +169,7 @@ cdef int32_t fill_objects(Column column, bulk_job* job, int64_t pos, int32_t cou
             data = <const uint8_t*>utf8_of(item, &size)
         else:
             return i
-        if is_key:
-            record.key = data
-            record.key_len = size
-        else:
-            record.value = data
-            record.value_len = size
+        put_side(&job.records[i], is_key, data, size)
         budget -= size + RECORD_FRAME
         if budget <= 0:
             return i + 1

@@ -49,11 +49,15 @@ cdef struct job:
     kf_batch* batch
 
 
-cdef struct compressor_state:
+cdef struct job_list:
     kf_mutex lock
-    kf_cond work
     job* first
     job** last
+
+
+cdef struct compressor_state:
+    job_list jobs
+    kf_cond work
     bint stopping
     int codec
     int level
@@ -61,12 +65,43 @@ cdef struct compressor_state:
     pthread_t threads[THREADS_MAX]
 
 
-# The same list without threads: batches wait for the control thread.
+# Without threads: batches wait for the control thread.
 cdef struct handover_state:
-    kf_mutex lock
-    job* first
-    job** last
+    job_list jobs
     kf_env env  # whose control plane is to be woken
+
+
+# ---- jobs ----
+
+cdef void jobs_init(job_list* self) noexcept nogil:
+    kf_mutex_init(&self.lock)
+    self.first = NULL
+    self.last = &self.first
+
+
+cdef void jobs_free(job_list* self) noexcept nogil:
+    """Forget what nobody took; the batches are their queues'."""
+    cdef job* following
+    while self.first != NULL:
+        following = self.first.next
+        free(self.first)
+        self.first = following
+    kf_mutex_destroy(&self.lock)
+
+
+cdef bint jobs_add(job_list* self, kf_batch* batch) noexcept nogil:
+    """Append a batch; False if there is no memory: it goes out as it is."""
+    cdef job* added = <job*>malloc(sizeof(job))
+    if added == NULL:
+        kf_queue_coded(batch.queue, batch, NULL)
+        return False
+    added.next = NULL
+    added.batch = batch
+    kf_lock(&self.lock)
+    self.last[0] = added
+    self.last = &added.next
+    kf_unlock(&self.lock)
+    return True
 
 
 # ---- one batch ----
@@ -103,6 +138,15 @@ cdef const uint8_t* in_one_piece(coder* self, const kf_batch* batch, size_t size
     return self.records
 
 
+cdef kf_slab* in_slab(const kf_batch* batch, const void* records, size_t size) noexcept nogil:
+    """Copy compressed records behind room for their header; NULL if there is no memory."""
+    cdef kf_slab* coded = kf_pool_take(&batch.queue.plane.pool, KF_BATCH_HEADER_SIZE + size, True)
+    if coded != NULL:
+        memcpy(coded.data + KF_BATCH_HEADER_SIZE, records, size)
+        coded.size = KF_BATCH_HEADER_SIZE + size
+    return coded
+
+
 cdef kf_slab* compressed(coder* self, const kf_batch* batch) noexcept nogil:
     """Return the batch's records compressed behind room for its header, or NULL: they do not get
     smaller, or there is no memory.
@@ -110,7 +154,6 @@ cdef kf_slab* compressed(coder* self, const kf_batch* batch) noexcept nogil:
     cdef size_t size = kf_batch_records_size(batch)
     cdef size_t bound = codec_bound(<kf_codec>self.codec, size)
     cdef const uint8_t* records = in_one_piece(self, batch, size)
-    cdef kf_slab* coded
     cdef Py_ssize_t written
     if (self.context == NULL or records == NULL
             or not make_room(&self.output, &self.output_capacity, bound)):
@@ -118,11 +161,7 @@ cdef kf_slab* compressed(coder* self, const kf_batch* batch) noexcept nogil:
     written = codec_compress(self.context, records, size, self.output, bound)
     if written < 0 or <size_t>written >= size:
         return NULL
-    coded = kf_pool_take(&batch.queue.plane.pool, KF_BATCH_HEADER_SIZE + written, True)
-    if coded != NULL:
-        memcpy(coded.data + KF_BATCH_HEADER_SIZE, self.output, written)
-        coded.size = KF_BATCH_HEADER_SIZE + written
-    return coded
+    return in_slab(batch, self.output, written)
 
 
 cdef void compress_batch(coder* self, kf_batch* batch) noexcept nogil:
@@ -134,56 +173,39 @@ cdef void compress_batch(coder* self, kf_batch* batch) noexcept nogil:
 cdef void* compressor_main(void* argument) noexcept nogil:
     """One thread: take the oldest batch, compress it, again."""
     cdef compressor_state* state = <compressor_state*>argument
+    cdef job_list* jobs = &state.jobs
     cdef coder own
     cdef job* taken
     coder_init(&own, state.codec, state.level)
-    kf_lock(&state.lock)
+    kf_lock(&jobs.lock)
     while True:
-        while state.first == NULL and not state.stopping:
-            kf_cond_wait(&state.work, &state.lock, IDLE_SLICE)
-        if state.first == NULL:
+        while jobs.first == NULL and not state.stopping:
+            kf_cond_wait(&state.work, &jobs.lock, IDLE_SLICE)
+        if jobs.first == NULL:
             break
-        taken = state.first
-        state.first = taken.next
-        if state.first == NULL:
-            state.last = &state.first
-        kf_unlock(&state.lock)
+        taken = jobs.first
+        jobs.first = taken.next
+        if jobs.first == NULL:
+            jobs.last = &jobs.first
+        kf_unlock(&jobs.lock)
         compress_batch(&own, taken.batch)
         free(taken)
-        kf_lock(&state.lock)
-    kf_unlock(&state.lock)
+        kf_lock(&jobs.lock)
+    kf_unlock(&jobs.lock)
     coder_free(&own)
     return NULL
 
 
 cdef void compressor_submit(void* opaque, kf_batch* batch) noexcept nogil:
     cdef compressor_state* state = <compressor_state*>opaque
-    cdef job* added = <job*>malloc(sizeof(job))
-    if added == NULL:
-        kf_queue_coded(batch.queue, batch, NULL)  # goes out as it is
-        return
-    added.next = NULL
-    added.batch = batch
-    kf_lock(&state.lock)
-    state.last[0] = added
-    state.last = &added.next
-    kf_cond_wake_all(&state.work)
-    kf_unlock(&state.lock)
+    if jobs_add(&state.jobs, batch):
+        kf_cond_wake_all(&state.work)
 
 
 cdef void handover_submit(void* opaque, kf_batch* batch) noexcept nogil:
     cdef handover_state* state = <handover_state*>opaque
-    cdef job* added = <job*>malloc(sizeof(job))
-    if added == NULL:
-        kf_queue_coded(batch.queue, batch, NULL)  # goes out as it is
-        return
-    added.next = NULL
-    added.batch = batch
-    kf_lock(&state.lock)
-    state.last[0] = added
-    state.last = &added.next
-    kf_unlock(&state.lock)
-    state.env.wake_control(state.env.context)
+    if jobs_add(&state.jobs, batch):
+        state.env.wake_control(state.env.context)
 
 
 cdef class Handover:
@@ -195,8 +217,7 @@ cdef class Handover:
         self.state = <handover_state*>calloc(1, sizeof(handover_state))
         if self.state == NULL:
             raise MemoryError
-        kf_mutex_init(&self.state.lock)
-        self.state.last = &self.state.first
+        jobs_init(&self.state.jobs)
 
     cdef void attach(self, const kf_env* env):
         self.state.env = env[0]
@@ -211,14 +232,15 @@ cdef class Handover:
         Returns:
             How many batches there were.
         """
+        cdef job_list* jobs = &self.state.jobs
         cdef job* taken
         cdef job* following
         cdef int count = 0
-        kf_lock(&self.state.lock)
-        taken = self.state.first
-        self.state.first = NULL
-        self.state.last = &self.state.first
-        kf_unlock(&self.state.lock)
+        kf_lock(&jobs.lock)
+        taken = jobs.first
+        jobs.first = NULL
+        jobs.last = &jobs.first
+        kf_unlock(&jobs.lock)
         while taken != NULL:
             following = taken.next
             give_back(taken.batch, compress, report)
@@ -228,14 +250,9 @@ cdef class Handover:
         return count
 
     def __dealloc__(self):
-        cdef job* following
         if self.state == NULL:
             return
-        while self.state.first != NULL:
-            following = self.state.first.next
-            free(self.state.first)
-            self.state.first = following
-        kf_mutex_destroy(&self.state.lock)
+        jobs_free(&self.state.jobs)
         free(self.state)
 
 
@@ -253,10 +270,7 @@ cdef int give_back(kf_batch* batch, compress, report) except -1:
         report(error)
         written = size
     if written < size:
-        coded = kf_pool_take(&batch.queue.plane.pool, KF_BATCH_HEADER_SIZE + written, True)
-    if coded != NULL:
-        memcpy(coded.data + KF_BATCH_HEADER_SIZE, PyBytes_AS_STRING(data), written)
-        coded.size = KF_BATCH_HEADER_SIZE + written
+        coded = in_slab(batch, PyBytes_AS_STRING(data), written)
     kf_queue_coded(batch.queue, batch, coded)
     return 0
 
@@ -278,9 +292,8 @@ cdef class Compressor:
         self.state = <compressor_state*>calloc(1, sizeof(compressor_state))
         if self.state == NULL:
             raise MemoryError
-        kf_mutex_init(&self.state.lock)
+        jobs_init(&self.state.jobs)
         kf_cond_init(&self.state.work)
-        self.state.last = &self.state.first
         self.state.codec = codec
         self.state.level = level
         while self.state.thread_count < wanted and not failed:
@@ -301,10 +314,10 @@ cdef class Compressor:
         if self.state.thread_count == 0 or os.getpid() != self.owner_pid:
             return
         with nogil:
-            kf_lock(&self.state.lock)
+            kf_lock(&self.state.jobs.lock)
             self.state.stopping = True
             kf_cond_wake_all(&self.state.work)
-            kf_unlock(&self.state.lock)
+            kf_unlock(&self.state.jobs.lock)
             for i in range(self.state.thread_count):
                 pthread_join(self.state.threads[i], NULL)
         self.state.thread_count = 0
@@ -314,5 +327,5 @@ cdef class Compressor:
             return
         self.join()
         kf_cond_destroy(&self.state.work)
-        kf_mutex_destroy(&self.state.lock)
+        jobs_free(&self.state.jobs)
         free(self.state)
