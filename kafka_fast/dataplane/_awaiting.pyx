@@ -13,7 +13,7 @@ batches; all with the GIL.
 """
 
 cimport cython
-from cpython.weakref cimport PyWeakref_GetObject, PyWeakref_NewRef
+from cpython.weakref cimport PyWeakref_NewRef
 from libc.stdint cimport uintptr_t
 
 from kafka_fast.dataplane._plane cimport DataPlane
@@ -42,7 +42,7 @@ cdef LoopWaits running_waits(DataPlane plane):
     if loop is None:
         return None
     if plane.last_waits is not None:
-        found = <object>PyWeakref_GetObject(plane.last_waits)
+        found = plane.last_waits()
         if found is not None and (<LoopWaits>found).loop is loop:
             return found
     plane.check_lives()
