@@ -1,7 +1,8 @@
 #!/bin/sh
 # Build each fuzz target with clang, ASan and UBSan, and run it.
 #
-#   run.sh SECONDS [TARGET...]    SECONDS for each target; all targets unless some are named
+#   run.sh SECONDS [TARGET...]    SECONDS for each target; unless some are named all targets, one
+#                                 on each processor at a time
 #
 # Seeds are in corpus/<target>/. What a run finds new is kept in build/fuzz/ for the next one; a
 # crash leaves its input there and ends the run with status 1.
@@ -50,7 +51,13 @@ sources_of() {
     esac
 }
 
-[ $# -gt 0 ] || set -- wire batch export legacy column decompress compress crc32c pool
+if [ $# -eq 0 ]; then
+    for source in "$here"/fuzz_*.c; do
+        basename "$source" .c | cut -d_ -f2
+    done | xargs -P "$(nproc)" -n 1 "$here/run.sh" "$seconds"
+    echo "fuzz: ok"
+    exit
+fi
 mkdir -p "$build"
 for target in "$@"; do
     # shellcheck disable=SC2046  # a list of arguments is wanted
@@ -70,4 +77,3 @@ for target in "$@"; do
     fi
     echo "fuzz: $target: $(sed -n 's/.*executed_units: *//p' "$log") inputs in $seconds s"
 done
-echo "fuzz: ok"
