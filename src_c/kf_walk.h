@@ -42,10 +42,11 @@ static inline int64_t kf_walk_batch(kf_reader reader, size_t *size, int32_t *epo
                                                                    : base_offset + last_delta + 1;
 }
 
-/* Walk over what was fetched from `position` on. Each batch must end behind the one before it, and
- * the first one behind the position. */
+/* Walk over what was fetched from `position` on. Each batch must end behind the one before it. The
+ * first ones may end below the position: they have nothing for the reader, who passes over them. */
 static inline void kf_walk(const uint8_t *data, size_t size, int64_t position, kf_walked *walked) {
     kf_reader reader = kf_reader_of(data, size);
+    int64_t floor = 0; /* where the next batch must not end */
     walked->size = 0;
     walked->next_offset = position;
     walked->last_epoch = -1;
@@ -57,12 +58,15 @@ static inline void kf_walk(const uint8_t *data, size_t size, int64_t position, k
         if (next_offset >= 0 && batch_size > kf_left(&reader)) {
             return; /* cut off */
         }
-        if (next_offset < 0 || next_offset <= walked->next_offset) {
+        if (next_offset < 0 || next_offset <= floor) {
             walked->broken = true;
             return;
         }
-        walked->next_offset = next_offset;
-        walked->last_epoch = epoch;
+        floor = next_offset;
+        if (next_offset > position) {
+            walked->next_offset = next_offset;
+            walked->last_epoch = epoch;
+        }
         kf_read_span(&reader, (int64_t)batch_size);
         walked->size = size - kf_left(&reader);
     }

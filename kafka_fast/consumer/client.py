@@ -468,6 +468,8 @@ class Consumer:
             return {
                 "client_id": self.client_id,
                 **self._core.streams.stats(),
+                "unreadable_batches": self._core.intake.unreadable_batches,
+                "refused_records": self._core.intake.refused_records,
                 "nodes": self._core.plane.node_stats(),
                 "rebalances": list(self._membership.events),
             }

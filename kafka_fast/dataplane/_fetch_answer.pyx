@@ -244,12 +244,12 @@ cdef kf_chunk* take_part(kf_frame* frame, kf_session* session, const kf_entry* e
     if it.records_size == 0:
         return NULL
     kf_walk(it.records, it.records_size, entry.offset, &batches)
-    if batches.size == 0 and not batches.broken:
-        return NULL
+    if batches.next_offset == entry.offset and not batches.broken:
+        return NULL  # it leads nowhere: a piece of a batch, or only what is below the position
     chunk = make_chunk(frame, session, entry, it, &batches)
     if chunk == NULL:
         return NULL
-    if batches.size > 0:
+    if batches.next_offset > entry.offset:
         stream.position = batches.next_offset
         stream.last_epoch = batches.last_epoch
         session.turn_topic = stream.topic_order

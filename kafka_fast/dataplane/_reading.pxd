@@ -51,6 +51,7 @@ cdef class PartitionReader:
     cdef list take_returned(self, Py_ssize_t max_records)
     cdef bint open_next(self) except -1
     cdef int begin_chunk(self, Chunk chunk) except -1
+    cdef int leave_chunk(self) except -1
     cdef int end_chunk(self) except -1
     cdef bint open_batch(self, RecordBatch batch) except -1
     cdef int pass_over(self, RecordBatch batch, int64_t next_offset) except -1

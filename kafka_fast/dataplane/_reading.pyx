@@ -226,7 +226,9 @@ cdef class PartitionReader:
             if self.chunk is None:  # the end was reached
                 return False
             if batch is None or self.left == 0:  # nothing, or the piece of a batch
-                self.end_chunk()
+                self.leave_chunk()
+                if self.failure is not None:
+                    return False
 
     cdef int begin_chunk(self, Chunk chunk) except -1:
         self.chunk = chunk
@@ -239,6 +241,17 @@ cdef class PartitionReader:
         self.left = chunk.chunk.size
         self.floor = -1
         self.aborted = aborted_in(chunk) if self.read_committed else None
+        return 0
+
+    cdef int leave_chunk(self) except -1:
+        """End a chunk that was read. Behind a broken one nothing is fetched any more: if no batch
+        of it was refused, that must be said all the same."""
+        cdef bint broken = self.chunk.chunk.broken
+        self.end_chunk()
+        if broken:
+            self.failure = unreadable(self, None, CorruptBatchError(
+                "the batches that the broker sends do not lead forwards"
+            ))
         return 0
 
     cdef int end_chunk(self) except -1:
@@ -355,7 +368,7 @@ cdef class PartitionReader:
             self.position = self.next_offset
             self.records = None
             if self.left == 0:
-                self.end_chunk()
+                self.leave_chunk()
             elif self.position >= self.end:
                 self.stop()
         else:
@@ -451,19 +464,26 @@ cdef str go_past(PartitionReader reader, int64_t next_offset):
     )
 
 
+cdef int64_t end_of(PartitionReader reader, RecordBatch batch):
+    """Return where to seek to go past a corrupt batch; -1 if that cannot be known."""
+    cdef int64_t base = batch.header.base_offset
+    cdef int32_t delta = batch.header.last_offset_delta
+    cdef int64_t end = -1
+    cdef kf_reader behind = kf_reader_of(reader.at + batch.size_, reader.left - batch.size_)
+    cdef int64_t following = kf_read_i64(&behind)
+    if 0 <= base < reader.floor:
+        end = reader.position  # it came too late: fetched again from here, all may be well
+    elif base >= 0 and 0 <= delta < INT64_MAX - base:
+        end = max(base + delta + 1, reader.position)
+    if not behind.bad and reader.position < following and (end < 0 or following < end):
+        end = following  # the corrupt header does not tell the truth
+    return end
+
+
 cdef object unreadable(PartitionReader reader, RecordBatch batch, object error):
     """Return what a consumer raises for a corrupt batch; `batch` None: it has no known end."""
-    cdef int64_t end = -1
-    cdef int64_t following
-    cdef kf_reader behind
-    if batch is not None:
-        end = max(batch.header.base_offset + batch.header.last_offset_delta + 1, reader.position)
-        if batch.header.base_offset < reader.floor:
-            end = reader.position  # it came too late: fetched again from here, all may be well
-        behind = kf_reader_of(reader.at + batch.size_, reader.left - batch.size_)
-        following = kf_read_i64(&behind)
-        if not behind.bad and reader.position < following < end:
-            end = following  # the corrupt header does not tell the truth
+    cdef int64_t end = -1 if batch is None else end_of(reader, batch)
+    if end >= 0:
         advice = go_past(reader, end)
     else:
         advice = "the batch does not say where it ends, so only a seek() far past it can help"
@@ -472,7 +492,7 @@ cdef object unreadable(PartitionReader reader, RecordBatch batch, object error):
         topic=reader.topic,
         partition=reader.partition,
         offset=reader.position,
-        next_offset=end if batch is not None else None,
+        next_offset=end if end >= 0 else None,
     )
     made.__cause__ = error
     return made

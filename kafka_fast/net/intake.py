@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol
 from kafka_fast.control.consumer.plane import generation, seeks_of
 from kafka_fast.dataplane._chunk import Chunk
 from kafka_fast.dataplane._reading import PartitionReader
-from kafka_fast.errors import KafkaError, fresh_copy
+from kafka_fast.errors import KafkaError, RecordDeserializationError, fresh_copy
 from kafka_fast.record._slices import RecordSlice
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
@@ -48,6 +48,8 @@ class Stream:
     seeks: int = 0
     """How often the user has moved it: what comes in of an earlier life is dropped."""
     is_paused: bool = False
+    is_failed: bool = False
+    """Its reader stands before what it cannot read, until the user moves it; nothing is fetched."""
     is_waiting: bool = False
     """It has no position until the control plane finds one."""
     is_queued: bool = False
@@ -104,6 +106,10 @@ class Intake:
         self._by_partition: dict[TopicPartition, Stream] = {}
         self._by_id: dict[int, Stream] = {}
         self._turn: deque[Stream] = deque()  # those that may have something to hand over
+        self.unreadable_batches = 0
+        """How often a partition was stopped by a batch that is corrupt."""
+        self.refused_records = 0
+        """How often by a record that a deserializer refused."""
 
     # Getters
 
@@ -174,6 +180,9 @@ class Intake:
         stream.is_waiting = offset is None
         self._plane.set_generation(stream.id, generation(stream.seeks, 0))
         stream.reader.seek(0 if offset is None else offset)
+        if stream.is_failed:
+            stream.is_failed = False
+            self._plane.set_paused(stream.id, stream.is_paused)
         return stream.seeks
 
     def positioned(self, partition: TopicPartition, start: int, offset: int) -> None:
@@ -201,7 +210,7 @@ class Intake:
         """Hand over nothing of a partition, and fetch it no more, or again; what is here stays."""
         stream = self._by_partition[partition]
         stream.is_paused = paused
-        self._plane.set_paused(stream.id, paused)
+        self._plane.set_paused(stream.id, paused or stream.is_failed)
         self._queue(stream)
 
     def fail(
@@ -280,7 +289,8 @@ class Intake:
             steps.append(_Step(stream, len(found), stream.reader.position, stream.jump))
             try:
                 count = stream.reader.take_into(found, most)
-            except KafkaError:
+            except KafkaError as refusal:
+                self._stop(stream, refusal)
                 if found:
                     break  # the next poll raises it
                 self._turn.rotate(-1)
@@ -303,6 +313,17 @@ class Intake:
                 raise error
         if not most:
             self._turn.rotate(-1)  # the next poll begins with another partition
+
+    def _stop(self, stream: Stream, error: KafkaError) -> None:
+        """Fetch nothing more of a partition whose reader is stopped: it would be thrown away."""
+        if stream.is_failed:
+            return
+        stream.is_failed = True
+        self._plane.set_paused(stream.id, True)
+        if isinstance(error, RecordDeserializationError):
+            self.refused_records += 1
+        else:
+            self.unreadable_batches += 1
 
     def _queue(self, stream: Stream) -> None:
         if not stream.is_queued and not stream.is_paused:

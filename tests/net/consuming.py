@@ -44,7 +44,7 @@ def read(
     while len(found) < count:
         assert time.monotonic() < deadline, f"{len(found)} of {count} records in {timeout:.0f} s"
         found += consumer.poll(0.1, max_records)
-    assert len(found) == count
+    assert len(found) == count, f"{len(found)} records, not {count}"
     return found
 
 

@@ -72,7 +72,6 @@ def test_nothing_but_a_piece_of_a_batch_is_nothing() -> None:
 
 
 BAD = [
-    batch(9),  # ends below the position
     batch(13)[:16] + b"\x03" + batch(13)[17:],  # magic
     batch(13)[:8] + (48).to_bytes(4, "big") + batch(13)[12:],  # too short for a header
     batch(13)[:8] + (-1).to_bytes(4, "big", signed=True) + batch(13)[12:],
@@ -84,7 +83,8 @@ GOOD = batch(10, 3)
 
 
 @pytest.mark.parametrize(
-    ("good", "bad"), [*((b"", bad) for bad in BAD), *((GOOD, bad) for bad in [*BAD, batch(12)])]
+    ("good", "bad"),
+    [*((b"", bad) for bad in BAD), *((GOOD, bad) for bad in [*BAD, batch(9), batch(12)])],
 )
 def test_a_header_that_makes_no_sense_stops_the_stream(good: bytes, bad: bytes) -> None:
     rig = FetchRig(partitions=2)
@@ -98,6 +98,18 @@ def test_a_header_that_makes_no_sense_stops_the_stream(good: bytes, bad: bytes) 
     rig.start(0, generation=1, offset=20)
     rig.answer(asked, {})
     assert rig.request().positions == {("t", 0): 20}
+
+
+def test_what_ends_below_the_position_is_passed_over() -> None:
+    """Regression: the stream stood still, and the reader, who passes over it, said nothing."""
+    rig = FetchRig()
+    data = batch(8) + batch(9) + batch(10)
+    rig.answer(rig.request(), {"t": [part(0, data)]})
+    (chunk,) = rig.streams.take_chunks(10)
+    assert (chunk.data, chunk.next_offset, chunk.broken) == (data, 11, False)
+    rig.answer(rig.request(), {"t": [part(0, data)]})
+    assert rig.requests() == []  # not at once: such an answer brings nothing
+    assert rig.request().positions == {}  # where the session has it already
 
 
 def test_old_formats_are_walked_as_well() -> None:

@@ -6,7 +6,8 @@ names the partition, and the reader says how to go on.
 
 from __future__ import annotations
 
-from pathlib import Path
+import re
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given, settings
@@ -17,26 +18,22 @@ from kafka_fast.dataplane._consumer_record import ConsumerRecord
 from kafka_fast.dataplane._consumer_records import ConsumerRecords
 from kafka_fast.dataplane._reading import PartitionReader
 from kafka_fast.errors import CorruptBatchError, UnreadableBatchError
+from tests.corpus.replay import (
+    LIMIT,
+    Batches,
+    batch_sequences,
+    data_of,
+    files_of,
+    record_batches,
+)
 from tests.reference import record_codec as slow
 
-CORPUS = Path(__file__).parents[2] / "corpus" / "hostile"
-LIMIT = 100_000  # bytes that decompression may give, as in make_hostile_records.py
-
-Aborted = list[tuple[int, int]]
+Aborted = Sequence[tuple[int, int]]
 
 
-def lines_of(folder: Path, fields: int) -> list[list[str]]:
-    lines = (folder / "expected.txt").read_text().splitlines()
-    return [line.split(" ", fields - 1) for line in lines if not line.startswith("#")]
-
-
-RECORD_CASES = lines_of(CORPUS / "record", 3)
-READING_CASES = lines_of(CORPUS / "reading", 6)
-
-
-def reader_of(data: bytes, position: int = 0, aborted: Aborted | None = None) -> PartitionReader:
+def reader_of(data: bytes, position: int = 0, aborted: Aborted = ()) -> PartitionReader:
     reader = PartitionReader("t", 3, position, read_committed=True, max_decompressed=LIMIT)
-    reader.feed(chunk_from_bytes(data, asked_offset=position, aborted=aborted or []))
+    reader.feed(chunk_from_bytes(data, asked_offset=position, aborted=aborted))
     return reader
 
 
@@ -66,60 +63,55 @@ def read_on(
 
 
 def test_every_file_has_its_line() -> None:
-    assert {path.stem for path in (CORPUS / "reading").glob("*.bin")} == {
-        case[0] for case in READING_CASES
-    }
+    assert files_of("reading") == {case.name for case in batch_sequences()}
 
 
 @pytest.mark.parametrize("size", [1, 1000])
-@pytest.mark.parametrize(
-    ("name", "position", "aborted", "kind", "offsets", "text"),
-    READING_CASES,
-    ids=[case[0] for case in READING_CASES],
-)
-def test_replay_chunks(
-    name: str, position: str, aborted: str, kind: str, offsets: str, text: str, size: int
-) -> None:
-    data = (CORPUS / "reading" / f"{name}.bin").read_bytes()
-    pairs = [] if aborted == "-" else [pair.split(":") for pair in aborted.split(",")]
-    transactions = [(int(producer), int(offset)) for producer, offset in pairs]
-    reader = reader_of(data, int(position), transactions)
+@pytest.mark.parametrize("case", batch_sequences(), ids=str)
+def test_replay_sequences(case: Batches, size: int) -> None:
+    reader = reader_of(case.data, case.position, case.aborted)
     got, error = read_on(reader, size)
-    assert (",".join(str(record.offset) for record in got) or "-") == offsets
-    if kind == "ok":
+    assert tuple(record.offset for record in got) == case.offsets
+    if case.next_offset is not None:
         assert error is None
-        assert f"next={reader.position}" == text
-    else:
-        assert type(error).__name__ == kind
-        assert text in str(error)
-
-
-@pytest.mark.parametrize(
-    ("name", "kind", "text"), RECORD_CASES, ids=[case[0] for case in RECORD_CASES]
-)
-def test_replay_records(name: str, kind: str, text: str) -> None:
-    """What the parser says of a batch is what stops the partition; a control batch is no data."""
-    reader = reader_of((CORPUS / "record" / f"{name}.bin").read_bytes())
-    got, error = read_on(reader)
-    if kind == "ok":
-        assert error is None
-        if "control" not in name:
-            assert text.startswith(f"records={len(got)} ")
-        assert f" next={reader.position or None} " in text
-    elif not any(word in text for word in ("record count that", "offsets or")):
-        with pytest.raises(CorruptBatchError, match=text):
-            raise error or AssertionError("nothing was refused")
+        assert reader.position == case.next_offset
     else:
         assert error is not None
+        assert re.search(case.refusal, str(error))
 
 
-SOUND = [case[0] for case in READING_CASES if case[3] == "ok"]
+@pytest.mark.parametrize("case", record_batches(), ids=str)
+def test_replay_batches(case: Batches) -> None:
+    """What the parser says of a batch is what stops the partition."""
+    reader = reader_of(case.data)
+    _, error = read_on(reader)
+    if case.next_offset is not None:
+        assert error is None
+        assert reader.position == case.next_offset
+    else:
+        with pytest.raises(CorruptBatchError, match=case.refusal):
+            raise error or AssertionError("nothing was refused")
+
+
+def test_a_chunk_that_leads_nowhere_is_said_to() -> None:
+    """Behind a chunk that the data plane calls broken nothing is fetched: never silently."""
+    reader = PartitionReader("t", 3, 0)
+    good = next(case.data for case in batch_sequences() if case.name == "R13-holes")
+    reader.feed(chunk_from_bytes(good, asked_offset=0, broken=True))
+    got, error = read_on(reader)
+    assert [record.offset for record in got] == [2, 5, 10]
+    assert error is not None
+    assert "do not lead forwards" in str(error)
+    assert "seek()" in str(error)
+
+
+SOUND = [case.name for case in batch_sequences() if case.next_offset is not None]
 
 
 @pytest.mark.parametrize("name", SOUND)
 def test_cut_at_every_byte(name: str) -> None:
     """A cut chunk gives what stands before the cut, and is no error."""
-    data = (CORPUS / "reading" / f"{name}.bin").read_bytes()
+    data = data_of("reading", name)
     whole, _ = read_on(reader_of(data))
     for size in range(len(data)):
         got, error = read_on(reader_of(data[:size]))
@@ -130,7 +122,7 @@ def test_cut_at_every_byte(name: str) -> None:
 @pytest.mark.parametrize("name", ["R2-mixed-formats", "R12-two-producers", "R13-holes"])
 def test_flipped_bits(name: str) -> None:
     """Under a CRC no flip passes; beside it, what is read is still in order."""
-    data = (CORPUS / "reading" / f"{name}.bin").read_bytes()
+    data = data_of("reading", name)
     values = {(record.offset, record.value) for record in read_on(reader_of(data))[0]}
     for place in range(len(data)):
         damaged = bytearray(data)

@@ -8,7 +8,7 @@ from kafka_fast.control.consumer.plane import generation
 from kafka_fast.dataplane._chunk import Chunk, chunk_from_bytes
 from kafka_fast.dataplane._consumer_records import ConsumerRecords
 from kafka_fast.dataplane._reading import PartitionReader
-from kafka_fast.errors import KafkaError, NoOffsetForPartitionError
+from kafka_fast.errors import KafkaError, NoOffsetForPartitionError, UnreadableBatchError
 from kafka_fast.net.intake import Intake
 from kafka_fast.record import RecordBatchBuilder
 from kafka_fast.types import TopicPartition
@@ -23,6 +23,7 @@ class FakeStreams:
     def __init__(self) -> None:
         self.arrived: list[Chunk] = []
         self.generations: dict[int, int] = {}
+        self.paused: set[int] = set()
 
     def add_stream(self, stream_id: int, topic: str, partition: int) -> None:
         self.generations[stream_id] = 0
@@ -31,7 +32,7 @@ class FakeStreams:
         self.generations[stream_id] = generation
 
     def set_paused(self, stream_id: int, paused: bool) -> None:
-        pass
+        (self.paused.add if paused else self.paused.discard)(stream_id)
 
     def take_chunks(self, most: int) -> list[Chunk]:
         taken, self.arrived = self.arrived[:most], self.arrived[most:]
@@ -145,6 +146,28 @@ def test_a_passing_error_is_raised_once(intake: Intake) -> None:
     with pytest.raises(KafkaError, match="for now"):
         offsets(intake)
     assert offsets(intake) == []
+
+
+def test_a_partition_that_cannot_be_read_is_not_fetched_until_it_is_moved(
+    intake: Intake, streams: FakeStreams
+) -> None:
+    """Regression: the whole log behind a bad batch was fetched, and thrown away."""
+    bad = RecordBatchBuilder()
+    bad.append(None, b"bad", 0)
+    data = bad.build()[:-1] + b"\xff"
+    streams.arrived.append(
+        chunk_from_bytes(data, stream_id=0, generation=generation(0, 1), asked_offset=0)
+    )
+    for _ in range(3):
+        with pytest.raises(UnreadableBatchError):
+            offsets(intake)
+    assert streams.paused == {0}
+    intake.pause(ONE, True)
+    intake.pause(ONE, False)
+    assert streams.paused == {0}
+    intake.move(ONE, 1)
+    assert streams.paused == set()
+    assert (intake.unreadable_batches, intake.refused_records) == (1, 0)
 
 
 def test_one_call_takes_from_all_partitions_and_the_next_begins_with_another(

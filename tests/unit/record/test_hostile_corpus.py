@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from kafka_fast import errors
 from kafka_fast.record import read_batches
+from tests.corpus.replay import LIMIT, data_of, files_of, lines_of
 
-FOLDER = Path(__file__).parents[2] / "corpus" / "hostile" / "record"
-LIMIT = 100_000
-
-
-def expectations() -> dict[str, tuple[str, str]]:
-    lines = (FOLDER / "expected.txt").read_text().splitlines()
-    found = {}
-    for line in lines:
-        if not line.startswith("#"):
-            name, kind, text = line.split(" ", 2)
-            found[name] = (kind, text)
-    return found
-
-
-EXPECTED = expectations()
+EXPECTED = {name: (kind, text) for name, kind, text in lines_of("record", 3)}
 
 
 def read_everything(data: bytes) -> str:
@@ -39,12 +24,12 @@ def read_everything(data: bytes) -> str:
 
 
 def test_every_file_has_its_line() -> None:
-    assert {path.stem for path in FOLDER.glob("*.bin")} == set(EXPECTED)
+    assert files_of("record") == set(EXPECTED)
 
 
 @pytest.mark.parametrize("name", list(EXPECTED))
 def test_replay(name: str) -> None:
-    data = (FOLDER / f"{name}.bin").read_bytes()
+    data = data_of("record", name)
     kind, text = EXPECTED[name]
     if kind == "ok":
         assert read_everything(data) == text
