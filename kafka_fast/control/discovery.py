@@ -21,7 +21,7 @@ from kafka_fast.control import link_events
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.instants import NEVER
 from kafka_fast.control.links import BOOTSTRAP, BOOTSTRAP_BESIDE, Link, Links
-from kafka_fast.control.metadata import ClusterChanges
+from kafka_fast.control.metadata import ClusterChanges, node_name
 from kafka_fast.errors import KafkaError, UnsupportedVersionError
 from kafka_fast.protocol.apis.metadata import MetadataRequest, MetadataResponse
 
@@ -69,7 +69,7 @@ class Discovery:
 
     def any_link(self) -> Link | None:
         """Return a link for a question to any broker: where the fewest other questions wait."""
-        return self._least_loaded(self._links.ready)
+        return self._least_loaded(self._links.free)
 
     def _least_loaded(self, links: Iterable[Link]) -> Link | None:
         """Return the link that answers soonest, most likely; a node's rather than bootstrap's."""
@@ -94,7 +94,7 @@ class Discovery:
     def _untried(self) -> Iterator[Link]:
         """Yield the links that may carry the request that is in flight, or the next one."""
         tried = self._tried if self._is_asking else ()
-        return (link for link in self._links.ready if link.id not in tried)
+        return (link for link in self._links.free if link.id not in tried)
 
     def _next_connect(self) -> float:
         """Return when to connect for metadata; never if all that can be done is under way.
@@ -104,7 +104,7 @@ class Discovery:
         idle = self._idle()
         if not idle:
             return NEVER
-        retry_at = min(self._links.retry_at(node_id) for node_id in idle)
+        retry_at = min(map(self._retry_at, idle))
         patient = self._is_connecting and self._more_at != NEVER
         return max(retry_at, self._more_at) if patient else retry_at
 
@@ -116,16 +116,20 @@ class Discovery:
         return [BOOTSTRAP, BOOTSTRAP_BESIDE] if several else [BOOTSTRAP]
 
     def _idle(self) -> list[int]:
-        """Return the candidates to which there is no link, nor one under way."""
+        """Return the candidates to which there is no link for questions, nor one under way."""
         return [
             node_id
             for node_id in self._candidates()
-            if self._links.link_to(node_id) is None and not self._links.is_connecting(node_id)
+            if self._links.free_link_to(node_id) is None
+            and not self._links.is_connecting(self._links.asking_id(node_id))
         ]
 
     @property
     def _is_connecting(self) -> bool:
-        return any(self._links.is_connecting(node_id) for node_id in self._candidates())
+        return any(map(self._links.is_connecting, map(self._links.asking_id, self._candidates())))
+
+    def _retry_at(self, node_id: int) -> float:
+        return self._links.retry_at(self._links.asking_id(node_id))
 
     # Commands
 
@@ -148,6 +152,14 @@ class Discovery:
             self._links.want_node(node, now, self._cluster.cluster_id)
         return link
 
+    def ask_node(self, node_id: int, now: float) -> Link | None:
+        """Return the link for questions to a node; if there is none, have one opened."""
+        link = self._links.free_link_to(node_id)
+        node = self._cluster.node(node_id)
+        if link is None and node is not None:
+            self._links.want_answers(node, now, self._cluster.cluster_id)
+        return link
+
     def rebootstrap(self, reason: str, now: float) -> None:
         """Forget the nodes and begin again at bootstrap.servers (KIP-899)."""
         logger.warning("beginning again at bootstrap.servers: %s", reason)
@@ -160,7 +172,7 @@ class Discovery:
 
     def handle_lost(self, link: Link) -> None:
         """Take note that a link is gone: what it led to may have moved."""
-        self._cluster.request_refresh(f"link to node {link.node_id} was lost")
+        self._cluster.request_refresh(f"link to {node_name(link.node_id)} was lost")
 
     def handle_connect_failed(self, node_id: int, failed: link_events.Failed, now: float) -> None:
         """Take note that a node cannot be reached."""
@@ -168,7 +180,7 @@ class Discovery:
         if failed.rebootstrap and self._settings.metadata_recovery_strategy == "rebootstrap":
             self.rebootstrap(str(failed.error), now)
         elif node_id >= 0:
-            self._cluster.request_refresh(f"node {node_id} cannot be reached")
+            self._cluster.request_refresh(f"{node_name(node_id)} cannot be reached")
 
     def _ask(self, now: float) -> None:
         """Send the metadata request that is due, or see to it that there is a link for it."""
@@ -220,11 +232,11 @@ class Discovery:
         if not idle or (self._is_connecting and (is_first or now < self._more_at)):
             return
         self._more_at = now + PATIENCE
-        node_id = min(idle, key=self._links.retry_at)
+        node_id = min(idle, key=self._retry_at)
         if node_id < 0:
             self._links.want_bootstrap(now, node_id)
         else:
-            self.want_node(node_id, now)
+            self.ask_node(node_id, now)
 
     def _handle_answer(
         self, number: int, response: MetadataResponse, version: int, now: float

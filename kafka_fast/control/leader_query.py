@@ -145,7 +145,7 @@ class LeaderQuery(Generic[D, R]):
             if leader is not None:
                 by_node.setdefault(leader.id, {})[partition] = question
         for node_id, questions in by_node.items():
-            link = self._discovery.want_node(node_id, now)
+            link = self._discovery.ask_node(node_id, now)
             if link is not None:
                 self._ask(link, questions, now)
 
@@ -217,7 +217,7 @@ class LeaderQuery(Generic[D, R]):
 
     def _has_link(self, partition: TopicPartition) -> bool:
         leader = self._cluster.leader(*partition)
-        return leader is not None and self._links.link_to(leader.id) is not None
+        return leader is not None and self._links.free_link_to(leader.id) is not None
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:

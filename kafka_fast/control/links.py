@@ -5,6 +5,10 @@
 Each `Connection` numbers its links for itself; here they get numbers that are unique in the
 client, which is what the data plane knows them by. Requests are sent with `ask`; what comes back
 is handed to a function, as is the loss of the link before that.
+
+A broker answers one request of a connection after the other, and may hold a Fetch back until there
+is something to read. So a link that carries such requests is *held*: it is not for questions, and
+a question to its node has a second connection opened beside it.
 """
 
 from __future__ import annotations
@@ -12,14 +16,14 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from kafka_fast.config import CommonSettings
 from kafka_fast.control import link_events
 from kafka_fast.control.connection import Connection, ConnectionState
 from kafka_fast.control.instants import LONG_AGO, NEVER
-from kafka_fast.control.metadata import Node, node_name
+from kafka_fast.control.metadata import BESIDE_BASE, Node, node_name
 from kafka_fast.control.negotiation import NodeVersions, foreign_protocol
 from kafka_fast.control.plane import (
     CloseLink,
@@ -107,6 +111,7 @@ class Links:
         self._addresses: dict[int, tuple[str, int]] = {}
         self._links: dict[int, Link] = {}  # ready ones, by link id
         self._by_node: dict[int, Link] = {}  # the same
+        self._held: set[int] = set()  # ids of ready links
         self._opened: dict[int, tuple[int, int]] = {}  # link id -> (node id, its own number)
         self._link_ids: dict[tuple[int, int], int] = {}
         self._next_link_id = 1
@@ -121,9 +126,27 @@ class Links:
         """The links that may be used now."""
         return self._links.values()
 
+    @property
+    def free(self) -> Iterable[Link]:
+        """The ready links on which a question waits for nothing that its node holds back."""
+        return (link for link in self._links.values() if link.id not in self._held)
+
     def link_to(self, node_id: int) -> Link | None:
         """Return the ready link to a node, or None."""
         return self._by_node.get(node_id)
+
+    def free_link_to(self, node_id: int) -> Link | None:
+        """Return the ready link for questions to a node, or None."""
+        link = self.link_to(self.asking_id(node_id))
+        return None if link is None or link.id in self._held else link
+
+    def asking_id(self, node_id: int) -> int:
+        """Return the number under which a node's connection for questions is kept."""
+        link = self.link_to(node_id)
+        beside = BESIDE_BASE + node_id
+        if link is None:
+            return node_id if self.link_to(beside) is None else beside
+        return beside if link.id in self._held else node_id
 
     def link(self, link_id: int) -> Link | None:
         """Return the ready link with this id, or None."""
@@ -169,6 +192,18 @@ class Links:
         connection.connect(now, cluster_id=cluster_id)
         self._carry_out(node.id, connection, now)
 
+    def want_answers(self, node: Node, now: float, cluster_id: str | None = None) -> None:
+        """Have a link to the node that is free for questions."""
+        asking_id = self.asking_id(node.id)
+        if asking_id == node.id:
+            self.want_node(node, now, cluster_id)
+        else:
+            self.want_node(replace(node, id=asking_id), now)
+
+    def hold(self, link: Link) -> None:
+        """From now on the node may keep this link waiting: questions go over another one."""
+        self._held.add(link.id)
+
     def want_bootstrap(self, now: float, node_id: int = BOOTSTRAP) -> None:
         """Have a link to whichever of bootstrap.servers answers.
 
@@ -189,7 +224,9 @@ class Links:
         self._carry_out(node_id, connection, now)
 
     def forget(self, node_id: int, reason: str, now: float) -> None:
-        """Close a node's connection for good."""
+        """Close a node's connections for good."""
+        if 0 <= node_id < BESIDE_BASE:
+            self.forget(BESIDE_BASE + node_id, reason, now)
         connection = self._connections.pop(node_id, None)
         if connection is None:
             return
@@ -423,6 +460,7 @@ class Links:
     def _lose(self, link: Link, error: KafkaError | None, now: float) -> None:
         if self._links.pop(link.id, None) is None:
             return
+        self._held.discard(link.id)
         if self._by_node.get(link.node_id) is link:
             del self._by_node[link.node_id]
         self._on_lost(link, error, now)

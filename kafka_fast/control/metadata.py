@@ -34,6 +34,10 @@ COORDINATOR_BASE = 1 << 30
 """Coordinators get connections of their own, so that a fetch that waits for data never stands
 before a heartbeat: node n's is kept under this plus n, as Java does it."""
 
+BESIDE_BASE = 1 << 29
+"""Node n's second connection, for questions that may not stand behind a fetch, is kept under this
+plus n; it is opened by the first of them, and closes when it was idle."""
+
 NO_LEADER = -1
 NO_EPOCH = -1
 NO_TOPIC_ID = bytes(16)
@@ -79,6 +83,8 @@ def node_name(node_id: int) -> str:
     """Return what to call the node, or the coordinator, behind this id."""
     if node_id >= COORDINATOR_BASE:
         return f"coordinator (node {node_id - COORDINATOR_BASE})"
+    if node_id >= BESIDE_BASE:
+        return f"node {node_id - BESIDE_BASE} (beside its fetches)"
     return f"node {node_id}" if node_id >= 0 else "bootstrap"
 
 

@@ -198,6 +198,7 @@ class Streams:
         if self._programmed.get(link.id) == version:
             return
         self._programmed[link.id] = version
+        self._links.hold(link)
         settings = self._settings
         parts = frame.fetch_parts(
             version,

@@ -132,7 +132,8 @@ class Session:
         self.forget()
         link = self._coordinator.link
         if is_waiting and self._coordinator.node is not None:
-            link = self._links.link_to(self._coordinator.node.id)
+            node_id = self._coordinator.node.id
+            link = self._links.free_link_to(node_id) or self._links.link_to(node_id)
         if not who.member_id or who.instance_id is not None or link is None:
             done()
             return

@@ -21,7 +21,7 @@ from kafka_fast.control.consumer.plane import (
     StreamsStopped,
     generation,
 )
-from kafka_fast.control.metadata import COORDINATOR_BASE
+from kafka_fast.control.metadata import BESIDE_BASE, COORDINATOR_BASE
 from kafka_fast.control.plane import TopicSettled
 from kafka_fast.errors import (
     LogTruncationError,
@@ -99,7 +99,7 @@ class Cluster:
             code = self.offset_errors.pop(0) if self.offset_errors else 0
             return ListOffsetsPartitionResponse(
                 partition_index=part.partition_index,
-                error_code=code or (0 if leader == node_id else NOT_LEADER),
+                error_code=code or (0 if leader == node_id % BESIDE_BASE else NOT_LEADER),
                 offset=self.offsets.get(part.timestamp, -1),
             )
 
@@ -217,6 +217,50 @@ def test_each_partition_starts_at_its_leader_where_the_policy_says() -> None:
     programs = machine.take(ProgramFetch)
     assert {program.link_id for program in programs} == {machine.link_to(1), machine.link_to(2)}
     assert all(program.version >= 13 for program in programs)
+
+
+def asked(machine: FakeMachine, kind: type[Any]) -> list[int]:
+    """Return over which connections such requests went since the last call."""
+    found = [node for body, node in machine.asked if isinstance(body, kind)]
+    machine.asked = [it for it in machine.asked if not isinstance(it[0], kind)]
+    return found
+
+
+def test_questions_go_beside_the_fetches_and_before_them_need_no_connection() -> None:
+    machine = assigned(Cluster())
+    assert sorted(asked(machine, ListOffsetsRequest)) == [1, 2], "nothing was fetched yet"
+    assert max(machine.links.values()) == 2
+    found: list[object] = []
+    machine.control.lookup.begin({T0: -1}, found.append, machine.now)
+    machine.run(0.1)
+    assert [answer[T0].offset for answer in found] == [900]
+    assert asked(machine, ListOffsetsRequest) == [BESIDE_BASE + 1]
+    assert BESIDE_BASE + 2 not in machine.links.values(), "nobody asked node 2"
+    machine.control.seek(T0, Position(150, 4), 1, machine.now)
+    machine.run(0.1)
+    assert asked(machine, OffsetForLeaderEpochRequest) == [BESIDE_BASE + 1]
+
+
+def test_metadata_are_not_asked_for_behind_fetches() -> None:
+    machine = assigned(Cluster())
+    machine.close(-1)
+    asked(machine, MetadataRequest)
+    machine.control.want_topic("other", machine.now)
+    machine.run(0.1)
+    (beside,) = set(asked(machine, MetadataRequest))
+    assert beside in (BESIDE_BASE + 1, BESIDE_BASE + 2)
+
+
+def test_a_node_that_is_gone_takes_its_connection_for_questions_with_it() -> None:
+    cluster = Cluster()
+    machine = assigned(cluster)
+    machine.control.lookup.begin({T0: -1}, lambda found: None, machine.now)
+    machine.run(0.1)
+    links = machine.control.links
+    links.forget(1, "it left the cluster", machine.now)
+    assert links.link_to(1) is None
+    assert links.link_to(BESIDE_BASE + 1) is None
+    assert links.asking_id(1) == 1
 
 
 def test_topics_without_ids_are_fetched_by_name() -> None:
