@@ -175,7 +175,8 @@ CONSUMER_ONLY: tuple[Key, ...] = (
         high=INT_MAX,
         unit="ms",
         clients=_ONLY,
-        doc="Longest wait of the broker for `fetch.min.bytes`.",
+        doc="Longest wait of the broker for `fetch.min.bytes`. An answer is given up "
+        "`request.timeout.ms` after that, so this may be the longer of the two.",
         aliases=confluent("fetch.wait.max.ms"),
     ),
     Key(

@@ -71,6 +71,12 @@ class ConsumerSettings(CommonSettings):
     max_poll_interval = Seconds()
     auto_commit_interval = Seconds()
     default_api_timeout = Seconds()
+    fetch_max_wait = Seconds()
+
+    @property
+    def fetch_timeout(self) -> float:
+        """Seconds after which the answer to a Fetch is given up: the broker may wait by itself."""
+        return self.request_timeout + self.fetch_max_wait
 
     @property
     def is_read_committed(self) -> bool:

@@ -158,7 +158,7 @@ class ConsumerCore:
             max_frame=settings.receive_message_max_bytes,
             linger=0.0,
             delivery_timeout=0.0,
-            request_timeout=settings.request_timeout,
+            request_timeout=settings.fetch_timeout,
             max_in_flight=0,
             max_idle=max(settings.connections_max_idle_ms, 0) / 1000,
             idempotent=False,
