@@ -5,21 +5,28 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import itertools
-import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import confluent_kafka
 import pytest
 from aiokafka import AIOKafkaProducer
-from confluent_kafka.admin import AdminClient
 
 from kafka_fast import Consumer, OffsetAndMetadata, Producer, TopicPartition
 from kafka_fast.dataplane._consumer_record import ConsumerRecord
 from kafka_fast.errors import OffsetOutOfRangeError
 from kafka_fast.testing.real_kafka import RealKafka
 from tests.conftest import started
+from tests.integration.consuming import (
+    MakeConsumer,
+    delete_records,
+    makers,
+    partitions_of,
+    poll_until,
+    read,
+    write,
+    write_transactions,
+)
 from tests.integration.producing import TIMEOUT, create_again, new_topic
 
 # The peers' own warnings are theirs; kafka-python warns already when it is imported.
@@ -28,7 +35,6 @@ pytestmark = [pytest.mark.broker, pytest.mark.filterwarnings("ignore")]
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 RECORDS = 300
 
-MakeConsumer = Callable[..., Consumer]
 Row = tuple[bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...]]
 
 
@@ -41,52 +47,6 @@ def group() -> str:
 def consumer_on(real_kafka: RealKafka) -> Iterator[MakeConsumer]:
     """Consumers that begin with the first record and are closed in the end."""
     yield from makers(real_kafka)
-
-
-def makers(kafka: RealKafka) -> Iterator[MakeConsumer]:
-    made: list[Consumer] = []
-
-    def make(**config: Any) -> Consumer:
-        start = {"auto_offset_reset": "earliest", **config}
-        made.append(Consumer(bootstrap_servers=kafka.bootstrap, **start))
-        return made[-1]
-
-    yield make
-    for one in made:
-        one.close(10)
-
-
-def partitions_of(topic: str, count: int) -> list[TopicPartition]:
-    return [TopicPartition(topic, number) for number in range(count)]
-
-
-def poll_until(
-    members: Iterable[Consumer], done: Callable[[], object], found: list[ConsumerRecord]
-) -> None:
-    deadline = time.monotonic() + TIMEOUT
-    members = list(members)
-    while not done():
-        assert time.monotonic() < deadline, f"{len(found)} records"
-        for member in members:
-            found += member.poll(0.05)
-
-
-def read(consumer: Consumer, count: int) -> list[ConsumerRecord]:
-    found: list[ConsumerRecord] = []
-    poll_until([consumer], lambda: len(found) >= count, found)
-    assert len(found) == count
-    return found
-
-
-def write(
-    kafka: RealKafka, topic: str, count: int, partition: int = 0, **config: Any
-) -> list[bytes]:
-    """Append values with our own producer."""
-    values = [b"%d:%d" % (partition, number) for number in range(count)]
-    with Producer(bootstrap_servers=kafka.bootstrap, **config) as producer:
-        for number, value in enumerate(values):
-            producer.send(topic, value, partition=partition, timestamp_ms=1_000_000 + number)
-    return values
 
 
 def rows() -> list[Row]:
@@ -170,21 +130,7 @@ def test_what_others_write_is_read_exactly(
 @pytest.mark.parametrize("level", ["read_committed", "read_uncommitted"])
 def test_aborted_transactions(real_kafka: RealKafka, consumer_on: MakeConsumer, level: str) -> None:
     topic = new_topic(real_kafka)
-    producer = confluent_kafka.Producer(
-        {"bootstrap.servers": real_kafka.bootstrap, "transactional.id": uuid.uuid4().hex}
-    )
-    producer.init_transactions(TIMEOUT)
-    kept = []
-    for number in range(20):
-        producer.begin_transaction()
-        for record in range(10):
-            producer.produce(topic, b"%d:%d" % (number, record))
-        producer.flush(TIMEOUT)
-        if number % 3:
-            producer.commit_transaction(TIMEOUT)
-            kept += [b"%d:%d" % (number, record) for record in range(10)]
-        else:
-            producer.abort_transaction(TIMEOUT)
+    kept = write_transactions(real_kafka, topic, 20, 10, is_kept=lambda number: number % 3 > 0)
     consumer = consumer_on(isolation_level=level)
     (partition,) = partitions_of(topic, 1)
     consumer.assign([partition])
@@ -224,10 +170,7 @@ def check_positions(kafka: RealKafka, make: MakeConsumer) -> None:
     assert consumer.offsets_for_times({partition: 2_000_000}) == {partition: None}
     assert consumer.lag() == {partition: 0}
     assert topic in consumer.topics()
-    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
-    place = confluent_kafka.TopicPartition(topic, 0, 60)
-    for future in admin.delete_records([place]).values():
-        future.result(TIMEOUT)
+    delete_records(kafka, topic, 60)
     consumer.seek(partition, 10)
     assert [one.offset for one in read(consumer, 40)] == list(range(60, 100))
     strict = make(auto_offset_reset="none")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
 
 from kafka_fast import errors
 from kafka_fast.testing.broker.server import EmbeddedKafka
-from kafka_fast.testing.real_kafka import RealKafka, ToolMissingError
+from tests.conftest import started
 from tests.integration.scenarios.steps import unique_name
 from tests.integration.scenarios.wire import WireClient, batch, connected
 
@@ -21,15 +20,8 @@ def address(request: pytest.FixtureRequest) -> Iterator[str]:
         with EmbeddedKafka(partitions=3) as kafka:
             yield kafka.bootstrap
         return
-    overrides = {"auto.create.topics.enable": True, "num.partitions": 3}
-    real = RealKafka(overrides=overrides)
-    try:
-        real.start()
-    except ToolMissingError as missing:
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"CI must run the real-broker tests: {missing}")
-        pytest.skip(f"no real Kafka here: {missing}")
-    with real:
+    version = request.config.getoption("--kafka-version")
+    with started(1, version, {"auto.create.topics.enable": True, "num.partitions": 3}) as real:
         yield real.bootstrap
 
 
