@@ -18,6 +18,9 @@ from tests.integration.producing import TIMEOUT
 MakeConsumer = Callable[..., Consumer]
 
 FIRST_TIMESTAMP_MS = 1_000_000
+"""Of what `write` appends. Without `KEPT` a topic would soon lose such old records."""
+
+KEPT = {"retention_ms": "-1"}
 
 
 def makers(kafka: RealKafka) -> Iterator[MakeConsumer]:

@@ -18,6 +18,7 @@ from kafka_fast.errors import OffsetOutOfRangeError
 from kafka_fast.testing.real_kafka import RealKafka
 from tests.conftest import started
 from tests.integration.consuming import (
+    KEPT,
     MakeConsumer,
     delete_records,
     makers,
@@ -148,7 +149,7 @@ def test_aborted_transactions(real_kafka: RealKafka, consumer_on: MakeConsumer, 
 
 def check_positions(kafka: RealKafka, make: MakeConsumer) -> None:
     """Seeks, ends, times, out of range, a start that moves, a topic made anew."""
-    topic = new_topic(kafka)
+    topic = new_topic(kafka, **KEPT)
     (partition,) = partitions_of(topic, 1)
     written = write(kafka, topic, 100)
     consumer = make(metadata_max_age_ms=1_000)
@@ -211,7 +212,7 @@ def committed_with_confluent(bootstrap: str, group: str, topic: str) -> int:
 def test_offsets_that_confluent_kafka_commits_and_reads(
     real_kafka: RealKafka, consumer_on: MakeConsumer, group: str
 ) -> None:
-    topic = new_topic(real_kafka)
+    topic = new_topic(real_kafka, **KEPT)
     (partition,) = partitions_of(topic, 1)
     write(real_kafka, topic, 100)
     commit_with_confluent(real_kafka.bootstrap, group, topic, 70)
@@ -231,7 +232,7 @@ def test_offsets_that_kafka_python_commits_and_reads(
 ) -> None:
     import kafka
 
-    topic = new_topic(real_kafka)
+    topic = new_topic(real_kafka, **KEPT)
     (partition,) = partitions_of(topic, 1)
     write(real_kafka, topic, 100)
     place = kafka.TopicPartition(topic, 0)
@@ -259,7 +260,7 @@ def test_offsets_that_kafka_python_commits_and_reads(
 
 def check_group(kafka: RealKafka, make: MakeConsumer, group: str, strategy: str) -> None:
     """Two members share, one leaves, the other goes on; every record is read, none is lost."""
-    topic = new_topic(kafka, 4)
+    topic = new_topic(kafka, 4, **KEPT)
     every = set(partitions_of(topic, 4))
     for number in range(4):
         write(kafka, topic, 50, number)

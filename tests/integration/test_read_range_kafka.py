@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-import pyarrow
+import pyarrow as pa
 import pytest
 
 from kafka_fast import PositionError, Producer, TopicPartition, read_range
@@ -14,6 +14,7 @@ from kafka_fast.testing.real_kafka import RealKafka
 from tests.conftest import started
 from tests.integration.consuming import (
     FIRST_TIMESTAMP_MS,
+    KEPT,
     delete_records,
     write,
     write_transactions,
@@ -45,7 +46,7 @@ def check_bounds(kafka: RealKafka, topic: str, there: list[int], bounds: list[Bo
 @pytest.fixture(scope="module")
 def spread(real_kafka: RealKafka) -> str:
     """A topic of four partitions with 1,000 records each, a millisecond apart."""
-    topic = new_topic(real_kafka, 4)
+    topic = new_topic(real_kafka, 4, **KEPT)
     for number in range(4):
         write(real_kafka, topic, 1_000, number, compression_type="lz4", linger_ms=2)
     return topic
@@ -80,7 +81,7 @@ def test_times(real_kafka: RealKafka, spread: str) -> None:
 @pytest.mark.parametrize("layout", ["kafka", "spark"])
 def test_tables(real_kafka: RealKafka, spread: str, layout: Any, *, views: bool) -> None:
     with read_range(spread, 10, 900, bootstrap_servers=real_kafka.bootstrap) as steps:
-        table = pyarrow.concat_tables(steps.tables(layout=layout, views=views))
+        table = pa.concat_tables(steps.tables(layout=layout, views=views))
     values = {value.decode() for value in table["value"].to_pylist()}
     assert values == {f"{part}:{number}" for part in range(4) for number in range(10, 900)}
     assert table.num_rows == 4 * 890
@@ -101,7 +102,7 @@ def test_markers_and_aborted_records(real_kafka: RealKafka, isolation: str) -> N
 
 
 def test_deleted_records(real_kafka: RealKafka) -> None:
-    topic = new_topic(real_kafka)
+    topic = new_topic(real_kafka, **KEPT)
     write(real_kafka, topic, 100)
     delete_records(real_kafka, topic, 60)
     assert offsets_of(real_kafka, topic) == {0: list(range(60, 100))}

@@ -1,0 +1,256 @@
+"""`kafka-fast consume` and `kafka-fast lag` as processes, on real Kafka."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import json
+import select
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from kafka_fast import Consumer, Producer, TopicPartition
+from kafka_fast.testing.real_kafka import RealKafka
+from tests.integration.consuming import FIRST_TIMESTAMP_MS, KEPT, write
+from tests.integration.producing import TIMEOUT, new_topic
+from tests.waiting import eventually
+
+pytestmark = pytest.mark.broker
+
+ROOT = Path(__file__).parents[2]
+COUNT = 100
+VALUES = [b"0:%d" % number for number in range(COUNT)]
+ISO = datetime.fromtimestamp((FIRST_TIMESTAMP_MS + 40) / 1000, timezone.utc).isoformat()
+
+INTERRUPTED = 130
+
+
+class Command:
+    """`kafka-fast` on one cluster."""
+
+    def __init__(self, kafka: RealKafka) -> None:
+        self.bootstrap = kafka.bootstrap
+
+    def __call__(self, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+        """Run it to its end."""
+        words = self._words(arguments)
+        return subprocess.run(words, capture_output=True, cwd=ROOT, timeout=TIMEOUT)
+
+    def output(self, *arguments: str) -> bytes:
+        """Run it to an end without complaints; return what it wrote."""
+        run = self(*arguments)
+        assert (run.returncode, run.stderr) == (0, b"")
+        return run.stdout
+
+    @contextmanager
+    def running(self, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+        """Run it beside the test."""
+        words = self._words(arguments)
+        with subprocess.Popen(
+            words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT
+        ) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
+
+    def _words(self, arguments: tuple[str, ...]) -> list[str]:
+        return [sys.executable, "-m", "kafka_fast", *arguments, "-b", self.bootstrap]
+
+
+@pytest.fixture
+def command(real_kafka: RealKafka) -> Command:
+    return Command(real_kafka)
+
+
+@pytest.fixture(scope="module")
+def topic(real_kafka: RealKafka) -> str:
+    """A hundred records, a millisecond apart."""
+    name = new_topic(real_kafka, **KEPT)
+    write(real_kafka, name, COUNT)
+    return name
+
+
+@pytest.fixture
+def group() -> str:
+    return f"group-{uuid.uuid4().hex[:8]}"
+
+
+def lines(block: bytes) -> list[bytes]:
+    return block.splitlines()
+
+
+def next_lines(pipe: IO[bytes] | None, count: int) -> list[bytes]:
+    assert pipe is not None
+    return [pipe.readline().rstrip(b"\n") for _ in range(count)]
+
+
+# ---- points ----
+
+
+@pytest.mark.parametrize(
+    ("start", "until", "wanted"),
+    [
+        (None, "end", VALUES),
+        ("beginning", "end", VALUES),
+        ("90", "end", VALUES[90:]),
+        ("beginning", "3", VALUES[:3]),
+        ("5", "8", VALUES[5:8]),
+        (f"@{FIRST_TIMESTAMP_MS + 97}", "end", VALUES[97:]),
+        (ISO, f"@{FIRST_TIMESTAMP_MS + 42}", VALUES[40:42]),
+    ],
+)
+def test_ranges(
+    command: Command, topic: str, start: str | None, until: str, wanted: list[bytes]
+) -> None:
+    begin = [] if start is None else ["--from", start]
+    assert lines(command.output("consume", topic, *begin, "--until", until)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("start", "first"), [("beginning", 0), ("42", 42), (f"@{FIRST_TIMESTAMP_MS + 50}", 50)]
+)
+def test_a_maximum_ends_what_has_no_end(
+    command: Command, topic: str, start: str, first: int
+) -> None:
+    found = lines(command.output("consume", topic, "--from", start, "--max", "5"))
+    assert found == VALUES[first : first + 5]
+
+
+def test_from_the_end_it_waits_for_what_comes(real_kafka: RealKafka, command: Command) -> None:
+    name = new_topic(real_kafka, **KEPT)
+    write(real_kafka, name, 10)
+    numbers = itertools.count(10)
+    with command.running("consume", name) as process:
+        assert process.stdout is not None
+        out = process.stdout
+
+        def is_heard() -> bool:
+            write(real_kafka, name, 1, first=next(numbers))
+            return bool(select.select([out], [], [], 0.1)[0])
+
+        eventually(is_heard, "a record to be shown")
+        (shown,) = next_lines(out, 1)
+    assert 10 <= int(shown.split(b":")[1]) < next(numbers), "nothing of what was there before"
+
+
+# ---- formats ----
+
+
+def test_formats(real_kafka: RealKafka, command: Command) -> None:
+    name = new_topic(real_kafka, **KEPT)
+    with Producer(bootstrap_servers=real_kafka.bootstrap) as producer:
+        headers = [("h", b"1"), ("empty", None)]
+        producer.send(name, "grün", key="k", headers=headers, timestamp_ms=1_234)
+        producer.send(name, b"\xff\x00", timestamp_ms=1_235)
+        producer.send(name, None, key="gone", timestamp_ms=1_236)
+
+    def shown(form: str) -> bytes:
+        return command.output("consume", name, "--until", "end", "--format", form)
+
+    assert shown("value") == "grün\n".encode() + b"\xff\x00\n\n"
+    assert shown("hex") == b"6b\t6772c3bc6e\n-\tff00\n676f6e65\t-\n"
+    assert shown(r"%t %p %o %T %k %h%%\n") == (
+        f"{name} 0 0 1234 k h=1,empty=%\n{name} 0 1 1235  %\n{name} 0 2 1236 gone %\n".encode()
+    )
+    first, second, third = map(json.loads, lines(shown("json")))
+    assert first == {
+        "topic": name,
+        "partition": 0,
+        "offset": 0,
+        "timestamp_ms": 1_234,
+        "key": "k",
+        "value": "grün",
+        "headers": [{"name": "h", "value": "1"}, {"name": "empty", "value": None}],
+    }
+    assert second["value_base64"] == base64.b64encode(b"\xff\x00").decode()
+    assert (third["key"], third["value"]) == ("gone", None)
+
+
+# ---- groups and lag ----
+
+
+def test_a_group_commits_what_was_written_and_lag_tells(
+    command: Command, topic: str, group: str
+) -> None:
+    member = ["consume", topic, "--group", group, "--from", "beginning", "--max"]
+    assert lines(command.output(*member, "60")) == VALUES[:60]
+    assert lines(command.output(*member, "3")) == VALUES[60:63]
+    head, row, total = lines(command.output("lag", group))
+    assert head.split() == [b"TOPIC", b"PARTITION", b"COMMITTED", b"END", b"LAG"]
+    assert row.split() == [topic.encode(), b"0", b"63", b"100", b"37"]
+    assert total.split() == [b"37"]
+    assert lines(command.output("lag", group, topic)) == [head, row, total]
+
+
+def test_a_member_of_the_consumer_protocol(command: Command, topic: str, group: str) -> None:
+    more = ["--from", "beginning", "-X", "group.protocol=consumer", "--max", "10"]
+    assert lines(command.output("consume", topic, "--group", group, *more)) == VALUES[:10]
+    assert lines(command.output("consume", topic, "--group", group, *more)) == VALUES[10:20]
+
+
+def test_a_group_that_nobody_knows(command: Command, topic: str, group: str) -> None:
+    run = command("lag", group)
+    assert (run.returncode, run.stdout) == (1, b"")
+    assert run.stderr == f"kafka-fast: group {group} has committed nothing\n".encode()
+
+
+@pytest.mark.parametrize("more", [[], ["--until", "end"], ["--from", "beginning", "--max", "1"]])
+def test_a_topic_that_does_not_exist(command: Command, more: list[str]) -> None:
+    run = command("consume", "no-such-topic", *more, "-X", "default.api.timeout.ms=2000")
+    assert (run.returncode, run.stdout) == (1, b"")
+    assert b"no-such-topic" in run.stderr
+    assert len(lines(run.stderr)) == 1, run.stderr
+
+
+def test_the_lag_in_a_topic_that_does_not_exist(command: Command, group: str) -> None:
+    run = command("lag", group, "no-such-topic", "-X", "default.api.timeout.ms=2000")
+    assert (run.returncode, run.stdout) == (1, b"")
+    assert b"no-such-topic" in run.stderr
+    assert len(lines(run.stderr)) == 1, run.stderr
+
+
+# ---- ends ----
+
+
+@pytest.mark.parametrize("is_member", [False, True])
+def test_ctrl_c(
+    real_kafka: RealKafka, command: Command, topic: str, group: str, *, is_member: bool
+) -> None:
+    more = ["--group", group] if is_member else []
+    with command.running("consume", topic, "--from", "beginning", *more) as process:
+        assert next_lines(process.stdout, COUNT) == VALUES
+        process.send_signal(signal.SIGINT)
+        rest, errors = process.communicate(timeout=TIMEOUT)
+    assert (process.returncode, rest, errors) == (INTERRUPTED, b"", b"")
+    if is_member:
+        partition = TopicPartition(topic, 0)
+        with Consumer(bootstrap_servers=real_kafka.bootstrap, group_id=group) as consumer:
+            committed = consumer.committed([partition])[partition]
+        assert committed is not None
+        assert committed.offset == COUNT
+
+
+@pytest.mark.parametrize("more", [[], ["--until", "end"]])
+def test_a_reader_that_leaves_is_no_error(
+    real_kafka: RealKafka, command: Command, more: list[str]
+) -> None:
+    name = new_topic(real_kafka)
+    with Producer(bootstrap_servers=real_kafka.bootstrap, batch_size=100_000) as producer:
+        producer.send_many(name, [b"x" * 1_000] * 5_000).result(TIMEOUT)
+    with command.running("consume", name, "--from", "beginning", *more) as process:
+        assert next_lines(process.stdout, 1) == [b"x" * 1_000]
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.wait(TIMEOUT) == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
