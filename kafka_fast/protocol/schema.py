@@ -283,10 +283,12 @@ class Message(Struct):
 
     versions: ClassVar[Versions]
     flexible: ClassVar[Versions]
+    _by_version: ClassVar[dict[int, Program]]
 
     def __init_subclass__(cls, *, versions: str = "none", flexible: str = "none") -> None:
         cls.versions = parse_versions(versions)
         cls.flexible = parse_versions(flexible)
+        cls._by_version = {}
 
     @classmethod
     def program(cls, version: int) -> Program:
@@ -295,11 +297,16 @@ class Message(Struct):
         Raises:
             UnsupportedVersionError: the message has no such version.
         """
+        known = cls._by_version.get(version)
+        if known is not None:
+            return known
         if version not in cls.versions:
             raise UnsupportedVersionError(
                 f"{cls.__name__} has the versions {cls.versions}, not {version}"
             )
-        return cls._compile(version, version in cls.flexible, f"{cls.__name__} v{version}")
+        program = cls._compile(version, version in cls.flexible, f"{cls.__name__} v{version}")
+        cls._by_version[version] = program
+        return program
 
     def encode(self, version: int) -> bytes:
         """Return the message's bytes, without any header.

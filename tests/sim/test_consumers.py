@@ -16,7 +16,6 @@ from kafka_fast.testing.simulation.group_plan import make_group_plan
 from kafka_fast.testing.simulation.group_world import run_group_seed
 
 FAILURES_SHOWN = 2
-SHARE = 4  # a group is many clients: of the seeds asked for it runs the first part
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +29,7 @@ def quiet() -> Iterator[None]:
 @pytest.mark.timeout(3600)
 def test_every_promise_is_kept_in_every_group(request: pytest.FixtureRequest) -> None:
     only = request.config.getoption("--seed")
-    seeds = [only] if only is not None else range(request.config.getoption("--seeds") // SHARE)
+    seeds = [only] if only is not None else range(request.config.getoption("--seeds"))
     failed = [result for seed in seeds if (result := run_group_seed(seed)).faults]
     shown = "\n\n".join(result.report() for result in failed[:FAILURES_SHOWN])
     numbers = [result.plan.seed for result in failed]

@@ -130,7 +130,7 @@ def _config(source: random.Random, nodes: int, *, is_consumer_protocol: bool) ->
         "max.poll.interval.ms": source.choice((3_000, 5_000, 20_000)),
         "auto.commit.interval.ms": source.choice((0, 100, 1_000)),
         "isolation.level": source.choice(("read_uncommitted", "read_committed")),
-        "fetch.max.wait.ms": source.choice((10, 100, 500)),
+        "fetch.max.wait.ms": source.choice((50, 100, 500)),
         "fetch.min.bytes": source.choice((1, 1, 200)),
         "fetch.max.bytes": source.choice((300, 5_000, 1_048_576)),
         "max.partition.fetch.bytes": source.choice((100, 1_000, 1_048_576)),

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from kafka_fast.consumer.client import Consumer
 
 POLL_TIMEOUTS = (0.0, 0.02, 0.1, 0.5)
+ORDERLY_TIMEOUT = 0.5
+"""Whoever is orderly waits for records, and does not look for them again and again."""
 BREATH = 0.005
 """Seconds between two calls, at least."""
 CLOSE_GRACE = 1.0
@@ -236,7 +238,7 @@ class User(RebalanceListener):
 
     def _poll(self) -> None:
         most = self._source.choice((None, None, 3))
-        timeout = self._source.choice(POLL_TIMEOUTS)
+        timeout = ORDERLY_TIMEOUT if self.is_orderly else self._source.choice(POLL_TIMEOUTS)
         self._ledger.do(self._reader)
         records = self._running.poll(timeout, most)
         self._take(records)
@@ -278,7 +280,8 @@ class User(RebalanceListener):
 
     def _commit(self, taken: list[ConsumerRecord]) -> None:
         if self.is_orderly and self._plan.commits != "auto":
-            self._commit_sync()
+            if taken:
+                self._commit_sync()
             return
         match self._plan.commits:
             case "sync":

@@ -185,9 +185,9 @@ class Host:
         for link_id in [it.link_id for it in self._connecting.values() if it.deadline <= now]:
             del self._connecting[link_id]
         self._client.turn(now)
-        deadline = min(
-            [self._client.next_deadline(), *(it.deadline for it in self._connecting.values())]
-        )
+        deadline = self._client.next_deadline()
+        for attempt in self._connecting.values():
+            deadline = min(deadline, attempt.deadline)
         if deadline != FOREVER:
             self._plan_control(max(deadline, now) + self.lateness())
         self.on_turned()
