@@ -114,6 +114,8 @@ class ConsumerControl:
         self.lookup = Lookup(settings, self.cluster, self.links, self.discovery, backoff)
         self._pace: KeyedBackoff[TopicPartition] = KeyedBackoff(backoff)
         self._later: set[TopicPartition] = set()  # stand still until their backoff is over
+        self._moves: KeyedBackoff[TopicPartition] = KeyedBackoff(backoff)
+        self._held: dict[TopicPartition, Callable[[float], None]] = {}  # moves that wait for theirs
         self._asked_committed: set[TopicPartition] = set()
         self._awaited: set[str] = set()  # topics whose partitions the user waits for
         self._commands: deque[ConsumerCommand] = deque()
@@ -148,8 +150,7 @@ class ConsumerControl:
         wanted = dict(streams)
         for partition, assigned in list(self.positions.partitions.items()):
             if wanted.get(partition) != assigned.stream_id:
-                self._later.discard(partition)
-                self._pace.handle_success(partition)
+                self._forget_waits(partition)
                 self.positions.remove(partition)
                 self.streams.remove(assigned)
         for partition, stream_id in wanted.items():
@@ -177,12 +178,16 @@ class ConsumerControl:
         assigned = self.positions.partitions.get(partition)
         if assigned is None:
             return None
-        self._later.discard(partition)
-        self._pace.handle_success(partition)
+        self._forget_waits(partition)
         self.streams.halt(assigned)
         assigned.seeks = seeks
         assigned.starts = 0
         return assigned
+
+    def _forget_waits(self, partition: TopicPartition) -> None:
+        self._held.pop(partition, None)
+        self._later.discard(partition)
+        self._pace.handle_success(partition)
 
     def want_topic(self, topic: str, now: float) -> None:
         """The user waits for this topic's partitions; `TopicSettled` answers."""
@@ -209,6 +214,8 @@ class ConsumerControl:
         for partition in [it for it in self._later if self._pace.is_ready(it, now)]:
             self._later.discard(partition)
             self.positions.validate(self.positions.partitions[partition], now)
+        for partition in [it for it in self._held if self._moves.is_ready(it, now)]:
+            self._move(partition, self._held.pop(partition), now)
         self.positions.tick(now)
         self.lookup.tick(now)
         if self.group is not None:
@@ -249,6 +256,7 @@ class ConsumerControl:
             self.positions.next_deadline(),
             self.lookup.next_deadline(),
             *(self._pace.ready_at(partition) for partition in self._later),
+            *(self._moves.ready_at(partition) for partition in self._held),
         )
 
     # Out
@@ -308,6 +316,7 @@ class ConsumerControl:
             self.streams.handle_recreated(change.topic)
             for assigned in self._of_topic(change.topic):
                 logger.warning("%s: its topic was made anew", assigned.partition)
+                self._held.pop(assigned.partition, None)
                 self.streams.halt(assigned)
                 self.positions.begin_again(assigned, now)
         for partition in changes.leaders:
@@ -388,7 +397,13 @@ class ConsumerControl:
                 self.streams.prefer(assigned, decision.replica, now)
                 self.positions.validate(assigned, now)
             case Step.OUT_OF_RANGE:
-                self.positions.apply_policy(assigned, now, out_of_range=row.fetch_position)
+                self._move(
+                    partition,
+                    lambda now: self.positions.apply_policy(
+                        assigned, now, out_of_range=row.fetch_position
+                    ),
+                    now,
+                )
             case Step.TRUNCATED if decision.end is not None:
                 self.positions.handle_truncation(assigned, decision.end, now)
             case _:
@@ -402,6 +417,21 @@ class ConsumerControl:
             self._pace.handle_success(partition)
         self._pace.handle_failure(partition, now)
         self._later.add(partition)
+
+    def _move(
+        self, partition: TopicPartition, move: Callable[[float], None], now: float
+    ) -> None:
+        """Move a partition's position at once, but a row of moves in their backoff.
+
+        A broker may tell for ever, and without delay, that its log does not hold what it holds.
+        """
+        if not self._moves.is_ready(partition, now):
+            self._held[partition] = move
+            return
+        if now - self._moves.ready_at(partition) > self._settings.retry_backoff_max:
+            self._moves.handle_success(partition)
+        self._moves.handle_failure(partition, now)
+        move(now)
 
     def _read_punt(self, event: FetchPunt, now: float) -> dict[TopicPartition, PartitionData]:
         """Return the answer by partition, and take the leaders that it names (KIP-951)."""
@@ -446,4 +476,5 @@ class ConsumerControl:
         self._tell(assigned, error, is_final=True)
 
     def _handle_truncated(self, assigned: Assigned, end: Position) -> None:
-        self._commands.append(Reposition(assigned.partition, assigned.seeks, end.offset, end.epoch))
+        news = Reposition(assigned.partition, assigned.seeks, end.offset, end.epoch)
+        self._move(assigned.partition, lambda now: self._commands.append(news), self._now)

@@ -470,6 +470,31 @@ def test_a_diverging_epoch_is_a_truncation() -> None:
     assert machine.take(Reposition) == [Reposition(T0, 0, 350, 4)]
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [{"diverging_epoch": EpochEndOffset(epoch=4, end_offset=350)}, {"code": OUT_OF_RANGE}],
+    ids=["truncated", "out of range"],
+)
+def test_a_broker_that_always_says_the_log_does_not_hold_the_position_is_asked_slowly(
+    answer: dict[str, Any],
+) -> None:
+    """Regression: asked anew at once each time, without end."""
+    machine = assigned(Cluster())
+    partition = machine.control.positions.partitions[T0]
+    times = []
+    for _ in range(5):
+        before = machine.now
+        punt(machine, starts(machine)[0], 400, **answer)
+        while not any(isinstance(it, StartStream) for it in machine.kept):
+            for news in machine.take(Reposition):  # the user's thread seeks there
+                place = Position(news.offset, news.epoch)
+                machine.control.seek(T0, place, partition.seeks + 1, machine.now)
+            machine.run(0.01)
+        times.append(machine.now - before)
+    assert times[0] < 0.05
+    assert times[-1] > 3 * times[1] > 0.05
+
+
 def test_a_refused_topic_is_told_and_tried_again() -> None:
     machine = assigned(Cluster())
     punt(machine, starts(machine)[0], 100, 29)
