@@ -200,6 +200,7 @@ CONSUMER_ONLY: tuple[Key, ...] = (
         clients=_ONLY,
         own=True,
         doc="Memory for records that are fetched and not handed out yet.",
+        aliases=confluent("queued.max.messages.kbytes", scale=1024),
     ),
     Key(
         name="max.decompressed.batch.bytes",
