@@ -80,8 +80,10 @@ KINDS: dict[str, dict[str, object]] = {
 
 @pytest.fixture(scope="module")
 def shared_kafka(request: pytest.FixtureRequest) -> Iterator[RealKafka]:
-    """Three brokers that notice dead members soon."""
-    with started(3, request.config.getoption("--kafka-version"), QUICK) as cluster:
+    """Three brokers that notice dead members soon, of the release that knows all protocols."""
+    if request.config.getoption("--kafka-version") is not None:
+        pytest.skip("groups under faults are tried on the newest release")
+    with started(3, None, QUICK) as cluster:
         yield cluster
 
 

@@ -1,8 +1,7 @@
-"""The consumer on real Kafka: what others wrote, committed and share, it reads and honours."""
+"""The consumer on real Kafka, old releases included: positions, transactions, classic groups."""
 
 from __future__ import annotations
 
-import asyncio
 import ctypes
 import itertools
 import uuid
@@ -10,9 +9,8 @@ from collections.abc import Iterator
 
 import confluent_kafka
 import pytest
-from aiokafka import AIOKafkaProducer
 
-from kafka_fast import Consumer, OffsetAndMetadata, Producer, TopicPartition
+from kafka_fast import Consumer, TopicPartition
 from kafka_fast.dataplane._consumer_record import ConsumerRecord
 from kafka_fast.errors import OffsetOutOfRangeError
 from kafka_fast.testing.real_kafka import RealKafka
@@ -28,15 +26,11 @@ from tests.integration.consuming import (
     write,
     write_transactions,
 )
-from tests.integration.producing import TIMEOUT, create_again, new_topic
+from tests.integration.peers import CODECS, RECORDS, rows, write_rows
+from tests.integration.producing import create_again, new_topic
 
 # The peers' own warnings are theirs; kafka-python warns already when it is imported.
 pytestmark = [pytest.mark.broker, pytest.mark.filterwarnings("ignore")]
-
-CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
-RECORDS = 300
-
-Row = tuple[bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...]]
 
 
 @pytest.fixture
@@ -48,84 +42,6 @@ def group() -> str:
 def consumer_on(real_kafka: RealKafka) -> Iterator[MakeConsumer]:
     """Consumers that begin with the first record and are closed in the end."""
     yield from makers(real_kafka)
-
-
-def rows() -> list[Row]:
-    """Return records of every shape."""
-    shapes: list[Row] = [
-        (None, b"", ()),
-        (b"", b"value", ()),
-        (b"key", None, (("a", b"1"), ("a", b""), ("ü", b"\xff"))),
-        (None, b"x" * 3_000, ()),
-        (b"\x00" * 300, b"\x01" * 700, (("h", b"v" * 200),)),
-    ]
-    return [shapes[number % len(shapes)] for number in range(RECORDS)]
-
-
-# ---- what others wrote ----
-
-
-def write_with_confluent(bootstrap: str, topic: str, codec: str) -> None:
-    producer = confluent_kafka.Producer({"bootstrap.servers": bootstrap, "compression.type": codec})
-    for key, value, headers in rows():
-        producer.produce(topic, value, key, partition=0, headers=list(headers))
-    producer.flush(TIMEOUT)
-
-
-def write_with_aiokafka(bootstrap: str, topic: str, codec: str) -> None:
-    async def run() -> None:
-        kind = None if codec == "none" else codec
-        producer = AIOKafkaProducer(bootstrap_servers=bootstrap, compression_type=kind)
-        await producer.start()
-        try:
-            sent = [
-                await producer.send(topic, value, key, partition=0, headers=list(headers))
-                for key, value, headers in rows()
-            ]
-            await asyncio.gather(*sent)
-        finally:
-            await producer.stop()
-
-    asyncio.run(run())
-
-
-def write_with_kafka_python(bootstrap: str, topic: str, codec: str) -> None:
-    from kafka import KafkaProducer
-
-    kind = None if codec == "none" else codec
-    producer = KafkaProducer(bootstrap_servers=bootstrap, compression_type=kind)
-    for key, value, headers in rows():
-        producer.send(topic, value, key, headers=list(headers), partition=0)
-    producer.flush(TIMEOUT)
-    producer.close()
-
-
-def write_with_ours(bootstrap: str, topic: str, codec: str) -> None:
-    with Producer(bootstrap_servers=bootstrap, compression_type=codec) as producer:
-        for key, value, headers in rows():
-            producer.send(topic, value, key, headers=headers, partition=0)
-
-
-WRITERS = {
-    "confluent-kafka": write_with_confluent,
-    "aiokafka": write_with_aiokafka,
-    "kafka-python": write_with_kafka_python,
-    "kafka_fast": write_with_ours,
-}
-
-
-@pytest.mark.parametrize("codec", CODECS)
-@pytest.mark.parametrize("writer", WRITERS)
-def test_what_others_write_is_read_exactly(
-    real_kafka: RealKafka, consumer_on: MakeConsumer, writer: str, codec: str
-) -> None:
-    topic = new_topic(real_kafka)
-    WRITERS[writer](real_kafka.bootstrap, topic, codec)
-    consumer = consumer_on()
-    consumer.assign(partitions_of(topic, 1))
-    found = read(consumer, RECORDS)
-    assert [(one.key, one.value, one.headers) for one in found] == rows()
-    assert [one.offset for one in found] == list(range(RECORDS))
 
 
 @pytest.mark.parametrize("level", ["read_committed", "read_uncommitted"])
@@ -189,70 +105,6 @@ def check_positions(kafka: RealKafka, make: MakeConsumer) -> None:
 
 def test_positions(real_kafka: RealKafka, consumer_on: MakeConsumer) -> None:
     check_positions(real_kafka, consumer_on)
-
-
-# ---- offsets ----
-
-
-def commit_with_confluent(bootstrap: str, group: str, topic: str, offset: int) -> None:
-    consumer = confluent_kafka.Consumer({"bootstrap.servers": bootstrap, "group.id": group})
-    place = confluent_kafka.TopicPartition(topic, 0, offset, "theirs")
-    consumer.commit(offsets=[place], asynchronous=False)
-    consumer.close()
-
-
-def committed_with_confluent(bootstrap: str, group: str, topic: str) -> int:
-    """Return the offset; a note that does not end as a C string does is beyond that client."""
-    consumer = confluent_kafka.Consumer({"bootstrap.servers": bootstrap, "group.id": group})
-    (place,) = consumer.committed([confluent_kafka.TopicPartition(topic, 0)], TIMEOUT)
-    consumer.close()
-    return int(place.offset)
-
-
-def test_offsets_that_confluent_kafka_commits_and_reads(
-    real_kafka: RealKafka, consumer_on: MakeConsumer, group: str
-) -> None:
-    topic = new_topic(real_kafka, **KEPT)
-    (partition,) = partitions_of(topic, 1)
-    write(real_kafka, topic, 100)
-    commit_with_confluent(real_kafka.bootstrap, group, topic, 70)
-    consumer = consumer_on(group_id=group, enable_auto_commit=False)
-    consumer.assign([partition])
-    found = consumer.committed([partition])[partition]
-    assert found is not None
-    # Theirs comes with the end of a C string.
-    assert (found.offset, found.metadata.rstrip("\0")) == (70, "theirs")
-    assert read(consumer, 30)[0].offset == 70
-    consumer.commit({partition: OffsetAndMetadata(33, -1, "ours")})
-    assert committed_with_confluent(real_kafka.bootstrap, group, topic) == 33
-
-
-def test_offsets_that_kafka_python_commits_and_reads(
-    real_kafka: RealKafka, consumer_on: MakeConsumer, group: str
-) -> None:
-    import kafka
-
-    topic = new_topic(real_kafka, **KEPT)
-    (partition,) = partitions_of(topic, 1)
-    write(real_kafka, topic, 100)
-    place = kafka.TopicPartition(topic, 0)
-    theirs = kafka.KafkaConsumer(
-        bootstrap_servers=real_kafka.bootstrap,
-        group_id=group,
-        enable_auto_commit=False,
-        auto_offset_reset="earliest",
-        max_poll_records=40,
-    )
-    theirs.assign([place])
-    while theirs.position(place) < 40:
-        theirs.poll(1_000)
-    theirs.commit()
-    consumer = consumer_on(group_id=group, enable_auto_commit=False)
-    consumer.assign([partition])
-    assert read(consumer, 60)[0].offset == 40
-    consumer.commit()
-    assert theirs.committed(place) == 100
-    theirs.close()
 
 
 # ---- groups ----
@@ -385,13 +237,14 @@ def older_consumer_on(older_kafka: RealKafka) -> Iterator[MakeConsumer]:
 
 
 def test_records_of_older_brokers(older_kafka: RealKafka, older_consumer_on: MakeConsumer) -> None:
-    topic = new_topic(older_kafka)
+    topic = new_topic(older_kafka, **KEPT)
     for codec in CODECS:
-        write_with_ours(older_kafka.bootstrap, topic, codec)
+        write_rows(older_kafka.bootstrap, topic, codec)
     consumer = older_consumer_on()
     consumer.assign(partitions_of(topic, 1))
     found = read(consumer, RECORDS * len(CODECS))
-    assert [(one.key, one.value, one.headers) for one in found] == rows() * len(CODECS)
+    expected = rows() * len(CODECS)
+    assert [(one.timestamp_ms, one.key, one.value, one.headers) for one in found] == expected
 
 
 def test_positions_on_older_brokers(
