@@ -228,7 +228,9 @@ def refusal_of(
 
 def must_go(page: str) -> str:
     """Return the parts of the page that list the keywords."""
-    return "".join(re.findall(r"keywords that must go,.*?\n\n|, without `[^\n]*loop`", page, re.DOTALL))
+    return "".join(
+        re.findall(r"keywords that must go,.*?\n\n|, without `[^\n]*loop`", page, re.DOTALL)
+    )
 
 
 # ---- the command line ----
