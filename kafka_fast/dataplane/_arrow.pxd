@@ -38,6 +38,7 @@ cdef ArrowColumn whole_column(ArrowChunk chunk, int64_t first_row)
 cdef ArrowColumn child_column(ArrowColumn parent, int64_t index)
 cdef str format_of(const ArrowSchema* schema)
 # The number of a struct's field; None if there is none of the name.
+cdef list field_names(const ArrowSchema* schema)
 cdef object field_index(const ArrowSchema* schema, str name)
 
 # Raise TypeError if the type does not fit, which a schema tells before there is a row.

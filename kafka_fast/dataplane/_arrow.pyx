@@ -13,7 +13,7 @@ Thread: the caller's, with the GIL.
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.pycapsule cimport PyCapsule_GetPointer
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
+from libc.stdint cimport INT64_MAX, int8_t, int16_t, int32_t, int64_t, uint8_t
 from libc.string cimport memset
 
 from kafka_fast.dataplane._column cimport (
@@ -151,13 +151,21 @@ cdef str format_of(const ArrowSchema* schema):
     return schema.format.decode()
 
 
+cdef list field_names(const ArrowSchema* schema):
+    """Return the names of a struct's fields; a field may be without one."""
+    cdef int64_t i
+    cdef const char* name
+    names = []
+    for i in range(schema.n_children):
+        name = schema.children[i].name
+        names.append("" if name == NULL else name.decode())
+    return names
+
+
 cdef object field_index(const ArrowSchema* schema, str name):
     """Return the number of a struct's field; None if there is none of the name."""
-    cdef int64_t i
-    for i in range(schema.n_children):
-        if schema.children[i].name.decode() == name:
-            return i
-    return None
+    names = field_names(schema)
+    return names.index(name) if name in names else None
 
 
 cdef const uint8_t* validity_of(ArrowColumn column) noexcept:
@@ -250,6 +258,9 @@ cdef int fill_numbers(Numbers numbers, int64_t start, ArrowColumn source, str to
         if number < 0:
             raise UsageError(f"{what} of row {source.first_row + i} for topic {topic!r} must be at "
                              f"least 0, not {number}")
+        if unit < 0 and number > INT64_MAX // -unit:
+            raise UsageError(f"{what} of row {source.first_row + i} for topic {topic!r} must be "
+                             f"Unix ms in int64, not {number} s")
         numbers.items[start + i] = number // unit if unit > 0 else number * -unit
     return 0
 

@@ -89,7 +89,11 @@ cdef dict count_topics(Column names, int64_t first_row, list numbers):
             raise UsageError(f"the topic of row {first_row + row} is null")
         entry = found.get(raw)
         if entry is None:
-            entry = found[raw] = (len(found), raw.decode())
+            try:
+                entry = found[raw] = (len(found), raw.decode())
+            except UnicodeDecodeError as error:
+                raise UsageError(f"the topic of row {first_row + row} is not UTF-8: "
+                                 f"{raw!r}") from error
         numbers.append(entry[0])
         counts[entry[1]] = counts.get(entry[1], 0) + 1
     return counts

@@ -7,11 +7,14 @@ from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_CheckBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize
 from cpython.bytes cimport PyBytes_GET_SIZE
 from cpython.long cimport PyLong_CheckExact
+from cpython.number cimport PyIndex_Check
 from cpython.unicode cimport PyUnicode_Check
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from kafka_fast._wire.layout cimport kf_put_varint
 from kafka_fast.dataplane._plane cimport Topic
+
+from collections.abc import Mapping
 
 from kafka_fast.errors import SerializationError, UsageError
 
@@ -62,14 +65,36 @@ cdef void give_back(borrowed* field) noexcept:
         PyBuffer_Release(&field.view)
 
 
+cdef list pairs_of(object headers, str topic):
+    if isinstance(headers, (dict, Mapping)):
+        return list(headers.items())
+    try:
+        return list(headers)
+    except TypeError as error:
+        raise TypeError(f"headers for topic {topic!r} must be (key, value) pairs or a mapping, "
+                        f"not {type(headers).__name__}") from error
+
+
+cdef tuple pair_of(object pair, str topic):
+    """Return a header's key and value; what is itself a text of two letters is no pair."""
+    if not isinstance(pair, (str, bytes, bytearray)):
+        try:
+            name, value = pair
+            return name, value
+        except (TypeError, ValueError):
+            pass
+    raise TypeError(f"headers for topic {topic!r} must be (key, value) pairs, "
+                    f"not {type(pair).__name__}")
+
+
 cdef bytes encode_headers(object headers, str topic):
     """Return the headers as they stand in a record, count included; None if there are none.
 
     Args:
-        headers: A sequence of (key, value) pairs or a mapping; keys are str, values bytes-like,
-            str or None. A key may occur more than once in a sequence.
+        headers: (key, value) pairs or a mapping; keys are str, values bytes-like, str or None. A
+            key may occur more than once among pairs.
     """
-    cdef list pairs = list(headers.items() if isinstance(headers, dict) else headers)
+    cdef list pairs = pairs_of(headers, topic)
     cdef list parts = []
     cdef borrowed field
     cdef uint8_t scratch[16]
@@ -79,10 +104,7 @@ cdef bytes encode_headers(object headers, str topic):
     end = kf_put_varint(scratch, len(pairs))
     parts.append(PyBytes_FromStringAndSize(<char*>scratch, end - scratch))
     for pair in pairs:
-        try:
-            name, value = pair
-        except (TypeError, ValueError) as error:
-            raise TypeError(f"headers for topic {topic!r} must be (key, value) pairs") from error
+        name, value = pair_of(pair, topic)
         if not PyUnicode_Check(name):
             raise TypeError(f"a header's key for topic {topic!r} must be str, "
                             f"not {type(name).__name__}")
@@ -100,6 +122,9 @@ cdef int32_t check_partition(Topic topic, object partition) except -1:
     """Return the partition's number, which must exist."""
     cdef int64_t number
     if not PyLong_CheckExact(partition):
+        if not PyIndex_Check(partition):
+            raise TypeError(f"a partition of topic {topic.name!r} must be int, not "
+                            f"{type(partition).__name__}")
         partition = partition.__index__()
     try:
         number = partition

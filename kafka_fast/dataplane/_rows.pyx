@@ -13,7 +13,7 @@ from libc.stdlib cimport free, malloc
 from kafka_fast.dataplane._column cimport Column, columns_of, scalar_column
 from kafka_fast.dataplane._fields cimport encode_headers
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kafka_fast.errors import SerializationError, UsageError
 
@@ -149,7 +149,7 @@ cdef class HeaderColumn:
 
 cdef bint is_one_rows_headers(object source):
     """Return whether these are one row's headers, meant for all, and not a column of them."""
-    if isinstance(source, dict):
+    if isinstance(source, Mapping):
         return True
     first = next((item for item in source if item is not None), None)
     return isinstance(first, (tuple, list)) and len(first) == 2 and isinstance(first[0], str)
@@ -166,7 +166,7 @@ cdef HeaderColumn headers_of(object source, str topic):
         from kafka_fast.dataplane._arrow import arrow_headers
 
         return arrow_headers(source, topic)
-    if not isinstance(source, (dict, Sequence)) or isinstance(source, (str, bytes)):
+    if not isinstance(source, (Mapping, Sequence)) or isinstance(source, (str, bytes)):
         raise TypeError(f"headers for topic {topic!r} must be (key, value) pairs, a mapping, a "
                         f"sequence of these or an Arrow array, not {type(source).__name__}")
     if is_one_rows_headers(source):

@@ -17,6 +17,7 @@ from kafka_fast.dataplane._arrow cimport (
     check_number_type,
     child_column,
     field_index,
+    field_names,
     fill_numbers,
     format_of,
     header_column,
@@ -116,15 +117,12 @@ cdef Table open_table(object data, str topic, dict names):
 
 cdef object table_field(Table table, str role, object name):
     """Return the number of a role's column, its type checked; None if it has no name."""
-    cdef int64_t i
     if name is None:
         return None
     index = field_index(table.source.schema, name)
     if index is None:
-        present = [table.source.schema.children[i].name.decode()
-                   for i in range(table.source.schema.n_children)]
-        raise UsageError(f"the table has no column {name!r} for the {role}; it has "
-                         f"{', '.join(present)}")
+        present = ", ".join(field_names(table.source.schema))
+        raise UsageError(f"the table has no column {name!r} for the {role}; it has {present}")
     what = f"column {name!r}"
     if role == "headers":
         check_header_type(table.source.schema.children[index], what)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator
 from typing import Any
 
@@ -199,6 +200,12 @@ def test_plain_table_without_keys(kafka: EmbeddedKafka, producer: Producer, topi
         ({"value": [b"a"], "p": [-1]}, {"partition": "p"}, UsageError, "partition of row 0"),
         ({"value": [b"a"], "p": [3]}, {"partition": "p"}, UsageError, "0 to 2, not 3 .row 0"),
         ({"value": [b"a"], "t": [-1]}, {"timestamp": "t"}, UsageError, "timestamp of row 0"),
+        (
+            {"value": [b"a"], "t": pa.array([1 << 60], pa.timestamp("s"))},
+            {"timestamp": "t"},
+            UsageError,
+            "timestamp of row 0 .* in int64",
+        ),
         ({"value": [b"a"], "h": [b"h"]}, {"headers": "h"}, TypeError, "list<struct"),
         (
             {"value": [b"a"], "h": [[{"key": None, "value": b""}]]},
@@ -264,8 +271,44 @@ def test_wrong_sources(producer: Producer) -> None:
         producer.send_table("arrow-wrong", pa.array([b"a"]))
     with pytest.raises(UsageError, match="topic of row 1 is null"):
         producer.send_table(None, pa.table({"topic": ["t", None], "value": ["a", "b"]}))
+    with pytest.raises(UsageError, match=r"topic of row 1 is not UTF-8: b'\\xff'"):
+        producer.send_table(None, pa.table({"topic": [b"t", b"\xff"], "value": ["a", "b"]}))
     with pytest.raises(TypeError, match="binary or string"):
         producer.send_many("arrow-wrong", pa.array([1]))
+
+
+class Schema(ctypes.Structure):
+    """The head of Arrow's struct ArrowSchema."""
+
+    _fields_ = (
+        ("format", ctypes.c_char_p),
+        ("name", ctypes.c_char_p),
+        ("metadata", ctypes.c_char_p),
+        ("flags", ctypes.c_int64),
+        ("n_children", ctypes.c_int64),
+        ("children", ctypes.POINTER(ctypes.c_void_p)),
+    )
+
+
+class Nameless:
+    """A record batch whose fields have no names, which the C data interface allows."""
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        schema, array = pa.record_batch({"value": [b"a"]}).__arrow_c_array__()
+        pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+        pointer_of.restype = ctypes.c_void_p
+        pointer_of.argtypes = (ctypes.py_object, ctypes.c_char_p)
+        address = pointer_of(schema, b"arrow_schema")
+        assert address is not None
+        child = Schema.from_address(address).children[0]
+        assert child is not None
+        Schema.from_address(child).name = None
+        return schema, array
+
+
+def test_fields_without_names_are_nobodys_column(producer: Producer) -> None:
+    with pytest.raises(UsageError, match=r"no column 'value' for the value; it has $"):
+        producer.send_table("arrow-wrong", Nameless())
 
 
 def test_unsound_offsets_are_found(producer: Producer) -> None:

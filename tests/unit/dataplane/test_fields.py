@@ -1,0 +1,85 @@
+"""What callers bring for one record: headers, partition and timestamp in every shape."""
+
+from __future__ import annotations
+
+from collections import UserDict
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+
+from kafka_fast.errors import SerializationError, UsageError
+from tests.unit.dataplane.rig import Rig
+
+
+class Three:
+    def __index__(self) -> int:
+        return 3
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [("ab", b"1"), ("c", None)],
+        (["ab", "1"], ("c", None)),
+        iter([("ab", bytearray(b"1")), ("c", None)]),
+        {"ab": b"1", "c": None},
+        MappingProxyType({"ab": b"1", "c": None}),
+        UserDict({"ab": "1", "c": None}),
+    ],
+    ids=lambda headers: type(headers).__name__,
+)
+def test_headers_are_pairs_or_any_mapping(headers: Any) -> None:
+    rig = Rig()
+    rig.send(headers=headers)
+    (sent,) = rig.requests()
+    (record,) = sent.batches["t", 0].records()
+    assert record.headers == (("ab", b"1"), ("c", None))
+
+
+@pytest.mark.parametrize(
+    ("headers", "error", "said"),
+    [
+        (["ab"], TypeError, "must be .key, value. pairs, not str"),
+        ([b"ab"], TypeError, "must be .key, value. pairs, not bytes"),
+        ("ab", TypeError, "must be .key, value. pairs"),
+        ([("a", b"1", 2)], TypeError, "must be .key, value. pairs"),
+        (5, TypeError, "must be .key, value. pairs or a mapping, not int"),
+        ([(b"a", b"1")], TypeError, "a header's key for topic 't' must be str, not bytes"),
+        ([("a", 1)], TypeError, "header 'a' for topic 't' must be bytes-like, str or None"),
+        ([("\ud800", b"")], SerializationError, "a header's key for topic 't'"),
+    ],
+)
+def test_wrong_headers(headers: Any, error: type[Exception], said: str) -> None:
+    rig = Rig()
+    with pytest.raises(error, match=said):
+        rig.send(headers=headers)
+    assert rig.plane.pending() == 0
+
+
+def test_a_partition_is_any_integer() -> None:
+    rig = Rig(partitions=4)
+    rig.send(partition=Three())  # type: ignore[arg-type]
+    (sent,) = rig.requests()
+    assert list(sent.batches) == [("t", 3)]
+
+
+@pytest.mark.parametrize("partition", ["1", 0.5, b"0"])
+def test_what_is_no_partition(partition: Any) -> None:
+    rig = Rig()
+    with pytest.raises(
+        TypeError, match=f"of topic 't' must be int, not {type(partition).__name__}"
+    ):
+        rig.send(partition=partition)
+    for number in (-1, 1, 1 << 70):
+        with pytest.raises(UsageError, match=f"partitions 0 to 0, not {number}"):
+            rig.send(partition=number)
+    assert rig.plane.pending() == 0
+
+
+@pytest.mark.parametrize("timestamp_ms", [-1, 1 << 63])
+def test_timestamps_are_unix_ms(timestamp_ms: int) -> None:
+    rig = Rig()
+    with pytest.raises(UsageError, match="must be Unix ms in int64"):
+        rig.send(timestamp_ms=timestamp_ms)
+    assert rig.plane.pending() == 0
