@@ -199,7 +199,10 @@ cdef class BatchFuture:
         return found
 
     def add_done_callback(self, callback):
-        """Have `callback(future)` called on the callback thread once all is known."""
+        """Have `callback(future)` called on the callback thread once all is known.
+
+        It is called at once, in this thread, if the producer is closed or no record was accepted.
+        """
         self.seen = True
         self.when_done(lambda: callback(self))
 
@@ -252,9 +255,8 @@ cdef class BatchFuture:
         """Have `callback()` called on the callback thread once all batches have ended."""
         cdef Py_ssize_t i
         cdef Countdown countdown = Countdown(callback)
-        self.done()
-        if self.slices.count == 0:
-            callback()
+        if self.done() and (self.plane.dead or self.slices.count == 0):
+            callback()  # the callback thread has ended, or there is no batch to be observed
             return 0
         # If all has ended already, the last batch is there to be observed.
         self.ended = min(self.ended, self.slices.count - 1)

@@ -155,7 +155,7 @@ cdef class DeliveryFuture:
         """Have `callback(future)` called once the record's fate is known.
 
         In an event loop it is called there, soon and in `context` (contextvars); elsewhere on the
-        callback thread.
+        callback thread, or at once if the producer is closed.
         """
         cdef LoopWaits waits
         cdef bint known = kf_batch_is_done(self.batch)
@@ -169,7 +169,7 @@ cdef class DeliveryFuture:
         else:
             waits = running_waits(plane_of(self.batch))
             if waits is None:
-                self.add_observer(lambda error, metadata: callback(self))
+                observe_beside(self, lambda error, metadata: callback(self))
                 return
             self.place |= 1
             waits_of(waits, self.batch).add(self, callback, context)
@@ -197,10 +197,6 @@ cdef class DeliveryFuture:
 
     def _make_cancelled_error(self):
         return cancelled_error()
-
-    def add_observer(self, on_delivery):
-        """Have `on_delivery(error, metadata)` called on the callback thread."""
-        observe_beside(self, on_delivery)
 
     def __await__(self):
         """Wait in an event loop; ends at once if the record's fate is known."""

@@ -580,7 +580,8 @@ cdef class DataPlane:
         if self.plane == NULL or getpid() != self.owner_pid:
             return  # after a fork the locks may be held for ever by threads that are not here
         self.shut_down()
-        kf_plane_destroy(self.plane)  # gives up ended batches, which know their queue
+        self.ended = self.last_observations = None  # these give up batches, as the next line does,
+        kf_plane_destroy(self.plane)                # and batches know their queue
         for topic in self.topics.values():
             free_topic(<Topic>topic)
         free(self.plane)

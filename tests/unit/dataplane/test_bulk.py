@@ -300,6 +300,7 @@ def test_serializers_see_the_items_of_sequences(kafka: EmbeddedKafka, topic: str
         ([b"a", b"b"], {"headers": [None, [("h", 1)]]}, TypeError, "row 1: header 'h'"),
         ([b"a"], {"headers": [[(b"h", b"")]]}, TypeError, "row 0: a header's key"),
         ([b"a"], {"headers": 3}, TypeError, "not int"),
+        ([b"a"], {"headers": ["ab"]}, TypeError, "row 0: .* pairs, not str"),
         ((b"abc", array.array("i", [0, 4])), {}, UsageError, "row 0 lies outside"),
         ((b"abc", array.array("i", [0, 2, 1])), {}, UsageError, "row 1 lies outside"),
         ((b"abc", array.array("q", [-1, 2])), {}, UsageError, "row 0 lies outside"),
@@ -467,6 +468,17 @@ def test_callback_and_await(producer: Producer, topic: str) -> None:
         return first.records + again.records
 
     assert asyncio.run(wait()) == 10_000
+
+
+def test_a_callback_of_a_closed_producers_records_runs_at_once(
+    kafka: EmbeddedKafka, topic: str
+) -> None:
+    """Regression: it waited for a callback thread that had ended."""
+    with Producer(bootstrap_servers=kafka.bootstrap) as closed:
+        future = closed.send_many(topic, [b"a", b"b"])
+    told: list[object] = []
+    future.add_done_callback(told.append)
+    assert told == [future]
 
 
 def test_on_delivery_hears_of_every_record(kafka: EmbeddedKafka, topic: str) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -298,10 +301,39 @@ def test_a_callback_added_after_the_end_is_called_too() -> None:
     told: list[Any] = []
     rig.machine.take_observers_wake()
     future.add_done_callback(told.append)
-    future.add_observer(lambda error, metadata: told.append(metadata))
     assert rig.machine.take_observers_wake()
     notify(rig.plane, report_nothing)
-    assert told == [future, future.result()]
+    assert told == [future]
+
+
+NEVER_RUN = """
+import gc
+from kafka_fast.dataplane._observers import collect
+from tests.unit.dataplane.rig import Rig
+from tests.unit.dataplane.test_delivery import succeed
+
+rig = Rig()
+rig.send_nowait(on_delivery=print)
+succeed(rig)
+assert collect(rig.plane)
+del rig
+gc.collect()
+"""
+
+
+def test_a_plane_goes_with_callbacks_that_were_never_run() -> None:
+    """Regression: they gave their batch up when its queue had been freed."""
+    spoil_freed_memory = "glibc.malloc.tcache_count=0:glibc.malloc.perturb=165"
+    done = subprocess.run(
+        [sys.executable, "-c", NEVER_RUN],
+        env={
+            **os.environ,
+            "GLIBC_TUNABLES": spoil_freed_memory,
+            "PYTHONPATH": os.pathsep.join(sys.path),
+        },
+        check=False,
+    )
+    assert done.returncode == 0
 
 
 def test_callbacks_of_a_split_batch_run_when_all_its_pieces_have_ended() -> None:
