@@ -217,7 +217,10 @@ def test_failures_that_nobody_observed_are_told_at_exit(kafka: EmbeddedKafka) ->
     ],
 )
 def test_ctrl_c_ends_a_blocking_call(kafka: EmbeddedKafka, blocking: str) -> None:
-    """The time between the signal and KeyboardInterrupt is measured in the process itself."""
+    """The time between the signal and KeyboardInterrupt is measured in the process itself.
+
+    Of three rounds the fastest counts: the others tell of the machine.
+    """
     process = start(
         f"""
         producer = Producer(bootstrap_servers=sys.argv[1], buffer_memory=1 << 20,
@@ -227,15 +230,18 @@ def test_ctrl_c_ends_a_blocking_call(kafka: EmbeddedKafka, blocking: str) -> Non
         sys.stdin.readline()  # the broker stands still from here on
         future = producer.send("t", b"never")
         sent = []
+        took = []
         def interrupt():
-            time.sleep(0.3)
+            time.sleep(0.1)  # until the call blocks, which nothing tells
             sent.append(time.monotonic())
             os.kill(os.getpid(), signal.SIGINT)
-        threading.Thread(target=interrupt, daemon=True).start()
-        try:
-            {blocking}
-        except KeyboardInterrupt:
-            print("after", time.monotonic() - sent[0], flush=True)
+        for _ in range(3):
+            threading.Thread(target=interrupt, daemon=True).start()
+            try:
+                {blocking}
+            except KeyboardInterrupt:
+                took.append(time.monotonic() - sent[-1])
+        print("after", len(took), min(took), flush=True)
         os._exit(0)
         """,
         kafka.bootstrap,
@@ -246,7 +252,9 @@ def test_ctrl_c_ends_a_blocking_call(kafka: EmbeddedKafka, blocking: str) -> Non
     kafka.pause(1)
     out, err = process.communicate("\n", timeout=60)
     assert out.startswith("after"), err
-    assert float(out.split()[1]) < 0.5, "Ctrl-C must end a blocking call at once"
+    _, rounds, fastest = out.split()
+    assert rounds == "3"
+    assert float(fastest) < 0.05, "Ctrl-C must end a blocking call at once"
 
 
 def test_an_unclosed_producer_warns_when_it_is_collected(kafka: EmbeddedKafka) -> None:

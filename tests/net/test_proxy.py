@@ -117,7 +117,7 @@ def test_delay_is_added_each_way_and_overlaps(client: socket.socket, proxy: Prox
     started = time.monotonic()
     for _ in range(20):
         client.sendall(b"x" * 10)
-        time.sleep(0.001)
+        time.sleep(0.001)  # a piece of its own for each
     assert read(client, 200) == b"x" * 200
     assert 0.06 <= time.monotonic() - started < 20 * 0.06
 
