@@ -90,8 +90,3 @@ class KeyedBackoff(Generic[Key]):
     def handle_success(self, key: Key) -> None:
         """Forget the failures of `key`."""
         self._states.pop(key, None)
-
-    def retain(self, keys: set[Key]) -> None:
-        """Forget every key that is not in `keys`: topics dropped, nodes removed."""
-        for key in self._states.keys() - keys:
-            del self._states[key]

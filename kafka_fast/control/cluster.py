@@ -120,11 +120,6 @@ class Cluster(Topology):
         """True while no node is known, so that requests go to bootstrap.servers."""
         return self._needs_bootstrap
 
-    @property
-    def can_rebootstrap(self) -> bool:
-        """Whether metadata.recovery.strategy allows `rebootstrap`."""
-        return self._can_rebootstrap
-
     def request_deadline(self) -> float:
         """Return when `poll_request` has a request, which then waits for a connection.
 
@@ -180,7 +175,7 @@ class Cluster(Topology):
         Topics stay, without leaders: their ids and epochs tell later whether anything changed. The
         caller closes its connections to the nodes. Besides after `poll_rebootstrap` and where a
         `ClusterChanges` or a failed connection says so, it is called when no node can be reached
-        any more (KIP-899); never unless `can_rebootstrap`.
+        any more (KIP-899); never unless metadata.recovery.strategy allows it.
         """
         changes = ClusterChanges()
         self._replace_nodes({}, changes)

@@ -109,7 +109,6 @@ class Connection:
             settings.socket_connection_setup_timeout_max_ms,
             random,
         )
-        self._max_idle = settings.connections_max_idle
         self._state = ConnectionState.IDLE
         self._events: deque[Event] = deque()
         self._failures = 0  # in a row: rounds, and links that broke soon after they were ready
@@ -200,14 +199,6 @@ class Connection:
         if self._state is ConnectionState.BACKOFF:
             return self._retry_at
         return self._deadline
-
-    def idle_deadline(self, last_activity: float) -> float:
-        """Return when the owner of a ready link should `disconnect` it as unused.
-
-        Args:
-            last_activity: when bytes last went over it; the data plane knows.
-        """
-        return last_activity + self._max_idle
 
     # Commands
 

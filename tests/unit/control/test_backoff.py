@@ -60,11 +60,3 @@ def test_keys_are_counted_apart_and_forgotten_on_success() -> None:
     assert backoff.failures("a") == 0
     assert backoff.is_ready("a", 0.0)
     assert backoff.handle_failure("a", 20.0) == pytest.approx(20.1)
-
-
-def test_retain_drops_the_other_keys() -> None:
-    backoff = KeyedBackoff[str](Backoff(100, 1000, middle))
-    for key in "abc":
-        backoff.handle_failure(key, 0.0)
-    backoff.retain({"b", "z"})
-    assert [backoff.failures(key) for key in "abcz"] == [0, 1, 0, 0]

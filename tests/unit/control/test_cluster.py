@@ -372,9 +372,7 @@ def test_rebootstrap_required_by_the_broker() -> None:
     changes = ask_and_answer(cluster, answer(error=129), 1.0)
     assert changes.rebootstrap
     assert isinstance(changes.failure, RebootstrapRequired)
-    assert cluster.can_rebootstrap
     cluster = cluster_with(topic("t"), metadata_recovery_strategy="none")
-    assert not cluster.can_rebootstrap
     assert not ask_and_answer(cluster, answer(error=129), 1.0).rebootstrap
 
 

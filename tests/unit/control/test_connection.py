@@ -383,11 +383,6 @@ def test_disconnect_on_the_way() -> None:
     assert connection.state is ConnectionState.IDLE
 
 
-def test_idle_deadline() -> None:
-    assert node_connection(connections_max_idle_ms=1000).idle_deadline(5.0) == 6.0
-    assert node_connection(connections_max_idle_ms=-1).idle_deadline(5.0) == float("inf")
-
-
 class Accidents:
     """A shell whose resolver, network and brokers do at random everything that can go wrong."""
 
