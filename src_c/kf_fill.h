@@ -1,5 +1,5 @@
-/* Filling a batch: its slabs, and the place where the next record goes. Private to kf_queue.c and
- * kf_split.c, which are the only ones that write records.
+/* Filling a batch: its slabs, and the place where the next record goes. Private to kf_batch.c,
+ * which gives a batch its first slab, and to kf_queue.c and kf_split.c, which alone write records.
  *
  * Thread: whoever holds the queue's lock while the batch is open; the data plane for the pieces of
  * a split one.
