@@ -108,7 +108,7 @@ enum kf_command_kind {
     KF_COMMAND_ADD_LINK = 1, /* link */
     KF_COMMAND_CLOSE_LINK = 2,
     KF_COMMAND_SEND_RAW = 3, /* bytes, token; at: seconds to wait for the answer */
-    KF_COMMAND_PROGRAM = 4, /* bytes: Produce prefix; pos: its correlation id; flags: topic format */
+    KF_COMMAND_PROGRAM = 4, /* bytes: Produce prefix; pos: of its correlation id; flags: form */
     KF_COMMAND_ROUTE = 5, /* queue to link_id (0: none) */
     KF_COMMAND_TOPIC = 6, /* bytes: the topic's name or id field for link format `flags` */
     KF_COMMAND_PRODUCER_ID = 7, /* producer_id, epoch: for queues that have nothing unresolved */
