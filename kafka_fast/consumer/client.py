@@ -209,6 +209,8 @@ class Consumer:
         reached comes with the next poll or loop.
         """
         with self._turn:
+            if self._settings.group_id is not None:
+                self._membership.handle_news()  # what a loop has left may be others' by now
             return self._unread.iterator()
 
     def _next_records(self) -> ConsumerRecords:

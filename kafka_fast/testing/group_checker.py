@@ -7,7 +7,9 @@
 
 A *reader* is one life of one consumer. A record is *done* once its reader has come back for more,
 or has named it in a commit; nothing that is not done may be committed by whoever reads the
-partition. Knows nothing of clients and brokers, and is itself tested with planted anomalies.
+partition. A record is *excused* when nobody has to read it: retention has deleted it, or a position
+was reset past it, as auto.offset.reset=latest does. Knows nothing of clients and brokers, and is
+itself tested with planted anomalies.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ class Wrong(enum.Enum):
 
     DOUBLE_OWNER = "two members of the group own a partition at the same time"
     NOT_OWNED = "handed over by a member that does not own the partition"
+    OUSTED = "handed over by a client that knew that it is no member any more"
     PAUSED = "handed over although the partition is paused"
     UNTOLD = "left the group, and the listener did not hear that the partition is given up"
     SKIPPED = "handed over, and a record before it was not"
@@ -62,6 +65,8 @@ class Reader:
     name: str
     is_member: Callable[[], bool]
     """Whether the coordinator counts it among the members of the group."""
+    is_ousted: Callable[[], bool]
+    """Whether the client knows that it is no member any more."""
     owned: dict[TopicPartition, Reading] = field(default_factory=dict)
     not_done: list[tuple[TopicPartition, int]] = field(default_factory=list)
     """Handed over, and not done."""
@@ -73,8 +78,8 @@ class Reading:
 
     commits_before: int
     """How many commits the group had stored when the partition was assigned."""
-    following: int | None = None
-    """Place in the log of the record that comes next; None: it was not decided yet."""
+    position: int | None = None
+    """The offset behind the last record; None: nothing was handed over since the last start."""
     sought: int | None = None
     """The offset that the user moved to."""
     is_paused: bool = False
@@ -88,8 +93,13 @@ class Log:
     values: list[bytes] = field(default_factory=list)
     handed_over: list[bool] = field(default_factory=list)
     done: list[bool] = field(default_factory=list)
+    excused: list[bool] = field(default_factory=list)
     first_not_done: int = 0
-    """Place in the log, not an offset."""
+    """Place in the log, not an offset; what is excused counts as done."""
+    start: int = 0
+    """The offset before which retention has deleted everything."""
+    told: list[int] = field(default_factory=list)
+    """Offsets that brokers have answered to who asked where to begin."""
     commits: list[int] = field(default_factory=list)
     """Every offset that the group has stored, in order."""
 
@@ -97,12 +107,33 @@ class Log:
         """Return where the first record at or behind an offset is."""
         return bisect_left(self.offsets, offset)
 
+    def excuse(self, offset: int) -> None:
+        """Nobody has to read what is before an offset."""
+        place = self.place(offset)
+        self.excused[:place] = [True] * place
+        self.find_first_not_done()
+
+    def find_first_not_done(self) -> None:
+        """Look further for the first record that is not done."""
+        while self.first_not_done < len(self.done) and (
+            self.done[self.first_not_done] or self.excused[self.first_not_done]
+        ):
+            self.first_not_done += 1
+
 
 class Ledger:
     """All that happens to one group."""
 
-    def __init__(self) -> None:
-        """Begin with empty logs and no readers."""
+    def __init__(self, *, resets_jump: bool = False, resets_fail: bool = False) -> None:
+        """Begin with empty logs and no readers.
+
+        Args:
+            resets_jump: who has no valid position goes on where brokers tell, whatever is before
+                that; else at the beginning of the log.
+            resets_fail: who has none is told so, and has to move.
+        """
+        self._resets_jump = resets_jump
+        self._resets_fail = resets_fail
         self.logs: dict[TopicPartition, Log] = {}
         self.faults: list[Fault] = []
         self._readers: list[Reader] = []
@@ -127,13 +158,13 @@ class Ledger:
             f"{partition} at {log.offsets[place]}"
             for partition, log in self.logs.items()
             for place, was in enumerate(log.handed_over)
-            if not was
+            if not was and not log.excused[place]
         ]
 
     @property
     def is_read(self) -> bool:
-        """Whether every record was handed over at least once."""
-        return all(all(log.handed_over) for log in self.logs.values())
+        """Whether every record was handed over at least once, or is excused."""
+        return not self.unread
 
     # ---- the log ----
 
@@ -148,6 +179,25 @@ class Ledger:
         log.values.append(value)
         log.handed_over.append(False)
         log.done.append(False)
+        log.excused.append(False)
+
+    def delete(self, partition: TopicPartition, before: int) -> None:
+        """Retention deletes what is before an offset; who has it already may still hand it over."""
+        log = self.logs[partition]
+        log.start = max(log.start, before)
+        log.excuse(log.start)
+
+    def tell(self, partition: TopicPartition, offset: int) -> None:
+        """A broker says where to begin: a reader without a valid position may go on there."""
+        log = self.logs[partition]
+        log.told.append(offset)
+        positions = [log.commits[-1]] if log.commits else []
+        for reader in self._readers:
+            reading = reader.owned.get(partition)
+            if reading is not None and reading.position is not None:
+                positions.append(reading.position)
+        if self._resets_jump and (not log.commits or min(positions) < log.start):
+            log.excuse(offset)
 
     # ---- the group's offsets ----
 
@@ -174,9 +224,14 @@ class Ledger:
 
     # ---- readers ----
 
-    def begin(self, name: str, is_member: Callable[[], bool]) -> Reader:
-        """A consumer has been made."""
-        reader = Reader(name, is_member)
+    def begin(
+        self,
+        name: str,
+        is_member: Callable[[], bool],
+        is_ousted: Callable[[], bool] = lambda: False,
+    ) -> Reader:
+        """A consumer has been made; see `Reader`."""
+        reader = Reader(name, is_member, is_ousted)
         self._readers.append(reader)
         return reader
 
@@ -210,7 +265,7 @@ class Ledger:
         reading = reader.owned.get(partition)
         if reading is not None:
             reading.sought = offset
-            reading.following = None
+            reading.position = None
 
     def pause(self, reader: Reader, partition: TopicPartition, *, paused: bool) -> None:
         """The user wants nothing of a partition for a while, or something again."""
@@ -231,10 +286,12 @@ class Ledger:
         if reading is None:
             self.note(Wrong.NOT_OWNED, f"{partition} at {offset}, to {reader.name}")
         else:
+            if reader.is_ousted():
+                self.note(Wrong.OUSTED, f"{partition} at {offset}, to {reader.name}")
             if reading.is_paused:
                 self.note(Wrong.PAUSED, f"{partition} at {offset}, to {reader.name}")
             self._check_place(reader, reading, partition, place)
-            reading.following = place + 1
+            reading.position = offset + 1
         log.handed_over[place] = True
         reader.not_done.append((partition, place))
 
@@ -243,22 +300,34 @@ class Ledger:
     ) -> None:
         log = self.logs[partition]
         where = f"{partition} at {log.offsets[place]}, to {reader.name}"
-        if reading.following is not None:
-            if place > reading.following:
-                first = log.offsets[reading.following]
-                self.note(Wrong.SKIPPED, f"{where}, after nothing from {first} on")
-            elif place < reading.following:
+        if reading.position is not None:
+            if place < log.place(reading.position):
                 self.note(Wrong.REPEATED, where)
+            elif not self._may_go_on(log, reading.position, place):
+                self.note(Wrong.SKIPPED, f"{where}, after nothing from {reading.position} on")
         elif reading.sought is not None:
-            if place != log.place(reading.sought):
+            if not self._may_go_on(log, reading.sought, place):
                 self.note(Wrong.FALSE_START, f"{where}, after a seek to {reading.sought}")
         else:
             known = log.commits[max(0, reading.commits_before - 1) :]
-            places = {log.place(offset) for offset in known}
-            if reading.commits_before == 0:
-                places.add(0)
-            if place not in places:
+            may = any(self._may_go_on(log, offset, place) for offset in known)
+            if not may and not (reading.commits_before == 0 and self._may_begin(log, place)):
                 self.note(Wrong.FALSE_START, f"{where}, when {known or 'nothing'} was committed")
+
+    def _may_begin(self, log: Log, place: int) -> bool:
+        """Whether who has no committed offset may begin at a place in the log."""
+        if self._resets_jump:
+            return place in map(log.place, log.told)
+        return not self._resets_fail and self._may_go_on(log, 0, place)
+
+    def _may_go_on(self, log: Log, position: int, place: int) -> bool:
+        """Whether who stands at an offset may come to a place in the log next."""
+        first = log.place(position)
+        if place <= first or position >= log.start:
+            return place == first
+        if self._resets_jump:
+            return place in map(log.place, log.told)
+        return not self._resets_fail and log.offsets[place - 1] < log.start
 
     def do(self, reader: Reader, upto: Mapping[TopicPartition, int] | None = None) -> None:
         """What the reader was given is done, or with `upto` what is before these offsets."""
@@ -269,8 +338,7 @@ class Ledger:
                 left.append((partition, place))
                 continue
             log.done[place] = True
-            while log.first_not_done < len(log.done) and log.done[log.first_not_done]:
-                log.first_not_done += 1
+            log.find_first_not_done()
         reader.not_done = left
 
     # ---- the end ----
@@ -288,5 +356,5 @@ class Ledger:
         """All members have left in peace: the group's offsets are where the logs end."""
         for partition, log in self.logs.items():
             committed = log.commits[-1] if log.commits else 0
-            if log.place(committed) < len(log.offsets):
+            if not all(log.excused[log.place(committed) :]):
                 self.note(Wrong.UNCOMMITTED, f"{partition}: {committed} of {log.offsets[-1] + 1}")

@@ -56,6 +56,13 @@ def test_the_plans_of_the_first_seeds_touch_every_choice() -> None:
     users = [user for plan in plans for user in plan.users]
     assert {user.commits for user in users} == {"auto", "sync", "async", "record", "listener"}
     assert {user.instance is None for user in users} == {True, False}
+    resets = {plan.config["auto.offset.reset"] for plan in plans if plan.trims}
+    assert resets == {"earliest", "latest", "none", "by_duration:PT2S"}
+    assert {(plan.pattern is None, plan.broker_side) for plan in plans} >= {
+        (True, False),
+        (False, False),
+        (False, True),
+    }
 
 
 def test_a_member_that_waits_for_its_user_beats_no_faster_than_it_should() -> None:
@@ -68,4 +75,10 @@ def test_a_member_that_waits_for_its_user_beats_no_faster_than_it_should() -> No
 def test_a_link_that_waits_for_the_next_heartbeat_is_not_idle() -> None:
     """Regression: with connections.max.idle.ms below the heartbeats' interval no member stayed."""
     result = run_group_seed(385)
+    assert not result.faults, result.report()
+
+
+def test_a_loop_begins_with_nothing_that_others_may_have() -> None:
+    """Regression: what an earlier loop had left was handed over after the member was fenced."""
+    result = run_group_seed(111)
     assert not result.faults, result.report()

@@ -5,8 +5,9 @@ Each of them is a mistake that a client for Kafka groups has been known to make.
 
 from __future__ import annotations
 
+import itertools
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -15,9 +16,12 @@ from kafka_fast.consumer.membership import Membership
 from kafka_fast.control.consumer.positions import Positions
 from kafka_fast.control.group.classic import member as classic
 from kafka_fast.control.group.classic.member import ClassicMember
+from kafka_fast.control.group.classic.ownership import Ownership
+from kafka_fast.control.group.subscription import SubscribedTopics
 from kafka_fast.net.intake import Intake
 from kafka_fast.testing.group_checker import Wrong
-from kafka_fast.testing.simulation.group_world import run_group_seed
+from kafka_fast.testing.simulation.group_plan import GroupPlan, make_group_plan
+from kafka_fast.testing.simulation.group_world import GroupWorld
 from kafka_fast.testing.simulation.virtual_consumer import VirtualConsumer
 
 WORLDS = 60
@@ -30,10 +34,11 @@ def quiet() -> Iterator[None]:
     logging.disable(logging.NOTSET)
 
 
-def show(*kinds: Wrong) -> None:
+def show(*kinds: Wrong, among: Callable[[GroupPlan], bool] = lambda plan: True) -> None:
     """Run worlds until one has a fault of these kinds."""
-    for seed in range(WORLDS):
-        if any(fault.kind in kinds for fault in run_group_seed(seed).faults):
+    plans = filter(among, (make_group_plan(seed) for seed in itertools.count()))
+    for plan in itertools.islice(plans, WORLDS):
+        if any(fault.kind in kinds for fault in GroupWorld(plan).run().faults):
             return
     raise AssertionError(f"{WORLDS} worlds have not shown it")
 
@@ -82,3 +87,47 @@ def test_not_committing_when_a_consumer_closes(monkeypatch: pytest.MonkeyPatch) 
 def test_never_telling_that_a_partition_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ClassicMember, "handle_revoked", lambda self, partitions, now: None)
     show(Wrong.STUCK)
+
+
+def resets_to(policy: str) -> Callable[[GroupPlan], bool]:
+    """Return what finds the worlds where retention strikes under a policy."""
+    return lambda plan: plan.trims > 0 and plan.config["auto.offset.reset"].startswith(policy)
+
+
+@pytest.mark.parametrize("policy", ["earliest", "none"])
+def test_going_to_the_end_when_records_were_deleted(
+    monkeypatch: pytest.MonkeyPatch, policy: str
+) -> None:
+    def jump(self: Any, assigned: Any, now: float, *, out_of_range: int | None = None) -> None:
+        self.look_up(assigned, "latest", now)
+
+    monkeypatch.setattr(Positions, "apply_policy", jump)
+    show(Wrong.SKIPPED, Wrong.FALSE_START, Wrong.UNREAD, among=resets_to(policy))
+
+
+@pytest.mark.parametrize("policy", ["latest", "by_duration"])
+def test_going_on_behind_where_a_reset_says(monkeypatch: pytest.MonkeyPatch, policy: str) -> None:
+    handle = Positions._handle_offset
+
+    def overshoot(self: Any, partition: Any, timestamp: int, answer: Any, now: float) -> None:
+        offset = answer.offset + 1 if answer.offset >= 0 else answer.offset
+        handle(self, partition, timestamp, answer._replace(offset=offset), now)
+
+    monkeypatch.setattr(Positions, "_handle_offset", overshoot)
+    show(Wrong.SKIPPED, Wrong.FALSE_START, among=resets_to(policy))
+
+
+def test_never_seeing_a_topic_that_appears(monkeypatch: pytest.MonkeyPatch) -> None:
+    refresh = SubscribedTopics.refresh
+
+    def refresh_once(self: Any, now: float) -> bool:
+        return self._matched is None and refresh(self, now)
+
+    monkeypatch.setattr(SubscribedTopics, "refresh", refresh_once)
+    show(Wrong.STUCK, among=lambda plan: plan.pattern is not None and not plan.broker_side)
+
+
+def test_staying_a_member_that_overstays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who works for longer than max.poll.interval.ms goes on with what others may have by then."""
+    monkeypatch.setattr(Ownership, "lose", lambda self, reason: None)
+    show(Wrong.OUSTED, among=lambda plan: any(user.slow for user in plan.users))

@@ -22,6 +22,8 @@ BROKER_SETTINGS = GroupSettings(
 WAYS = ("poll", "iterate", "batches")
 HABITS = ("seek", "pause", "ask", "rebalance", "resubscribe")
 COMMITS = ("auto", "sync", "async", "record", "listener")
+RESETS = ("earliest", "earliest", "latest", "none", "by_duration:PT2S")
+PATTERN = "topic-.*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,13 @@ class GroupPlan:
     storm: float
     grows: bool
     """A topic gets more partitions."""
+    trims: int = 0
+    """How often retention deletes records of a partition, read or not."""
+    pattern: str | None = None
+    """What all members subscribe to instead of names; the broker matches it if it is RE2's."""
+    broker_side: bool = False
+    new_topics: int = 0
+    """That appear later, and match the pattern."""
     gaps: float = 0.0
     """Of all batches: that it leaves a gap of offsets before it, as compaction does."""
     style: dict[str, float] = field(default_factory=dict)
@@ -87,6 +96,15 @@ def make_group_plan(seed: int) -> GroupPlan:
     if is_consumer_protocol:
         version = "newest"
     static = source.random() < 0.25 and version != "2.1"  # KIP-345 came with 2.3
+    # A static leader that returns does not assign, and so cannot know what has grown meanwhile
+    # (KIP-814 only lets it watch from then on).
+    may_grow = is_consumer_protocol or not static
+    changes = random.Random(f"group changes/{seed}")
+    trims = changes.choice((0, 0, 3, 10))
+    config["auto.offset.reset"] = changes.choice(RESETS) if trims else "earliest"
+    # Where reading may jump, the checker goes by what brokers tell: nobody else is to ask them.
+    may_look = config["auto.offset.reset"] in ("earliest", "none")
+    pattern = PATTERN if may_grow and changes.random() < 0.25 else None
     return GroupPlan(
         seed=seed,
         nodes=nodes,
@@ -98,14 +116,21 @@ def make_group_plan(seed: int) -> GroupPlan:
             for number in range(source.choice((1, 1, 2)))
         ),
         config=config,
-        users=tuple(_user(source, number, duration, static=static) for number in range(count)),
+        users=tuple(
+            _user(source, number, duration, static=static, may_look=may_look)
+            for number in range(count)
+        ),
         network=make_network(source, calm=calm),
         records=source.choice((20, 60, 200)),
         duration=duration,
         faults=0 if calm else source.choice((0, 1, 2, 4, 8)),
         storm=0.0 if calm else source.choice((0.0, 0.0, 0.0, 0.05, 0.2)),
-        grows=source.random() < 0.2,
+        grows=source.random() < 0.2 and may_grow,
         gaps=source.choice((0.0, 0.0, 0.3)),
+        trims=trims,
+        pattern=pattern,
+        broker_side=pattern is not None and is_consumer_protocol and changes.random() < 0.5,
+        new_topics=changes.choice((1, 2)) if pattern is not None else 0,
     )
 
 
@@ -126,7 +151,6 @@ def _config(source: random.Random, nodes: int, *, is_consumer_protocol: bool) ->
         **protocol,
         "bootstrap.servers": ",".join(f"node-{node}:{9000 + node}" for node in listed),
         "group.id": "group",
-        "auto.offset.reset": "earliest",
         "max.poll.interval.ms": source.choice((3_000, 5_000, 20_000)),
         "auto.commit.interval.ms": source.choice((0, 100, 1_000)),
         "isolation.level": source.choice(("read_uncommitted", "read_committed")),
@@ -147,13 +171,19 @@ def _config(source: random.Random, nodes: int, *, is_consumer_protocol: bool) ->
     }
 
 
-def _user(source: random.Random, number: int, duration: float, *, static: bool) -> UserPlan:
+def _user(
+    source: random.Random, number: int, duration: float, *, static: bool, may_look: bool
+) -> UserPlan:
     commits = source.choice(COMMITS)
     return UserPlan(
         begins=0.0 if number == 0 else source.random() * duration * 0.7,
         commits=commits,
         ways={way: source.choice((0.0, 0.3, 1.0)) for way in WAYS},
-        habits={habit: source.choice((0.0, 0.0, 0.02, 0.1)) for habit in HABITS},
+        habits={
+            habit: often if may_look or habit not in ("seek", "ask") else 0.0
+            for habit in HABITS
+            for often in (source.choice((0.0, 0.0, 0.02, 0.1)),)
+        },
         work=source.choice((0.0, 0.01, 0.2)),
         slow=source.choice((0.0, 0.0, 0.02)),
         life=source.choice((duration / 5, duration / 2, duration * 2)),

@@ -11,12 +11,13 @@ orderly: they poll, commit, and wait until they are told to leave.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from kafka_fast.consumer.listener import RebalanceListener
 from kafka_fast.dataplane._consumer_record import ConsumerRecord
-from kafka_fast.errors import KafkaError, UsageError
+from kafka_fast.errors import KafkaError, PositionError, UsageError
 from kafka_fast.testing.group_checker import Ledger, Wrong
 from kafka_fast.testing.simulation.actors import Actor
 from kafka_fast.testing.simulation.clock import Clock
@@ -153,11 +154,14 @@ class User(RebalanceListener):
 
     def _live(self) -> None:
         self._is_iterating = False
+        self._homeless = set[TopicPartition]()  # without a position, and the user has to say one
         config = {**self._group.config, **self._plan.config, "client.id": self._name}
         if self._plan.instance is not None:
             config["group.instance.id"] = self._plan.instance
         consumer = self.consumer = VirtualConsumer(config, self._waiter, self._log)
-        self._reader = self._ledger.begin(self._name, lambda: self._is_member(consumer))
+        self._reader = self._ledger.begin(
+            self._name, lambda: self._is_member(consumer), consumer.is_ousted
+        )
         self._log("subscribes")
         self._subscribe()
         while not self._is_at_its_end:
@@ -218,12 +222,30 @@ class User(RebalanceListener):
             self._ledger.note(Wrong.CRASHED, f"{self._name}: {error!r}")
         except KafkaError as error:
             self._log(f"{type(error).__name__}: {error}")
+            if isinstance(error, PositionError):
+                self._homeless.add(TopicPartition(error.topic, error.partition))
+
+    def _settle_down(self) -> None:
+        """Say where to go on, as auto.offset.reset=none asks of its users: where the log begins."""
+        for partition in sorted(self._homeless & self._running.assignment()):
+            offset = self._running.beginning_offsets([partition], 0.5)[partition]
+            self._log(f"goes on at {offset} in {partition}")
+            self._running.seek(partition, offset)
+            self._ledger.seek(self._reader, partition, offset)
+            self._homeless.discard(partition)
 
     def _subscribe(self) -> None:
-        self._running.subscribe([topic.name for topic in self._group.topics], listener=self)
+        plan, consumer = self._group, self._running
+        if plan.pattern is None:
+            consumer.subscribe([topic.name for topic in plan.topics], listener=self)
+        else:
+            pattern = plan.pattern if plan.broker_side else re.compile(plan.pattern)
+            consumer.subscribe(pattern=pattern, listener=self)
 
     def _step(self) -> None:
         plan, source = self._plan, self._source
+        if self._homeless:
+            self._settle_down()
         if self.is_orderly:
             self._resume_all()
             self._poll()
@@ -381,6 +403,7 @@ class User(RebalanceListener):
     ) -> None:
         """Take note, and perhaps commit."""
         self._log(f"gives up {sorted(partitions)}")
+        self._homeless.difference_update(partitions)
         try:
             if self._plan.commits == "listener":
                 self._try(self._commit_sync)
@@ -392,6 +415,7 @@ class User(RebalanceListener):
     ) -> None:
         """Take note."""
         self._log(f"has lost {sorted(partitions)}")
+        self._homeless.difference_update(partitions)
         self._ledger.revoke(self._reader, partitions)
 
 

@@ -15,11 +15,15 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
+from kafka_fast.protocol.apis.list_offsets import ListOffsetsResponse
 from kafka_fast.record import RecordBatchBuilder
 from kafka_fast.testing.broker.cluster import Cluster
+from kafka_fast.testing.broker.groups.classic import ClassicGroup
+from kafka_fast.testing.broker.groups.generations import State
 from kafka_fast.testing.broker.groups.offsets import CommittedOffset, GroupOffsets
 from kafka_fast.testing.broker.state import Node, Settings
 from kafka_fast.testing.broker.topics import NO_LEADER
+from kafka_fast.testing.broker.versions import LIST_OFFSETS
 from kafka_fast.testing.group_checker import Fault, Ledger, Wrong
 from kafka_fast.testing.simulation.clock import Clock
 from kafka_fast.testing.simulation.group_faults import GROUP, GroupFaults
@@ -90,7 +94,10 @@ class GroupWorld:
         self.plan = plan
         self.log_lines: list[str] = []
         self.clock = Clock()
-        self.ledger = Ledger()
+        reset = plan.config["auto.offset.reset"]
+        self.ledger = Ledger(
+            resets_jump=reset not in ("earliest", "none"), resets_fail=reset == "none"
+        )
         self.cluster = _make_cluster(plan)
         self.cluster.state.offsets[GROUP] = _KeptOffsets(self.ledger)
         self.network = Network(
@@ -109,6 +116,7 @@ class GroupWorld:
             self.log,
         )
         self._source = random.Random(f"world/{plan.seed}")
+        self._changes = random.Random(f"changes/{plan.seed}")
         self.users = [
             User(
                 number,
@@ -130,6 +138,7 @@ class GroupWorld:
         self._is_over = False
         for topic in plan.topics:
             self._note_partitions(topic.name)
+        self._listen()
 
     def log(self, line: str) -> None:
         """Note what happens."""
@@ -160,6 +169,7 @@ class GroupWorld:
     def _heal(self) -> None:
         self.network.healthy = True
         self.faults.heal()
+        self._listen()  # what has healed has no scripts any more
         for partition in list(self.ledger.logs):
             self._write(partition)
         for user in self.users:
@@ -208,7 +218,16 @@ class GroupWorld:
     @property
     def _is_settled(self) -> bool:
         """Whether all is read, and shared out among those who are there."""
-        return self.ledger.is_read and self.ledger.is_balanced and self._all_have_joined
+        is_done = self.ledger.is_read and self.ledger.is_balanced and self._all_have_joined
+        return is_done and self._is_at_rest
+
+    @property
+    def _is_at_rest(self) -> bool:
+        """Whether the coordinator waits for nobody: a commit behind a JoinGroup takes its time."""
+        group = self.cluster.state.groups.get(GROUP)
+        if group is None or len(group.members) != len(self.ledger.readers):
+            return False
+        return not isinstance(group, ClassicGroup) or group.state in (State.STABLE, State.EMPTY)
 
     def _check_turns(self, seconds: float) -> None:
         """A client that has nothing to do but to fetch and to beat turns no more than that."""
@@ -271,6 +290,12 @@ class GroupWorld:
             self.clock.after(due, lambda count=count: self._write_some(count))  # type: ignore[misc]
         if self.plan.grows:
             self.clock.after(self._source.random() * self.plan.duration, self._grow)
+        for _ in range(self.plan.trims):
+            self.clock.after(self._changes.random() * self.plan.duration, self._trim)
+        for number in range(self.plan.new_topics):
+            name = f"topic-new-{number}"
+            due = self._changes.random() * self.plan.duration
+            self.clock.after(due, lambda name=name: self._add_topic(name))  # type: ignore[misc]
 
     def _write_some(self, count: int) -> None:
         partition = self._source.choice(list(self.ledger.logs))
@@ -293,7 +318,7 @@ class GroupWorld:
         else:
             builder = RecordBatchBuilder()
             for value in values:
-                builder.append(None, value, UNIX_MS_AT_ZERO)
+                builder.append(None, value, UNIX_MS_AT_ZERO + int(self.clock.now * 1000))
             log = self.cluster.state.partition(*partition).log
             gap = self._source.randrange(1, 5) if self._source.random() < self.plan.gaps else 0
             at = log.end_offset + gap if gap else None
@@ -311,6 +336,39 @@ class GroupWorld:
         self.cluster.add_partitions(topic.name, topic.partitions + self._source.choice((1, 3)))
         self._note_partitions(topic.name)
         self.log(f"{topic.name} has grown")
+
+    def _trim(self) -> None:
+        """Have retention delete what is old in a partition, whether somebody has read it or not."""
+        partition = self._changes.choice(list(self.ledger.logs))
+        log = self.cluster.state.partition(*partition).log
+        before = self._changes.randint(log.start_offset, log.end_offset)
+        self.cluster.delete_records(*partition, before)
+        self.ledger.delete(partition, before)
+        self.log(f"{partition} begins at {before}")
+        self.network.poll_brokers()
+
+    def _add_topic(self, name: str) -> None:
+        """Make a topic that the members' pattern matches."""
+        live = len(self.cluster.state.live_nodes)
+        if not live:
+            self.clock.after(LOOK_INTERVAL, lambda: self._add_topic(name))
+            return
+        self.cluster.create_topic(name, self._changes.choice((1, 3)), 1)
+        self._note_partitions(name)
+        self.log(f"{name} is made")
+        self.network.poll_brokers()
+
+    def _listen(self) -> None:
+        """Hear what brokers answer to who asks where to begin."""
+
+        def hear(response: ListOffsetsResponse, node: int) -> None:
+            for topic in response.topics:
+                for told in topic.partitions:
+                    if told.offset >= 0:
+                        partition = TopicPartition(topic.name, told.partition_index)
+                        self.ledger.tell(partition, told.offset)
+
+        self.cluster.faults.script(LIST_OFFSETS, hear)
 
     def _note_partitions(self, topic: str) -> None:
         for partition in self.cluster.state.topics[topic].partitions:

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from kafka_fast.consumer.client import Consumer
 from kafka_fast.control.consumer.control import ConsumerControl
 from kafka_fast.control.consumer.plane import NameStream, ProgramFetch
+from kafka_fast.control.group.member import NO_GENERATION
 from kafka_fast.control.plane import Command, Repeat, SendRaw
 from kafka_fast.dataplane._streams import Streams
 from kafka_fast.net.consumer_core import Answer, ConsumerCore
@@ -160,6 +161,11 @@ class VirtualConsumer(Consumer):
     def core(self) -> ConsumerCore:
         """What does the work, for those who look behind it."""
         return self._core
+
+    def is_ousted(self) -> bool:
+        """Whether the control plane knows that this consumer is no member of its group."""
+        group = self._core.control.group
+        return group is not None and group.member.identity.generation == NO_GENERATION
 
     def abandon(self) -> None:
         """Be gone, as after kill -9."""

@@ -8,9 +8,9 @@ from kafka_fast.types import TopicPartition
 A = TopicPartition("t", 0)
 
 
-def ledger(offsets: range | list[int] = range(5)) -> Ledger:
+def ledger(offsets: range | list[int] = range(5), **resets: bool) -> Ledger:
     """Return a ledger of one partition with records at these offsets."""
-    made = Ledger()
+    made = Ledger(**resets)
     made.add_partition(A)
     for offset in offsets:
         made.append(A, offset, b"%d" % offset)
@@ -131,6 +131,14 @@ def test_what_is_not_owned_or_paused_is_not_handed_over() -> None:
     assert kinds(book) == [Wrong.PAUSED, Wrong.NOT_OWNED, Wrong.GARBLED]
 
 
+def test_who_knows_that_it_is_no_member_hands_nothing_over() -> None:
+    book = ledger()
+    who = book.begin("r", lambda: False, lambda: True)
+    book.assign(who, [A])
+    read(book, who, 0)
+    assert kinds(book) == [Wrong.OUSTED]
+
+
 def test_who_leaves_has_heard_of_everything_and_committed_it() -> None:
     book = ledger()
     who = reader(book)
@@ -139,3 +147,82 @@ def test_who_leaves_has_heard_of_everything_and_committed_it() -> None:
     book.end(who)
     book.check_committed()
     assert kinds(book) == [Wrong.UNTOLD, Wrong.UNCOMMITTED]
+
+
+def test_what_retention_has_deleted_need_not_be_read() -> None:
+    book = ledger()
+    who = reader(book)
+    read(book, who, 0)
+    book.delete(A, 3)
+    read(book, who, 3, 4)
+    book.do(who)
+    book.commit(A, 5)
+    book.check_read()
+    book.check_committed()
+    assert kinds(book) == []
+
+
+def test_what_retention_has_left_must_be_read() -> None:
+    book = ledger()
+    who = reader(book)
+    read(book, who, 0)
+    book.delete(A, 3)
+    read(book, who, 4)
+    assert kinds(book) == [Wrong.SKIPPED]
+    book.check_read()
+    assert kinds(book)[1:] == [Wrong.UNREAD]
+
+
+def test_a_deletion_behind_the_reader_allows_nothing() -> None:
+    for jumps in (False, True):
+        book = ledger(resets_jump=jumps)
+        book.tell(A, 0)
+        who = reader(book)
+        read(book, who, 0, 1)
+        book.delete(A, 2)
+        book.tell(A, 4)
+        read(book, who, 4)
+        assert kinds(book) == [Wrong.SKIPPED]
+
+
+def test_a_reset_may_jump_to_where_a_broker_says() -> None:
+    book = ledger(resets_jump=True)
+    book.tell(A, 1)
+    who = reader(book)
+    read(book, who, 1)
+    book.do(who)
+    book.commit(A, 2)
+    book.delete(A, 3)
+    book.tell(A, 5)
+    book.append(A, 5, b"5")
+    read(book, who, 5)
+    book.do(who)
+    book.commit(A, 6)
+    book.check_read()
+    book.check_committed()
+    assert kinds(book) == []
+
+
+def test_a_reset_may_jump_nowhere_else() -> None:
+    book = ledger(resets_jump=True)
+    book.tell(A, 0)
+    who = reader(book)
+    read(book, who, 0)
+    book.delete(A, 2)
+    book.tell(A, 3)
+    read(book, who, 4)
+    assert kinds(book) == [Wrong.SKIPPED]
+    read(book, reader(book, "s", is_member=False), 2)
+    assert kinds(book)[1:] == [Wrong.FALSE_START]
+
+
+def test_who_has_to_say_where_to_go_on_is_moved_by_nobody_else() -> None:
+    book = ledger(resets_fail=True)
+    who = reader(book)
+    read(book, who, 0)
+    assert kinds(book) == [Wrong.FALSE_START]
+    book.seek(who, A, 0)
+    read(book, who, 0)
+    book.delete(A, 3)
+    read(book, who, 3)
+    assert kinds(book)[1:] == [Wrong.SKIPPED]
