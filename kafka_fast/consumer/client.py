@@ -205,8 +205,8 @@ class Consumer:
     def __iter__(self) -> Iterator[ConsumerRecord]:
         """Read record by record, for ever.
 
-        A record counts as done when the next one is asked for. What a loop that is left had not
-        reached comes with the next poll or loop.
+        A record counts as done when the next one is asked for, or another loop begins. What a loop
+        that is left had not reached comes with the next poll or loop.
         """
         with self._turn:
             if self._settings.group_id is not None:

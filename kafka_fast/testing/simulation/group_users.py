@@ -154,6 +154,7 @@ class User(RebalanceListener):
 
     def _live(self) -> None:
         self._is_iterating = False
+        self._is_committed = False  # all that was taken, since the user is orderly
         self._homeless = set[TopicPartition]()  # without a position, and the user has to say one
         config = {**self._group.config, **self._plan.config, "client.id": self._name}
         if self._plan.instance is not None:
@@ -269,6 +270,7 @@ class User(RebalanceListener):
     def _iterate(self) -> None:
         left = self._source.randrange(1, 8)
         taken = []
+        self._ledger.do(self._reader)
         iterator = iter(self._running)
         self._is_iterating = True
         try:
@@ -302,8 +304,10 @@ class User(RebalanceListener):
 
     def _commit(self, taken: list[ConsumerRecord]) -> None:
         if self.is_orderly and self._plan.commits != "auto":
-            if taken:
+            if taken or not self._is_committed:
+                self._is_committed = False  # until it has come through
                 self._commit_sync()
+                self._is_committed = True
             return
         match self._plan.commits:
             case "sync":
