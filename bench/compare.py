@@ -37,7 +37,7 @@ ROUNDS = 5 if FULL else 3
 SCALE = 3 if FULL else 1
 RUN_TIMEOUT = 600
 PROXY_DELAY = 0.010
-MEMORY_SECONDS = 60.0 if FULL else 20.0
+MEMORY_SECONDS = 60.0
 SECTIONS = ("null", "real", "latency", "wan", "hog", "memory", "consume", "micro", "spark")
 
 NULL_SECTIONS = ("null", "latency", "wan", "hog", "memory")  # against a null broker of each run

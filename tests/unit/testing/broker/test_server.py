@@ -160,8 +160,11 @@ def test_it_starts_again_empty() -> None:
     kafka = EmbeddedKafka()
     with kafka:
         kafka.create_topic("t")
+        kafka.on_cluster(lambda cluster: cluster.plant_bytes("t", 0, b"x", count=3))
+        assert kafka.end_offset("t", 0) == 3
     with kafka:
         kafka.create_topic("t")
+        assert kafka.end_offset("t", 0) == 0
 
 
 @pytest.mark.parametrize(
