@@ -23,6 +23,10 @@ ctypedef struct partitioner:
 cdef int32_t draw_partition(const partitioner* how, kf_plane* plane, kf_topic* topic) noexcept nogil
 
 
+# The next partition in turn that has a leader; without any leader, the next one.
+cdef int32_t next_in_turn(const kf_topic* topic) noexcept nogil
+
+
 # Inline, for every record comes by. The topic has at least one partition.
 
 cdef inline bint is_sticky(const partitioner* how, const kf_record* record) noexcept nogil:
@@ -42,7 +46,7 @@ cdef inline int32_t choose_partition(const partitioner* how, kf_plane* plane, kf
             draw_partition(how, plane, topic)
         topic.sticky_left -= (record.value_len if record.value_len > 0 else 0) + 10
     elif how.kind == PARTITIONER_ROUND_ROBIN:
-        topic.sticky = (topic.sticky + 1) % topic.partition_count
+        topic.sticky = next_in_turn(topic)
     else:
         return kf_partition_for_key(record.key, record.key_len, topic.partition_count)
     return topic.sticky

@@ -67,3 +67,13 @@ cdef int32_t draw_partition(const partitioner* how, kf_plane* plane,
     # A little less than a batch, so that the end of the first one is where it is left.
     topic.sticky_left = <int64_t>(plane.seal_size - plane.seal_size // 8)
     return topic.sticky
+
+
+cdef int32_t next_in_turn(const kf_topic* topic) noexcept nogil:
+    cdef int32_t i
+    cdef int32_t following = topic.sticky
+    for i in range(topic.partition_count):
+        following = (following + 1) % topic.partition_count
+        if kf_get(&topic.queues[following].available):
+            return following
+    return (topic.sticky + 1) % topic.partition_count
