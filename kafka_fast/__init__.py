@@ -34,10 +34,19 @@ from kafka_fast.errors import (
     UsageError,
     WakeupError,
 )
-from kafka_fast.producer import Producer
-from kafka_fast.types import OffsetAndMetadata, PartitionInfo, RecordMetadata, TopicPartition
+from kafka_fast.producer import BatchFuture, DeliveryFuture, Producer
+from kafka_fast.types import (
+    BatchResult,
+    OffsetAndMetadata,
+    PartitionInfo,
+    PartitionResult,
+    RecordMetadata,
+    TopicPartition,
+)
 
 __all__ = [
+    "BatchFuture",
+    "BatchResult",
     "BrokerError",
     "CommitFailedError",
     "ConfigError",
@@ -46,12 +55,14 @@ __all__ = [
     "ConsumerRecord",
     "ConsumerRecords",
     "DeliveryError",
+    "DeliveryFuture",
     "KafkaConnectionError",
     "KafkaError",
     "KafkaTimeoutError",
     "OffsetAndMetadata",
     "Outcome",
     "PartitionInfo",
+    "PartitionResult",
     "PositionError",
     "Producer",
     "ProducerConfig",

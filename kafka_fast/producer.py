@@ -16,11 +16,15 @@ from types import TracebackType
 from typing import Any
 
 from kafka_fast.config import producer_settings
+from kafka_fast.dataplane._batch_future import BatchFuture
 from kafka_fast.dataplane._bulk import BulkAccumulator
+from kafka_fast.dataplane._delivery import DeliveryFuture
 from kafka_fast.errors import DeliveryError, KafkaError
 from kafka_fast.net.producer_core import ProducerCore, flush_at_exit
 from kafka_fast.serialization import serialize
 from kafka_fast.types import PartitionInfo, RecordMetadata
+
+__all__ = ["BatchFuture", "DeliveryFuture", "OnDelivery", "Producer"]
 
 OnDelivery = Callable[[DeliveryError | None, RecordMetadata], object]
 """Called as `(error, metadata)`; with an error, the metadata's offset is -1."""
@@ -172,7 +176,6 @@ class Producer(BulkAccumulator):
         return {
             "client_id": self.client_id,
             "pending_records": self.plane.pending(),
-            "throttle_ms": self._core.control.throttle_ms,
             **self.plane.stats(),
             "nodes": self.plane.node_stats(),
             "topics": self.plane.topic_stats(),

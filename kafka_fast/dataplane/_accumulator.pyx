@@ -228,7 +228,8 @@ cdef class Accumulator:
             DeliveryError: The record is larger than max.request.size.
             KafkaTimeoutError: No metadata, or no room in buffer.memory, within max.block.ms.
             SerializationError, TypeError: The key, value or a header is not what it must be.
-            UsageError: The producer is closed, or the partition does not exist.
+            UsageError: The producer is closed, the partition does not exist, or the record is
+                larger than buffer.memory.
         """
         cdef kf_batch* batch = NULL
         cdef int32_t index = 0

@@ -81,8 +81,11 @@ cdef class BatchFuture:
     `flush` or `close`.
     """
 
-    def __init__(self):
-        raise TypeError("BatchFuture is made by Producer.send_many and Producer.send_table")
+    def __cinit__(self, *, DataPlane plane=None):
+        if plane is None:
+            raise TypeError("BatchFuture is made by Producer.send_many and Producer.send_table")
+        self.plane = plane
+        self.refused = []
 
     def __dealloc__(self):
         cdef Py_ssize_t i
@@ -100,7 +103,7 @@ cdef class BatchFuture:
                     if has_failed(&piece):
                         add_lost(self.plane, failure_of(piece.batch, self.plane), piece.count)
             kf_batch_unref(item.batch)
-        if not self.seen and self.refused:  # None if __init__ refused the making of it
+        if not self.seen and self.refused:  # None if __cinit__ refused the making of it
             for _, count, error in self.refused:
                 add_lost(self.plane, error, count)
         free(self.slices.items)
@@ -367,7 +370,4 @@ cdef class AwaitAll:
 
 
 cdef BatchFuture new_batch_future(DataPlane plane):
-    cdef BatchFuture future = BatchFuture.__new__(BatchFuture)
-    future.plane = plane
-    future.refused = []
-    return future
+    return BatchFuture.__new__(BatchFuture, plane=plane)

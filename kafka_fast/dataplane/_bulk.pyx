@@ -143,8 +143,8 @@ cdef class BulkAccumulator(Accumulator):
                 nothing was accepted.
             SerializationError, TypeError: A key, value or header is not what it must be; nothing
                 was accepted. The message names its row.
-            UsageError: Columns differ in length, a partition does not exist, or the producer is
-                closed; nothing was accepted.
+            UsageError: Columns differ in length, a partition does not exist, the first record is
+                larger than buffer.memory, or the producer is closed; nothing was accepted.
         """
         cdef Rows rows
         cdef BatchFuture future

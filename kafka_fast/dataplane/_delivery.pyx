@@ -105,7 +105,7 @@ cdef int64_t timestamp_of(DeliveryFuture future) except? -1:
 cdef class DeliveryFuture:
     """What becomes of one record. Any thread may wait for it; it can be awaited too."""
 
-    def __init__(self):
+    def __cinit__(self):  # new_delivery goes round it
         raise TypeError("DeliveryFuture is made by Producer.send")
 
     def done(self):
@@ -351,7 +351,7 @@ cdef void drop_handle(PyObject* handle) noexcept:
     global spare_count
     cdef kf_batch* batch = (<DeliveryFuture>handle).batch
     cdef PyObject* plane
-    if batch != NULL:  # else it was made by __new__
+    if batch != NULL:  # else __cinit__ refused the making of it
         plane = <PyObject*>batch.queue.plane.owner
         if batch.counted or (<DeliveryFuture>handle).delay == FAR:
             drop_unusual(handle)

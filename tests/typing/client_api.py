@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing_extensions import assert_type
 
 from kafka_fast import (
+    BatchFuture,
     DeliveryError,
+    DeliveryFuture,
     Outcome,
     PartitionInfo,
     Producer,
@@ -18,6 +20,8 @@ def blocking() -> None:
     with Producer({ProducerConfig.BOOTSTRAP_SERVERS_CONFIG: "localhost:9092"}) as producer:
         assert_type(producer, Producer)
         delivery = producer.send("topic", b"value", key="key", headers=[("name", b"h")])
+        assert_type(delivery, DeliveryFuture)
+        assert_type(producer.send_many("topic", [b"value"]), BatchFuture)
         assert_type(delivery.result(timeout=1.0), RecordMetadata)
         assert_type(delivery.result().offset, int)
         assert_type(delivery.exception(), DeliveryError | None)

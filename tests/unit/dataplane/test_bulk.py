@@ -442,6 +442,8 @@ def test_a_future_that_is_pending() -> None:
         future.result(0.01)
     with pytest.raises(TypeError, match="made by"):
         type(future)()
+    with pytest.raises(TypeError, match="made by"):
+        type(future).__new__(type(future))
 
 
 def test_nothing_to_send() -> None:

@@ -306,6 +306,14 @@ def test_a_callback_added_after_the_end_is_called_too() -> None:
     assert told == [future]
 
 
+def test_handles_are_made_by_producers_only() -> None:
+    """Regression: one without a batch took the interpreter with it."""
+    with pytest.raises(TypeError, match="made by"):
+        DeliveryFuture()
+    with pytest.raises(TypeError, match="made by"):
+        DeliveryFuture.__new__(DeliveryFuture)
+
+
 NEVER_RUN = """
 import gc
 from kafka_fast.dataplane._observers import collect
