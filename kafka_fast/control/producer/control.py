@@ -22,7 +22,7 @@ from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.discovery import Discovery
 from kafka_fast.control.links import Link, Links
-from kafka_fast.control.metadata import ClusterChanges
+from kafka_fast.control.metadata import ClusterChanges, node_name
 from kafka_fast.control.plane import (
     Command,
     FailQueue,
@@ -120,7 +120,6 @@ class ProducerControl:
         self.fatal: KafkaError | None = None
         self.connect_error: KafkaError | None = None
         """How connecting failed last, while nothing is connected."""
-        self.throttle_ms = 0
 
     @property
     def awaited(self) -> frozenset[str]:
@@ -209,8 +208,10 @@ class ProducerControl:
             case RouteWanted(queue_ids):
                 for queue_id in queue_ids:
                     self._want_route(queue_id, now)
-            case Throttled(_, throttle_ms):
-                self.throttle_ms += throttle_ms
+            case Throttled(link_id, throttle_ms):
+                link = self.links.link(link_id)
+                who = "a node" if link is None else node_name(link.node_id)
+                logger.info("%s has this client wait for %d ms: a quota", who, throttle_ms)
 
     # Links and metadata
 
