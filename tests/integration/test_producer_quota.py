@@ -1,0 +1,59 @@
+"""A quota of real Kafka: it answers at once and says how long to wait (KIP-219), and we do."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+
+import pytest
+
+from kafka_fast import Producer
+from kafka_fast.testing.real_kafka import RealKafka
+from tests.integration.producing import TIMEOUT, new_topic, read_log
+
+ALTER_CLIENT_QUOTAS = 49
+RATE = 10_000
+"""Bytes per second that the client may send; the broker measures over ten seconds."""
+BURST = 50
+
+
+def text(value: str) -> bytes:
+    data = value.encode()
+    return struct.pack(">h", len(data)) + data
+
+
+def limit(kafka: RealKafka, client_id: str, rate: float) -> None:
+    """Give a client a quota; no client library at hand can, so the request is written here."""
+    entry = struct.pack(">i", 1) + text("client-id") + text(client_id)
+    change = struct.pack(">i", 1) + text("producer_byte_rate") + struct.pack(">d?", rate, False)
+    body = struct.pack(">i", 1) + entry + change + b"\0"  # not only to validate
+    request = struct.pack(">hhih", ALTER_CLIENT_QUOTAS, 0, 1, -1) + body
+    host, _, port = kafka.node(1).address.rpartition(":")
+    with socket.create_connection((host, int(port)), TIMEOUT) as connection:
+        connection.sendall(struct.pack(">i", len(request)) + request)
+        with connection.makefile("rb") as answer:
+            size = struct.unpack(">i", answer.read(4))[0]
+            _, _, count, code = struct.unpack(">iiih", answer.read(size)[:14])
+    assert (count, code) == (1, 0)
+
+
+def test_the_pause_that_a_quota_asks_for_is_kept(real_kafka: RealKafka) -> None:
+    if real_kafka.release.version.startswith("2.1"):
+        pytest.skip("quotas are set through ZooKeeper before 2.6")
+    topic = new_topic(real_kafka)
+    limit(real_kafka, topic, RATE)
+    sent: list[bytes] = []
+    with Producer(bootstrap_servers=real_kafka.bootstrap, client_id=topic) as producer:
+        while not producer.metrics()["throttle_ms"]:
+            assert len(sent) < 20 * RATE // 1_000, "the quota is not noticed"
+            values = [b"%d" % number + bytes(1_000) for number in range(BURST)]
+            sent += values
+            producer.send_many(topic, values)
+            assert producer.flush() == 0
+        asked = producer.metrics()["throttle_ms"] / 1_000
+        start = time.monotonic()
+        sent.append(b"after the pause")
+        producer.send(topic, sent[-1]).result(TIMEOUT)
+        assert time.monotonic() - start > 0.8 * asked
+    assert [one.value for one in read_log(real_kafka.bootstrap, topic, 0)] == sent
