@@ -103,7 +103,8 @@ class SocketServer:
         self._read_buffer = memoryview(bytearray(_READ_SIZE))  # the broker copies what it keeps
         self._next_connection_id = 1
         self._commands: deque[tuple[Callable[[], object], Future[object]]] = deque()
-        self._commands_lock = threading.Lock()  # between `call` and the end of `serve`
+        # Between `call` and the end of `serve`; a signal may call `stop` while `serve` holds it.
+        self._commands_lock = threading.RLock()
         self._running = True
         for node_id in listeners:
             self.listen(node_id)
