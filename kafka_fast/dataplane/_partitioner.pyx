@@ -70,9 +70,9 @@ cdef int32_t draw_partition(const partitioner* how, kf_plane* plane,
 
 
 cdef int32_t next_in_turn(const kf_topic* topic) noexcept nogil:
-    cdef int32_t i
+    cdef int32_t _i
     cdef int32_t following = topic.sticky
-    for i in range(topic.partition_count):
+    for _i in range(topic.partition_count):
         following = (following + 1) % topic.partition_count
         if kf_get(&topic.queues[following].available):
             return following
