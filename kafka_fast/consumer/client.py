@@ -12,6 +12,15 @@ from types import TracebackType
 from typing import Any
 
 from kafka_fast.config import consumer_settings
+from kafka_fast.consumer.arguments import (
+    offset_to_read,
+    seconds,
+    topic_name,
+    topic_names,
+    topic_partition,
+    topic_partitions,
+    unix_ms,
+)
 from kafka_fast.consumer.listener import RebalanceListener
 from kafka_fast.consumer.membership import Membership, OnCommit
 from kafka_fast.consumer.turn import Turn
@@ -83,17 +92,18 @@ class Consumer:
 
     def subscribe(
         self,
-        topics: Iterable[str] = (),
+        topics: Iterable[str] | None = None,
         *,
         pattern: str | re.Pattern[str] | None = None,
         listener: RebalanceListener | None = None,
     ) -> None:
         """Read these topics as a member of the group, which shares out their partitions.
 
-        Replaces the last subscription. Takes effect in `poll`.
+        Replaces the last subscription. Takes effect in `poll`, which raises once if a topic cannot
+        be used (its name is not valid, or we may not read it); the others are read on.
 
         Args:
-            topics: By name.
+            topics: By name; none at all is the same as `unsubscribe`.
             pattern: Instead of names: every topic whose whole name matches. With
                 group.protocol=consumer a str is RE2 and matched by the broker.
             listener: Hears of partitions that come and go, in the thread that polls.
@@ -103,9 +113,12 @@ class Consumer:
                 neither of topics and pattern are given.
         """
         with self._turn:
-            names = frozenset([topics] if isinstance(topics, str) else topics)
-            if bool(names) == (pattern is not None):
+            if (topics is None) == (pattern is None):
                 raise UsageError("subscribe takes topics or a pattern")
+            names = topic_names(topics or ())
+            if pattern is None and not names:
+                self.unsubscribe()
+                return
             if not self._membership.is_subscribed and self._core.intake.partitions:
                 raise UsageError("partitions are assigned by hand: unsubscribe() first")
             self._membership.subscribe(self._make_subscription(names, pattern), listener)
@@ -134,7 +147,7 @@ class Consumer:
         with self._turn:
             if self._membership.is_subscribed:
                 raise UsageError("the group decides what is read: unsubscribe() first")
-            wanted = [TopicPartition(topic, number) for topic, number in partitions]
+            wanted = topic_partitions(partitions)
             gone = frozenset(self._core.intake.partitions) - frozenset(wanted)
             if gone:
                 self._membership.commit_in_background()
@@ -176,6 +189,7 @@ class Consumer:
             max_records: At most so many; None: max.poll.records.
 
         Raises:
+            UsageError: Nothing is subscribed or assigned.
             PositionError: A partition cannot be read on from where it stands; `seek` to go on.
             CorruptBatchError: A partition has a bad batch; the message says how to pass it.
             WakeupError: Another thread called `wakeup`.
@@ -185,10 +199,12 @@ class Consumer:
             most = self._settings.max_poll_records if max_records is None else max_records
             if most < 1:
                 raise UsageError(f"max_records must be at least 1, not {max_records}")
-            return self._poll(self._core.now() + timeout, most)
+            return self._poll(self._core.now() + seconds(timeout), most)
 
     def _poll(self, deadline: float, most: int) -> ConsumerRecords:
         core, membership = self._core, self._membership
+        if not (membership.is_subscribed or core.intake.partitions):
+            raise UsageError("there is nothing to read: subscribe to topics, or assign partitions")
         has_group = self._settings.group_id is not None
         while True:
             if has_group:
@@ -248,10 +264,8 @@ class Consumer:
             offset: Of the record to read next; with a leader epoch it is validated (KIP-320).
         """
         with self._turn:
-            at = offset if isinstance(offset, OffsetAndMetadata) else OffsetAndMetadata(offset)
-            if at.offset < 0:
-                raise UsageError(f"cannot seek to offset {at.offset}")
             (own,) = self._assigned([partition])
+            at = offset_to_read(offset, own)
             self.forget_rest({own})
             self._core.seek(own, at.offset, at.leader_epoch)
 
@@ -265,9 +279,7 @@ class Consumer:
 
     def seek_to_timestamp(self, timestamp_ms: int, *partitions: TopicPartition) -> None:
         """Read on from the first record that is not older (Unix ms); from the end if none is."""
-        if timestamp_ms < 0:
-            raise UsageError(f"{timestamp_ms} is no Unix time in ms")
-        self._look_up(partitions, timestamp_ms)
+        self._look_up(partitions, unix_ms(timestamp_ms))
 
     def _look_up(self, partitions: tuple[TopicPartition, ...], reset: str | int) -> None:
         with self._turn:
@@ -311,7 +323,7 @@ class Consumer:
 
     def _assigned(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
         """Return the partitions as such; all must be assigned."""
-        own = [TopicPartition(topic, number) for topic, number in partitions]
+        own = topic_partitions(partitions)
         foreign = [it for it in own if self._core.intake.stream(it) is None]
         if foreign:
             raise UsageError(f"not assigned to this consumer: {', '.join(map(str, foreign))}")
@@ -358,7 +370,7 @@ class Consumer:
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
         """Return the group's committed offsets; None for partitions that have none."""
         with self._turn:
-            wanted = [TopicPartition(topic, number) for topic, number in partitions]
+            wanted = topic_partitions(partitions)
             return self._core.committed(wanted, self._deadline(timeout))
 
     def beginning_offsets(
@@ -377,7 +389,7 @@ class Consumer:
         self, partitions: Iterable[TopicPartition], timestamp: int, timeout: float | None
     ) -> dict[TopicPartition, int]:
         with self._turn:
-            wanted = {TopicPartition(topic, number): timestamp for topic, number in partitions}
+            wanted = dict.fromkeys(topic_partitions(partitions), timestamp)
             found = self._core.offsets(wanted, self._deadline(timeout))
             return {partition: found[partition].offset for partition in wanted}
 
@@ -391,10 +403,7 @@ class Consumer:
             timeout: Seconds; None: default.api.timeout.ms.
         """
         with self._turn:
-            wanted = {TopicPartition(*given): at for given, at in timestamps.items()}
-            for partition, at in wanted.items():
-                if at < 0:
-                    raise UsageError(f"{at} is no Unix time in ms (for {partition})")
+            wanted = {topic_partition(it): unix_ms(at, it) for it, at in timestamps.items()}
             found = self._core.offsets(wanted, self._deadline(timeout))
             return {
                 partition: OffsetAndTimestamp(it.offset, it.timestamp, it.leader_epoch)
@@ -429,7 +438,7 @@ class Consumer:
             BrokerError: The topic cannot be used.
         """
         with self._turn:
-            self._core.await_topic(topic, self._deadline(timeout))
+            self._core.await_topic(topic_name(topic), self._deadline(timeout))
             return [
                 PartitionInfo(
                     topic,
@@ -538,8 +547,8 @@ class Consumer:
     # Guards
 
     def _deadline(self, timeout: float | None) -> float:
-        seconds = self._settings.default_api_timeout if timeout is None else timeout
-        return self._core.now() + min(seconds, FOREVER)
+        limit = self._settings.default_api_timeout if timeout is None else seconds(timeout)
+        return self._core.now() + min(limit, FOREVER)
 
 
 def _check_pattern(pattern: str) -> None:

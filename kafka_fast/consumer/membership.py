@@ -23,6 +23,7 @@ from kafka_fast.control.group.member import (
     MemberFailed,
     RevokeWanted,
     Subscription,
+    TopicFailed,
 )
 from kafka_fast.errors import (
     CommitFailedError,
@@ -81,12 +82,12 @@ class Membership:
 
     def subscribe(self, subscription: Subscription, listener: RebalanceListener | None) -> None:
         """Let the group decide what is read."""
-        group = self.group
+        self.group  # noqa: B018  raises without a group.id
         self.subscription = subscription
         self._listener = listener
         self._auto_commit_at = self._core.now() + self._settings.auto_commit_interval
         self.show_life(0.0)
-        self._core.call(lambda now: group.member.subscribe(subscription, now))
+        self._core.call(lambda now: self._core.control.subscribe(subscription, now))
 
     def unsubscribe(self, deadline: float) -> None:
         """Give everything up and leave the group."""
@@ -94,11 +95,24 @@ class Membership:
             return
         try:
             self._give_up_all(deadline)
-        finally:
-            self.subscription = None
-            self._listener = None
+        except Exception:
+            self._go(deadline)
+            raise
+        except BaseException:  # Ctrl-C: say goodbye, but wait for nobody
+            self._go(self._core.now())
+            raise
+        self._go(deadline)
+
+    def _go(self, deadline: float) -> None:
+        """Be a member no more, once what was committed is through."""
+        self.subscription = None
+        self._listener = None
+        try:
             self.finish_commits(deadline)
-            self._leave(deadline)
+        except BaseException:  # likewise
+            self._leave(self._core.now())
+            raise
+        self._leave(deadline)
 
     def _give_up_all(self, deadline: float) -> None:
         """Commit and tell the listener, as if everything were revoked."""
@@ -109,9 +123,8 @@ class Membership:
             self._give_up(wanted, deadline)
 
     def _leave(self, deadline: float) -> None:
-        group = self.group
         left: Answer[bool] = Answer()
-        self._core.call(lambda now: group.leave(now, lambda: left.set(True)))
+        self._core.call(lambda now: self._core.control.leave(now, lambda: left.set(True)))
         try:
             self._core.wait(left, deadline, "leaving the group", may_wake=False)
         except KafkaError as error:
@@ -141,7 +154,8 @@ class Membership:
         """Carry out what the group wants.
 
         Raises:
-            KafkaError: the member is out of its group, or the listener raised this.
+            KafkaError: the member is out of its group, a topic cannot be used, or the listener
+                raised this.
         """
         while (news := self._core.next_group_news()) is not None:
             match news:
@@ -149,7 +163,7 @@ class Membership:
                     self._revoke(news, self._core.now() + self._settings.default_api_timeout)
                 case AssignWanted():
                     self._assign(news)
-                case MemberFailed(error):
+                case MemberFailed(error) | TopicFailed(error):
                     raise fresh_copy(error)
 
     def _revoke(self, wanted: RevokeWanted, deadline: float) -> None:

@@ -11,12 +11,14 @@ that compaction left, a transaction marker, aborted records. Offsets of records 
 
 from __future__ import annotations
 
+import operator
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Literal, TypeAlias
 
 from kafka_fast.config import find_key
+from kafka_fast.consumer.arguments import topic_partition
 from kafka_fast.consumer.client import Consumer
 from kafka_fast.dataplane._consumer_records import ConsumerRecords
 from kafka_fast.errors import KafkaTimeoutError, PositionError, UsageError
@@ -248,7 +250,7 @@ def _partitions(consumer: Consumer, topics: Topics) -> list[TopicPartition]:
             infos = consumer.partitions_for(it)
             found.update(dict.fromkeys(TopicPartition(it, info.partition) for info in infos))
         else:
-            found[TopicPartition(*it)] = None
+            found[topic_partition(it)] = None
     if not found:
         raise UsageError("read_range takes at least one topic or partition")
     return list(found)
@@ -258,10 +260,10 @@ def _bounds(given: Bound, partitions: Iterable[TopicPartition]) -> dict[TopicPar
     """Return the bound of each partition that has one."""
     if given is None:
         return {}
-    if isinstance(given, int):
-        bounds = dict.fromkeys(partitions, given)
+    if not isinstance(given, Mapping):
+        bounds = dict.fromkeys(partitions, operator.index(given))
     else:
-        bounds = {TopicPartition(*it): at for it, at in given.items()}
+        bounds = {topic_partition(it): operator.index(at) for it, at in given.items()}
         if unknown := bounds.keys() - set(partitions):
             raise UsageError(f"not among what is read: {', '.join(map(str, sorted(unknown)))}")
     for partition, at in bounds.items():

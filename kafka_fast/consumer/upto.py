@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
+from kafka_fast.consumer.arguments import offsets_to_read
 from kafka_fast.dataplane._consumer_record import ConsumerRecord
 from kafka_fast.dataplane._consumer_records import ConsumerRecords
 from kafka_fast.errors import UsageError
@@ -33,10 +34,4 @@ def offsets_of(upto: Upto) -> dict[TopicPartition, OffsetAndMetadata]:
             "commit takes ConsumerRecords, a ConsumerRecord, or a mapping of TopicPartition to "
             f"offset, not {type(upto).__name__}"
         )
-    offsets = {}
-    for (topic, number), given in upto.items():
-        at = given if isinstance(given, OffsetAndMetadata) else OffsetAndMetadata(given)
-        if at.offset < 0:
-            raise UsageError(f"cannot commit offset {at.offset} of {topic}-{number}")
-        offsets[TopicPartition(topic, number)] = at
-    return offsets
+    return offsets_to_read(upto)

@@ -31,7 +31,13 @@ from kafka_fast.control.consumer.plane import (
     Positioned,
     Reposition,
 )
-from kafka_fast.control.group.member import AssignWanted, GroupNews, MemberFailed, RevokeWanted
+from kafka_fast.control.group.member import (
+    AssignWanted,
+    GroupNews,
+    MemberFailed,
+    RevokeWanted,
+    TopicFailed,
+)
 from kafka_fast.control.plane import TopicSettled
 from kafka_fast.dataplane._consumer_records import ConsumerRecords
 from kafka_fast.dataplane._plane import EVENT_DUMP, WAIT_SLICE, DataPlane, Environment
@@ -483,7 +489,7 @@ class ConsumerCore:
             case PartitionFailed() | Positioned() | Reposition():
                 self._news.append(command)
                 self.streams.interrupt()
-            case RevokeWanted() | AssignWanted() | MemberFailed():
+            case RevokeWanted() | AssignWanted() | MemberFailed() | TopicFailed():
                 self._group_news.append(command)
                 self.streams.interrupt()
             case _:

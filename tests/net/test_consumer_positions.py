@@ -137,7 +137,8 @@ class TestAssigning:
         assert {record.partition for record in read(consumer, 50)} == {0}
         consumer.unsubscribe()
         assert consumer.assignment() == set()
-        assert not consumer.poll(0.1)
+        with pytest.raises(UsageError, match="nothing to read"):
+            consumer.poll(0.1)
 
     def test_a_topic_that_does_not_exist_yet(
         self, kafka: EmbeddedKafka, consumer_on: MakeConsumer
@@ -286,6 +287,41 @@ class TestAsking:
             with pytest.raises(KafkaTimeoutError):
                 ask()
             assert time.monotonic() - start < 1.0
+
+    @pytest.mark.parametrize("is_given", [True, False], ids=["timeout", "default"])
+    def test_every_question_ends_when_no_broker_answers(
+        self,
+        kafka: EmbeddedKafka,
+        consumer_on: MakeConsumer,
+        partition: TopicPartition,
+        *,
+        is_given: bool,
+    ) -> None:
+        timeout = 0.2 if is_given else None
+        consumer = consumer_on(
+            group_id="questions", **({} if is_given else {"default_api_timeout_ms": 200})
+        )
+        consumer.assign([partition])
+        for node in (1, 2, 3):
+            kafka.pause(node)
+        questions = [
+            lambda: consumer.position(partition, timeout),
+            lambda: consumer.beginning_offsets([partition], timeout),
+            lambda: consumer.end_offsets([partition], timeout),
+            lambda: consumer.offsets_for_times({partition: 0}, timeout),
+            lambda: consumer.lag(timeout),
+            lambda: consumer.partitions_for("absent", timeout),
+            lambda: consumer.topics(timeout),
+            lambda: consumer.committed([partition], timeout),
+            lambda: consumer.commit({partition: 1}, timeout=timeout),
+        ]
+        try:
+            for ask in questions:
+                with pytest.raises(KafkaTimeoutError):
+                    ask()
+        finally:
+            for node in (1, 2, 3):
+                kafka.resume(node)
 
     def test_topics_and_partitions(
         self, kafka: EmbeddedKafka, consumer_on: MakeConsumer, topic: str

@@ -63,29 +63,51 @@ def run(kafka: EmbeddedKafka, body: str) -> str:
     return out
 
 
-WAITS = {
-    "poll": "consumer.poll(60)",
-    "iteration": "next(iter(consumer))",
-    "commit": "consumer.commit({partition: 1})",
-    "position": "consumer.position(partition)",
-    "offsets": "consumer.end_offsets([partition])",
-    "committed": "consumer.committed([partition])",
-    "partitions": "consumer.partitions_for('absent')",
-    "topics": "consumer.topics()",
-    "close": "consumer.close()",
+BY_HAND = """consumer.assign([partition])
+        consumer.seek(partition, 5)"""
+LOST = """consumer.assign([partition])"""
+MEMBER = """consumer.subscribe(["t"])
+        while not consumer.poll(1):
+            pass"""
+RANGE = """steps = read_range("t", max_records=5, max_partition_fetch_bytes=100,
+                           fetch_buffer_bytes=100, bootstrap_servers=sys.argv[1])
+        next(steps)"""
+
+WAITS = {  # what comes before the broker stands still, what comes after it, and then waits
+    "poll": ("", LOST, "consumer.poll(60)"),
+    "iteration": ("", LOST, "next(iter(consumer))"),
+    "batches": ("", LOST, "next(consumer.batches())"),
+    "commit": ("", LOST, "consumer.commit({partition: 1})"),
+    "position": ("", LOST, "consumer.position(partition)"),
+    "beginnings": ("", LOST, "consumer.beginning_offsets([partition])"),
+    "ends": ("", LOST, "consumer.end_offsets([partition])"),
+    "times": ("", LOST, "consumer.offsets_for_times({partition: 1})"),
+    "lag": ("", LOST, "consumer.lag()"),
+    "committed": ("", LOST, "consumer.committed([partition])"),
+    "partitions": ("", LOST, "consumer.partitions_for('absent')"),
+    "topics": ("", LOST, "consumer.topics()"),
+    "close": ("", BY_HAND, "consumer.close()"),
+    "unsubscribe": ("", BY_HAND, "consumer.unsubscribe()"),
+    "a member's commit": (MEMBER, "", "consumer.commit()"),
+    "a member's goodbye": (MEMBER, "", "consumer.close()"),
+    "a member's end": (MEMBER, "", "consumer.unsubscribe()"),
+    "a subscriber's poll": ("", "consumer.subscribe(['t'])", "consumer.poll(60)"),
+    "a new range": ("", "", "read_range('t', bootstrap_servers=sys.argv[1])"),
+    "a range": (RANGE, "", "list(steps)"),
 }
 
 
 @pytest.mark.parametrize("wait", WAITS)
 def test_ctrl_c_ends_every_wait_at_once(kafka: EmbeddedKafka, wait: str) -> None:
-    kafka.pause(1)
+    before, after, call = WAITS[wait]
     process = start(
         kafka,
         f"""
         consumer = make(group_id="g")
-        consumer.assign([partition])
-        if {wait!r} == "close":
-            consumer.seek(partition, 5)
+        {before}
+        print("ready", flush=True)
+        input()
+        {after}
         def interrupt():
             time.sleep(0.3)
             global sent
@@ -93,7 +115,7 @@ def test_ctrl_c_ends_every_wait_at_once(kafka: EmbeddedKafka, wait: str) -> None
             os.kill(os.getpid(), signal.SIGINT)
         threading.Thread(target=interrupt).start()
         try:
-            {WAITS[wait]}
+            {call}
             print("ended by itself")
         except KeyboardInterrupt:
             print(time.monotonic() - sent)
@@ -101,7 +123,14 @@ def test_ctrl_c_ends_every_wait_at_once(kafka: EmbeddedKafka, wait: str) -> None
         os._exit(0)
         """,
     )
-    out, err = process.communicate(timeout=TIMEOUT)
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n", process.communicate()
+        kafka.pause(1)
+        out, err = process.communicate("go\n", timeout=TIMEOUT)
+    finally:
+        process.kill()
+        process.communicate()
     assert float(out) < INTERRUPT_LIMIT, err
 
 

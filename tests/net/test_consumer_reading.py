@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 import threading
 import time
+from collections.abc import Callable
 
 import pytest
 
-from kafka_fast import Consumer, UsageError, WakeupError
+from kafka_fast import Consumer, TopicPartition, UsageError, WakeupError
 from kafka_fast.errors import (
     RecordDeserializationError,
     TopicAuthorizationFailed,
@@ -189,6 +190,48 @@ class TestIterating:
         assert values_by_partition(found) == written
 
 
+def public_methods() -> set[str]:
+    return {name for name in dir(Consumer) if not name.startswith("_")} - {
+        "done_offsets",  # what the group's side asks of this one
+        "forget_rest",
+    }
+
+
+def calls_of(consumer: Consumer) -> dict[str, Callable[[], object]]:
+    """Return a call of each public method."""
+    partition = TopicPartition("t", 0)
+    return {
+        "assign": lambda: consumer.assign([partition]),
+        "assignment": consumer.assignment,
+        "batches": lambda: next(consumer.batches()),
+        "beginning_offsets": lambda: consumer.beginning_offsets([partition]),
+        "close": consumer.close,
+        "commit": lambda: consumer.commit({partition: 1}),
+        "committed": lambda: consumer.committed([partition]),
+        "current_lag": lambda: consumer.current_lag(partition),
+        "end_offsets": lambda: consumer.end_offsets([partition]),
+        "enforce_rebalance": consumer.enforce_rebalance,
+        "group_metadata": consumer.group_metadata,
+        "lag": consumer.lag,
+        "metrics": consumer.metrics,
+        "offsets_for_times": lambda: consumer.offsets_for_times({partition: 0}),
+        "partitions_for": lambda: consumer.partitions_for("absent"),
+        "pause": lambda: consumer.pause(partition),
+        "paused": consumer.paused,
+        "poll": consumer.poll,
+        "position": lambda: consumer.position(*consumer.assignment()),
+        "resume": lambda: consumer.resume(partition),
+        "seek": lambda: consumer.seek(partition, 0),
+        "seek_to_beginning": consumer.seek_to_beginning,
+        "seek_to_end": consumer.seek_to_end,
+        "seek_to_timestamp": lambda: consumer.seek_to_timestamp(0),
+        "subscribe": lambda: consumer.subscribe(["t"]),
+        "subscription": consumer.subscription,
+        "topics": consumer.topics,
+        "unsubscribe": consumer.unsubscribe,
+    }
+
+
 class TestWaits:
     def test_wakeup_ends_a_wait_and_nothing_else(
         self, kafka: EmbeddedKafka, topic: str, consumer: Consumer
@@ -228,9 +271,11 @@ class TestWaits:
         thread.start()
         lock = consumer._turn._lock  # looked at without taking it: the other one's poll would fail
         eventually(lambda: repr(lock).startswith("<locked"), "the other thread's poll")
-        for use in (consumer.poll, consumer.assignment, consumer.close):
+        calls = calls_of(consumer)
+        assert calls.keys() == public_methods() - {"wakeup", "debug_dump"}
+        for call in calls.values():
             with pytest.raises(UsageError, match="another thread"):
-                use()
+                call()
         consumer.wakeup()
         thread.join(TIMEOUT)
         assert ended.is_set()
@@ -239,8 +284,31 @@ class TestWaits:
     def test_a_closed_consumer_says_so(self, consumer: Consumer) -> None:
         consumer.close()
         consumer.close()
-        with pytest.raises(UsageError, match="closed"):
-            consumer.poll(0)
+        for name, call in calls_of(consumer).items():
+            if name != "close":
+                with pytest.raises(UsageError, match="closed"):
+                    call()
+
+    @pytest.mark.parametrize(
+        "wait", ["commit", "committed", "position", "end_offsets", "partitions_for", "topics"]
+    )
+    def test_wakeup_ends_every_wait(
+        self, kafka: EmbeddedKafka, consumer_on: MakeConsumer, topic: str, wait: str
+    ) -> None:
+        consumer = consumer_on(group_id="woken")
+        consumer.assign([TopicPartition(topic, 0)])
+        read_nothing = consumer.poll(0)
+        assert not read_nothing
+        for node in (1, 2, 3):
+            kafka.pause(node)
+        consumer.wakeup()
+        consumer.seek_to_end()
+        try:
+            with pytest.raises(WakeupError):
+                calls_of(consumer)[wait]()
+        finally:
+            for node in (1, 2, 3):
+                kafka.resume(node)
 
 
 class TestBadRecords:

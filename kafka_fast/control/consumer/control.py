@@ -37,11 +37,13 @@ from kafka_fast.control.consumer.streams import Streams
 from kafka_fast.control.discovery import Discovery
 from kafka_fast.control.group.committed import Fetched
 from kafka_fast.control.group.group import Group
+from kafka_fast.control.group.member import Subscription, TopicFailed
 from kafka_fast.control.instants import NEVER
 from kafka_fast.control.links import Link, Links
 from kafka_fast.control.metadata import ClusterChanges
 from kafka_fast.control.plane import LinkClosed, RepeatEnded, Response, Throttled, TopicSettled
-from kafka_fast.errors import ERRORS, KafkaError, ProtocolError, broker_error, error_name
+from kafka_fast.control.topology import UNKNOWN_TOPIC_OR_PARTITION
+from kafka_fast.errors import KafkaError, ProtocolError, broker_error, error_name
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.fetch import FetchResponse, PartitionData
 from kafka_fast.types import TopicPartition
@@ -118,6 +120,8 @@ class ConsumerControl:
         self._held: dict[TopicPartition, Callable[[float], None]] = {}  # moves that wait for theirs
         self._asked_committed: set[TopicPartition] = set()
         self._awaited: set[str] = set()  # topics whose partitions the user waits for
+        self._subscribed: frozenset[str] = frozenset()  # topics, by name
+        self._unjudged: set[str] = set()  # topics that came to be read since the last answer
         self._commands: deque[ConsumerCommand] = deque()
         self._now = 0.0  # of the last tick or event
         self.fatal: KafkaError | None = None
@@ -156,9 +160,23 @@ class ConsumerControl:
         for partition, stream_id in wanted.items():
             if partition not in self.positions.partitions:
                 phase = Phase.COMMITTED if committed else Phase.RESET
+                self._unjudged.add(partition.topic)
                 assigned = Assigned(partition, stream_id, phase)
                 self.streams.add(assigned)
                 self.positions.add(assigned, now)
+
+    def subscribe(self, subscription: Subscription, now: float) -> None:
+        """Belong to the group with this subscription. There is a group."""
+        assert self.group is not None
+        self._subscribed = subscription.topics
+        self._unjudged.update(subscription.topics)
+        self.group.member.subscribe(subscription, now)
+
+    def leave(self, now: float, done: Callable[[], None]) -> None:
+        """Leave the group."""
+        assert self.group is not None
+        self._subscribed = frozenset()
+        self.group.leave(now, done)
 
     def seek(self, partition: TopicPartition, position: Position, seeks: int, now: float) -> None:
         """Read on from a position; `seeks` counts the user's moves of this partition."""
@@ -323,15 +341,29 @@ class ConsumerControl:
             moved = self.positions.partitions.get(TopicPartition(*partition))
             if moved is not None:
                 self.streams.handle_leader(moved, now)
-        for topic, code in changes.topic_errors.items():
-            known = ERRORS.get(code)
-            if code and (known is None or not known.retriable):
-                for assigned in self._of_topic(topic):
-                    self._tell(assigned, broker_error(code, f"topic {topic!r}"))
+        judged = {it for it in self._unjudged if not self.cluster.is_asking(it)}
+        self._unjudged -= judged
+        for topic in sorted(judged | changes.topic_errors.keys()):
+            self._judge(topic)
         for topic in sorted(self._awaited):
             self._settle(topic)
         if self.group is not None:
             self.group.member.handle_metadata(now)
+
+    def _judge(self, topic: str) -> None:
+        """Tell the user of a topic that cannot be read, as soon as it is to be read."""
+        code = self.cluster.error(topic)
+        reading = self._of_topic(topic)
+        if not code or not (reading or topic in self._subscribed):
+            return
+        error = broker_error(code, f"topic {topic!r}")
+        if code == UNKNOWN_TOPIC_OR_PARTITION:
+            logger.warning("there is no topic %r (yet)", topic)
+        elif not error.retriable and reading:
+            for assigned in reading:
+                self._tell(assigned, error)
+        elif not error.retriable:
+            self._commands.append(TopicFailed(error))
 
     def _of_topic(self, topic: str) -> list[Assigned]:
         return [it for it in self.positions.partitions.values() if it.partition.topic == topic]
@@ -418,9 +450,7 @@ class ConsumerControl:
         self._pace.handle_failure(partition, now)
         self._later.add(partition)
 
-    def _move(
-        self, partition: TopicPartition, move: Callable[[float], None], now: float
-    ) -> None:
+    def _move(self, partition: TopicPartition, move: Callable[[float], None], now: float) -> None:
         """Move a partition's position at once, but a row of moves in their backoff.
 
         A broker may tell for ever, and without delay, that its log does not hold what it holds.

@@ -70,7 +70,14 @@ class MemberFailed:
     error: KafkaError
 
 
-GroupNews: TypeAlias = RevokeWanted | AssignWanted | MemberFailed
+@dataclass(frozen=True, slots=True)
+class TopicFailed:
+    """Raise this at the next poll: a topic of the subscription cannot be used; the others can."""
+
+    error: KafkaError
+
+
+GroupNews: TypeAlias = RevokeWanted | AssignWanted | MemberFailed | TopicFailed
 
 
 class Subscription(NamedTuple):

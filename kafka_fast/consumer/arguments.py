@@ -1,0 +1,96 @@
+"""What callers may give a consumer, checked where it comes in.
+
+A wrong argument is an error of the call that was given it. Left to the control thread, which frames
+requests of it, it would end the whole client.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kafka_fast.errors import UsageError
+from kafka_fast.types import OffsetAndMetadata, TopicPartition
+
+MAX_PARTITION = 2**31 - 1
+MAX_OFFSET = 2**63 - 1
+NO_EPOCH = -1
+
+
+def topic_name(given: object) -> str:
+    """Return the name of a topic."""
+    if not isinstance(given, str):
+        raise TypeError(f"the name of a topic is a str, not {given!r}")
+    if not given or given.isspace():
+        raise UsageError("the name of a topic must not be empty")
+    return given
+
+
+def topic_names(given: Iterable[str]) -> frozenset[str]:
+    """Return names of topics, each once; a str is one name."""
+    return frozenset(map(topic_name, [given] if isinstance(given, str) else given))
+
+
+def topic_partition(given: Any) -> TopicPartition:
+    """Return a partition; any pair of topic and number is one."""
+    if not isinstance(given, tuple) or len(given) != 2:
+        raise TypeError(f"a partition is a TopicPartition(topic, number), not {given!r}")
+    topic, number = topic_name(given[0]), _integer(given[1], "the number of a partition")
+    if not 0 <= number <= MAX_PARTITION:
+        raise UsageError(f"{number} is no number of a partition of {topic!r}")
+    return TopicPartition(topic, number)
+
+
+def topic_partitions(given: Iterable[TopicPartition]) -> list[TopicPartition]:
+    """Return partitions, each once, in their order."""
+    if isinstance(given, TopicPartition):
+        raise TypeError(f"partitions come in a list or the like: [{given!r}]")
+    return list(dict.fromkeys(map(topic_partition, given)))
+
+
+def offset_to_read(given: object, partition: TopicPartition) -> OffsetAndMetadata:
+    """Return the offset of the record to read next, with what goes with it."""
+    at = given if isinstance(given, OffsetAndMetadata) else OffsetAndMetadata(given)  # type: ignore[arg-type]
+    offset = _integer(at.offset, f"an offset of {partition}")
+    epoch = _integer(at.leader_epoch, f"a leader epoch of {partition}")
+    if not 0 <= offset <= MAX_OFFSET:
+        raise UsageError(f"{offset} is no offset of {partition}")
+    if not NO_EPOCH <= epoch <= MAX_PARTITION:
+        raise UsageError(f"{epoch} is no leader epoch of {partition}")
+    if not isinstance(at.metadata, str):
+        raise TypeError(f"the note beside an offset of {partition} is a str, not {at.metadata!r}")
+    return OffsetAndMetadata(offset, epoch, at.metadata)
+
+
+def offsets_to_read(
+    given: Mapping[TopicPartition, int | OffsetAndMetadata],
+) -> dict[TopicPartition, OffsetAndMetadata]:
+    """Return the same for several partitions."""
+    own = ((topic_partition(partition), at) for partition, at in given.items())
+    return {partition: offset_to_read(at, partition) for partition, at in own}
+
+
+def unix_ms(given: object, what: object = "") -> int:
+    """Return a Unix time in ms; `what` it is of, for the message."""
+    of = f" (of {what})" if what else ""
+    time_ms = _integer(given, f"a Unix time in ms{of}")
+    if not 0 <= time_ms <= MAX_OFFSET:
+        raise UsageError(f"{time_ms} is no Unix time in ms{of}")
+    return time_ms
+
+
+def seconds(given: object) -> float:
+    """Return a timeout; as in Java there are no negative ones."""
+    if isinstance(given, bool) or not isinstance(given, (int, float)):
+        raise TypeError(f"a timeout is a number of seconds, not {given!r}")
+    if not given >= 0:  # nor is NaN one
+        raise UsageError(f"a timeout of {given} s")
+    return given
+
+
+def _integer(given: Any, what: str) -> int:
+    try:
+        return operator.index(given)
+    except TypeError:
+        raise TypeError(f"{what} is an int, not {given!r}") from None
