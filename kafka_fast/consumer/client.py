@@ -474,13 +474,17 @@ class Consumer:
             self._core.call(lambda now: member.rejoin(reason, now))
 
     def metrics(self) -> dict[str, Any]:
-        """Return counters: fetching, the fetch buffer, nodes, and the latest rebalances."""
+        """Return counters of fetches, buffers, troubles and nodes, and the latest rebalances."""
         with self._turn:
+            troubles = self._core.control.links.troubles
             return {
                 "client_id": self.client_id,
                 **self._core.streams.stats(),
                 "unreadable_batches": self._core.intake.unreadable_batches,
                 "refused_records": self._core.intake.refused_records,
+                "malformed_answers": dict(troubles.malformed),
+                "links_closed": dict(troubles.closed),
+                "link_failures": troubles.failures,
                 "nodes": self._core.plane.node_stats(),
                 "rebalances": list(self._membership.events),
             }

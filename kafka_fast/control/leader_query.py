@@ -144,6 +144,8 @@ class LeaderQuery(Generic[D, R]):
             leader = self._cluster.leader(*partition)
             if leader is not None:
                 by_node.setdefault(leader.id, {})[partition] = question
+            else:
+                self._cluster.request_refresh("a partition has no leader", partition.topic)
         for node_id, questions in by_node.items():
             link = self._discovery.ask_node(node_id, now)
             if link is not None:

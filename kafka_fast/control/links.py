@@ -13,7 +13,6 @@ a question to its node has a second connection opened beside it.
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -24,7 +23,7 @@ from kafka_fast.control import link_events
 from kafka_fast.control.connection import Connection, ConnectionState
 from kafka_fast.control.instants import LONG_AGO, NEVER
 from kafka_fast.control.metadata import BESIDE_BASE, Node, node_name
-from kafka_fast.control.negotiation import NodeVersions, foreign_protocol
+from kafka_fast.control.negotiation import NodeVersions
 from kafka_fast.control.plane import (
     CloseLink,
     CloseReason,
@@ -38,7 +37,8 @@ from kafka_fast.control.plane import (
     SendRaw,
     StopRepeat,
 )
-from kafka_fast.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError, ProtocolError
+from kafka_fast.control.troubles import Troubles
+from kafka_fast.errors import KafkaConnectionError, KafkaError, ProtocolError
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.schema import Request
 from kafka_fast.protocol.schema import Response as ResponseBody
@@ -107,6 +107,7 @@ class Links:
         self._on_ready = on_ready
         self._on_lost = on_lost
         self._on_failed = on_failed
+        self.troubles = Troubles()
         self._connections: dict[int, Connection] = {}
         self._addresses: dict[int, tuple[str, int]] = {}
         self._links: dict[int, Link] = {}  # ready ones, by link id
@@ -371,7 +372,7 @@ class Links:
         if event.reason is CloseReason.IDLE and link is not None:
             self._disconnect_idle(link, now)
             return
-        error = close_error(event)
+        error = self.troubles.note_closed(event)
         self._tell(
             event.link_id, lambda connection, own: connection.handle_closed(own, error, now), now
         )
@@ -401,7 +402,12 @@ class Links:
         try:
             _, body = frame.decode_response(question.response_class, event.frame, question.version)
         except ProtocolError as error:
-            self._commands.append(CloseLink(event.link_id))
+            self.troubles.note_malformed(question.response_class)
+            link = self._links.get(event.link_id)
+            if link is not None:
+                named = type(error)(f"{node_name(link.node_id)}: {error}")
+                named.__cause__ = error
+                self.refuse(link, named, now)
             question.handle_failure(error, now)
             return
         question.handle(body, now)
@@ -439,7 +445,8 @@ class Links:
                     link_id = self._link_ids[node_id, own]
                     self._commands.append(CloseLink(link_id))
                     self._forget_number(link_id)
-                case link_events.Failed():
+                case link_events.Failed(error):
+                    self.troubles.note_failure(error, now)
                     self._on_failed(node_id, event, now)
 
     def _forget_number(self, link_id: int) -> None:
@@ -464,27 +471,3 @@ class Links:
         if self._by_node.get(link.node_id) is link:
             del self._by_node[link.node_id]
         self._on_lost(link, error, now)
-
-
-def close_error(event: LinkClosed) -> KafkaError | OSError | None:
-    """Return why a link was closed; None if the peer closed it."""
-    speaker = foreign_protocol(event.head)
-    if speaker is not None:
-        return ProtocolError(f"the other side talks like {speaker}")
-    match event.reason:
-        case CloseReason.EOF:
-            return None
-        case CloseReason.OS_ERROR:
-            return OSError(event.detail, os.strerror(event.detail))
-        case CloseReason.TIMEOUT:
-            return KafkaTimeoutError("request.timeout.ms passed without an answer")
-        case CloseReason.BAD_FRAME:
-            return ProtocolError(
-                f"the other side sent {event.head.hex(' ')}: a frame of {event.detail} bytes"
-            )
-        case CloseReason.BAD_RESPONSE:
-            return ProtocolError("a Produce response that does not fit its request")
-        case CloseReason.CORRELATION:
-            return ProtocolError(f"an answer to nothing in flight (correlation id {event.detail})")
-        case CloseReason.BY_US | CloseReason.IDLE:
-            return KafkaConnectionError("closed by this client")

@@ -270,6 +270,13 @@ cdef void send_up(sender_state* state, kf_link* link, kf_event* punt,
     kf_plane_event(state.plane, punt)
 
 
+cdef void send_up_bad(sender_state* state, kf_link* link, const kf_frame* frame) noexcept nogil:
+    """Hand up an answer that will cost its link, without streams: to say what is wrong with it."""
+    cdef kf_event* punt = kf_event_new(KF_EVENT_FETCH_PUNT, link.id)
+    punt.code = link.session.version
+    send_up(state, link, punt, frame)
+
+
 cdef void punt_all(sender_state* state, kf_link* link, const kf_frame* frame,
                    int16_t error_code) noexcept nogil:
     """An error for the whole answer: all that was asked for is frozen."""
@@ -350,6 +357,7 @@ cdef bint answer_fetch(sender_state* state, kf_link* link, kf_frame* frame,
     cdef heading head
     memset(outcome, 0, sizeof(fetch_outcome))
     if not is_well_formed(session, frame):
+        send_up_bad(state, link, frame)
         return False
     read_heading(&reader, session, &head)
     outcome.throttle_ms = max(0, head.throttle_ms)
@@ -365,6 +373,7 @@ cdef bint answer_fetch(sender_state* state, kf_link* link, kf_frame* frame,
         kf_session_clear(session)
         return True
     if not follow_session(state.plane.fetcher, session, &head):
+        send_up_bad(state, link, frame)
         return False
     take_parts(state, link, frame, outcome)
     return True

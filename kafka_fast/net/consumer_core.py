@@ -297,7 +297,14 @@ class ConsumerCore:
                 return answer.get()
             self.check(may_wake=may_wake)
             if left <= 0:
-                raise KafkaTimeoutError(f"{what}: no answer in time")
+                raise self._late(f"{what}: no answer in time")
+
+    def _late(self, what: str) -> KafkaTimeoutError:
+        """Return what a wait in vain raises: caused by the last trouble with brokers, if any."""
+        trouble = self.control.links.troubles.since(self.now() - self.settings.request_timeout)
+        error = KafkaTimeoutError(what if trouble is None else f"{what}: {trouble}")
+        error.__cause__ = None if trouble is None else fresh_copy(trouble)
+        return error
 
     def offsets(self, wanted: Mapping[TopicPartition, int], deadline: float) -> Found:
         """Return offsets by time, or at the special times."""
@@ -365,7 +372,7 @@ class ConsumerCore:
                 self.check()
                 if left <= 0:
                     self.call(lambda now: self.control.give_up_topic(topic))
-                    raise KafkaTimeoutError(f"no metadata of topic {topic!r} in time")
+                    raise self._late(f"no metadata of topic {topic!r} in time")
                 self._settled.wait(min(WAIT_SLICE, left))
             error = self._topics[topic]
         if error is not None:
@@ -390,7 +397,7 @@ class ConsumerCore:
             self.check()
             left = deadline - self.now()
             if left <= 0:
-                raise KafkaTimeoutError(f"the position of {partition} was not found out in time")
+                raise self._late(f"the position of {partition} was not found out in time")
             self.streams.wait_chunks(min(left, WAIT_SLICE))
 
     def await_all_topics(self, deadline: float, *, keep: bool) -> set[str]:
@@ -413,7 +420,7 @@ class ConsumerCore:
                 self.check()
                 left = deadline - self.now()
                 if left <= 0:
-                    raise KafkaTimeoutError("the brokers did not tell their topics in time")
+                    raise self._late("the brokers did not tell their topics in time")
                 with self._settled:
                     self._settled.wait(min(WAIT_SLICE, left))
             return {topic.name for topic in cluster.all_topics or () if not topic.is_internal}

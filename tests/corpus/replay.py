@@ -82,3 +82,45 @@ def batch_sequences() -> list[Batches]:
             )
         )
     return found
+
+
+class Answer(NamedTuple):
+    """What stands on the wire in the place of an answer."""
+
+    name: str
+    data: bytes
+    api: int
+    version: int
+    layer: str
+    """Who refuses it: `link`, `answer` (it does not fit its request) or `message`."""
+    kind: str
+    """Name of the error's class; `ok` if nobody refuses it."""
+    refusal: str
+    """A part of what the error says, as a regular expression."""
+
+    def __str__(self) -> str:
+        return self.name
+
+    def to(self, request: bytes) -> bytes:
+        """Return the bytes with the correlation id of `request`'s answer, where it is to be that.
+
+        Args:
+            request: four bytes.
+        """
+        if self.layer == "link" and not self.name.startswith(("F4", "F6-answered")):
+            return self.data
+        data, pos = bytearray(self.data), 0
+        while pos + 8 <= len(data):
+            data[pos + 4 : pos + 8] = request
+            pos += 4 + int.from_bytes(data[pos : pos + 4], "big")
+        return bytes(data)
+
+
+def answers() -> list[Answer]:
+    """Return the cases of hostile/frame/."""
+    found = []
+    for name, api, version, layer, expected in lines_of("frame", 5):
+        kind, _, refusal = expected.partition(" ")
+        data = data_of("frame", name)
+        found.append(Answer(name, data, int(api), int(version), layer, kind, refusal))
+    return found

@@ -10,8 +10,10 @@ import enum
 from typing import NamedTuple
 
 from kafka_fast.control.consumer.assigned import NO_NODE, Position
-from kafka_fast.errors import ERRORS, BrokerError, broker_error
-from kafka_fast.protocol.apis.fetch import PartitionData
+from kafka_fast.control.consumer.plane import FetchPunt
+from kafka_fast.errors import ERRORS, BrokerError, ProtocolError, broker_error
+from kafka_fast.protocol import frame
+from kafka_fast.protocol.apis.fetch import FetchResponse, PartitionData
 from kafka_fast.types import TopicPartition
 
 OFFSET_OUT_OF_RANGE = 1
@@ -82,3 +84,15 @@ def decide(
     if known is not None and known.retriable and code != CORRUPT_MESSAGE:
         return Decision(Step.LATER)
     return Decision(Step.RAISE, error=broker_error(code, f"Fetch of {partition}"))
+
+
+def why_unreadable(event: FetchPunt) -> ProtocolError:
+    """Return what is wrong with an answer that the data plane has closed its link for."""
+    try:
+        frame.decode_response(FetchResponse, event.frame, event.version)
+    except ProtocolError as error:
+        return error
+    return ProtocolError(
+        f"FetchResponse v{event.version}: well formed, but it names partitions that were not asked "
+        "for, one twice, leaves one out, or is of another session"
+    )

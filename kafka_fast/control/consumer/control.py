@@ -18,7 +18,7 @@ from kafka_fast.config import ConsumerSettings, OffsetReset
 from kafka_fast.control import link_events
 from kafka_fast.control.backoff import Backoff, KeyedBackoff
 from kafka_fast.control.cluster import Cluster
-from kafka_fast.control.consumer.answers import Decision, Step, decide
+from kafka_fast.control.consumer.answers import Decision, Step, decide, why_unreadable
 from kafka_fast.control.consumer.assigned import NO_NODE, NOWHERE, Assigned, Phase, Position
 from kafka_fast.control.consumer.lookup import Lookup
 from kafka_fast.control.consumer.plane import (
@@ -96,6 +96,7 @@ class ConsumerControl:
             self.discovery,
             client_id,
             on_moved=self._handle_moved,
+            on_refused=self._tell,
         )
         self.positions = Positions(
             settings,
@@ -404,6 +405,10 @@ class ConsumerControl:
 
     def _handle_punt(self, event: FetchPunt, now: float) -> None:
         """Decide for each partition of an answer that the data plane did not understand."""
+        if not event.rows:
+            self.links.troubles.note_malformed(FetchResponse)
+            self.links.troubles.explain(event.link_id, why_unreadable(event))
+            return
         stopped = [(self._handle_stopped(row), row) for row in event.rows]
         parts = self._read_punt(event, now)
         for assigned, row in stopped:

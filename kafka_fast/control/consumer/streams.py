@@ -29,6 +29,7 @@ from kafka_fast.control.consumer.plane import (
 from kafka_fast.control.discovery import Discovery
 from kafka_fast.control.links import Link, Links
 from kafka_fast.control.metadata import NO_TOPIC_ID, Node
+from kafka_fast.errors import KafkaError, UnsupportedVersionError
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.fetch import FetchRequest
 
@@ -50,6 +51,7 @@ class Streams:
         client_id: str,
         *,
         on_moved: Callable[[Assigned, float], None],
+        on_refused: Callable[[Assigned, KafkaError], None],
     ) -> None:
         """Begin without streams.
 
@@ -60,6 +62,7 @@ class Streams:
             discovery: opens links.
             client_id: of all requests.
             on_moved: called with a partition that stands still and has another leader than before.
+            on_refused: called with a partition whose node cannot be fetched from, and why.
         """
         self._settings = settings
         self._cluster = cluster
@@ -67,6 +70,7 @@ class Streams:
         self._discovery = discovery
         self._client_id = client_id
         self._on_moved = on_moved
+        self._on_refused = on_refused
         self._streams: dict[int, Assigned] = {}
         self._ids: dict[int, bytes] = {}  # topic ids as the data plane knows them, by stream
         self._programmed: dict[int, int] = {}  # link id -> Fetch version
@@ -107,9 +111,15 @@ class Streams:
         if link is None:
             self._waiting.add(assigned.stream_id)
             return
-        self._waiting.discard(assigned.stream_id)
         self._name(assigned)
-        self._program(link)
+        try:
+            self._program(link)
+        except UnsupportedVersionError as error:
+            self._waiting.add(assigned.stream_id)
+            self._links.refuse(link, error, now)
+            self._on_refused(assigned, error)
+            return
+        self._waiting.discard(assigned.stream_id)
         assigned.starts += 1
         assigned.link_id = link.id
         assigned.stopping = False

@@ -20,16 +20,32 @@ from kafka_fast.control.discovery import Discovery
 from kafka_fast.control.instants import LONG_AGO, NEVER
 from kafka_fast.control.links import Link, Links
 from kafka_fast.control.metadata import COORDINATOR_BASE, Node
-from kafka_fast.errors import ERRORS, KafkaError, broker_error
+from kafka_fast.errors import ERRORS, KafkaError, UnsupportedVersionError, broker_error
 from kafka_fast.protocol.apis.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
+from kafka_fast.protocol.apis.heartbeat import HeartbeatRequest
+from kafka_fast.protocol.apis.join_group import JoinGroupRequest
+from kafka_fast.protocol.apis.leave_group import LeaveGroupRequest
+from kafka_fast.protocol.apis.offset_commit import OffsetCommitRequest
+from kafka_fast.protocol.apis.offset_fetch import OffsetFetchRequest
+from kafka_fast.protocol.apis.sync_group import SyncGroupRequest
 from kafka_fast.protocol.schema import Request, Response
 
 logger = logging.getLogger("kafka_fast.group")
 
 R = TypeVar("R", bound=Response)
+
+NEEDED: tuple[type[Request], ...] = (
+    JoinGroupRequest,
+    SyncGroupRequest,
+    HeartbeatRequest,
+    LeaveGroupRequest,
+    OffsetFetchRequest,
+    OffsetCommitRequest,
+)
+"""Who offers less cannot coordinate groups: found out before anything is asked."""
 
 GROUP = 0
 FIRST_VERSION_WITH_KEYS = 4
@@ -76,6 +92,7 @@ class Coordinator:
         self._asking = False
         self._failures = 0
         self._ask_at = LONG_AGO
+        self._checked = -1  # the last link that was seen to offer what a group needs
 
     # Getters
 
@@ -109,6 +126,15 @@ class Coordinator:
             node_id = COORDINATOR_BASE + self._node.id
             node = Node(node_id, self._node.host, self._node.port, self._node.rack)
             self._links.want_node(node, now)
+        elif link.id != self._checked:
+            try:
+                for needed in NEEDED:
+                    link.versions.pick(needed)
+            except UnsupportedVersionError as error:
+                self._node = None
+                self._give_up(error, now)
+                return None
+            self._checked = link.id
         return link
 
     def ask(
@@ -147,7 +173,11 @@ class Coordinator:
             self._cluster.request_refresh("looking for a group's coordinator")
             return
         request = FindCoordinatorRequest(key_type=GROUP)
-        version = link.versions.pick(FindCoordinatorRequest)
+        try:
+            version = link.versions.pick(FindCoordinatorRequest)
+        except UnsupportedVersionError as error:
+            self._give_up(error, now)
+            return
         if version >= FIRST_VERSION_WITH_KEYS:
             request.coordinator_keys = [self.group_id]
         else:
@@ -193,13 +223,18 @@ class Coordinator:
             if error.retriable:
                 self._fail(str(error), now)
             else:
-                self._wanted = False
-                self._on_fatal(error)
+                self._give_up(error, now)
             return
         self._failures = 0
         self._node = Node(found.node_id, found.host, found.port)
         logger.info("group %s: its coordinator is %s", self.group_id, self._node)
         self.want(now)
+
+    def _give_up(self, error: KafkaError, now: float) -> None:
+        """Tell that there is none; who wants it all the same has it asked for no sooner."""
+        self._fail(str(error), now)
+        self._wanted = False
+        self._on_fatal(error)
 
     def _fail(self, reason: str, now: float) -> None:
         logger.debug("group %s: no coordinator: %s", self.group_id, reason)

@@ -27,6 +27,7 @@ class Readiness:
         self._backoff = backoff
         self._failures = 0  # in a row
         self._try_at = LONG_AGO
+        self._hurried_at = LONG_AGO
         self._is_paused = False  # overstayed or failed: joins when the user polls
         self._is_fenced = False  # another member has our instance id: joins no more
 
@@ -57,6 +58,14 @@ class Readiness:
         """A try has failed: the next one is due after a backoff."""
         self._try_at = now + self._backoff.delay(self._failures)
         self._failures += 1
+
+    def may_hurry(self, now: float) -> bool:
+        """Return whether to try anew at once, as the coordinator asks.
+
+        Not so soon after the last time: it may ask all the time.
+        """
+        before, self._hurried_at = self._hurried_at, now
+        return now - before > self._backoff.maximum
 
     def pause(self, *, fenced: bool = False) -> None:
         """Stay out until the user polls; once fenced, until there is another subscription."""

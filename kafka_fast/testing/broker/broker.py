@@ -24,7 +24,14 @@ from kafka_fast.protocol._decode import decode_front
 from kafka_fast.protocol.frame import RequestHeader
 from kafka_fast.testing.broker import handlers
 from kafka_fast.testing.broker.connection import Connection
-from kafka_fast.testing.broker.faults import CutRule, DelayRule, DropRule, Faults, ThrottleRule
+from kafka_fast.testing.broker.faults import (
+    CutRule,
+    DelayRule,
+    DropRule,
+    Faults,
+    GarbleRule,
+    ThrottleRule,
+)
 from kafka_fast.testing.broker.groups.coordinator import Coordinator
 from kafka_fast.testing.broker.request import CloseConnectionError, Request, Waiting
 from kafka_fast.testing.broker.sessions import FetchSessions
@@ -230,6 +237,9 @@ class Broker:
             muted_until = now + throttle.throttle_ms / 1000
         self._faults.rewrite(header.api_key, body, self.node_id)
         data = framing.encode_response(body, header.version, header.correlation_id)
+        garble = self._faults.take(GarbleRule, self.node_id, header.api_key)
+        if garble is not None:
+            data = garble.change(data)
         if cut is not None:
             data = data[: cut.after]
         output = Output(connection.connection_id, data, cut is not None)

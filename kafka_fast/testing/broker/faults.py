@@ -91,6 +91,13 @@ class CutRule(Rule):
     after: int  # bytes, the length field included
 
 
+@dataclass(slots=True, kw_only=True)
+class GarbleRule(Rule):
+    """Send other bytes in the place of an answer."""
+
+    change: Callable[[bytes], bytes]  # of the whole frame, length field included
+
+
 Script = Callable[[Any, int], None]  # (response, node id)
 AnyRule = TypeVar("AnyRule", bound=Rule)
 
@@ -138,6 +145,10 @@ class Faults:
     def cut(self, after: int, **match: Any) -> CutRule:
         """Close the connection after the first `after` bytes of an answer."""
         return self._add(CutRule(after=after, **match))
+
+    def garble(self, change: Callable[[bytes], bytes], **match: Any) -> GarbleRule:
+        """Send what `change` makes of the bytes of an answer, its length field included."""
+        return self._add(GarbleRule(change=change, **match))
 
     def limit_versions(self, versions: Mapping[int, tuple[int, int]]) -> None:
         """Offer these APIs only, in no more than these versions (see versions.py for presets)."""

@@ -48,11 +48,14 @@ from kafka_fast.types import TopicPartition
 
 logger = logging.getLogger("kafka_fast.group")
 
+COORDINATOR_LOAD_IN_PROGRESS = 14
 ILLEGAL_GENERATION = 22
 UNKNOWN_MEMBER_ID = 25
 FENCED_INSTANCE_ID = 82
 
 NOT_A_MEMBER = frozenset({ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID})
+HARMLESS = frozenset({0, COORDINATOR_LOAD_IN_PROGRESS, REBALANCE_IN_PROGRESS})
+"""Of a heartbeat: the member lives, whatever else is going on."""
 
 
 class State(enum.Enum):
@@ -252,7 +255,7 @@ class ClassicMember:
                 reason or "",
             )
         except KafkaError as error:
-            self._fail(error)
+            self._fail(error, now)
             return
         self._state = State.JOINING
         self._rebalance.begin(link, request, now)
@@ -271,7 +274,7 @@ class ClassicMember:
             case Refused(code, what):
                 self._handle_error(code, what, now)
             case Failed(error):
-                self._fail(error)
+                self._fail(error, now)
 
     def _handle_assigned(self, end: Assigned, now: float) -> None:
         self._readiness.succeed()
@@ -282,7 +285,7 @@ class ClassicMember:
                 assignor = self._assignors[end.protocol_name]
                 assignor.handle_assignment(assigned, generation, end.user_data)
         except KafkaError as error:
-            self._fail(error)
+            self._fail(error, now)
             return
         logger.info(
             "group %s: generation %d: %d partitions",
@@ -302,12 +305,13 @@ class ClassicMember:
         is_news = self._state is State.STABLE and self._rejoin_reason is None
         if code == REBALANCE_IN_PROGRESS and is_news:
             self._want_join("the group rebalances", now)
-        elif code in (0, REBALANCE_IN_PROGRESS):
-            # As expected by now, or throttled. Asked again at once, a coordinator that is further
-            # than this member, or not as far, would say the same as fast as it can.
-            self._keep_alive(now, delay=self._settings.heartbeat_interval)
-        elif self._state in (State.STABLE, State.PREPARING):
+        elif code not in HARMLESS and self._state in (State.STABLE, State.PREPARING):
             self._handle_error(code, "Heartbeat", now)
+        else:
+            # As expected by now, or throttled, or the answer to SyncGroup will tell. Asked again at
+            # once, a coordinator that is further than this member, or not as far, would say the
+            # same as fast as it can.
+            self._keep_alive(now, delay=self._settings.heartbeat_interval)
 
     def handle_stale(self, code: int, now: float) -> None:
         """A commit was refused because this member is not what it was."""
@@ -328,12 +332,13 @@ class ClassicMember:
                 self._retry(reason, now)
         elif code in NOT_A_MEMBER:
             self._lose_place(code, reason)
-            self._retry(reason, now, at_once=True)
+            self._retry(reason, now, at_once=self._readiness.may_hurry(now))
         elif code == REBALANCE_IN_PROGRESS or (known is not None and known.retriable):
-            self._retry(reason, now, at_once=code == REBALANCE_IN_PROGRESS)
+            at_once = code == REBALANCE_IN_PROGRESS and self._readiness.may_hurry(now)
+            self._retry(reason, now, at_once=at_once)
         else:
             error = broker_error(code, f"{what} in group {self._coordinator.group_id!r}")
-            self._fail(error, fenced=code == FENCED_INSTANCE_ID)
+            self._fail(error, now, fenced=code == FENCED_INSTANCE_ID)
 
     def _lose_place(self, code: int, reason: str) -> None:
         """The coordinator does not know this member any more, or not in this generation."""
@@ -354,12 +359,13 @@ class ClassicMember:
             self._readiness.put_off(now)
         self._want_join(reason, now)
 
-    def _fail(self, error: KafkaError, *, fenced: bool = False) -> None:
+    def _fail(self, error: KafkaError, now: float, *, fenced: bool = False) -> None:
         """Out of the group until the user does something."""
         logger.error("group %s: %s", self._coordinator.group_id, error)
-        self._session.fall_silent()
+        self._session.lose_generation()
         self._rebalance.cancel()
         self._state = State.OUT
         self._rejoin_reason = None
         self._readiness.pause(fenced=fenced)
+        self._readiness.put_off(now)  # a user who polls all the time does not come back at once
         self._ownership.fail(error)

@@ -1,0 +1,163 @@
+"""Every hostile answer of the corpus from a real socket to a consumer, for a while.
+
+The link that it came over is closed, the reason is said (which node, API, version, place), nobody
+spins, and once the broker behaves the consumer reads on as if nothing had been.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from kafka_fast import Consumer, KafkaTimeoutError
+from kafka_fast.errors import KafkaError, UnknownBrokerError, UnsupportedVersionError
+from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.versions import (
+    API_VERSIONS,
+    CONSUMER_GROUP_HEARTBEAT,
+    FETCH,
+    HEARTBEAT,
+    METADATA,
+    OFFERED,
+    OFFSET_COMMIT,
+)
+from tests.corpus.replay import Answer, answers
+from tests.net.consuming import fill, partitions_of, read, values_by_partition
+from tests.waiting import TIMEOUT, eventually
+
+RECORDS = 20
+HOSTILE = 0.4
+"""Seconds."""
+
+BACK_OFF_MS = 20
+GROUP_APIS = {*range(OFFSET_COMMIT, HEARTBEAT + 3), CONSUMER_GROUP_HEARTBEAT}
+CASES = answers()
+
+
+@pytest.fixture
+def kafka() -> Iterator[EmbeddedKafka]:
+    """One broker with a topic of two partitions."""
+    with EmbeddedKafka() as kafka:
+        kafka.create_topic("t", 2)
+        yield kafka
+
+
+def offer(kafka: EmbeddedKafka, case: Answer) -> None:
+    """Have the broker speak the case's version of its API, and no other."""
+    versions = {**OFFERED, case.api: (case.version, case.version)}
+    if case.api == API_VERSIONS:
+        versions = dict(OFFERED)
+    kafka.faults.limit_versions(versions)
+
+
+def consumer_for(kafka: EmbeddedKafka, case: Answer) -> Consumer:
+    group = {}
+    if case.api in GROUP_APIS:
+        group = {"group_id": "g", "heartbeat_interval_ms": 50}
+    if case.api == CONSUMER_GROUP_HEARTBEAT:
+        group = {"group_id": "g", "group_protocol": "consumer"}
+    consumer = Consumer(
+        bootstrap_servers=kafka.bootstrap,
+        auto_offset_reset="earliest",
+        enable_auto_commit=False,
+        retry_backoff_ms=BACK_OFF_MS,
+        retry_backoff_max_ms=1000,
+        reconnect_backoff_ms=BACK_OFF_MS,
+        reconnect_backoff_max_ms=1000,
+        request_timeout_ms=200 if "silence" in case.name else 30_000,
+        fetch_max_wait_ms=50,
+        **group,
+    )
+    if group:
+        consumer.subscribe(["t"])
+    else:
+        consumer.assign(partitions_of("t", 2))
+    return consumer
+
+
+def endure(consumer: Consumer) -> list[KafkaError]:
+    """Poll while the broker is hostile; return what that raised."""
+    raised = []
+    until = time.monotonic() + HOSTILE
+    while time.monotonic() < until:
+        try:
+            assert not consumer.poll(0.02)
+        except KafkaError as error:  # noqa: PERF203  one in each poll
+            raised.append(error)
+    return raised
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.kind != "ok"], ids=str)
+def test_it_costs_the_link_and_nothing_else(
+    kafka: EmbeddedKafka, case: Answer, caplog: pytest.LogCaptureFixture
+) -> None:
+    offer(kafka, case)
+    rule = kafka.faults.garble(lambda data: case.to(data[4:8]), api=case.api)
+    with consumer_for(kafka, case) as consumer:
+        eventually(lambda: consumer.poll(0.01) is not None and rule.strikes >= 1)
+        raised = endure(consumer)
+        assert raised == []
+        told = [str(record.getMessage()) for record in caplog.records]
+        mine = [text for text in told if re.search(case.refusal, text)]
+        assert mine, told
+        assert re.search(r"node 1|bootstrap|coordinator", mine[0])
+        # Doubled from one failure to the next, the backoff leaves room for few.
+        assert rule.strikes <= (60 if case.name == "F17-downgrade-loop" else 12)
+        metrics = consumer.metrics()
+        assert metrics["link_failures"] >= 1
+        if case.layer == "link":
+            assert sum(metrics["links_closed"].values()) >= 1
+        elif case.api != API_VERSIONS:
+            assert sum(metrics["malformed_answers"].values()) >= 1
+        assert metrics["buffered_bytes"] == 0
+        if case.api in (METADATA, API_VERSIONS):  # whoever waits is told as well
+            with pytest.raises(KafkaTimeoutError) as late:
+                consumer.partitions_for("t2", 0.3)
+            assert isinstance(late.value.__cause__, KafkaError)
+            assert re.search(case.refusal, str(late.value))
+        kafka.heal()
+        written = {number: fill(kafka, "t", RECORDS, number) for number in range(2)}
+        assert values_by_partition(read(consumer, 2 * RECORDS)) == written
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.kind == "ok"], ids=str)
+def test_what_is_well_formed_is_endured(kafka: EmbeddedKafka, case: Answer) -> None:
+    """What the broker says makes no sense, or is an error nobody knows; one day it is over."""
+    offer(kafka, case)
+    rule = kafka.faults.garble(lambda data: case.to(data[4:8]), api=case.api)
+    with consumer_for(kafka, case) as consumer:
+        raised = endure(consumer)
+        while rule.strikes < 1:
+            raised += endure(consumer)
+        for error in raised:
+            assert "9999" in str(error) or isinstance(error, UnsupportedVersionError), error
+        assert rule.strikes <= 20
+        kafka.heal()
+        if case.name == "F17-no-Fetch" or case.name == "F17-no-Metadata":
+            return
+        written = {number: fill(kafka, "t", RECORDS, number) for number in range(2)}
+        found = []
+        deadline = time.monotonic() + TIMEOUT
+        while len(found) < 2 * RECORDS:
+            assert time.monotonic() < deadline
+            try:
+                found += consumer.poll(0.1)
+            except UnknownBrokerError:  # of before
+                pass
+        assert values_by_partition(found) == written
+
+
+@pytest.mark.parametrize("cut", ["fin", "silence"])
+@pytest.mark.parametrize("after", [0, 3, 4, 8, 30])
+def test_an_answer_to_fetch_that_breaks_off(kafka: EmbeddedKafka, after: int, cut: str) -> None:
+    written = {number: fill(kafka, "t", RECORDS, number) for number in range(2)}
+    if cut == "fin":
+        kafka.faults.cut(after, api=FETCH, count=3)
+    else:
+        kafka.faults.garble(lambda data: data[:after], api=FETCH, count=2)
+    case = Answer("silence", b"", FETCH, 18, "link", "", "")
+    with consumer_for(kafka, case) as consumer:
+        assert values_by_partition(read(consumer, 2 * RECORDS)) == written

@@ -1,0 +1,276 @@
+"""A broker says the same for ever, well formed: a consumer asks slowly, and recovers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kafka_fast import Consumer
+from kafka_fast.errors import (
+    BrokerError,
+    CoordinatorLoadInProgress,
+    CoordinatorNotAvailable,
+    FencedLeaderEpoch,
+    FencedMemberEpoch,
+    IllegalGeneration,
+    KafkaError,
+    NotCoordinator,
+    NotLeaderOrFollower,
+    OffsetOutOfRange,
+    RebalanceInProgress,
+    StaleMemberEpoch,
+    UnknownLeaderEpoch,
+    UnknownMemberId,
+    UnknownTopicId,
+    UnreleasedInstanceId,
+    UnsupportedVersionError,
+)
+from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.versions import (
+    CONSUMER_GROUP_HEARTBEAT,
+    FETCH,
+    FIND_COORDINATOR,
+    HEARTBEAT,
+    JOIN_GROUP,
+    LIST_OFFSETS,
+    METADATA,
+    OFFERED,
+    OFFSET_FETCH,
+    SYNC_GROUP,
+)
+from tests.net.consuming import fill, partitions_of, values_by_partition
+from tests.waiting import TIMEOUT
+
+RECORDS = 20
+HOSTILE = 0.5
+"""Seconds."""
+
+BACK_OFF = 0.02
+MOST = 5 * HOSTILE / BACK_OFF
+"""Requests in that time; without a backoff there are thousands."""
+
+
+@pytest.fixture
+def kafka() -> Iterator[EmbeddedKafka]:
+    """One broker with a topic of two partitions."""
+    with EmbeddedKafka() as kafka:
+        kafka.create_topic("t", 2)
+        yield kafka
+
+
+def make(kafka: EmbeddedKafka, **config: Any) -> Consumer:
+    return Consumer(
+        bootstrap_servers=kafka.bootstrap,
+        auto_offset_reset="earliest",
+        retry_backoff_ms=int(BACK_OFF * 1000),
+        retry_backoff_max_ms=500,
+        reconnect_backoff_ms=int(BACK_OFF * 1000),
+        reconnect_backoff_max_ms=500,
+        fetch_max_wait_ms=50,
+        **config,
+    )
+
+
+def member(kafka: EmbeddedKafka, **config: Any) -> Consumer:
+    consumer = make(kafka, group_id="g", **config)
+    consumer.subscribe(["t"])
+    return consumer
+
+
+def reader(kafka: EmbeddedKafka) -> Consumer:
+    consumer = make(kafka)
+    consumer.assign(partitions_of("t", 2))
+    return consumer
+
+
+class Counter:
+    """Counts the answers of some APIs that a broker gives."""
+
+    def __init__(self, kafka: EmbeddedKafka, *apis: int) -> None:
+        self.count = 0
+        for api in apis:
+            kafka.faults.script(api, self.add)
+
+    def add(self, response: Any, node: int) -> None:
+        self.count += 1
+
+
+def poll_on(consumer: Consumer, seconds: float) -> list[KafkaError]:
+    raised = []
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        try:
+            consumer.poll(0.02)
+        except KafkaError as error:  # noqa: PERF203  one in each poll
+            raised.append(error)
+    return raised
+
+
+def check_recovery(kafka: EmbeddedKafka, consumer: Consumer) -> None:
+    """All is well now: every record comes, and comes once."""
+    kafka.heal()
+    written = {number: fill(kafka, "t", RECORDS, number) for number in range(2)}
+    found = []
+    deadline = time.monotonic() + TIMEOUT
+    while len(found) < 2 * RECORDS:
+        assert time.monotonic() < deadline
+        try:
+            found += consumer.poll(0.1)
+        except KafkaError:  # of before
+            pass
+    assert values_by_partition(found) == written
+
+
+@pytest.mark.parametrize(
+    ("api", "error"),
+    [
+        (api, error)
+        for apis, errors in (
+            (
+                (FIND_COORDINATOR, JOIN_GROUP, SYNC_GROUP, HEARTBEAT, OFFSET_FETCH),
+                (NotCoordinator, CoordinatorLoadInProgress, CoordinatorNotAvailable),
+            ),
+            (
+                (JOIN_GROUP, SYNC_GROUP, HEARTBEAT),
+                (UnknownMemberId, IllegalGeneration, RebalanceInProgress),
+            ),
+        )
+        for api in apis
+        for error in errors
+    ],
+)
+def test_a_classic_group(kafka: EmbeddedKafka, api: int, error: type[BrokerError]) -> None:
+    asked = Counter(kafka, FIND_COORDINATOR, JOIN_GROUP, SYNC_GROUP, HEARTBEAT, OFFSET_FETCH)
+    kafka.faults.error(api, error)
+    with member(kafka, heartbeat_interval_ms=50) as consumer:
+        poll_on(consumer, HOSTILE)
+        assert asked.count <= MOST
+        check_recovery(kafka, consumer)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        NotCoordinator,
+        CoordinatorLoadInProgress,
+        UnknownMemberId,
+        FencedMemberEpoch,
+        StaleMemberEpoch,
+        UnreleasedInstanceId,
+    ],
+)
+def test_a_group_of_the_newer_protocol(kafka: EmbeddedKafka, error: type[BrokerError]) -> None:
+    asked = Counter(kafka, FIND_COORDINATOR, CONSUMER_GROUP_HEARTBEAT, OFFSET_FETCH)
+    kafka.faults.error(CONSUMER_GROUP_HEARTBEAT, error)
+    with member(kafka, group_protocol="consumer") as consumer:
+        poll_on(consumer, HOSTILE)
+        assert asked.count <= MOST
+        check_recovery(kafka, consumer)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [FencedLeaderEpoch, UnknownLeaderEpoch, NotLeaderOrFollower, OffsetOutOfRange, UnknownTopicId],
+)
+@pytest.mark.parametrize("api", [FETCH, LIST_OFFSETS])
+def test_partitions(kafka: EmbeddedKafka, api: int, error: type[BrokerError]) -> None:
+    asked = Counter(kafka, FETCH, LIST_OFFSETS, METADATA)
+    if api == LIST_OFFSETS and error is OffsetOutOfRange:
+        pytest.skip("ListOffsets names no offset")
+    kafka.faults.error(api, error)
+    with reader(kafka) as consumer:
+        poll_on(consumer, HOSTILE)
+        assert asked.count <= MOST
+        if api == LIST_OFFSETS and not error.retriable:
+            return  # the partitions have failed, until a seek
+        check_recovery(kafka, consumer)
+
+
+def nonsense(response: Any, node: int) -> None:
+    """Name a replica that nobody knows as nearer."""
+    for topic in response.responses:
+        for part in topic.partitions:
+            part.preferred_read_replica = 77
+
+
+def tyranny(response: Any, node: int) -> None:
+    response.throttle_time_ms = 2**31 - 1
+
+
+def emptiness(response: Any, node: int) -> None:
+    response.brokers = []
+
+
+def nowhere(response: Any, node: int) -> None:
+    for broker in response.brokers:
+        broker.host, broker.port = "", 70_000
+
+
+def leaderless(response: Any, node: int) -> None:
+    for topic in response.topics:
+        for part in topic.partitions:
+            part.leader_id = 99
+
+
+def shrunk(response: Any, node: int) -> None:
+    for topic in response.topics:
+        topic.partitions = topic.partitions[:1]
+
+
+def divergence(response: Any, node: int) -> None:
+    """Say of every position that the log does not hold it."""
+    for topic in response.responses:
+        for part in topic.partitions:
+            part.diverging_epoch.epoch, part.diverging_epoch.end_offset = 0, 0
+
+
+@pytest.mark.parametrize(
+    ("api", "script"),
+    [
+        (FETCH, nonsense),
+        (FETCH, divergence),
+        (METADATA, emptiness),
+        (METADATA, nowhere),
+        (METADATA, leaderless),
+        (METADATA, shrunk),
+    ],
+)
+def test_answers_that_make_no_sense(kafka: EmbeddedKafka, api: int, script: Any) -> None:
+    asked = Counter(kafka, FETCH, LIST_OFFSETS, METADATA)
+    kafka.faults.script(api, script)
+    with reader(kafka) as consumer:
+        assert poll_on(consumer, HOSTILE) == []
+        assert asked.count <= MOST
+        check_recovery(kafka, consumer)
+
+
+def test_nobody_is_silenced_for_longer_than_a_minute(kafka: EmbeddedKafka) -> None:
+    kafka.faults.script(FETCH, tyranny)
+    with reader(kafka) as consumer:
+        poll_on(consumer, HOSTILE)
+        assert consumer._core.control.throttle_ms == 60_000
+
+
+@pytest.mark.parametrize(
+    "api",
+    [
+        FETCH,
+        METADATA,
+        LIST_OFFSETS,
+        FIND_COORDINATOR,
+        JOIN_GROUP,
+        SYNC_GROUP,
+        HEARTBEAT,
+        OFFSET_FETCH,
+    ],
+)
+def test_an_api_that_the_broker_lacks(kafka: EmbeddedKafka, api: int) -> None:
+    """The user hears which, again and again; a broker that has it is all that is needed."""
+    kafka.faults.limit_versions({key: it for key, it in OFFERED.items() if key != api})
+    with member(kafka) as consumer:
+        raised = poll_on(consumer, HOSTILE)
+        assert any(isinstance(error, UnsupportedVersionError) for error in raised), raised
+        assert all(isinstance(error, UnsupportedVersionError) for error in raised), raised
