@@ -87,6 +87,7 @@ class Commits:
         backoff: Backoff,
         identity: Callable[[], Identity],
         *,
+        is_held: Callable[[], bool] = lambda: False,
         is_consumer_protocol: bool = False,
         on_stale: Callable[[int, float], None] = lambda code, now: None,
     ) -> None:
@@ -97,6 +98,7 @@ class Commits:
             cluster: knows topic ids.
             backoff: between two tries.
             identity: returns who commits.
+            is_held: returns whether commits have to wait, since they would be refused now.
             is_consumer_protocol: the member's epoch may change under a commit, which then is
                 repeated under the new one (KIP-848).
             on_stale: called with the code of an answer that says the member is not what it was.
@@ -105,6 +107,7 @@ class Commits:
         self._cluster = cluster
         self._backoff = backoff
         self._identity = identity
+        self._is_held = is_held
         self._is_consumer_protocol = is_consumer_protocol
         self._on_stale = on_stale
         self._commits: deque[_Commit] = deque()
@@ -121,7 +124,8 @@ class Commits:
         # What is in flight ends with its answer, however late.
         waiting = itertools.islice(self._commits, int(self._committing), None)
         deadline = min((commit.deadline for commit in waiting), default=NEVER)
-        if self._coordinator.link is not None and self._commits and not self._committing:
+        may_send = self._coordinator.link is not None and not self._is_held()
+        if may_send and self._commits and not self._committing:
             deadline = min(deadline, self._commit_at)
         return deadline
 
@@ -183,7 +187,7 @@ class Commits:
         for commit in [it for it in self._commits if it.deadline <= now]:
             if not (self._committing and commit is self._commits[0]):
                 self._end_commit(commit, KafkaTimeoutError("the commit was not sent in time"))
-        if not self._commits or self._committing or now < self._commit_at:
+        if not self._commits or self._committing or now < self._commit_at or self._is_held():
             return
         link = self._coordinator.want(now)
         if link is not None:

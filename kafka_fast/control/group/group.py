@@ -69,6 +69,7 @@ class Group:
             cluster,
             backoff,
             lambda: self.member.identity,
+            is_held=lambda: self.member.is_between_generations,
             is_consumer_protocol=is_consumer_protocol,
             on_stale=self.member.handle_stale,
         )

@@ -105,6 +105,10 @@ class Member(Protocol):
     def is_paused(self) -> bool:
         """Whether the member stays out until the user polls. Any thread."""
 
+    @property
+    def is_between_generations(self) -> bool:
+        """Whether nothing can be committed now: the coordinator would read it in the next one."""
+
     def subscribe(self, subscription: Subscription, now: float) -> None:
         """Belong to the group with this subscription; replaces the last one."""
 

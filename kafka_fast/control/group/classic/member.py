@@ -38,7 +38,7 @@ from kafka_fast.control.group.classic.rebalance import (
 )
 from kafka_fast.control.group.classic.session import REBALANCE_IN_PROGRESS, Session
 from kafka_fast.control.group.coordinator import Coordinator
-from kafka_fast.control.group.member import GroupNews, Identity, Subscription
+from kafka_fast.control.group.member import NO_GENERATION, GroupNews, Identity, Subscription
 from kafka_fast.control.group.readiness import OVERSTAYED, Readiness, warn_of_overstaying
 from kafka_fast.control.group.subscription import SubscribedTopics
 from kafka_fast.control.instants import NEVER
@@ -127,6 +127,16 @@ class ClassicMember:
     def is_paused(self) -> bool:
         """Whether the member stays out until the user polls. Any thread."""
         return self._readiness.is_paused
+
+    @property
+    def is_between_generations(self) -> bool:
+        """Whether this member of a generation is on its way into the next one.
+
+        What it sends meanwhile is read behind its JoinGroup, or before the group has its
+        assignments: in both cases a commit is refused. With a cooperative assignor the partitions
+        stay this member's.
+        """
+        return self._state is State.JOINING and self.identity.generation != NO_GENERATION
 
     @property
     def state(self) -> State:

@@ -127,6 +127,11 @@ class ConsumerProtocolMember:
         return self._readiness.is_paused
 
     @property
+    def is_between_generations(self) -> bool:
+        """Never: a commit under an epoch that has passed is sent again under the next one."""
+        return False
+
+    @property
     def state(self) -> State:
         """Where the member stands."""
         return self._state

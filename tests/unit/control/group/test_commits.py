@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kafka_fast.control.group.classic.member import State
 from kafka_fast.errors import CommitFailedError, KafkaTimeoutError
 from kafka_fast.testing.broker.versions import KAFKA_2_1
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
@@ -118,3 +119,30 @@ def test_a_last_commit_does_not_wait_for_a_topic_that_is_gone(protocol: str) -> 
     assert world.cluster.committed("g") == {("t", 0): 3}
     world.run(40.0)
     assert isinstance(outcomes[1], KafkaTimeoutError)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_commit_between_two_generations_waits_for_the_next_one(seed: int) -> None:
+    """Regression: what a cooperative member committed while it joined was refused.
+
+    It keeps its partitions then; but the generation was over when the coordinator read the commit.
+    """
+    world = World(
+        seed=seed, partition_assignment_strategy="cooperative-sticky", heartbeat_interval_ms=50
+    )
+    world.cluster.create_topic("t", 4)
+    one = world.join("a", ["t"])
+    world.run_until(lambda: world.stable("t"))
+    group = one.control.group
+    assert group is not None
+    world.join("b", ["t"])
+    outcomes: list[Any] = []
+    for number in range(300):
+        world.run(0.0005)
+        if group.member.state is State.JOINING:  # type: ignore[attr-defined]
+            outcomes.append(world.commit(one, dict.fromkeys(one.owned, number)))
+    assert outcomes
+    world.run(5.0)
+    assert outcomes == [[None]] * len(outcomes)
+    world.run_until(lambda: world.stable("t"))
+    assert len(one.owned) == 2

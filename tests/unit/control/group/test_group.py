@@ -29,6 +29,7 @@ def with_a_commit_in_flight() -> tuple[World, Any, list[str]]:
         handle_revoked=lambda partitions, now: heard.append("revoked"),
         handle_assigned=lambda now: heard.append("assigned"),
         leave=lambda now, done: heard.append("left"),
+        is_between_generations=False,
         tick=member.tick,
         next_deadline=member.next_deadline,
         poll_news=member.poll_news,
