@@ -211,6 +211,7 @@ class ConsumerControl:
     def want_topic(self, topic: str, now: float) -> None:
         """The user waits for this topic's partitions; `TopicSettled` answers."""
         self._awaited.add(topic)
+        self._unjudged.add(topic)
         self.cluster.want_topic(topic, now)
         if self.fatal is not None:
             self._commands.append(TopicSettled(topic, self.fatal))
@@ -355,7 +356,7 @@ class ConsumerControl:
         """Tell the user of a topic that cannot be read, as soon as it is to be read."""
         code = self.cluster.error(topic)
         reading = self._of_topic(topic)
-        if not code or not (reading or topic in self._subscribed):
+        if not code or not (reading or topic in self._subscribed or topic in self._awaited):
             return
         error = broker_error(code, f"topic {topic!r}")
         if code == UNKNOWN_TOPIC_OR_PARTITION:
@@ -363,7 +364,7 @@ class ConsumerControl:
         elif not error.retriable and reading:
             for assigned in reading:
                 self._tell(assigned, error)
-        elif not error.retriable:
+        elif not error.retriable and topic in self._subscribed:
             self._commands.append(TopicFailed(error))
 
     def _of_topic(self, topic: str) -> list[Assigned]:

@@ -1,0 +1,63 @@
+"""The consumer as a user's type checker sees it; read by mypy --strict, never run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from typing_extensions import assert_type
+
+from kafka_fast import (
+    Consumer,
+    ConsumerConfig,
+    KafkaError,
+    OffsetAndMetadata,
+    RebalanceListener,
+    TopicPartition,
+    read_range,
+)
+from kafka_fast.consumer import ConsumerRecord, ConsumerRecords
+
+
+class Listener(RebalanceListener):
+    """Commits what was done before it is given up."""
+
+    def on_partitions_revoked(
+        self, consumer: Consumer, partitions: Collection[TopicPartition]
+    ) -> None:
+        consumer.commit()
+
+
+def reading() -> None:
+    with Consumer({ConsumerConfig.BOOTSTRAP_SERVERS_CONFIG: "localhost:9092"}) as consumer:
+        assert_type(consumer, Consumer)
+        consumer.subscribe(["topic"], listener=Listener())
+        assert_type(consumer.poll(1.0, max_records=10), ConsumerRecords)
+        for record in consumer:
+            assert_type(record, ConsumerRecord)
+            assert_type(record.offset, int)
+        for records in consumer.batches():
+            assert_type(records, ConsumerRecords)
+            consumer.commit(records)
+        consumer.poll("1")  # type: ignore[arg-type] # a number is wanted
+
+
+def asking(consumer: Consumer, partition: TopicPartition) -> None:
+    assert_type(consumer.position(partition), int)
+    assert_type(consumer.current_lag(partition), int | None)
+    assert_type(consumer.committed([partition])[partition], OffsetAndMetadata | None)
+    assert_type(consumer.end_offsets([partition]), dict[TopicPartition, int])
+    consumer.commit([partition])  # type: ignore[arg-type] # records, or a mapping
+
+
+def committing(consumer: Consumer, partition: TopicPartition) -> None:
+    def done(offsets: Mapping[TopicPartition, OffsetAndMetadata], error: KafkaError | None) -> None:
+        assert_type(offsets[partition].offset, int)
+        assert_type(error, KafkaError | None)
+
+    consumer.commit({partition: 3}, sync=False, callback=done)
+
+
+def ranging(partition: TopicPartition) -> None:
+    with read_range("topic", 0, {partition: 10}, bootstrap_servers="localhost:9092") as steps:
+        for records in steps:
+            assert_type(records, ConsumerRecords)

@@ -1,0 +1,42 @@
+"""What a pattern subscribes to."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka_fast.config import consumer_settings
+from kafka_fast.control.cluster import Cluster
+from kafka_fast.control.group.member import Subscription
+from kafka_fast.control.group.subscription import SubscribedTopics
+from tests.unit.control.metadata_answers import answer, broker, topic
+
+NOW = 1.0
+
+
+def subscribed(pattern: str, **config: object) -> frozenset[str] | None:
+    """Return what a pattern matches in a cluster that has an internal topic, too."""
+    settings = consumer_settings({"bootstrap.servers": "kafka:9092", "group.id": "g", **config})
+    cluster = Cluster(settings, lambda: 0.5)
+    topics = SubscribedTopics(cluster, settings)
+    topics.replace(Subscription(pattern=pattern), NOW)
+    assert topics.topics is None, "nobody has told what there is"
+    assert cluster.poll_request(NOW) is not None
+    there = [topic(name, ((1, 0),)) for name in ("orders", "orders.eu", "__consumer_offsets")]
+    there[-1].is_internal = True
+    cluster.handle_response(answer(*there, brokers=[broker(1)]), NOW, 12)
+    topics.refresh(NOW)
+    return topics.topics
+
+
+@pytest.mark.parametrize(
+    ("pattern", "matched"),
+    [("orders", {"orders"}), ("orders.*", {"orders", "orders.eu"}), ("rders", set())],
+)
+def test_whole_names_are_matched(pattern: str, matched: set[str]) -> None:
+    assert subscribed(pattern) == matched
+
+
+def test_internal_topics_are_matched_only_if_they_are_not_excluded() -> None:
+    assert subscribed(".*") == {"orders", "orders.eu"}
+    found = subscribed(".*", **{"exclude.internal.topics": False})
+    assert found == {"orders", "orders.eu", "__consumer_offsets"}
