@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import itertools
 import logging
 import re
@@ -31,7 +32,7 @@ from kafka_fast.control.group.member import Subscription
 from kafka_fast.dataplane._consumer_record import ConsumerRecord
 from kafka_fast.dataplane._consumer_records import ConsumerRecords
 from kafka_fast.errors import UsageError
-from kafka_fast.net.consumer_core import ConsumerCore
+from kafka_fast.net.consumer_core import ConsumerCore, leave_at_exit
 from kafka_fast.types import (
     GroupMetadata,
     OffsetAndMetadata,
@@ -43,6 +44,7 @@ from kafka_fast.types import (
 logger = logging.getLogger("kafka_fast.consumer")
 
 _numbers = itertools.count(1)
+atexit.register(leave_at_exit)
 
 ITERATION_WAIT = 1.0
 """Seconds that iteration waits at a time; it goes on waiting after them."""

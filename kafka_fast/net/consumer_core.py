@@ -15,6 +15,7 @@ import os
 import random
 import threading
 import time
+import warnings
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
@@ -60,8 +61,11 @@ NO_END = 2**63 - 1
 TOUCH_INTERVAL = 30.0
 """Seconds between two assurances that the assigned topics' metadata are wanted."""
 
+EXIT_PATIENCE = 1.0
+"""Seconds that the end of the interpreter waits for coordinators to hear of it."""
+
 _cores: weakref.WeakSet[ConsumerCore] = weakref.WeakSet()
-"""All that live in this process, for fork."""
+"""All that live in this process, for the end of the interpreter and for fork."""
 
 
 class Answer(Generic[T]):
@@ -101,6 +105,7 @@ class ConsumerCore:
     def __init__(self, settings: ConsumerSettings, client_id: str) -> None:
         """Start the threads; connections are made when they are needed."""
         self.settings = settings
+        self.client_id = client_id
         self.control = self._make_control(client_id)
         # Two deques, for the control thread may append while the user's takes: from each of them
         # one side only appends and the other only takes from the front.
@@ -518,6 +523,15 @@ class ConsumerCore:
         else:
             self._stop()
 
+    def begin_to_leave(self) -> Answer[bool] | None:
+        """Tell the coordinator that this member is gone; None: it is none. Any thread."""
+        group = self.control.group
+        if group is None or self.closed or not group.member.identity.member_id:
+            return None
+        left: Answer[bool] = Answer()
+        self.call(lambda now: group.leave(now, lambda: left.set(True)))
+        return left
+
     def _stop(self) -> None:
         self._thread.stop()
         self._pump.stop()
@@ -534,6 +548,24 @@ class ConsumerCore:
 def _call_all(calls: Iterable[Callable[[], None]]) -> None:
     for call in calls:
         call()
+
+
+def leave_at_exit() -> None:
+    """Leave the groups of consumers that nobody has closed, before the interpreter ends.
+
+    So the others need not wait for session.timeout.ms. Nothing is committed: whether the records
+    of the last poll are done is not known, and a listener's thread may be gone.
+    """
+    leaving = [(core, left) for core in list(_cores) if (left := core.begin_to_leave()) is not None]
+    deadline = time.monotonic() + EXIT_PATIENCE
+    for core, left in leaving:
+        left.wait(max(0.0, deadline - time.monotonic()))
+        warnings.warn(
+            f"the interpreter ends with consumer {core.client_id!r} in its group: what was not "
+            "committed will be read again; close() it, or use it in a with block",
+            ResourceWarning,
+            stacklevel=2,
+        )
 
 
 def _mark_forked() -> None:

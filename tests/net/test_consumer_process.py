@@ -10,13 +10,14 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
+from kafka_fast import Consumer, RebalanceListener, TopicPartition
 from kafka_fast.testing.broker.server import EmbeddedKafka
-from tests.net.consuming import committed, fill
+from tests.net.consuming import committed, fill, read
 
 ROOT = Path(__file__).parents[2]
 TIMEOUT = 60
@@ -168,20 +169,117 @@ def test_a_forked_child_is_told_and_the_parent_goes_on(kafka: EmbeddedKafka) -> 
     assert committed(kafka, "g") == {("t", 0): 100}
 
 
-def test_a_process_that_ends_without_closing_commits_nothing(
-    kafka: EmbeddedKafka,
+ENDINGS = {
+    "return": "",
+    "sys.exit": "sys.exit(3)",
+    "exception": "raise RuntimeError('the end')",
+    "a live thread": "threading.Thread(target=time.sleep, args=(0.2,)).start()",
+    "a daemon thread that polls": """
+def poll():
+    while True:
+        consumer.poll(0.1)
+threading.Thread(target=poll, daemon=True).start()
+time.sleep(0.2)
+""",
+}
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_process_that_ends_without_closing_leaves_its_group(
+    kafka: EmbeddedKafka, ending: str, protocol: str
 ) -> None:
+    """It commits nothing: nobody knows what is done. The next member need not wait for it."""
+    body = f"""
+consumer = make(group_id="g", group_protocol={protocol!r})
+consumer.subscribe(["t"])
+print(next(iter(consumer)).offset, flush=True)
+"""
+    process = start(kafka, body + ENDINGS[ending])
+    out, err = process.communicate(timeout=TIMEOUT)
+    assert process.returncode in (0, 1, 3), err
+    assert out == "0\n", err
+    assert "the interpreter ends with consumer 'consumer-g-1' in its group" in err
+    assert committed(kafka, "g").get(("t", 0), 0) == 0
+    with Consumer(
+        bootstrap_servers=kafka.bootstrap,
+        group_id="g",
+        group_protocol=protocol,
+        auto_offset_reset="earliest",
+    ) as follower:
+        follower.subscribe(["t"])
+        assert len(read(follower, 100, timeout=20)) == 100  # a session lasts 45 s
+
+
+def test_a_process_ends_soon_when_its_coordinator_does_not_answer(kafka: EmbeddedKafka) -> None:
     process = start(
         kafka,
         """
         consumer = make(group_id="g")
         consumer.subscribe(["t"])
-        print(next(iter(consumer)).offset)
+        next(iter(consumer))
+        print("go", flush=True)
+        sys.stdin.readline()
         """,
     )
-    out, err = process.communicate(timeout=TIMEOUT)
-    assert (process.returncode, out) == (0, "0\n"), err
-    assert committed(kafka, "g").get(("t", 0), 0) == 0
+    assert process.stdout is not None
+    assert process.stdout.readline() == "go\n"
+    kafka.pause(1)
+    process.communicate("\n", timeout=15)
+    assert process.returncode == 0
+
+
+@pytest.mark.parametrize("way", ["close", "unsubscribe"])
+def test_a_listener_that_raises_does_not_keep_a_member_in_its_group(
+    kafka: EmbeddedKafka, way: str
+) -> None:
+    class Refuses(RebalanceListener):
+        def on_partitions_revoked(
+            self, consumer: Consumer, partitions: Iterable[TopicPartition]
+        ) -> None:
+            raise RuntimeError("no")
+
+    config = {
+        "bootstrap_servers": kafka.bootstrap,
+        "group_id": "g",
+        "auto_offset_reset": "earliest",
+        "enable_auto_commit": False,
+    }
+    with Consumer(**config) as consumer:
+        consumer.subscribe(["t"], listener=Refuses())
+        assert len(read(consumer, 100)) == 100
+        with pytest.raises(RuntimeError, match="no"):
+            getattr(consumer, way)()
+        assert (way == "close") == ("closed" in repr(consumer))
+        with Consumer(**config) as follower:
+            follower.subscribe(["t"])
+            assert len(read(follower, 100, timeout=20)) == 100
+
+
+def test_a_fork_inside_a_listener(kafka: EmbeddedKafka) -> None:
+    out = run(
+        kafka,
+        """
+        class Forks(RebalanceListener):
+            def on_partitions_assigned(self, consumer, partitions):
+                child = os.fork()
+                if child == 0:
+                    try:
+                        consumer.position(partition)
+                    except UsageError as error:
+                        assert "parent" in str(error), error
+                        print("told", flush=True)
+                    consumer.close()
+                    os._exit(0)
+                _, status = os.waitpid(child, 0)
+                print("child", status, flush=True)
+        consumer = make(group_id="g")
+        consumer.subscribe(["t"], listener=Forks())
+        print("parent", [r.offset for r in itertools.islice(consumer, 100)] == list(range(100)))
+        consumer.close()
+        """,
+    )
+    assert out.splitlines() == ["told", "child 0", "parent True"]
 
 
 def test_a_process_that_is_killed_loses_nothing(kafka: EmbeddedKafka) -> None:

@@ -56,7 +56,12 @@ def offer(kafka: EmbeddedKafka, case: Answer) -> None:
 def consumer_for(kafka: EmbeddedKafka, case: Answer) -> Consumer:
     group = {}
     if case.api in GROUP_APIS:
-        group = {"group_id": "g", "heartbeat_interval_ms": 50}
+        group = {
+            "group_id": "g",
+            "heartbeat_interval_ms": 50,
+            "session_timeout_ms": 6_000,  # of members that were made by joins answered in vain
+            "max_poll_interval_ms": 6_000,
+        }
     if case.api == CONSUMER_GROUP_HEARTBEAT:
         group = {"group_id": "g", "group_protocol": "consumer"}
     consumer = Consumer(

@@ -7,6 +7,7 @@ and wires is a command. Whatever was broken is whole again when the users have f
 
 from __future__ import annotations
 
+import abc
 import random
 from collections.abc import Callable
 from functools import partial
@@ -52,7 +53,7 @@ class Trouble(Protocol):
         """Of all requests, how many go wrong besides; 0: no storm."""
 
 
-class FaultScript:
+class FaultScript(abc.ABC):
     """Strikes as often as the plan says."""
 
     apis: tuple[int, ...] = (METADATA,)
@@ -109,9 +110,9 @@ class FaultScript:
             self._garble,
         ]
 
+    @abc.abstractmethod
     def _storm(self) -> str:
         """Let kinds of failure go on until all is healed."""
-        raise NotImplementedError
 
     def heal(self) -> None:
         """Let everything go right from now on."""
@@ -129,7 +130,7 @@ class FaultScript:
                 self._elect(topic.name, index, 1)
         self._log("healed")
 
-    def _mend(self) -> None:
+    def _mend(self) -> None:  # noqa: B027  most worlds have nothing to undo
         """Undo what faults of this world have done besides."""
 
     # ---- helpers ----
