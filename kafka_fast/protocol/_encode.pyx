@@ -101,9 +101,9 @@ cdef int write_bytes(sink *out, const step *field, object value, uint8_t op) exc
         return write_length(out, field, -1, True)
     try:
         PyObject_GetBuffer(value, &view, PyBUF_SIMPLE)
-    except TypeError as error:
+    except (TypeError, BufferError) as error:  # no buffer, or one with gaps
         kind = type(value).__name__
-        raise TypeError(refusal(out, field, f"bytes expected, not {kind}")) from error
+        raise TypeError(refusal(out, field, f"contiguous bytes expected, not {kind}")) from error
     try:
         if op != UUID:
             write_length(out, field, view.len, True)
