@@ -11,9 +11,16 @@ import os
 from collections.abc import Iterator, Mapping
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from kafka_fast.testing.broker_jars import DEFAULT_VERSION
 from kafka_fast.testing.real_kafka import RealKafka, ToolMissingError
+
+# How fast the machine is says nothing of the code.
+settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("any machine")
 
 BROKER_FIXTURES = {"real_kafka", "real_kafka_cluster", "eager_kafka"}
 
