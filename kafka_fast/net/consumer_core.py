@@ -28,8 +28,10 @@ from kafka_fast.control.consumer.control import ConsumerControl
 from kafka_fast.control.consumer.lookup import Found
 from kafka_fast.control.consumer.plane import (
     ConsumerCommand,
+    News,
     PartitionFailed,
     Positioned,
+    Recreated,
     Reposition,
 )
 from kafka_fast.control.group.member import (
@@ -109,7 +111,7 @@ class ConsumerCore:
         self.control = self._make_control(client_id)
         # Two deques, for the control thread may append while the user's takes: from each of them
         # one side only appends and the other only takes from the front.
-        self._news: deque[PartitionFailed | Positioned | Reposition] = deque()
+        self._news: deque[News] = deque()
         self._group_news: deque[GroupNews] = deque()
         self._settled = threading.Condition()
         self._topics: dict[str, KafkaError | None] = {}
@@ -253,8 +255,17 @@ class ConsumerCore:
                     stream = self.intake.stream(partition)
                     if stream is not None and stream.seeks == seeks:
                         self._go_back(partition, offset, epoch)
+                case Recreated(partition, seeks):
+                    self._begin_again(partition, seeks)
                 case Positioned(partition, generation, offset):
                     self.intake.positioned(partition, generation, offset)
+
+    def _begin_again(self, partition: TopicPartition, seeks: int) -> None:
+        """Forget what was read of a topic that was deleted, and read the one made anew."""
+        stream = self.intake.stream(partition)
+        if stream is not None and stream.seeks == seeks:
+            moved = self.intake.move(partition, None)
+            self.call(lambda now: self.control.begin_again(partition, moved, now))
 
     def _go_back(self, partition: TopicPartition, offset: int, epoch: int) -> None:
         """Drop what was fetched from an offset on; what was fetched before it is still to come."""
@@ -350,9 +361,9 @@ class ConsumerCore:
         is_last: bool = False,
     ) -> None:
         """Commit after everything that was committed before; `done` runs on the control thread."""
-        group = self._group()
+        self._group()
         self.call(
-            lambda now: group.commits.commit(
+            lambda now: self.control.commit(
                 offsets, done, now, deadline=deadline, as_member=as_member, is_last=is_last
             )
         )
@@ -498,7 +509,7 @@ class ConsumerCore:
                 with self._settled:
                     self._topics[topic] = error
                     self._settled.notify_all()
-            case PartitionFailed() | Positioned() | Reposition():
+            case PartitionFailed() | Positioned() | Reposition() | Recreated():
                 self._news.append(command)
                 self.streams.interrupt()
             case RevokeWanted() | AssignWanted() | MemberFailed() | TopicFailed():

@@ -22,7 +22,8 @@ from dataclasses import dataclass, field
 from kafka_fast.types import TopicPartition
 
 Partitions = Iterable[TopicPartition]
-Mark = Mapping[TopicPartition, int]
+Mark = Mapping[TopicPartition, tuple["Log", int]]
+"""Of each partition: its log, and how many commits it had seen."""
 
 
 class Wrong(enum.Enum):
@@ -83,6 +84,8 @@ class Reading:
     sought: int | None = None
     """The offset that the user moved to."""
     is_paused: bool = False
+    is_former: bool = False
+    """Of a topic that was deleted; the one that was made anew may be another's."""
 
 
 @dataclass(slots=True)
@@ -98,6 +101,8 @@ class Log:
     """Place in the log, not an offset; what is excused counts as done."""
     start: int = 0
     """The offset before which retention has deleted everything."""
+    former: list[Log] = field(default_factory=list)
+    """Of topics of this name that were deleted: who has their records may hand them over."""
     told: list[int] = field(default_factory=list)
     """Offsets that brokers have answered to who asked where to begin."""
     commits: list[int] = field(default_factory=list)
@@ -106,6 +111,12 @@ class Log:
     def place(self, offset: int) -> int:
         """Return where the first record at or behind an offset is."""
         return bisect_left(self.offsets, offset)
+
+    def holds(self, offset: int, value: bytes) -> bool:
+        """Tell whether this is one of the log's records."""
+        place = self.place(offset)
+        is_there = place < len(self.offsets) and self.offsets[place] == offset
+        return is_there and self.values[place] == value
 
     def excuse(self, offset: int) -> None:
         """Nobody has to read what is before an offset."""
@@ -187,6 +198,18 @@ class Ledger:
         log.start = max(log.start, before)
         log.excuse(log.start)
 
+    def recreate(self, partition: TopicPartition) -> None:
+        """The topic was deleted and made anew: nothing of the old one holds, all is to be read."""
+        old = self.logs[partition]
+        self.logs[partition] = Log(former=[*old.former, old])
+        for reader in self._readers:
+            reader.not_done = [it for it in reader.not_done if it[0] != partition]
+            reading = reader.owned.get(partition)
+            if reading is not None:
+                reading.commits_before = 0
+                reading.position = reading.sought = None
+                reading.is_former = True
+
     def tell(self, partition: TopicPartition, offset: int) -> None:
         """A broker says where to begin: a reader without a valid position may go on there."""
         log = self.logs[partition]
@@ -212,15 +235,16 @@ class Ledger:
     def confirm(self, reader: Reader, offsets: Mapping[TopicPartition, int], since: Mark) -> None:
         """A commit call has returned without an error; `since` is what `mark` returned before."""
         for partition, offset in offsets.items():
-            commits = self.logs[partition].commits
-            if offset not in commits[since[partition] :]:
+            log, count = since[partition]
+            commits = log.commits
+            if log is self.logs[partition] and offset not in commits[count:]:
                 self.note(
                     Wrong.COMMIT_LOST, f"{partition} at {offset}, of {reader.name}: {commits[-3:]}"
                 )
 
     def mark(self) -> Mark:
         """Return how many commits each partition has seen by now, for `confirm`."""
-        return {partition: len(log.commits) for partition, log in self.logs.items()}
+        return {partition: (log, len(log.commits)) for partition, log in self.logs.items()}
 
     # ---- readers ----
 
@@ -249,7 +273,8 @@ class Ledger:
         """The listener was told that these were added."""
         for partition in partitions:
             for other in self._readers:
-                both = other is not reader and partition in other.owned
+                theirs = other.owned.get(partition)
+                both = other is not reader and theirs is not None and not theirs.is_former
                 if both and reader.is_member() and other.is_member():
                     self.note(Wrong.DOUBLE_OWNER, f"{partition}: {other.name} and {reader.name}")
             log = self.logs[partition]
@@ -279,7 +304,9 @@ class Ledger:
         """The user was given a record."""
         log = self.logs[partition]
         place = log.place(offset)
-        if place >= len(log.offsets) or log.offsets[place] != offset or log.values[place] != value:
+        if not log.holds(offset, value):
+            if any(former.holds(offset, value) for former in log.former):
+                return
             self.note(Wrong.GARBLED, f"{partition} at {offset}: {value!r}, to {reader.name}")
             return
         reading = reader.owned.get(partition)
@@ -310,14 +337,17 @@ class Ledger:
                 self.note(Wrong.FALSE_START, f"{where}, after a seek to {reading.sought}")
         else:
             known = log.commits[max(0, reading.commits_before - 1) :]
-            may = any(self._may_go_on(log, offset, place) for offset in known)
+            # Who hears late that a topic was made anew reads all of it, whatever others have done.
+            may = bool(log.former) and place == 0
+            may = may or any(self._may_go_on(log, offset, place) for offset in known)
             if not may and not (reading.commits_before == 0 and self._may_begin(log, place)):
                 self.note(Wrong.FALSE_START, f"{where}, when {known or 'nothing'} was committed")
 
     def _may_begin(self, log: Log, place: int) -> bool:
         """Whether who has no committed offset may begin at a place in the log."""
         if self._resets_jump:
-            return place in map(log.place, log.told)
+            is_anew = place == 0 and bool(log.former)  # all of it was written after what was read
+            return is_anew or place in map(log.place, log.told)
         return not self._resets_fail and self._may_go_on(log, 0, place)
 
     def _may_go_on(self, log: Log, position: int, place: int) -> bool:

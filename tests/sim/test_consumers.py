@@ -58,6 +58,7 @@ def test_the_plans_of_the_first_seeds_touch_every_choice() -> None:
     assert {user.instance is None for user in users} == {True, False}
     resets = {plan.config["auto.offset.reset"] for plan in plans if plan.trims}
     assert resets == {"earliest", "latest", "none", "by_duration:PT2S"}
+    assert {plan.recreations for plan in plans} == {0, 1, 2}
     assert {(plan.pattern is None, plan.broker_side) for plan in plans} >= {
         (True, False),
         (False, False),

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from kafka_fast.consumer.membership import Membership
+from kafka_fast.control.consumer.assigned import Position
+from kafka_fast.control.consumer.control import ConsumerControl
 from kafka_fast.control.consumer.positions import Positions
 from kafka_fast.control.group.classic import member as classic
 from kafka_fast.control.group.classic.member import ClassicMember
@@ -23,6 +25,7 @@ from kafka_fast.testing.group_checker import Wrong
 from kafka_fast.testing.simulation.group_plan import GroupPlan, make_group_plan
 from kafka_fast.testing.simulation.group_world import GroupWorld
 from kafka_fast.testing.simulation.virtual_consumer import VirtualConsumer
+from kafka_fast.types import OffsetAndMetadata
 
 WORLDS = 60
 
@@ -131,3 +134,23 @@ def test_staying_a_member_that_overstays(monkeypatch: pytest.MonkeyPatch) -> Non
     """Who works for longer than max.poll.interval.ms goes on with what others may have by then."""
     monkeypatch.setattr(Ownership, "lose", lambda self, reason: None)
     show(Wrong.OUSTED, among=lambda plan: any(user.slow for user in plan.users))
+
+
+def test_committing_what_was_read_of_a_topic_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    begin_again = ConsumerControl.begin_again
+
+    def commit_first(self: Any, partition: Any, seeks: int, now: float) -> None:
+        offsets = {partition: OffsetAndMetadata(50)}
+        self.group.commits.commit(offsets, lambda error: None, now, deadline=now + 9.0)
+        begin_again(self, partition, seeks, now)
+
+    monkeypatch.setattr(ConsumerControl, "begin_again", commit_first)
+    show(Wrong.COMMIT_AHEAD, among=lambda plan: plan.recreations > 0)
+
+
+def test_going_on_in_a_topic_that_was_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    def go_on(self: Any, assigned: Any, now: float) -> None:
+        self.move(assigned, assigned.position or Position(1), now)
+
+    monkeypatch.setattr(Positions, "begin_again", go_on)
+    show(Wrong.SKIPPED, Wrong.FALSE_START, among=lambda plan: plan.recreations > 0)

@@ -58,6 +58,8 @@ class Assigned:
     """Leader epoch under which the position was found to be valid."""
     is_moved: bool = True
     """The position is another one than the user's thread knows."""
+    is_suspended: bool = False
+    """The topic was made anew, and the user's thread goes by the old one yet."""
     replica: int = NO_NODE
     """The replica that the leader would rather have us read from (KIP-392)."""
     replica_until: float = 0.0

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from kafka_fast.config import ConsumerSettings, OffsetReset
 from kafka_fast.control import link_events
@@ -27,6 +27,7 @@ from kafka_fast.control.consumer.plane import (
     FetchPunt,
     PartitionFailed,
     Positioned,
+    Recreated,
     Reposition,
     StreamRow,
     StreamsStopped,
@@ -46,7 +47,7 @@ from kafka_fast.control.topology import UNKNOWN_TOPIC_OR_PARTITION
 from kafka_fast.errors import KafkaError, ProtocolError, broker_error, error_name
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.fetch import FetchResponse, PartitionData
-from kafka_fast.types import TopicPartition
+from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
 logger = logging.getLogger("kafka_fast.consumer")
 
@@ -193,6 +194,39 @@ class ConsumerControl:
         if assigned is not None:
             self.positions.look_up(assigned, reset, now)
 
+    def begin_again(self, partition: TopicPartition, seeks: int, now: float) -> None:
+        """The user's thread has forgotten the topic that was deleted: read the one made anew."""
+        assigned = self._begin_seek(partition, seeks)
+        if assigned is not None:
+            self.positions.begin_again(assigned, now)
+
+    def commit(
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata],
+        done: Callable[[KafkaError | None], None],
+        now: float,
+        *,
+        deadline: float,
+        as_member: bool,
+        is_last: bool,
+    ) -> None:
+        """Commit these offsets for the group; see `Commits.commit`.
+
+        One of a topic that was deleted is left out: under its name stands another one by now, and
+        who went on from there would skip its records.
+        """
+        if self.group is None:
+            return
+        known = self.positions.partitions
+        offsets = {
+            partition: at
+            for partition, at in offsets.items()
+            if partition not in known or not known[partition].is_suspended
+        }
+        self.group.commits.commit(
+            offsets, done, now, deadline=deadline, as_member=as_member, is_last=is_last
+        )
+
     def _begin_seek(self, partition: TopicPartition, seeks: int) -> Assigned | None:
         assigned = self.positions.partitions.get(partition)
         if assigned is None:
@@ -201,6 +235,7 @@ class ConsumerControl:
         self.streams.halt(assigned)
         assigned.seeks = seeks
         assigned.starts = 0
+        assigned.is_suspended = False
         return assigned
 
     def _forget_waits(self, partition: TopicPartition) -> None:
@@ -338,7 +373,11 @@ class ConsumerControl:
                 logger.warning("%s: its topic was made anew", assigned.partition)
                 self._held.pop(assigned.partition, None)
                 self.streams.halt(assigned)
-                self.positions.begin_again(assigned, now)
+                if assigned.phase is Phase.COMMITTED:  # the user's thread knows nothing of it yet
+                    self.positions.begin_again(assigned, now)
+                    continue
+                self.positions.suspend(assigned)
+                self._commands.append(Recreated(assigned.partition, assigned.seeks))
         for partition in changes.leaders:
             moved = self.positions.partitions.get(TopicPartition(*partition))
             if moved is not None:

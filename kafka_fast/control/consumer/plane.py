@@ -149,7 +149,19 @@ class Positioned:
     offset: int
 
 
-News: TypeAlias = PartitionFailed | Reposition | Positioned
+@dataclass(frozen=True, slots=True)
+class Recreated:
+    """The partition's topic was deleted and made anew: at the next poll, forget what was read.
+
+    Until `ConsumerControl.begin_again` answers, what the user's thread knows of the partition, and
+    commits, is the old one's.
+    """
+
+    partition: TopicPartition
+    seeks: int
+
+
+News: TypeAlias = PartitionFailed | Reposition | Positioned | Recreated
 
 ConsumerCommand: TypeAlias = (
     plane.Command

@@ -169,6 +169,12 @@ class Positions:
         else:
             self.look_up(assigned, self._wall_ms() - policy, now)
 
+    def suspend(self, assigned: Assigned) -> None:
+        """The topic was deleted and made anew, and the user's thread has to hear of it first."""
+        self._drop_questions(assigned.partition)
+        assigned.phase = Phase.RESET
+        assigned.is_suspended = True
+
     def begin_again(self, assigned: Assigned, now: float) -> None:
         """The topic was deleted and made anew: nothing of the old one's offsets holds.
 

@@ -73,6 +73,8 @@ class GroupPlan:
     """A topic gets more partitions."""
     trims: int = 0
     """How often retention deletes records of a partition, read or not."""
+    recreations: int = 0
+    """How often a topic is deleted and made anew."""
     pattern: str | None = None
     """What all members subscribe to instead of names; the broker matches it if it is RE2's."""
     broker_side: bool = False
@@ -128,6 +130,8 @@ def make_group_plan(seed: int) -> GroupPlan:
         grows=source.random() < 0.2 and may_grow,
         gaps=source.choice((0.0, 0.0, 0.3)),
         trims=trims,
+        # Classic members commit by the topic's name, and brokers cannot tell one from the next.
+        recreations=changes.choice((0, 0, 1, 2)) if is_consumer_protocol else 0,
         pattern=pattern,
         broker_side=pattern is not None and is_consumer_protocol and changes.random() < 0.5,
         new_topics=changes.choice((1, 2)) if pattern is not None else 0,

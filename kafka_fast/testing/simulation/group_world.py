@@ -20,7 +20,7 @@ from kafka_fast.record import RecordBatchBuilder
 from kafka_fast.testing.broker.cluster import Cluster
 from kafka_fast.testing.broker.groups.classic import ClassicGroup
 from kafka_fast.testing.broker.groups.generations import State
-from kafka_fast.testing.broker.groups.offsets import CommittedOffset, GroupOffsets
+from kafka_fast.testing.broker.groups.offsets import NO_ID, CommittedOffset, GroupOffsets
 from kafka_fast.testing.broker.state import Node, Settings
 from kafka_fast.testing.broker.topics import NO_LEADER
 from kafka_fast.testing.broker.versions import LIST_OFFSETS
@@ -77,13 +77,15 @@ def run_group_seed(seed: int) -> GroupResult:
 class _KeptOffsets(GroupOffsets):
     """The group's offsets at the brokers; the ledger hears of each one that is stored."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, cluster: Cluster) -> None:
         super().__init__()
         self._ledger = ledger
+        self._cluster = cluster
 
     def commit(self, topic: str, partition: int, committed: CommittedOffset) -> None:
         super().commit(topic, partition, committed)
-        self._ledger.commit(TopicPartition(topic, partition), committed.offset)
+        if committed.topic_id in (NO_ID, self._cluster.state.topics[topic].topic_id):
+            self._ledger.commit(TopicPartition(topic, partition), committed.offset)
 
 
 class GroupWorld:
@@ -99,7 +101,7 @@ class GroupWorld:
             resets_jump=reset not in ("earliest", "none"), resets_fail=reset == "none"
         )
         self.cluster = _make_cluster(plan)
-        self.cluster.state.offsets[GROUP] = _KeptOffsets(self.ledger)
+        self.cluster.state.offsets[GROUP] = _KeptOffsets(self.ledger, self.cluster)
         self.network = Network(
             self.clock,
             self.cluster,
@@ -292,6 +294,8 @@ class GroupWorld:
             self.clock.after(self._source.random() * self.plan.duration, self._grow)
         for _ in range(self.plan.trims):
             self.clock.after(self._changes.random() * self.plan.duration, self._trim)
+        for _ in range(self.plan.recreations):
+            self.clock.after(self._changes.random() * self.plan.duration, self._recreate)
         for number in range(self.plan.new_topics):
             name = f"topic-new-{number}"
             due = self._changes.random() * self.plan.duration
@@ -345,6 +349,20 @@ class GroupWorld:
         self.cluster.delete_records(*partition, before)
         self.ledger.delete(partition, before)
         self.log(f"{partition} begins at {before}")
+        self.network.poll_brokers()
+
+    def _recreate(self) -> None:
+        """Delete a topic with all its records, and make another one of its name."""
+        name = self._changes.choice(self.plan.topics).name
+        if len(self.cluster.state.live_nodes) < self.plan.nodes:
+            self.clock.after(LOOK_INTERVAL, self._recreate)
+            return  # there may not be enough for the replicas
+        partitions = self.cluster.state.topics[name].partitions
+        self.cluster.delete_topic(name)
+        self.cluster.create_topic(name, len(partitions), len(partitions[0].replicas))
+        for partition in partitions:
+            self.ledger.recreate(TopicPartition(name, partition.index))
+        self.log(f"{name} is made anew")
         self.network.poll_brokers()
 
     def _add_topic(self, name: str) -> None:

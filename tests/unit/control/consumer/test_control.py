@@ -13,6 +13,7 @@ from kafka_fast.control.consumer.plane import (
     FetchPunt,
     PartitionFailed,
     ProgramFetch,
+    Recreated,
     RemoveStream,
     Reposition,
     StartStream,
@@ -64,7 +65,7 @@ from kafka_fast.protocol.apis.offset_for_leader_epoch import (
     OffsetForLeaderEpochResponse,
     OffsetForLeaderTopicResult,
 )
-from kafka_fast.types import TopicPartition
+from kafka_fast.types import OffsetAndMetadata, TopicPartition
 from tests.unit.control.fake_machine import FakeMachine
 from tests.unit.control.metadata_answers import answer, broker, make_topic_id, topic
 
@@ -526,9 +527,40 @@ def test_a_topic_made_anew_loses_no_record(policy: str, offset: int) -> None:
     cluster.offsets = {-2: 3, -1: 9}
     machine.control.cluster.request_refresh("test")
     machine.run(1.0)
+    told = machine.take(Recreated)
+    assert [it.partition for it in told] == [T0, T1]
+    for it in told:
+        machine.control.begin_again(it.partition, it.seeks + 1, machine.now)
+    machine.run(1.0)
     again = starts(machine)
     assert {it.offset for it in again.values()} == {offset}
     assert all(again[id_].generation > first[id_].generation for id_ in again)
+
+
+def test_what_was_read_of_a_topic_that_is_gone_is_not_committed_for_the_next_one() -> None:
+    """Regression: until the new topic had a position, the old one's was committed under its id."""
+    cluster = Cluster()
+    machine = assigned(cluster, group_id="g")
+    commits: list[Any] = []
+    group: Any = machine.control.group
+    group.commits.commit = lambda offsets, done, now, **given: commits.append(offsets)
+    both = {T0: OffsetAndMetadata(5), T1: OffsetAndMetadata(6)}
+
+    def commit() -> Any:
+        machine.control.commit(
+            both, print, machine.now, deadline=machine.now + 9, as_member=True, is_last=False
+        )
+        return commits.pop()
+
+    assert commit() == both
+    cluster.topic_id = make_topic_id(2)
+    machine.control.cluster.request_refresh("test")
+    machine.run(1.0)
+    assert commit() == {}
+    machine.control.begin_again(T1, 1, machine.now)
+    assert commit() == {T1: both[T1]}
+    machine.control.begin_again(T0, 1, machine.now)
+    assert commit() == both
 
 
 def test_waiting_for_a_topic() -> None:
