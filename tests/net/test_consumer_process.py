@@ -5,28 +5,22 @@ Each case is a script in a process of its own, for that is what it is about. The
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
-import sys
-import textwrap
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 import pytest
 
 from kafka_fast import Consumer, RebalanceListener, TopicPartition
 from kafka_fast.testing.broker.server import EmbeddedKafka
+from tests.net import processes
 from tests.net.consuming import committed, fill, read
 
-ROOT = Path(__file__).parents[2]
 TIMEOUT = 60
 INTERRUPT_LIMIT = 0.05
 """Seconds from Ctrl-C to KeyboardInterrupt."""
 
 PRELUDE = """
-import ctypes, gc, itertools, os, signal, sys, threading, time, warnings
-from kafka_fast import *
 partition = TopicPartition("t", 0)
 def make(**config):
     start = {"auto_offset_reset": "earliest", **config}
@@ -44,24 +38,15 @@ def embedded_kafka() -> Iterator[EmbeddedKafka]:
 
 
 def start(kafka: EmbeddedKafka, body: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-X", "dev", "-c", PRELUDE + textwrap.dedent(body), kafka.bootstrap],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    return processes.start(body, kafka.bootstrap, prelude=PRELUDE)
 
 
 def run(kafka: EmbeddedKafka, body: str) -> str:
     """Run a script to its end, which must be a good one; return what it said."""
-    process = start(kafka, body)
-    out, err = process.communicate(timeout=TIMEOUT)
-    assert process.returncode == 0, err
-    assert "Traceback" not in err, err
-    return out
+    done = processes.run(body, kafka.bootstrap, prelude=PRELUDE)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.stdout
 
 
 BY_HAND = """consumer.assign([partition])

@@ -5,20 +5,15 @@ Each case is a script in a process of its own, for that is what it is about. The
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import textwrap
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from kafka_fast.errors import InvalidRecord
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import PRODUCE
+from tests.net.processes import run, start
 
-ROOT = Path(__file__).parents[2]
 RECORDS = 5_000
 
 
@@ -27,26 +22,6 @@ def embedded_kafka() -> Iterator[EmbeddedKafka]:
     with EmbeddedKafka(brokers=1) as kafka:
         kafka.create_topic("t", 1)
         yield kafka
-
-
-def start(body: str, *arguments: str, prelude: str = "") -> subprocess.Popen[str]:
-    """Start a script that finds `sys`, `os` and `Producer` imported."""
-    script = "import os, signal, sys, threading, time\nfrom kafka_fast import *\n" + prelude
-    return subprocess.Popen(
-        [sys.executable, "-X", "dev", "-c", script + textwrap.dedent(body), *arguments],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def run(body: str, *arguments: str, prelude: str = "") -> subprocess.CompletedProcess[str]:
-    process = start(body, *arguments, prelude=prelude)
-    out, err = process.communicate(timeout=60)
-    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 
 def count(kafka: EmbeddedKafka) -> int:

@@ -1,0 +1,44 @@
+"""Scripts in processes of their own: for what becomes of clients when a process ends or forks."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PRELUDE = """
+import ctypes, gc, itertools, os, signal, sys, threading, time, warnings
+from kafka_fast import *
+"""
+
+
+def start(body: str, *arguments: str, prelude: str = "") -> subprocess.Popen[str]:
+    """Start a script that finds the usual modules and all of kafka_fast imported."""
+    return subprocess.Popen(
+        [
+            sys.executable,
+            "-X",
+            "dev",
+            "-c",
+            PRELUDE + textwrap.dedent(prelude) + textwrap.dedent(body),
+            *arguments,
+        ],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def run(
+    body: str, *arguments: str, prelude: str = "", timeout: float = 60
+) -> subprocess.CompletedProcess[str]:
+    """Run a script to its end."""
+    process = start(body, *arguments, prelude=prelude)
+    out, err = process.communicate(timeout=timeout)
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
