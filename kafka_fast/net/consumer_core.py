@@ -234,12 +234,14 @@ class ConsumerCore:
         while True:
             self.intake.feed()
             self._read_news()
+            if self.has_group_news:  # what is here may be others' by now
+                return ConsumerRecords()
             slices = self.intake.take(most)
             if slices:
                 return ConsumerRecords(slices)
             self.check()
             left = deadline - self.now()
-            if left <= 0 or self.has_group_news:
+            if left <= 0:
                 return ConsumerRecords()
             self.streams.wait_chunks(left)
 

@@ -83,3 +83,9 @@ def test_a_loop_begins_with_nothing_that_others_may_have() -> None:
     """Regression: what an earlier loop had left was handed over after the member was fenced."""
     result = run_group_seed(111)
     assert not result.faults, result.report()
+
+
+def test_a_wait_for_records_ends_with_nothing_that_others_may_have() -> None:
+    """Regression: records that came with the news that the member is fenced were handed over."""
+    result = run_group_seed(2154)
+    assert not result.faults, result.report()
