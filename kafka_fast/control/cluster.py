@@ -147,10 +147,6 @@ class Cluster(Topology):
         if unusable and not self._schedule.is_asking(topic):
             self._schedule.ask_again(topic)
 
-    def is_asking(self, topic: str) -> bool:
-        """Tell whether an answer for a topic is still to come, or to be asked for."""
-        return self._schedule.is_asking(topic)
-
     def want_all_topics(self, wants_all: bool) -> None:
         """Know the names of all topics there are (`all_topics`), at the pace of full refreshes."""
         self._schedule.want_all(wants_all)

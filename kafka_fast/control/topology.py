@@ -100,6 +100,10 @@ class Topology:
         """
         return self._errors.get(topic, 0)
 
+    def forget_error(self, topic: str) -> None:
+        """Take the next answer's error of a topic for news, also if it is the same as before."""
+        self._errors.pop(topic, None)
+
     def settled(self, topic: str) -> TopicSettled | None:
         """Return what to tell whoever waits for a topic; None while there is nothing to tell."""
         if self.partition_count(topic):

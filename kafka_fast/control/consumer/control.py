@@ -123,7 +123,6 @@ class ConsumerControl:
         self._asked_committed: set[TopicPartition] = set()
         self._awaited: set[str] = set()  # topics whose partitions the user waits for
         self._subscribed: frozenset[str] = frozenset()  # topics, by name
-        self._unjudged: set[str] = set()  # topics that came to be read since the last answer
         self._commands: deque[ConsumerCommand] = deque()
         self._now = 0.0  # of the last tick or event
         self.fatal: KafkaError | None = None
@@ -162,7 +161,7 @@ class ConsumerControl:
         for partition, stream_id in wanted.items():
             if partition not in self.positions.partitions:
                 phase = Phase.COMMITTED if committed else Phase.RESET
-                self._unjudged.add(partition.topic)
+                self.cluster.forget_error(partition.topic)
                 assigned = Assigned(partition, stream_id, phase)
                 self.streams.add(assigned)
                 self.positions.add(assigned, now)
@@ -171,7 +170,8 @@ class ConsumerControl:
         """Belong to the group with this subscription. There is a group."""
         assert self.group is not None
         self._subscribed = subscription.topics
-        self._unjudged.update(subscription.topics)
+        for topic in subscription.topics:
+            self.cluster.forget_error(topic)
         self.group.member.subscribe(subscription, now)
 
     def leave(self, now: float, done: Callable[[], None]) -> None:
@@ -246,7 +246,7 @@ class ConsumerControl:
     def want_topic(self, topic: str, now: float) -> None:
         """The user waits for this topic's partitions; `TopicSettled` answers."""
         self._awaited.add(topic)
-        self._unjudged.add(topic)
+        self.cluster.forget_error(topic)
         self.cluster.want_topic(topic, now)
         if self.fatal is not None:
             self._commands.append(TopicSettled(topic, self.fatal))
@@ -382,9 +382,7 @@ class ConsumerControl:
             moved = self.positions.partitions.get(TopicPartition(*partition))
             if moved is not None:
                 self.streams.handle_leader(moved, now)
-        judged = {it for it in self._unjudged if not self.cluster.is_asking(it)}
-        self._unjudged -= judged
-        for topic in sorted(judged | changes.topic_errors.keys()):
+        for topic in sorted(changes.topic_errors):
             self._judge(topic)
         for topic in sorted(self._awaited):
             self._settle(topic)
