@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from contenders import CONTENDERS
+from rebalance import HEARTBEAT_MS, KINDS, PARTITIONS
 from report import write_report
 from results import Results
 from workload import READ_PARTITIONS, READINGS, SCENARIOS, Scenario, read_topic
@@ -60,6 +61,7 @@ READ_RECORDS = {
 }
 PREFETCH_RECORDS = 16_000_000
 WAITING_RECORDS = 10_000_000
+REBALANCES = 7
 LATENCY_RECORDS = 1000
 HOG_RECORDS = 100
 WAN_RECORDS = 2_000_000
@@ -67,7 +69,12 @@ WAN_RECORDS = 2_000_000
 REAL_SCENARIOS = ("send", "list", "Arrow", "keyed", "callback", "lz4", "zstd", "gzip", "1000 B")
 # A benchmark's broker lives for minutes: the optimizing compiler, room, and no full disk.
 BENCH_JVM = ("-Xms1g", "-Xmx1g", "-XX:+UseG1GC")
-BENCH_OVERRIDES = {"log.segment.delete.delay.ms": 100}
+BENCH_OVERRIDES = {
+    "log.segment.delete.delay.ms": 100,
+    # As often as members of classic groups send them in the row «rebalance».
+    "group.consumer.min.heartbeat.interval.ms": HEARTBEAT_MS,
+    "group.consumer.heartbeat.interval.ms": HEARTBEAT_MS,
+}
 BROKER_WARM_UP = 10_000_000
 SPARK_RECORDS = 3_000_000
 
@@ -143,6 +150,22 @@ def plan_reading(section: str) -> list[Job]:
         Job("prefetch", "kafka_fast", "poll(500)", PREFETCH_RECORDS, ("--experiment=prefetch",)),
         Job("waiting", "kafka_fast", "poll(500)", WAITING_RECORDS, ("--experiment=memory",)),
     ]
+
+
+def run_rebalances(results: Results, kafka: RealKafka) -> None:
+    """Have a member leave a group, again and again, with each client and protocol."""
+    for protocol in ("classic", "consumer"):
+        for contender in KINDS:
+            topic = f"rebalance-{protocol}-{contender}"
+            kafka.create_topic(topic, PARTITIONS)
+            command = [sys.executable, str(HERE / "rebalance.py"), contender, protocol]
+            command += [f"--bootstrap={kafka.bootstrap}", f"--topic={topic}"]
+            command += [f"--rounds={REBALANCES * SCALE}"]
+            job = Job("rebalance", contender, protocol, 0)
+            result = output_of(command)[-1]
+            results.add(job, result)
+            kafka.delete_topic(topic)
+            print(describe(job, result), file=sys.stderr, flush=True)
 
 
 def run_reading(job: Job, broker: tuple[str, int] | None) -> dict[str, Any]:
@@ -262,6 +285,7 @@ def run_sections(sections: list[str], results: Results, rounds: int) -> None:
             fill_topics(kafka)
             for _ in range(rounds):
                 run_reading_round(plan_reading("consume real"), results, kafka)
+            run_rebalances(results, kafka)
 
 
 def run_programs(sections: list[str], results: Results, rounds: int) -> None:

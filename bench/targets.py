@@ -185,6 +185,12 @@ def _reading_targets(results: Results) -> list[Target]:
         Target("ten million records wait: resident memory over start", "MiB",
                results.get("waiting", "poll(500)", OURS, "rss_growth_mib"),
                room + 64 if room is not None else None),
+        *(
+            Target(f"rebalance, {protocol}: pause p50, at most confluent's", "ms",
+                   results.get("rebalance", protocol, OURS, "pause_p50_ms"),
+                   results.get("rebalance", protocol, CONFLUENT, "pause_p50_ms"))
+            for protocol in ("classic", "consumer")
+        ),
     ]  # fmt: skip
 
 

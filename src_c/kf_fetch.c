@@ -163,7 +163,7 @@ void kf_fetcher_arrive(kf_fetcher *fetcher, kf_chunk *chunks) {
         } else {
             chunk->next = unwanted;
             unwanted = chunk;
-            fetcher->stats.dropped_chunks++;
+            kf_count(&fetcher->stats.dropped_chunks, 1);
         }
     }
     bool wake = fetcher->waiters > 0 && fetcher->arrivals != NULL;
@@ -251,7 +251,11 @@ double kf_fetcher_alive(kf_fetcher *fetcher) {
 /* ---- sessions ---- */
 
 kf_session *kf_session_new(void) {
-    return calloc(1, sizeof(kf_session));
+    kf_session *session = calloc(1, sizeof *session);
+    if (session != NULL) {
+        session->piece = KF_PIECE_MIN;
+    }
+    return session;
 }
 
 /* The stream may have moved on: its entry is then another session's. */

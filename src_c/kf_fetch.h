@@ -91,6 +91,10 @@ typedef struct kf_entry {
     bool forgotten; /* by the request that is being built */
 } kf_entry;
 
+enum {
+    KF_PIECE_MIN = 2 << 20, /* bytes that a Fetch asks for to begin with */
+};
+
 /* Fetching over one link: how requests are framed, and the fetch session (KIP-227). Before v7 each
  * request is a session of its own. Data plane. */
 struct kf_session {
@@ -115,16 +119,18 @@ struct kf_session {
     bool in_flight;
     bool full;       /* the request in flight names all it asks for */
     size_t reserved; /* of the budget, by the request in flight */
+    size_t piece;    /* bytes to ask for, if the link's share of the budget allows it */
+    double begun_at; /* when the first bytes of the answer were seen; 0: they were not */
     double back_off; /* seconds, after an answer that came at once and brought nothing */
     double not_before;
     kf_frame *frame; /* the answer that is being read */
     kf_session *successor; /* takes over when nothing is in flight: another version */
 };
 
-/* Counters; written by the data plane, read by any. */
+/* Counted by the data plane, read by any. */
 typedef struct kf_fetch_stats {
-    int64_t fetches, full_fetches, bytes, chunks, empty_answers, sessions_begun, sessions_lost;
-    int64_t punts, dropped_chunks, broken_chunks, overdrafts, repeats;
+    kf_counter fetches, full_fetches, bytes, chunks, empty_answers, sessions_begun, sessions_lost;
+    kf_counter punts, dropped_chunks, broken_chunks, overdrafts, repeats;
 } kf_fetch_stats;
 
 /* A frame that is sent again and again, a heartbeat. Data plane. */

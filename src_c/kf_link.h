@@ -12,6 +12,7 @@
 #include "kf_fetch.h"
 #include "kf_plane.h"
 #include "kf_queue.h"
+#include "kf_wire.h"
 #include <sys/uio.h>
 
 enum {
@@ -55,6 +56,20 @@ typedef struct kf_topic_field {
     const uint8_t *start; /* in the request's framing; the length of a name included */
     size_t size;
 } kf_topic_field;
+
+/* Read the topic's field in an answer; what it returns compares with the request's own. */
+static inline const uint8_t *kf_read_topic(kf_reader *reader, int topic_format, size_t *size) {
+    const uint8_t *start = reader->pos;
+    if (topic_format == KF_TOPIC_NAME) {
+        kf_read_span(reader, kf_read_i16(reader));
+    } else if (topic_format == KF_TOPIC_COMPACT_NAME) {
+        kf_read_span(reader, (int64_t)kf_read_uvarint(reader) - 1);
+    } else {
+        kf_read_span(reader, KF_TOPIC_ID_SIZE);
+    }
+    *size = (size_t)(reader->pos - start);
+    return start;
+}
 
 typedef struct kf_request {
     struct kf_request *next;

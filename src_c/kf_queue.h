@@ -114,6 +114,7 @@ enum kf_topic_format {
     KF_TOPIC_COMPACT_NAME = 1, /* v9-12: compact string */
     KF_TOPIC_ID = 2, /* v13: uuid */
     KF_TOPIC_FORMATS = 3,
+    KF_TOPIC_ID_SIZE = 16,
 };
 
 /* A topic: how requests name it (data plane), and the partitioner's cursor (callers, GIL). */

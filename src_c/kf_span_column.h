@@ -13,6 +13,7 @@ enum {
     KF_SPAN_VIEW_SIZE = 16,
     KF_SPAN_VIEW_INLINE_MAX = 12,
     KF_SPAN_VIEW_PREFIX = 4,
+    KF_SPAN_AHEAD = 8, /* views whose prefixes are on their way from memory */
 };
 
 typedef enum kf_part {
@@ -107,6 +108,9 @@ static inline void kf_part_views(const kf_span *spans, int64_t count, const uint
     for (int64_t i = 0; i < count; i++, views += KF_SPAN_VIEW_SIZE) {
         int32_t len = kf_part_len(&spans[i], part);
         int32_t pos = kf_part_pos(&spans[i], part);
+        if (i + KF_SPAN_AHEAD < count) {
+            __builtin_prefetch(base + kf_part_pos(&spans[i + KF_SPAN_AHEAD], part));
+        }
         memset(views, 0, KF_SPAN_VIEW_SIZE);
         if (len <= 0) {
             continue;

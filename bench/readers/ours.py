@@ -9,7 +9,7 @@ from workload import READ_PARTITIONS, Reading
 from kafka_fast import Consumer, TopicPartition
 from readers import AT_A_TIME, Reader
 
-COLUMNS_AT_A_TIME = 50_000
+COLUMNS_AT_A_TIME = 16_000
 VALUES_AT_A_TIME = 5_000
 WAIT = 5.0
 

@@ -1,5 +1,6 @@
 """The records of a poll."""
 
+from kafka_fast.record._arrow_structs cimport kf_part
 from kafka_fast.record._slices cimport RecordSlice
 
 
@@ -11,6 +12,8 @@ cdef class ConsumerRecords:
     cdef Py_ssize_t slice_of(self, Py_ssize_t index) except -1
     cdef list cut(self, Py_ssize_t start, Py_ssize_t stop)
     cdef dict grouped(self)
+    cdef list part_column(self, kf_part which)      # keys or values
+    cdef list number_column(self, bint timestamps)  # or offsets
 
 
 cdef ConsumerRecords new_consumer_records(list slices)

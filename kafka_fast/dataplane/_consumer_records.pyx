@@ -20,6 +20,9 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from kafka_fast.dataplane._consumer_record cimport ConsumerRecord, new_record, set_objects
 from kafka_fast.record._arrow_export cimport ArrowRecords, arrow_records
+from kafka_fast.record._arrow_structs cimport (
+    KF_PART_KEY, KF_PART_VALUE, kf_part, kf_part_len, kf_part_pos,
+)
 from kafka_fast.record._layout cimport kf_span
 from kafka_fast.record._slices cimport RecordSlice
 
@@ -246,61 +249,52 @@ cdef class ConsumerRecords:
 
     def values(self) -> list:
         """Return the values: bytes or None, or what the deserializer made of them."""
-        cdef list column = PyList_New(self.count)
-        cdef Py_ssize_t at = 0
-        cdef Py_ssize_t i
-        cdef RecordSlice part
-        cdef const kf_span* spans
-        for part in self.slices:
-            if part.value_objects is not None:
-                at = put_objects(column, at, part.value_objects)
-                continue
-            spans = part.records.spans + part.start
-            for i in range(part.count):
-                put_item(column, at, bytes_item(
-                    part.records.base, spans[i].value_pos, spans[i].value_len))
-                at += 1
-        return column
+        return self.part_column(KF_PART_VALUE)
 
     def keys(self) -> list:
         """Return the keys: bytes or None, or what the deserializer made of them."""
+        return self.part_column(KF_PART_KEY)
+
+    cdef list part_column(self, kf_part which):
         cdef list column = PyList_New(self.count)
+        cdef list objects
         cdef Py_ssize_t at = 0
         cdef Py_ssize_t i
         cdef RecordSlice part
         cdef const kf_span* spans
         for part in self.slices:
-            if part.key_objects is not None:
-                at = put_objects(column, at, part.key_objects)
+            objects = part.key_objects if which == KF_PART_KEY else part.value_objects
+            if objects is not None:
+                at = put_objects(column, at, objects)
                 continue
             spans = part.records.spans + part.start
             for i in range(part.count):
                 put_item(column, at, bytes_item(
-                    part.records.base, spans[i].key_pos, spans[i].key_len))
+                    part.records.base, kf_part_pos(&spans[i], which), kf_part_len(&spans[i], which)
+                ))
                 at += 1
         return column
 
     def offsets(self) -> list:
         """Return the log offsets."""
-        cdef list column = PyList_New(self.count)
-        cdef Py_ssize_t at = 0
-        cdef Py_ssize_t i
-        cdef RecordSlice part
-        for part in self.slices:
-            for i in range(part.start, part.start + part.count):
-                put_item(column, at, PyLong_FromLongLong(part.records.spans[i].offset))
-                at += 1
-        return column
+        return self.number_column(False)
 
     def timestamps(self) -> list:
         """Return the timestamps: Unix ms, -1 for none."""
+        return self.number_column(True)
+
+    cdef list number_column(self, bint timestamps):
         cdef list column = PyList_New(self.count)
         cdef Py_ssize_t at = 0
         cdef Py_ssize_t i
         cdef RecordSlice part
+        cdef const kf_span* spans
         for part in self.slices:
-            for i in range(part.start, part.start + part.count):
-                put_item(column, at, PyLong_FromLongLong(part.records.spans[i].timestamp))
+            spans = part.records.spans + part.start
+            for i in range(part.count):
+                put_item(column, at, PyLong_FromLongLong(
+                    spans[i].timestamp if timestamps else spans[i].offset
+                ))
                 at += 1
         return column
 

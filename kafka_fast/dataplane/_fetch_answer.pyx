@@ -64,19 +64,6 @@ cdef int64_t read_count(kf_reader* reader, bint flexible, size_t smallest) noexc
     return 0 if reader.bad else count
 
 
-cdef const uint8_t* read_topic(kf_reader* reader, int topic_format, size_t* size) noexcept nogil:
-    """Read the topic's name or id field; what it points to compares with the request's own."""
-    cdef const uint8_t* start = reader.pos
-    if topic_format == KF_TOPIC_NAME:
-        kf_read_span(reader, kf_read_i16(reader))
-    elif topic_format == KF_TOPIC_COMPACT_NAME:
-        kf_read_span(reader, <int64_t>kf_read_uvarint(reader) - 1)
-    else:
-        kf_read_span(reader, 16)
-    size[0] = reader.pos - start
-    return start
-
-
 cdef bint read_hints(kf_reader* reader) noexcept nogil:
     """Skip a partition's tagged fields; returns whether one of them tells where else to fetch."""
     cdef uint32_t count = kf_read_uvarint(reader)
@@ -155,7 +142,7 @@ cdef bint is_well_formed(kf_session* session, const kf_frame* frame) noexcept no
     session.answers += 1
     read_heading(&reader, session, &head)
     for _i in range(read_count(&reader, session.flexible, 2)):
-        topic = read_topic(&reader, session.topic_format, &topic_size)
+        topic = kf_read_topic(&reader, session.topic_format, &topic_size)
         for _j in range(read_count(&reader, session.flexible, 4)):
             read_part(&reader, session, &it)
             if reader.bad:
@@ -266,7 +253,7 @@ cdef void send_up(sender_state* state, kf_link* link, kf_event* punt,
     if punt.bytes != NULL:
         memcpy(punt.bytes, frame.data, frame.size)
         punt.size = frame.size
-    state.plane.fetcher.stats.punts += 1
+    kf_count(&state.plane.fetcher.stats.punts, 1)
     kf_plane_event(state.plane, punt)
 
 
@@ -297,7 +284,7 @@ cdef bint follow_session(kf_fetcher* fetcher, kf_session* session,
     elif session.full:
         session.id = head.session_id
         session.epoch = 1
-        fetcher.stats.sessions_begun += 1
+        kf_count(&fetcher.stats.sessions_begun, 1)
     elif head.session_id != session.id:
         return False
     else:
@@ -324,20 +311,20 @@ cdef void take_parts(sender_state* state, kf_link* link, kf_frame* frame,
     cdef int64_t _i, _j
     read_heading(&reader, session, &head)
     for _i in range(read_count(&reader, session.flexible, 2)):
-        topic = read_topic(&reader, session.topic_format, &topic_size)
+        topic = kf_read_topic(&reader, session.topic_format, &topic_size)
         for _j in range(read_count(&reader, session.flexible, 4)):
             read_part(&reader, session, &it)
             place = kf_session_find(session, place + 1, topic, topic_size, it.partition)
             entry = &session.entries[place]
             if not is_awaited(entry, link):
-                stats.dropped_chunks += it.records_size > 0
+                kf_count(&stats.dropped_chunks, it.records_size > 0)
             elif it.error_code != 0 or it.preferred_replica >= 0 or it.hint:
                 punt = freeze(punt, link, entry.stream, it.error_code)
             else:
                 tail[0] = take_part(frame, session, entry, &it)
                 if tail[0] != NULL:
-                    stats.bytes += tail[0].size
-                    stats.broken_chunks += tail[0].broken
+                    kf_count(&stats.bytes, tail[0].size)
+                    kf_count(&stats.broken_chunks, tail[0].broken)
                     tail = &tail[0].next
                     count += 1
         if session.flexible:
@@ -345,7 +332,7 @@ cdef void take_parts(sender_state* state, kf_link* link, kf_frame* frame,
     send_up(state, link, punt, frame)
     outcome.brought = count > 0
     if count > 0:
-        stats.chunks += count
+        kf_count(&stats.chunks, count)
         kf_frame_buffer(frame, count)
         kf_fetcher_arrive(state.plane.fetcher, chunks)
 
@@ -365,7 +352,7 @@ cdef bint answer_fetch(sender_state* state, kf_link* link, kf_frame* frame,
         if not session.full and (head.error_code == ERROR_SESSION_NOT_FOUND
                                  or head.error_code == ERROR_SESSION_EPOCH
                                  or head.error_code == ERROR_SESSION_TOPIC_ID):
-            state.plane.fetcher.stats.sessions_lost += 1
+            kf_count(&state.plane.fetcher.stats.sessions_lost, 1)
         else:
             punt_all(state, link, frame, head.error_code)
         if head.error_code == ERROR_SESSION_NOT_FOUND:

@@ -5,10 +5,11 @@
 
 Each link has its share of the budget and asks for a piece of it, so that the next frame is fetched
 while one is read (its room comes back as a whole), or for what its streams may bring if that is
-less. It waits until at least half of what it would ask for is free: many small fetches would cost
-more than they bring. One thing must not happen: that streams which the user waits for get no room
-because others, paused or neglected, hold all of it. So a link none of whose streams has anything
-unread may ask for `max.partition.fetch.bytes` in any case.
+less. A small frame is still in the caches when it is read, so pieces are small, and grow only where
+the broker lets itself be waited for. The link waits until at least half of what it would ask for is
+free: many small fetches would cost more than they bring. One thing must not happen: that streams
+which the user waits for get no room because others, paused or neglected, hold all of it. So a link
+none of whose streams has anything unread may ask for `max.partition.fetch.bytes` in any case.
 
 Thread: data plane; takes no GIL, calls no clock.
 """
@@ -17,14 +18,15 @@ from libc.stdint cimport INT32_MAX, int32_t
 
 from kafka_fast.dataplane._fetch_answer cimport answer_fetch, fetch_outcome
 from kafka_fast.dataplane._fetch_request cimport build_fetch, gather_streams
+from kafka_fast.dataplane._outcomes cimport mute
 from kafka_fast.dataplane.fetch cimport *
 from kafka_fast.dataplane.link cimport *
 from kafka_fast.dataplane.state cimport *
 
 cdef enum:
-    PIECES = 8  # of a link's share of the budget; one for each Fetch
-    THROTTLE_CAP_MS = 60_000  # a broker cannot silence the client for longer at a time
+    PIECES = 8  # of a link's share of the budget, at the least; one for each Fetch
 
+cdef double NEAR = 0.004  # seconds; a broker that begins to answer within them is near by
 cdef double AT_ONCE = 0.01  # seconds; an empty answer that takes longer has waited for records
 cdef double BACK_OFF_MIN = 0.001
 cdef double BACK_OFF_MAX = 0.05
@@ -84,6 +86,7 @@ cdef void follow(kf_link* link) noexcept nogil:
     cdef kf_session* new = old.successor
     new.routed = old.routed
     new.id = old.id
+    new.piece = old.piece
     old.successor = NULL
     link.session = new
     kf_session_free(old)
@@ -110,17 +113,18 @@ cdef bint is_hungry(const kf_fetcher* fetcher, int32_t count) noexcept nogil:
     return True
 
 
-cdef size_t reserve(sender_state* state, int32_t count) noexcept nogil:
+cdef size_t reserve(sender_state* state, const kf_session* session, int32_t count) noexcept nogil:
     """Reserve what the next Fetch for `count` gathered streams may bring; 0: there is no room."""
     cdef kf_fetcher* fetcher = state.plane.fetcher
     cdef size_t share = fetcher.budget.limit // <size_t>max(1, count_fetching(state))
-    cdef size_t piece = max(share // PIECES, min(share, fetcher.partition_max_bytes))
+    cdef size_t piece = max(min(session.piece, share // PIECES),
+                            min(share, fetcher.partition_max_bytes))
     cdef size_t whole = <size_t>count * fetcher.partition_max_bytes
     cdef size_t most = min(min(whole, piece), min(fetcher.max_bytes, <size_t>INT32_MAX))
     cdef size_t one = min(most, fetcher.partition_max_bytes)
     cdef size_t had = kf_budget_reserve(fetcher.budget, most, max(one, most // 2), False)
     if had == 0 and is_hungry(fetcher, count):
-        fetcher.stats.overdrafts += 1
+        kf_count(&fetcher.stats.overdrafts, 1)
         had = kf_budget_reserve(fetcher.budget, 0, one, True)
     return had
 
@@ -150,7 +154,7 @@ cdef void fetch(sender_state* state, kf_link* link, double now) noexcept nogil:
     count = gather_streams(fetcher, link)
     if count <= 0:
         return
-    room = reserve(state, count)
+    room = reserve(state, session, count)
     if room == 0:
         return
     request = build_fetch(state, link, count, <int32_t>room)
@@ -160,9 +164,26 @@ cdef void fetch(sender_state* state, kf_link* link, double now) noexcept nogil:
         return
     session.reserved = room
     session.in_flight = True
-    fetcher.stats.fetches += 1
-    fetcher.stats.full_fetches += session.full
+    session.begun_at = 0.0
+    kf_count(&fetcher.stats.fetches, 1)
+    kf_count(&fetcher.stats.full_fetches, session.full)
     kf_link_queue(link, request, now)
+
+
+cdef void fit_piece(const kf_fetcher* fetcher, kf_session* session,
+                    double asked_at) noexcept nogil:
+    """Ask for more at a time where the way to the broker is long, and for less where it is short.
+
+    More comes slowly and goes fast: a broker that was late now and then is not far. Answers that
+    had not much to bring, or that came at one go, tell nothing.
+    """
+    cdef size_t most = max(fetcher.budget.limit // PIECES, <size_t>KF_PIECE_MIN)
+    if session.begun_at == 0.0 or session.frame.size < session.reserved // 2:
+        return
+    if session.begun_at - asked_at <= NEAR:
+        session.piece = max(session.piece // 2, <size_t>KF_PIECE_MIN)
+    else:
+        session.piece = min(session.piece + session.piece // 8, most)
 
 
 cdef void pace(kf_session* session, const fetch_outcome* outcome, double elapsed,
@@ -175,28 +196,16 @@ cdef void pace(kf_session* session, const fetch_outcome* outcome, double elapsed
     session.not_before = now + session.back_off
 
 
-cdef void throttle(sender_state* state, kf_link* link, int32_t throttle_ms,
-                   double now) noexcept nogil:
-    cdef kf_event* event
-    if throttle_ms == 0:
-        return
-    throttle_ms = min(throttle_ms, <int32_t>THROTTLE_CAP_MS)
-    link.muted_until = now + throttle_ms / 1000.0
-    kf_count(&state.plane.stats.throttle_ms, throttle_ms)
-    event = kf_event_new(KF_EVENT_THROTTLED, link.id)
-    event.code = throttle_ms
-    kf_plane_event(state.plane, event)
-
-
 cdef bint handle_fetch(sender_state* state, kf_link* link, const kf_request* request,
                        double now) noexcept nogil:
     cdef kf_session* session = link.session
     cdef fetch_outcome outcome
     cdef bint understood = answer_fetch(state, link, session.frame, &outcome)
+    fit_piece(state.plane.fetcher, session, request.written_at)
     end_fetch(state, link)
     if not understood:
         return False
-    state.plane.fetcher.stats.empty_answers += not outcome.brought
+    kf_count(&state.plane.fetcher.stats.empty_answers, not outcome.brought)
     pace(session, &outcome, now - request.written_at, now)
-    throttle(state, link, outcome.throttle_ms, now)
+    mute(state, link, outcome.throttle_ms, now)
     return True

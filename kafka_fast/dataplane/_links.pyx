@@ -13,7 +13,7 @@ from libc.string cimport memcpy, memset
 from kafka_fast._wire.layout cimport *
 from kafka_fast.dataplane._fetcher cimport end_fetch, handle_fetch, stop_streams
 from kafka_fast.dataplane._lists cimport place, unlink
-from kafka_fast.dataplane._outcomes cimport come_back, complete, report
+from kafka_fast.dataplane._outcomes cimport come_back, complete, mute, report
 from kafka_fast.dataplane._produce cimport produce_answer, scan_answer
 from kafka_fast.dataplane._repeats cimport handle_repeat, lose_repeats
 from kafka_fast.dataplane.link cimport *
@@ -21,7 +21,6 @@ from kafka_fast.dataplane.state cimport *
 
 cdef enum:
     READS_PER_STEP = 16  # of one link, so that no link starves the others
-    THROTTLE_CAP_MS = 60_000  # a broker cannot silence the client for longer at a time
     HEAD_BYTES = 8  # of what is no whole frame: enough to recognise another protocol
 
 
@@ -117,13 +116,7 @@ cdef bint answer_produce(sender_state* state, kf_link* link, kf_request* request
         for i in range(request.batch_count):
             report(state, answers[i].queue)
     free(answers)
-    if throttle_ms > 0:
-        throttle_ms = min(throttle_ms, <int32_t>THROTTLE_CAP_MS)
-        link.muted_until = now + throttle_ms / 1000.0
-        kf_count(&state.plane.stats.throttle_ms, throttle_ms)
-        event = kf_event_new(KF_EVENT_THROTTLED, link.id)
-        event.code = throttle_ms
-        kf_plane_event(state.plane, event)
+    mute(state, link, throttle_ms, now)
     return True
 
 
@@ -171,6 +164,13 @@ cdef bint handle_frame(sender_state* state, kf_link* link, const uint8_t* frame,
     return True
 
 
+cdef void note_begun(kf_link* link, double now) noexcept nogil:
+    """Remember when the first piece of a Fetch answer was there."""
+    cdef kf_session* session = link.session
+    if session != NULL and session.frame != NULL and session.begun_at == 0.0:
+        session.begun_at = now
+
+
 cdef bint receive(sender_state* state, kf_link* link, double now) noexcept nogil:
     cdef const uint8_t* frame = NULL
     cdef int64_t size = 0
@@ -193,6 +193,7 @@ cdef bint receive(sender_state* state, kf_link* link, double now) noexcept nogil
                 close_link(state, link, KF_CLOSE_BAD_FRAME, size, now)
                 return False
             if whole == 0:
+                note_begun(link, now)
                 break
             if not handle_frame(state, link, frame, size, now):
                 return False

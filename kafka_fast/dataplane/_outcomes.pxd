@@ -1,7 +1,10 @@
 """How a batch leaves a request: in the log, back to its queue, or too late."""
 
+from libc.stdint cimport int32_t
+
 from kafka_fast.dataplane._lists cimport sender_state
 from kafka_fast.dataplane._produce cimport produce_answer
+from kafka_fast.dataplane.link cimport kf_link
 from kafka_fast.dataplane.state cimport kf_batch, kf_queue
 
 
@@ -22,3 +25,6 @@ cdef void read_inbox(sender_state* state, double now) noexcept nogil
 
 # Fail the batches that are older than delivery.timeout.ms.
 cdef void expire(sender_state* state, double now) noexcept nogil
+
+# The broker asks for so much silence (KIP-219; 0: none): the link sends nothing more before.
+cdef void mute(sender_state* state, kf_link* link, int32_t throttle_ms, double now) noexcept nogil

@@ -1,6 +1,6 @@
 """The data plane as an object: what the control plane's side of the house holds."""
 
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from kafka_fast.dataplane._lists cimport sender_state
 from kafka_fast.dataplane.state cimport kf_batch, kf_env, kf_plane, kf_queue, kf_topic
@@ -49,3 +49,7 @@ cdef class DataPlane:
 
     cdef kf_queue* queue(self, int64_t queue_id) except NULL
     cdef Topic find_topic(self, str name)
+
+
+# A malloc'ed copy; whoever is handed it (a command, a session, a repetition) owns it.
+cdef uint8_t* copy_bytes(bytes data) except NULL

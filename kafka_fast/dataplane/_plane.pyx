@@ -145,7 +145,6 @@ cdef void free_topic(Topic topic):
 
 
 cdef uint8_t* copy_bytes(bytes data) except NULL:
-    """Return a malloc'ed copy; a command owns it."""
     cdef Py_ssize_t size = PyBytes_GET_SIZE(data)
     cdef uint8_t* copy = <uint8_t*>malloc(size if size > 0 else 1)
     if copy == NULL:

@@ -38,14 +38,12 @@ from kafka_fast.dataplane.link cimport (
     iovec,
     kf_link,
     kf_produce_form,
+    kf_read_topic,
     kf_request,
     kf_request_free,
     kf_topic_field,
 )
 from kafka_fast.dataplane.state cimport (
-    KF_TOPIC_COMPACT_NAME,
-    KF_TOPIC_ID,
-    KF_TOPIC_NAME,
     kf_batch,
     kf_plane,
     kf_slab,
@@ -264,19 +262,6 @@ cdef void skip_string(kf_reader* reader, bint flexible) noexcept nogil:
         kf_read_span(reader, len)
 
 
-cdef const uint8_t* read_topic(kf_reader* reader, int topic_format, size_t* size) noexcept nogil:
-    """Read the topic's name or id field; what it points to compares with the request's own."""
-    cdef const uint8_t* start = reader.pos
-    if topic_format == KF_TOPIC_NAME:
-        kf_read_span(reader, kf_read_i16(reader))
-    elif topic_format == KF_TOPIC_COMPACT_NAME:
-        kf_read_span(reader, <int64_t>kf_read_uvarint(reader) - 1)
-    elif topic_format == KF_TOPIC_ID:
-        kf_read_span(reader, 16)
-    size[0] = reader.pos - start
-    return start
-
-
 cdef void read_partition(kf_reader* reader, const kf_produce_form* form,
                          produce_answer* answer, int32_t* partition) noexcept nogil:
     """Read one partition's answer."""
@@ -332,7 +317,7 @@ cdef bint scan_answer(const kf_request* request, const uint8_t* frame, int64_t s
     if form.flexible:
         kf_skip_tags(&reader)
     for _i in range(read_count(&reader, form.flexible)):
-        topic = read_topic(&reader, form.topic_format, &topic_size)
+        topic = kf_read_topic(&reader, form.topic_format, &topic_size)
         for _j in range(read_count(&reader, form.flexible)):
             read_partition(&reader, form, &answer, &partition)
             if reader.bad:

@@ -109,7 +109,7 @@ cdef void send_repeats(sender_state* state, double now) noexcept nogil:
                 continue
             at[0].in_flight = send_repeat(link, at[0], now)
             at[0].due = now + at[0].period
-            fetcher.stats.repeats += 1
+            kf_count(&fetcher.stats.repeats, 1)
         at = &at[0].next
 
 

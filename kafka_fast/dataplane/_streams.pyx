@@ -6,13 +6,13 @@ programs and starts; the user's thread takes chunks, and says with `set_generati
 thread sees commands and atomics.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_GET_SIZE
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport INT64_MAX, int16_t, int32_t, int64_t, uint8_t
-from libc.stdlib cimport calloc, malloc
-from libc.string cimport memcpy
+from libc.stdlib cimport calloc
 
 from kafka_fast.dataplane._chunk cimport chunk_of
+from kafka_fast.dataplane._plane cimport copy_bytes
 from kafka_fast.dataplane.fetch cimport *
 from kafka_fast.dataplane.state cimport *
 
@@ -33,16 +33,6 @@ cdef enum:
     ISOLATION_SIZE = 1
     MAX_BYTES_SIZE = 4
     FIRST_WITH_SESSIONS = 7
-
-
-cdef uint8_t* copy_bytes(bytes data) except NULL:
-    """Return a malloc'ed copy; a command, a session or a repetition owns it."""
-    cdef Py_ssize_t size = PyBytes_GET_SIZE(data)
-    cdef uint8_t* copy = <uint8_t*>malloc(size if size > 0 else 1)
-    if copy == NULL:
-        raise MemoryError
-    memcpy(copy, PyBytes_AS_STRING(data), size)
-    return copy
 
 
 def topic_format(int version):
@@ -299,18 +289,18 @@ cdef class Streams:
         cdef kf_fetch_stats* stats = &self.fetcher.stats
         cdef kf_budget_use use = kf_budget_used(self.fetcher.budget)
         return {
-            "fetches": stats.fetches,
-            "full_fetches": stats.full_fetches,
-            "bytes": stats.bytes,
-            "chunks": stats.chunks,
-            "empty_answers": stats.empty_answers,
-            "sessions_begun": stats.sessions_begun,
-            "sessions_lost": stats.sessions_lost,
-            "punts": stats.punts,
-            "dropped_chunks": stats.dropped_chunks,
-            "broken_chunks": stats.broken_chunks,
-            "overdrafts": stats.overdrafts,
-            "repeats": stats.repeats,
+            "fetches": kf_counted(&stats.fetches),
+            "full_fetches": kf_counted(&stats.full_fetches),
+            "bytes": kf_counted(&stats.bytes),
+            "chunks": kf_counted(&stats.chunks),
+            "empty_answers": kf_counted(&stats.empty_answers),
+            "sessions_begun": kf_counted(&stats.sessions_begun),
+            "sessions_lost": kf_counted(&stats.sessions_lost),
+            "punts": kf_counted(&stats.punts),
+            "dropped_chunks": kf_counted(&stats.dropped_chunks),
+            "broken_chunks": kf_counted(&stats.broken_chunks),
+            "overdrafts": kf_counted(&stats.overdrafts),
+            "repeats": kf_counted(&stats.repeats),
             "reserved_bytes": use.reserved,
             "buffered_bytes": use.buffered,
             "pinned_bytes": use.pinned,

@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
+from kafka_fast._wire.layout cimport kf_reader
 from kafka_fast.dataplane.structs cimport *
 
 
@@ -21,6 +22,7 @@ cdef extern from "kf_link.h" nogil:
         KF_TRACE_CLOSE
         KF_TRACE_QUEUED
 
+    const uint8_t* kf_read_topic(kf_reader* reader, int topic_format, size_t* size)
     kf_link* kf_link_new(int32_t id, int32_t node_id, const kf_link_io* io, int fd)
     void kf_link_free(kf_link* link)
     void kf_request_free(kf_request* request)

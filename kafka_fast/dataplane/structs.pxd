@@ -366,6 +366,9 @@ cdef extern from "kf_frame.h" nogil:
 
 
 cdef extern from "kf_fetch.h" nogil:
+    enum:
+        KF_PIECE_MIN
+
     ctypedef struct kf_aborted:
         int64_t producer_id
         int64_t first_offset
@@ -446,24 +449,26 @@ cdef extern from "kf_fetch.h" nogil:
         bint in_flight
         bint full
         size_t reserved
+        size_t piece
+        double begun_at
         double back_off
         double not_before
         kf_frame* frame
         kf_session* successor
 
     ctypedef struct kf_fetch_stats:
-        int64_t fetches
-        int64_t full_fetches
-        int64_t bytes
-        int64_t chunks
-        int64_t empty_answers
-        int64_t sessions_begun
-        int64_t sessions_lost
-        int64_t punts
-        int64_t dropped_chunks
-        int64_t broken_chunks
-        int64_t overdrafts
-        int64_t repeats
+        kf_counter fetches
+        kf_counter full_fetches
+        kf_counter bytes
+        kf_counter chunks
+        kf_counter empty_answers
+        kf_counter sessions_begun
+        kf_counter sessions_lost
+        kf_counter punts
+        kf_counter dropped_chunks
+        kf_counter broken_chunks
+        kf_counter overdrafts
+        kf_counter repeats
 
     ctypedef struct kf_repeat:
         kf_repeat* next

@@ -175,7 +175,7 @@ cdef bint bytes_array(kf_table* chunk, kf_part part, ArrowArray* array) noexcept
     cdef uint8_t* bits
     cdef kf_run* run
     if chunk.views:
-        if not views_array(chunk, part, array):
+        if not (empty_views_array(chunk, array) if size == 0 else views_array(chunk, part, array)):
             return False
     elif not fits(chunk, size) or not copies_array(chunk, part, size, array):
         return False
@@ -214,6 +214,18 @@ cdef bint copies_array(
         run = &chunk.runs[i]
         kf_part_copy(run.spans, run.count, run.base, part, offsets + first, data)
         first += run.count
+    return True
+
+
+cdef bint empty_views_array(kf_table* chunk, ArrowArray* array) noexcept nogil:
+    """Fill views of nothing, as keys often are: they refer to no buffer."""
+    cdef size_t size = <size_t>(chunk.rows * KF_SPAN_VIEW_SIZE)
+    if not kf_array_open(array, chunk.rows, 3, 0):
+        return False
+    cdef uint8_t* views = <uint8_t*>kf_array_buffer(array, 1, size)
+    if views == NULL or kf_array_buffer(array, 2, 0) == NULL:
+        return False
+    memset(views, 0, size)
     return True
 
 

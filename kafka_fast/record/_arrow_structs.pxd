@@ -73,6 +73,8 @@ cdef extern from "kf_span_column.h" nogil:
         uint8_t* value_bits
         int32_t pairs
 
+    int32_t kf_part_len(const kf_span* span, kf_part part)
+    int32_t kf_part_pos(const kf_span* span, kf_part part)
     void kf_measure(const kf_span* spans, int64_t count, const uint8_t* base, size_t size,
                     kf_span_sizes* sizes)
     void kf_part_copy(const kf_span* spans, int64_t count, const uint8_t* base, kf_part part,

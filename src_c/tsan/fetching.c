@@ -259,7 +259,7 @@ int main(int argc, char **argv) {
         kf_stream_unref(shared.streams[i]);
     }
     printf("fetching: seed %lu: %d frames, %ld chunks dropped\n", (unsigned long)shared.seed,
-           shared.frames, (long)shared.fetcher->stats.dropped_chunks);
+           shared.frames, (long)kf_counted(&shared.fetcher->stats.dropped_chunks));
     kf_plane_destroy(&shared.plane);
     close(shared.data_event);
     return 0;

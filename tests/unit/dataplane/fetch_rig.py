@@ -25,6 +25,7 @@ SESSION = 1234
 CLIENT = "rig"
 RACK = "rack-1"
 PARTITION_BYTES = 1 << 20
+PIECE = 2 << 20  # what a link asks for to begin with
 BACK_OFF = 0.051  # seconds that the data plane waits at most after an empty answer
 
 

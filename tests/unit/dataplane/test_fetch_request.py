@@ -11,6 +11,7 @@ from tests.unit.dataplane.fetch_rig import (
     FIRST_WITH_SESSIONS,
     MAX_WAIT,
     PARTITION_BYTES,
+    PIECE,
     RACK,
     SESSION,
     VERSIONS,
@@ -41,7 +42,7 @@ def test_a_full_request_is_what_the_codec_writes(version: int) -> None:
     assert list(asked.positions.values()) == [10, 11, 12, 13, 14]
     body = asked.request
     assert (body.max_wait_ms, body.min_bytes, body.isolation_level) == (MAX_WAIT * 1000, 1, 1)
-    assert body.max_bytes == 5 * PARTITION_BYTES
+    assert body.max_bytes == PIECE
     assert body.replica_id == -1
     assert body.rack_id == (RACK if version >= 11 else "")
     assert (body.session_id, body.session_epoch) == (0, 0 if version >= 7 else -1)

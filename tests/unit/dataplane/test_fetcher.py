@@ -9,7 +9,7 @@ import pytest
 from kafka_fast.dataplane._chunk import chunk_done
 from kafka_fast.dataplane._plane import EVENT_LINK_CLOSED, EVENT_THROTTLED
 from kafka_fast.dataplane._streams import EVENT_STREAMS_STOPPED
-from tests.unit.dataplane.fetch_rig import MAX_WAIT, FetchRig, answer_to, batch, part
+from tests.unit.dataplane.fetch_rig import MAX_WAIT, PIECE, FetchRig, answer_to, batch, part
 
 MIB = 1 << 20
 ALMOST = MIB - 1000  # with what an answer has besides records it is still below
@@ -27,15 +27,67 @@ def big(base_offset: int, size: int) -> bytes:
 def test_a_link_asks_for_a_piece_of_its_share() -> None:
     rig = FetchRig(partitions=8, links=2, start=False, buffer_bytes=64 * MIB)
     for stream_id in range(8):
+        rig.start(stream_id, link_id=1 if stream_id < 7 else 2)
+    assert rig.request(1).request.max_bytes == PIECE
+    assert rig.request(2).request.max_bytes == MIB  # what its one partition may bring
+    assert rig.streams.stats()["reserved_bytes"] == PIECE + MIB
+
+
+def test_a_piece_is_at_most_an_eighth_of_the_share() -> None:
+    rig = FetchRig(partitions=8, links=2, start=False, buffer_bytes=24 * MIB)
+    for stream_id in range(8):
         rig.start(stream_id, link_id=1 if stream_id < 6 else 2)
-    assert rig.request(1).request.max_bytes == 4 * MIB  # an eighth of half of the budget
-    assert rig.request(2).request.max_bytes == 2 * MIB  # what its two partitions may bring
-    assert rig.streams.stats()["reserved_bytes"] == 6 * MIB
+    assert rig.request(1).request.max_bytes == 24 * MIB // 2 // 8
+
+
+def asked_after(rig: FetchRig, *, waited: float, taken: float, count: int = 8) -> int:
+    """Answer the next request for `count` partitions of eight; return what is asked for then.
+
+    Args:
+        rig: of eight partitions.
+        waited: seconds until the first bytes of the answer come.
+        taken: seconds from there to the last ones.
+        count: how many partitions bring a share of what was asked for.
+    """
+    asked = rig.request()
+    share = asked.request.max_bytes // 8 - 1000
+    parts = [
+        part(number, big(offset, share) if number < count else b"")
+        for (_, number), offset in asked.positions.items()
+    ]
+    data = answer_to(asked, {"t": parts})
+    rig.advance(waited)
+    rig.arrive(data[:1000])
+    rig.advance(taken)
+    rig.arrive(data[1000:])
+    rig.streams.take_chunks(100)
+    following = rig.request()
+    most = following.request.max_bytes
+    rig.answer(following, {"t": [part(number) for _, number in following.positions]})
+    return most
+
+
+def test_a_link_asks_for_more_where_the_way_is_long_and_for_less_where_it_is_short() -> None:
+    rig = FetchRig(partitions=8, version=6)  # without sessions each answer names everything
+    assert asked_after(rig, waited=0.020, taken=0.002) == PIECE * 9 // 8
+    assert asked_after(rig, waited=0.003, taken=0.002) == PIECE
+    assert asked_after(rig, waited=0.003, taken=0.002) == PIECE
+    asked = [asked_after(rig, waited=0.020, taken=0.002) for _ in range(15)]
+    assert asked == sorted(asked)
+    assert asked[5] > 2 * PIECE
+    assert asked[-2:] == [4 * PIECE, 4 * PIECE]  # an eighth of the budget
+    assert asked_after(rig, waited=0.001, taken=0.020) == 2 * PIECE
+    assert asked_after(rig, waited=0.001, taken=0.020) == PIECE
+
+
+def test_an_answer_that_had_little_to_bring_says_nothing_of_the_way() -> None:
+    rig = FetchRig(partitions=8, version=6)
+    assert asked_after(rig, waited=0.4, taken=0.001, count=3) == PIECE
 
 
 def test_fetch_max_bytes_is_a_limit() -> None:
-    rig = FetchRig(partitions=8, max_bytes=3 * MIB)
-    assert rig.request().request.max_bytes == 3 * MIB
+    rig = FetchRig(partitions=8, max_bytes=MIB + 5)
+    assert rig.request().request.max_bytes == MIB + 5
 
 
 def test_without_room_nothing_is_fetched_until_there_is() -> None:
