@@ -36,7 +36,7 @@ COLUMNS = {
     "rss_growth_mib": ("RSS growth MiB", 1.0, 1),
     "buffer_memory_mib": ("buffer.memory MiB", 1.0, 0),
     "pause_p50_ms": ("pause p50 ms", 1.0, 0),
-    "pause_p99_ms": ("pause p99 ms", 1.0, 0),
+    "pause_max_ms": ("longest pause ms", 1.0, 0),
     "fetch_buffer_mib": ("fetch.buffer MiB", 1.0, 0),
 }
 SECTIONS = {
@@ -52,7 +52,7 @@ SECTIONS = {
     "consume real": "Reading from Apache Kafka, one node, on the same cores",
     "prefetch": "The fetch buffer fills beside a spinning Python thread, and beside a process",
     "waiting": "Ten million records wait, nobody polls",
-    "rebalance": "One of three members leaves, Apache Kafka: how long its group's partitions pause",
+    "rebalance": "One of three members leaves its group, Apache Kafka: how long it pauses",
     "micro": "CRC32C of 16 KiB; the cores of encoding and decoding in C, one batch of 16 KiB",
     "spark": "PySpark, local[2], 3,000,000 rows, null broker",
 }
@@ -71,8 +71,8 @@ Reading: 16 partitions of one broker, assigned without a group; after a warm-up 
 back to the beginning and reads the whole topic, so that what is fetched ahead counts; every value
 is touched. Calls bring 500 records («poll», «consume», «getmany»), 5,000 («values()») or 16,000
 (Arrow); the raw socket walks batch headers and touches no value. Rebalances: heartbeats every
-500 ms, a record to each of 6 partitions every 5 ms; the pause of a partition is the longest time
-without a record of it around the moment in which the member leaves.
+500 ms, a record to each of 6 partitions every 5 ms; the pause is the longest time without a record
+of some partition around the moment in which the member leaves.
 """
 
 
