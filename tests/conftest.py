@@ -7,12 +7,14 @@ with that reason, and fail where CI=true, because there nothing may be skipped s
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator, Mapping
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from kafka_fast.logs import RateLimit
 from kafka_fast.testing.broker_jars import DEFAULT_VERSION
 from kafka_fast.testing.real_kafka import RealKafka, ToolMissingError
 
@@ -43,6 +45,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
         if BROKER_FIXTURES & fixtures or ("real" in parameters and "integration" in item.nodeid):
             item.add_marker(pytest.mark.broker)
+
+
+@pytest.fixture(autouse=True)
+def _every_test_may_hear_everything() -> None:
+    """What one test was told often, the next may want to hear."""
+    for name, logger in logging.root.manager.loggerDict.items():
+        if name.startswith("kafka_fast") and isinstance(logger, logging.Logger):
+            for limit in logger.filters:
+                if isinstance(limit, RateLimit):
+                    limit.forget()
 
 
 def started(

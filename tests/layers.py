@@ -1,6 +1,6 @@
 """The import direction and the other structural rules, as tables and one checker.
 
-    L0 errors ◀ types, serialization, config        L3 dataplane   control   (never each other)
+    L0 errors, logs ◀ types, serialization, config  L3 dataplane   control   (never each other)
     L1 _wire                                        L4 net
     L2 record, protocol                             L5 producer, consumer, admin, aio
                                                     L6 compat, arrow, spark, cli, rest
@@ -20,7 +20,7 @@ from pathlib import Path
 
 PACKAGE = "kafka_fast"
 
-BASE = {"errors", "types", "serialization", "config", "_version"}
+BASE = {"errors", "logs", "types", "serialization", "config", "_version"}
 BYTES = {"_wire", "record", "protocol"}
 CLIENTS = {"", "producer", "consumer", "admin", "aio"}  # "" is the package itself
 
@@ -28,9 +28,10 @@ CLIENTS = {"", "producer", "consumer", "admin", "aio"}  # "" is the package itse
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "_version": set(),
+    "logs": set(),
     "types": {"errors"},
     "serialization": {"errors", "types"},
-    "config": {"errors", "types", "serialization", "_version"},
+    "config": {"errors", "logs", "types", "serialization", "_version"},
     "_wire": {"errors"},
     "record": {"_wire", "errors", "types"},
     "protocol": {"_wire", "record", "errors", "types"},

@@ -9,7 +9,6 @@ converts.
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -19,9 +18,10 @@ from kafka_fast.config._address import Address
 from kafka_fast.config._key import PRODUCER
 from kafka_fast.config._normalize import Config, normalize
 from kafka_fast.errors import ConfigError
+from kafka_fast.logs import get_logger
 from kafka_fast.serialization import Serializer, as_serializer
 
-_log = logging.getLogger("kafka_fast.config")
+_log = get_logger("kafka_fast.config")
 
 Partitioner: TypeAlias = Callable[..., int]
 """A user's partitioner; `Producer` says what it is called with."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import itertools
-import logging
 import re
 import warnings
 import weakref
@@ -32,6 +31,7 @@ from kafka_fast.control.group.member import Subscription
 from kafka_fast.dataplane._consumer_record import ConsumerRecord
 from kafka_fast.dataplane._consumer_records import ConsumerRecords
 from kafka_fast.errors import UsageError
+from kafka_fast.logs import get_logger
 from kafka_fast.net.consumer_core import ConsumerCore, leave_at_exit
 from kafka_fast.types import (
     GroupMetadata,
@@ -41,7 +41,7 @@ from kafka_fast.types import (
     TopicPartition,
 )
 
-logger = logging.getLogger("kafka_fast.consumer")
+logger = get_logger("kafka_fast.consumer")
 
 _numbers = itertools.count(1)
 atexit.register(leave_at_exit)

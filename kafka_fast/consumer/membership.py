@@ -10,7 +10,6 @@ that poll hands over.
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
@@ -31,13 +30,14 @@ from kafka_fast.errors import (
     UsageError,
     fresh_copy,
 )
+from kafka_fast.logs import get_logger
 from kafka_fast.net.consumer_core import Answer, ConsumerCore
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
     from kafka_fast.consumer.client import Consumer
 
-logger = logging.getLogger("kafka_fast.consumer")
+logger = get_logger("kafka_fast.consumer")
 
 Offsets = dict[TopicPartition, OffsetAndMetadata]
 OnCommit = Callable[[Mapping[TopicPartition, OffsetAndMetadata], KafkaError | None], object]

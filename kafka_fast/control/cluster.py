@@ -19,7 +19,6 @@ writing there would be worse than failing. Only the bootstrap servers, the user'
 introduce another cluster.
 """
 
-import logging
 from collections.abc import Callable, Iterable
 
 from kafka_fast.config import CommonSettings
@@ -36,6 +35,7 @@ from kafka_fast.control.metadata import (
 from kafka_fast.control.refresh import RefreshSchedule
 from kafka_fast.control.topology import Topology
 from kafka_fast.errors import KafkaError, ProtocolError, broker_error
+from kafka_fast.logs import get_logger
 from kafka_fast.protocol.apis.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
@@ -44,7 +44,7 @@ from kafka_fast.protocol.apis.metadata import (
 
 __all__ = ["Cluster"]
 
-logger = logging.getLogger("kafka_fast.metadata")
+logger = get_logger("kafka_fast.metadata")
 
 REBOOTSTRAP_REQUIRED = 129
 

@@ -26,7 +26,6 @@ number, so that late news of a link that was given up changes nothing:
 """
 
 import enum
-import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 
@@ -54,10 +53,11 @@ from kafka_fast.errors import (
     UsageError,
     broker_error,
 )
+from kafka_fast.logs import get_logger
 
 __all__ = ["Connection", "ConnectionState"]
 
-logger = logging.getLogger("kafka_fast.connection")
+logger = get_logger("kafka_fast.connection")
 
 REBOOTSTRAP_REQUIRED = 129
 

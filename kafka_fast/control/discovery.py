@@ -13,7 +13,6 @@ within a second, or not let us in, is asked beside others from then on, and the 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Iterator
 
 from kafka_fast.config import CommonSettings
@@ -23,9 +22,10 @@ from kafka_fast.control.instants import NEVER
 from kafka_fast.control.links import BOOTSTRAP, BOOTSTRAP_BESIDE, Link, Links
 from kafka_fast.control.metadata import ClusterChanges, node_name
 from kafka_fast.errors import KafkaError, UnsupportedVersionError
+from kafka_fast.logs import get_logger
 from kafka_fast.protocol.apis.metadata import MetadataRequest, MetadataResponse
 
-logger = logging.getLogger("kafka_fast.metadata")
+logger = get_logger("kafka_fast.metadata")
 
 
 PATIENCE = 1.0

@@ -7,7 +7,6 @@ each noting its effect in the `ClusterChanges` of the answer it belongs to.
 The getters may be called from any thread: each reads one immutable record.
 """
 
-import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -26,11 +25,12 @@ from kafka_fast.control.metadata import (
 )
 from kafka_fast.control.plane import TopicSettled
 from kafka_fast.errors import ERRORS, broker_error
+from kafka_fast.logs import get_logger
 from kafka_fast.protocol.apis.metadata import MetadataResponseTopic
 
 __all__ = ["Topology"]
 
-logger = logging.getLogger("kafka_fast.metadata")
+logger = get_logger("kafka_fast.metadata")
 
 UNKNOWN_TOPIC_OR_PARTITION = 3
 LEADER_NOT_AVAILABLE = 5

@@ -5,7 +5,7 @@ from libc.stdint cimport int32_t
 from kafka_fast.dataplane._lists cimport sender_state
 from kafka_fast.dataplane._plane cimport DataPlane, Environment
 from kafka_fast.dataplane.state cimport kf_batch, kf_mutex, kf_plane
-from kafka_fast.net.posix cimport pthread_t
+from kafka_fast.net.posix cimport pollfd, pthread_t
 
 
 # One event loop's event.
@@ -36,10 +36,26 @@ cdef class LoopEvent:
     cdef int owner_pid
 
 
+ctypedef struct thread_state:
+    sender_state* sender
+    kf_plane* plane
+    int* stopping
+    int event
+    int other  # a descriptor that ends the sleep, too, or -1
+
+
+# What the data plane's turns work with: the set for poll(2).
+ctypedef struct poller:
+    pollfd* fds
+    int capacity
+
+
 cdef class Pump:
     cdef readonly DataPlane plane
+    cdef readonly bint is_inline
     cdef Machine machine
-    cdef sender_state* sender
+    cdef thread_state own
+    cdef poller polled    # if inline; a thread has its own
     cdef pthread_t thread
     cdef int stopping     # read by the data plane's thread
     cdef readonly bint running

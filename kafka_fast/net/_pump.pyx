@@ -7,6 +7,7 @@ reach a Python thread. It touches no Python object; whoever stops it joins it wi
 
 cimport cython
 from libc.errno cimport EAGAIN, EINTR, ENOMEM, errno
+from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, intptr_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memset
@@ -258,12 +259,6 @@ cdef void socket_dispose(void* context) noexcept nogil:
 cdef enum:
     NAP_MS = 1
 
-# What the thread works with between two turns.
-cdef struct poller:
-    pollfd* fds
-    int capacity
-
-
 cdef bint reserve(poller* it, int count) noexcept nogil:
     """Make room for so many descriptors; False if there is no memory for them."""
     cdef int capacity = count * 2 + 8
@@ -295,21 +290,23 @@ cdef void nap(sender_state* sender, int event) noexcept nogil:
         link = link.next
 
 
-cdef void sleep_until(poller* it, sender_state* sender, int event, double until) noexcept nogil:
+cdef void sleep_until(poller* it, const thread_state* state, double until) noexcept nogil:
     """Sleep until a socket, a wake-up or `until` (0: for ever), and mark the readable links."""
+    cdef sender_state* sender = state.sender
     cdef kf_link* link = sender.links
     cdef timespec timeout
     cdef uint64_t drained
     cdef double left
-    cdef int count = 1
-    cdef int i = 1
+    cdef int count = 2
+    cdef int i = 2
     while link != NULL:
         count += 1
         link = link.next
     if not reserve(it, count):
-        nap(sender, event)
+        nap(sender, state.event)
         return
-    watch(&it.fds[0], event, POLLIN)
+    watch(&it.fds[0], state.event, POLLIN)
+    watch(&it.fds[1], state.other, POLLIN)
     link = sender.links
     while link != NULL:
         watch(&it.fds[i], link.fd, POLLIN | POLLOUT if link.want_write else POLLIN)
@@ -323,8 +320,8 @@ cdef void sleep_until(poller* it, sender_state* sender, int event, double until)
         timeout.tv_nsec = <long>((left - <long>left) * 1e9)
         ppoll(it.fds, count, &timeout, NULL)
     if it.fds[0].revents != 0:
-        eventfd_read(event, &drained)
-    i = 1
+        eventfd_read(state.event, &drained)
+    i = 2
     link = sender.links
     while link != NULL:
         if it.fds[i].revents & ~POLLOUT:
@@ -333,27 +330,26 @@ cdef void sleep_until(poller* it, sender_state* sender, int event, double until)
         link = link.next
 
 
-cdef struct thread_state:
-    sender_state* sender
-    kf_plane* plane
-    int* stopping
-    int event
+cdef void turn(poller* it, const thread_state* state, double deadline) noexcept nogil:
+    """Step once, and sleep until there is something to do, or `deadline` (0: none)."""
+    cdef double until = step(state.sender, monotonic(NULL))
+    if until == 0.0 or 0.0 < deadline < until:
+        until = deadline
+    kf_set(&state.plane.wake_level, state.sender.wake_level)
+    kf_fence()  # against a caller who publishes, then reads the level
+    if not kf_plane_has_news(state.plane, state.sender.wake_level):
+        sleep_until(it, state, until)
+    kf_set(&state.plane.wake_level, KF_WAKE_NOBODY)
 
 
 cdef void* data_main(void* argument) noexcept nogil:
     """The data plane's thread."""
     cdef thread_state state = (<thread_state*>argument)[0]
     cdef poller it
-    cdef double until
     free(argument)
     memset(&it, 0, sizeof(poller))
     while not atomic_load_int(state.stopping, ATOMIC_SEQ_CST):
-        until = step(state.sender, monotonic(NULL))
-        kf_set(&state.plane.wake_level, state.sender.wake_level)
-        kf_fence()  # against a caller who publishes, then reads the level
-        if not kf_plane_has_news(state.plane, state.sender.wake_level):
-            sleep_until(&it, state.sender, state.event, until)
-        kf_set(&state.plane.wake_level, KF_WAKE_NOBODY)
+        turn(&it, &state, 0.0)
     free(it.fds)
     return NULL
 
@@ -362,32 +358,58 @@ cdef void* data_main(void* argument) noexcept nogil:
 cdef class Pump:
     """Runs a data plane on its own thread.
 
+    With KAFKA_FAST_DATA_PLANE=inline in the environment there is no such thread: the control
+    thread calls `turn`, and takes the GIL between two of them. That is slow, and finds out whether
+    a failure is one of two threads.
+
     Args:
         plane: The data plane; its environment must be `machine`.
         machine: The machine under it.
+
+    Raises:
+        UsageError: KAFKA_FAST_DATA_PLANE has a value that nobody knows.
     """
 
     def __cinit__(self, DataPlane plane, Machine machine):
         self.plane = plane
         self.machine = machine
-        self.sender = &plane.sender
         self.owner_pid = os.getpid()
+        self.own.sender = &plane.sender
+        self.own.plane = plane.plane
+        self.own.stopping = &self.stopping
+        self.own.event = machine.state.data_event
+        self.own.other = -1
+        where = os.environ.get("KAFKA_FAST_DATA_PLANE", "thread")
+        if where not in ("thread", "inline"):
+            raise UsageError(f"KAFKA_FAST_DATA_PLANE is 'thread' or 'inline', not {where!r}")
+        self.is_inline = where == "inline"
 
     def start(self):
-        """Start the thread, with all signals blocked in it."""
+        """Start the thread, with all signals blocked in it; none if `is_inline`."""
         cdef int failed
-        cdef thread_state* state = <thread_state*>realloc(NULL, sizeof(thread_state))
+        cdef thread_state* state
+        if self.is_inline:
+            return
+        state = <thread_state*>realloc(NULL, sizeof(thread_state))
         if state == NULL:
             raise MemoryError
-        state.sender = self.sender
-        state.plane = self.plane.plane
-        state.stopping = &self.stopping
-        state.event = self.machine.state.data_event
+        state[0] = self.own
         failed = start_thread(&self.thread, b"kf-data", data_main, state)
         if failed:
             free(state)
             raise OSError(failed, os.strerror(failed))
         self.running = True
+
+    def turn(self, int other, double until):
+        """Do what the thread would, once, and sleep. Control thread, if `is_inline`.
+
+        Args:
+            other: File descriptor whose input ends the sleep, too.
+            until: Monotonic seconds at which the sleep ends; inf: no matter when.
+        """
+        self.own.other = other
+        with nogil:
+            turn(&self.polled, &self.own, 0.0 if until == INFINITY else until)
 
     def add_link(self, int32_t link_id, int32_t node_id, int fd):
         """Hand a connected socket to the data plane, which owns it from here on.
@@ -429,3 +451,4 @@ cdef class Pump:
             atomic_store_int(&self.stopping, 1, ATOMIC_SEQ_CST)
             raise_event(self.machine.state.data_event)
             pthread_join(self.thread, NULL)
+        free(self.polled.fds)

@@ -10,7 +10,6 @@ dropped can be noticed and stopped.
 
 from __future__ import annotations
 
-import logging
 import os
 import random
 import threading
@@ -47,6 +46,7 @@ from kafka_fast.dataplane._plane import EVENT_DUMP, WAIT_SLICE, DataPlane, Envir
 from kafka_fast.dataplane._reading import PartitionReader
 from kafka_fast.dataplane._streams import Streams
 from kafka_fast.errors import KafkaError, KafkaTimeoutError, UsageError, WakeupError, fresh_copy
+from kafka_fast.logs import get_logger
 from kafka_fast.net import fetch_carrier
 from kafka_fast.net._pump import Machine, Pump
 from kafka_fast.net.control_thread import ControlThread
@@ -54,7 +54,7 @@ from kafka_fast.net.dump import LinkDump
 from kafka_fast.net.intake import Intake
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
-logger = logging.getLogger("kafka_fast.consumer")
+logger = get_logger("kafka_fast.consumer")
 
 T = TypeVar("T")
 

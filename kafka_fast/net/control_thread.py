@@ -10,7 +10,6 @@ operating system is here.
 
 from __future__ import annotations
 
-import logging
 import selectors
 import threading
 import time
@@ -23,10 +22,11 @@ from kafka_fast.config import CommonSettings
 from kafka_fast.control.instants import NEVER
 from kafka_fast.control.links import Links
 from kafka_fast.control.plane import CloseLink, OpenLink, ResolveHost
+from kafka_fast.logs import get_logger
 from kafka_fast.net._pump import Machine, Pump
 from kafka_fast.net.machine import Addresses, Connecting, begin_connect, finish_connect, resolve
 
-logger = logging.getLogger("kafka_fast.net")
+logger = get_logger("kafka_fast.net")
 
 
 class Client(Protocol):
@@ -65,7 +65,7 @@ class ControlThread:
         self._calls: deque[Callable[[float], None]] = deque()
         self._connecting: dict[int, Connecting] = {}
         self._stopping = False
-        self._selector = selectors.DefaultSelector()
+        self._selector = selectors.EpollSelector()
         self._selector.register(machine.control_event, selectors.EVENT_READ, None)
         self._thread = threading.Thread(target=self._run, name="kf-control", daemon=True)
 
@@ -165,6 +165,9 @@ class ControlThread:
         deadline = client.next_deadline()
         for connecting in self._connecting.values():
             deadline = min(deadline, connecting.deadline)
+        if self._pump.is_inline:
+            self._pump.turn(self._selector.fileno(), deadline)
+            deadline = 0.0
         timeout = None if deadline == NEVER else max(0.0, deadline - time.monotonic())
         for key, _ in self._selector.select(timeout):
             if key.data is None:

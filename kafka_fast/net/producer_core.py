@@ -10,7 +10,6 @@ dropped can be noticed and stopped.
 
 from __future__ import annotations
 
-import logging
 import os
 import random
 import threading
@@ -35,6 +34,7 @@ from kafka_fast.errors import (
     error_name,
     fresh_copy,
 )
+from kafka_fast.logs import get_logger
 from kafka_fast.net import carrier
 from kafka_fast.net._compressor import Compressor, Handover
 from kafka_fast.net._pump import Machine, Pump
@@ -43,7 +43,7 @@ from kafka_fast.net.dump import LinkDump
 from kafka_fast.net.loop import LoopBridge
 from kafka_fast.record import Codec, codecs_available, compress
 
-logger = logging.getLogger("kafka_fast.producer")
+logger = get_logger("kafka_fast.producer")
 
 CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 TOUCH_INTERVAL_MAX = 30.0

@@ -14,7 +14,6 @@ producers.
 
 from __future__ import annotations
 
-import logging
 import math
 import os
 import threading
@@ -26,10 +25,11 @@ from typing import Any
 
 from kafka_fast.config import producer_settings
 from kafka_fast.errors import KafkaError
+from kafka_fast.logs import get_logger
 from kafka_fast.producer import Producer
 from kafka_fast.spark.options import FrozenConfig
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 MAX_IDLE_PRODUCERS = 4
 """Each has threads, connections and up to buffer.memory; a job rarely has two configurations."""

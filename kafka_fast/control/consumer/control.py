@@ -10,7 +10,6 @@ Thread: control. `now` comes in; randomness comes in; bytes of records stay out.
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 
@@ -45,11 +44,12 @@ from kafka_fast.control.metadata import ClusterChanges
 from kafka_fast.control.plane import LinkClosed, RepeatEnded, Response, Throttled, TopicSettled
 from kafka_fast.control.topology import UNKNOWN_TOPIC_OR_PARTITION
 from kafka_fast.errors import KafkaError, ProtocolError, broker_error, error_name
+from kafka_fast.logs import get_logger
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.fetch import FetchResponse, PartitionData
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
-logger = logging.getLogger("kafka_fast.consumer")
+logger = get_logger("kafka_fast.consumer")
 
 
 class ConsumerControl:

@@ -16,7 +16,6 @@ Thread: control. Streams are started and stopped by `Streams`; this module says 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 
 from kafka_fast.config import LATEST, NONE, ConsumerSettings, OffsetReset
@@ -41,9 +40,10 @@ from kafka_fast.errors import (
     OffsetOutOfRangeError,
     UnsupportedVersionError,
 )
+from kafka_fast.logs import get_logger
 from kafka_fast.types import TopicPartition
 
-logger = logging.getLogger("kafka_fast.consumer")
+logger = get_logger("kafka_fast.consumer")
 
 SPECIAL_TIMESTAMPS = {"earliest": EARLIEST_TIMESTAMP, LATEST: LATEST_TIMESTAMP}
 

@@ -9,7 +9,6 @@ Thread: control.
 from __future__ import annotations
 
 import itertools
-import logging
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -30,6 +29,7 @@ from kafka_fast.errors import (
     KafkaTimeoutError,
     broker_error,
 )
+from kafka_fast.logs import get_logger
 from kafka_fast.protocol.apis.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -38,7 +38,7 @@ from kafka_fast.protocol.apis.offset_commit import (
 )
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
-logger = logging.getLogger("kafka_fast.group")
+logger = get_logger("kafka_fast.group")
 
 
 LAST_COMMIT_WITH_NAMES = 9

@@ -9,7 +9,6 @@ Thread: control.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -21,6 +20,7 @@ from kafka_fast.control.instants import LONG_AGO, NEVER
 from kafka_fast.control.links import Link, Links
 from kafka_fast.control.metadata import COORDINATOR_BASE, Node
 from kafka_fast.errors import ERRORS, KafkaError, UnsupportedVersionError, broker_error
+from kafka_fast.logs import get_logger
 from kafka_fast.protocol.apis.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
@@ -33,7 +33,7 @@ from kafka_fast.protocol.apis.offset_fetch import OffsetFetchRequest
 from kafka_fast.protocol.apis.sync_group import SyncGroupRequest
 from kafka_fast.protocol.schema import Request, Response
 
-logger = logging.getLogger("kafka_fast.group")
+logger = get_logger("kafka_fast.group")
 
 R = TypeVar("R", bound=Response)
 

@@ -5,12 +5,11 @@ Thread: control.
 
 from __future__ import annotations
 
-import logging
-
 from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.instants import LONG_AGO
+from kafka_fast.logs import get_logger
 
-logger = logging.getLogger("kafka_fast.group")
+logger = get_logger("kafka_fast.group")
 
 OVERSTAYED = "max.poll.interval.ms passed without a poll"
 

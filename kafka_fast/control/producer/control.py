@@ -12,7 +12,6 @@ Thread: control. `now` comes in; randomness comes in; bytes of records stay out.
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 from collections.abc import Callable
 
@@ -54,10 +53,11 @@ from kafka_fast.errors import (
     UnsupportedVersionError,
     error_name,
 )
+from kafka_fast.logs import get_logger
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.produce import ProduceRequest, ProduceResponse
 
-logger = logging.getLogger("kafka_fast.producer")
+logger = get_logger("kafka_fast.producer")
 
 UNSUPPORTED_VERSION = 35
 

@@ -16,7 +16,6 @@ Thread: control. Partitions change hands in the user's thread, see `group.member
 from __future__ import annotations
 
 import enum
-import logging
 from collections.abc import Callable, Iterable, Sequence
 
 from kafka_fast.config import ConsumerSettings
@@ -44,9 +43,10 @@ from kafka_fast.control.group.subscription import SubscribedTopics
 from kafka_fast.control.instants import NEVER
 from kafka_fast.control.links import Links
 from kafka_fast.errors import ERRORS, KafkaError, broker_error, error_name
+from kafka_fast.logs import get_logger
 from kafka_fast.types import TopicPartition
 
-logger = logging.getLogger("kafka_fast.group")
+logger = get_logger("kafka_fast.group")
 
 COORDINATOR_LOAD_IN_PROGRESS = 14
 ILLEGAL_GENERATION = 22

@@ -15,7 +15,6 @@ Thread: control. Partitions change hands in the user's thread, see `group.member
 from __future__ import annotations
 
 import enum
-import logging
 from collections import deque
 from collections.abc import Callable, Iterable
 
@@ -42,12 +41,13 @@ from kafka_fast.errors import (
     broker_error,
     error_name,
 )
+from kafka_fast.logs import get_logger
 from kafka_fast.protocol.apis.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
 )
 from kafka_fast.types import TopicPartition
 
-logger = logging.getLogger("kafka_fast.group")
+logger = get_logger("kafka_fast.group")
 
 
 UNKNOWN_MEMBER_ID = 25

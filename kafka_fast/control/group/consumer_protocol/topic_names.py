@@ -8,7 +8,6 @@ Thread: control.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable
 
 from kafka_fast.config import CommonSettings
@@ -18,13 +17,14 @@ from kafka_fast.control.discovery import Discovery
 from kafka_fast.control.instants import LONG_AGO, NEVER
 from kafka_fast.control.links import Links
 from kafka_fast.errors import KafkaError
+from kafka_fast.logs import get_logger
 from kafka_fast.protocol.apis.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,
 )
 
-logger = logging.getLogger("kafka_fast.group")
+logger = get_logger("kafka_fast.group")
 
 
 class TopicNames:
