@@ -242,9 +242,19 @@ class Ledger:
                     Wrong.COMMIT_LOST, f"{partition} at {offset}, of {reader.name}: {commits[-3:]}"
                 )
 
-    def mark(self) -> Mark:
-        """Return how many commits each partition has seen by now, for `confirm`."""
-        return {partition: (log, len(log.commits)) for partition, log in self.logs.items()}
+    def mark(self, reader: Reader) -> Mark:
+        """Return how many commits each partition has seen by now, for `confirm`.
+
+        Who has seen nothing of a topic that was made anew commits for the old one, whose offsets
+        went with it.
+        """
+        marks = {}
+        for partition, log in self.logs.items():
+            reading = reader.owned.get(partition)
+            reads_former = reading is not None and reading.is_former and reading.position is None
+            its = log.former[-1] if reads_former else log
+            marks[partition] = (its, len(its.commits))
+        return marks
 
     # ---- readers ----
 

@@ -85,6 +85,18 @@ def test_a_loop_begins_with_nothing_that_others_may_have() -> None:
     assert not result.faults, result.report()
 
 
+def test_a_commit_is_of_the_topic_that_it_was_made_for() -> None:
+    """Regression: sent again after a topic was made anew, it was stored for the new one."""
+    result = run_group_seed(3247)
+    assert not result.faults, result.report()
+
+
+def test_a_static_member_that_came_too_late_for_a_generation_owns_nothing_of_it() -> None:
+    """Regression of the checker: who is kept by name was taken for an owner beside the new one."""
+    result = run_group_seed(3294)
+    assert not result.faults, result.report()
+
+
 def test_a_wait_for_records_ends_with_nothing_that_others_may_have() -> None:
     """Regression: records that came with the news that the member is fenced were handed over."""
     result = run_group_seed(2154)

@@ -1,7 +1,8 @@
 """A group's offsets, written: one commit after the other.
 
 Commits go out one after the other, so a later one is never overtaken by an earlier one, also when
-the earlier has to be repeated.
+the earlier has to be repeated. Each is of the topics that there were when it was made: one that was
+made anew since then has another id, and gets nothing of it.
 
 Thread: control.
 """
@@ -17,7 +18,7 @@ from typing import TypeAlias
 from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.group.coordinator import Coordinator
-from kafka_fast.control.group.member import Identity, have_ids
+from kafka_fast.control.group.member import Identity
 from kafka_fast.control.instants import LONG_AGO, NEVER
 from kafka_fast.control.leader_query import by_topic
 from kafka_fast.control.links import Link
@@ -73,6 +74,7 @@ class _Commit:
     deadline: float
     as_member: bool
     life: int  # of the member, when it committed
+    topic_ids: dict[str, bytes]  # of the topics then, as far as they were known
     is_last: bool
     failures: int = 0
 
@@ -156,9 +158,22 @@ class Commits:
         if not offsets:
             done(None)
             return
-        life = self._identity().life
-        self._commits.append(_Commit(dict(offsets), done, deadline, as_member, life, is_last))
+        self._commits.append(
+            _Commit(
+                dict(offsets),
+                done,
+                deadline,
+                as_member,
+                self._identity().life,
+                self._topic_ids(offsets),
+                is_last,
+            )
+        )
         self.tick(now)
+
+    def _topic_ids(self, offsets: Offsets) -> dict[str, bytes]:
+        known = {topic: self._cluster.topic_id(topic) for topic in by_topic(offsets)}
+        return {topic: topic_id for topic, topic_id in known.items() if topic_id is not None}
 
     def settle(
         self,
@@ -208,9 +223,13 @@ class Commits:
             self._end_commit(commit, CommitFailedError(NOT_A_MEMBER.format("the commit")))
             self._send_next(now)
             return
-        limit = None if have_ids(commit.offsets, self._cluster) else LAST_COMMIT_WITH_NAMES
-        if not self._is_consumer_protocol and limit is None:
-            limit = LAST_COMMIT_WITH_NAMES  # ids bring nothing but a way to fail here
+        self._drop_former(commit)
+        if not commit.offsets:
+            self._end_commit(commit, None)
+            self._send_next(now)
+            return
+        topics = by_topic(commit.offsets)
+        has_ids = commit.topic_ids.keys() >= topics.keys()
         request = OffsetCommitRequest(
             group_id=self._coordinator.group_id,
             generation_id_or_member_epoch=who.generation,
@@ -219,7 +238,7 @@ class Commits:
             topics=[
                 OffsetCommitRequestTopic(
                     name=topic,
-                    topic_id=self._cluster.topic_id(topic) or NO_TOPIC_ID,
+                    topic_id=commit.topic_ids.get(topic, NO_TOPIC_ID),
                     partitions=[
                         OffsetCommitRequestPartition(
                             partition_index=partition,
@@ -231,7 +250,7 @@ class Commits:
                         for offset in [commit.offsets[TopicPartition(topic, partition)]]
                     ],
                 )
-                for topic, partitions in by_topic(commit.offsets).items()
+                for topic, partitions in topics.items()
             ],
         )
         try:
@@ -241,12 +260,25 @@ class Commits:
                 OffsetCommitResponse,
                 lambda response, then: self._handle_committed(commit, response, then),
                 lambda error, then: self._retry_commit(commit, then),
-                max_version=limit,
+                max_version=None if has_ids else LAST_COMMIT_WITH_NAMES,
             )
         except KafkaError as error:
             self._end_commit(commit, error)
             return
         self._committing = True
+
+    def _drop_former(self, commit: _Commit) -> None:
+        """Leave out what was made for topics that are known to be others by now.
+
+        Their offsets went with them. A broker that is asked by name would store these for the new
+        ones; one that is asked by id knows none of the old.
+        """
+        now_known = self._topic_ids(commit.offsets)
+        for partition in list(commit.offsets):
+            made_for = commit.topic_ids.get(partition.topic)
+            if made_for is not None and now_known.get(partition.topic, made_for) != made_for:
+                logger.info("%s: not committed, its topic was made anew", partition)
+                del commit.offsets[partition]
 
     def _handle_committed(
         self, commit: _Commit, response: OffsetCommitResponse, now: float
@@ -254,8 +286,9 @@ class Commits:
         self._committing = False
         worst: KafkaError | None = None
         retry = False
+        names = {topic_id: name for name, topic_id in commit.topic_ids.items()}
         for topic in response.topics:
-            name = topic.name or self._cluster.topic_name(topic.topic_id) or "?"
+            name = topic.name or names.get(topic.topic_id, "?")
             for part in topic.partitions:
                 code = part.error_code
                 partition = TopicPartition(name, part.partition_index)

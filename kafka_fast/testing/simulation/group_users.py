@@ -320,14 +320,14 @@ class User(RebalanceListener):
     def _commit_sync(self) -> None:
         self._ledger.do(self._reader)
         offsets = _plain(self._running.done_offsets())
-        mark = self._ledger.mark()
+        mark = self._ledger.mark(self._reader)
         self._running.commit()
         self._log(f"committed {offsets}")
         self._ledger.confirm(self._reader, offsets, mark)
 
     def _commit_async(self) -> None:
         self._ledger.do(self._reader)
-        mark, reader = self._ledger.mark(), self._reader
+        mark, reader = self._ledger.mark(self._reader), self._reader
 
         def done(
             offsets: Mapping[TopicPartition, OffsetAndMetadata], error: KafkaError | None
@@ -342,7 +342,7 @@ class User(RebalanceListener):
         partition = TopicPartition(record.topic, record.partition)
         offsets = {partition: record.offset + 1}
         self._ledger.do(self._reader, offsets)
-        mark = self._ledger.mark()
+        mark = self._ledger.mark(self._reader)
         self._running.commit(record)
         self._ledger.confirm(self._reader, offsets, mark)
 

@@ -273,13 +273,18 @@ class GroupWorld:
         )
 
     def _is_member(self, consumer: VirtualConsumer) -> bool:
-        """Whether the coordinator counts this consumer among its members, and it knows that."""
+        """Whether the coordinator counts this consumer among its members, and it knows that.
+
+        A static member that came too late for a generation is kept by its name (KIP-345), but as
+        far as what it read goes it is out, as any other would be: its next heartbeat is refused.
+        """
         group = self.cluster.state.groups.get(GROUP)
         mine = consumer.core.control.group
         if group is None or mine is None:
             return False
         who = mine.member.identity
-        return who.generation >= 0 and who.member_id in group.members
+        is_former = isinstance(group, ClassicGroup) and who.generation != group.generation
+        return who.generation >= 0 and not is_former and who.member_id in group.members
 
     # ---- records ----
 

@@ -38,7 +38,7 @@ def test_a_group_without_fault() -> None:
     first = reader(book)
     read(book, first, 0, 1)
     book.do(first)
-    mark = book.mark()
+    mark = book.mark(first)
     book.commit(A, 4)  # behind the gap
     book.confirm(first, {A: 4}, mark)
     book.revoke(first, [A])
@@ -104,7 +104,25 @@ def test_a_confirmed_commit_must_have_been_stored_since() -> None:
     read(book, who, 0)
     book.do(who)
     book.commit(A, 1)
-    book.confirm(who, {A: 1}, book.mark())
+    book.confirm(who, {A: 1}, book.mark(who))
+    assert kinds(book) == [Wrong.COMMIT_LOST]
+
+
+def test_a_commit_for_a_topic_that_is_gone_went_with_it() -> None:
+    book = ledger()
+    who = reader(book)
+    read(book, who, 0)
+    book.do(who)
+    book.recreate(A)
+    late = book.mark(who)
+    book.confirm(who, {A: 1}, late)
+    assert kinds(book) == []
+    book.append(A, 0, b"0")
+    read(book, who, 0)
+    book.do(who)
+    book.confirm(who, {A: 1}, late)
+    assert kinds(book) == []
+    book.confirm(who, {A: 1}, book.mark(who))
     assert kinds(book) == [Wrong.COMMIT_LOST]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from kafka_fast.control.group.classic.member import State
 from kafka_fast.errors import CommitFailedError, KafkaTimeoutError
-from kafka_fast.testing.broker.versions import KAFKA_2_1
+from kafka_fast.testing.broker.versions import KAFKA_2_1, KAFKA_3_9
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 from tests.unit.control.group.consumer_protocol.groups import make, two_members
 from tests.unit.control.group.world import World
@@ -119,6 +119,50 @@ def test_a_last_commit_does_not_wait_for_a_topic_that_is_gone(protocol: str) -> 
     assert world.cluster.committed("g") == {("t", 0): 3}
     world.run(40.0)
     assert isinstance(outcomes[1], KafkaTimeoutError)
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+@pytest.mark.parametrize("is_told", [True, False])
+def test_a_commit_that_is_tried_again_is_not_of_a_topic_that_was_made_anew(
+    protocol: str, is_told: bool
+) -> None:
+    """Regression: it was sent with the id, or under the name, that now was another topic's."""
+    world = make(2, group_protocol=protocol)
+    world.cluster.create_topic("u", 1)
+    member = world.join("a", ["t", "u"])
+    world.run_until(lambda: world.stable("t", "u"))
+    rule = world.cluster.faults.error(8, 14)
+    outcome = world.commit(member, {TopicPartition("t", 0): 7, TopicPartition("u", 0): 1})
+    world.run(1.0)
+    assert outcome == []
+    world.cluster.delete_topic("t")
+    world.cluster.create_topic("t", 2)
+    if is_told:
+        member.control.cluster.request_refresh("a test asks", "t")
+        world.run(1.0)
+    rule.cancel()
+    world.run(5.0)
+    assert outcome == [None]
+    assert world.cluster.committed("g") == {("u", 0): 1}
+
+
+def test_a_commit_by_name_is_not_of_a_topic_that_is_known_to_be_made_anew() -> None:
+    world = World()
+    world.cluster.faults.limit_versions(KAFKA_3_9)
+    world.cluster.create_topic("t", 1)
+    member = world.join("a", ["t"])
+    world.run_until(lambda: world.stable("t"))
+    rule = world.cluster.faults.error(8, 14)
+    outcome = world.commit(member, {TopicPartition("t", 0): 7})
+    world.run(1.0)
+    world.cluster.delete_topic("t")
+    world.cluster.create_topic("t", 1)
+    member.control.cluster.request_refresh("a test asks", "t")
+    world.run(1.0)
+    rule.cancel()
+    world.run(5.0)
+    assert outcome == [None]
+    assert world.cluster.committed("g") == {}
 
 
 @pytest.mark.parametrize("seed", range(5))
