@@ -384,12 +384,12 @@ class ConsumerCore:
         """
         with self._settled:
             self._topics.pop(topic, None)
-            self.call(lambda now: self.control.want_topic(topic, now))
+            self.call(lambda now: self.control.topics.want(topic, now))
             while topic not in self._topics:
                 left = deadline - self.now()
                 self.check()
                 if left <= 0:
-                    self.call(lambda now: self.control.give_up_topic(topic))
+                    self.call(lambda now: self.control.topics.give_up(topic))
                     raise self._late(f"no metadata of topic {topic!r} in time")
                 self._settled.wait(min(WAIT_SLICE, left))
             error = self._topics[topic]

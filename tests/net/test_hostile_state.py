@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -247,11 +248,14 @@ def test_answers_that_make_no_sense(kafka: EmbeddedKafka, api: int, script: Any)
         check_recovery(kafka, consumer)
 
 
-def test_nobody_is_silenced_for_longer_than_a_minute(kafka: EmbeddedKafka) -> None:
+def test_nobody_is_silenced_for_longer_than_a_minute(
+    kafka: EmbeddedKafka, caplog: pytest.LogCaptureFixture
+) -> None:
     kafka.faults.script(FETCH, tyranny)
-    with reader(kafka) as consumer:
+    with caplog.at_level(logging.INFO, "kafka_fast.consumer"), reader(kafka) as consumer:
         poll_on(consumer, HOSTILE)
-        assert consumer._core.control.throttle_ms == 60_000
+    (told,) = [it for it in caplog.messages if "quota" in it]
+    assert "wait for 60000 ms" in told
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ class Positions:
         *,
         on_ready: Callable[[Assigned, float], None],
         on_failed: Callable[[Assigned, KafkaError], None],
-        on_truncated: Callable[[Assigned, Position], None],
+        on_truncated: Callable[[Assigned, Position, float], None],
     ) -> None:
         """Begin without partitions.
 
@@ -110,6 +110,10 @@ class Positions:
         )
 
     # Getters
+
+    def of_topic(self, topic: str) -> list[Assigned]:
+        """Return the assigned partitions of a topic."""
+        return [it for it in self.partitions.values() if it.partition.topic == topic]
 
     def without_committed(self) -> list[TopicPartition]:
         """Return the partitions that wait for their committed offsets."""
@@ -292,7 +296,7 @@ class Positions:
         logger.warning("%s", error)
         assigned.move(end, Phase.READY)
         assigned.validated_epoch = self._cluster.leader_epoch(*assigned.partition)
-        self._on_truncated(assigned, end)
+        self._on_truncated(assigned, end, now)
 
     def _pass(self, assigned: Assigned, now: float) -> None:
         """The position is valid under the present leader: a new one has it validated again."""

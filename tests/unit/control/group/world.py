@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafka_fast.config import consumer_settings
+from kafka_fast.config import ConsumerSettings, consumer_settings
 from kafka_fast.control.consumer.control import ConsumerControl
 from kafka_fast.control.group.member import AssignWanted, MemberFailed, RevokeWanted, Subscription
 from kafka_fast.control.plane import (
@@ -54,8 +54,8 @@ class Member:
 
     name: str
     control: ConsumerControl
+    settings: ConsumerSettings
     poll_every: float = 0.1
-    max_poll_interval: float = 300.0
     next_poll: float = 0.0
     alive_until: float = 0.0
     owned: frozenset[TopicPartition] = frozenset()
@@ -102,8 +102,8 @@ class World:
             {"bootstrap.servers": "127.0.0.1:9093", "group.id": "g"}, {**self.given, **given}
         )
         control = ConsumerControl(settings, name, self.random.random, lambda: int(self.now * 1000))
-        member = Member(name, control, max_poll_interval=settings.max_poll_interval)
-        member.alive_until = self.now + member.max_poll_interval
+        member = Member(name, control, settings)
+        member.alive_until = self.now + member.settings.max_poll_interval
         self.members.append(member)
         wanted = (
             Subscription(pattern=topics)
@@ -250,7 +250,7 @@ class World:
     def _poll(self, member: Member) -> None:
         group = member.control.group
         assert group is not None
-        member.alive_until = self.now + member.max_poll_interval
+        member.alive_until = self.now + member.settings.max_poll_interval
         if group.member.is_paused:
             group.member.handle_polled(self.now)
         news, member.news = member.news, []

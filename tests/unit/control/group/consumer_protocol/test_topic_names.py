@@ -17,7 +17,7 @@ def make(**given: object) -> tuple[World, Member, TopicNames, list[float]]:
     member = world.join("a", ["t"])
     control, found = member.control, []  # type: ignore[var-annotated]
     names = TopicNames(
-        control._settings,
+        member.settings,
         control.cluster,
         control.links,
         control.discovery,

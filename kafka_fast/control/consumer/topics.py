@@ -1,0 +1,110 @@
+"""Topics that the user waits for, has subscribed to or reads, and what he is told of them.
+
+Thread: control.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kafka_fast.control.cluster import Cluster
+from kafka_fast.control.consumer.plane import PartitionFailed
+from kafka_fast.control.consumer.positions import Positions
+from kafka_fast.control.group.member import TopicFailed
+from kafka_fast.control.metadata import ClusterChanges
+from kafka_fast.control.plane import TopicSettled
+from kafka_fast.control.topology import UNKNOWN_TOPIC_OR_PARTITION
+from kafka_fast.errors import KafkaError, broker_error
+from kafka_fast.logs import get_logger
+
+logger = get_logger("kafka_fast.consumer")
+
+
+class Topics:
+    """One consumer's interest in topics. Control thread only."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        positions: Positions,
+        *,
+        on_news: Callable[[TopicSettled | TopicFailed | PartitionFailed], None],
+    ) -> None:
+        """Begin without any.
+
+        Args:
+            cluster: knows topics, and what is wrong with them.
+            positions: of the partitions that are read.
+            on_news: called with what the user's thread has to know.
+        """
+        self._cluster = cluster
+        self._positions = positions
+        self._on_news = on_news
+        self._awaited: set[str] = set()  # topics whose partitions the user waits for
+        self._subscribed: frozenset[str] = frozenset()  # by name
+        self._fatal: KafkaError | None = None
+
+    # Commands
+
+    def subscribe(self, topics: frozenset[str]) -> None:
+        """The user has subscribed to these topics, and no others."""
+        self._subscribed = topics
+        for topic in topics:
+            self._cluster.forget_error(topic)
+
+    def want(self, topic: str, now: float) -> None:
+        """The user waits for this topic's partitions; `TopicSettled` answers."""
+        self._awaited.add(topic)
+        self._cluster.forget_error(topic)
+        self._cluster.want_topic(topic, now)
+        if self._fatal is not None:
+            self._on_news(TopicSettled(topic, self._fatal))
+        else:
+            self._settle(topic)
+
+    def give_up(self, topic: str) -> None:
+        """Nobody waits for this topic any more."""
+        self._awaited.discard(topic)
+
+    def fail(self, error: KafkaError) -> None:
+        """There will never be an answer: tell whoever waits for one, now and from now on."""
+        self._fatal = error
+        for topic in sorted(self._awaited):
+            self._on_news(TopicSettled(topic, error))
+        self._awaited.clear()
+
+    def tick(self, now: float) -> None:
+        """Keep metadata of awaited topics wanted."""
+        for topic in self._awaited:
+            self._cluster.want_topic(topic, now)
+
+    # In
+
+    def handle_changes(self, changes: ClusterChanges) -> None:
+        """Tell what metadata have brought."""
+        for topic in sorted(changes.topic_errors):
+            self._judge(topic)
+        for topic in sorted(self._awaited):
+            self._settle(topic)
+
+    def _judge(self, topic: str) -> None:
+        """Tell the user of a topic that cannot be read, as soon as it is to be read."""
+        code = self._cluster.error(topic)
+        reading = self._positions.of_topic(topic)
+        if not code or not (reading or topic in self._subscribed or topic in self._awaited):
+            return
+        error = broker_error(code, f"topic {topic!r}")
+        if code == UNKNOWN_TOPIC_OR_PARTITION:
+            logger.warning("there is no topic %r (yet)", topic)
+        elif not error.retriable and reading:
+            for assigned in reading:
+                self._on_news(PartitionFailed(assigned.partition, assigned.seeks, error, False))
+        elif not error.retriable and topic in self._subscribed:
+            self._on_news(TopicFailed(error))
+
+    def _settle(self, topic: str) -> None:
+        """Tell the user who waits for a topic, if there is something to tell."""
+        settled = self._cluster.settled(topic)
+        if settled is not None:
+            self._awaited.discard(topic)
+            self._on_news(settled)

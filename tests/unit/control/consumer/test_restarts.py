@@ -1,0 +1,215 @@
+"""How partitions go on whose streams stand still: leaders, replicas, errors, topics made anew."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafka_fast.control.consumer.assigned import Phase, Position
+from kafka_fast.control.consumer.plane import (
+    PartitionFailed,
+    Recreated,
+    Reposition,
+    StartStream,
+    StreamRow,
+    StreamsStopped,
+    generation,
+)
+from kafka_fast.errors import (
+    OffsetOutOfRangeError,
+    TopicAuthorizationFailed,
+)
+from kafka_fast.protocol.apis.fetch import (
+    EpochEndOffset,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+)
+from kafka_fast.protocol.apis.metadata import MetadataRequest
+from tests.unit.control.consumer.scripted import (
+    NOT_LEADER,
+    OUT_OF_RANGE,
+    T0,
+    T1,
+    UNKNOWN_TOPIC_ID,
+    Cluster,
+    assigned,
+    punt,
+    starts,
+)
+from tests.unit.control.metadata_answers import make_topic_id
+
+
+def test_a_new_leader_is_read_from_where_the_old_one_ended() -> None:
+    cluster = Cluster()
+    machine = assigned(cluster)
+    first = starts(machine)[0]
+    cluster.leaders[0] = (2, 6)
+    cluster.epoch_ends[5] = (5, 2000)
+    punt(machine, first, 400, NOT_LEADER)
+    machine.run(2.0)
+    again = starts(machine)[0]
+    assert again.link_id == machine.link_to(2)
+    assert (again.offset, again.leader_epoch) == (400, 6)
+
+
+def test_leader_hints_save_a_metadata_request() -> None:
+    cluster = Cluster()
+    machine = assigned(cluster)
+    first = starts(machine)[0]
+    before = len([it for it, _ in machine.asked if isinstance(it, MetadataRequest)])
+    cluster.leaders[0] = (2, 6)
+    punt(
+        machine,
+        first,
+        400,
+        NOT_LEADER,
+        current_leader=LeaderIdAndEpoch(leader_id=2, leader_epoch=6),
+        node_endpoints=[NodeEndpoint(node_id=2, host="kafka", port=9092)],
+    )
+    again = starts(machine)[0]
+    assert (again.offset, again.link_id) == (400, machine.link_to(2))
+    after = len([it for it, _ in machine.asked if isinstance(it, MetadataRequest)])
+    assert after == before
+
+
+def test_a_lost_link_is_begun_anew() -> None:
+    machine = assigned(Cluster())
+    first = starts(machine)[0]
+    machine.event(StreamsStopped((StreamRow(0, first.generation, 0, 333, -1),)))
+    machine.close(1)
+    machine.run(3.0)
+    again = starts(machine)[0]
+    assert (again.offset, again.generation) == (333, generation(0, again.generation & 0xFFFF))
+    assert again.generation > first.generation
+
+
+def test_the_preferred_replica_serves_until_it_fails() -> None:
+    machine = assigned(Cluster())
+    first = starts(machine)[0]
+    punt(machine, first, 100, preferred_read_replica=2)
+    at_replica = starts(machine)[0]
+    assert (at_replica.link_id, at_replica.offset) == (machine.link_to(2), 100)
+    punt(machine, at_replica, 120, OUT_OF_RANGE)
+    at_leader = starts(machine)[0]
+    assert (at_leader.link_id, at_leader.offset) == (machine.link_to(1), 120)
+
+
+def test_out_of_range_at_the_leader_follows_the_policy() -> None:
+    machine = assigned(Cluster())
+    first = starts(machine)[0]
+    punt(machine, first, 5000, OUT_OF_RANGE)
+    machine.run(1.0)
+    assert starts(machine)[0].offset == 100
+    machine = assigned(Cluster(), auto_offset_reset="none")
+    machine.control.seek(T0, Position(5000), 1, machine.now)
+    machine.run()
+    machine.take(PartitionFailed)
+    punt(machine, starts(machine)[0], 5000, OUT_OF_RANGE)
+    (failed,) = machine.take(PartitionFailed)
+    assert isinstance(failed.error, OffsetOutOfRangeError)
+    assert (failed.error.offset, failed.seeks) == (5000, 1)
+    assert machine.control.positions.partitions[T0].phase is Phase.FAILED
+
+
+def test_a_diverging_epoch_is_a_truncation() -> None:
+    machine = assigned(Cluster())
+    first = starts(machine)[0]
+    punt(machine, first, 400, diverging_epoch=EpochEndOffset(epoch=4, end_offset=350))
+    assert machine.take(Reposition) == [Reposition(T0, 0, 350, 4)]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [{"diverging_epoch": EpochEndOffset(epoch=4, end_offset=350)}, {"code": OUT_OF_RANGE}],
+    ids=["truncated", "out of range"],
+)
+def test_a_broker_that_always_says_the_log_does_not_hold_the_position_is_asked_slowly(
+    answer: dict[str, Any],
+) -> None:
+    """Regression: asked anew at once each time, without end."""
+    machine = assigned(Cluster())
+    partition = machine.control.positions.partitions[T0]
+    times = []
+    for _ in range(5):
+        before = machine.now
+        punt(machine, starts(machine)[0], 400, **answer)
+        while not any(isinstance(it, StartStream) for it in machine.kept):
+            for news in machine.take(Reposition):  # the user's thread seeks there
+                place = Position(news.offset, news.epoch)
+                machine.control.seek(T0, place, partition.seeks + 1, machine.now)
+            machine.run(0.01)
+        times.append(machine.now - before)
+    assert times[0] < 0.05
+    assert times[-1] > 3 * times[1] > 0.05
+
+
+def test_a_refused_topic_is_told_and_tried_again() -> None:
+    machine = assigned(Cluster())
+    punt(machine, starts(machine)[0], 100, 29)
+    (failed,) = machine.take(PartitionFailed)
+    assert isinstance(failed.error, TopicAuthorizationFailed)
+    machine.run(2.0)
+    assert starts(machine)[0].offset == 100
+
+
+def test_errors_in_a_row_are_paced() -> None:
+    machine = assigned(Cluster())
+    times = []
+    for _ in range(5):
+        before = machine.now
+        punt(machine, starts(machine)[0], 100, 78)
+        while not any(isinstance(it, StartStream) for it in machine.kept):
+            machine.run(0.01)
+        times.append(machine.now - before)
+    assert times[-1] > 3 * times[0] > 0.05
+
+
+@pytest.mark.parametrize(("policy", "offset"), [("earliest", 3), ("latest", 3)])
+def test_a_topic_made_anew_loses_no_record(policy: str, offset: int) -> None:
+    cluster = Cluster()
+    machine = assigned(cluster, auto_offset_reset=policy)
+    first = starts(machine)
+    cluster.topic_id = make_topic_id(2)
+    cluster.leaders = [(1, 0), (2, 0)]
+    cluster.offsets = {-2: 3, -1: 9}
+    machine.control.cluster.request_refresh("test")
+    machine.run(1.0)
+    told = machine.take(Recreated)
+    assert [it.partition for it in told] == [T0, T1]
+    for it in told:
+        machine.control.begin_again(it.partition, it.seeks + 1, machine.now)
+    machine.run(1.0)
+    again = starts(machine)
+    assert {it.offset for it in again.values()} == {offset}
+    assert all(again[id_].generation > first[id_].generation for id_ in again)
+
+
+def test_a_partition_that_comes_back_is_not_blamed_for_its_former_life() -> None:
+    """Regression: the backoff of a partition that was given up was kept, for ever and for it."""
+    machine = assigned(Cluster())
+    for _ in range(4):
+        punt(machine, starts(machine)[0], 400, OUT_OF_RANGE)
+        while not any(isinstance(it, StartStream) for it in machine.kept):
+            machine.run(0.01)
+    machine.control.assign([(T1, 1)], machine.now, committed=False)
+    machine.control.assign([(T0, 0), (T1, 1)], machine.now, committed=False)
+    machine.run(0.01)
+    punt(machine, starts(machine)[0], 400, OUT_OF_RANGE)
+    machine.run(0.01)
+    assert starts(machine)[0].offset == 100
+
+
+def test_a_topic_made_anew_is_not_read_from_where_the_old_one_was() -> None:
+    """Regression: the end of the backoff that its errors had begun started the stream again."""
+    cluster = Cluster()
+    machine = assigned(cluster)
+    first = starts(machine)
+    cluster.topic_id = make_topic_id(2)
+    punt(machine, first[0], 400, UNKNOWN_TOPIC_ID)
+    machine.run(5.0)
+    assert {it.partition for it in machine.take(Recreated)} == {T0, T1}
+    assert not starts(machine)
+    machine.control.begin_again(T0, 1, machine.now)
+    machine.run(1.0)
+    assert starts(machine)[0].offset == 100

@@ -1,0 +1,102 @@
+"""Over which links partitions are read, and what else goes over them."""
+
+from __future__ import annotations
+
+from kafka_fast.control.consumer.assigned import Position
+from kafka_fast.control.consumer.plane import (
+    ProgramFetch,
+    StopStream,
+    StreamRow,
+    StreamsStopped,
+    generation,
+)
+from kafka_fast.control.metadata import BESIDE_BASE
+from kafka_fast.protocol.apis.list_offsets import (
+    ListOffsetsRequest,
+)
+from kafka_fast.protocol.apis.metadata import MetadataRequest
+from kafka_fast.protocol.apis.offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+)
+from tests.unit.control.consumer.scripted import (
+    T0,
+    Cluster,
+    asked,
+    assigned,
+    starts,
+)
+
+
+def test_each_partition_starts_at_its_leader_where_the_policy_says() -> None:
+    machine = assigned(Cluster())
+    started = starts(machine)
+    assert {it.offset for it in started.values()} == {100}
+    assert started[0].link_id == machine.link_to(1)
+    assert started[1].link_id == machine.link_to(2)
+    assert started[0].leader_epoch == 5
+    assert started[0].generation == generation(0, 1)
+    programs = machine.take(ProgramFetch)
+    assert {program.link_id for program in programs} == {machine.link_to(1), machine.link_to(2)}
+    assert all(program.version >= 13 for program in programs)
+
+
+def test_questions_go_beside_the_fetches_and_before_them_need_no_connection() -> None:
+    machine = assigned(Cluster())
+    assert sorted(asked(machine, ListOffsetsRequest)) == [1, 2], "nothing was fetched yet"
+    assert max(machine.links.values()) == 2
+    found: list[object] = []
+    machine.control.lookup.begin({T0: -1}, found.append, machine.now)
+    machine.run(0.1)
+    assert [answer[T0].offset for answer in found] == [900]
+    assert asked(machine, ListOffsetsRequest) == [BESIDE_BASE + 1]
+    assert BESIDE_BASE + 2 not in machine.links.values(), "nobody asked node 2"
+    machine.control.seek(T0, Position(150, 4), 1, machine.now)
+    machine.run(0.1)
+    assert asked(machine, OffsetForLeaderEpochRequest) == [BESIDE_BASE + 1]
+
+
+def test_metadata_are_not_asked_for_behind_fetches() -> None:
+    machine = assigned(Cluster())
+    machine.close(-1)
+    asked(machine, MetadataRequest)
+    machine.control.topics.want("other", machine.now)
+    machine.run(0.1)
+    (beside,) = set(asked(machine, MetadataRequest))
+    assert beside in (BESIDE_BASE + 1, BESIDE_BASE + 2)
+
+
+def test_a_node_that_is_gone_takes_its_connection_for_questions_with_it() -> None:
+    cluster = Cluster()
+    machine = assigned(cluster)
+    machine.control.lookup.begin({T0: -1}, lambda found: None, machine.now)
+    machine.run(0.1)
+    links = machine.control.links
+    links.forget(1, "it left the cluster", machine.now)
+    assert links.link_to(1) is None
+    assert links.link_to(BESIDE_BASE + 1) is None
+    assert links.asking_id(1) == 1
+
+
+def test_topics_without_ids_are_fetched_by_name() -> None:
+    cluster = Cluster()
+    cluster.topic_id = bytes(16)
+    machine = assigned(cluster)
+    assert {program.version for program in machine.take(ProgramFetch)} == {12}
+
+
+def test_a_running_stream_is_stopped_before_it_moves_and_validated_after() -> None:
+    cluster = Cluster()
+    machine = assigned(cluster)
+    starts(machine)
+    cluster.leaders[0] = (2, 6)
+    cluster.epoch_ends[5] = (5, 2000)
+    machine.control.cluster.request_refresh("test")
+    machine.run(1.0)
+    (stop,) = machine.take(StopStream)
+    assert not starts(machine)
+    machine.event(StreamsStopped((StreamRow(0, stop.generation, 0, 650, 5),)))
+    machine.run(1.0)
+    asked = [it for it, _ in machine.asked if isinstance(it, OffsetForLeaderEpochRequest)]
+    assert [it.topics[0].partitions[0].leader_epoch for it in asked] == [5]
+    again = starts(machine)[0]
+    assert (again.offset, again.link_id) == (650, machine.link_to(2))

@@ -1,0 +1,53 @@
+"""What the user hears of topics."""
+
+from __future__ import annotations
+
+from kafka_fast.control.consumer.plane import (
+    PartitionFailed,
+)
+from kafka_fast.control.plane import TopicSettled
+from kafka_fast.errors import (
+    TopicAuthorizationFailed,
+    UsageError,
+)
+from tests.unit.control.consumer.scripted import (
+    T0,
+    T1,
+    Cluster,
+    assigned,
+    make,
+)
+
+
+def test_waiting_for_a_topic() -> None:
+    cluster = Cluster()
+    machine = make(cluster)
+    machine.control.topics.want("t", machine.now)
+    machine.run(1.0)
+    assert machine.take(TopicSettled) == [TopicSettled("t", None)]
+    cluster.topic_error = 29
+    machine = make(cluster)
+    machine.control.topics.want("t", machine.now)
+    machine.run(1.0)
+    (known,) = machine.take(TopicSettled)
+    assert isinstance(known.error, TopicAuthorizationFailed)
+
+
+def test_a_topic_that_cannot_be_read_fails_its_partitions() -> None:
+    cluster = Cluster()
+    machine = assigned(cluster)
+    cluster.topic_error = 29
+    machine.control.cluster.request_refresh("test")
+    machine.run(1.0)
+    failed = machine.take(PartitionFailed)
+    assert {it.partition for it in failed} == {T0, T1}
+    assert not any(it.is_final for it in failed)
+
+
+def test_nobody_waits_in_vain_for_a_client_that_cannot_go_on() -> None:
+    machine = make(Cluster())
+    machine.control.topics.want("other", machine.now)
+    machine.control.topics.fail(UsageError("over"))
+    machine.control.topics.want("another", machine.now)
+    machine.run()
+    assert [it.topic for it in machine.take(TopicSettled) if it.error] == ["other", "another"]
