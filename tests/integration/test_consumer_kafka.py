@@ -111,6 +111,22 @@ def test_positions(real_kafka: RealKafka, consumer_on: MakeConsumer) -> None:
     check_positions(real_kafka, consumer_on)
 
 
+def test_a_commit_for_a_topic_that_is_gone_is_not_for_the_new_one(
+    real_kafka: RealKafka, consumer_on: MakeConsumer, group: str
+) -> None:
+    topic = new_topic(real_kafka, **KEPT)
+    (partition,) = partitions_of(topic, 1)
+    write(real_kafka, topic, 10)
+    consumer = consumer_on(group_id=group, enable_auto_commit=False)
+    consumer.assign([partition])
+    read(consumer, 10)
+    consumer.pause(partition)  # so that no Fetch tells of what follows
+    real_kafka.delete_topic(topic)
+    create_again(real_kafka, topic)
+    consumer.commit({partition: 10})
+    assert consumer.committed([partition]) == {partition: None}
+
+
 # ---- groups ----
 
 

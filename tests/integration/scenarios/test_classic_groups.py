@@ -324,6 +324,24 @@ def test_static_members_that_nobody_knows(client: WireClient, member: NewMember)
     assert other.leave() == UNKNOWN
 
 
+def test_a_static_member_that_comes_too_late_is_kept_but_not_in_the_generation(
+    client: WireClient, member: NewMember, topic: str
+) -> None:
+    first = member(rebalance_timeout_ms=1_000)
+    late = member(rebalance_timeout_ms=1_000, instance_id="late")
+    stable(first, late)
+    third = member(rebalance_timeout_ms=1_000)
+    third.send_join()
+    until(first.heartbeat, lambda code: code == REBALANCE)
+    first.send_join()
+    assert first.joined().generation_id == third.joined().generation_id == 3
+    assert late.member_id in [member_id for member_id, _ in first.members]
+    assert late.heartbeat() == ILLEGAL
+    assert late.commit(topic, 5) == ILLEGAL
+    assert late.join().generation_id == 3  # as long as the leader has not assigned
+    assert late.heartbeat() == 0
+
+
 def test_a_static_member_is_let_go_by_its_instance_id(
     client: WireClient, group: str, member: NewMember
 ) -> None:
