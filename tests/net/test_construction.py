@@ -34,7 +34,7 @@ STEPS = {
     "ProducerControl": (producer_core, "ProducerControl", refuse),
     "Machine": (producer_core, "Machine", refuse),
     "Compressor": (producer_core, "Compressor", refuse),
-    "selector": (control_thread.selectors, "DefaultSelector", refuse),
+    "selector": (control_thread.selectors, "EpollSelector", refuse),
     "DataPlane": (producer_core, "DataPlane", refuse),
     "Pump": (producer_core, "Pump", refuse),
     "the pump's thread": (producer_core, "Pump", PumpThatCannotStart),

@@ -14,8 +14,7 @@ import pytest
 
 from kafka_fast.testing.simulation.group_plan import make_group_plan
 from kafka_fast.testing.simulation.group_world import run_group_seed
-
-FAILURES_SHOWN = 2
+from tests.sim.seeds import asked_for, failures, text
 
 
 @pytest.fixture(autouse=True)
@@ -26,14 +25,16 @@ def quiet() -> Iterator[None]:
     logging.disable(logging.NOTSET)
 
 
+def judge(seed: int) -> str | None:
+    """Return a report of the seed if it fails."""
+    result = run_group_seed(seed)
+    return result.report() if result.faults else None
+
+
 @pytest.mark.timeout(3600)
 def test_every_promise_is_kept_in_every_group(request: pytest.FixtureRequest) -> None:
-    only = request.config.getoption("--seed")
-    seeds = [only] if only is not None else range(request.config.getoption("--seeds"))
-    failed = [result for seed in seeds if (result := run_group_seed(seed)).faults]
-    shown = "\n\n".join(result.report() for result in failed[:FAILURES_SHOWN])
-    numbers = [result.plan.seed for result in failed]
-    assert not failed, f"{len(failed)} groups failed, seeds {numbers}\n{shown}"
+    failed = failures(judge, asked_for(request.config))
+    assert not failed, text(failed)
 
 
 def test_a_seed_gives_the_same_log_again() -> None:

@@ -11,32 +11,24 @@ import hashlib
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from kafka_fast.testing.simulation import make_plan, run_seed
+from tests.sim.seeds import asked_for, failures, text
 
-FAILURES_SHOWN = 3
 
-
-def seeds(config: pytest.Config) -> Iterator[int]:
-    """Return the seeds that were asked for."""
-    only = config.getoption("--seed")
-    return iter([only] if only is not None else range(config.getoption("--seeds")))
+def judge(seed: int) -> str | None:
+    """Return a report of the seed if it fails."""
+    result = run_seed(seed)
+    return result.report() if result.anomalies else None
 
 
 @pytest.mark.timeout(1800)
 def test_every_promise_is_kept_in_every_world(request: pytest.FixtureRequest) -> None:
-    failed = []
-    for seed in seeds(request.config):
-        result = run_seed(seed)
-        if result.anomalies:
-            failed.append(result)
-    shown = "\n\n".join(result.report() for result in failed[:FAILURES_SHOWN])
-    numbers = [result.plan.seed for result in failed]
-    assert not failed, f"{len(failed)} worlds failed, seeds {numbers}\n{shown}"
+    failed = failures(judge, asked_for(request.config))
+    assert not failed, text(failed)
 
 
 def test_a_seed_gives_the_same_log_again() -> None:
