@@ -213,6 +213,8 @@ class Consumer:
                 membership.before_records()
                 if membership.is_subscribed:
                     membership.show_life(0.0)
+            if anew := core.take_anew():
+                self.forget_rest(anew)
             if unread := self._unread.take(most):
                 return unread
             now = self._core.now()
@@ -229,6 +231,7 @@ class Consumer:
         with self._turn:
             if self._settings.group_id is not None:
                 self._membership.handle_news()  # what a loop has left may be others' by now
+                self.forget_rest(self._core.take_anew())
             return self._unread.iterator()
 
     def _next_records(self) -> ConsumerRecords:

@@ -112,6 +112,7 @@ class ConsumerCore:
         # Two deques, for the control thread may append while the user's takes: from each of them
         # one side only appends and the other only takes from the front.
         self._news: deque[News] = deque()
+        self._anew: set[TopicPartition] = set()
         self._group_news: deque[GroupNews] = deque()
         self._settled = threading.Condition()
         self._topics: dict[str, KafkaError | None] = {}
@@ -267,7 +268,13 @@ class ConsumerCore:
         stream = self.intake.stream(partition)
         if stream is not None and stream.seeks == seeks:
             moved = self.intake.move(partition, None)
+            self._anew.add(partition)
             self.call(lambda now: self.control.begin_again(partition, moved, now))
+
+    def take_anew(self) -> set[TopicPartition]:
+        """Return, once, the partitions of topics that were made anew: drop what is left of them."""
+        anew, self._anew = self._anew, set()
+        return anew
 
     def _go_back(self, partition: TopicPartition, offset: int, epoch: int) -> None:
         """Drop what was fetched from an offset on; what was fetched before it is still to come."""

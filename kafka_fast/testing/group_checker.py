@@ -348,10 +348,14 @@ class Ledger:
         else:
             known = log.commits[max(0, reading.commits_before - 1) :]
             # Who hears late that a topic was made anew reads all of it, whatever others have done.
-            may = bool(log.former) and place == 0
+            may = self._is_anew(partition.topic) and self._may_go_on(log, 0, place)
             may = may or any(self._may_go_on(log, offset, place) for offset in known)
             if not may and not (reading.commits_before == 0 and self._may_begin(log, place)):
                 self.note(Wrong.FALSE_START, f"{where}, when {known or 'nothing'} was committed")
+
+    def _is_anew(self, topic: str) -> bool:
+        """Whether the topic was made anew; partitions may have been added to it since."""
+        return any(log.former for partition, log in self.logs.items() if partition.topic == topic)
 
     def _may_begin(self, log: Log, place: int) -> bool:
         """Whether who has no committed offset may begin at a place in the log."""

@@ -102,3 +102,9 @@ def test_a_wait_for_records_ends_with_nothing_that_others_may_have() -> None:
     """Regression: records that came with the news that the member is fenced were handed over."""
     result = run_group_seed(2154)
     assert not result.faults, result.report()
+
+
+def test_a_loop_hands_over_nothing_of_a_topic_that_was_made_anew() -> None:
+    """Regression: it did, and committed the old offset for the new topic."""
+    result = run_group_seed(1381)
+    assert not result.faults, result.report()
