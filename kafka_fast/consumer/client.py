@@ -32,7 +32,8 @@ from kafka_fast.dataplane._consumer_record import ConsumerRecord
 from kafka_fast.dataplane._consumer_records import ConsumerRecords
 from kafka_fast.errors import UsageError
 from kafka_fast.logs import get_logger
-from kafka_fast.net.consumer_core import ConsumerCore, leave_at_exit
+from kafka_fast.net.consumer_core import ConsumerCore
+from kafka_fast.net.leaving import leave_at_exit
 from kafka_fast.types import (
     GroupMetadata,
     OffsetAndMetadata,
@@ -80,6 +81,7 @@ class Consumer:
             f"consumer-{group}-{number}" if group else f"consumer-{number}"
         )
         self._core = self._make_core()
+        self._reading = self._core.reading
         self._membership = Membership(self, self._core, self._settings)
         self._turn = Turn(self._core)
         self._unread = Unread(self._next_records)
@@ -121,7 +123,7 @@ class Consumer:
             if pattern is None and not names:
                 self.unsubscribe()
                 return
-            if not self._membership.is_subscribed and self._core.intake.partitions:
+            if not self._membership.is_subscribed and self._reading.intake.partitions:
                 raise UsageError("partitions are assigned by hand: unsubscribe() first")
             self._membership.subscribe(self._make_subscription(names, pattern), listener)
 
@@ -150,11 +152,11 @@ class Consumer:
             if self._membership.is_subscribed:
                 raise UsageError("the group decides what is read: unsubscribe() first")
             wanted = topic_partitions(partitions)
-            gone = frozenset(self._core.intake.partitions) - frozenset(wanted)
+            gone = frozenset(self._reading.intake.partitions) - frozenset(wanted)
             if gone:
                 self._membership.commit_in_background()
             self.forget_rest(gone)
-            self._core.assign(wanted)
+            self._reading.assign(wanted)
 
     def unsubscribe(self) -> None:
         """Read nothing any more; leave the group."""
@@ -164,13 +166,13 @@ class Consumer:
                 self._membership.unsubscribe(deadline)
             else:
                 self._membership.commit_done(deadline)
-            self.forget_rest(self._core.intake.partitions)
-            self._core.assign(())
+            self.forget_rest(self._reading.intake.partitions)
+            self._reading.assign(())
 
     def assignment(self) -> set[TopicPartition]:
         """Return the partitions that are read now."""
         with self._turn:
-            return set(self._core.intake.partitions)
+            return set(self._reading.intake.partitions)
 
     def subscription(self) -> set[str]:
         """Return the topics that were subscribed by name."""
@@ -204,8 +206,8 @@ class Consumer:
             return self._poll(self._core.now() + seconds(timeout), most)
 
     def _poll(self, deadline: float, most: int) -> ConsumerRecords:
-        core, membership = self._core, self._membership
-        if not (membership.is_subscribed or core.intake.partitions):
+        reading, membership = self._reading, self._membership
+        if not (membership.is_subscribed or reading.intake.partitions):
             raise UsageError("there is nothing to read: subscribe to topics, or assign partitions")
         has_group = self._settings.group_id is not None
         while True:
@@ -213,13 +215,13 @@ class Consumer:
                 membership.before_records()
                 if membership.is_subscribed:
                     membership.show_life(0.0)
-            if anew := core.take_anew():
+            if anew := reading.take_anew():
                 self.forget_rest(anew)
             if unread := self._unread.take(most):
                 return unread
             now = self._core.now()
-            records = core.take(most, min(deadline, now + ALIVE_SLICE))
-            if records or (self._core.now() >= deadline and not core.has_group_news):
+            records = reading.take(most, min(deadline, now + ALIVE_SLICE))
+            if records or (self._core.now() >= deadline and not reading.has_group_news):
                 return records
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
@@ -231,7 +233,7 @@ class Consumer:
         with self._turn:
             if self._settings.group_id is not None:
                 self._membership.handle_news()  # what a loop has left may be others' by now
-                self.forget_rest(self._core.take_anew())
+                self.forget_rest(self._reading.take_anew())
             return self._unread.iterator()
 
     def _next_records(self) -> ConsumerRecords:
@@ -272,7 +274,7 @@ class Consumer:
             (own,) = self._assigned([partition])
             at = offset_to_read(offset, own)
             self.forget_rest({own})
-            self._core.seek(own, at.offset, at.leader_epoch)
+            self._reading.seek(own, at.offset, at.leader_epoch)
 
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
         """Read on from the first offset of these partitions, or of all that are assigned."""
@@ -288,10 +290,10 @@ class Consumer:
 
     def _look_up(self, partitions: tuple[TopicPartition, ...], reset: str | int) -> None:
         with self._turn:
-            own = self._assigned(partitions or self._core.intake.partitions)
+            own = self._assigned(partitions or self._reading.intake.partitions)
             self.forget_rest(own)
             for partition in own:
-                self._core.look_up(partition, reset)
+                self._reading.look_up(partition, reset)
 
     def pause(self, *partitions: TopicPartition) -> None:
         """Hand over nothing of these partitions until they are resumed; what is fetched stays."""
@@ -299,7 +301,7 @@ class Consumer:
             own = self._assigned(partitions)
             self._unread.hold(own)
             for partition in own:
-                self._core.intake.pause(partition, True)
+                self._reading.intake.pause(partition, True)
 
     def resume(self, *partitions: TopicPartition) -> None:
         """Hand over what these partitions bring again."""
@@ -307,12 +309,12 @@ class Consumer:
             own = self._assigned(partitions)
             self._unread.release(own)
             for partition in own:
-                self._core.intake.pause(partition, False)
+                self._reading.intake.pause(partition, False)
 
     def paused(self) -> set[TopicPartition]:
         """Return the partitions that are paused."""
         with self._turn:
-            return self._core.intake.paused
+            return self._reading.intake.paused
 
     def position(self, partition: TopicPartition, timeout: float | None = None) -> int:
         """Return the offset of the record that comes next.
@@ -323,13 +325,13 @@ class Consumer:
         """
         with self._turn:
             (own,) = self._assigned([partition])
-            at = self._core.await_position(own, self._deadline(timeout))
+            at = self._reading.await_position(own, self._deadline(timeout))
             return self._unread.first_offsets().get(own, at.offset)
 
     def _assigned(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
         """Return the partitions as such; all must be assigned."""
         own = topic_partitions(partitions)
-        foreign = [it for it in own if self._core.intake.stream(it) is None]
+        foreign = [it for it in own if self._reading.intake.stream(it) is None]
         if foreign:
             raise UsageError(f"not assigned to this consumer: {', '.join(map(str, foreign))}")
         return own
@@ -376,7 +378,7 @@ class Consumer:
         """Return the group's committed offsets; None for partitions that have none."""
         with self._turn:
             wanted = topic_partitions(partitions)
-            return self._core.committed(wanted, self._deadline(timeout))
+            return self._core.questions.committed(wanted, self._deadline(timeout))
 
     def beginning_offsets(
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
@@ -395,7 +397,7 @@ class Consumer:
     ) -> dict[TopicPartition, int]:
         with self._turn:
             wanted = dict.fromkeys(topic_partitions(partitions), timestamp)
-            found = self._core.offsets(wanted, self._deadline(timeout))
+            found = self._core.questions.offsets(wanted, self._deadline(timeout))
             return {partition: found[partition].offset for partition in wanted}
 
     def offsets_for_times(
@@ -409,7 +411,7 @@ class Consumer:
         """
         with self._turn:
             wanted = {topic_partition(it): unix_ms(at, it) for it, at in timestamps.items()}
-            found = self._core.offsets(wanted, self._deadline(timeout))
+            found = self._core.questions.offsets(wanted, self._deadline(timeout))
             return {
                 partition: OffsetAndTimestamp(it.offset, it.timestamp, it.leader_epoch)
                 if it.offset >= 0
@@ -422,15 +424,15 @@ class Consumer:
         """Return how far a partition's end was away when it was fetched last; None: not known."""
         with self._turn:
             (own,) = self._assigned([partition])
-            return self._core.intake.lag(own)
+            return self._reading.intake.lag(own)
 
     def lag(self, timeout: float | None = None) -> dict[TopicPartition, int]:
         """Return how many offsets each assigned partition is behind its end, asking the brokers."""
         with self._turn:
             deadline = self._deadline(timeout)
-            partitions = self._core.intake.partitions
+            partitions = self._reading.intake.partitions
             ends = self.end_offsets(partitions, timeout)
-            at = {it: self._core.await_position(it, deadline) for it in partitions}
+            at = {it: self._reading.await_position(it, deadline) for it in partitions}
             return {it: max(0, ends[it] - at[it].offset) for it in partitions}
 
     # The cluster and the group
@@ -443,7 +445,7 @@ class Consumer:
             BrokerError: The topic cannot be used.
         """
         with self._turn:
-            self._core.await_topic(topic_name(topic), self._deadline(timeout))
+            self._core.questions.await_topic(topic_name(topic), self._deadline(timeout))
             return [
                 PartitionInfo(
                     topic,
@@ -462,7 +464,7 @@ class Consumer:
         with self._turn:
             subscription = self._membership.subscription
             keep = subscription is not None and subscription.pattern is not None
-            return self._core.await_all_topics(self._deadline(timeout), keep=keep)
+            return self._core.questions.await_all_topics(self._deadline(timeout), keep=keep)
 
     def group_metadata(self) -> GroupMetadata:
         """Return who this member is, for whoever commits in its name (transactions)."""
@@ -485,8 +487,8 @@ class Consumer:
             return {
                 "client_id": self.client_id,
                 **self._core.streams.stats(),
-                "unreadable_batches": self._core.intake.unreadable_batches,
-                "refused_records": self._core.intake.refused_records,
+                "unreadable_batches": self._reading.intake.unreadable_batches,
+                "refused_records": self._reading.intake.refused_records,
                 "malformed_answers": dict(troubles.malformed),
                 "links_closed": dict(troubles.closed),
                 "link_failures": troubles.failures,
@@ -536,14 +538,15 @@ class Consumer:
         self.close()
 
     def __repr__(self) -> str:
-        state = "closed" if self._core.closed else f"{len(self._core.intake.partitions)} partitions"
+        count = len(self._reading.intake.partitions)
+        state = "closed" if self._core.closed else f"{count} partitions"
         return f"Consumer({self.client_id!r}, {state})"
 
     # What the group's side asks of this one
 
     def done_offsets(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """Return where reading goes on behind what was handed over."""
-        offsets = self._core.intake.positions()
+        offsets = self._reading.intake.positions()
         for partition, first in self._unread.first_offsets().items():
             if partition in offsets:
                 offsets[partition] = OffsetAndMetadata(first)

@@ -31,7 +31,8 @@ from kafka_fast.errors import (
     fresh_copy,
 )
 from kafka_fast.logs import get_logger
-from kafka_fast.net.consumer_core import Answer, ConsumerCore
+from kafka_fast.net.consumer_core import ConsumerCore
+from kafka_fast.net.waits import Answer
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class Membership:
         """Begin outside the group."""
         self._consumer = consumer
         self._core = core
+        self._reading = core.reading
         self._settings = settings
         self._listener: RebalanceListener | None = None
         self._auto_commit_at = 0.0
@@ -116,7 +118,7 @@ class Membership:
 
     def _give_up_all(self, deadline: float) -> None:
         """Commit and tell the listener, as if everything were revoked."""
-        owned = frozenset(self._core.intake.partitions)
+        owned = frozenset(self._reading.intake.partitions)
         is_member = self.group.member.identity.generation >= 0
         if owned:
             wanted = RevokeWanted(owned, not is_member, "the consumer leaves the group")
@@ -126,11 +128,11 @@ class Membership:
         left: Answer[bool] = Answer()
         self._core.call(lambda now: self._core.control.leave(now, lambda: left.set(True)))
         try:
-            self._core.wait(left, deadline, "leaving the group", may_wake=False)
+            self._core.waits.wait(left, deadline, "leaving the group", may_wake=False)
         except KafkaError as error:
             logger.warning("%s: the group will notice by itself", error)
         finally:
-            self._core.forget_group_news()
+            self._reading.forget_group_news()
 
     # Polling
 
@@ -157,7 +159,7 @@ class Membership:
             KafkaError: the member is out of its group, a topic cannot be used, or the listener
                 raised this.
         """
-        while (news := self._core.next_group_news()) is not None:
+        while (news := self._reading.next_group_news()) is not None:
             match news:
                 case RevokeWanted():
                     self._revoke(news, self._core.now() + self._settings.default_api_timeout)
@@ -176,7 +178,7 @@ class Membership:
     def _give_up(self, wanted: RevokeWanted, deadline: float) -> None:
         """Commit, tell the listener, and read these partitions no more."""
         began = self._core.now()
-        owned = wanted.partitions & frozenset(self._core.intake.partitions)
+        owned = wanted.partitions & frozenset(self._reading.intake.partitions)
         generation = self.group.member.identity.generation
         try:
             if owned and not wanted.lost and self._settings.enable_auto_commit:
@@ -187,18 +189,18 @@ class Membership:
                 else:
                     self._listener.on_partitions_revoked(self._consumer, owned)
         finally:
-            left = [it for it in self._core.intake.partitions if it not in wanted.partitions]
+            left = [it for it in self._reading.intake.partitions if it not in wanted.partitions]
             self._consumer.forget_rest(wanted.partitions)
-            self._core.assign(left)
+            self._reading.assign(left)
             kind = "lost" if wanted.lost else "revoked"
             self._note(kind, owned, generation, wanted.reason, began)
 
     def _assign(self, wanted: AssignWanted) -> None:
         began = self._core.now()
         group = self.group
-        added = wanted.partitions - frozenset(self._core.intake.partitions)
-        kept = [it for it in self._core.intake.partitions if it in wanted.partitions]
-        self._core.assign([*kept, *sorted(added)])
+        added = wanted.partitions - frozenset(self._reading.intake.partitions)
+        kept = [it for it in self._reading.intake.partitions if it in wanted.partitions]
+        self._reading.assign([*kept, *sorted(added)])
         self._core.call(group.handle_assigned)
         try:
             if self._listener is not None:
@@ -229,14 +231,14 @@ class Membership:
         """
         self.check_owned(offsets)
         answer: Answer[bool] = Answer()
-        self._core.commit(
+        self._core.questions.commit(
             offsets,
             lambda error: answer.set(error or True),
             deadline,
             as_member=self.is_subscribed,
             is_last=is_last,
         )
-        self._core.wait(answer, deadline, "committing offsets", may_wake=not is_last)
+        self._core.waits.wait(answer, deadline, "committing offsets", may_wake=not is_last)
         self.run_callbacks()
 
     def commit_later(self, offsets: Offsets, callback: OnCommit | None, deadline: float) -> None:
@@ -249,13 +251,13 @@ class Membership:
             elif error is not None:
                 logger.error("a commit of %d partitions failed: %s", len(offsets), error)
 
-        self._core.commit(offsets, done, deadline, as_member=self.is_subscribed)
+        self._core.questions.commit(offsets, done, deadline, as_member=self.is_subscribed)
 
     def check_owned(self, offsets: Offsets) -> None:
         """Refuse what belongs to others: the group may have given it to them meanwhile."""
         if not self.is_subscribed:
             return
-        foreign = [it for it in offsets if self._core.intake.stream(it) is None]
+        foreign = [it for it in offsets if self._reading.intake.stream(it) is None]
         if foreign:
             raise CommitFailedError(
                 f"{', '.join(map(str, foreign))}: not assigned to this consumer any more; "
@@ -273,7 +275,7 @@ class Membership:
         finished: Answer[bool] = Answer()
         self._core.call(lambda now: commits.settle(None, lambda now: finished.set(True), now))
         try:
-            self._core.wait(finished, deadline, "finishing commits")
+            self._core.waits.wait(finished, deadline, "finishing commits")
         except KafkaError as error:
             logger.warning("%s: what was read may be read again", error)
 

@@ -45,28 +45,28 @@ class RangeConsumer(Consumer):
     def assign_ranges(self, ranges: Mapping[TopicPartition, range]) -> None:
         """Read these partitions from the first offset of their ranges to the last, and no more."""
         with self._turn:
-            self._core.ends.update({it: span.stop for it, span in ranges.items()})
-            self._core.assign(ranges)
+            self._reading.ends.update({it: span.stop for it, span in ranges.items()})
+            self._reading.assign(ranges)
             for partition, span in ranges.items():
-                self._core.seek(partition, span.start)
+                self._reading.seek(partition, span.start)
 
     def drop_finished(self) -> int:
         """Fetch partitions that are at their ends no more; returns how many are left."""
         with self._turn:
-            at = self._core.intake.positions()
+            at = self._reading.intake.positions()
             left = [
                 it
-                for it in self._core.intake.partitions
-                if it not in at or at[it].offset < self._core.ends[it]
+                for it in self._reading.intake.partitions
+                if it not in at or at[it].offset < self._reading.ends[it]
             ]
-            if len(left) < len(self._core.intake.partitions):
-                self._core.assign(left)
+            if len(left) < len(self._reading.intake.partitions):
+                self._reading.assign(left)
             return len(left)
 
     def state(self) -> dict[TopicPartition, int]:
         """Return the positions that are known."""
         with self._turn:
-            return {it: at.offset for it, at in self._core.intake.positions().items()}
+            return {it: at.offset for it, at in self._reading.intake.positions().items()}
 
 
 class RecordRange:

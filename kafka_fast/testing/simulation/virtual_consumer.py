@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import Any, TypeVar
+from typing import Any
 
 from kafka_fast.consumer.client import Consumer
 from kafka_fast.control.consumer.control import ConsumerControl
@@ -19,11 +19,10 @@ from kafka_fast.control.consumer.plane import NameStream, ProgramFetch
 from kafka_fast.control.group.member import NO_GENERATION
 from kafka_fast.control.plane import Command, Repeat, SendRaw
 from kafka_fast.dataplane._streams import Streams
-from kafka_fast.net.consumer_core import Answer, ConsumerCore
+from kafka_fast.net.consumer_core import ConsumerCore
+from kafka_fast.net.waits import Answer
 from kafka_fast.testing.simulation.actors import Actor
 from kafka_fast.testing.simulation.host import Host
-
-T = TypeVar("T")
 
 
 class Waiter:
@@ -129,7 +128,7 @@ class VirtualCore(ConsumerCore):
         self._thread = host  # type: ignore[assignment]
         host.start(self, self.control.links, self.plane)
 
-    def _await(self, answer: Answer[T], seconds: float) -> bool:
+    def _await(self, answer: Answer[Any], seconds: float) -> bool:
         return self._waiter.wait(lambda: answer.is_known, seconds)
 
     def _carry_out(self, command: Command, now: float) -> None:  # type: ignore[override]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafka_fast.net.consumer_core import ConsumerCore
+from kafka_fast.net.reading import Reading
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
 PARTITION = TopicPartition("t", 0)
@@ -26,9 +26,9 @@ def test_reading_goes_back_to_where_the_log_was_cut_off_and_never_ahead(
     position: OffsetAndMetadata | None, expected: tuple[int, int]
 ) -> None:
     sought: list[tuple[Any, ...]] = []
-    core: Any = SimpleNamespace(
+    reading: Any = SimpleNamespace(
         intake=SimpleNamespace(position=lambda partition: position),
         seek=lambda *where: sought.append(where),
     )
-    ConsumerCore._go_back(core, PARTITION, 45, 2)
+    Reading._go_back(reading, PARTITION, 45, 2)
     assert sought == [(PARTITION, *expected)]

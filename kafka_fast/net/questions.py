@@ -1,0 +1,164 @@
+"""What a consumer's user asks the control thread, and waits for: topics and offsets.
+
+Thread: the user's unless said otherwise.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeAlias
+
+from kafka_fast.control.consumer.control import ConsumerControl
+from kafka_fast.control.consumer.lookup import Found
+from kafka_fast.control.group.group import Group
+from kafka_fast.dataplane._plane import WAIT_SLICE
+from kafka_fast.errors import KafkaError, UsageError, fresh_copy
+from kafka_fast.net.waits import Answer, Waits
+from kafka_fast.types import OffsetAndMetadata, TopicPartition
+
+Call: TypeAlias = Callable[[Callable[[float], None]], None]
+"""Has a function of `now` called on the control thread."""
+
+
+class Questions:
+    """The questions of one consumer's user."""
+
+    def __init__(
+        self, control: ConsumerControl, waits: Waits, now: Callable[[], float], call: Call
+    ) -> None:
+        """Begin with no question.
+
+        Args:
+            control: answers.
+            waits: what ends the wait for it.
+            now: returns monotonic seconds.
+            call: reaches the control thread.
+        """
+        self._control = control
+        self._waits = waits
+        self._now = now
+        self._call = call
+        self._settled = threading.Condition()
+        self._topics: dict[str, KafkaError | None] = {}
+
+    # Offsets
+
+    def offsets(self, wanted: Mapping[TopicPartition, int], deadline: float) -> Found:
+        """Return offsets by time, or at the special times."""
+        answer: Answer[Found] = Answer()
+        self._call(lambda now: self._control.lookup.begin(wanted, answer.set, now))
+        try:
+            return self._waits.wait(answer, deadline, "looking up offsets")
+        finally:
+            self._call(lambda now: self._control.lookup.cancel())
+
+    def committed(
+        self, partitions: Iterable[TopicPartition], deadline: float
+    ) -> dict[TopicPartition, OffsetAndMetadata | None]:
+        """Return the group's committed offsets."""
+        group = self._group()
+        answer: Answer[dict[TopicPartition, OffsetAndMetadata | None]] = Answer()
+        wanted = list(partitions)
+        cancels: list[Callable[[], None]] = []
+
+        def ask(now: float) -> None:
+            for partition in wanted:
+                self._control.cluster.want_topic(partition.topic, now)
+            cancels.append(group.committed.fetch(wanted, answer.set, now))
+
+        self._call(ask)
+        try:
+            return self._waits.wait(answer, deadline, "fetching committed offsets")
+        finally:
+            self._call(lambda now: _call_all(cancels))
+
+    def commit(
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata],
+        done: Callable[[KafkaError | None], None],
+        deadline: float,
+        *,
+        as_member: bool,
+        is_last: bool = False,
+    ) -> None:
+        """Commit after everything that was committed before; `done` runs on the control thread."""
+        self._group()
+        self._call(
+            lambda now: self._control.commit(
+                offsets, done, now, deadline=deadline, as_member=as_member, is_last=is_last
+            )
+        )
+
+    def _group(self) -> Group:
+        if self._control.group is None:
+            raise UsageError("this needs a group.id")
+        return self._control.group
+
+    # Topics
+
+    def await_topic(self, topic: str, deadline: float) -> int:
+        """Return how many partitions a topic has, once that is known.
+
+        Raises:
+            KafkaTimeoutError: it is not known by the deadline.
+            BrokerError: the topic cannot be used.
+        """
+        with self._settled:
+            self._topics.pop(topic, None)
+            self._call(lambda now: self._control.topics.want(topic, now))
+            while topic not in self._topics:
+                left = deadline - self._now()
+                self._waits.check()
+                if left <= 0:
+                    self._call(lambda now: self._control.topics.give_up(topic))
+                    raise self._waits.late(f"no metadata of topic {topic!r} in time")
+                self._settled.wait(min(WAIT_SLICE, left))
+            error = self._topics[topic]
+        if error is not None:
+            raise fresh_copy(error)
+        return self._control.cluster.partition_count(topic) or 0
+
+    def await_all_topics(self, deadline: float, *, keep: bool) -> set[str]:
+        """Return the names of all topics but the internal ones, asked for just now.
+
+        Args:
+            deadline: when to give up.
+            keep: a pattern needs them to stay known.
+        """
+        cluster = self._control.cluster
+        before = cluster.all_topics
+
+        def ask(now: float) -> None:
+            cluster.want_all_topics(True)
+            cluster.request_refresh("the user asks for all topics")
+
+        self._call(ask)
+        try:
+            while cluster.all_topics is before:
+                self._waits.check()
+                left = deadline - self._now()
+                if left <= 0:
+                    raise self._waits.late("the brokers did not tell their topics in time")
+                with self._settled:
+                    self._settled.wait(min(WAIT_SLICE, left))
+            return {topic.name for topic in cluster.all_topics or () if not topic.is_internal}
+        finally:
+            if not keep:
+                self._call(lambda now: cluster.want_all_topics(False))
+
+    def settle(self, topic: str, error: KafkaError | None) -> None:
+        """A topic is known, or what is wrong with it. Control thread."""
+        with self._settled:
+            self._topics[topic] = error
+            self._settled.notify_all()
+
+    def interrupt(self) -> None:
+        """Have who waits look at what ends waits. Any thread."""
+        with self._settled:
+            self._settled.notify_all()
+
+
+def _call_all(calls: Iterable[Callable[[], None]]) -> None:
+    for call in calls:
+        call()

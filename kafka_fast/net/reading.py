@@ -1,0 +1,211 @@
+"""What a consumer's user reads: assignments, moves, records, and the news that concern them.
+
+    the user's ── assign, seek ──► Intake, and ConsumerControl on kf-control
+               ◄── records ─────── Intake
+               ◄── news ────────── kf-control: positions, errors; what the group wants
+
+Thread: the user's unless said otherwise.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from kafka_fast.config import ConsumerSettings, OffsetReset
+from kafka_fast.control.consumer.assigned import Position
+from kafka_fast.control.consumer.control import ConsumerControl
+from kafka_fast.control.consumer.plane import (
+    News,
+    PartitionFailed,
+    Positioned,
+    Recreated,
+    Reposition,
+)
+from kafka_fast.control.group.member import GroupNews
+from kafka_fast.dataplane._consumer_records import ConsumerRecords
+from kafka_fast.dataplane._plane import WAIT_SLICE
+from kafka_fast.dataplane._reading import PartitionReader
+from kafka_fast.dataplane._streams import Streams
+from kafka_fast.net.intake import Intake
+from kafka_fast.net.questions import Call
+from kafka_fast.net.waits import Waits
+from kafka_fast.types import OffsetAndMetadata, TopicPartition
+
+NO_END = 2**63 - 1
+
+
+class Reading:
+    """The user's side of what one consumer reads."""
+
+    def __init__(
+        self,
+        settings: ConsumerSettings,
+        control: ConsumerControl,
+        streams: Streams,
+        waits: Waits,
+        now: Callable[[], float],
+        call: Call,
+    ) -> None:
+        """Begin with nothing assigned.
+
+        Args:
+            settings: the consumer's configuration.
+            control: hears of assignments and moves.
+            streams: of the data plane.
+            waits: what ends the wait for records.
+            now: returns monotonic seconds.
+            call: reaches the control thread.
+        """
+        self._settings = settings
+        self._control = control
+        self._streams = streams
+        self._waits = waits
+        self._now = now
+        self._call = call
+        # Two deques, for the control thread may append while the user's takes: from each of them
+        # one side only appends and the other only takes from the front.
+        self._news: deque[News] = deque()
+        self._group_news: deque[GroupNews] = deque()
+        self._anew: set[TopicPartition] = set()
+        self.intake = Intake(streams, self._make_reader, read_committed=settings.is_read_committed)
+        self.ends: dict[TopicPartition, int] = {}
+        """Where partitions that are assigned from now on end; those not named go on for ever."""
+
+    def _make_reader(self, partition: TopicPartition) -> PartitionReader:
+        settings = self._settings
+        return PartitionReader(
+            *partition,
+            0,
+            end=self.ends.get(partition, NO_END),
+            check_crcs=settings.check_crcs,
+            read_committed=settings.is_read_committed,
+            max_decompressed=settings.max_decompressed_batch_bytes,
+            key_deserializer=settings.key_deserializer,
+            value_deserializer=settings.value_deserializer,
+        )
+
+    # What is read
+
+    def assign(self, partitions: Iterable[TopicPartition]) -> None:
+        """Read these partitions and no others; those that stay go on undisturbed."""
+        streams = self.intake.assign(partitions)
+        committed = self._settings.group_id is not None
+        self._call(lambda now: self._control.assign(streams, now, committed=committed))
+
+    def seek(self, partition: TopicPartition, offset: int, epoch: int = -1) -> None:
+        """Read on from an offset."""
+        seeks = self.intake.move(partition, offset)
+        position = Position(offset, epoch)
+        self._call(lambda now: self._control.seek(partition, position, seeks, now))
+
+    def look_up(self, partition: TopicPartition, reset: OffsetReset) -> None:
+        """Read on from where the log begins, ends, or was at a Unix time in ms."""
+        seeks = self.intake.move(partition, None)
+        self._call(lambda now: self._control.look_up(partition, reset, seeks, now))
+
+    # Records
+
+    def take(self, most: int, deadline: float) -> ConsumerRecords:
+        """Return records as soon as there are any, at the deadline none.
+
+        Raises:
+            KafkaError: see `Intake.take`; or the control thread has failed.
+            WakeupError: another thread called `wakeup`.
+        """
+        while True:
+            self.intake.feed()
+            self._read_news()
+            if self.has_group_news:  # what is here may be others' by now
+                return ConsumerRecords()
+            slices = self.intake.take(most)
+            if slices:
+                return ConsumerRecords(slices)
+            self._waits.check()
+            left = deadline - self._now()
+            if left <= 0:
+                return ConsumerRecords()
+            self._streams.wait_chunks(left)
+
+    def await_position(self, partition: TopicPartition, deadline: float) -> OffsetAndMetadata:
+        """Return where reading goes on, once that is known.
+
+        Raises:
+            KafkaError: there is no position, or none by the deadline.
+        """
+        while True:
+            self.intake.feed()
+            self._read_news()
+            at = self.intake.position(partition)
+            if at is not None:
+                return at
+            error = self.intake.take_error(partition)
+            if error is not None:
+                raise error
+            self._waits.check()
+            left = deadline - self._now()
+            if left <= 0:
+                raise self._waits.late(f"the position of {partition} was not found out in time")
+            self._streams.wait_chunks(min(left, WAIT_SLICE))
+
+    # News
+
+    def put_news(self, news: News) -> None:
+        """Tell the user of positions at the next look. Control thread."""
+        self._news.append(news)
+        self._streams.interrupt()
+
+    def put_group_news(self, news: GroupNews) -> None:
+        """Tell the user what the group wants, at the next poll. Control thread."""
+        self._group_news.append(news)
+        self._streams.interrupt()
+
+    @property
+    def has_group_news(self) -> bool:
+        """Whether the group wants something of the user's thread."""
+        return bool(self._group_news)
+
+    def next_group_news(self) -> GroupNews | None:
+        """Take what the group wants, in order; None if there is nothing."""
+        self._read_news()
+        return self._group_news.popleft() if self._group_news else None
+
+    def forget_group_news(self) -> None:
+        """The member is out of its group: what the group wanted of it is void."""
+        self._group_news.clear()
+
+    def take_anew(self) -> set[TopicPartition]:
+        """Return, once, the partitions of topics that were made anew: drop what is left of them."""
+        anew, self._anew = self._anew, set()
+        return anew
+
+    def _read_news(self) -> None:
+        """Take what the control thread has to say of positions."""
+        self._waits.check_runs()
+        while self._news:
+            match self._news.popleft():
+                case PartitionFailed(partition, seeks, error, is_final):
+                    self.intake.fail(partition, seeks, error, is_final=is_final)
+                case Reposition(partition, seeks, offset, epoch):
+                    stream = self.intake.stream(partition)
+                    if stream is not None and stream.seeks == seeks:
+                        self._go_back(partition, offset, epoch)
+                case Recreated(partition, seeks):
+                    self._begin_again(partition, seeks)
+                case Positioned(partition, generation, offset):
+                    self.intake.positioned(partition, generation, offset)
+
+    def _begin_again(self, partition: TopicPartition, seeks: int) -> None:
+        """Forget what was read of a topic that was deleted, and read the one made anew."""
+        stream = self.intake.stream(partition)
+        if stream is not None and stream.seeks == seeks:
+            moved = self.intake.move(partition, None)
+            self._anew.add(partition)
+            self._call(lambda now: self._control.begin_again(partition, moved, now))
+
+    def _go_back(self, partition: TopicPartition, offset: int, epoch: int) -> None:
+        """Drop what was fetched from an offset on; what was fetched before it is still to come."""
+        at = self.intake.position(partition)
+        if at is not None and at.offset < offset:
+            offset, epoch = at.offset, at.leader_epoch
+        self.seek(partition, offset, epoch)

@@ -1,0 +1,132 @@
+"""What a consumer's user's thread waits for, and what ends such a wait.
+
+    kf-control ── Answer.set ──► wait ──► result, or the error that it is
+    deadline, wakeup(), a client that cannot go on ──► raise
+
+Waits go in slices, so that signals are looked for. Thread: the user's unless said otherwise.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from kafka_fast.control.consumer.control import ConsumerControl
+from kafka_fast.errors import KafkaError, KafkaTimeoutError, UsageError, WakeupError, fresh_copy
+
+T = TypeVar("T")
+
+
+class Answer(Generic[T]):
+    """What the control thread will have to say to the user's."""
+
+    __slots__ = ("_done", "_result")
+
+    def __init__(self) -> None:
+        self._done = threading.Event()
+        self._result: T | KafkaError | None = None
+
+    def set(self, result: T | KafkaError) -> None:
+        """Say it."""
+        self._result = result
+        self._done.set()
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it has been said."""
+        return self._done.is_set()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for it, in a slice that looks for signals when it ends."""
+        return self._done.wait(seconds)
+
+    def get(self) -> T:
+        """Return it, or raise it."""
+        if isinstance(self._result, KafkaError):
+            raise fresh_copy(self._result)
+        result: Any = self._result
+        return result  # type: ignore[no-any-return]
+
+
+class Waits:
+    """The waits of one consumer's user."""
+
+    def __init__(
+        self,
+        control: ConsumerControl,
+        now: Callable[[], float],
+        wait_slice: Callable[[Answer[Any], float], bool],
+        *,
+        memory: float,
+    ) -> None:
+        """Begin with nothing that ends a wait.
+
+        Args:
+            control: knows whether the client can go on, and its troubles with brokers.
+            now: returns monotonic seconds.
+            wait_slice: waits for an answer, not much longer than until signals have to be looked
+                for, nor than so many seconds; returns whether there is one.
+            memory: seconds for which a trouble may be the cause of a wait in vain.
+        """
+        self._control = control
+        self._now = now
+        self._wait_slice = wait_slice
+        self._memory = memory
+        self._failure: UsageError | None = None
+        self._wakeups = 0
+
+    def wait(self, answer: Answer[T], deadline: float, what: str, *, may_wake: bool = True) -> T:
+        """Wait for an answer of the control thread.
+
+        Args:
+            answer: that the control thread will set.
+            deadline: when to give up.
+            what: is waited for, for the message.
+            may_wake: `wakeup` ends this wait; else it ends the next one that it may.
+
+        Raises:
+            KafkaTimeoutError: there was none by the deadline.
+            WakeupError: another thread called `wakeup`.
+        """
+        while True:
+            left = deadline - self._now()
+            if self._wait_slice(answer, left):
+                return answer.get()
+            self.check(may_wake=may_wake)
+            if left <= 0:
+                raise self.late(f"{what}: no answer in time")
+
+    def check(self, *, may_wake: bool = True) -> None:
+        """Raise what there is to tell to a call that has to wait.
+
+        Raises:
+            WakeupError: another thread called `wakeup` since the last time.
+            KafkaError: this client will never get what it waits for.
+        """
+        if self._wakeups and may_wake:
+            self._wakeups = 0
+            raise WakeupError("wakeup() was called")
+        self.check_runs()
+        if self._control.fatal is not None:
+            raise fresh_copy(self._control.fatal)
+
+    def check_runs(self) -> None:
+        """Raise if the control thread has failed."""
+        if self._failure is not None:
+            raise fresh_copy(self._failure)
+
+    def late(self, what: str) -> KafkaTimeoutError:
+        """Return what a wait in vain raises: caused by the last trouble with brokers, if any."""
+        trouble = self._control.links.troubles.since(self._now() - self._memory)
+        error = KafkaTimeoutError(what if trouble is None else f"{what}: {trouble}")
+        error.__cause__ = None if trouble is None else fresh_copy(trouble)
+        return error
+
+    def wakeup(self) -> None:
+        """End the wait under way with its next slice, or the next wait. Any thread."""
+        self._wakeups += 1
+
+    def fail(self, failure: UsageError) -> None:
+        """End every wait from now on: there is no control thread any more. Control thread."""
+        self._failure = failure

@@ -1,0 +1,104 @@
+"""What ends a wait of a consumer's user."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kafka_fast.errors import (
+    KafkaConnectionError,
+    KafkaError,
+    KafkaTimeoutError,
+    UsageError,
+    WakeupError,
+)
+from kafka_fast.net.waits import Answer, Waits
+
+
+class Clock:
+    """Time that passes only while somebody waits."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def wait_slice(self, answer: Answer[Any], seconds: float) -> bool:
+        self.now += 0.025
+        return answer.is_known
+
+
+class Troubles:
+    """What went wrong with brokers."""
+
+    def __init__(self) -> None:
+        self.last: tuple[float, KafkaError] | None = None
+
+    def since(self, then: float) -> KafkaError | None:
+        return self.last[1] if self.last is not None and self.last[0] >= then else None
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def control() -> Any:
+    return SimpleNamespace(fatal=None, links=SimpleNamespace(troubles=Troubles()))
+
+
+@pytest.fixture
+def waits(clock: Clock, control: Any) -> Waits:
+    return Waits(control, lambda: clock.now, clock.wait_slice, memory=30.0)
+
+
+def test_an_answer_is_returned_or_raised(waits: Waits) -> None:
+    answer: Answer[int] = Answer()
+    answer.set(7)
+    assert waits.wait(answer, 101.0, "counting") == 7
+    refusal = KafkaConnectionError("no")
+    answer.set(refusal)
+    with pytest.raises(KafkaConnectionError) as caught:
+        waits.wait(answer, 101.0, "counting")
+    assert caught.value is not refusal, "it would be raised in two threads"
+
+
+def test_the_deadline_names_the_last_trouble(waits: Waits, clock: Clock, control: Any) -> None:
+    answer: Answer[int] = Answer()
+    with pytest.raises(KafkaTimeoutError, match=r"^counting: no answer in time$"):
+        waits.wait(answer, 100.1, "counting")
+    assert 100.1 <= clock.now < 100.2
+    control.links.troubles.last = (clock.now - 29.0, KafkaConnectionError("refused"))
+    with pytest.raises(KafkaTimeoutError, match="no answer in time: refused") as caught:
+        waits.wait(answer, 0.0, "counting")
+    assert isinstance(caught.value.__cause__, KafkaConnectionError)
+    clock.now += 2.0
+    assert waits.late("late").__cause__ is None
+
+
+def test_a_wakeup_ends_one_wait_that_it_may_end(waits: Waits) -> None:
+    answer: Answer[int] = Answer()
+    waits.wakeup()
+    waits.wakeup()
+    with pytest.raises(KafkaTimeoutError):
+        waits.wait(answer, 100.1, "leaving", may_wake=False)
+    with pytest.raises(WakeupError):
+        waits.wait(answer, 200.0, "counting")
+    waits.check()
+
+
+def test_a_client_that_cannot_go_on_ends_every_wait(waits: Waits, control: Any) -> None:
+    answer: Answer[int] = Answer()
+    waits.check_runs()
+    control.fatal = KafkaConnectionError("not allowed in")
+    waits.check_runs()
+    for _ in range(2):
+        with pytest.raises(KafkaConnectionError):
+            waits.wait(answer, 200.0, "counting")
+    waits.fail(UsageError("the thread is gone"))
+    for _ in range(2):
+        with pytest.raises(UsageError, match="the thread is gone"):
+            waits.wait(answer, 200.0, "counting", may_wake=False)
+    with pytest.raises(UsageError, match="the thread is gone"):
+        waits.check_runs()
