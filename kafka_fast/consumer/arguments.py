@@ -7,9 +7,11 @@ requests of it, it would end the whole client.
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from kafka_fast.control.group.member import Subscription
 from kafka_fast.errors import UsageError
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
@@ -30,6 +32,35 @@ def topic_name(given: object) -> str:
 def topic_names(given: Iterable[str]) -> frozenset[str]:
     """Return names of topics, each once; a str is one name."""
     return frozenset(map(topic_name, [given] if isinstance(given, str) else given))
+
+
+def subscription(
+    topics: Iterable[str] | None, pattern: str | re.Pattern[str] | None, *, broker_side: bool
+) -> Subscription | None:
+    """Return what is subscribed to by names or by a pattern; None if that is nothing.
+
+    Args:
+        topics: by name.
+        pattern: instead of names.
+        broker_side: a pattern that is a str is RE2, which only brokers know.
+    """
+    if (topics is None) == (pattern is None):
+        raise UsageError("subscribe takes topics or a pattern")
+    if pattern is None:
+        names = topic_names(topics or ())
+        return Subscription(names) if names else None
+    if not isinstance(pattern, str):
+        return Subscription(pattern=pattern.pattern)
+    if not broker_side:
+        _check_pattern(pattern)
+    return Subscription(pattern=pattern, broker_side=broker_side)
+
+
+def _check_pattern(pattern: str) -> None:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise UsageError(f"the pattern {pattern!r} is no regular expression: {error}") from None
 
 
 def topic_partition(given: Any) -> TopicPartition:

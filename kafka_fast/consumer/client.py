@@ -5,18 +5,17 @@ from __future__ import annotations
 import atexit
 import itertools
 import re
-import warnings
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any
 
-from kafka_fast.config import consumer_settings
+from kafka_fast.config import CONSUMER_PROTOCOL, consumer_settings
 from kafka_fast.consumer.arguments import (
     offset_to_read,
     seconds,
+    subscription,
     topic_name,
-    topic_names,
     topic_partition,
     topic_partitions,
     unix_ms,
@@ -27,13 +26,12 @@ from kafka_fast.consumer.turn import Turn
 from kafka_fast.consumer.unread import Unread
 from kafka_fast.consumer.upto import Upto, offsets_of
 from kafka_fast.control.consumer.offsets import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
-from kafka_fast.control.group.member import Subscription
 from kafka_fast.dataplane._consumer_record import ConsumerRecord
 from kafka_fast.dataplane._consumer_records import ConsumerRecords
 from kafka_fast.errors import UsageError
 from kafka_fast.logs import get_logger
 from kafka_fast.net.consumer_core import ConsumerCore
-from kafka_fast.net.leaving import leave_at_exit
+from kafka_fast.net.leaving import abandon, leave_at_exit
 from kafka_fast.types import (
     GroupMetadata,
     OffsetAndMetadata,
@@ -82,10 +80,10 @@ class Consumer:
         )
         self._core = self._make_core()
         self._reading = self._core.reading
-        self._membership = Membership(self, self._core, self._settings)
         self._turn = Turn(self._core)
-        self._unread = Unread(self._next_records)
-        self._finalizer = weakref.finalize(self, _abandon, self._core, self.client_id)
+        self._unread = Unread(self._reading.intake, self._next_records)
+        self._membership = Membership(self, self._core, self._unread, self._settings)
+        self._finalizer = weakref.finalize(self, abandon, self._core)
         self._finalizer.atexit = False
 
     def _make_core(self) -> ConsumerCore:
@@ -117,27 +115,14 @@ class Consumer:
                 neither of topics and pattern are given.
         """
         with self._turn:
-            if (topics is None) == (pattern is None):
-                raise UsageError("subscribe takes topics or a pattern")
-            names = topic_names(topics or ())
-            if pattern is None and not names:
+            by_broker = self._settings.group_protocol == CONSUMER_PROTOCOL
+            wanted = subscription(topics, pattern, broker_side=by_broker)
+            if wanted is None:
                 self.unsubscribe()
                 return
             if not self._membership.is_subscribed and self._reading.intake.partitions:
                 raise UsageError("partitions are assigned by hand: unsubscribe() first")
-            self._membership.subscribe(self._make_subscription(names, pattern), listener)
-
-    def _make_subscription(
-        self, names: frozenset[str], pattern: str | re.Pattern[str] | None
-    ) -> Subscription:
-        if pattern is None:
-            return Subscription(names)
-        if isinstance(pattern, str):
-            is_brokers = self._settings.group_protocol == "consumer"
-            if not is_brokers:
-                _check_pattern(pattern)
-            return Subscription(pattern=pattern, broker_side=is_brokers)
-        return Subscription(pattern=pattern.pattern)
+            self._membership.subscribe(wanted, listener)
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Read these partitions and no others, without sharing them with a group.
@@ -155,7 +140,7 @@ class Consumer:
             gone = frozenset(self._reading.intake.partitions) - frozenset(wanted)
             if gone:
                 self._membership.commit_in_background()
-            self.forget_rest(gone)
+            self._unread.forget(gone)
             self._reading.assign(wanted)
 
     def unsubscribe(self) -> None:
@@ -166,7 +151,7 @@ class Consumer:
                 self._membership.unsubscribe(deadline)
             else:
                 self._membership.commit_done(deadline)
-            self.forget_rest(self._reading.intake.partitions)
+            self._unread.forget(self._reading.intake.partitions)
             self._reading.assign(())
 
     def assignment(self) -> set[TopicPartition]:
@@ -177,8 +162,8 @@ class Consumer:
     def subscription(self) -> set[str]:
         """Return the topics that were subscribed by name."""
         with self._turn:
-            subscription = self._membership.subscription
-            return set() if subscription is None else set(subscription.topics)
+            wanted = self._membership.subscription
+            return set() if wanted is None else set(wanted.topics)
 
     # Records
 
@@ -216,7 +201,7 @@ class Consumer:
                 if membership.is_subscribed:
                     membership.show_life(0.0)
             if anew := reading.take_anew():
-                self.forget_rest(anew)
+                self._unread.forget(anew)
             if unread := self._unread.take(most):
                 return unread
             now = self._core.now()
@@ -233,7 +218,7 @@ class Consumer:
         with self._turn:
             if self._settings.group_id is not None:
                 self._membership.handle_news()  # what a loop has left may be others' by now
-                self.forget_rest(self._reading.take_anew())
+                self._unread.forget(self._reading.take_anew())
             return self._unread.iterator()
 
     def _next_records(self) -> ConsumerRecords:
@@ -273,7 +258,7 @@ class Consumer:
         with self._turn:
             (own,) = self._assigned([partition])
             at = offset_to_read(offset, own)
-            self.forget_rest({own})
+            self._unread.forget({own})
             self._reading.seek(own, at.offset, at.leader_epoch)
 
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
@@ -291,7 +276,7 @@ class Consumer:
     def _look_up(self, partitions: tuple[TopicPartition, ...], reset: str | int) -> None:
         with self._turn:
             own = self._assigned(partitions or self._reading.intake.partitions)
-            self.forget_rest(own)
+            self._unread.forget(own)
             for partition in own:
                 self._reading.look_up(partition, reset)
 
@@ -363,7 +348,7 @@ class Consumer:
         """
         with self._turn:
             self._membership.group  # noqa: B018  raises without a group.id
-            offsets = self.done_offsets() if upto is None else offsets_of(upto)
+            offsets = self._unread.done_offsets() if upto is None else offsets_of(upto)
             deadline = self._deadline(timeout)
             if sync:
                 self._membership.commit(offsets, deadline)
@@ -445,26 +430,14 @@ class Consumer:
             BrokerError: The topic cannot be used.
         """
         with self._turn:
-            self._core.questions.await_topic(topic_name(topic), self._deadline(timeout))
-            return [
-                PartitionInfo(
-                    topic,
-                    it.id,
-                    it.leader_id,
-                    it.leader_epoch,
-                    it.replicas,
-                    it.isr,
-                    it.offline_replicas,
-                )
-                for it in self._core.control.cluster.partitions(topic)
-            ]
+            return self._core.questions.partitions(topic_name(topic), self._deadline(timeout))
 
     def topics(self, timeout: float | None = None) -> set[str]:
         """Return the names of all topics that this client may see, internal ones left out."""
         with self._turn:
-            subscription = self._membership.subscription
-            keep = subscription is not None and subscription.pattern is not None
-            return self._core.questions.await_all_topics(self._deadline(timeout), keep=keep)
+            wanted = self._membership.subscription
+            keep = wanted is not None and wanted.pattern is not None
+            return self._core.questions.all_topics(self._deadline(timeout), keep=keep)
 
     def group_metadata(self) -> GroupMetadata:
         """Return who this member is, for whoever commits in its name (transactions)."""
@@ -483,16 +456,9 @@ class Consumer:
     def metrics(self) -> dict[str, Any]:
         """Return counters of fetches, buffers, troubles and nodes, and the latest rebalances."""
         with self._turn:
-            troubles = self._core.control.links.troubles
             return {
                 "client_id": self.client_id,
-                **self._core.streams.stats(),
-                "unreadable_batches": self._reading.intake.unreadable_batches,
-                "refused_records": self._reading.intake.refused_records,
-                "malformed_answers": dict(troubles.malformed),
-                "links_closed": dict(troubles.closed),
-                "link_failures": troubles.failures,
-                "nodes": self._core.plane.node_stats(),
+                **self._core.stats(),
                 "rebalances": list(self._membership.events),
             }
 
@@ -542,41 +508,8 @@ class Consumer:
         state = "closed" if self._core.closed else f"{count} partitions"
         return f"Consumer({self.client_id!r}, {state})"
 
-    # What the group's side asks of this one
-
-    def done_offsets(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Return where reading goes on behind what was handed over."""
-        offsets = self._reading.intake.positions()
-        for partition, first in self._unread.first_offsets().items():
-            if partition in offsets:
-                offsets[partition] = OffsetAndMetadata(first)
-        return offsets
-
-    def forget_rest(self, partitions: Iterable[TopicPartition]) -> None:
-        """Hand over nothing more of these partitions from an iteration that was left."""
-        self._unread.forget(partitions)
-
     # Guards
 
     def _deadline(self, timeout: float | None) -> float:
         limit = self._settings.default_api_timeout if timeout is None else seconds(timeout)
         return self._core.now() + min(limit, FOREVER)
-
-
-def _check_pattern(pattern: str) -> None:
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        raise UsageError(f"the pattern {pattern!r} is no regular expression: {error}") from None
-
-
-def _abandon(core: ConsumerCore, client_id: str) -> None:
-    """Stop what a consumer that was collected unclosed has left running."""
-    if not core.closed:
-        warnings.warn(
-            f"consumer {client_id!r} was collected before it was closed: nothing was committed, "
-            "and its group waits for session.timeout.ms; close() it, or use it in a with block",
-            ResourceWarning,
-            stacklevel=2,
-        )
-        core.close()

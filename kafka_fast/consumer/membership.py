@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.consumer.listener import RebalanceEvent, RebalanceListener
+from kafka_fast.consumer.unread import Unread
 from kafka_fast.control.group.group import Group
 from kafka_fast.control.group.member import (
     AssignWanted,
@@ -49,9 +50,19 @@ EVENTS_KEPT = 100
 class Membership:
     """One consumer's group, as its user's thread has it."""
 
-    def __init__(self, consumer: Consumer, core: ConsumerCore, settings: ConsumerSettings) -> None:
-        """Begin outside the group."""
+    def __init__(
+        self, consumer: Consumer, core: ConsumerCore, unread: Unread, settings: ConsumerSettings
+    ) -> None:
+        """Begin outside the group.
+
+        Args:
+            consumer: for listeners.
+            core: reaches the control plane.
+            unread: knows what is done.
+            settings: the consumer's configuration.
+        """
         self._consumer = consumer
+        self._unread = unread
         self._core = core
         self._reading = core.reading
         self._settings = settings
@@ -190,7 +201,7 @@ class Membership:
                     self._listener.on_partitions_revoked(self._consumer, owned)
         finally:
             left = [it for it in self._reading.intake.partitions if it not in wanted.partitions]
-            self._consumer.forget_rest(wanted.partitions)
+            self._unread.forget(wanted.partitions)
             self._reading.assign(left)
             kind = "lost" if wanted.lost else "revoked"
             self._note(kind, owned, generation, wanted.reason, began)
@@ -281,14 +292,14 @@ class Membership:
 
     def commit_in_background(self) -> None:
         """Commit what was handed over, if that is automatic; a failure is only told in the log."""
-        offsets = self._consumer.done_offsets()
+        offsets = self._unread.done_offsets()
         if self._settings.enable_auto_commit and offsets:
             deadline = self._core.now() + self._settings.default_api_timeout
             self.commit_later(offsets, None, deadline)
 
     def commit_done(self, deadline: float) -> None:
         """Likewise, and wait for it."""
-        offsets = self._consumer.done_offsets()
+        offsets = self._unread.done_offsets()
         if not self._settings.enable_auto_commit or not offsets:
             return
         try:
@@ -297,7 +308,7 @@ class Membership:
             logger.warning("what was read could not be committed: %s", error)
 
     def _commit_before_revocation(self, owned: frozenset[TopicPartition], deadline: float) -> None:
-        offsets = {it: at for it, at in self._consumer.done_offsets().items() if it in owned}
+        offsets = {it: at for it, at in self._unread.done_offsets().items() if it in owned}
         try:
             if offsets:
                 self.commit(offsets, deadline, is_last=True)

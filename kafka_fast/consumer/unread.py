@@ -2,6 +2,7 @@
 
 A loop that is left has reached some of a poll's records. The others must neither be skipped nor
 committed, and a pause, a seek or a rebalance concerns them as it does what is still buffered.
+So what is done is known here: what was handed over, less what was not reached.
 """
 
 from __future__ import annotations
@@ -9,14 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from kafka_fast.dataplane._consumer_records import ConsumerRecords, RecordIterator, iterate
-from kafka_fast.types import TopicPartition
+from kafka_fast.net.intake import Intake
+from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
 
 class Unread:
     """The rest of a consumer's iteration. User's thread only."""
 
-    def __init__(self, refill: Callable[[], ConsumerRecords]) -> None:
-        """Begin with nothing; `refill` waits for what an iteration needs next."""
+    def __init__(self, intake: Intake, refill: Callable[[], ConsumerRecords]) -> None:
+        """Begin with nothing.
+
+        Args:
+            intake: knows what was handed over.
+            refill: waits for what an iteration needs next.
+        """
+        self._intake = intake
         self._refill = refill
         self._iterator: RecordIterator | None = None
         self._held: dict[TopicPartition, ConsumerRecords] = {}  # of partitions that are paused
@@ -27,6 +35,14 @@ class Unread:
         """Return where each partition goes on that has something unread."""
         parts = {**self._rest().by_partition(), **self._held}
         return {partition: some[0].offset for partition, some in parts.items()}
+
+    def done_offsets(self) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Return where reading goes on behind what is done, for each partition that was read."""
+        offsets = self._intake.positions()
+        for partition, first in self.first_offsets().items():
+            if partition in offsets:
+                offsets[partition] = OffsetAndMetadata(first)
+        return offsets
 
     def _rest(self) -> ConsumerRecords:
         at = self._iterator

@@ -147,6 +147,19 @@ class ConsumerCore:
         self.waits.wakeup()
         self.streams.interrupt()
 
+    def stats(self) -> dict[str, object]:
+        """Return counters of fetches, buffers, troubles and nodes."""
+        troubles, intake = self.control.links.troubles, self.reading.intake
+        return {
+            **self.streams.stats(),
+            "unreadable_batches": intake.unreadable_batches,
+            "refused_records": intake.refused_records,
+            "malformed_answers": dict(troubles.malformed),
+            "links_closed": dict(troubles.closed),
+            "link_failures": troubles.failures,
+            "nodes": self.plane.node_stats(),
+        }
+
     def debug_dump(self, timeout: float) -> str:
         """Return what the links did lately, as text for people; what came within `timeout`."""
         lines = self._dump.ask(timeout, lambda: self.closed)

@@ -1,4 +1,4 @@
-"""Consumers that nobody has closed: what becomes of them when the process ends, or forks."""
+"""Consumers that nobody has closed: when they are collected, when the process ends, or forks."""
 
 from __future__ import annotations
 
@@ -18,6 +18,10 @@ class Core(Protocol):
     """What lives in a process."""
 
     client_id: str
+    closed: bool
+
+    def close(self) -> None:
+        """End its threads."""
 
     def begin_to_leave(self) -> Answer[bool] | None:
         """Tell the coordinator that this member is gone; None: it is none."""
@@ -28,6 +32,19 @@ class Core(Protocol):
 
 living: weakref.WeakSet[Core] = weakref.WeakSet()
 """The consumers of this process that are not closed."""
+
+
+def abandon(core: Core) -> None:
+    """Stop what a consumer that was collected unclosed has left running."""
+    if not core.closed:
+        warnings.warn(
+            f"consumer {core.client_id!r} was collected before it was closed: nothing was "
+            "committed, and its group waits for session.timeout.ms; close() it, or use it in a "
+            "with block",
+            ResourceWarning,
+            stacklevel=2,
+        )
+        core.close()
 
 
 def leave_at_exit() -> None:

@@ -15,7 +15,7 @@ from kafka_fast.control.group.group import Group
 from kafka_fast.dataplane._plane import WAIT_SLICE
 from kafka_fast.errors import KafkaError, UsageError, fresh_copy
 from kafka_fast.net.waits import Answer, Waits
-from kafka_fast.types import OffsetAndMetadata, TopicPartition
+from kafka_fast.types import OffsetAndMetadata, PartitionInfo, TopicPartition
 
 Call: TypeAlias = Callable[[Callable[[float], None]], None]
 """Has a function of `now` called on the control thread."""
@@ -97,8 +97,8 @@ class Questions:
 
     # Topics
 
-    def await_topic(self, topic: str, deadline: float) -> int:
-        """Return how many partitions a topic has, once that is known.
+    def partitions(self, topic: str, deadline: float) -> list[PartitionInfo]:
+        """Return what the cluster says of a topic's partitions, once that is known.
 
         Raises:
             KafkaTimeoutError: it is not known by the deadline.
@@ -117,9 +117,20 @@ class Questions:
             error = self._topics[topic]
         if error is not None:
             raise fresh_copy(error)
-        return self._control.cluster.partition_count(topic) or 0
+        return [
+            PartitionInfo(
+                topic,
+                it.id,
+                it.leader_id,
+                it.leader_epoch,
+                it.replicas,
+                it.isr,
+                it.offline_replicas,
+            )
+            for it in self._control.cluster.partitions(topic)
+        ]
 
-    def await_all_topics(self, deadline: float, *, keep: bool) -> set[str]:
+    def all_topics(self, deadline: float, *, keep: bool) -> set[str]:
         """Return the names of all topics but the internal ones, asked for just now.
 
         Args:

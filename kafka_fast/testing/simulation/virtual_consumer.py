@@ -23,6 +23,7 @@ from kafka_fast.net.consumer_core import ConsumerCore
 from kafka_fast.net.waits import Answer
 from kafka_fast.testing.simulation.actors import Actor
 from kafka_fast.testing.simulation.host import Host
+from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
 
 class Waiter:
@@ -160,6 +161,10 @@ class VirtualConsumer(Consumer):
     def core(self) -> ConsumerCore:
         """What does the work, for those who look behind it."""
         return self._core
+
+    def done_offsets(self) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Return where reading goes on behind what is done."""
+        return self._unread.done_offsets()
 
     def is_ousted(self) -> bool:
         """Whether the control plane knows that this consumer is no member of its group."""

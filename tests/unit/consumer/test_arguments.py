@@ -1,0 +1,41 @@
+"""What a subscription may be; the other arguments are tried on a client (tests/net)."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from kafka_fast.consumer.arguments import subscription
+from kafka_fast.control.group.member import Subscription
+from kafka_fast.errors import UsageError
+
+
+def test_names_are_a_set_and_a_str_is_one() -> None:
+    wanted = Subscription(frozenset({"a", "b"}))
+    assert subscription(["a", "b", "a"], None, broker_side=True) == wanted
+    assert subscription("ab", None, broker_side=False) == Subscription(frozenset({"ab"}))
+    assert subscription([], None, broker_side=False) is None
+
+
+def test_patterns_that_are_compiled_are_never_the_brokers() -> None:
+    compiled = subscription(None, re.compile("a.*"), broker_side=True)
+    assert compiled == Subscription(pattern="a.*", broker_side=False)
+    own = subscription(None, "a.*", broker_side=False)
+    assert own == compiled
+    theirs = subscription(None, "a.*", broker_side=True)
+    assert theirs == Subscription(pattern="a.*", broker_side=True)
+
+
+def test_what_is_no_pattern_here_may_be_one_there() -> None:
+    with pytest.raises(UsageError, match="no regular expression"):
+        subscription(None, r"\pN(", broker_side=False)
+    assert subscription(None, r"\pN+", broker_side=True) is not None
+
+
+def test_names_or_a_pattern() -> None:
+    for topics, pattern in ((None, None), (["a"], "a")):
+        with pytest.raises(UsageError, match="topics or a pattern"):
+            subscription(topics, pattern, broker_side=False)
+    with pytest.raises(UsageError, match="must not be empty"):
+        subscription([" "], None, broker_side=False)
