@@ -81,7 +81,7 @@ class Consumer:
         self._core = self._make_core()
         self._reading = self._core.reading
         self._turn = Turn(self._core)
-        self._unread = Unread(self._reading.intake, self._next_records)
+        self._unread = Unread(self._reading, self._next_records)
         self._membership = Membership(self, self._core, self._unread, self._settings)
         self._finalizer = weakref.finalize(self, abandon, self._core)
         self._finalizer.atexit = False
@@ -200,12 +200,12 @@ class Consumer:
                 membership.before_records()
                 if membership.is_subscribed:
                     membership.show_life(0.0)
-            if anew := reading.take_anew():
-                self._unread.forget(anew)
+            self._unread.forget_former()
             if unread := self._unread.take(most):
                 return unread
             now = self._core.now()
             records = reading.take(most, min(deadline, now + ALIVE_SLICE))
+            self._unread.forget_former()  # before the new topic's records are among the rest
             if records or (self._core.now() >= deadline and not reading.has_group_news):
                 return records
 
@@ -218,7 +218,7 @@ class Consumer:
         with self._turn:
             if self._settings.group_id is not None:
                 self._membership.handle_news()  # what a loop has left may be others' by now
-                self._unread.forget(self._reading.take_anew())
+            self._unread.forget_former()
             return self._unread.iterator()
 
     def _next_records(self) -> ConsumerRecords:

@@ -10,21 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from kafka_fast.dataplane._consumer_records import ConsumerRecords, RecordIterator, iterate
-from kafka_fast.net.intake import Intake
+from kafka_fast.net.reading import Reading
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
 
 class Unread:
     """The rest of a consumer's iteration. User's thread only."""
 
-    def __init__(self, intake: Intake, refill: Callable[[], ConsumerRecords]) -> None:
+    def __init__(self, reading: Reading, refill: Callable[[], ConsumerRecords]) -> None:
         """Begin with nothing.
 
         Args:
-            intake: knows what was handed over.
+            reading: knows what was handed over, and which topics were made anew.
             refill: waits for what an iteration needs next.
         """
-        self._intake = intake
+        self._reading = reading
         self._refill = refill
         self._iterator: RecordIterator | None = None
         self._held: dict[TopicPartition, ConsumerRecords] = {}  # of partitions that are paused
@@ -38,7 +38,8 @@ class Unread:
 
     def done_offsets(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """Return where reading goes on behind what is done, for each partition that was read."""
-        offsets = self._intake.positions()
+        self.forget_former()
+        offsets = self._reading.intake.positions()
         for partition, first in self.first_offsets().items():
             if partition in offsets:
                 offsets[partition] = OffsetAndMetadata(first)
@@ -69,6 +70,11 @@ class Unread:
         self._take_out(gone)
         for partition in gone & self._held.keys():
             del self._held[partition]
+
+    def forget_former(self) -> None:
+        """Likewise of topics that were made anew: the offsets would be taken for the new ones'."""
+        if anew := self._reading.take_anew():
+            self.forget(anew)
 
     def hold(self, partitions: Iterable[TopicPartition]) -> None:
         """Hand over nothing of these partitions for now."""

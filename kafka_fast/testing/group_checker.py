@@ -68,6 +68,8 @@ class Reader:
     """Whether the coordinator counts it among the members of the group."""
     is_ousted: Callable[[], bool]
     """Whether the client knows that it is no member any more."""
+    is_behind: Callable[[TopicPartition], bool]
+    """Whether the client takes a partition for that of a topic that is gone."""
     owned: dict[TopicPartition, Reading] = field(default_factory=dict)
     not_done: list[tuple[TopicPartition, int]] = field(default_factory=list)
     """Handed over, and not done."""
@@ -245,14 +247,12 @@ class Ledger:
     def mark(self, reader: Reader) -> Mark:
         """Return how many commits each partition has seen by now, for `confirm`.
 
-        Who has seen nothing of a topic that was made anew commits for the old one, whose offsets
-        went with it.
+        Who does not know yet that a topic was made anew commits for the old one, whose offsets went
+        with it.
         """
         marks = {}
         for partition, log in self.logs.items():
-            reading = reader.owned.get(partition)
-            reads_former = reading is not None and reading.is_former and reading.position is None
-            its = log.former[-1] if reads_former else log
+            its = log.former[-1] if log.former and reader.is_behind(partition) else log
             marks[partition] = (its, len(its.commits))
         return marks
 
@@ -263,9 +263,10 @@ class Ledger:
         name: str,
         is_member: Callable[[], bool],
         is_ousted: Callable[[], bool] = lambda: False,
+        is_behind: Callable[[TopicPartition], bool] = lambda partition: False,
     ) -> Reader:
         """A consumer has been made; see `Reader`."""
-        reader = Reader(name, is_member, is_ousted)
+        reader = Reader(name, is_member, is_ousted, is_behind)
         self._readers.append(reader)
         return reader
 

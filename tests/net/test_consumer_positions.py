@@ -237,6 +237,28 @@ class TestResetting:
         fill(kafka, partition.topic, 15)
         assert offsets(consumer, 15) == list(range(15))
 
+    def test_what_a_loop_has_left_of_a_topic_that_is_gone_is_not_read(
+        self, kafka: EmbeddedKafka, consumer_on: MakeConsumer, partition: TopicPartition
+    ) -> None:
+        """Regression: it was, and its offsets were committed for the new topic."""
+        fill(kafka, partition.topic, 10)
+        consumer = consumer_on(
+            group_id="g",
+            enable_auto_commit=False,
+            metadata_max_age_ms=300,
+            allow_auto_create_topics=False,
+        )
+        consumer.assign([partition])
+        assert next(iter(consumer)).offset == 0
+        kafka.delete_topic(partition.topic)
+        kafka.create_topic(partition.topic, 1)
+        anew = fill(kafka, partition.topic, 3)
+        eventually(lambda: consumer._reading._news, "the news of the topic")
+        assert next(iter(consumer)).value == anew[0]
+        assert consumer._unread.done_offsets()[partition].offset == 1
+        consumer.commit()
+        assert consumer.committed([partition]) == {partition: OffsetAndMetadata(1)}
+
 
 class TestAsking:
     def test_ends_and_times(self, kafka: EmbeddedKafka, consumer_on: MakeConsumer) -> None:

@@ -104,7 +104,14 @@ def test_a_wait_for_records_ends_with_nothing_that_others_may_have() -> None:
     assert not result.faults, result.report()
 
 
-def test_a_loop_hands_over_nothing_of_a_topic_that_was_made_anew() -> None:
+@pytest.mark.parametrize("seed", [478, 857, 1381])
+def test_a_loop_hands_over_nothing_of_a_topic_that_was_made_anew(seed: int) -> None:
     """Regression: it did, and committed the old offset for the new topic."""
-    result = run_group_seed(1381)
+    result = run_group_seed(seed)
+    assert not result.faults, result.report()
+
+
+def test_a_loop_that_hears_of_a_new_topic_drops_none_of_its_records() -> None:
+    """Regression: those that came in the same wait as the news were dropped with the old ones."""
+    result = run_group_seed(84)
     assert not result.faults, result.report()

@@ -282,15 +282,16 @@ class FaultScript(abc.ABC):
         """One broker describes the cluster as it is now, whatever happens later."""
         node = self._node()
         leaders = {
-            (topic.name, partition.index): (partition.leader, partition.leader_epoch)
+            (topic.topic_id, partition.index): (partition.leader, partition.leader_epoch)
             for topic in self._cluster.state.topics.values()
             for partition in topic.partitions
         }
 
         def rewrite(response: Any, asked: int) -> None:
+            ids = {it.name: it.topic_id for it in self._cluster.state.topics.values()}
             for topic in response.topics if asked == node else ():
                 for partition in topic.partitions:
-                    leader = leaders.get((topic.name, partition.partition_index))
+                    leader = leaders.get((ids[topic.name], partition.partition_index))
                     if leader is not None and leader[0] != -1:
                         partition.leader_id, partition.leader_epoch = leader
 

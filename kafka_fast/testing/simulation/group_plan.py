@@ -130,8 +130,8 @@ def make_group_plan(seed: int) -> GroupPlan:
         grows=source.random() < 0.2 and may_grow,
         gaps=source.choice((0.0, 0.0, 0.3)),
         trims=trims,
-        # Classic members commit by the topic's name, and brokers cannot tell one from the next.
-        recreations=changes.choice((0, 0, 1, 2)) if is_consumer_protocol else 0,
+        # Before OffsetCommit 10 commits go by name, and brokers cannot tell one from the next.
+        recreations=changes.choice((0, 0, 1, 2)) if version == "newest" else 0,
         pattern=pattern,
         broker_side=pattern is not None and is_consumer_protocol and changes.random() < 0.5,
         new_topics=changes.choice((1, 2)) if pattern is not None else 0,

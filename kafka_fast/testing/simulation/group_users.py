@@ -49,6 +49,7 @@ class User(RebalanceListener):
         ledger: Ledger,
         make_host: Callable[[random.Random], Host],
         is_member: Callable[[VirtualConsumer], bool],
+        is_behind: Callable[[VirtualConsumer, TopicPartition], bool],
         log: Callable[[str], None],
     ) -> None:
         """Plan the first life.
@@ -60,6 +61,7 @@ class User(RebalanceListener):
             ledger: takes all that happens.
             make_host: returns a new machine.
             is_member: whether the coordinator knows this consumer.
+            is_behind: whether this consumer knows only a former topic of that name.
             log: takes what happens, for people.
         """
         self._plan: UserPlan = group.users[number]
@@ -69,6 +71,7 @@ class User(RebalanceListener):
         self._ledger = ledger
         self._make_host = make_host
         self._is_member = is_member
+        self._is_behind = is_behind
         self._write = log
         self._source = random.Random(f"user/{group.seed}/{number}")
         self._lives = 0
@@ -161,7 +164,10 @@ class User(RebalanceListener):
             config["group.instance.id"] = self._plan.instance
         consumer = self.consumer = VirtualConsumer(config, self._waiter, self._log)
         self._reader = self._ledger.begin(
-            self._name, lambda: self._is_member(consumer), consumer.is_ousted
+            self._name,
+            lambda: self._is_member(consumer),
+            consumer.is_ousted,
+            lambda partition: self._is_behind(consumer, partition),
         )
         self._log("subscribes")
         self._subscribe()
@@ -340,6 +346,9 @@ class User(RebalanceListener):
 
     def _commit_record(self, record: ConsumerRecord) -> None:
         partition = TopicPartition(record.topic, record.partition)
+        holds = self._ledger.logs[partition].holds(record.offset, record.value)
+        if not holds and not self._is_behind(self._running, partition):
+            return  # of a topic that is gone: whoever names it now commits for the new one
         offsets = {partition: record.offset + 1}
         self._ledger.do(self._reader, offsets)
         mark = self._ledger.mark(self._reader)

@@ -127,6 +127,7 @@ class GroupWorld:
                 self.ledger,
                 self._make_host,
                 self._is_member,
+                self._is_behind,
                 self.log,
             )
             for number in range(len(plan.users))
@@ -285,6 +286,14 @@ class GroupWorld:
         who = mine.member.identity
         is_former = isinstance(group, ClassicGroup) and who.generation != group.generation
         return who.generation >= 0 and not is_former and who.member_id in group.members
+
+    def _is_behind(self, consumer: VirtualConsumer, partition: TopicPartition) -> bool:
+        """Whether this consumer takes a partition for that of a topic that was deleted."""
+        control = consumer.core.control
+        known = control.cluster.topic_id(partition.topic)
+        assigned = control.positions.partitions.get(partition)
+        is_told = assigned is not None and assigned.is_suspended  # and its user is not, yet
+        return is_told or known != self.cluster.state.topics[partition.topic].topic_id
 
     # ---- records ----
 

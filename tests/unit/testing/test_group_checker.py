@@ -110,11 +110,14 @@ def test_a_confirmed_commit_must_have_been_stored_since() -> None:
 
 def test_a_commit_for_a_topic_that_is_gone_went_with_it() -> None:
     book = ledger()
-    who = reader(book)
+    behind = {A}
+    who = book.begin("r", lambda: True, is_behind=lambda partition: partition in behind)
+    book.assign(who, [A])
     read(book, who, 0)
     book.do(who)
     book.recreate(A)
     late = book.mark(who)
+    behind.clear()
     book.confirm(who, {A: 1}, late)
     assert kinds(book) == []
     book.append(A, 0, b"0")
