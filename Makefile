@@ -33,7 +33,7 @@ unexport PYTHONPATH VIRTUAL_ENV
 PYTEST := $(PY) -m pytest -q
 NOT_RUN := build/not-run.txt
 EXTENSIONS = $(subst /,.,$(basename $(shell find kafka_fast -name '_*.pyx')))
-C_FILES = $(shell find src_c -name '*.[ch]')
+C_FILES = $(shell find src_c bench -name '*.[ch]')
 TYPED = kafka_fast setup.py \
 	$(shell find bench examples wheels tests/typing -name '*.py' 2>/dev/null)
 

@@ -71,25 +71,6 @@ static int16_t judge(const struct topic *topic, int32_t index, int node) {
     return leader_of(index) == node ? 0 : ERROR_NOT_LEADER;
 }
 
-/* Read a request's topic, by name or by id, and write it into the answer alike. */
-static const struct topic *pass_topic(struct stream *in, bool by_id, bool flexible,
-                                      struct out *out) {
-    char name[TOPIC_NAME_SIZE];
-    uint8_t id[TOPIC_ID_SIZE];
-    const struct topic *topic;
-    if (by_id) {
-        stream_take(in, id, sizeof id);
-        put_bytes(out, id, sizeof id);
-    } else {
-        get_string(in, name, sizeof name, flexible);
-        put_string(out, name, flexible);
-    }
-    pthread_mutex_lock(&state.lock);
-    topic = by_id ? find_topic_by_id(id) : find_topic(name);
-    pthread_mutex_unlock(&state.lock);
-    return topic;
-}
-
 static size_t pass_count(struct stream *in, bool flexible, struct out *out) {
     int64_t count = get_count(in, flexible);
     size_t elements = count > 0 ? (size_t)count : 0;

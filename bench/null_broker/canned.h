@@ -1,8 +1,8 @@
 /* The log that a consumer reads: one record batch, served over and over.
  *
- * Every partition of every topic holds `copies` of it. Only the base offset differs from one copy to
- * the next, and that is outside the CRC, so the log needs no memory and its batches are as real as
- * the first one. Without a batch every log is empty.
+ * Every partition of every topic holds `copies` of it. Only the base offset differs from one copy
+ * to the next, and that is outside the CRC, so the log needs no memory and its batches are as real
+ * as the first one. Without a batch every log is empty.
  */
 #ifndef NB_CANNED_H
 #define NB_CANNED_H
@@ -12,7 +12,8 @@
 
 enum { LIST_OFFSETS_MIN = 1, LIST_OFFSETS_MAX = 7, FETCH_MIN = 4, FETCH_MAX = 17 };
 
-/* Take the batch from a file; false if it is not there or is no batch v2. Before the first thread. */
+/* Take the batch from a file; false if it is not there or is no batch v2. Before the first thread.
+ */
 bool load_batch(const char *path);
 void set_copies(int64_t copies);
 

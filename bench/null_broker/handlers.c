@@ -152,6 +152,23 @@ void handle_init_producer_id(struct stream *in, struct request *request, struct 
     put_tags(out, request->flexible);
 }
 
+struct topic *pass_topic(struct stream *in, bool by_id, bool flexible, struct out *out) {
+    char name[TOPIC_NAME_SIZE];
+    uint8_t id[TOPIC_ID_SIZE];
+    struct topic *topic;
+    if (by_id) {
+        stream_take(in, id, sizeof id);
+        put_bytes(out, id, sizeof id);
+    } else {
+        get_string(in, name, sizeof name, flexible);
+        put_string(out, name, flexible);
+    }
+    pthread_mutex_lock(&state.lock);
+    topic = by_id ? find_topic_by_id(id) : find_topic(name);
+    pthread_mutex_unlock(&state.lock);
+    return topic;
+}
+
 /* Read one partition's records, which are gone from the stream whatever the verdict; return how
  * many were accepted. */
 static int32_t produce_partition(struct stream *in, struct request *request, int node,
@@ -187,27 +204,15 @@ static int32_t produce_partition(struct stream *in, struct request *request, int
 
 bool handle_produce(struct stream *in, struct request *request, int node, struct out *out) {
     bool flexible = request->flexible;
-    char name[TOPIC_NAME_SIZE];
-    uint8_t id[TOPIC_ID_SIZE];
+    char transactional_id[TOPIC_NAME_SIZE];
     int64_t records = 0;
-    get_string(in, name, sizeof name, flexible); /* transactional id */
+    get_string(in, transactional_id, sizeof transactional_id, flexible);
     int16_t acks = get_i16(in);
     get_i32(in); /* timeout */
     int64_t topics = get_count(in, flexible);
     put_count(out, topics > 0 ? (size_t)topics : 0, flexible);
     for (int64_t t = 0; t < topics && !in->bad; t++) {
-        struct topic *topic;
-        bool by_id = request->version >= 13;
-        if (by_id) {
-            stream_take(in, id, TOPIC_ID_SIZE);
-            put_bytes(out, id, TOPIC_ID_SIZE);
-        } else {
-            get_string(in, name, sizeof name, flexible);
-            put_string(out, name, flexible);
-        }
-        pthread_mutex_lock(&state.lock);
-        topic = by_id ? find_topic_by_id(id) : find_topic(name);
-        pthread_mutex_unlock(&state.lock);
+        struct topic *topic = pass_topic(in, request->version >= 13, flexible, out);
         int64_t partitions = get_count(in, flexible);
         put_count(out, partitions > 0 ? (size_t)partitions : 0, flexible);
         for (int64_t p = 0; p < partitions && !in->bad; p++)

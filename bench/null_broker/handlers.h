@@ -20,11 +20,17 @@ enum {
 
 enum { PRODUCE_MIN = 3, PRODUCE_MAX = 13 };
 
+struct topic;
+
 struct request {
     int16_t key, version;
     int32_t correlation;
     bool flexible;
 };
+
+/* Read a request's topic, by name or by id, and write it into the answer alike; NULL: there is
+ * none. */
+struct topic *pass_topic(struct stream *in, bool by_id, bool flexible, struct out *out);
 
 /* Advertise no higher version of Produce than this. */
 void set_produce_max(int16_t version);

@@ -1,5 +1,5 @@
-/* The null broker: answers a producer as Kafka does, and throws the records away; answers a consumer
- * from one record batch that it was given.
+/* The null broker: answers a producer as Kafka does, and throws the records away; answers a
+ * consumer from one record batch that it was given.
  *
  * It measures clients, so it must never be what is measured: record bytes are dropped in the kernel
  * (MSG_TRUNC) after the 61 bytes of the batch header were read. Any topic that is asked for exists,

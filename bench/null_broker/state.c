@@ -298,8 +298,7 @@ void print_stats(void) {
     printf("{\"requests\": %" PRId64 ", \"batches\": %" PRId64 ", \"records\": %" PRId64
            ", \"bytes\": %" PRId64 ", \"refused\": %" PRId64 ", \"connections\": %d"
            ", \"first_ns\": %" PRId64 ", \"last_ns\": %" PRId64 ", \"fetches\": %" PRId64
-           ", \"fetched_records\": %" PRId64 ", \"fetched_bytes\": %" PRId64
-           ", \"partitions\": {",
+           ", \"fetched_records\": %" PRId64 ", \"fetched_bytes\": %" PRId64 ", \"partitions\": {",
            atomic_load(&state.requests), state.batches, atomic_load(&state.records), state.bytes,
            state.refused, connections, state.first_ns, state.last_ns, atomic_load(&state.fetches),
            atomic_load(&state.fetched_records), atomic_load(&state.fetched_bytes));

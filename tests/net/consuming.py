@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 
 from kafka_fast import Consumer, TopicPartition
 from kafka_fast.dataplane._consumer_record import ConsumerRecord
+from kafka_fast.errors import KafkaError
 from kafka_fast.record import RecordBatchBuilder
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from tests.waiting import TIMEOUT
@@ -36,14 +38,20 @@ def partitions_of(topic: str, count: int) -> list[TopicPartition]:
 
 
 def read(
-    consumer: Consumer, count: int, *, timeout: float = TIMEOUT, max_records: int | None = None
+    consumer: Consumer,
+    count: int,
+    *,
+    timeout: float = TIMEOUT,
+    max_records: int | None = None,
+    passing: tuple[type[KafkaError], ...] = (),
 ) -> list[ConsumerRecord]:
-    """Poll until there were `count` records; there must not be more."""
+    """Poll until there were `count` records, past these errors; there must not be more."""
     deadline = time.monotonic() + timeout
     found: list[ConsumerRecord] = []
     while len(found) < count:
         assert time.monotonic() < deadline, f"{len(found)} of {count} records in {timeout:.0f} s"
-        found += consumer.poll(0.1, max_records)
+        with suppress(*passing):
+            found += consumer.poll(0.1, max_records)
     assert len(found) == count, f"{len(found)} records, not {count}"
     return found
 

@@ -26,7 +26,7 @@ from kafka_fast.testing.broker.versions import (
 )
 from tests.corpus.replay import Answer, answers
 from tests.net.consuming import fill, partitions_of, read, values_by_partition
-from tests.waiting import TIMEOUT, eventually
+from tests.waiting import eventually
 
 RECORDS = 20
 HOSTILE = 0.4
@@ -144,14 +144,7 @@ def test_what_is_well_formed_is_endured(kafka: EmbeddedKafka, case: Answer) -> N
         if case.name == "F17-no-Fetch" or case.name == "F17-no-Metadata":
             return
         written = {number: fill(kafka, "t", RECORDS, number) for number in range(2)}
-        found = []
-        deadline = time.monotonic() + TIMEOUT
-        while len(found) < 2 * RECORDS:
-            assert time.monotonic() < deadline
-            try:
-                found += consumer.poll(0.1)
-            except UnknownBrokerError:  # of before
-                pass
+        found = read(consumer, 2 * RECORDS, passing=(UnknownBrokerError,))  # of before
         assert values_by_partition(found) == written
 
 

@@ -43,8 +43,7 @@ from kafka_fast.testing.broker.versions import (
     OFFSET_FETCH,
     SYNC_GROUP,
 )
-from tests.net.consuming import fill, partitions_of, values_by_partition
-from tests.waiting import TIMEOUT
+from tests.net.consuming import fill, partitions_of, read, values_by_partition
 
 RECORDS = 20
 HOSTILE = 0.5
@@ -115,14 +114,7 @@ def check_recovery(kafka: EmbeddedKafka, consumer: Consumer) -> None:
     """All is well now: every record comes, and comes once."""
     kafka.heal()
     written = {number: fill(kafka, "t", RECORDS, number) for number in range(2)}
-    found = []
-    deadline = time.monotonic() + TIMEOUT
-    while len(found) < 2 * RECORDS:
-        assert time.monotonic() < deadline
-        try:
-            found += consumer.poll(0.1)
-        except KafkaError:  # of before
-            pass
+    found = read(consumer, 2 * RECORDS, passing=(KafkaError,))  # of before
     assert values_by_partition(found) == written
 
 

@@ -16,7 +16,7 @@ from kafka_fast.dataplane import _plane
 from kafka_fast.errors import Outcome
 from kafka_fast.net import carrier
 from kafka_fast.testing.checker import Kind
-from kafka_fast.testing.simulation import run_seed, world
+from kafka_fast.testing.simulation import host, run_seed, world
 
 WORLDS = 300
 
@@ -89,16 +89,16 @@ def test_forgetting_the_order_of_unresolved_batches(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_wake_up_that_the_data_plane_misses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(world.World, "_wake_data", lambda self: None)
+    monkeypatch.setattr(host.Host, "_wake_data", lambda self: None)
     show(Kind.STUCK, Kind.NEVER_COMPLETED)
 
 
 def test_a_deadline_that_the_data_plane_forgets(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Forgetful(world.Turner):
+    class Forgetful(host.Turner):
         def turn(self) -> float:
             return min(super().turn(), 0.0)
 
-    monkeypatch.setattr(world, "Turner", Forgetful)
+    monkeypatch.setattr(host, "Turner", Forgetful)
     show(Kind.NEVER_COMPLETED, Kind.LATE)
 
 

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.group.coordinator import Coordinator
-from kafka_fast.control.group.member import Identity, have_ids
+from kafka_fast.control.group.member import Identity
 from kafka_fast.control.instants import LONG_AGO, NEVER
 from kafka_fast.control.leader_query import by_topic
 from kafka_fast.control.links import Link
@@ -123,11 +123,10 @@ class CommittedOffsets:
 
     def _send(self, fetch: _Fetch, link: Link) -> None:
         who = self._identity()
-        limit = None if have_ids(fetch.partitions, self._cluster) else LAST_VERSION_WITH_NAMES
-        if not self._is_consumer_protocol:
-            limit = LAST_VERSION_WITH_NAMES
-        version = link.versions.pick(OffsetFetchRequest, limit)
         topics = by_topic(fetch.partitions)
+        has_ids = self._is_consumer_protocol and all(map(self._cluster.topic_id, topics))
+        limit = None if has_ids else LAST_VERSION_WITH_NAMES
+        version = link.versions.pick(OffsetFetchRequest, limit)
         # Before version 7 a broker cannot wait for transactions; then it need not, as in Java.
         can_wait = version >= FIRST_VERSION_WITH_STABLE
         request = OffsetFetchRequest(require_stable=self._require_stable and can_wait)

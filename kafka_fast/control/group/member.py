@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias
 
-from kafka_fast.control.cluster import Cluster
 from kafka_fast.errors import KafkaError
 from kafka_fast.types import TopicPartition
 
@@ -147,8 +146,3 @@ class Member(Protocol):
 
     def poll_news(self) -> GroupNews | None:
         """Return the next thing for the user's thread; None if there is nothing."""
-
-
-def have_ids(partitions: Iterable[TopicPartition], cluster: Cluster) -> bool:
-    """Tell whether the ids of all these partitions' topics are known."""
-    return all(cluster.topic_id(partition.topic) for partition in partitions)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import abc
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -113,6 +113,13 @@ class FaultScript(abc.ABC):
     @abc.abstractmethod
     def _storm(self) -> str:
         """Let kinds of failure go on until all is healed."""
+
+    def _unleash(self, kinds: Sequence[Callable[[], object]]) -> list[int]:
+        """Begin one to three kinds of failure; return which."""
+        chosen = self._source.sample(range(len(kinds)), self._source.choice((1, 2, 3)))
+        for kind in chosen:
+            kinds[kind]()
+        return sorted(chosen)
 
     def heal(self) -> None:
         """Let everything go right from now on."""

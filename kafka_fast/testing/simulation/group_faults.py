@@ -157,10 +157,7 @@ class GroupFaults(FaultScript):
             lambda: faults.delay(self._span(), api=FETCH, probability=often),
             lambda: faults.cut(self._source.randrange(60), probability=often / 2),
         ]
-        chosen = self._source.sample(range(len(kinds)), self._source.choice((1, 2, 3)))
-        for kind in chosen:
-            kinds[kind]()
-        return f"storm of {sorted(chosen)}"
+        return f"storm of {self._unleash(kinds)}"
 
     # ---- what happens to nodes ----
 

@@ -51,6 +51,8 @@ class Host:
         hiccup_probability: float,
         lookup_failure_probability: float,
         unix_ms_at_zero: int,
+        codec: int = 0,
+        compression_level: int = 0,
     ) -> None:
         """Begin without planes.
 
@@ -61,10 +63,12 @@ class Host:
             hiccup_probability: of a turn: that its thread gets the processor late.
             lookup_failure_probability: of a look-up, while the network is not healthy.
             unix_ms_at_zero: the wall clock when virtual time is 0.
+            codec: that compresses batches, by its number in their attributes.
+            compression_level: of the codec.
         """
         self.clock = clock
         self.source = source
-        self.machine = VirtualMachine(0, 0, unix_ms_at_zero)
+        self.machine = VirtualMachine(codec, compression_level, unix_ms_at_zero)
         self.machine.advance(clock.now)
         self.unix_ms_at_zero = unix_ms_at_zero
         self.port = Port(network, self._wake_data)
@@ -92,7 +96,7 @@ class Host:
         self._client = client
         self._links = links
         self._plane = plane
-        self._turner = Turner(plane, self.machine)
+        self.turner = Turner(plane, self.machine)
         self._plan_data(self.clock.now)
         self._plan_control(self.clock.now)
 
@@ -157,7 +161,7 @@ class Host:
         self._data_due = FOREVER
         self.machine.advance(self.clock.now)
         self.turns += 1
-        until = self._turner.turn()
+        until = self.turner.turn()
         self.port.collect()
         if until < 0.0 or self.port.has_readable:
             self._plan_data(self.clock.now)
@@ -227,6 +231,6 @@ class Host:
             refused = fate or ConnectionRefusedError("connection refused")
             self.call(lambda now: self._links.handle_connect_failed(command.link_id, refused, now))
             return
-        self._turner.add_link(link)
+        self.turner.add_link(link)
         self.call(lambda now: self._links.handle_connected(command.link_id, now))
         self.settle()

@@ -113,10 +113,7 @@ class ProducerFaults(FaultScript):
             lambda: faults.delay(self._span(), api=PRODUCE, probability=often),
             lambda: faults.cut(self._source.randrange(60), probability=often / 2),
         ]
-        chosen = self._source.sample(range(len(kinds)), self._source.choice((1, 2, 3)))
-        for kind in chosen:
-            kinds[kind]()
-        return f"storm of {sorted(chosen)}, {refused.__name__}, {appended.__name__}"
+        return f"storm of {self._unleash(kinds)}, {refused.__name__}, {appended.__name__}"
 
     # ---- what weakens the promises ----
 

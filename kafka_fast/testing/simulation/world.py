@@ -5,56 +5,40 @@
                       commands │ ▼                                     │
                           control plane        faults ─────────────────┘
 
-This is the shell that net/ is in reality: it gives the planes their turns when their threads would
-wake up, a little late as threads do, and connects and resolves as the operating system would. The
-planes themselves are the extensions and modules that ship. Everything is decided by the seed, so
-that a run can be repeated; its log is the same, byte by byte.
+With its `Host` this is the shell that net/ is in reality; the planes themselves are the extensions
+and modules that ship. Everything is decided by the seed, so that a run can be repeated; its log is
+the same, byte by byte.
 """
 
 from __future__ import annotations
 
 import random
-import socket
-from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from kafka_fast.config import ProducerSettings, producer_settings
-from kafka_fast.control.plane import (
-    CloseLink,
-    Command,
-    OpenLink,
-    ResolveHost,
-    SetPartitions,
-    SetProducerId,
-    TopicSettled,
-)
+from kafka_fast.control.plane import Command, SetPartitions, SetProducerId, TopicSettled
 from kafka_fast.control.producer.control import ProducerControl
 from kafka_fast.dataplane._observers import collect, notify
 from kafka_fast.dataplane._plane import DataPlane
 from kafka_fast.net import carrier
 from kafka_fast.net.producer_core import CODECS, TOUCH_INTERVAL_MAX
-from kafka_fast.testing._memory import Turner, VirtualMachine
+from kafka_fast.testing._memory import VirtualMachine
 from kafka_fast.testing.broker.cluster import Cluster
 from kafka_fast.testing.broker.state import Node, Settings
 from kafka_fast.testing.checker import Anomaly, Logs, check
 from kafka_fast.testing.simulation.clock import Clock
-from kafka_fast.testing.simulation.network import HangError, Network, Port
+from kafka_fast.testing.simulation.host import FOREVER, Host
+from kafka_fast.testing.simulation.network import Network
 from kafka_fast.testing.simulation.plan import SLACK, VERSIONS, Plan, make_plan
 from kafka_fast.testing.simulation.producer_faults import ProducerFaults
 from kafka_fast.testing.simulation.users import Users
 
 UNIX_MS_AT_ZERO = 1_700_000_000_000
-FOREVER = float("inf")
 ACTIONS_MAX = 100_000
 """A world that does more than this turns in circles."""
 
 HEALED_WAIT = 60.0
 """Seconds after which nobody may wait for a topic or memory any more, once all is healed."""
-
-LATE_THREAD = 0.02
-"""Seconds that a thread may wait for the processor, when it waits."""
 
 
 @dataclass(slots=True)
@@ -89,15 +73,6 @@ class World:
         self.clock = Clock()
         self.settings = producer_settings(plan.config)
         self.cluster = _make_cluster(plan)
-        self._source = random.Random(f"machine/{plan.seed}")
-        self._machine = VirtualMachine(
-            CODECS[self.settings.compression_type],
-            self.settings.compression_level,
-            UNIX_MS_AT_ZERO,
-        )
-        self._machine.advance(self.clock.now)
-        self.plane = _make_plane(self._machine, self.settings)
-        self._turner = Turner(self.plane, self._machine)
         control_source = random.Random(f"control/{plan.seed}")
         self.control = ProducerControl(self.settings, "simulated", control_source.random)
         self.network = Network(
@@ -107,7 +82,18 @@ class World:
             random.Random(f"network/{plan.seed}"),
             self.log,
         )
-        self.port = Port(self.network, self._wake_data)
+        self.host = Host(
+            self.clock,
+            self.network,
+            random.Random(f"machine/{plan.seed}"),
+            hiccup_probability=plan.network.hiccup_probability,
+            lookup_failure_probability=plan.network.lookup_failure_probability,
+            unix_ms_at_zero=UNIX_MS_AT_ZERO,
+            codec=CODECS[self.settings.compression_type],
+            compression_level=self.settings.compression_level,
+        )
+        self.plane = _make_plane(self.host.machine, self.settings)
+        self.host.start(self, self.control.links, self.plane)
         self.faults = ProducerFaults(
             self.clock,
             plan,
@@ -120,16 +106,12 @@ class World:
             self.clock,
             plan,
             self.plane,
-            self._turner,
+            self.host.turner,
             random.Random(f"users/{plan.seed}"),
             self.log,
-            lambda topic: self._call(lambda now: self.control.want_topic(topic, now)),
+            lambda topic: self.host.call(lambda now: self.control.want_topic(topic, now)),
         )
-        self._calls: deque[Callable[[float], None]] = deque()
         self._numbered: set[int] = set()  # queues that were told where to begin
-        self._connecting: dict[int, OpenLink] = {}
-        self._data_due = FOREVER  # when the data plane's next turn is planned
-        self._control_due = FOREVER
         self._touch_at = 0.0
         self._callbacks_due = FOREVER
 
@@ -143,15 +125,13 @@ class World:
         """Let everything happen, then check what came of it."""
         heal_at = self.clock.now + self.plan.duration * 1.25
         self.clock.at(heal_at, self.faults.heal)
-        self._plan_data(self.clock.now)
-        self._plan_control(self.clock.now)
         close_at = FOREVER
         if self.plan.closes_early:
-            close_at = self.clock.now + self._source.random() * self.plan.duration
+            close_at = self.clock.now + self.host.source.random() * self.plan.duration
         actions = 0
         while self.clock.next_due() <= min(self._end(heal_at), close_at):
             action = self.clock.take()
-            self._machine.advance(self.clock.now)
+            self.host.machine.advance(self.clock.now)
             action()
             self._settle()
             actions += 1
@@ -175,7 +155,7 @@ class World:
             self.clock.now >= heal_at
             and not self.users.unfinished
             and self.users.ended == len(self.users.history.sent)
-            and not self._turner.reserved_bytes()
+            and not self.host.turner.reserved_bytes()
             and self._callbacks_due == FOREVER
         )
 
@@ -191,7 +171,7 @@ class World:
         self.users.finish()
         promises = replace(self.plan.promises, lost_exactly=self.plane.stats()["splits"] == 0)
         anomalies = check(self.users.history, self._logs(), promises)
-        return Result(self.plan, anomalies, self.log_lines, self.port.traces())
+        return Result(self.plan, anomalies, self.log_lines, self.host.port.traces())
 
     def _logs(self) -> Logs:
         return {
@@ -207,40 +187,15 @@ class World:
 
     def _settle(self) -> None:
         """After every action: see who has been woken, and what has ended."""
-        if self._machine.take_data_wake():
-            self._wake_data()
-        if self._machine.take_control_wake():
-            self._plan_control(self.clock.now + self._lateness())
-        if self._machine.take_observers_wake() and self._callbacks_due == FOREVER:
-            self._callbacks_due = self.clock.now + self._lateness()
-            self.clock.at(self._callbacks_due, self._run_callbacks)
+        self.host.settle()
+        if self.host.machine.take_observers_wake():
+            self._plan_callbacks()
         self.users.look()
 
-    def _lateness(self) -> float:
-        """Return how long a thread that was woken waits for the processor."""
-        if self._source.random() < self.plan.network.hiccup_probability:
-            return self._source.random() * LATE_THREAD
-        return self._source.random() * 20e-6
-
-    def _wake_data(self) -> None:
-        self._plan_data(self.clock.now + self._lateness())
-
-    def _plan_data(self, due: float) -> None:
-        if due < self._data_due:
-            self._data_due = due
-            self.clock.at(due, lambda: self._turn_data(due))
-
-    def _turn_data(self, due: float) -> None:
-        """One turn of the data plane's thread, and its sleep."""
-        if due != self._data_due:
-            return  # an earlier turn took its place
-        self._data_due = FOREVER
-        until = self._turner.turn()
-        self.port.collect()
-        if until < 0.0 or self.port.has_readable:
-            self._plan_data(self.clock.now)
-        elif until > 0.0:
-            self._plan_data(until + self._lateness())
+    def _plan_callbacks(self) -> None:
+        if self._callbacks_due == FOREVER:
+            self._callbacks_due = self.clock.now + self.host.lateness()
+            self.clock.at(self._callbacks_due, self._run_callbacks)
 
     def _run_callbacks(self) -> None:
         self._callbacks_due = FOREVER
@@ -251,62 +206,35 @@ class World:
 
     # ---- the control thread ----
 
-    def _call(self, what: Callable[[float], None]) -> None:
-        self._calls.append(what)
-        self._plan_control(self.clock.now + self._lateness())
-
-    def _plan_control(self, due: float) -> None:
-        if due < self._control_due:
-            self._control_due = due
-            self.clock.at(due, lambda: self._turn_control(due))
-
-    def _turn_control(self, due: float) -> None:
-        """One turn of the control thread, as net/producer_core has it."""
-        if due != self._control_due:
-            return
-        self._control_due = FOREVER
-        now = self.clock.now
+    def turn(self, now: float) -> None:
+        """Take events, do what is due, carry out commands; as net/producer_core does."""
         for event in self.plane.take_events():
             carried = carrier.read_event(event)
             self.log(f"event {_short(carried)}")
             self.control.handle_event(carried, now)
-        while self._calls:
-            self._calls.popleft()(now)
-        for link_id in [it.link_id for it in self._connecting.values() if it.deadline <= now]:
-            del self._connecting[link_id]
         if now >= self._touch_at:
             self._touch_at = now + min(TOUCH_INTERVAL_MAX, self.settings.metadata_max_idle / 3)
             self.control.touch_topics(self.plane.take_used_topics(), now)
         self.control.tick(now)
         while (command := self.control.poll_command()) is not None:
             self.log(f"command {_short(command)}")
-            self._carry_out(command)
-        if collect(self.plane) and self._callbacks_due == FOREVER:
-            self._callbacks_due = now + self._lateness()
-            self.clock.at(self._callbacks_due, self._run_callbacks)
-        deadline = min(
-            [
-                self._touch_at,
-                self.control.next_deadline(),
-                *(it.deadline for it in self._connecting.values()),
-            ]
-        )
-        if deadline != FOREVER:
-            self._plan_control(max(deadline, now) + self._lateness())
+            self._carry_out(command, now)
+        if collect(self.plane):
+            self._plan_callbacks()
 
-    def _carry_out(self, command: Command) -> None:
+    def next_deadline(self) -> float:
+        """Return when `turn` has something to do that no event announces."""
+        return min(self._touch_at, self.control.next_deadline())
+
+    def _carry_out(self, command: Command, now: float) -> None:
         match command:
-            case OpenLink():
-                self._open(command)
-            case CloseLink(link_id):
-                if self._connecting.pop(link_id, None) is None:
-                    self.plane.close_link(link_id)
-            case ResolveHost(owner, host, _):
-                self.clock.after(self.network.delay(), lambda: self._resolve(owner, host))
             case TopicSettled(topic, error):
-                self.clock.after(self._lateness(), lambda: self.users.topic_settled(topic, error))
+                self.clock.after(
+                    self.host.lateness(), lambda: self.users.topic_settled(topic, error)
+                )
             case _:
-                carrier.carry_out(self.plane, command, self._source.getrandbits(63))
+                if not self.host.carry_out(command, now):
+                    carrier.carry_out(self.plane, command, self.host.source.getrandbits(63))
                 if self.plan.first_sequence and isinstance(command, SetProducerId | SetPartitions):
                     self._number_near_the_edge()
 
@@ -321,44 +249,9 @@ class World:
                 queue = routes.queue_of(topic, partition)
                 if queue is not None and queue.id not in self._numbered:
                     self._numbered.add(queue.id)
-                    self._turner.number_from(queue.id, identity.producer_id, identity.epoch, first)
-
-    def _resolve(self, owner: str, host: str) -> None:
-        """Answer a look-up: node-3 has the address 10.0.0.3."""
-        address = f"10.0.0.{host.removeprefix('node-')}"
-        found: tuple[str, ...] | OSError = (address,)
-        if not self.network.healthy:
-            if self._source.random() < self.plan.network.lookup_failure_probability:
-                found = socket.gaierror(socket.EAI_AGAIN, "temporary failure in name resolution")
-            elif self._source.random() < 0.1:
-                found = ("10.0.0.99", address)  # nobody listens there
-        self._call(lambda now: self.control.links.handle_resolved(owner, host, found, now))
-
-    def _open(self, command: OpenLink) -> None:
-        node = int(command.ip.rpartition(".")[2])
-        self._connecting[command.link_id] = command
-        try:
-            fate = self.network.fate_of_attempt(node)
-        except HangError:
-            return
-        self.clock.after(
-            2 * self.network.delay(), partial(self._finish_connect, command, node, fate)
-        )
-
-    def _finish_connect(self, command: OpenLink, node: int, fate: OSError | None) -> None:
-        if self._connecting.pop(command.link_id, None) is None:
-            return  # given up meanwhile
-        link = None
-        if fate is None:
-            link = self.port.connect(command.link_id, node, command.node_id)
-        if link is None:
-            refused = fate or ConnectionRefusedError("connection refused")
-            self._call(
-                lambda now: self.control.links.handle_connect_failed(command.link_id, refused, now)
-            )
-            return
-        self._turner.add_link(link)
-        self._call(lambda now: self.control.links.handle_connected(command.link_id, now))
+                    self.host.turner.number_from(
+                        queue.id, identity.producer_id, identity.epoch, first
+                    )
 
 
 def _make_cluster(plan: Plan) -> Cluster:
