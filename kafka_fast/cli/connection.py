@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 
 from kafka_fast.config import find_key
 from kafka_fast.errors import ConfigError
@@ -47,9 +48,22 @@ def configuration(args: argparse.Namespace, client: str) -> dict[str, object]:
     if args.bootstrap is not None:
         if config.setdefault("bootstrap.servers", args.bootstrap) != args.bootstrap:
             raise ConfigError("bootstrap.servers is given twice: by --bootstrap and by --config")
-    elif not any(find_key(name, client).name == "bootstrap.servers" for name in config):
+    elif not is_given(config, "bootstrap.servers", client):
         config["bootstrap.servers"] = DEFAULT_BOOTSTRAP
     return config
+
+
+def reader_configuration(args: argparse.Namespace) -> dict[str, object]:
+    """Likewise, of a command that reads: to name a topic must not create it."""
+    config = configuration(args, "consumer")
+    if not is_given(config, "allow.auto.create.topics", "consumer"):
+        config["allow.auto.create.topics"] = False
+    return config
+
+
+def is_given(config: Iterable[str], name: str, client: str) -> bool:
+    """Whether the user has set a property, under whatever name."""
+    return any(find_key(it, client).name == name for it in config)
 
 
 def key_value(text: str) -> tuple[str, str]:

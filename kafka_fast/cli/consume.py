@@ -1,7 +1,8 @@
 """`kafka-fast consume`: records of topics, written to standard output as they come.
 
     with --until          a range: what is there now, or up to a point; no group; ends
-    with --group          as a member; commits what was written, and only that
+    with --group          as a member; commits what was written, and only that; waits for topics
+                          that do not exist (yet)
     without either        all partitions, for ever
 
 Ctrl-C, a reader of the output that leaves, and `--max` end it between two blocks: what was begun is
@@ -20,11 +21,10 @@ from contextlib import contextmanager
 from types import FrameType
 
 from kafka_fast import Consumer, TopicPartition, read_range
-from kafka_fast.cli.connection import add_connection, configuration
+from kafka_fast.cli.connection import add_connection, is_given, reader_configuration
 from kafka_fast.cli.points import BEGINNING, END, Point, parse_point
 from kafka_fast.cli.progress import make_progress
 from kafka_fast.cli.rendering import Render, make_render
-from kafka_fast.config import find_key
 from kafka_fast.consumer import ConsumerRecords
 from kafka_fast.errors import UsageError, WakeupError
 
@@ -74,7 +74,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(args: argparse.Namespace) -> int:
     """Write records until there are no more, there are enough, or Ctrl-C; return the status."""
-    config = configuration(args, "consumer")
+    config = reader_configuration(args)
     if args.group is not None and args.until is not None:
         raise UsageError("a group reads on and on: leave --group or --until out")
     sink = _Sink(make_render(args.format), args)
@@ -109,7 +109,7 @@ def _run_range(args: argparse.Namespace, config: dict[str, object], sink: _Sink)
 
 
 def _run_for_ever(args: argparse.Namespace, config: dict[str, object], sink: _Sink) -> int:
-    commits = args.group is not None and _commits_itself(config)
+    commits = args.group is not None and not is_given(config, "enable.auto.commit", "consumer")
     if args.group is not None:
         config["group.id"] = args.group
         if commits:
@@ -167,11 +167,6 @@ def _assign(consumer: Consumer, topics: Iterable[str], start: Point | None) -> N
     else:
         for partition in partitions:
             consumer.seek(partition, start.number)
-
-
-def _commits_itself(config: dict[str, object]) -> bool:
-    """Whether the user left commits to this command."""
-    return not any(find_key(name, "consumer").name == "enable.auto.commit" for name in config)
 
 
 @contextmanager

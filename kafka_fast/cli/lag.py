@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from kafka_fast import Consumer, TopicPartition
-from kafka_fast.cli.connection import add_connection, configuration
+from kafka_fast import Consumer
+from kafka_fast.cli.connection import add_connection, reader_configuration
 from kafka_fast.errors import UsageError
 
 _NOTHING = 1
@@ -30,17 +30,16 @@ def run(args: argparse.Namespace) -> int:
     """Print one line for each partition and one for all; 1 if nothing is committed."""
     if not args.group:
         raise UsageError("the group has no name")
-    config = {**configuration(args, "consumer"), "group.id": args.group}
+    config = {**reader_configuration(args), "group.id": args.group}
     with Consumer(config) as consumer:
-        partitions = [
-            TopicPartition(topic, it.partition)
-            for topic in (args.topic or sorted(consumer.topics()))
-            for it in consumer.partitions_for(topic)
-        ]
-        found = consumer.committed(partitions)
-        committed = {it: at.offset for it in partitions if (at := found[it]) is not None}
+        committed = {
+            partition: at.offset
+            for partition, at in sorted(consumer.committed().items())
+            if at is not None and (not args.topic or partition.topic in args.topic)
+        }
         if not committed:
-            print(f"kafka-fast: group {args.group} has committed nothing", file=sys.stderr)
+            where = f" in {', '.join(args.topic)}" if args.topic else ""
+            print(f"kafka-fast: group {args.group} has committed nothing{where}", file=sys.stderr)
             return _NOTHING
         ends = consumer.end_offsets(committed)
     rows: list[tuple[str, ...]] = [("TOPIC", "PARTITION", "COMMITTED", "END", "LAG")]

@@ -358,11 +358,16 @@ class Consumer:
                 self._membership.commit_later(offsets, callback, deadline)
 
     def committed(
-        self, partitions: Iterable[TopicPartition], timeout: float | None = None
+        self, partitions: Iterable[TopicPartition] | None = None, timeout: float | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
-        """Return the group's committed offsets; None for partitions that have none."""
+        """Return the group's committed offsets; None for partitions that have none.
+
+        Args:
+            partitions: Whose; None: all for which the group has committed any.
+            timeout: Seconds; None: default.api.timeout.ms.
+        """
         with self._turn:
-            wanted = topic_partitions(partitions)
+            wanted = None if partitions is None else topic_partitions(partitions)
             return self._core.questions.committed(wanted, self._deadline(timeout))
 
     def beginning_offsets(
@@ -427,7 +432,8 @@ class Consumer:
 
         Raises:
             KafkaTimeoutError: It is not known within `timeout` seconds.
-            BrokerError: The topic cannot be used.
+            BrokerError: The topic cannot be used, or the brokers have said for three seconds that
+                there is none: a new one takes a moment to get round among them.
         """
         with self._turn:
             return self._core.questions.partitions(topic_name(topic), self._deadline(timeout))

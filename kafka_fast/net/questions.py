@@ -54,16 +54,16 @@ class Questions:
             self._call(lambda now: self._control.lookup.cancel())
 
     def committed(
-        self, partitions: Iterable[TopicPartition], deadline: float
+        self, partitions: Iterable[TopicPartition] | None, deadline: float
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
-        """Return the group's committed offsets."""
+        """Return the group's committed offsets; None: all that it has."""
         group = self._group()
         answer: Answer[dict[TopicPartition, OffsetAndMetadata | None]] = Answer()
-        wanted = list(partitions)
+        wanted = None if partitions is None else list(partitions)
         cancels: list[Callable[[], None]] = []
 
         def ask(now: float) -> None:
-            for partition in wanted:
+            for partition in wanted or ():
                 self._control.cluster.want_topic(partition.topic, now)
             cancels.append(group.committed.fetch(wanted, answer.set, now))
 

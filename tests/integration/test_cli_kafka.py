@@ -196,6 +196,8 @@ def test_a_member_of_the_consumer_protocol(command: Command, topic: str, group: 
     more = ["--from", "beginning", "-X", "group.protocol=consumer", "--max", "10"]
     assert lines(command.output("consume", topic, "--group", group, *more)) == VALUES[:10]
     assert lines(command.output("consume", topic, "--group", group, *more)) == VALUES[10:20]
+    _, row, _ = lines(command.output("lag", group))
+    assert row.split() == [topic.encode(), b"0", b"20", b"100", b"80"]
 
 
 def test_a_group_that_nobody_knows(command: Command, topic: str, group: str) -> None:
@@ -206,23 +208,33 @@ def test_a_group_that_nobody_knows(command: Command, topic: str, group: str) -> 
 
 @pytest.mark.parametrize("more", [[], ["--until", "end"], ["--from", "beginning", "--max", "1"]])
 def test_a_topic_that_does_not_exist(command: Command, more: list[str]) -> None:
-    run = command("consume", "no-such-topic", *more, "-X", "default.api.timeout.ms=2000")
+    """It says what it waits for as soon as it knows, and soon that it was in vain."""
+    run = command("consume", "no-such-topic", *more, "-X", "default.api.timeout.ms=3600000")
     assert (run.returncode, run.stdout) == (1, b"")
-    check_complaints(run.stderr)
+    assert lines(run.stderr) == [
+        b"there is no topic 'no-such-topic' (yet)",
+        b"kafka-fast: UNKNOWN_TOPIC_OR_PARTITION (3): there is no topic 'no-such-topic'",
+    ]
 
 
-def test_the_lag_in_a_topic_that_does_not_exist(command: Command, group: str) -> None:
-    run = command("lag", group, "no-such-topic", "-X", "default.api.timeout.ms=2000")
+def test_a_member_waits_for_its_topic(real_kafka: RealKafka, command: Command, group: str) -> None:
+    name = f"late-{group}"
+    fast = ["-X", "metadata.max.age.ms=500", "--from", "beginning", "--max", "5"]
+    with command.running("consume", name, "--group", group, *fast) as process:
+        assert next_lines(process.stderr, 1) == [f"there is no topic '{name}' (yet)".encode()]
+        real_kafka.create_topic(name, 1)
+        write(real_kafka, name, 5)
+        assert next_lines(process.stdout, 5) == VALUES[:5]
+        assert process.wait(TIMEOUT) == 0
+
+
+def test_the_lag_in_a_topic_that_does_not_exist(command: Command, topic: str, group: str) -> None:
+    member = ["consume", topic, "--group", group, "--from", "beginning", "--max"]
+    assert lines(command.output(*member, "60")) == VALUES[:60]
+    run = command("lag", group, "no-such-topic", "-X", "default.api.timeout.ms=3600000")
     assert (run.returncode, run.stdout) == (1, b"")
-    check_complaints(run.stderr)
-
-
-def check_complaints(errors: bytes) -> None:
-    """It says what it waits for as soon as it knows, and at last that it was in vain."""
-    first, last = lines(errors)
-    assert first == b"there is no topic 'no-such-topic' (yet)"
-    assert last.startswith(b"kafka-fast: ")
-    assert b"no-such-topic" in last
+    complaint = f"kafka-fast: group {group} has committed nothing in no-such-topic\n"
+    assert run.stderr == complaint.encode()
 
 
 # ---- ends ----

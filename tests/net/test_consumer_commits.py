@@ -28,7 +28,14 @@ from kafka_fast.errors import (
 )
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import OFFSET_COMMIT, OFFSET_FETCH
-from tests.net.consuming import MakeConsumer, committed, fill, partitions_of, read
+from tests.net.consuming import (
+    MakeConsumer,
+    committed,
+    fill,
+    partitions_of,
+    poll_until,
+    read,
+)
 from tests.net.producing import new_topic
 from tests.waiting import TIMEOUT, eventually
 
@@ -177,6 +184,28 @@ class TestByHand:
         assert not careful.poll(0.3)
         kafka.on_cluster(lambda it: it.set_unstable(group, *partition, False))
         assert read(careful, 50)[0].offset == 50
+
+    @pytest.mark.parametrize("protocol", ["classic", "consumer"])
+    def test_all_that_a_group_has(
+        self,
+        kafka: EmbeddedKafka,
+        consumer_on: MakeConsumer,
+        topic: str,
+        group: str,
+        protocol: str,
+    ) -> None:
+        stranger = consumer_on(group_id=group, group_protocol=protocol)
+        assert stranger.committed() == {}
+        assert stranger.committed([]) == {}
+        other = new_topic(kafka, "other", 3)
+        member = consumer_on(group_id=group, group_protocol=protocol)
+        member.subscribe([topic, other])
+        poll_until([member], lambda: len(member.assignment()) == 4)
+        done = {TopicPartition(topic, 0): 7, TopicPartition(other, 2): 9}
+        member.commit(done)
+        found = stranger.committed()
+        assert {it: at.offset for it, at in found.items() if at is not None} == done
+        assert member.committed() == found
 
     def test_without_a_group(self, consumer_on: MakeConsumer, partition: TopicPartition) -> None:
         alone = consumer_on()

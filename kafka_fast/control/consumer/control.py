@@ -260,6 +260,7 @@ class ConsumerControl:
         return min(
             self.group.next_deadline() if self.group is not None else NEVER,
             self.links.next_deadline(),
+            self.topics.next_deadline(),
             self.discovery.next_deadline(),
             self.positions.next_deadline(),
             self.lookup.next_deadline(),

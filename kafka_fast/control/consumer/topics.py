@@ -11,6 +11,7 @@ from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.consumer.plane import PartitionFailed
 from kafka_fast.control.consumer.positions import Positions
 from kafka_fast.control.group.member import TopicFailed
+from kafka_fast.control.instants import NEVER
 from kafka_fast.control.metadata import ClusterChanges
 from kafka_fast.control.plane import TopicSettled
 from kafka_fast.control.topology import UNKNOWN_TOPIC_OR_PARTITION
@@ -18,6 +19,10 @@ from kafka_fast.errors import KafkaError, broker_error
 from kafka_fast.logs import get_logger
 
 logger = get_logger("kafka_fast.consumer")
+
+GETS_ROUND = 3.0
+"""Seconds for which brokers may deny a topic that was just made: they hear of it one by one, and
+one that makes a topic because it was asked for denies it first."""
 
 
 class Topics:
@@ -40,7 +45,8 @@ class Topics:
         self._cluster = cluster
         self._positions = positions
         self._on_news = on_news
-        self._awaited: set[str] = set()  # topics whose partitions the user waits for
+        # Topics whose partitions the user waits for, and until when they may be denied.
+        self._awaited: dict[str, float] = {}
         self._subscribed: frozenset[str] = frozenset()  # by name
         self._fatal: KafkaError | None = None
 
@@ -54,7 +60,7 @@ class Topics:
 
     def want(self, topic: str, now: float) -> None:
         """The user waits for this topic's partitions; `TopicSettled` answers."""
-        self._awaited.add(topic)
+        self._awaited[topic] = NEVER
         self._cluster.forget_error(topic)
         self._cluster.want_topic(topic, now)
         if self._fatal is not None:
@@ -64,7 +70,7 @@ class Topics:
 
     def give_up(self, topic: str) -> None:
         """Nobody waits for this topic any more."""
-        self._awaited.discard(topic)
+        self._awaited.pop(topic, None)
 
     def fail(self, error: KafkaError) -> None:
         """There will never be an answer: tell whoever waits for one, now and from now on."""
@@ -74,9 +80,21 @@ class Topics:
         self._awaited.clear()
 
     def tick(self, now: float) -> None:
-        """Keep metadata of awaited topics wanted."""
-        for topic in self._awaited:
+        """Keep metadata of awaited topics wanted, but not of one that is denied for long."""
+        for topic, until in list(self._awaited.items()):
             self._cluster.want_topic(topic, now)
+            if self._cluster.error(topic) != UNKNOWN_TOPIC_OR_PARTITION:
+                self._awaited[topic] = NEVER
+            elif now < until:
+                self._awaited[topic] = min(until, now + GETS_ROUND)
+            else:
+                del self._awaited[topic]
+                error = broker_error(UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {topic!r}")
+                self._on_news(TopicSettled(topic, error))
+
+    def next_deadline(self) -> float:
+        """Return when `tick` has something to do that no event announces."""
+        return min(self._awaited.values(), default=NEVER)
 
     # In
 
@@ -106,5 +124,5 @@ class Topics:
         """Tell the user who waits for a topic, if there is something to tell."""
         settled = self._cluster.settled(topic)
         if settled is not None:
-            self._awaited.discard(topic)
+            self._awaited.pop(topic, None)
             self._on_news(settled)

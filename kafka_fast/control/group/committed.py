@@ -40,7 +40,8 @@ Fetched: TypeAlias = dict[TopicPartition, OffsetAndMetadata | None]
 
 @dataclass(slots=True)
 class _Fetch:
-    partitions: Sequence[TopicPartition]
+    partitions: Sequence[TopicPartition] | None
+    """None: all of which the group has committed anything."""
     done: Callable[[Fetched | KafkaError], None]
     failures: int = 0
     not_before: float = LONG_AGO
@@ -87,18 +88,18 @@ class CommittedOffsets:
 
     def fetch(
         self,
-        partitions: Iterable[TopicPartition],
+        partitions: Iterable[TopicPartition] | None,
         done: Callable[[Fetched | KafkaError], None],
         now: float,
     ) -> Callable[[], None]:
         """Ask for committed offsets until there is an answer; returns what gives it up.
 
         Args:
-            partitions: whose.
+            partitions: whose; None: all of which the group has committed anything.
             done: called with an offset, or None where there is none, for each; or with why not.
             now: the time.
         """
-        fetch = _Fetch(tuple(partitions), done)
+        fetch = _Fetch(None if partitions is None else tuple(partitions), done)
         self._fetches.append(fetch)
         self.tick(now)
 
@@ -123,8 +124,13 @@ class CommittedOffsets:
 
     def _send(self, fetch: _Fetch, link: Link) -> None:
         who = self._identity()
-        topics = by_topic(fetch.partitions)
-        has_ids = self._is_consumer_protocol and all(map(self._cluster.topic_id, topics))
+        topics = None if fetch.partitions is None else by_topic(fetch.partitions)
+        # An answer by ids names topics that this client may never have heard of.
+        has_ids = (
+            self._is_consumer_protocol
+            and topics is not None
+            and all(map(self._cluster.topic_id, topics))
+        )
         limit = None if has_ids else LAST_VERSION_WITH_NAMES
         version = link.versions.pick(OffsetFetchRequest, limit)
         # Before version 7 a broker cannot wait for transactions; then it need not, as in Java.
@@ -137,7 +143,9 @@ class CommittedOffsets:
                     # Who is no member may read all the same, but has to say nothing of itself.
                     member_id=who.member_id or None if self._is_consumer_protocol else None,
                     member_epoch=who.generation if self._is_consumer_protocol else -1,
-                    topics=[
+                    topics=None
+                    if topics is None
+                    else [
                         OffsetFetchRequestTopics(
                             name=topic,
                             topic_id=self._cluster.topic_id(topic) or NO_TOPIC_ID,
@@ -149,10 +157,14 @@ class CommittedOffsets:
             ]
         else:
             request.group_id = self._coordinator.group_id
-            request.topics = [
-                OffsetFetchRequestTopic(name=topic, partition_indexes=partitions)
-                for topic, partitions in topics.items()
-            ]
+            request.topics = (
+                None
+                if topics is None
+                else [
+                    OffsetFetchRequestTopic(name=topic, partition_indexes=partitions)
+                    for topic, partitions in topics.items()
+                ]
+            )
         try:
             self._coordinator.ask(
                 link,
@@ -193,8 +205,10 @@ class CommittedOffsets:
         refused = [it for it in codes if not self._is_passing(it, now)]
         if refused:
             self._end(fetch, broker_error(refused[0], "committed offsets"))
-        elif codes or not all(partition in found for partition in fetch.partitions):
+        elif codes or not all(partition in found for partition in fetch.partitions or ()):
             self._retry(fetch, now)
+        elif fetch.partitions is None:
+            self._end(fetch, found)
         else:
             self._end(fetch, {partition: found[partition] for partition in fetch.partitions})
 

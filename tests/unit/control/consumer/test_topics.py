@@ -5,9 +5,12 @@ from __future__ import annotations
 from kafka_fast.control.consumer.plane import (
     PartitionFailed,
 )
+from kafka_fast.control.consumer.topics import GETS_ROUND
 from kafka_fast.control.plane import TopicSettled
+from kafka_fast.control.topology import UNKNOWN_TOPIC_OR_PARTITION
 from kafka_fast.errors import (
     TopicAuthorizationFailed,
+    UnknownTopicOrPartition,
     UsageError,
 )
 from tests.unit.control.consumer.scripted import (
@@ -31,6 +34,32 @@ def test_waiting_for_a_topic() -> None:
     machine.run(1.0)
     (known,) = machine.take(TopicSettled)
     assert isinstance(known.error, TopicAuthorizationFailed)
+
+
+def test_a_topic_that_is_denied_does_not_exist_after_a_while() -> None:
+    cluster = Cluster()
+    cluster.topic_error = UNKNOWN_TOPIC_OR_PARTITION
+    machine = make(cluster)
+    began = machine.now
+    machine.control.topics.want("t", began)
+    while not (found := machine.take(TopicSettled)):
+        machine.run(0.1)
+    assert GETS_ROUND <= machine.now - began < GETS_ROUND + 1
+    (denied,) = found
+    assert isinstance(denied.error, UnknownTopicOrPartition)
+    assert "there is no topic 't'" in str(denied.error)
+
+
+def test_a_topic_that_is_denied_at_first_exists() -> None:
+    cluster = Cluster()
+    cluster.topic_error = UNKNOWN_TOPIC_OR_PARTITION
+    machine = make(cluster)
+    machine.control.topics.want("t", machine.now)
+    machine.run(GETS_ROUND - 1)
+    assert not machine.take(TopicSettled)
+    cluster.topic_error = 0
+    machine.run(2.0)
+    assert machine.take(TopicSettled) == [TopicSettled("t", None)]
 
 
 def test_a_topic_that_cannot_be_read_fails_its_partitions() -> None:
