@@ -7,10 +7,15 @@ import time
 import pytest
 
 from kafka_fast import Consumer, KafkaTimeoutError, OffsetAndMetadata, TopicPartition, UsageError
-from kafka_fast.errors import NoOffsetForPartitionError, OffsetOutOfRangeError
+from kafka_fast.control.consumer.assigned import Phase
+from kafka_fast.errors import (
+    CoordinatorLoadInProgress,
+    NoOffsetForPartitionError,
+    OffsetOutOfRangeError,
+)
 from kafka_fast.record import RecordBatchBuilder
 from kafka_fast.testing.broker.server import EmbeddedKafka
-from kafka_fast.testing.broker.versions import FETCH, LIST_OFFSETS
+from kafka_fast.testing.broker.versions import FETCH, KAFKA_3_9, LIST_OFFSETS, OFFSET_FETCH
 from kafka_fast.types import OffsetAndTimestamp
 from tests.net.consuming import FIRST_TIMESTAMP_MS, MakeConsumer, fill, partitions_of, read
 from tests.net.producing import new_topic
@@ -258,6 +263,91 @@ class TestResetting:
         assert consumer._unread.done_offsets()[partition].offset == 1
         consumer.commit()
         assert consumer.committed([partition]) == {partition: OffsetAndMetadata(1)}
+
+    @pytest.mark.parametrize("is_old_broker", [False, True])
+    def test_a_topic_made_anew_before_its_committed_offset_is_asked_for(
+        self,
+        kafka: EmbeddedKafka,
+        consumer_on: MakeConsumer,
+        partition: TopicPartition,
+        *,
+        is_old_broker: bool,
+    ) -> None:
+        """By its id it is found where the group left off; by its name read from its beginning."""
+        if is_old_broker:
+            kafka.faults.limit_versions(KAFKA_3_9)
+        consumer, group = self.member(kafka, consumer_on, partition)
+        kafka.delete_topic(partition.topic)
+        kafka.create_topic(partition.topic, 1)
+        fill(kafka, partition.topic, 10)
+        consumer_on(group_id=group).commit({partition: 7})
+        consumer.assign([partition])
+        assert offsets(consumer, 10 if is_old_broker else 3)[-1] == 9
+
+    @pytest.mark.parametrize("is_old_broker", [False, True])
+    @pytest.mark.parametrize("committed", [None, 7])
+    def test_a_topic_made_anew_while_its_committed_offset_is_asked_for(
+        self,
+        kafka: EmbeddedKafka,
+        consumer_on: MakeConsumer,
+        partition: TopicPartition,
+        committed: int | None,
+        *,
+        is_old_broker: bool,
+    ) -> None:
+        if is_old_broker:
+            kafka.faults.limit_versions(KAFKA_3_9)
+        consumer, group = self.member(kafka, consumer_on, partition, metadata_max_age_ms=300)
+        loads = kafka.faults.error(OFFSET_FETCH, CoordinatorLoadInProgress.code)
+        consumer.assign([partition])
+        eventually(lambda: loads.strikes, "the question")
+        kafka.delete_topic(partition.topic)
+        kafka.create_topic(partition.topic, 1)
+        fill(kafka, partition.topic, 10)
+        if committed is not None:
+            consumer_on(group_id=group).commit({partition: committed})
+        it = consumer._core.control.positions.partitions[partition]
+        eventually(lambda: it.is_anew or it.phase is not Phase.COMMITTED, "the new topic's id")
+        loads.cancel()
+        first = 7 if committed and not is_old_broker else 0
+        assert offsets(consumer, 10 - first) == list(range(first, 10))
+
+    def test_the_offsets_of_a_topic_that_is_gone_keep_nobody_waiting(
+        self, kafka: EmbeddedKafka, consumer_on: MakeConsumer, partition: TopicPartition
+    ) -> None:
+        other = TopicPartition(new_topic(kafka, "stays"), 0)
+        fill(kafka, other.topic, 10)
+        consumer, _ = self.member(kafka, consumer_on, partition)
+        consumer.commit({other: 7})
+        kafka.delete_topic(partition.topic)
+        assert consumer.committed([partition, other]) == {
+            partition: None,
+            other: OffsetAndMetadata(7),
+        }
+        consumer.assign([partition, other])
+        consumer.seek_to_beginning(partition)
+        assert offsets(consumer, 3) == [7, 8, 9]
+
+    def member(
+        self,
+        kafka: EmbeddedKafka,
+        consumer_on: MakeConsumer,
+        partition: TopicPartition,
+        **config: object,
+    ) -> tuple[Consumer, str]:
+        """Return a consumer that knows the topic, and its group, which has read 5 records of it."""
+        group = f"group-of-{partition.topic}"
+        fill(kafka, partition.topic, 10)
+        consumer = consumer_on(
+            group_id=group,
+            enable_auto_commit=False,
+            auto_offset_reset="latest",
+            allow_auto_create_topics=False,
+            **config,
+        )
+        consumer.partitions_for(partition.topic)
+        consumer.commit({partition: 5})
+        return consumer, group
 
 
 class TestAsking:

@@ -58,6 +58,8 @@ class Assigned:
     """Leader epoch under which the position was found to be valid."""
     is_moved: bool = True
     """The position is another one than the user's thread knows."""
+    is_anew: bool = False
+    """The topic was made anew while the group was asked where to begin."""
     is_suspended: bool = False
     """The topic was made anew, and the user's thread goes by the old one yet."""
     replica: int = NO_NODE
@@ -79,5 +81,6 @@ class Assigned:
         self.position = position
         self.phase = phase
         self.reset = None
+        self.is_anew = False
         self.validated_epoch = NO_EPOCH
         self.is_moved = True

@@ -39,6 +39,20 @@ class CommittedStarts:
             self._asked.update(waiting)
             self._committed.fetch(waiting, lambda found: self._handle(waiting, found), now)
 
+    def handle_recreated(self, topic: str, now: float) -> None:
+        """The topic was deleted and made anew, perhaps after it had been asked for.
+
+        A coordinator that is asked by name may still answer for the former one; to begin the new
+        one where that was read to would skip what is in it.
+        """
+        for assigned in self._positions.of_topic(topic):
+            if assigned.phase is not Phase.COMMITTED:
+                continue
+            if self._committed.tells_topics_apart:
+                assigned.is_anew = True
+            else:
+                self._positions.begin_again(assigned, now)
+
     def _handle(self, waiting: list[TopicPartition], found: Fetched | KafkaError) -> None:
         self._asked.difference_update(waiting)
         for partition in waiting:

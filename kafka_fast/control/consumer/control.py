@@ -323,6 +323,8 @@ class ConsumerControl:
         for change in changes.recreated_topics:
             self.streams.handle_recreated(change.topic)
             self.restarts.handle_recreated(change.topic, now)
+            if self._starts is not None:
+                self._starts.handle_recreated(change.topic, now)
         for partition in changes.leaders:
             moved = self.positions.partitions.get(TopicPartition(*partition))
             if moved is not None:

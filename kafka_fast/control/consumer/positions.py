@@ -198,10 +198,12 @@ class Positions:
         assigned = self.partitions.get(partition)
         if assigned is None or assigned.phase is not Phase.COMMITTED:
             return
-        if committed is None:
-            self.apply_policy(assigned, now)
-        else:
+        if committed is not None:
             self.move(assigned, committed, now)
+        elif assigned.is_anew:
+            self.begin_again(assigned, now)
+        else:
+            self.apply_policy(assigned, now)
 
     def validate(self, assigned: Assigned, now: float) -> None:
         """Have the position validated under the present leader, if that is needed and possible."""

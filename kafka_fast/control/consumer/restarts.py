@@ -125,11 +125,9 @@ class Restarts:
             logger.warning("%s: its topic was made anew", assigned.partition)
             self.forget_waits(assigned.partition)  # else it would start where the old one was
             self._streams.halt(assigned)
-            if assigned.phase is Phase.COMMITTED:  # the user's thread knows nothing of it yet
-                self._positions.begin_again(assigned, now)
-                continue
-            self._positions.suspend(assigned)
-            self._on_news(Recreated(assigned.partition, assigned.seeks))
+            if assigned.phase is not Phase.COMMITTED:  # then the user's thread knows nothing of it
+                self._positions.suspend(assigned)
+                self._on_news(Recreated(assigned.partition, assigned.seeks))
 
     def handle_truncated(self, assigned: Assigned, end: Position, now: float) -> None:
         """The log was cut off: have the user's thread seek there, which drops what it has."""

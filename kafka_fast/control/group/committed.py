@@ -1,12 +1,15 @@
 """A group's offsets, read: where its members left off.
 
+They are asked for by topic id where the coordinator knows ids, so that those of a topic which was
+made anew are never taken for the former one's, nor the reverse.
+
 Thread: control.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from kafka_fast.control.backoff import Backoff
@@ -17,6 +20,7 @@ from kafka_fast.control.instants import LONG_AGO, NEVER
 from kafka_fast.control.leader_query import by_topic
 from kafka_fast.control.links import Link
 from kafka_fast.control.metadata import NO_TOPIC_ID
+from kafka_fast.control.topology import UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION
 from kafka_fast.errors import ERRORS, KafkaError, broker_error
 from kafka_fast.protocol.apis.offset_fetch import (
     OffsetFetchRequest,
@@ -43,6 +47,7 @@ class _Fetch:
     partitions: Sequence[TopicPartition] | None
     """None: all of which the group has committed anything."""
     done: Callable[[Fetched | KafkaError], None]
+    topic_ids: dict[str, bytes | None] = field(default_factory=dict)  # when it was sent
     failures: int = 0
     not_before: float = LONG_AGO
     in_flight: bool = False
@@ -78,6 +83,12 @@ class CommittedOffsets:
         self._require_stable = require_stable
         self._is_consumer_protocol = is_consumer_protocol
         self._fetches: list[_Fetch] = []
+
+    @property
+    def tells_topics_apart(self) -> bool:
+        """Whether the coordinator is known to know topics by id."""
+        link = self._coordinator.link
+        return link is not None and link.versions.pick(OffsetFetchRequest) > LAST_VERSION_WITH_NAMES
 
     def next_deadline(self) -> float:
         """Return when `tick` has something to do that no event announces."""
@@ -125,12 +136,9 @@ class CommittedOffsets:
     def _send(self, fetch: _Fetch, link: Link) -> None:
         who = self._identity()
         topics = None if fetch.partitions is None else by_topic(fetch.partitions)
-        # An answer by ids names topics that this client may never have heard of.
-        has_ids = (
-            self._is_consumer_protocol
-            and topics is not None
-            and all(map(self._cluster.topic_id, topics))
-        )
+        fetch.topic_ids = {topic: self._cluster.topic_id(topic) for topic in topics or ()}
+        # Who asks for everything may be told of topics whose ids he does not know.
+        has_ids = topics is not None and None not in fetch.topic_ids.values()
         limit = None if has_ids else LAST_VERSION_WITH_NAMES
         version = link.versions.pick(OffsetFetchRequest, limit)
         # Before version 7 a broker cannot wait for transactions; then it need not, as in Java.
@@ -148,7 +156,7 @@ class CommittedOffsets:
                     else [
                         OffsetFetchRequestTopics(
                             name=topic,
-                            topic_id=self._cluster.topic_id(topic) or NO_TOPIC_ID,
+                            topic_id=fetch.topic_ids[topic] or NO_TOPIC_ID,
                             partition_indexes=partitions,
                         )
                         for topic, partitions in topics.items()
@@ -186,7 +194,7 @@ class CommittedOffsets:
             group = response.groups[0] if response.groups else None
             code = group.error_code if group is not None else UNSTABLE_OFFSET_COMMIT
             parts = [
-                (topic.name or self._cluster.topic_name(topic.topic_id) or "?", part)
+                (topic.name or self._cluster.topic_name(topic.topic_id) or "", part)
                 for topic in (group.topics if group is not None else ())
                 for part in topic.partitions
             ]
@@ -194,8 +202,12 @@ class CommittedOffsets:
             code = response.error_code
             parts = [(topic.name, part) for topic in response.topics for part in topic.partitions]  # type: ignore[misc]
         found: Fetched = {}
-        codes = {code, *(part.error_code for _, part in parts)} - {0}
+        codes = {code} - {0}
         for name, part in parts:
+            if name in fetch.topic_ids and fetch.topic_ids[name] != self._cluster.topic_id(name):
+                continue  # made anew since it was asked for: ask again
+            if part.error_code and not self._is_gone(name, part.error_code):
+                codes.add(part.error_code)
             offset = OffsetAndMetadata(
                 part.committed_offset, part.committed_leader_epoch, part.metadata or ""
             )
@@ -211,6 +223,18 @@ class CommittedOffsets:
             self._end(fetch, found)
         else:
             self._end(fetch, {partition: found[partition] for partition in fetch.partitions})
+
+    def _is_gone(self, topic: str, code: int) -> bool:
+        """Tell whether a topic that the coordinator does not know by its id was deleted.
+
+        It may have been made anew as well, or be so new that the coordinator has not heard of it.
+        """
+        if code != UNKNOWN_TOPIC_ID:
+            return False
+        if self._cluster.error(topic) in (UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID):
+            return True
+        self._cluster.request_refresh("the group's coordinator does not know it", topic)
+        return False
 
     def _is_passing(self, code: int, now: float) -> bool:
         """Tell whether a fetch that got this error may succeed later."""

@@ -32,8 +32,8 @@ UNKNOWN_ID = b"\x01" * 16
 LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3  # timestamps of ListOffsets
 
 
-def new_topic(client: WireClient, **config: str) -> str:
-    name = unique_name()
+def new_topic(client: WireClient, *, name: str = "", **config: str) -> str:
+    name = name or unique_name()
     configs = [
         CreatableTopicConfig(name=key.replace("_", "."), value=value)
         for key, value in config.items()

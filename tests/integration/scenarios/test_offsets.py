@@ -114,6 +114,35 @@ def test_positions_by_topic_id(client: WireClient, group: str, topic: str) -> No
     ]
 
 
+def test_positions_of_a_topic_that_was_made_anew(client: WireClient, group: str) -> None:
+    name = new_topic(client)
+    former = client.metadata(name).topics[0].topic_id
+    assert commit(client, group, "", 5, version=10, topic_id=former) == 0
+    assert delete(client, DeleteTopicState(name=name))[0].error_code == 0
+    client.wait_for_topic(name, gone=True)
+    new_topic(client, name=name)
+    topic_id = client.metadata(name).topics[0].topic_id
+    assert topic_id != former
+    unknown = errors.UnknownTopicId.code
+    assert by_id(client, group, former, topic_id) == {former: (-1, unknown), topic_id: (-1, 0)}
+    assert commit(client, group, "", 6, version=10, topic_id=former) == unknown
+    assert commit(client, group, "", 7, version=10, topic_id=topic_id) == 0
+    assert by_id(client, group, former, topic_id) == {former: (-1, unknown), topic_id: (7, 0)}
+    assert fetch_offsets(client, group, {name: [0]}) == (0, {(name, 0): (7, -1, "", 0)})
+
+
+def by_id(client: WireClient, group: str, *topic_ids: bytes) -> dict[bytes, tuple[int, int]]:
+    """Return the position and the error code of each topic's first partition."""
+    topics = [OffsetFetchRequestTopics(topic_id=one, partition_indexes=[0]) for one in topic_ids]
+    request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=group, topics=topics)])
+    answer = client.ask(request, 10).groups[0]
+    assert answer.error_code == 0
+    return {
+        it.topic_id: (it.partitions[0].committed_offset, it.partitions[0].error_code)
+        for it in answer.topics
+    }
+
+
 def test_several_groups_at_once(client: WireClient, group: str, topic: str) -> None:
     commit(client, group, topic, 5)
     groups = [OffsetFetchRequestGroup(group_id=one, topics=None) for one in (group, "nobody's")]

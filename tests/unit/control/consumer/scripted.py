@@ -133,7 +133,9 @@ class Cluster:
                     group_id=group.group_id,
                     topics=[
                         OffsetFetchResponseTopics(
-                            name=topic.name, partitions=[one(p) for p in topic.partition_indexes]
+                            name=topic.name,
+                            topic_id=topic.topic_id,
+                            partitions=[one(p) for p in topic.partition_indexes],
                         )
                         for topic in group.topics or ()
                     ],

@@ -8,7 +8,7 @@ import pytest
 
 from kafka_fast.control.group.classic.member import State
 from kafka_fast.errors import CommitFailedError, KafkaTimeoutError
-from kafka_fast.testing.broker.versions import KAFKA_2_1, KAFKA_3_9
+from kafka_fast.testing.broker.versions import KAFKA_2_1, KAFKA_3_9, OFFSET_FETCH
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 from tests.unit.control.group.consumer_protocol.groups import make, two_members
 from tests.unit.control.group.world import World
@@ -47,6 +47,33 @@ def test_committed_offsets_of_a_broker_that_cannot_wait_for_transactions() -> No
     group.committed.fetch([TopicPartition("t", 0)], found.append, world.now)
     world.run(1.0)
     assert found == [{TopicPartition("t", 0): None}]
+
+
+@pytest.mark.parametrize("versions", [None, KAFKA_3_9])
+def test_a_committed_offset_is_of_the_topic_that_there_is(versions: Any) -> None:
+    world = World()
+    if versions is not None:
+        world.cluster.faults.limit_versions(versions)
+    world.cluster.create_topic("t", 1)
+    member = world.join("m", ["t"])
+    world.run_until(lambda: world.stable("t"))
+    mine = TopicPartition("t", 0)
+    world.commit(member, {mine: 5})
+    world.run(1.0)
+    world.cluster.faults.delay(1.0, api=OFFSET_FETCH, count=1)
+    found: list[Any] = []
+    group = member.control.group
+    assert group is not None
+    group.committed.fetch([mine], found.append, world.now)
+    world.run(0.1)
+    world.cluster.delete_topic("t")
+    world.cluster.create_topic("t", 1)
+    member.control.cluster.request_refresh("test", "t")
+    world.run(0.5)
+    assert not found, "the answer about the former topic is on its way"
+    world.commit(member, {mine: 7})
+    world.run(5.0)
+    assert found == [{mine: OffsetAndMetadata(7)}]
 
 
 def test_commits_are_refused_once_others_own_the_partitions() -> None:
