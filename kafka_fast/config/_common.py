@@ -120,24 +120,27 @@ COMMON: tuple[Key, ...] = (
     Key(
         name="send.buffer.bytes",
         kind=Kind.INT,
-        default=131_072,
+        default=-1,
         low=-1,
         high=INT_MAX,
         unit="bytes",
         words={"none": -1, "0": -1},
-        doc="SO_SNDBUF of the sockets. -1: what the operating system gives.",
+        doc="SO_SNDBUF of the sockets. -1: as much as the operating system finds right.",
+        differs="Java's default is 131072: no more than that is on its way to a broker, however "
+        "far away it is.",
         aliases=confluent("socket.send.buffer.bytes"),
     ),
     Key(
         name="receive.buffer.bytes",
         kind=Kind.INT,
-        default=65_536,
+        default=-1,
         low=-1,
         high=INT_MAX,
         unit="bytes",
         words={"none": -1, "0": -1},
-        default_for={"producer": 32_768},
-        doc="SO_RCVBUF of the sockets. -1: what the operating system gives.",
+        doc="SO_RCVBUF of the sockets. -1: as much as the operating system finds right.",
+        differs="Java's default is 65536 (producer: 32768): a consumer then wakes up for each of "
+        "these pieces, and a far broker waits for each.",
         aliases=confluent("socket.receive.buffer.bytes"),
     ),
     Key(
