@@ -1,4 +1,4 @@
-"""What the tests on brokers share: one Spark session, and where the examples are."""
+"""What the tests on brokers share: which release they need, one Spark session, the examples."""
 
 from __future__ import annotations
 
@@ -10,10 +10,25 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kafka_fast.testing.broker_jars import DEFAULT_VERSION
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[2]
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Leave out what the brokers of `--kafka-version` do not have yet."""
+    version = item.config.getoption("--kafka-version") or DEFAULT_VERSION
+    for mark in item.iter_markers("needs_kafka"):
+        needed, what = mark.args
+        if numbers(version) < numbers(needed):
+            pytest.skip(f"Kafka {needed}: {what}")
+
+
+def numbers(version: str) -> list[int]:
+    return [int(number) for number in version.split(".")]
 
 
 @pytest.fixture(scope="session")

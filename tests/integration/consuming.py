@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import confluent_kafka
+import pytest
 from confluent_kafka.admin import AdminClient
 
 from kafka_fast import Consumer, Producer, TopicPartition
@@ -21,6 +22,11 @@ FIRST_TIMESTAMP_MS = 1_000_000
 """Of what `write` appends. Without `KEPT` a topic would soon lose such old records."""
 
 KEPT = {"retention_ms": "-1"}
+
+WITH_CONSUMER_PROTOCOL = pytest.mark.needs_kafka("4.0", "the consumer protocol (KIP-848)")
+
+PROTOCOLS = ("classic", pytest.param("consumer", marks=WITH_CONSUMER_PROTOCOL))
+"""Of groups."""
 
 
 def makers(kafka: RealKafka) -> Iterator[MakeConsumer]:

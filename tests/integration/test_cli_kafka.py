@@ -20,7 +20,7 @@ import pytest
 
 from kafka_fast import Consumer, Producer, TopicPartition
 from kafka_fast.testing.real_kafka import RealKafka
-from tests.integration.consuming import FIRST_TIMESTAMP_MS, KEPT, write
+from tests.integration.consuming import FIRST_TIMESTAMP_MS, KEPT, WITH_CONSUMER_PROTOCOL, write
 from tests.integration.producing import TIMEOUT, new_topic
 from tests.waiting import eventually
 
@@ -192,6 +192,7 @@ def test_a_group_commits_what_was_written_and_lag_tells(
     assert lines(command.output("lag", group, topic)) == [head, row, total]
 
 
+@WITH_CONSUMER_PROTOCOL
 def test_a_member_of_the_consumer_protocol(command: Command, topic: str, group: str) -> None:
     more = ["--from", "beginning", "-X", "group.protocol=consumer", "--max", "10"]
     assert lines(command.output("consume", topic, "--group", group, *more)) == VALUES[:10]

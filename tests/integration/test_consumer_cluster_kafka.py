@@ -13,6 +13,7 @@ from kafka_fast.testing.real_kafka import RealKafka
 from tests.conftest import started
 from tests.integration.consuming import (
     KEPT,
+    PROTOCOLS,
     MakeConsumer,
     makers,
     partitions_of,
@@ -145,7 +146,7 @@ def test_a_log_that_lost_its_end_is_read_from_where_it_was_cut(
 
 
 @pytest.mark.parametrize("reset", ["latest", "earliest"])
-@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_topic_made_anew_under_a_member(real_kafka: RealKafka, protocol: str, reset: str) -> None:
     """Nothing that was written to the new topic is skipped, whatever the reset policy says."""
     topic = new_topic(real_kafka, **KEPT)

@@ -13,6 +13,7 @@ from kafka_fast.record.types import TimestampType
 from kafka_fast.testing.real_kafka import RealKafka
 from tests.integration.consuming import (
     KEPT,
+    PROTOCOLS,
     MakeConsumer,
     makers,
     partitions_of,
@@ -70,12 +71,10 @@ def test_what_we_write_is_read_exactly(
     check_rows(topic, consumer_on)
 
 
-@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_offsets_that_others_commit_and_read(
     real_kafka: RealKafka, topic: str, consumer_on: MakeConsumer, peer: Peer, protocol: str
 ) -> None:
-    if protocol == "consumer" and int(real_kafka.release.version.split(".")[0]) < 4:
-        pytest.skip("the consumer protocol came with Kafka 4")
     group = f"group-{uuid.uuid4().hex[:8]}"
     (partition,) = partitions_of(topic, 1)
     write(real_kafka, topic, 100)

@@ -111,6 +111,7 @@ def test_positions(real_kafka: RealKafka, consumer_on: MakeConsumer) -> None:
     check_positions(real_kafka, consumer_on)
 
 
+@pytest.mark.needs_kafka("4.1", "commits by topic id (KIP-848)")
 def test_a_commit_for_a_topic_that_is_gone_is_not_for_the_new_one(
     real_kafka: RealKafka, consumer_on: MakeConsumer, group: str
 ) -> None:

@@ -38,9 +38,8 @@ def limit(kafka: RealKafka, client_id: str, rate: float) -> None:
     assert (count, code) == (1, 0)
 
 
+@pytest.mark.needs_kafka("2.6", "quotas without ZooKeeper (KIP-546)")
 def test_the_pause_that_a_quota_asks_for_is_kept(real_kafka: RealKafka) -> None:
-    if real_kafka.release.version.startswith("2.1"):
-        pytest.skip("quotas are set through ZooKeeper before 2.6")
     topic = new_topic(real_kafka)
     limit(real_kafka, topic, RATE)
     sent: list[bytes] = []
