@@ -110,6 +110,8 @@ def _check_group(config: Config, values: dict[str, Any]) -> None:
     """Look for contradictions in what says how this consumer belongs to a group."""
     if values["group.id"] == "":
         raise ConfigError("group.id must not be empty; leave it out to consume without a group")
+    if values["group.instance.id"] == "":
+        raise ConfigError("group.instance.id must not be empty; a dynamic member has none")
     if values["group.id"] is None:
         if "enable.auto.commit" in config.explicit and values["enable.auto.commit"]:
             raise ConfigError("enable.auto.commit=true needs a group.id to commit for")

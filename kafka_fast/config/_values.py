@@ -74,7 +74,7 @@ def _inert(key: Key, label: str, value: object) -> object:
 
 def _typed(key: Key, label: str, value: object) -> object:
     """Return `value` with the type of the key's kind; words are replaced by what they mean."""
-    if key.words and is_word(value):
+    if key.words and key.kind is not Kind.LIST and is_word(value):  # a list's are its entries'
         word = _simple_name(str(value).strip().lower())
         if word in key.words:
             return key.words[word]

@@ -31,6 +31,8 @@ def topic_name(given: object) -> str:
 
 def topic_names(given: Iterable[str]) -> frozenset[str]:
     """Return names of topics, each once; a str is one name."""
+    if isinstance(given, re.Pattern):
+        raise TypeError(f"topics go by name; a pattern is given as pattern={given!r}")
     return frozenset(map(topic_name, [given] if isinstance(given, str) else given))
 
 
@@ -46,21 +48,28 @@ def subscription(
     """
     if (topics is None) == (pattern is None):
         raise UsageError("subscribe takes topics or a pattern")
-    if pattern is None:
-        names = topic_names(topics or ())
+    if topics is not None:
+        names = topic_names(topics)
         return Subscription(names) if names else None
-    if not isinstance(pattern, str):
-        return Subscription(pattern=pattern.pattern)
-    if not broker_side:
-        _check_pattern(pattern)
-    return Subscription(pattern=pattern, broker_side=broker_side)
+    if isinstance(pattern, str) and broker_side:
+        if not pattern:
+            raise UsageError("an empty pattern matches no topic")
+        return Subscription(regex=pattern)
+    return Subscription(pattern=_compiled(pattern))
 
 
-def _check_pattern(pattern: str) -> None:
+def _compiled(pattern: Any) -> re.Pattern[str]:
     try:
-        re.compile(pattern)
+        compiled = re.compile(pattern)
     except re.error as error:
         raise UsageError(f"the pattern {pattern!r} is no regular expression: {error}") from None
+    except TypeError:
+        compiled = None
+    if compiled is None or not isinstance(compiled.pattern, str):
+        raise TypeError(f"a pattern is a str, or compiled from one, not {pattern!r}")
+    if not compiled.pattern:
+        raise UsageError("an empty pattern matches no topic")
+    return compiled
 
 
 def topic_partition(given: Any) -> TopicPartition:

@@ -71,6 +71,7 @@ def test_bad_durations(text: str) -> None:
         {"group.protocol": "consumer", "partition.assignment.strategy": "range"},
         {"group.remote.assignor": "uniform"},
         {"heartbeat.interval.ms": 45_000},
+        {"group.instance.id": ""},
     ],
 )
 def test_contradictions(given: dict[str, object]) -> None:
@@ -90,6 +91,16 @@ def test_assignors_are_names_or_objects() -> None:
     given = {"group.id": "g", "partition.assignment.strategy": [mine, "RangeAssignor"]}
     settings = consumer_settings({**SERVERS, **given})
     assert settings.partition_assignment_strategy == (mine, "range")
+    java = "org.apache.kafka.clients.consumer."
+    for several in (
+        "RangeAssignor",
+        f"{java}RangeAssignor",
+        f"{java}RangeAssignor, {java}CooperativeStickyAssignor",
+        "range,cooperative-sticky",
+    ):
+        settings = consumer_settings({**SERVERS, **given, "partition.assignment.strategy": several})
+        both = ("range", "cooperative-sticky")
+        assert settings.partition_assignment_strategy == both[: several.count(",") + 1]
     with pytest.raises(ConfigError, match="at least one"):
         consumer_settings({**SERVERS, **given, "partition.assignment.strategy": []})
     with pytest.raises(ConfigError, match="not one of"):

@@ -11,6 +11,7 @@ heartbeats.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias
@@ -84,13 +85,13 @@ class Subscription(NamedTuple):
 
     Attributes:
         topics: by name.
-        pattern: a regular expression that names have to match as a whole, or None.
-        broker_side: the pattern is RE2, and the coordinator's to match (KIP-848).
+        pattern: that names have to match as a whole; the client matches.
+        regex: likewise, but RE2, and the coordinator matches (KIP-848).
     """
 
     topics: frozenset[str] = frozenset()
-    pattern: str | None = None
-    broker_side: bool = False
+    pattern: re.Pattern[str] | None = None
+    regex: str | None = None
 
 
 class Member(Protocol):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.group.member import Subscription
@@ -17,18 +15,17 @@ class SubscribedTopics:
         self._cluster = cluster
         self._exclude_internal = settings.exclude_internal_topics
         self._wanted = Subscription()
-        self._pattern: re.Pattern[str] | None = None
-        self._matched: frozenset[str] | None = None  # by a pattern of ours
+        self._matched: frozenset[str] | None = None  # by the pattern
 
     @property
     def topics(self) -> frozenset[str] | None:
         """The topics by name; None while nobody knows what the pattern matches."""
-        return self._wanted.topics if self._pattern is None else self._matched
+        return self._wanted.topics if self._wanted.pattern is None else self._matched
 
     @property
     def subscription(self) -> Subscription | None:
         """What the coordinator is to know of it: a pattern only if that is its to match."""
-        if self._wanted.broker_side:
+        if self._wanted.regex is not None:
             return self._wanted
         return None if self.topics is None else Subscription(self.topics)
 
@@ -36,16 +33,14 @@ class SubscribedTopics:
         """Subscribe to this and to nothing else."""
         self._wanted = subscription
         self._matched = None
-        is_ours = subscription.pattern is not None and not subscription.broker_side
-        self._pattern = re.compile(subscription.pattern or "") if is_ours else None
-        self._cluster.want_all_topics(is_ours)
+        self._cluster.want_all_topics(subscription.pattern is not None)
         for topic in subscription.topics:
             self._cluster.want_topic(topic, now)
         self.refresh(now)
 
     def refresh(self, now: float) -> bool:
         """Look again at what the pattern matches; whether that has changed."""
-        pattern = self._pattern
+        pattern = self._wanted.pattern
         if pattern is None or self._cluster.all_topics is None:
             return False
         matched = frozenset(

@@ -20,11 +20,27 @@ def test_names_are_a_set_and_a_str_is_one() -> None:
 
 def test_patterns_that_are_compiled_are_never_the_brokers() -> None:
     compiled = subscription(None, re.compile("a.*"), broker_side=True)
-    assert compiled == Subscription(pattern="a.*", broker_side=False)
+    assert compiled == Subscription(pattern=re.compile("a.*"))
     own = subscription(None, "a.*", broker_side=False)
     assert own == compiled
     theirs = subscription(None, "a.*", broker_side=True)
-    assert theirs == Subscription(pattern="a.*", broker_side=True)
+    assert theirs == Subscription(regex="a.*")
+
+
+def test_the_flags_of_a_compiled_pattern_count() -> None:
+    loud = re.compile("a.*", re.IGNORECASE)
+    assert subscription(None, loud, broker_side=True) == Subscription(pattern=loud)
+
+
+@pytest.mark.parametrize("broker_side", [False, True])
+def test_what_is_no_pattern_at_all(*, broker_side: bool) -> None:
+    for wrong in (b"a", re.compile(b"a"), 5):
+        with pytest.raises(TypeError, match="a pattern is a str"):
+            subscription(None, wrong, broker_side=broker_side)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="empty pattern"):
+        subscription(None, "", broker_side=broker_side)
+    with pytest.raises(TypeError, match="pattern="):
+        subscription(re.compile("a"), None, broker_side=broker_side)  # type: ignore[arg-type]
 
 
 def test_what_is_no_pattern_here_may_be_one_there() -> None:

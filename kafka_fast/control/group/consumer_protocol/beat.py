@@ -74,8 +74,8 @@ class Beat:
             request.rack_id = self._settings.client_rack or None
         if is_full or subscription != self._told_subscription:
             request.subscribed_topic_names = sorted(subscription.topics)
-            if subscription.broker_side:
-                request.subscribed_topic_regex = subscription.pattern
+            if subscription.regex is not None:
+                request.subscribed_topic_regex = subscription.regex
                 self._has_regex = True
             elif self._has_regex:
                 request.subscribed_topic_regex = NO_REGEX

@@ -194,5 +194,5 @@ def _check_version(link: Link, subscription: Subscription) -> None:
         version = link.versions.pick(ConsumerGroupHeartbeatRequest)
     except UnsupportedVersionError as error:
         raise UnsupportedVersionError(f"{NOT_SUPPORTED} ({error})") from error
-    if subscription.broker_side and version < beat.FIRST_VERSION_WITH_REGEX:
+    if subscription.regex is not None and version < beat.FIRST_VERSION_WITH_REGEX:
         raise UnsupportedVersionError(NO_REGEX)

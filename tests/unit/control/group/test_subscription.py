@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from kafka_fast.config import consumer_settings
@@ -13,12 +15,12 @@ from tests.unit.control.metadata_answers import answer, broker, topic
 NOW = 1.0
 
 
-def subscribed(pattern: str, **config: object) -> frozenset[str] | None:
+def subscribed(pattern: str | re.Pattern[str], **config: object) -> frozenset[str] | None:
     """Return what a pattern matches in a cluster that has an internal topic, too."""
     settings = consumer_settings({"bootstrap.servers": "kafka:9092", "group.id": "g", **config})
     cluster = Cluster(settings, lambda: 0.5)
     topics = SubscribedTopics(cluster, settings)
-    topics.replace(Subscription(pattern=pattern), NOW)
+    topics.replace(Subscription(pattern=re.compile(pattern)), NOW)
     assert topics.topics is None, "nobody has told what there is"
     assert cluster.poll_request(NOW) is not None
     there = [topic(name, ((1, 0),)) for name in ("orders", "orders.eu", "__consumer_offsets")]
@@ -30,9 +32,14 @@ def subscribed(pattern: str, **config: object) -> frozenset[str] | None:
 
 @pytest.mark.parametrize(
     ("pattern", "matched"),
-    [("orders", {"orders"}), ("orders.*", {"orders", "orders.eu"}), ("rders", set())],
+    [
+        ("orders", {"orders"}),
+        ("orders.*", {"orders", "orders.eu"}),
+        ("rders", set()),
+        (re.compile("ORDERS", re.IGNORECASE), {"orders"}),
+    ],
 )
-def test_whole_names_are_matched(pattern: str, matched: set[str]) -> None:
+def test_whole_names_are_matched(pattern: str | re.Pattern[str], matched: set[str]) -> None:
     assert subscribed(pattern) == matched
 
 

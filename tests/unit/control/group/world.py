@@ -12,6 +12,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import random
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -106,7 +107,7 @@ class World:
         member.alive_until = self.now + member.settings.max_poll_interval
         self.members.append(member)
         wanted = (
-            Subscription(pattern=topics)
+            Subscription(pattern=re.compile(topics))
             if isinstance(topics, str)
             else Subscription(frozenset(topics))
         )

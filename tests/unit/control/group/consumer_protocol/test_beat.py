@@ -10,7 +10,7 @@ from kafka_fast.control.group.member import Subscription
 TOPIC, OTHER = b"t" * 16, b"o" * 16
 OWNED: Ids = frozenset({(TOPIC, 1), (TOPIC, 0), (OTHER, 3)})
 NAMES = Subscription(frozenset({"b", "a"}))
-REGEX = Subscription(pattern="in-.*", broker_side=True)
+REGEX = Subscription(regex="in-.*")
 
 
 def make(**given: object) -> Beat:

@@ -36,7 +36,7 @@ def test_brokers_of_its_first_version_match_no_patterns() -> None:
     world.cluster.faults.limit_versions({**OFFERED, HEARTBEAT: (0, 0)})
     member = world.join("a", ["t"])
     world.run_until(lambda: world.stable("t"))
-    inner(member).subscribe(Subscription(pattern="t", broker_side=True), world.now)
+    inner(member).subscribe(Subscription(regex="t"), world.now)
     world.run_until(lambda: bool(member.errors))
     assert "re.compile" in str(member.errors[0])
     assert "classic" not in str(member.errors[0])

@@ -215,7 +215,7 @@ def test_a_pattern_that_the_broker_matches() -> None:
     for topic in ("in-1", "out"):
         world.cluster.create_topic(topic, 2)
     member = world.join("a", [])
-    inner(member).subscribe(Subscription(pattern="in-.*", broker_side=True), world.now)
+    inner(member).subscribe(Subscription(regex="in-.*"), world.now)
     world.run_until(lambda: world.stable("in-1"), 20.0)
     world.cluster.create_topic("in-2", 2)
     world.run_until(lambda: world.stable("in-1", "in-2"), 40.0)
@@ -238,7 +238,7 @@ def test_a_pattern_that_is_none() -> None:
     world = make()
     member = world.join("a", ["t"])
     world.run_until(lambda: world.stable("t"))
-    inner(member).subscribe(Subscription(pattern="in-(", broker_side=True), world.now)
+    inner(member).subscribe(Subscription(regex="in-("), world.now)
     world.run_until(lambda: bool(member.errors))
     assert isinstance(member.errors[0], InvalidRegularExpression)
     assert "in-(" in str(member.errors[0])
