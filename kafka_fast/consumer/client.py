@@ -184,11 +184,19 @@ class Consumer:
             WakeupError: Another thread called `wakeup`.
             KafkaError: The group does not accept this member, or a partition cannot be read.
         """
-        with self._turn:
-            most = self._settings.max_poll_records if max_records is None else max_records
-            if most < 1:
-                raise UsageError(f"max_records must be at least 1, not {max_records}")
-            return self._poll(self._core.now() + seconds(timeout), most)
+        try:
+            with self._turn:
+                most = self._settings.max_poll_records if max_records is None else max_records
+                if most < 1:
+                    raise UsageError(f"max_records must be at least 1, not {max_records}")
+                records = self._poll(self._core.now() + seconds(timeout), most)
+            self._unread.settle()
+        except Exception:
+            raise
+        except BaseException:  # Ctrl-C
+            self._unread.take_back()
+            raise
+        return records
 
     def _poll(self, deadline: float, most: int) -> ConsumerRecords:
         reading, membership = self._reading, self._membership
@@ -224,12 +232,9 @@ class Consumer:
     def _next_records(self) -> ConsumerRecords:
         """Return what the next poll brings, however long that takes: all before is done."""
         while True:
-            with self._turn:
-                records = self._poll(
-                    self._core.now() + ITERATION_WAIT, self._settings.max_poll_records
-                )
-                if records:
-                    return records
+            records = self.poll(ITERATION_WAIT)
+            if records:
+                return records
 
     def batches(self, max_records: int | None = None) -> Iterator[ConsumerRecords]:
         """Read what polls return, for ever; empty ones are left out."""
@@ -311,7 +316,7 @@ class Consumer:
         with self._turn:
             (own,) = self._assigned([partition])
             at = self._reading.await_position(own, self._deadline(timeout))
-            return self._unread.first_offsets().get(own, at.offset)
+            return self._unread.first_offsets().get(own, at).offset
 
     def _assigned(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
         """Return the partitions as such; all must be assigned."""
@@ -339,7 +344,8 @@ class Consumer:
             sync: Wait. Otherwise the outcome is the callback's, or only logged; commits never
                 overtake each other.
             timeout: Seconds; None: default.api.timeout.ms.
-            callback: Called as `(offsets, error)` in a later poll, commit or close.
+            callback: Called as `(offsets, error)` in a later poll, commit or close; with `sync`
+                before this call returns, and only if nothing is raised.
 
         Raises:
             CommitFailedError: The group has moved on, or a partition is not ours any more.
@@ -414,7 +420,8 @@ class Consumer:
         """Return how far a partition's end was away when it was fetched last; None: not known."""
         with self._turn:
             (own,) = self._assigned([partition])
-            return self._reading.intake.lag(own)
+            unread = self._unread.first_offsets().get(own)
+            return self._reading.intake.lag(own, None if unread is None else unread.offset)
 
     def lag(self, timeout: float | None = None) -> dict[TopicPartition, int]:
         """Return how many offsets each assigned partition is behind its end, asking the brokers."""
@@ -423,6 +430,7 @@ class Consumer:
             partitions = self._reading.intake.partitions
             ends = self.end_offsets(partitions, timeout)
             at = {it: self._reading.await_position(it, deadline) for it in partitions}
+            at |= self._unread.first_offsets()
             return {it: max(0, ends[it] - at[it].offset) for it in partitions}
 
     # The cluster and the group
@@ -460,13 +468,16 @@ class Consumer:
             self._core.call(lambda now: member.rejoin(reason, now))
 
     def metrics(self) -> dict[str, Any]:
-        """Return counters of fetches, buffers, troubles and nodes, and the latest rebalances."""
-        with self._turn:
-            return {
-                "client_id": self.client_id,
-                **self._core.stats(),
-                "rebalances": list(self._membership.events),
-            }
+        """Return counters of fetches, buffers, troubles and nodes, and the latest rebalances.
+
+        Any thread, and also after `close`.
+        """
+        self._core.check_lives()
+        return {
+            "client_id": self.client_id,
+            **self._core.stats(),
+            "rebalances": list(self._membership.events),
+        }
 
     def debug_dump(self, timeout: float = 1.0) -> str:
         """Return what the client did lately, as text for people."""
@@ -496,6 +507,7 @@ class Consumer:
                     self._membership.finish_commits(deadline)
                 self._membership.run_callbacks()
             finally:
+                self._unread.forget(self._reading.intake.partitions)  # a loop that is left ends
                 self._core.close()
 
     def __enter__(self) -> Consumer:
@@ -508,6 +520,10 @@ class Consumer:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """Refuse to be pickled."""
+        raise TypeError("a Consumer cannot be pickled: make one where it is needed")
 
     def __repr__(self) -> str:
         count = len(self._reading.intake.partitions)

@@ -28,13 +28,18 @@ class Unread:
         self._refill = refill
         self._iterator: RecordIterator | None = None
         self._held: dict[TopicPartition, ConsumerRecords] = {}  # of partitions that are paused
+        self._taken_from: ConsumerRecords | None = None  # by the last take, until that is settled
 
     # Getters
 
-    def first_offsets(self) -> dict[TopicPartition, int]:
+    def first_offsets(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """Return where each partition goes on that has something unread."""
         parts = {**self._rest().by_partition(), **self._held}
-        return {partition: some[0].offset for partition, some in parts.items()}
+        return {
+            partition: OffsetAndMetadata(first.offset, first.leader_epoch)
+            for partition, some in parts.items()
+            for first in some[:1]
+        }
 
     def done_offsets(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """Return where reading goes on behind what is done, for each partition that was read."""
@@ -42,7 +47,7 @@ class Unread:
         offsets = self._reading.intake.positions()
         for partition, first in self.first_offsets().items():
             if partition in offsets:
-                offsets[partition] = OffsetAndMetadata(first)
+                offsets[partition] = first
         return offsets
 
     def _rest(self) -> ConsumerRecords:
@@ -61,8 +66,24 @@ class Unread:
         """Return at most so many of the records that no iteration will hand over now."""
         rest = self._rest()
         if self._iterator is not None and rest:
+            self._taken_from = rest
             self._iterator.put(rest[most:])
         return rest[:most]
+
+    def settle(self) -> None:
+        """What was taken, here or from what is buffered, is the user's now."""
+        self._reading.intake.settle()
+        self._taken_from = None
+
+    def take_back(self) -> None:
+        """Nobody got what was taken, unless that is settled: it comes next.
+
+        A Ctrl-C on its way to the user would else cost these records: they would be committed.
+        """
+        self._reading.intake.take_back()
+        if self._taken_from is not None and self._iterator is not None:
+            self._iterator.put(self._taken_from)
+            self._taken_from = None
 
     def forget(self, partitions: Iterable[TopicPartition]) -> None:
         """Hand over nothing more of these partitions."""

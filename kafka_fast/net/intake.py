@@ -106,6 +106,8 @@ class Intake:
         self._by_partition: dict[TopicPartition, Stream] = {}
         self._by_id: dict[int, Stream] = {}
         self._turn: deque[Stream] = deque()  # those that may have something to hand over
+        self._found: list[RecordSlice] = []  # by the last take, until that is settled
+        self._steps: list[_Step] = []  # of the same
         self.unreadable_batches = 0
         """How often a partition was stopped by a batch that is corrupt."""
         self.refused_records = 0
@@ -134,12 +136,18 @@ class Intake:
         found = {partition: self.position(partition) for partition in self._by_partition}
         return {partition: at for partition, at in found.items() if at is not None}
 
-    def lag(self, partition: TopicPartition) -> int | None:
-        """Return how far the end was away when the partition was fetched last; None: not known."""
+    def lag(self, partition: TopicPartition, done: int | None = None) -> int | None:
+        """Return how far the end was away when the partition was fetched last; None: not known.
+
+        Args:
+            partition: which.
+            done: from what offset on; None: from where reading goes on.
+        """
         stream = self._by_partition[partition]
         end = stream.reader.last_stable_offset if self._read_committed else -1
         end = end if end >= 0 else stream.reader.high_watermark
-        return None if stream.is_waiting or end < 0 else max(0, end - stream.reader.position)
+        at = stream.reader.position if done is None else done
+        return None if stream.is_waiting or end < 0 else max(0, end - at)
 
     @property
     def paused(self) -> set[TopicPartition]:
@@ -262,20 +270,31 @@ class Intake:
         Raises:
             KafkaError: a partition's records, or its position, are no good.
         """
-        found: list[RecordSlice] = []
-        steps: list[_Step] = []
+        self.settle()
+        found, steps = self._found, self._steps
         try:
             self._take(found, steps, most)
         except KafkaError:
+            self.settle()
             raise
-        except BaseException:  # Ctrl-C: nobody gets what was found, so the next call begins with it
-            for step in reversed(steps):
-                step.stream.reader.give_back(found[step.first :], step.position)
-                step.stream.jump = step.jump
-                del found[step.first :]
-                self._queue(step.stream)
+        except BaseException:  # Ctrl-C
+            self.take_back()
             raise
         return found
+
+    def settle(self) -> None:
+        """What the last take has found is the user's now."""
+        self._found, self._steps = [], []
+
+    def take_back(self) -> None:
+        """Nobody got what the last take has found, unless that is settled: it comes next."""
+        found, steps = self._found, self._steps
+        while steps:
+            step = steps.pop()
+            step.stream.reader.give_back(found[step.first :], step.position)
+            step.stream.jump = step.jump
+            del found[step.first :]
+            self._queue(step.stream)
 
     def _take(self, found: list[RecordSlice], steps: list[_Step], most: int) -> None:
         """Append slices to `found`, and to `steps` whose they are."""

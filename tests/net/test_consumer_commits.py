@@ -248,6 +248,11 @@ class TestByItself:
                 break
         auto.poll(TIMEOUT, 5)  # 43 to 47
         eventually(lambda: committed(kafka, group).get(partition) == 43)
+        known = auto.committed([partition])[partition]
+        assert known is not None
+        assert known.leader_epoch == record.leader_epoch >= 0, (
+            "who begins there looks whether the log is still the same"
+        )
         auto.close()
         assert committed(kafka, group) == {partition: 48}
 

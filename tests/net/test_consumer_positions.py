@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 
 import pytest
@@ -262,7 +263,7 @@ class TestResetting:
         assert next(iter(consumer)).value == anew[0]
         assert consumer._unread.done_offsets()[partition].offset == 1
         consumer.commit()
-        assert consumer.committed([partition]) == {partition: OffsetAndMetadata(1)}
+        assert consumer.committed([partition]) == {partition: OffsetAndMetadata(1, 0)}
 
     @pytest.mark.parametrize("is_old_broker", [False, True])
     def test_a_topic_made_anew_before_its_committed_offset_is_asked_for(
@@ -381,6 +382,19 @@ class TestAsking:
         read(consumer, 30, max_records=30)
         assert consumer.current_lag(partition) == 70
         assert consumer.lag() == {partition: 70}
+
+    def test_what_a_loop_has_not_reached_is_behind(
+        self, kafka: EmbeddedKafka, consumer_on: MakeConsumer, partition: TopicPartition
+    ) -> None:
+        fill(kafka, partition.topic, 100)
+        consumer = consumer_on()
+        consumer.assign([partition])
+        assert len(list(itertools.islice(consumer, 30))) == 30
+        for change in (consumer.pause, consumer.resume):
+            assert consumer.position(partition) == 30
+            assert consumer.current_lag(partition) == 70
+            assert consumer.lag() == {partition: 70}
+            change(partition)
 
     def test_a_question_ends_at_its_timeout(
         self, kafka: EmbeddedKafka, consumer_on: MakeConsumer, partition: TopicPartition

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 import threading
 import time
 from collections.abc import Callable
@@ -210,7 +211,6 @@ def calls_of(consumer: Consumer) -> dict[str, Callable[[], object]]:
         "enforce_rebalance": consumer.enforce_rebalance,
         "group_metadata": consumer.group_metadata,
         "lag": consumer.lag,
-        "metrics": consumer.metrics,
         "offsets_for_times": lambda: consumer.offsets_for_times({partition: 0}),
         "partitions_for": lambda: consumer.partitions_for("absent"),
         "pause": lambda: consumer.pause(partition),
@@ -269,7 +269,8 @@ class TestWaits:
         lock = consumer._turn._lock  # looked at without taking it: the other one's poll would fail
         eventually(lambda: repr(lock).startswith("<locked"), "the other thread's poll")
         calls = calls_of(consumer)
-        assert calls.keys() == public_methods() - {"wakeup", "debug_dump"}
+        assert calls.keys() == public_methods() - {"wakeup", "debug_dump", "metrics"}
+        assert consumer.metrics()["client_id"] == consumer.client_id
         for call in calls.values():
             with pytest.raises(UsageError, match="another thread"):
                 call()
@@ -285,6 +286,21 @@ class TestWaits:
             if name != "close":
                 with pytest.raises(UsageError, match="closed"):
                     call()
+        assert consumer.metrics()["client_id"] == consumer.client_id
+
+    def test_a_loop_ends_when_its_consumer_closes(
+        self, kafka: EmbeddedKafka, topic: str, consumer: Consumer
+    ) -> None:
+        fill(kafka, topic, 10)
+        records = iter(consumer)
+        assert next(records).offset == 0
+        consumer.close()
+        with pytest.raises(UsageError, match="closed"):
+            next(records)
+
+    def test_a_consumer_is_not_pickled(self, consumer: Consumer) -> None:
+        with pytest.raises(TypeError, match="make one where it is needed"):
+            pickle.dumps(consumer)
 
     @pytest.mark.parametrize(
         "wait", ["commit", "committed", "position", "end_offsets", "partitions_for", "topics"]

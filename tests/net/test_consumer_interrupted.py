@@ -1,0 +1,89 @@
+"""Ctrl-C in a call that takes records: nobody got them, so they come next.
+
+Python raises KeyboardInterrupt where it looks for signals: when a function begins, and when one of
+C has returned. Here a profiler raises it at each of these places in turn.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+import pytest
+
+from kafka_fast import Consumer, ConsumerRecord, TopicPartition
+from kafka_fast.testing.broker.server import EmbeddedKafka
+from tests.net.consuming import MakeConsumer, fill
+from tests.waiting import TIMEOUT, eventually
+
+COUNT = 3_000
+PACKAGE = f"{os.sep}kafka_fast{os.sep}"
+
+
+@contextmanager
+def interrupt_at(place: int) -> Iterator[None]:
+    """Raise KeyboardInterrupt at the nth place in the package that this thread passes."""
+    left = place
+
+    def look(frame: FrameType, event: str, arg: object) -> None:
+        nonlocal left
+        if event in ("call", "c_return") and PACKAGE in frame.f_code.co_filename:
+            left -= 1
+            if left == 0:
+                raise KeyboardInterrupt
+
+    sys.setprofile(look)
+    try:
+        yield
+    finally:
+        sys.setprofile(None)
+
+
+@pytest.fixture(name="consumer")
+def consumer_of_much(kafka: EmbeddedKafka, consumer_on: MakeConsumer, topic: str) -> Consumer:
+    """One that has everything, and has told its user of nothing yet."""
+    fill(kafka, topic, COUNT, batch=500)
+    consumer = consumer_on(group_id=topic, enable_auto_commit=False)
+    consumer.assign([TopicPartition(topic, 0)])
+    assert consumer.position(TopicPartition(topic, 0)) == 0
+    eventually(lambda: consumer.metrics()["chunks"] > 0, "records")
+    return consumer
+
+
+def poll(consumer: Consumer) -> list[ConsumerRecord]:
+    return list(consumer.poll(TIMEOUT, 3))
+
+
+def step(consumer: Consumer) -> list[ConsumerRecord]:
+    return [next(iter(consumer))]
+
+
+WAYS: dict[str, Callable[[Consumer], list[ConsumerRecord]]] = {"poll": poll, "step": step}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("is_in_a_loop", [False, True], ids=["first", "in a loop"])
+def test_ctrl_c_anywhere_loses_nothing(consumer: Consumer, way: str, *, is_in_a_loop: bool) -> None:
+    (partition,) = consumer.assignment()
+    at = 0
+    for place in itertools.count(1):
+        if is_in_a_loop:
+            assert next(iter(consumer)).offset == at
+            at += 1
+        try:
+            with interrupt_at(place):
+                found = WAYS[way](consumer)
+        except KeyboardInterrupt:
+            assert consumer.position(partition) == at
+            assert consumer.current_lag(partition) == COUNT - at
+        else:
+            break
+        after = consumer.poll(TIMEOUT, 2)
+        assert after.offsets() == [at, at + 1]
+        at += 2
+    assert [record.offset for record in found] == list(range(at, at + len(found)))
+    assert place > 10, "there are more places than that"
