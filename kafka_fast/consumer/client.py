@@ -206,6 +206,7 @@ class Consumer:
         while True:
             if has_group:
                 membership.before_records()
+                self._turn.check_open()  # a listener may have closed it
                 if membership.is_subscribed:
                     membership.show_life(0.0)
             self._unread.forget_former()

@@ -27,6 +27,11 @@ from kafka_fast.types import TopicPartition
 Topics: TypeAlias = str | TopicPartition | Iterable[str | TopicPartition]
 Bound: TypeAlias = int | Mapping[TopicPartition, int] | None
 
+OWN_DEFAULTS: Mapping[str, object] = {
+    "auto.offset.reset": "none",  # what was deleted is not passed over in silence
+    "allow.auto.create.topics": False,  # nor does a slip of the pen make a topic
+}
+
 MAX_RECORDS = 50_000
 """Most records that one step brings."""
 
@@ -200,12 +205,14 @@ def read_range(
         by: what start and end are. By time, a partition's range begins at its first record that is
             not older than `start`, and ends before its first one that is not older than `end`.
         max_records: most records of one step.
-        config: the consumer's properties; `auto.offset.reset` is `none` unless it is given.
+        config: the consumer's properties; unless they are given, `auto.offset.reset` is `none` and
+            `allow.auto.create.topics` false.
         **properties: the same as keywords.
 
     Raises:
         PositionError: an offset to start from is not in the log (any more).
         UsageError: the arguments contradict each other, or the configuration names a group.
+        BrokerError: there is no such topic, or it may not be read.
         KafkaTimeoutError: the brokers did not tell of the partitions in time.
     """
     if by not in ("offset", "timestamp"):
@@ -231,14 +238,13 @@ def read_range(
 def _consumer(
     config: Mapping[str, object] | None, properties: Mapping[str, object]
 ) -> RangeConsumer:
-    """Make the consumer: what was deleted is an error, not something to pass over in silence."""
+    """Make the consumer, with other defaults than one that reads on and on."""
     given = dict(config or {})
     names = {find_key(name, "consumer").name for name in (*given, *properties)}
     if "group.id" in names:
         raise UsageError("a range is read without a group: leave group.id out")
-    if "auto.offset.reset" not in names:
-        given["auto.offset.reset"] = "none"
-    return RangeConsumer(given, **properties)
+    own = {name: value for name, value in OWN_DEFAULTS.items() if name not in names}
+    return RangeConsumer({**given, **own}, **properties)
 
 
 def _partitions(consumer: Consumer, topics: Topics) -> list[TopicPartition]:

@@ -18,20 +18,23 @@ class Turn:
         self._core = core
 
     def __enter__(self) -> None:
-        if self._core.closed:
-            self._refuse()
+        self.check_open()
         if not self._lock.acquire(blocking=False):
             raise UsageError(
                 "another thread uses this consumer: a Consumer is for one thread at a time; "
                 "wakeup() is what others may call"
             )
-        if self._core.closed:
+        try:
+            self.check_open()
+        except BaseException:
             self._lock.release()
-            self._refuse()
+            raise
 
     def __exit__(self, *error: object) -> None:
         self._lock.release()
 
-    def _refuse(self) -> None:
-        self._core.check_lives()
-        raise UsageError("the consumer is closed")
+    def check_open(self) -> None:
+        """Raise if nobody can use the consumer any more."""
+        if self._core.closed:
+            self._core.check_lives()
+            raise UsageError("the consumer is closed")

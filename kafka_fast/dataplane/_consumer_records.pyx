@@ -430,6 +430,12 @@ cdef class ConsumerRecords:
         """Return the type of the layout "kafka"."""
         return self.arrow().__arrow_c_schema__()
 
+    def __reduce__(self):
+        raise TypeError(
+            "ConsumerRecords refer to fetched buffers and cannot be pickled: pickle list(records), "
+            "or records.to_arrow()"
+        )
+
     def __repr__(self) -> str:
         return f"ConsumerRecords({self.count} records of {len(self.grouped())} partitions)"
 

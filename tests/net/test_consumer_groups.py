@@ -31,7 +31,7 @@ from tests.net.consuming import (
     values_by_partition,
 )
 from tests.net.producing import new_topic
-from tests.waiting import eventually
+from tests.waiting import TIMEOUT, eventually
 
 PARTITIONS = 4
 
@@ -266,6 +266,20 @@ class TestListening:
         diary.fail = None
         assert member.assignment() == every
         assert not member.poll(0.1)
+
+    def test_a_listener_that_closes_ends_the_poll(
+        self, consumer_on: MakeConsumer, topic: str
+    ) -> None:
+        class Closes(RebalanceListener):
+            def on_partitions_assigned(self, consumer: Consumer, partitions: object) -> None:
+                consumer.close()
+
+        member = consumer_on(group_id=f"group-of-{topic}")
+        member.subscribe([topic], listener=Closes())
+        start = time.monotonic()
+        with pytest.raises(UsageError, match="closed"):
+            member.poll(TIMEOUT)
+        assert time.monotonic() - start < TIMEOUT / 2
 
     def test_unsubscribe_gives_everything_up_and_a_return_is_possible(
         self, member_on: MakeConsumer, topic: str, every: set[TopicPartition]

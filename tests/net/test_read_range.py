@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_fast import KafkaTimeoutError, PositionError, TopicPartition, UsageError, read_range
+from kafka_fast import (
+    Consumer,
+    KafkaTimeoutError,
+    PositionError,
+    TopicPartition,
+    UsageError,
+    read_range,
+)
+from kafka_fast.errors import UnknownTopicOrPartition
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from tests.net.consuming import FIRST_TIMESTAMP_MS, fill
 from tests.net.producing import new_topic
@@ -122,6 +130,19 @@ def test_it_closes_its_consumer_when_it_is_left(kafka: EmbeddedKafka, topic: str
     steps.close()
     with pytest.raises((UsageError, StopIteration)):
         next(steps)
+
+
+def test_a_topic_that_does_not_exist_is_not_made(kafka: EmbeddedKafka, topic: str):
+    with pytest.raises(UnknownTopicOrPartition, match="there is no topic"):
+        read_range(topic + "-", bootstrap_servers=kafka.bootstrap)
+    with pytest.raises(KafkaTimeoutError):
+        read_range(
+            TopicPartition(topic + "-", 0),
+            bootstrap_servers=kafka.bootstrap,
+            default_api_timeout_ms=300,
+        )
+    with Consumer(bootstrap_servers=kafka.bootstrap) as consumer:
+        assert topic + "-" not in consumer.topics()
 
 
 def test_what_is_wrong_is_said_at_once(kafka: EmbeddedKafka, topic: str):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 
 import numpy as np
@@ -58,6 +59,12 @@ def test_is_a_sequence(records: ConsumerRecords) -> None:
             records[index]
     assert ALL[5].offset in (record.offset for record in records)
     assert repr(records) == "ConsumerRecords(13 records of 3 partitions)"
+
+
+def test_they_are_not_pickled_as_a_whole(records: ConsumerRecords) -> None:
+    with pytest.raises(TypeError, match=r"pickle list\(records\)"):
+        pickle.dumps(records)
+    assert pickle.loads(pickle.dumps(list(records))) == list(records)
 
 
 def test_two_iterations_do_not_meet(records: ConsumerRecords) -> None:
