@@ -146,14 +146,15 @@ class Questions:
 
         self._call(ask)
         try:
-            while cluster.all_topics is before:
+            # Forgotten once more first, if the user has just asked the same.
+            while (found := cluster.all_topics) is before or found is None:
                 self._waits.check()
                 left = deadline - self._now()
                 if left <= 0:
                     raise self._waits.late("the brokers did not tell their topics in time")
                 with self._settled:
                     self._settled.wait(min(WAIT_SLICE, left))
-            return {topic.name for topic in cluster.all_topics or () if not topic.is_internal}
+            return {topic.name for topic in found if not topic.is_internal}
         finally:
             if not keep:
                 self._call(lambda now: cluster.want_all_topics(False))
