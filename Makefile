@@ -31,6 +31,9 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 unexport PYTHONPATH VIRTUAL_ENV
 
 PYTEST := $(PY) -m pytest -q
+# Most tests wait, for a broker or for time to pass: more of them run at once than there are
+# processors.
+TOGETHER := -n 4 --dist worksteal
 NOT_RUN := build/not-run.txt
 EXTENSIONS = $(subst /,.,$(basename $(shell find kafka_fast -name '_*.pyx')))
 C_FILES = $(shell find src_c bench -name '*.[ch]')
@@ -94,7 +97,7 @@ stubtest: build $(VENV)/lint.stamp
 .PHONY: check test unit brokers codecs-fallback sim fuzz tsan wheel test-old-brokers test-spark35 \
 	test-pythons
 check: build lint
-	$(PYTEST) -m "not broker and not slow and not spark" --seeds 50
+	$(PYTEST) $(TOGETHER) -m "not broker and not slow and not spark" --seeds 50
 
 test:
 	@mkdir -p build && : > $(NOT_RUN)
@@ -109,7 +112,7 @@ test:
 		else echo "make test: passed, all of it"; fi
 
 unit: build $(VENV)/test.stamp
-	$(PYTEST) -m "not broker and not spark" --seeds $(SEEDS)
+	$(PYTEST) $(TOGETHER) -m "not broker and not spark" --seeds $(SEEDS)
 
 brokers: build $(VENV)/test.stamp $(VENV)/spark.stamp
 	$(PYTEST) -m "broker or spark"
@@ -117,12 +120,12 @@ brokers: build $(VENV)/test.stamp $(VENV)/spark.stamp
 # All that may meet a codec; that packages are slow is known here.
 codecs-fallback: fallback $(VENV)/test.stamp
 	KAFKA_FAST_NATIVE_CODECS=0 PYTHONPATH="$(CURDIR)/build/fallback/lib:$(CURDIR)" \
-		$(VENV)/bin/pytest -q -o pythonpath="" -m "not slow" -W "ignore:this build has no library" \
+		$(VENV)/bin/pytest -q $(TOGETHER) -o pythonpath="" -m "not slow" -W "ignore:this build has no library" \
 		tests/unit/record tests/unit/dataplane tests/property \
 		tests/net/test_compression.py tests/net/test_sending.py
 
 sim: build $(VENV)/test.stamp
-	$(PYTEST) tests/sim --seeds $(SEEDS)
+	$(PYTEST) $(TOGETHER) tests/sim --seeds $(SEEDS)
 
 # An optional step runs where its probe succeeds. Elsewhere it is named in the last line of
 # `make test`, and with CI=true it is a failure.
@@ -161,7 +164,7 @@ test-pythons:
 		.venv-$$python/bin/python -m pip install -q --upgrade 'pip>=25.1'; \
 		.venv-$$python/bin/python -m pip install -q --group build --group test; \
 		.venv-$$python/bin/python setup.py -q build_ext --inplace; \
-		PATH="$(CURDIR)/.venv-$$python/bin:$$PATH" .venv-$$python/bin/python -m pytest -q \
+		PATH="$(CURDIR)/.venv-$$python/bin:$$PATH" .venv-$$python/bin/python -m pytest -q $(TOGETHER) \
 			-m "not broker and not slow and not spark" --seeds 50; done
 
 # ---- what a user gets ----
@@ -172,7 +175,7 @@ demo: build $(VENV)/spark.stamp
 		BOOTSTRAP="$(BOOTSTRAP)" FILE="$(FILE)" $(PY) examples/demo.py
 
 bench: build $(VENV)/bench.stamp $(VENV)/spark.stamp
-	$(PYTEST) -p no:cacheprovider bench
+	$(PYTEST) -p no:cacheprovider -p no:xdist bench
 	$(PY) bench/compare.py
 
 wheel: $(VENV)/wheel.stamp

@@ -24,6 +24,7 @@ settings.register_profile(
 )
 settings.load_profile("any machine")
 
+SHORT_ENOUGH_FOR_AN_ID = 20
 BROKER_FIXTURES = {"real_kafka", "real_kafka_cluster", "eager_kafka"}
 
 
@@ -39,12 +40,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that use a real broker; scenarios carry the word in a parameter."""
+    """Mark the tests that use a real broker; scenarios carry the word in a parameter.
+
+    Files with slow tests come first: workers that share the files then end at the same time.
+    """
     for item in items:
         fixtures = set(getattr(item, "fixturenames", ()))
         parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
         if BROKER_FIXTURES & fixtures or ("real" in parameters and "integration" in item.nodeid):
             item.add_marker(pytest.mark.broker)
+    slow = {item.path for item in items if {"slow", "spark"} & item.keywords.keys()}
+    items.sort(key=lambda item: item.path not in slow)
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Name long bytes by their parameter: some hold the time, and workers compare their tests."""
+    return argname if isinstance(val, bytes) and len(val) > SHORT_ENOUGH_FOR_AN_ID else None
 
 
 @pytest.fixture(autouse=True)

@@ -139,7 +139,8 @@ def check_recovery(kafka: EmbeddedKafka, consumer: Consumer) -> None:
 def test_a_classic_group(kafka: EmbeddedKafka, api: int, error: type[BrokerError]) -> None:
     asked = Counter(kafka, FIND_COORDINATOR, JOIN_GROUP, SYNC_GROUP, HEARTBEAT, OFFSET_FETCH)
     kafka.faults.error(api, error)
-    with member(kafka, heartbeat_interval_ms=50) as consumer:
+    # The broker keeps each id under which it has let the member in until its session ends.
+    with member(kafka, heartbeat_interval_ms=50, session_timeout_ms=6_000) as consumer:
         poll_on(consumer, HOSTILE)
         assert asked.count <= MOST
         check_recovery(kafka, consumer)

@@ -1,4 +1,4 @@
-"""Simulations make much garbage, little of it in cycles: the collector need not look so often."""
+"""What the simulations share: where their seeds come from, and a collector that looks seldom."""
 
 from __future__ import annotations
 
@@ -7,9 +7,19 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.sim.seeds import asked_for
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Hand the seeds of --seed or --seeds to the tests that take some."""
+    if "seeds" in metafunc.fixturenames:
+        pieces = asked_for(metafunc.config)
+        metafunc.parametrize("seeds", pieces, ids=[f"{piece[0]}-{piece[-1]}" for piece in pieces])
+
 
 @pytest.fixture(autouse=True, scope="package")
 def rare_collections() -> Iterator[None]:
+    """Simulations make much garbage, little of it in cycles: the collector need not look often."""
     before = gc.get_threshold()
     gc.set_threshold(100_000, 20, 20)
     yield

@@ -1,61 +1,31 @@
-"""Many seeds, on all processors: a world is one thread's work."""
+"""Many seeds, a few in each test: so workers share them, and a failure names its own."""
 
 from __future__ import annotations
 
-import gc
-import logging
-import multiprocessing
-import os
-from collections.abc import Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from typing import Protocol
+from collections.abc import Callable, Sequence
 
 import pytest
 
-CHUNK = 10
-"""Seeds that a process takes at a time."""
+PER_TEST = 10
+"""Seconds of work, not minutes."""
 
 REPORTS_SHOWN = 3
 
-
-class Judge(Protocol):
-    """Runs one seed; a function of a module, so that another process finds it."""
-
-    def __call__(self, seed: int, /) -> str | None:
-        """Return a report if something is wrong."""
+Judge = Callable[[int], str | None]
+"""Runs one seed; returns a report if something is wrong."""
 
 
-def asked_for(config: pytest.Config) -> Sequence[int]:
-    """Return the seeds of --seed or --seeds."""
+def asked_for(config: pytest.Config) -> list[Sequence[int]]:
+    """Return the seeds of --seed or --seeds, in pieces."""
     only = config.getoption("--seed")
-    return [only] if only is not None else range(config.getoption("--seeds"))
+    if only is not None:
+        return [range(only, only + 1)]
+    end = config.getoption("--seeds")
+    return [range(first, min(first + PER_TEST, end)) for first in range(0, end, PER_TEST)]
 
 
-def failures(judge: Judge, seeds: Sequence[int]) -> list[tuple[int, str]]:
-    """Return (seed, report) of those that fail, in order."""
-    if len(seeds) <= CHUNK:
-        return _judge(judge, seeds)
-    chunks = [seeds[at : at + CHUNK] for at in range(0, len(seeds), CHUNK)]
-    # Not forked: pytest has threads.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(
-        os.cpu_count(), mp_context=context, initializer=settle_down
-    ) as processes:
-        found = processes.map(_judge, [judge] * len(chunks), chunks)
-        return [failure for of_chunk in found for failure in of_chunk]
-
-
-def text(failed: Sequence[tuple[int, str]]) -> str:
-    """Return what to print of the failures."""
-    reports = "\n\n".join(report for _, report in failed[:REPORTS_SHOWN])
-    return f"{len(failed)} worlds failed, seeds {[seed for seed, _ in failed]}\n{reports}"
-
-
-def settle_down() -> None:
-    """Worlds break things on purpose, and make much that is soon garbage."""
-    logging.disable(logging.ERROR)
-    gc.set_threshold(100_000, 20, 20)
-
-
-def _judge(judge: Judge, seeds: Iterable[int]) -> list[tuple[int, str]]:
-    return [(seed, report) for seed in seeds if (report := judge(seed)) is not None]
+def check(judge: Judge, seeds: Sequence[int]) -> None:
+    """Fail with the reports of the seeds that fail."""
+    failed = {seed: report for seed in seeds if (report := judge(seed)) is not None}
+    reports = "\n\n".join(list(failed.values())[:REPORTS_SHOWN])
+    assert not failed, f"{len(failed)} worlds failed, seeds {list(failed)}\n{reports}"

@@ -8,13 +8,13 @@ the brokers' logs hold.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
 from kafka_fast.testing.simulation.group_plan import make_group_plan
 from kafka_fast.testing.simulation.group_world import run_group_seed
-from tests.sim.seeds import asked_for, failures, text
+from tests.sim.seeds import check
 
 
 @pytest.fixture(autouse=True)
@@ -31,10 +31,8 @@ def judge(seed: int) -> str | None:
     return result.report() if result.faults else None
 
 
-@pytest.mark.timeout(3600)
-def test_every_promise_is_kept_in_every_group(request: pytest.FixtureRequest) -> None:
-    failed = failures(judge, asked_for(request.config))
-    assert not failed, text(failed)
+def test_every_promise_is_kept_in_every_group(seeds: Sequence[int]) -> None:
+    check(judge, seeds)
 
 
 def test_a_seed_gives_the_same_log_again() -> None:

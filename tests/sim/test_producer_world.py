@@ -11,12 +11,11 @@ import hashlib
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
-
 from kafka_fast.testing.simulation import make_plan, run_seed
-from tests.sim.seeds import asked_for, failures, text
+from tests.sim.seeds import check
 
 
 def judge(seed: int) -> str | None:
@@ -25,10 +24,8 @@ def judge(seed: int) -> str | None:
     return result.report() if result.anomalies else None
 
 
-@pytest.mark.timeout(1800)
-def test_every_promise_is_kept_in_every_world(request: pytest.FixtureRequest) -> None:
-    failed = failures(judge, asked_for(request.config))
-    assert not failed, text(failed)
+def test_every_promise_is_kept_in_every_world(seeds: Sequence[int]) -> None:
+    check(judge, seeds)
 
 
 def test_a_seed_gives_the_same_log_again() -> None:
