@@ -57,7 +57,9 @@ class ConsumerCore:
         self.settings = settings
         self.client_id = client_id
         self.control = self._make_control(client_id)
-        self.waits = Waits(self.control, self.now, self._await, memory=settings.request_timeout)
+        # A broker that is silent is heard of once in as long as that.
+        memory = settings.request_timeout + settings.reconnect_backoff_max
+        self.waits = Waits(self.control, self.now, self._await, memory=memory)
         self.questions = Questions(self.control, self.waits, self.now, self.call)
         self._touch_at = 0.0
         self.closed = False
