@@ -167,7 +167,9 @@ class Producer(BulkAccumulator):
 
         Counters count from the start. Histograms are `{"count", "sum", "buckets"}`; a bucket's key
         is its upper bound, in microseconds where the name ends in `_us` (sums are seconds), else in
-        bytes. Node -1 stands for bootstrap.servers.
+        bytes. Troubles with links are counted by kind: answers that could not be read, by API;
+        links that were closed, by reason; failures to reach a node. Node -1 stands for
+        bootstrap.servers.
 
         Raises:
             UsageError: The producer belongs to the parent of this process.
@@ -177,6 +179,7 @@ class Producer(BulkAccumulator):
             "client_id": self.client_id,
             "pending_records": self.plane.pending(),
             **self.plane.stats(),
+            **self._core.control.links.troubles.stats(),
             "nodes": self.plane.node_stats(),
             "topics": self.plane.topic_stats(),
         }

@@ -50,6 +50,14 @@ class Troubles:
         self.closed[event.reason.name.lower()] += 1
         return self._explained.pop(event.link_id, None) or close_error(event)
 
+    def stats(self) -> dict[str, object]:
+        """Return what was counted, as `metrics()` has it."""
+        return {
+            "malformed_answers": dict(self.malformed),
+            "links_closed": dict(self.closed),
+            "link_failures": self.failures,
+        }
+
     def since(self, began: float) -> KafkaError | None:
         """Return the last trouble, if there was one since then."""
         return self._last if self._last_at >= began else None

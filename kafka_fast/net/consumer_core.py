@@ -151,14 +151,12 @@ class ConsumerCore:
 
     def stats(self) -> dict[str, object]:
         """Return counters of fetches, buffers, troubles and nodes."""
-        troubles, intake = self.control.links.troubles, self.reading.intake
+        intake = self.reading.intake
         return {
             **self.streams.stats(),
             "unreadable_batches": intake.unreadable_batches,
             "refused_records": intake.refused_records,
-            "malformed_answers": dict(troubles.malformed),
-            "links_closed": dict(troubles.closed),
-            "link_failures": troubles.failures,
+            **self.control.links.troubles.stats(),
             "nodes": self.plane.node_stats(),
         }
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
 import pytest
@@ -13,18 +12,11 @@ import pytest
 from kafka_fast import Producer
 from kafka_fast.errors import KafkaTimeoutError, ProtocolError
 from kafka_fast.testing.broker.server import EmbeddedKafka
-from kafka_fast.testing.broker.versions import PRODUCE
+from kafka_fast.testing.broker.versions import METADATA, PRODUCE
+from tests.waiting import TIMEOUT, eventually
 
-TIMEOUT = 30.0
 TLS_ALERT = bytes.fromhex("15 03 03 00 02 02 46")  # fatal, protocol_version
 HTTP = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"
-
-
-def eventually(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + TIMEOUT
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 @contextmanager
@@ -93,3 +85,25 @@ def test_a_topic_made_anew_while_requests_are_in_flight_costs_no_link() -> None:
             producer.send("t", b"after").result(TIMEOUT)
             assert core.plane.node_stats()[2]["links"] == links
             assert kafka.records("t")[-1].value == b"after"
+
+
+def nonsense(answer: bytes) -> bytes:
+    """Keep an answer's length and correlation id, and nothing else."""
+    return answer[:8] + b"\xff" * (len(answer) - 8)
+
+
+def test_troubles_with_links_are_counted_by_kind() -> None:
+    with EmbeddedKafka() as kafka:
+        kafka.create_topic("t")
+        quick = {"retry.backoff.ms": 20, "reconnect.backoff.ms": 20, "metadata.max.age.ms": 100}
+        with Producer({"bootstrap.servers": kafka.bootstrap}, **quick) as producer:
+            producer.send("t", b"first").result(TIMEOUT)
+            before = producer.metrics()
+            assert (before["malformed_answers"], before["link_failures"]) == ({}, 0)
+            kafka.faults.garble(nonsense, api=METADATA, count=1)
+            eventually(lambda: producer.metrics()["malformed_answers"] == {"Metadata": 1})
+            kafka.faults.garble(nonsense, api=PRODUCE, count=1)
+            producer.send("t", b"second").result(TIMEOUT)
+            after = producer.metrics()
+    assert after["links_closed"]["bad_response"] >= 1
+    assert after["link_failures"] >= 2
