@@ -57,6 +57,10 @@ cdef class Buffer:
     cdef Py_buffer view
     cdef bint held
 
+    cdef str format(self)
+    cdef Py_ssize_t stride(self, int axis) noexcept
+
+cdef Buffer typed_buffer(object source)
 
 cdef Column scalar_column(bytes item)
 cdef Column null_column(int64_t count)

@@ -32,6 +32,30 @@ cdef class Buffer:
         if self.held:
             PyBuffer_Release(&self.view)
 
+    cdef str format(self):
+        """Return an item's format, without the marks of this machine's own byte order."""
+        if self.view.format == NULL:
+            return "B"
+        return (<bytes>self.view.format).decode().lstrip("@=<")
+
+    cdef Py_ssize_t stride(self, int axis) noexcept:
+        """Return how far two items are apart; ctypes does not tell, its arrays are contiguous."""
+        cdef Py_ssize_t step = self.view.itemsize
+        cdef int inner
+        if self.view.strides != NULL:
+            return self.view.strides[axis]
+        for inner in range(axis + 1, self.view.ndim):
+            step *= self.view.shape[inner]
+        return step
+
+
+cdef Buffer typed_buffer(object source):
+    """Borrow a buffer of whatever shape and format."""
+    cdef Buffer buffer = Buffer.__new__(Buffer)
+    PyObject_GetBuffer(source, &buffer.view, PyBUF_STRIDES | PyBUF_FORMAT)
+    buffer.held = True
+    return buffer
+
 
 cdef Buffer buffer_of(object source, str what):
     """Return the bytes of a contiguous buffer."""
@@ -99,23 +123,20 @@ cdef Column object_column(object items):
 cdef Column buffer_column(object source, str topic, str what):
     """Return the items of a 1-D buffer of byte strings or a 2-D buffer of bytes."""
     cdef Column column = Column.__new__(Column)
-    cdef Buffer buffer = Buffer.__new__(Buffer)
-    cdef str format
-    PyObject_GetBuffer(source, &buffer.view, PyBUF_STRIDES | PyBUF_FORMAT)
-    buffer.held = True
-    format = buffer.view.format.decode() if buffer.view.format != NULL else "B"
+    cdef Buffer buffer = typed_buffer(source)
+    cdef str format = buffer.format()
     column.owner = buffer
     column.count = buffer.view.shape[0] if buffer.view.ndim > 0 else 0
     column.raw.data = <const uint8_t*>buffer.view.buf
     if buffer.view.ndim == 2 and format in ("B", "b", "c") \
-            and (buffer.view.strides[1] == 1 or buffer.view.shape[1] <= 1):
+            and (buffer.stride(1) == 1 or buffer.view.shape[1] <= 1):
         column.raw.layout = KF_COLUMN_STRIDED
         column.raw.width = buffer.view.shape[1]
-        column.raw.stride = buffer.view.strides[0]
+        column.raw.stride = buffer.stride(0)
     elif buffer.view.ndim == 1 and format.endswith("s"):
         column.raw.layout = KF_COLUMN_PADDED
         column.raw.width = buffer.view.itemsize
-        column.raw.stride = buffer.view.strides[0]
+        column.raw.stride = buffer.stride(0)
     else:
         raise TypeError(f"{what} for topic {topic!r}: a buffer must be one-dimensional of byte "
                         f"strings (numpy 'S'), or two-dimensional of contiguous rows of bytes, "
@@ -127,26 +148,29 @@ cdef Column pair_column(object data, object offsets, str topic, str what):
     """Return the items data[offsets[i]:offsets[i + 1]]."""
     cdef Column column = Column.__new__(Column)
     cdef Buffer bytes_buffer = buffer_of(data, f"the data of {what} for topic {topic!r}")
-    cdef Buffer numbers = Buffer.__new__(Buffer)
+    cdef Buffer numbers
+    cdef bytes kept
     try:
-        PyObject_GetBuffer(offsets, &numbers.view, PyBUF_STRIDES | PyBUF_FORMAT)
+        numbers = typed_buffer(offsets)
     except (BufferError, TypeError) as error:
         raise TypeError(f"the offsets of {what} for topic {topic!r} must be a buffer, not "
                         f"{type(offsets).__name__}") from error
-    numbers.held = True
-    format = numbers.view.format.decode().lstrip("@=<") if numbers.view.format != NULL else "B"
-    if numbers.view.ndim != 1 or format not in ("i", "l", "q") \
-            or numbers.view.strides[0] != numbers.view.itemsize or numbers.view.shape[0] == 0:
+    if numbers.view.ndim != 1 or numbers.format() not in ("i", "l", "q") \
+            or numbers.stride(0) != numbers.view.itemsize or numbers.view.shape[0] == 0:
         raise TypeError(f"the offsets of {what} for topic {topic!r} must be n + 1 contiguous "
                         "int32 or int64")
     column.raw.layout = (KF_COLUMN_OFFSETS32 if numbers.view.itemsize == 4
                          else KF_COLUMN_OFFSETS64)
     column.raw.offsets = numbers.view.buf
+    column.owner = (bytes_buffer, numbers)
+    if not numbers.view.readonly:  # what is checked here must hold until it has been used
+        kept = (<const char*>numbers.view.buf)[:numbers.view.len]
+        column.raw.offsets = PyBytes_AS_STRING(kept)
+        column.owner = (bytes_buffer, kept)
     column.raw.data = <const uint8_t*>bytes_buffer.view.buf
     if column.raw.data == NULL:  # an empty buffer may have no address; NULL means null here
         column.raw.data = <const uint8_t*>b""
     column.count = numbers.view.shape[0] - 1
-    column.owner = (bytes_buffer, numbers)
     check_column(column, bytes_buffer.view.len, f"{what} for topic {topic!r}")
     return column
 

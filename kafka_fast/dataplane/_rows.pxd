@@ -42,7 +42,6 @@ cdef class Rows:
 
 cdef Numbers new_numbers(int64_t count)
 cdef Numbers scalar_number(int64_t number)
-cdef int refuse_negative(Numbers numbers, str topic, str what) except -1
 # Pieces of rows from the arguments of send_many.
 cdef list rows_of(str topic, object values, object keys, object partitions, object timestamps_ms,
                   object headers)

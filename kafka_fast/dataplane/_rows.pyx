@@ -7,10 +7,18 @@ Thread: the caller's, with the GIL.
 
 from cpython.buffer cimport PyObject_CheckBuffer
 from cpython.object cimport PyObject
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport (
+    int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
+)
 from libc.stdlib cimport free, malloc
 
-from kafka_fast.dataplane._column cimport Column, columns_of, scalar_column
+from kafka_fast.dataplane._column cimport (
+    Buffer,
+    Column,
+    columns_of,
+    scalar_column,
+    typed_buffer,
+)
 from kafka_fast.dataplane._fields cimport encode_headers
 
 from collections.abc import Mapping, Sequence
@@ -61,40 +69,38 @@ cdef int64_t number_of(object item, str topic, str what) except? -2:
     return number
 
 
-cdef int refuse_negative(Numbers numbers, str topic, str what) except -1:
-    """Check what came from a buffer, where no row can be without a number."""
-    cdef int64_t i
-    for i in range(numbers.count):
-        if numbers.items[i] < 0:
-            raise UsageError(f"{what} of row {i} for topic {topic!r} must be at least 0, not "
-                             f"{numbers.items[i]}")
-    return 0
+cdef int64_t number_at(const char* at, Py_ssize_t size, bint is_signed) noexcept nogil:
+    """Return an integer of `size` bytes; an unsigned one beyond int64 comes out negative."""
+    if size == 8:
+        return (<const int64_t*>at)[0]
+    if size == 4:
+        return (<const int32_t*>at)[0] if is_signed else <int64_t>(<const uint32_t*>at)[0]
+    if size == 2:
+        return (<const int16_t*>at)[0] if is_signed else <int64_t>(<const uint16_t*>at)[0]
+    return (<const int8_t*>at)[0] if is_signed else <int64_t>(<const uint8_t*>at)[0]
 
 
 cdef Numbers buffer_numbers(object source, str topic, str what):
-    """Return the numbers of a one-dimensional buffer of integers."""
+    """Return the numbers of a one-dimensional buffer of integers, none of them negative."""
+    cdef Buffer buffer = typed_buffer(source)
     cdef Numbers numbers
+    cdef Py_ssize_t size = buffer.view.itemsize
+    cdef Py_ssize_t stride
+    cdef const char* at = <const char*>buffer.view.buf
+    cdef bint is_signed
     cdef int64_t i
-    cdef const int32_t[:] narrow
-    cdef const int64_t[:] wide
-    view = memoryview(source)
-    format = view.format.lstrip("@=<")
-    if view.ndim != 1 or format not in tuple("bBhHiIlLqQ"):
+    format = buffer.format()
+    if buffer.view.ndim != 1 or format not in tuple("bBhHiIlLqQ"):
         raise TypeError(f"{what} for topic {topic!r} must be one-dimensional integers, not "
-                        f"{view.ndim}-dimensional of format {view.format!r}")
-    if format in ("l", "q") and view.itemsize == 8:
-        wide = view
-        numbers = new_numbers(wide.shape[0])
-        for i in range(numbers.count):
-            numbers.items[i] = wide[i]
-    elif format == "i":
-        narrow = view
-        numbers = new_numbers(narrow.shape[0])
-        for i in range(numbers.count):
-            numbers.items[i] = narrow[i]
-    else:
-        return object_numbers(view.tolist(), topic, what)
-    refuse_negative(numbers, topic, what)
+                        f"{buffer.view.ndim}-dimensional of format {format!r}")
+    is_signed = format.islower()
+    stride = buffer.stride(0)
+    numbers = new_numbers(buffer.view.shape[0])
+    for i in range(numbers.count):
+        numbers.items[i] = number_at(at + i * stride, size, is_signed)
+        if numbers.items[i] < 0:
+            number_of(numbers.items[i] if is_signed else <uint64_t>numbers.items[i], topic,
+                      f"{what} of row {i}")
     return numbers
 
 

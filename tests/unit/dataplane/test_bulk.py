@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import asyncio
+import ctypes
 import threading
 import time
 from collections.abc import Iterator
@@ -126,6 +127,67 @@ def test_standard_librarys_arrays_are_offsets(
     pair = (bytearray(b"--abcd"), array.array("i", [2, 3, 3, 6]))
     producer.send_many(topic, pair, partitions=0).result(10)
     assert values_of(kafka, topic) == [b"a", b"", b"bcd"]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        (b"abcdef", (ctypes.c_int * 4)(0, 2, 4, 6)),
+        (b"abcdef", (ctypes.c_int64 * 4)(0, 2, 4, 6)),
+        (ctypes.c_ubyte * 2 * 3).from_buffer_copy(b"abcdef"),
+        (ctypes.c_char * 2 * 3).from_buffer_copy(b"abcdef"),
+    ],
+)
+def test_ctypes_arrays(kafka: EmbeddedKafka, producer: Producer, topic: str, values: Any) -> None:
+    """Regression: they tell no strides; one of offsets ended the process."""
+    producer.send_many(topic, values, partitions=0).result(10)
+    assert values_of(kafka, topic) == [b"ab", b"cd", b"ef"]
+
+
+CTYPES = [getattr(ctypes, f"c_{sign}int{size}") for sign in ("", "u") for size in (8, 16, 32, 64)]
+
+
+@pytest.mark.parametrize("kind", CTYPES)
+def test_numbers_of_every_size(
+    kafka: EmbeddedKafka, producer: Producer, topic: str, kind: Any
+) -> None:
+    times, strided = (kind * 2)(127, 5), memoryview(bytes([127, 9, 5, 9]))[::2]
+    columns = {"partitions": (kind * 2)(3, 1), "timestamps_ms": times}
+    producer.send_many(topic, [b"a", b"b"], **columns).result(10)
+    producer.send_many(topic, [b"c", b"d"], partitions=3, timestamps_ms=strided).result(10)
+    found = [(it.timestamp_ms, it.value) for it in kafka.records(topic, 3)]
+    assert found == [(127, b"a"), (127, b"c"), (5, b"d")]
+    assert [(it.timestamp_ms, it.value) for it in kafka.records(topic, 1)] == [(5, b"b")]
+
+
+def test_buffers_are_the_callers_again_when_the_call_returns(
+    kafka: EmbeddedKafka, topic: str
+) -> None:
+    data, offsets = bytearray(b"abcdef"), array.array("i", [0, 2, 4, 6])
+    times, item = array.array("q", [1, 2, 3]), bytearray(b"xy")
+    with Producer(bootstrap_servers=kafka.bootstrap, linger_ms=60_000) as producer:
+        producer.send_many(topic, (data, offsets), partitions=0, timestamps_ms=times)
+        producer.send_many(topic, [item], partitions=0, timestamps_ms=4)
+        data[:], offsets[1], times[0], item[:] = b"zzzzzz", 99, 77, b"??"
+    found = [(it.timestamp_ms, it.value) for it in kafka.records(topic, 0)]
+    assert found == [(1, b"ab"), (2, b"cd"), (3, b"ef"), (4, b"xy")]
+
+
+def test_offsets_that_change_during_the_call_are_those_that_were_checked() -> None:
+    """Regression: what was changed after the check was read as it was, wherever it led."""
+    offsets = array.array("q", [0, 2, 4])
+
+    class Meddling:
+        def __index__(self) -> int:
+            offsets[1] = 1 << 60
+            return 0
+
+    bulk = detached()
+    future = bulk.send_many("t", (b"abcd", offsets), partitions=[Meddling(), 0])
+    assert offsets[1] == 1 << 60
+    assert bulk.plane.pending() == 2
+    del future
+    fail_all(bulk.plane)
 
 
 def test_columns_of_everything(kafka: EmbeddedKafka, producer: Producer, topic: str) -> None:
@@ -295,6 +357,10 @@ def test_serializers_see_the_items_of_sequences(kafka: EmbeddedKafka, topic: str
         ([b"a"], {"partitions": True}, TypeError, "not bool"),
         ([b"a"], {"partitions": 1.5}, TypeError, "not float"),
         ([b"a"], {"partitions": array.array("d", [1])}, TypeError, "format 'd'"),
+        ([b"a"], {"partitions": ctypes.c_int(1)}, TypeError, "0-dimensional of format 'i'"),
+        ([b"a"], {"partitions": (ctypes.c_int * 1 * 1)()}, TypeError, "2-dimensional"),
+        ([b"a"], {"timestamps_ms": array.array("Q", [1 << 63])}, UsageError, "not 92233720368"),
+        ((ctypes.c_char * 3)(), {}, TypeError, "1-dimensional of format 'c'"),
         ([b"a"], {"timestamps_ms": array.array("q", [-5])}, UsageError, "timestamp of row 0"),
         ([b"a"], {"timestamps_ms": [1 << 63]}, UsageError, "timestamp of row 0"),
         ([b"a", b"b"], {"headers": [None, [("h", 1)]]}, TypeError, "row 1: header 'h'"),
