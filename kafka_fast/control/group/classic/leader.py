@@ -5,6 +5,12 @@
                                            └── metadata                    └─► basis: what changes
                                                                                asks for another one
 
+What a cooperative assignor moves is withheld until its owner has given it up and joined once more.
+A static owner may be replaced before it does: its successor gets the assignment as it is, owns
+nothing that it could give up, and the group does not rebalance (KIP-345). Such a partition would be
+nobody's until something else happens. So the leader has the group rebalance once the owner must
+have done so, or be gone.
+
 Pure but for the metadata that it has the cluster ask for. Thread: control.
 """
 
@@ -24,6 +30,7 @@ from kafka_fast.control.group.assignors import (
 from kafka_fast.control.group.assignors.guard import calling
 from kafka_fast.control.group.classic import messages
 from kafka_fast.control.group.subscription import SubscribedTopics
+from kafka_fast.control.instants import NEVER
 from kafka_fast.protocol.apis.join_group import JoinGroupResponse
 from kafka_fast.types import TopicPartition
 
@@ -35,7 +42,12 @@ class Leader:
     """What a member does while it leads its group. Control thread only."""
 
     def __init__(
-        self, assignors: Mapping[str, Assignor], subscription: SubscribedTopics, cluster: Cluster
+        self,
+        assignors: Mapping[str, Assignor],
+        subscription: SubscribedTopics,
+        cluster: Cluster,
+        *,
+        patience: float,
     ) -> None:
         """Begin leading nobody.
 
@@ -43,11 +55,15 @@ class Leader:
             assignors: that this member understands, by name.
             subscription: keeps the metadata of what the group reads.
             cluster: knows the topics.
+            patience: seconds after which an owner has given up what it is to give up, or is gone.
         """
+        self._patience = patience
         self._assignors = assignors
         self._subscription = subscription
         self._cluster = cluster
         self._basis: Basis | None = None  # of the last assignment that is ours
+        self.settled_by = NEVER
+        """When a partition that was withheld may be nobody's: if no rebalance has come before."""
 
     @property
     def is_outdated(self) -> bool:
@@ -57,6 +73,7 @@ class Leader:
     def forget(self) -> None:
         """Answer for no assignment: another member may lead."""
         self._basis = None
+        self.settled_by = NEVER
 
     def assign(self, joined: JoinGroupResponse, now: float) -> Assignments | None:
         """Return everybody's partitions; None while metadata are missing that were asked for.
@@ -69,18 +86,33 @@ class Leader:
         if not self._subscription.follow(wanted, now):
             return None
         self._basis = Basis.of(wanted, self._cluster)
-        if joined.skip_assignment:
-            return {}
         name = joined.protocol_name or ""
         with calling(name):
-            return self._run_assignor(self._assignors[name], members)
+            assignor = self._assignors[name]
+            if joined.skip_assignment:
+                # Whether its former self has withheld anything this leader does not know.
+                self._expect_rebalance(assignor.is_cooperative, now)
+                return {}
+            return self._run_assignor(assignor, members, now)
 
-    def _run_assignor(self, assignor: Assignor, members: Sequence[GroupMember]) -> Assignments:
+    def _run_assignor(
+        self, assignor: Assignor, members: Sequence[GroupMember], now: float
+    ) -> Assignments:
         assignments = assignor.assign(describe_topics(members, self._cluster), members)
-        if assignor.is_cooperative:
-            # What moves must be given up by its owner first: nobody gets it in this round.
-            assignments = without_moving(assignments, members)
-        return assignments
+        if not assignor.is_cooperative:
+            return assignments
+        # What moves must be given up by its owner first: nobody gets it in this round.
+        withheld = moving(assignments, members)
+        self._expect_rebalance(any(owner.instance_id for owner in withheld.values()), now)
+        return {
+            member_id: [
+                it for it in partitions if it not in withheld or withheld[it].member_id == member_id
+            ]
+            for member_id, partitions in assignments.items()
+        }
+
+    def _expect_rebalance(self, is_expected: bool, now: float) -> None:
+        self.settled_by = now + self._patience if is_expected else NEVER
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,16 +139,16 @@ def describe_topics(members: Sequence[GroupMember], cluster: Cluster) -> GroupTo
     return {topic: partitions for topic, partitions in found.items() if partitions}
 
 
-def without_moving(
+def moving(
     assignments: Assignments, members: Sequence[GroupMember]
-) -> dict[str, list[TopicPartition]]:
-    """Take out what another member still owns: it has to give it up first (KIP-429)."""
-    owners = {
-        partition: member.member_id for member in members for partition in sorted(member.owned)
-    }
+) -> dict[TopicPartition, GroupMember]:
+    """Return what another member still owns, and who: it has to give it up first (KIP-429)."""
+    owners = {partition: member for member in members for partition in member.owned}
     return {
-        member_id: [it for it in partitions if owners.get(it, member_id) == member_id]
+        partition: owners[partition]
         for member_id, partitions in assignments.items()
+        for partition in partitions
+        if partition in owners and owners[partition].member_id != member_id
     }
 
 

@@ -104,7 +104,9 @@ class ClassicMember:
             on_heartbeat=self._handle_heartbeat,
             on_moved=self.tick,
         )
-        self._leader = Leader(self._assignors, self._subscription, cluster)
+        self._leader = Leader(
+            self._assignors, self._subscription, cluster, patience=settings.max_poll_interval
+        )
         self._rebalance = Rebalance(
             settings,
             coordinator,
@@ -145,6 +147,8 @@ class ClassicMember:
 
     def next_deadline(self) -> float:
         """Return when `tick` has something to do that no event announces."""
+        if self._rejoin_reason is None and self._state is State.STABLE:
+            return self._leader.settled_by
         if self._rejoin_reason is None or self._ownership.is_busy or self.is_paused:
             return NEVER
         if self._subscription.topics is None:
@@ -220,6 +224,9 @@ class ClassicMember:
 
     def tick(self, now: float) -> None:
         """Do what is due at `now`."""
+        if self._state is State.STABLE and now >= self._leader.settled_by:
+            self._leader.forget()
+            self._want_join("what a static member was to give up may be nobody's", now)
         if self._rejoin_reason is not None and not self._ownership.is_busy and not self.is_paused:
             if self._state in (State.OUT, State.STABLE):
                 self._prepare()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import pytest
@@ -10,16 +11,20 @@ from kafka_fast.config import consumer_settings
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.group.assignors import Assignor, GroupMember, GroupTopics
 from kafka_fast.control.group.assignors.builtin import make_assignors
-from kafka_fast.control.group.classic.leader import Leader, without_moving
+from kafka_fast.control.group.classic.leader import Leader, moving
 from kafka_fast.control.group.subscription import SubscribedTopics
 from kafka_fast.errors import KafkaError, MalformedError
 from kafka_fast.protocol.apis.join_group import JoinGroupResponse, JoinGroupResponseMember
-from kafka_fast.protocol.consumer import ConsumerProtocolSubscription
+from kafka_fast.protocol.consumer import (
+    ConsumerProtocolSubscription,
+    ConsumerProtocolSubscriptionTopicPartition,
+)
 from kafka_fast.protocol.schema import encode_versioned
 from kafka_fast.types import TopicPartition
 from tests.unit.control.metadata_answers import answer, broker, topic
 
 NOW = 10.0
+PATIENCE = 300.0
 
 
 class Breaking(Assignor):
@@ -42,7 +47,8 @@ def make(partitions: int | None, *assignors: Assignor) -> tuple[Leader, Cluster]
     if partitions is not None:
         learn(cluster, partitions)
     known = {assignor.name: assignor for assignor in assignors or make_assignors(("range",))}
-    return Leader(known, SubscribedTopics(cluster, settings), cluster), cluster
+    subscription = SubscribedTopics(cluster, settings)
+    return Leader(known, subscription, cluster, patience=PATIENCE), cluster
 
 
 def learn(cluster: Cluster, partitions: int) -> None:
@@ -125,4 +131,32 @@ def test_what_another_member_owns_is_not_given_away_at_once() -> None:
         GroupMember("a", frozenset({"t"}), owned=frozenset({first, second})),
         GroupMember("b", frozenset({"t"})),
     ]
-    assert without_moving({"a": [first], "b": [second]}, members) == {"a": [first], "b": []}
+    assert moving({"a": [first], "b": [second]}, members) == {second: members[0]}
+
+
+@pytest.mark.parametrize(
+    ("strategy", "instance_id", "skip", "patience"),
+    [
+        ("cooperative-sticky", "one", False, PATIENCE),
+        ("cooperative-sticky", None, False, math.inf),
+        ("cooperative-sticky", "one", True, PATIENCE),
+        ("sticky", "one", False, math.inf),
+        ("sticky", "one", True, math.inf),
+    ],
+)
+def test_what_a_static_member_is_to_give_up_is_not_waited_for_for_ever(
+    strategy: str, instance_id: str | None, skip: bool, patience: float
+) -> None:
+    leader, _ = make(2, *make_assignors((strategy,)))
+    told = joined("a", "b", protocol_name=strategy, skip=skip)
+    both = ConsumerProtocolSubscriptionTopicPartition(topic="t", partitions=[0, 1])
+    owner = ConsumerProtocolSubscription(topics=["t"], owned_partitions=[both], generation_id=1)
+    told.members[0].metadata = encode_versioned(owner, 3)
+    told.members[0].group_instance_id = instance_id
+    assignments = leader.assign(told, NOW)
+    assert assignments is not None
+    assert leader.settled_by == NOW + patience
+    if strategy == "cooperative-sticky" and not skip:
+        assert [len(assignments[it]) for it in ("a", "b")] == [1, 0]
+    leader.forget()
+    assert leader.settled_by == math.inf

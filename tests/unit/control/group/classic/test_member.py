@@ -8,6 +8,7 @@ import pytest
 
 from kafka_fast.consumer import Assignor, GroupMember, GroupTopics
 from kafka_fast.control.group.classic.member import State
+from kafka_fast.control.group.member import RevokeWanted
 from kafka_fast.errors import CommitFailedError, FencedInstanceId
 from kafka_fast.types import TopicPartition
 from tests.unit.control.group.world import World
@@ -178,6 +179,35 @@ def test_static_members_keep_their_partitions_over_a_restart() -> None:
     assert two.owned == before
     world.run(10.0)
     assert len(one.history) == events  # nobody else noticed
+
+
+@pytest.mark.parametrize("leads", [True, False])
+def test_a_static_member_is_replaced_before_it_has_given_up_what_moves(*, leads: bool) -> None:
+    """Regression: what it was to give up was nobody's until the group's next rebalance."""
+    world = make(
+        partition_assignment_strategy="cooperative-sticky",
+        max_poll_interval_ms=20_000,
+        session_timeout_ms=10_000,
+    )
+    if not leads:
+        world.cluster.create_topic("u", 1)
+        world.join("leader", ["u"])
+        world.run_until(lambda: world.stable("u"))
+    one = world.join("a", ["t"], group_instance_id="one")
+    world.run_until(lambda: len(one.owned) == 4)
+    two = world.join("b", ["t"])
+    world.run_until(lambda: any(isinstance(it, RevokeWanted) for it in one.news))
+    world.kill(one)
+    one = world.join("a", ["t"], group_instance_id="one")
+    world.run_until(lambda: bool(one.owned))
+    world.run(10.0)
+    assert (len(one.owned), len(two.owned)) == (2, 0), "they wait for a member that is gone"
+    topics = ("t",) if leads else ("t", "u")
+    world.run_until(lambda: world.stable(*topics), 15.0)
+    assert (len(one.owned), len(two.owned)) == (2, 2)
+    settled = two.control.group.member.identity.generation  # type: ignore[union-attr]
+    world.run(100.0)
+    assert two.control.group.member.identity.generation == settled  # type: ignore[union-attr]
 
 
 def test_an_instance_id_that_is_used_twice_fences_the_first() -> None:
