@@ -209,12 +209,10 @@ class Consumer:
                 self._turn.check_open()  # a listener may have closed it
                 if membership.is_subscribed:
                     membership.show_life(0.0)
-            self._unread.forget_former()
             if unread := self._unread.take(most):
                 return unread
             now = self._core.now()
             records = reading.take(most, min(deadline, now + ALIVE_SLICE))
-            self._unread.forget_former()  # before the new topic's records are among the rest
             if records or (self._core.now() >= deadline and not reading.has_group_news):
                 return records
 
@@ -227,7 +225,6 @@ class Consumer:
         with self._turn:
             if self._settings.group_id is not None:
                 self._membership.handle_news()  # what a loop has left may be others' by now
-            self._unread.forget_former()
             return self._unread.iterator()
 
     def _next_records(self) -> ConsumerRecords:

@@ -21,7 +21,7 @@ class Unread:
         """Begin with nothing.
 
         Args:
-            reading: knows what was handed over, and which topics were made anew.
+            reading: knows what was handed over, and tells of topics that were made anew.
             refill: waits for what an iteration needs next.
         """
         self._reading = reading
@@ -29,6 +29,8 @@ class Unread:
         self._iterator: RecordIterator | None = None
         self._held: dict[TopicPartition, ConsumerRecords] = {}  # of partitions that are paused
         self._taken_from: ConsumerRecords | None = None  # by the last take, until that is settled
+        # Of a topic that was made anew, too: the offsets would be taken for the new one's.
+        reading.forget_with(self.forget)
 
     # Getters
 
@@ -43,7 +45,6 @@ class Unread:
 
     def done_offsets(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """Return where reading goes on behind what is done, for each partition that was read."""
-        self.forget_former()
         offsets = self._reading.intake.positions()
         for partition, first in self.first_offsets().items():
             if partition in offsets:
@@ -91,11 +92,6 @@ class Unread:
         self._take_out(gone)
         for partition in gone & self._held.keys():
             del self._held[partition]
-
-    def forget_former(self) -> None:
-        """Likewise of topics that were made anew: the offsets would be taken for the new ones'."""
-        if anew := self._reading.take_anew():
-            self.forget(anew)
 
     def hold(self, partitions: Iterable[TopicPartition]) -> None:
         """Hand over nothing of these partitions for now."""

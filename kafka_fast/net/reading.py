@@ -9,8 +9,10 @@ Thread: the user's unless said otherwise.
 
 from __future__ import annotations
 
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable
+from typing import TypeAlias
 
 from kafka_fast.config import ConsumerSettings, OffsetReset
 from kafka_fast.control.consumer.assigned import Position
@@ -33,6 +35,9 @@ from kafka_fast.net.waits import Waits
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
 NO_END = 2**63 - 1
+
+Forget: TypeAlias = Callable[[Iterable[TopicPartition]], None]
+"""Drops what was handed over of these partitions and is not read yet."""
 
 
 class Reading:
@@ -67,7 +72,7 @@ class Reading:
         # one side only appends and the other only takes from the front.
         self._news: deque[News] = deque()
         self._group_news: deque[GroupNews] = deque()
-        self._anew: set[TopicPartition] = set()
+        self._forget: Callable[[], Forget | None] = lambda: None
         self.intake = Intake(streams, self._make_reader, read_committed=settings.is_read_committed)
         self.ends: dict[TopicPartition, int] = {}
         """Where partitions that are assigned from now on end; those not named go on for ever."""
@@ -84,6 +89,14 @@ class Reading:
             key_deserializer=settings.key_deserializer,
             value_deserializer=settings.value_deserializer,
         )
+
+    def forget_with(self, forget: Forget) -> None:
+        """Have this method called with partitions of topics that were made anew, too.
+
+        Its object is not kept alive by it: who is behind it is behind the core as well, and threads
+        hold the core.
+        """
+        self._forget = weakref.WeakMethod(forget)
 
     # What is read
 
@@ -174,11 +187,6 @@ class Reading:
         """The member is out of its group: what the group wanted of it is void."""
         self._group_news.clear()
 
-    def take_anew(self) -> set[TopicPartition]:
-        """Return, once, the partitions of topics that were made anew: drop what is left of them."""
-        anew, self._anew = self._anew, set()
-        return anew
-
     def _read_news(self) -> None:
         """Take what the control thread has to say of positions."""
         self._waits.check_runs()
@@ -200,7 +208,8 @@ class Reading:
         stream = self.intake.stream(partition)
         if stream is not None and stream.seeks == seeks:
             moved = self.intake.move(partition, None)
-            self._anew.add(partition)
+            if (forget := self._forget()) is not None:
+                forget({partition})
             self._call(lambda now: self._control.begin_again(partition, moved, now))
 
     def _go_back(self, partition: TopicPartition, offset: int, epoch: int) -> None:
