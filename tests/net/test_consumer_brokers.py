@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
@@ -11,11 +12,14 @@ from kafka_fast.errors import (
     LogTruncationError,
     NotLeaderOrFollower,
     OffsetNotAvailable,
+    UnknownLeaderEpoch,
     UnknownServerError,
     UnknownTopicOrPartition,
 )
+from kafka_fast.protocol.apis.metadata import MetadataResponse
+from kafka_fast.protocol.apis.offset_for_leader_epoch import OffsetForLeaderEpochResponse
 from kafka_fast.testing.broker.server import EmbeddedKafka
-from kafka_fast.testing.broker.versions import FETCH, LIST_OFFSETS
+from kafka_fast.testing.broker.versions import FETCH, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH
 from tests.net.consuming import MakeConsumer, fill, partitions_of, read, values_by_partition
 from tests.net.producing import new_topic
 from tests.waiting import eventually
@@ -132,6 +136,66 @@ def test_an_answer_that_breaks_off(
 ) -> None:
     kafka.faults.cut(cut, api=FETCH, count=3)
     read_all(kafka, consumer, topic, 200)
+
+
+class TestLeaderEpochs:
+    def test_an_older_one_is_old_news(
+        self, kafka: EmbeddedKafka, topic: str, consumer_on: MakeConsumer
+    ) -> None:
+        """A broker that is behind names the leader of before: nobody asks that one."""
+        consumer = consumer_on(metadata_max_age_ms=50)
+        consumer.assign(partitions_of(topic, 1))
+        read_all(kafka, consumer, topic, 10)
+        former = kafka.leader(topic, 0)
+        epoch = consumer.partitions_for(topic)[0].leader_epoch
+        kafka.move_leader(topic, 0, former % 3 + 1)
+        read_all(kafka, consumer, topic, 10)
+        told: list[int] = []
+        asked: list[int] = []
+
+        def be_behind(response: MetadataResponse, node: int) -> None:
+            for it in response.topics:
+                if it.name == topic:
+                    it.partitions[0].leader_id, it.partitions[0].leader_epoch = former, epoch
+                    told.append(node)
+
+        kafka.faults.script_metadata(be_behind)
+        kafka.faults.script(FETCH, lambda response, node: asked.append(node))
+        eventually(lambda: consumer.poll(0.02) is not None and len(told) >= 3, "old news")
+        read_all(kafka, consumer, topic, 100)
+        assert asked
+        assert former not in asked
+
+    def test_a_newer_one_is_waited_for(
+        self, kafka: EmbeddedKafka, topic: str, consumer_on: MakeConsumer
+    ) -> None:
+        """The leader itself has not heard yet that it was elected again."""
+        consumer = consumer_on(metadata_max_age_ms=50)
+        consumer.assign(partitions_of(topic, 1))
+        read_all(kafka, consumer, topic, 10)
+        leader = kafka.leader(topic, 0)
+        refused: list[int] = []
+
+        def be_ahead(response: MetadataResponse, node: int) -> None:
+            for it in response.topics:
+                if it.name == topic:
+                    it.partitions[0].leader_epoch += 2
+
+        def count(response: OffsetForLeaderEpochResponse, node: int) -> None:
+            refused.extend(part.error_code for it in response.topics for part in it.partitions)
+
+        kafka.faults.script_metadata(be_ahead)
+        kafka.faults.script(OFFSET_FOR_LEADER_EPOCH, count)  # a position is validated first
+        eventually(lambda: consumer.poll(0.02) is not None and len(refused) >= 3, "refusals")
+        assert set(refused) == {UnknownLeaderEpoch.code}
+        before = time.monotonic(), len(refused)
+        while time.monotonic() < before[0] + 0.5:
+            assert not consumer.poll(0.02)
+        assert len(refused) - before[1] <= 50, "0.5 s, at 20 ms from one try to the next"
+        kafka.heal()
+        for node in (leader % 3 + 1, leader):
+            kafka.move_leader(topic, 0, node)
+        read_all(kafka, consumer, topic, 10)
 
 
 def test_a_fetch_session_that_is_forgotten(

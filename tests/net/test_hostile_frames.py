@@ -149,14 +149,18 @@ def test_what_is_well_formed_is_endured(kafka: EmbeddedKafka, case: Answer) -> N
         assert values_by_partition(found) == written
 
 
-@pytest.mark.parametrize("cut", ["fin", "silence"])
+BREAKS = {"fin": "eof", "rst": "os_error", "silence": "timeout"}
+
+
+@pytest.mark.parametrize("cut", BREAKS)
 @pytest.mark.parametrize("after", [0, 3, 4, 8, 30])
 def test_an_answer_to_fetch_that_breaks_off(kafka: EmbeddedKafka, after: int, cut: str) -> None:
     written = {number: fill(kafka, "t", RECORDS, number) for number in range(2)}
-    if cut == "fin":
-        kafka.faults.cut(after, api=FETCH, count=3)
-    else:
+    if cut == "silence":
         kafka.faults.garble(lambda data: data[:after], api=FETCH, count=2)
+    else:
+        kafka.faults.cut(after, reset=cut == "rst", api=FETCH, count=3)
     case = Answer("silence", b"", FETCH, 18, "link", "", "")
     with consumer_for(kafka, case) as consumer:
         assert values_by_partition(read(consumer, 2 * RECORDS)) == written
+        assert consumer.metrics()["links_closed"][BREAKS[cut]] >= 2

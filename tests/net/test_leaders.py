@@ -25,13 +25,14 @@ def test_the_leader_moves_all_the_time(
     assert values(kafka, topic) == sent
 
 
+@pytest.mark.parametrize("reset", [False, True], ids=["fin", "rst"])
 @pytest.mark.parametrize("after", [0, 3, 10, 40])
 def test_answers_cut_anywhere(
-    kafka: EmbeddedKafka, topic: str, producer_on: MakeProducer, after: int
+    kafka: EmbeddedKafka, topic: str, producer_on: MakeProducer, after: int, *, reset: bool
 ) -> None:
     producer = producer_on(batch_size=100)
     producer.send(topic, b"first").result(TIMEOUT)
-    kafka.faults.cut(after, api=PRODUCE, count=3)
+    kafka.faults.cut(after, reset=reset, api=PRODUCE, count=3)
     send_and_check(kafka, producer, topic)
 
 

@@ -11,6 +11,7 @@ cluster.py's callers: the socket shell or the simulation. Calls no clock: `now` 
 
 from __future__ import annotations
 
+import enum
 import itertools
 import logging
 from collections.abc import Callable
@@ -43,12 +44,20 @@ log = logging.getLogger(__name__)
 _NEWEST_HEADER = 2  # of requests: what a client of tomorrow most likely still sends
 
 
+class Closing(enum.IntEnum):
+    """Whether a connection is to end, and how; the later ones overrule those before."""
+
+    NO = 0
+    FIN = 1
+    RST = 2
+
+
 class Output(NamedTuple):
     """What the shell has to do for one connection, in the order of the list."""
 
     connection_id: int
     data: bytes
-    close: bool  # after the data has been written
+    close: Closing  # after the data has been written
 
 
 @dataclass(slots=True)
@@ -231,6 +240,7 @@ class Broker:
         throttle = self._faults.take(ThrottleRule, self.node_id, header.api_key)
         delay = self._faults.take(DelayRule, self.node_id, header.api_key)
         cut = self._faults.take(CutRule, self.node_id, header.api_key)
+        close = Closing.NO
         muted_until = now
         if throttle is not None and hasattr(body, "throttle_time_ms"):
             body.throttle_time_ms = throttle.throttle_ms
@@ -242,7 +252,8 @@ class Broker:
             data = garble.change(data)
         if cut is not None:
             data = data[: cut.after]
-        output = Output(connection.connection_id, data, cut is not None)
+            close = Closing.RST if cut.reset else Closing.FIN
+        output = Output(connection.connection_id, data, close)
         if delay is None:
             self._emit(connection, output)
         else:
@@ -313,7 +324,7 @@ class Broker:
 
     def _close(self, connection: Connection) -> None:
         if not connection.closed:
-            self._outputs.append(Output(connection.connection_id, b"", True))
+            self._outputs.append(Output(connection.connection_id, b"", Closing.FIN))
             self._forget(connection)
 
     def _forget(self, connection: Connection) -> None:

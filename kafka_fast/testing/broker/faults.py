@@ -89,6 +89,7 @@ class CutRule(Rule):
     """Send the first bytes of the answer, then close the connection."""
 
     after: int  # bytes, the length field included
+    reset: bool = False  # by RST, as a process does that is killed with bytes unread
 
 
 @dataclass(slots=True, kw_only=True)
@@ -142,9 +143,9 @@ class Faults:
         """Lose the answer, or with `applied=False` the request itself."""
         return self._add(DropRule(applied=applied, close=close, **match))
 
-    def cut(self, after: int, **match: Any) -> CutRule:
-        """Close the connection after the first `after` bytes of an answer."""
-        return self._add(CutRule(after=after, **match))
+    def cut(self, after: int, *, reset: bool = False, **match: Any) -> CutRule:
+        """Close the connection, or reset it, after the first `after` bytes of an answer."""
+        return self._add(CutRule(after=after, reset=reset, **match))
 
     def garble(self, change: Callable[[bytes], bytes], **match: Any) -> GarbleRule:
         """Send what `change` makes of the bytes of an answer, its length field included."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import selectors
 import socket
+import struct
 import threading
 import time
 from collections import deque
@@ -17,6 +18,7 @@ from concurrent.futures import Future
 from typing import TypeVar
 
 from kafka_fast.errors import UsageError
+from kafka_fast.testing.broker.broker import Closing
 from kafka_fast.testing.broker.cluster import Cluster
 
 T = TypeVar("T")
@@ -24,6 +26,9 @@ T = TypeVar("T")
 _READ_SIZE = 256 * 1024
 _BACKLOG = 128
 _MAX_UNSENT = 64 * 1024 * 1024  # bytes that a client has not taken, before reading from it stops
+
+LINGER_NONE = struct.pack("ii", 1, 0)
+"""Of SO_LINGER, with a time of zero: close() sends RST and drops what was not sent."""
 
 
 class _Client:
@@ -35,7 +40,7 @@ class _Client:
         self.connection_id = connection_id
         self.unsent: deque[memoryview] = deque()
         self.unsent_size = 0
-        self.close_when_sent = False
+        self.close_when_sent = Closing.NO
         self.events = selectors.EVENT_READ  # what the selector watches, 0: not registered
 
     def send(self) -> None:
@@ -214,7 +219,7 @@ class SocketServer:
             if output.data:
                 client.unsent.append(memoryview(output.data))
                 client.unsent_size += len(output.data)
-            client.close_when_sent |= output.close
+            client.close_when_sent = max(client.close_when_sent, output.close)
             try:
                 client.send()
             except BlockingIOError:
@@ -260,6 +265,8 @@ class SocketServer:
         self._stalled.discard(client)
         if client.events:
             self._selector.unregister(client.sock)
+        if client.close_when_sent is Closing.RST:
+            client.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER_NONE)
         client.sock.close()
 
     def _drain_wakes(self) -> None:

@@ -212,7 +212,7 @@ class Network:
             wire = self._wires.get(output.connection_id)
             if wire is None or wire.broken:
                 continue
-            self._answer(wire, output.data, close=output.close)
+            self._answer(wire, output.data, close=bool(output.close))
         due = self._cluster.next_due()
         if due is not None and not self._clock.now < self._polled_for <= due:
             self._polled_for = due
