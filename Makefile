@@ -32,8 +32,9 @@ unexport PYTHONPATH VIRTUAL_ENV
 
 PYTEST := $(PY) -m pytest -q
 # Most tests wait, for a broker or for time to pass: more of them run at once than there are
-# processors.
+# processors. The tests of one file may share a real broker, and stay together.
 TOGETHER := -n 4 --dist worksteal
+FILES_TOGETHER := -n 3 --dist loadfile --no-loadscope-reorder
 NOT_RUN := build/not-run.txt
 EXTENSIONS = $(subst /,.,$(basename $(shell find kafka_fast -name '_*.pyx')))
 C_FILES = $(shell find src_c bench -name '*.[ch]')
@@ -115,12 +116,13 @@ unit: build $(VENV)/test.stamp
 	$(PYTEST) $(TOGETHER) -m "not broker and not spark" --seeds $(SEEDS)
 
 brokers: build $(VENV)/test.stamp $(VENV)/spark.stamp
-	$(PYTEST) -m "broker or spark"
+	$(PYTEST) $(FILES_TOGETHER) -m "broker or spark"
 
 # All that may meet a codec; that packages are slow is known here.
 codecs-fallback: fallback $(VENV)/test.stamp
 	KAFKA_FAST_NATIVE_CODECS=0 PYTHONPATH="$(CURDIR)/build/fallback/lib:$(CURDIR)" \
-		$(VENV)/bin/pytest -q $(TOGETHER) -o pythonpath="" -m "not slow" -W "ignore:this build has no library" \
+		$(VENV)/bin/pytest -q $(TOGETHER) -o pythonpath="" -m "not slow" \
+		-W "ignore:this build has no library" \
 		tests/unit/record tests/unit/dataplane tests/property \
 		tests/net/test_compression.py tests/net/test_sending.py
 
@@ -145,8 +147,8 @@ tsan:
 # Without the scenarios, which hold the embedded broker against Kafka 4.4 and speak its versions.
 test-old-brokers: build $(VENV)/test.stamp
 	for version in 3.9.2 2.8.2 2.1.1; do \
-		echo "Kafka $$version"; $(PYTEST) -m broker --kafka-version $$version \
-			--ignore tests/integration/scenarios; done
+		echo "Kafka $$version"; $(PYTEST) $(FILES_TOGETHER) -m broker \
+			--kafka-version $$version --ignore tests/integration/scenarios; done
 
 # Beside .venv: PySpark 3.5 knows Python up to 3.11. Extensions carry their Python in the name.
 test-spark35:
