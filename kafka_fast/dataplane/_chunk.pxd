@@ -7,6 +7,7 @@ cdef class Chunk:
     """Owns the chunk and, through it, a reference to the frame that its bytes stand in."""
 
     cdef kf_chunk* chunk
+    cdef bint is_fed  # a reader has it
 
 
 # Take over a chunk. NULL is no chunk.

@@ -113,8 +113,11 @@ cdef class PartitionReader:
 
     def feed(self, Chunk chunk not None) -> None:
         """Add the chunk that follows those that were fed. It is dropped if the partition has
-        failed, or is at its end."""
+        failed, or is at its end. A chunk that was fed already is not fed again."""
         cdef kf_chunk* fed = chunk.chunk
+        if chunk.is_fed:
+            return
+        chunk.is_fed = True
         if fed.high_watermark >= 0:
             self.high_watermark = fed.high_watermark
         if fed.last_stable_offset >= 0:

@@ -241,14 +241,18 @@ cdef class Streams:
 
     def take_chunks(self, int most):
         """Return up to `most` chunks, in the order of their arrival."""
+        cdef list taken = []
+        self.take_chunks_into(taken, most)
+        return taken
+
+    def take_chunks_into(self, list found not None, int most):
+        """Append them to `found`, where they stay if a signal raises when this call is over."""
         cdef kf_chunk* chunk = kf_fetcher_take(self.fetcher, most)
         cdef kf_chunk* following
-        cdef list taken = []
         while chunk != NULL:
             following = chunk.next
-            taken.append(chunk_of(chunk))
+            found.append(chunk_of(chunk))
             chunk = following
-        return taken
 
     def wait_chunks(self, double seconds):
         """Wait until there are chunks, or `interrupt`, or `seconds` have passed.

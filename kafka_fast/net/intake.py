@@ -34,8 +34,8 @@ class Streams(Protocol):
     def set_paused(self, stream_id: int, paused: bool) -> None:
         """Fetch a stream no more, or again."""
 
-    def take_chunks(self, most: int) -> list[Chunk]:
-        """Return what has arrived, in order."""
+    def take_chunks_into(self, found: list[Chunk], most: int) -> None:
+        """Append what has arrived, in order."""
 
 
 @dataclass(slots=True, eq=False)
@@ -105,6 +105,7 @@ class Intake:
         self._next_id = 0
         self._by_partition: dict[TopicPartition, Stream] = {}
         self._by_id: dict[int, Stream] = {}
+        self._arrived: list[Chunk] = []  # and not been given to its reader
         self._turn: deque[Stream] = deque()  # those that may have something to hand over
         self._found: list[RecordSlice] = []  # by the last take, until that is settled
         self._steps: list[_Step] = []  # of the same
@@ -166,8 +167,8 @@ class Intake:
                 stream = Stream(self._next_id, partition, self._make_reader(partition))
                 stream.is_waiting = True
                 self._next_id += 1
-                self._by_partition[partition] = self._by_id[stream.id] = stream
                 self._plane.add_stream(stream.id, *partition)
+                self._by_partition[partition] = self._by_id[stream.id] = stream
         return [(partition, self._by_partition[partition].id) for partition in wanted]
 
     def drop(self, partition: TopicPartition) -> None:
@@ -248,18 +249,26 @@ class Intake:
     # Records
 
     def feed(self) -> None:
-        """Take what has arrived."""
-        for chunk in self._plane.take_chunks(CHUNKS_AT_A_TIME):
-            stream = self._by_id.get(chunk.stream_id)
-            if stream is not None and seeks_of(chunk.generation) == stream.seeks:
-                if stream.is_waiting:  # records were faster than the news of their start
-                    stream.is_waiting = False
-                    stream.reader.seek(chunk.asked_offset)
-                stream.fed = chunk.generation
-                stream.reader.feed(chunk)
-                if chunk.asked_offset == stream.jump:
-                    stream.jump = None  # the reader follows by itself
-                self._queue(stream)
+        """Take what has arrived. After a Ctrl-C in here the next call goes on."""
+        arrived = self._arrived
+        self._plane.take_chunks_into(arrived, CHUNKS_AT_A_TIME)
+        while arrived:
+            self._feed(arrived[0])
+            del arrived[0]
+
+    def _feed(self, chunk: Chunk) -> None:
+        """Give a chunk to its reader; to do so twice is to do it once."""
+        stream = self._by_id.get(chunk.stream_id)
+        if stream is None or seeks_of(chunk.generation) != stream.seeks:
+            return
+        if stream.is_waiting:  # records were faster than the news of their start
+            stream.reader.seek(chunk.asked_offset)
+            stream.is_waiting = False
+        stream.fed = chunk.generation
+        self._queue(stream)
+        stream.reader.feed(chunk)
+        if chunk.asked_offset == stream.jump:
+            stream.jump = None  # the reader follows by itself
 
     def take(self, most: int) -> list[RecordSlice]:
         """Return slices of at most so many records, those of one partition in a row.
@@ -347,8 +356,8 @@ class Intake:
     def _queue(self, stream: Stream) -> None:
         if not stream.is_queued and not stream.is_paused:
             stream.is_queued = True
-            self._turn.append(stream)
+            self._turn += (stream,)  # not by a call, after which a signal might raise
 
     def _leave(self, stream: Stream) -> None:
-        self._turn.popleft()
+        del self._turn[0]  # likewise
         stream.is_queued = False

@@ -191,7 +191,7 @@ class Reading:
         """Take what the control thread has to say of positions."""
         self._waits.check_runs()
         while self._news:
-            match self._news.popleft():
+            match self._news[0]:
                 case PartitionFailed(partition, seeks, error, is_final):
                     self.intake.fail(partition, seeks, error, is_final=is_final)
                 case Reposition(partition, seeks, offset, epoch):
@@ -202,6 +202,7 @@ class Reading:
                     self._begin_again(partition, seeks)
                 case Positioned(partition, generation, offset):
                     self.intake.positioned(partition, generation, offset)
+            del self._news[0]  # not before: a Ctrl-C in here must not lose it
 
     def _begin_again(self, partition: TopicPartition, seeks: int) -> None:
         """Forget what was read of a topic that was deleted, and read the one made anew."""

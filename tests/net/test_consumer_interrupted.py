@@ -87,3 +87,44 @@ def test_ctrl_c_anywhere_loses_nothing(consumer: Consumer, way: str, *, is_in_a_
         at += 2
     assert [record.offset for record in found] == list(range(at, at + len(found)))
     assert place > 10, "there are more places than that"
+
+
+def test_ctrl_c_while_records_arrive_loses_nothing(
+    kafka: EmbeddedKafka, consumer_on: MakeConsumer, topic: str
+) -> None:
+    """Neither what was fetched nor the news of where to begin."""
+    fill(kafka, topic, 20)
+    consumer = consumer_on(fetch_max_wait_ms=10)
+    consumer.assign([TopicPartition(topic, 0)])
+    for place in itertools.count(1):
+        consumer.seek_to_beginning()
+        try:
+            with interrupt_at(place):
+                records = consumer.poll(TIMEOUT)
+        except KeyboardInterrupt:
+            records = consumer.poll(TIMEOUT)
+        else:
+            break
+        assert records.offsets() == list(range(20))
+    assert place > 20, "there are more places than that"
+
+
+def test_ctrl_c_while_a_position_is_found_out(
+    kafka: EmbeddedKafka, consumer_on: MakeConsumer, topic: str
+) -> None:
+    """No records tell of it here, so the news must not be lost."""
+    fill(kafka, topic, 20)
+    consumer = consumer_on(fetch_max_wait_ms=10)
+    partition = TopicPartition(topic, 0)
+    consumer.assign([partition])
+    for place in itertools.count(1):
+        consumer.seek_to_end()
+        try:
+            with interrupt_at(place):
+                at = consumer.position(partition, TIMEOUT)
+        except KeyboardInterrupt:
+            at = consumer.position(partition, TIMEOUT)
+        else:
+            break
+        assert at == 20
+    assert place > 10, "there are more places than that"

@@ -34,9 +34,9 @@ class FakeStreams:
     def set_paused(self, stream_id: int, paused: bool) -> None:
         (self.paused.add if paused else self.paused.discard)(stream_id)
 
-    def take_chunks(self, most: int) -> list[Chunk]:
-        taken, self.arrived = self.arrived[:most], self.arrived[most:]
-        return taken
+    def take_chunks_into(self, found: list[Chunk], most: int) -> None:
+        found += self.arrived[:most]
+        del self.arrived[:most]
 
 
 @pytest.fixture

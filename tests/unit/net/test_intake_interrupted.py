@@ -32,9 +32,9 @@ class Arrivals:
     def set_paused(self, stream_id: int, paused: bool) -> None:
         """Do nothing."""
 
-    def take_chunks(self, most: int) -> list[Chunk]:
-        taken, self.chunks = self.chunks, []
-        return taken
+    def take_chunks_into(self, found: list[Chunk], most: int) -> None:
+        found += self.chunks
+        self.chunks = []
 
 
 class Interrupted:
