@@ -27,6 +27,8 @@ from kafka_fast.testing.real_kafka import RealKafka
 from tests.conftest import started
 from tests.integration.group_journal import (
     ASSIGNED,
+    LOST,
+    REVOKED,
     Commits,
     Life,
     check,
@@ -423,3 +425,31 @@ def test_static_members_are_restarted(kafka: RealKafka, tmp_path: Path) -> None:
                     assert back.look().owned == had
                     assert {it: it.look().heard for it in group.members} == heard
         judge(kafka, writer, *groups.values())
+
+
+def test_static_members_of_the_consumer_protocol_are_killed(
+    kafka: RealKafka, tmp_path: Path
+) -> None:
+    """The name is not free before the session has ended; the one who returns waits for it.
+
+    By then the coordinator has given the partitions to the others, and takes some back for the one
+    who returns: no client can spare them that.
+    """
+    with contextlib.ExitStack() as stack:
+        writer = stack.enter_context(contextlib.closing(Writer(kafka)))
+        configs = [{**CONSUMER_PROTOCOL, "group.instance.id": name} for name in "abc"]
+        group = Group(kafka, writer.topic, tmp_path, configs)
+        stack.callback(group.close)
+        eventually(group.is_shared, "a share for each")
+        for victim in list(group.members):
+            victim.kill()
+            heard = {it: len(it.look().heard) for it in group.members if it is not victim}
+            back = group.replace(victim)
+            eventually(lambda back=back: back.look().done, "the member to be back")
+            eventually(group.is_shared, "a share for each")
+            group.await_progress()
+            for other, count in heard.items():
+                news = other.look().heard[count:]
+                assert news.count(REVOKED) <= 2, "one for the death, one for the return"
+                assert LOST not in news
+        judge(kafka, writer, group)
