@@ -133,7 +133,7 @@ def run(bootstrap: str, file: str) -> None:
         "topic": topic,
         "records": found.records,
         "partitions": partitions,
-        "records_per_s": round(summary.records_per_s),
+        "records_per_s": round(summary.records_per_s, 1),
         "verified": verified,
     }
     print(json.dumps(outcome))

@@ -116,7 +116,7 @@ def test_an_own_file(
     assert (status, err) == (0, "")
     outcome = json.loads(out.splitlines()[-1])
     topic, partitions = outcome["topic"], outcome["partitions"]
-    assert outcome["records_per_s"] >= 0  # of three records on a busy machine: 0
+    assert outcome["records_per_s"] > 0
     assert (outcome["demo"], outcome["records"], outcome["verified"]) == ("ok", 3, True)
     records = [it for number in range(partitions) for it in kafka.records(topic, number)]
     found = {record.key: json.loads(record.value or b"") for record in records}
