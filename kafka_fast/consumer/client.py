@@ -203,6 +203,7 @@ class Consumer:
         if not (membership.is_subscribed or reading.intake.partitions):
             raise UsageError("there is nothing to read: subscribe to topics, or assign partitions")
         has_group = self._settings.group_id is not None
+        self._core.waits.check_wakeup()  # a stream that never pauses is never waited for
         while True:
             if has_group:
                 membership.before_records()
@@ -242,7 +243,10 @@ class Consumer:
                 yield records
 
     def wakeup(self) -> None:
-        """End the wait of the thread that uses this consumer with a WakeupError. Any thread."""
+        """Raise WakeupError in the thread that uses this consumer. Any thread.
+
+        It ends the wait that this thread is in, or its next poll or wait.
+        """
         self._core.wakeup()
 
     # Positions

@@ -104,12 +104,17 @@ class Waits:
             WakeupError: another thread called `wakeup` since the last time.
             KafkaError: this client will never get what it waits for.
         """
-        if self._wakeups and may_wake:
-            self._wakeups = 0
-            raise WakeupError("wakeup() was called")
+        if may_wake:
+            self.check_wakeup()
         self.check_runs()
         if self._control.fatal is not None:
             raise fresh_copy(self._control.fatal)
+
+    def check_wakeup(self) -> None:
+        """Raise WakeupError if another thread called `wakeup` since the last time."""
+        if self._wakeups:
+            self._wakeups = 0
+            raise WakeupError("wakeup() was called")
 
     def check_runs(self) -> None:
         """Raise if the control thread has failed."""

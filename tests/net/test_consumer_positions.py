@@ -162,7 +162,13 @@ class TestResetting:
     """What `auto.offset.reset` says, for a consumer without and beyond an offset."""
 
     @pytest.mark.parametrize(
-        ("policy", "first"), [("earliest", 0), ("latest", 10), ("by_duration:PT1H", 6)]
+        ("policy", "first"),
+        [
+            ("earliest", 0),
+            ("latest", 10),
+            ("by_duration:PT1H", 6),
+            ("by_duration:P99999D", 0),  # before 1970
+        ],
     )
     def test_where_reading_begins(
         self,

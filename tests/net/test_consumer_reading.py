@@ -246,6 +246,24 @@ class TestWaits:
         with pytest.raises(WakeupError):
             consumer.poll(TIMEOUT)
 
+    def test_a_wakeup_counts_where_there_is_always_something(
+        self, kafka: EmbeddedKafka, consumer_on: MakeConsumer, topic: str
+    ) -> None:
+        fill(kafka, topic, 100)
+        consumer = consumer_on(max_poll_records=10)
+        consumer.assign(partitions_of(topic, 1))
+        offsets = [record.offset for record in read(consumer, 10)]
+        consumer.wakeup()
+        with pytest.raises(WakeupError):
+            consumer.poll(TIMEOUT)
+        offsets += [record.offset for record in itertools.islice(consumer, 15)]
+        consumer.wakeup()
+        offsets += [record.offset for record in itertools.islice(consumer, 5)]
+        with pytest.raises(WakeupError):
+            next(iter(consumer))
+        offsets += [record.offset for record in read(consumer, 70)]
+        assert offsets == list(range(100))
+
     def test_a_loop_goes_on_after_a_wakeup(
         self, kafka: EmbeddedKafka, topic: str, consumer: Consumer
     ) -> None:

@@ -171,7 +171,7 @@ class Positions:
         elif isinstance(policy, str):
             self.look_up(assigned, policy, now)
         else:
-            self.look_up(assigned, self._wall_ms() - policy, now)
+            self.look_up(assigned, max(0, self._wall_ms() - policy), now)
 
     def suspend(self, assigned: Assigned) -> None:
         """The topic was deleted and made anew, and the user's thread has to hear of it first."""
