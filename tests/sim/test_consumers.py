@@ -14,7 +14,7 @@ import pytest
 
 from kafka_fast.testing.simulation.group_plan import make_group_plan
 from kafka_fast.testing.simulation.group_world import run_group_seed
-from tests.sim.seeds import check
+from tests.sim.seeds import check, check_processes
 
 
 @pytest.fixture(autouse=True)
@@ -41,6 +41,11 @@ def test_a_seed_gives_the_same_log_again() -> None:
         assert first.log == second.log
         assert first.actions == second.actions
         assert len(first.log) > 10
+
+
+def test_a_seed_gives_the_same_log_in_another_process() -> None:
+    name = "kafka_fast.testing.simulation.group_world.run_group_seed"
+    check_processes(name, range(2_000_000, 2_000_004))
 
 
 def test_the_plans_of_the_first_seeds_touch_every_choice() -> None:

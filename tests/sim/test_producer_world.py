@@ -7,15 +7,10 @@ and the checker compares what users were told with what the brokers' logs hold.
 from __future__ import annotations
 
 import gc
-import hashlib
-import os
-import subprocess
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from kafka_fast.testing.simulation import make_plan, run_seed
-from tests.sim.seeds import check
+from tests.sim.seeds import check, check_processes
 
 
 def judge(seed: int) -> str | None:
@@ -36,29 +31,8 @@ def test_a_seed_gives_the_same_log_again() -> None:
         assert len(first.log) > 10
 
 
-PRINT_DIGEST = """
-import hashlib
-from kafka_fast.testing.simulation import run_seed
-log = [line for seed in range(2_000_000, 2_000_010) for line in run_seed(seed).log]
-print(hashlib.sha256("\\n".join(log).encode()).hexdigest())
-"""
-
-
 def test_a_seed_gives_the_same_log_in_another_process() -> None:
-    """String hashes differ from process to process: no decision may hang on the order of a set."""
-    digests = set()
-    for hash_seed in ("1", "2"):
-        environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(Path.cwd())}
-        run = subprocess.run(
-            [sys.executable, "-c", PRINT_DIGEST],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        digests.add(run.stdout)
-    assert len(digests) == 1
-    assert len(digests.pop().strip()) == hashlib.sha256().digest_size * 2
+    check_processes("kafka_fast.testing.simulation.run_seed", range(2_000_000, 2_000_010))
 
 
 def test_the_plans_of_the_first_seeds_touch_every_choice() -> None:

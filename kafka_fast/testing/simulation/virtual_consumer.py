@@ -16,7 +16,7 @@ from typing import Any
 from kafka_fast.consumer.client import Consumer
 from kafka_fast.control.consumer.control import ConsumerControl
 from kafka_fast.control.consumer.plane import NameStream, ProgramFetch
-from kafka_fast.control.group.member import NO_GENERATION
+from kafka_fast.control.group.member import NO_GENERATION, AssignWanted, RevokeWanted
 from kafka_fast.control.plane import Command, Repeat, SendRaw
 from kafka_fast.dataplane._streams import Streams
 from kafka_fast.net.consumer_core import ConsumerCore
@@ -185,4 +185,6 @@ def _short(what: object) -> str:
     """Return a record of the planes in one line of bounded length, without frames."""
     if isinstance(what, SendRaw | Repeat | NameStream | ProgramFetch):
         return type(what).__name__
+    if isinstance(what, AssignWanted | RevokeWanted):  # a set has another order in each process
+        return f"{type(what).__name__} {sorted(what.partitions)}"[:300]
     return repr(what)[:300]
