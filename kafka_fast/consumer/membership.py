@@ -20,6 +20,7 @@ from kafka_fast.consumer.unread import Unread
 from kafka_fast.control.group.group import Group
 from kafka_fast.control.group.member import (
     AssignWanted,
+    GroupNews,
     MemberFailed,
     RevokeWanted,
     Subscription,
@@ -170,14 +171,27 @@ class Membership:
             KafkaError: the member is out of its group, a topic cannot be used, or the listener
                 raised this.
         """
-        while (news := self._reading.next_group_news()) is not None:
-            match news:
-                case RevokeWanted():
-                    self._revoke(news, self._core.now() + self._settings.default_api_timeout)
-                case AssignWanted():
-                    self._assign(news)
-                case MemberFailed(error) | TopicFailed(error):
-                    raise fresh_copy(error)
+        while (news := self._reading.first_group_news()) is not None:
+            subscription = self.subscription
+            try:
+                self._reading.drop_group_news()  # first: a listener may poll
+                self._carry_out(news)
+            except Exception:
+                raise
+            except BaseException:  # Ctrl-C: the group waits for an answer all the same
+                if self.subscription is subscription:
+                    self._reading.return_group_news(news)
+                raise
+
+    def _carry_out(self, news: GroupNews) -> None:
+        """Do what the group wants; to do it again does no harm."""
+        match news:
+            case RevokeWanted():
+                self._revoke(news, self._core.now() + self._settings.default_api_timeout)
+            case AssignWanted():
+                self._assign(news)
+            case MemberFailed(error) | TopicFailed(error):
+                raise fresh_copy(error)
 
     def _revoke(self, wanted: RevokeWanted, deadline: float) -> None:
         group = self.group
@@ -212,7 +226,7 @@ class Membership:
         added = wanted.partitions - frozenset(self._reading.intake.partitions)
         kept = [it for it in self._reading.intake.partitions if it in wanted.partitions]
         self._reading.assign([*kept, *sorted(added)])
-        self._core.call(group.handle_assigned)
+        self._core.call(lambda now: group.handle_assigned(wanted, now))
         try:
             if self._listener is not None:
                 self._listener.on_partitions_assigned(self._consumer, added)

@@ -178,10 +178,19 @@ class Reading:
         """Whether the group wants something of the user's thread."""
         return bool(self._group_news)
 
-    def next_group_news(self) -> GroupNews | None:
-        """Take what the group wants, in order; None if there is nothing."""
+    def first_group_news(self) -> GroupNews | None:
+        """Return what the group wants first; None if there is nothing."""
         self._read_news()
-        return self._group_news.popleft() if self._group_news else None
+        return self._group_news[0] if self._group_news else None
+
+    def drop_group_news(self) -> None:
+        """The first thing that the group wants is being done."""
+        self._group_news.popleft()
+
+    def return_group_news(self, news: GroupNews) -> None:
+        """It may not have been done: it is the first one again."""
+        if not self._group_news or self._group_news[0] is not news:
+            self._group_news.appendleft(news)
 
     def forget_group_news(self) -> None:
         """The member is out of its group: what the group wanted of it is void."""

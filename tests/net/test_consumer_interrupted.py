@@ -128,3 +128,33 @@ def test_ctrl_c_while_a_position_is_found_out(
             break
         assert at == 20
     assert place > 10, "there are more places than that"
+
+
+@pytest.mark.parametrize("news", ["revoked", "assigned"])
+def test_ctrl_c_in_a_rebalance_leaves_a_member_that_reads(
+    kafka: EmbeddedKafka, consumer_on: MakeConsumer, topic: str, news: str
+) -> None:
+    """The group waits for an answer: without one the member would only send heartbeats."""
+    consumer = consumer_on(
+        group_id=topic, partition_assignment_strategy="range", heartbeat_interval_ms=50
+    )
+    partition = TopicPartition(topic, 0)
+    consumer.subscribe([topic])
+    eventually(lambda: consumer.poll(0.01) is not None and partition in consumer.assignment())
+    for place in itertools.count(1, 3):  # a rebalance for each of a third of the places
+        consumer.enforce_rebalance()
+        eventually(lambda: consumer._reading.has_group_news)
+        if news == "assigned":
+            consumer.poll(0)
+            assert consumer.metrics()["rebalances"][-1].kind == "revoked"
+            eventually(lambda: consumer._reading.has_group_news)
+        try:
+            with interrupt_at(place):
+                consumer.poll(0)
+        except KeyboardInterrupt:
+            (value,) = fill(kafka, topic, 1)
+            records = eventually(lambda: consumer.poll(0.05))
+            assert records.values()[-1] == value
+        else:
+            break
+    assert place > 20, "there are more places than that"

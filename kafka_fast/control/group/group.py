@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 
 from kafka_fast.config import CONSUMER_PROTOCOL, ConsumerSettings
 from kafka_fast.control.backoff import Backoff
@@ -18,7 +19,13 @@ from kafka_fast.control.group.commits import Commits
 from kafka_fast.control.group.committed import CommittedOffsets
 from kafka_fast.control.group.consumer_protocol.member import ConsumerProtocolMember
 from kafka_fast.control.group.coordinator import Coordinator
-from kafka_fast.control.group.member import GroupNews, Member, MemberFailed, RevokeWanted
+from kafka_fast.control.group.member import (
+    AssignWanted,
+    GroupNews,
+    Member,
+    MemberFailed,
+    RevokeWanted,
+)
 from kafka_fast.control.links import Links
 from kafka_fast.errors import KafkaError
 from kafka_fast.types import TopicPartition
@@ -51,6 +58,7 @@ class Group:
         self._news: deque[GroupNews] = deque()
         # Of the user's thread to what it was asked, in its order; the first waits for commits.
         self._answers: deque[tuple[frozenset[TopicPartition], Callable[[float], None]]] = deque()
+        self._answered: RevokeWanted | AssignWanted | None = None  # the last one
         self.coordinator = Coordinator(
             group_id, settings, cluster, links, discovery, backoff, on_fatal=self._handle_fatal
         )
@@ -89,15 +97,23 @@ class Group:
         still on its way must not land on what the next owner commits.
         """
         awaited = frozenset() if wanted.lost else wanted.partitions
-        self._answer(awaited, lambda then: self.member.handle_revoked(wanted.partitions, then), now)
+        tell = partial(self.member.handle_revoked, wanted.partitions)
+        self._answer(wanted, awaited, tell, now)
 
-    def handle_assigned(self, now: float) -> None:
+    def handle_assigned(self, wanted: AssignWanted, now: float) -> None:
         """The user's thread reads what was assigned; told after what it had to give up before."""
-        self._answer(frozenset(), self.member.handle_assigned, now)
+        self._answer(wanted, frozenset(), self.member.handle_assigned, now)
 
     def _answer(
-        self, awaited: frozenset[TopicPartition], tell: Callable[[float], None], now: float
+        self,
+        wanted: RevokeWanted | AssignWanted,
+        awaited: frozenset[TopicPartition],
+        tell: Callable[[float], None],
+        now: float,
     ) -> None:
+        if wanted is self._answered:
+            return  # done once more, after a Ctrl-C
+        self._answered = wanted
         self._answers.append((awaited, tell))
         if len(self._answers) == 1:
             self._await_answer(now)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from kafka_fast.control.group.member import RevokeWanted
+from kafka_fast.control.group.member import AssignWanted, RevokeWanted
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 from tests.unit.control.group.world import World
 
 PARTITION = TopicPartition("t", 0)
 REVOKED = RevokeWanted(frozenset({PARTITION}), False, "a test")
 LOST = RevokeWanted(frozenset({PARTITION}), True, "a test")
+ASSIGNED = AssignWanted(frozenset({PARTITION}), 1, "a test")
 
 
 def with_a_commit_in_flight() -> tuple[World, Any, list[str]]:
@@ -43,8 +44,9 @@ def test_what_was_assigned_is_told_after_what_was_given_up_before() -> None:
     """Regression: it was told at once, and a member by KIP-848 never took another step."""
     world, group, heard = with_a_commit_in_flight()
     group.handle_revoked(REVOKED, world.now)
-    group.handle_assigned(world.now)
+    group.handle_assigned(ASSIGNED, world.now)
     group.handle_revoked(LOST, world.now)
+    group.handle_revoked(LOST, world.now)  # once more, after a Ctrl-C
     assert heard == []
     world.cluster.resume(1, world.now)
     world.run(1.0)
@@ -59,5 +61,5 @@ def test_after_the_member_has_left_it_hears_nothing_more() -> None:
     world.cluster.resume(1, world.now)
     world.run(1.0)
     assert heard == ["left"]
-    group.handle_assigned(world.now)
+    group.handle_assigned(ASSIGNED, world.now)
     assert heard == ["left", "assigned"]

@@ -264,7 +264,7 @@ class World:
                     added = partitions - member.owned
                     member.owned = partitions
                     member.history.append((self.now, "assigned", added))
-                    group.member.handle_assigned(self.now)
+                    group.handle_assigned(it, self.now)
                 case MemberFailed(error):
                     member.errors.append(error)
 
