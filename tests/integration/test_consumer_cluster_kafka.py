@@ -47,6 +47,7 @@ def write_much(kafka: RealKafka, topic: str) -> None:
         producer.send_many(topic, [b"x" * 1_000] * 1_000).result(TIMEOUT)
 
 
+@pytest.mark.needs_kafka("2.4", "reading from replicas (KIP-392)")
 @pytest.mark.timeout(300)
 def test_the_replica_of_our_rack_is_read_and_the_leader_when_it_is_gone(
     real_kafka_cluster: RealKafka, consumer_on: MakeConsumer
@@ -88,6 +89,7 @@ def test_without_a_rack_the_leader_is_read(
 
 
 @pytest.mark.slow
+@pytest.mark.needs_kafka("2.4", "leader epochs in Metadata that can be compared (v9)")
 @pytest.mark.timeout(300)
 def test_a_log_that_lost_its_end_is_read_from_where_it_was_cut(
     request: pytest.FixtureRequest,

@@ -206,6 +206,7 @@ def test_a_group_with_a_member_of_confluent_kafka(
     poll_until([ours], lambda: ours.assignment() == every, [])
 
 
+@pytest.mark.needs_kafka("2.3", "static members (KIP-345)")
 def test_a_static_member_is_not_missed_while_it_restarts(
     real_kafka: RealKafka, consumer_on: MakeConsumer, group: str
 ) -> None:

@@ -119,6 +119,7 @@ def tidy_kafka(request: pytest.FixtureRequest) -> Iterator[RealKafka]:
         yield kafka
 
 
+@pytest.mark.needs_kafka("2.3", "max.compaction.lag.ms (KIP-354)")
 def test_compaction(tidy_kafka: RealKafka) -> None:
     """Of keys that were written over and over only the last records stay, and gaps between."""
     topic = new_topic(
