@@ -113,7 +113,8 @@ test:
 		else echo "make test: passed, all of it"; fi
 
 unit: build $(VENV)/test.stamp
-	$(PYTEST) $(TOGETHER) -m "not broker and not spark" --seeds $(SEEDS)
+	$(PYTEST) $(TOGETHER) -m "not broker and not spark" --ignore tests/sim
+	$(MAKE) --no-print-directory sim
 
 brokers: build $(VENV)/test.stamp $(VENV)/spark.stamp
 	$(PYTEST) $(FILES_TOGETHER) -m "broker or spark"

@@ -88,6 +88,8 @@ def run(page: str, example: str, kafka: EmbeddedKafka, **names: Any) -> dict[str
 def test_the_examples_run(
     page: str, example: str, kafka: EmbeddedKafka, request: pytest.FixtureRequest
 ) -> None:
+    for topic in ("events", "orders"):  # to read from a topic makes none
+        kafka.create_topic(topic)
     names = run(page, example, kafka)
     if "producer" in names:
         names["producer"].close()

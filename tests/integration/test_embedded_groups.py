@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Protocol
 
 import confluent_kafka
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 PARTITIONS = 4
 COUNT = 50  # records in each partition
-TIMEOUT = 20
+TIMEOUT = 60
 
 
 @pytest.fixture
@@ -119,6 +120,7 @@ class KafkaPython:
             auto_offset_reset="earliest",
             enable_auto_commit=False,
             heartbeat_interval_ms=200,
+            session_timeout_ms=6_000,  # for as long its place is kept if its goodbye is lost
             metadata_max_age_ms=1000,  # it may assign before it knows the topic, and tries again
         )
 
@@ -200,41 +202,36 @@ def read_all(first: int, *peers: Peer) -> None:
 
 @pytest.mark.parametrize("new_peer", PEERS)
 def test_peers_read_commit_and_go_on(broker: EmbeddedKafka, new_peer: NewPeer) -> None:
-    peer = new_peer(broker.bootstrap)
-    read_all(0, peer)
-    peer.close()
+    with closing(new_peer(broker.bootstrap)) as peer:
+        read_all(0, peer)
     assert broker.on_cluster(lambda cluster: cluster.committed("g")) == {
         ("t", partition): COUNT for partition in range(PARTITIONS)
     }
     fill(broker, COUNT)
-    again = new_peer(broker.bootstrap)
-    read_all(COUNT, again)
-    again.close()
+    with closing(new_peer(broker.bootstrap)) as again:
+        read_all(COUNT, again)
 
 
 @pytest.mark.parametrize("new_peer", SHARERS)
 def test_peers_share(broker: EmbeddedKafka, new_peer: NewSharer) -> None:
-    first = new_peer(broker.bootstrap)
-    read_all(0, first)
-    second = new_peer(broker.bootstrap)
+    with closing(new_peer(broker.bootstrap)) as first:
+        read_all(0, first)
+        with closing(new_peer(broker.bootstrap)) as second:
 
-    def shared() -> bool:
-        return [peer.owned() for peer in (first, second)] == [PARTITIONS // 2] * 2
+            def shared() -> bool:
+                return [peer.owned() for peer in (first, second)] == [PARTITIONS // 2] * 2
 
-    eventually(shared, "an even share", timeout=TIMEOUT)
-    fill(broker, COUNT)
-    read_all(COUNT, first, second)
-    second.close()
-    eventually(lambda: first.owned() == PARTITIONS, "all partitions", timeout=TIMEOUT)
-    first.close()
+            eventually(shared, "an even share", timeout=TIMEOUT)
+            fill(broker, COUNT)
+            read_all(COUNT, first, second)
+        eventually(lambda: first.owned() == PARTITIONS, "all partitions", timeout=TIMEOUT)
 
 
 # kafka-python leaks a socket with each connection that is refused: later tests would hear of them.
 @pytest.mark.parametrize("new_peer", [one for one in PEERS if one is not KafkaPython])
 def test_peers_find_another_coordinator(broker: EmbeddedKafka, new_peer: NewPeer) -> None:
-    peer = new_peer(broker.bootstrap)
-    read_all(0, peer)
-    broker.kill(broker.on_cluster(lambda cluster: cluster.coordinator("g")))
-    fill(broker, COUNT)
-    read_all(COUNT, peer)
-    peer.close()
+    with closing(new_peer(broker.bootstrap)) as peer:
+        read_all(0, peer)
+        broker.kill(broker.on_cluster(lambda cluster: cluster.coordinator("g")))
+        fill(broker, COUNT)
+        read_all(COUNT, peer)

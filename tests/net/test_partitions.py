@@ -14,10 +14,12 @@ def test_without_a_key_the_spread_is_even() -> None:
     """Chi-square over the draws of a sticky partition; each record is a batch's worth."""
     with NullBroker(partitions=6) as broker:
         with Producer(
-            bootstrap_servers=broker.bootstrap, partitioner_adaptive_partitioning_enable=False
+            bootstrap_servers=broker.bootstrap,
+            partitioner_adaptive_partitioning_enable=False,
+            max_request_size=50_000,
         ) as producer:
             for _ in range(600):
-                producer.send_nowait("t", bytes(300_000))
+                producer.send_nowait("t", bytes(45_000))
         drawn = broker.stats().partitions["t"]
     assert sum(drawn) == 600
     chi_square = sum((count - 100) ** 2 / 100 for count in drawn)
