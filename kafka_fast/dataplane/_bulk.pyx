@@ -386,15 +386,19 @@ cdef class BulkAccumulator(Accumulator):
         try:
             self.refuse_size(topic, record)
         except DeliveryError as error:
-            return error
+            return error.with_traceback(None)
 
     cdef int give_up(self, bulk_job* job, BatchFuture future, object error) except -1:
-        """Refuse the rows left, or raise if none was accepted before."""
+        """Refuse the rows left, or raise if none was accepted before.
+
+        What a future keeps has no traceback: before Python 3.11 its frames hold the caller's, and
+        so the future that the caller believes to have dropped.
+        """
         if future.slices.count == 0:
             raise error
         refusal = DeliveryError(f"not delivered ({Outcome.NOT_SENT.value}): {error}",
                                 outcome=Outcome.NOT_SENT, first=error)
-        refusal.__cause__ = error
+        refusal.__cause__ = error.with_traceback(None)
         future.refusal = refusal
         future.refuse(job.pos, job.end - job.pos, refusal)
         return 0

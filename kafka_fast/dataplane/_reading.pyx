@@ -398,7 +398,7 @@ cdef class PartitionReader:
                         self.value_deserializer, "value", i, part.records.value_at(i)
                     ))
             except RecordDeserializationError as error:
-                self.failure = error
+                self.failure = error.with_traceback(None)  # which holds its caller's variables
                 part.count = i - part.start
                 if part.key_objects is not None:
                     del part.key_objects[part.count:]
@@ -497,7 +497,7 @@ cdef object unreadable(PartitionReader reader, RecordBatch batch, object error):
         offset=reader.position,
         next_offset=end if end >= 0 else None,
     )
-    made.__cause__ = error
+    made.__cause__ = error.with_traceback(None)
     return made
 
 

@@ -59,7 +59,7 @@ def test_an_unknown_letter(form: str):
         ("0", Point("offset", 0)),
         ("@1700000000000", Point("time", 1_700_000_000_000)),
         ("2023-11-14T22:13:20Z", Point("time", 1_700_000_000_000)),
-        ("2023-11-14T23:13:20.5+01:00", Point("time", 1_700_000_000_500)),
+        ("2023-11-14T23:13:20.500+01:00", Point("time", 1_700_000_000_500)),
     ],
 )
 def test_points(text: str, point: Point):

@@ -489,6 +489,20 @@ def test_a_future_dropped_before_the_end_leaves_its_failures_to_flush() -> None:
     assert take_lost(bulk.plane)[0] == 11
 
 
+@pytest.mark.parametrize("refused", [b"v" * (1 << 20), b"v" * 90_000], ids=["large", "no room"])
+def test_a_future_that_a_function_forgets_is_dropped(refused: bytes) -> None:
+    """Regression: before Python 3.11 the traceback of a refusal kept the function's variables."""
+    bulk = detached(memory=1 << 17)
+
+    def send() -> None:
+        future = bulk.send_many("t", [b"a"] + [refused] * 3, partitions=0)
+        assert len(future) == 4
+
+    send()
+    fail_all(bulk.plane)
+    assert take_lost(bulk.plane)[0] == 4
+
+
 def test_a_read_future_leaves_nothing() -> None:
     bulk = detached()
     future = bulk.send_many("t", [b"a"] * 10)

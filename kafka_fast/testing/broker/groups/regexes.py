@@ -53,6 +53,8 @@ def _piece(pattern: str, text: str, pos: int) -> tuple[int, str]:
         found = _GROUP.match(text, pos)
         if found is None or not _FLAGS.issuperset(found["flags"] or ""):
             raise _invalid(pattern, f"group syntax at {pos}")
+        if found["end"] == ")" and pos > 0:
+            raise _invalid(pattern, f"flags at {pos}: Python has them in front")
         return found.end() - pos, found[0]
     if char == "{":
         found = _REPEAT.match(text, pos)
