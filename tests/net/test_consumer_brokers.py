@@ -139,13 +139,19 @@ def test_an_answer_that_breaks_off(
 
 
 class TestLeaderEpochs:
-    def test_an_older_one_is_old_news(
+    @pytest.fixture(name="consumer")
+    def reader_that_asks_often(
         self, kafka: EmbeddedKafka, topic: str, consumer_on: MakeConsumer
-    ) -> None:
-        """A broker that is behind names the leader of before: nobody asks that one."""
+    ) -> Consumer:
         consumer = consumer_on(metadata_max_age_ms=50)
         consumer.assign(partitions_of(topic, 1))
         read_all(kafka, consumer, topic, 10)
+        return consumer
+
+    def test_an_older_one_is_old_news(
+        self, kafka: EmbeddedKafka, topic: str, consumer: Consumer
+    ) -> None:
+        """A broker that is behind names the leader of before: nobody asks that one."""
         former = kafka.leader(topic, 0)
         epoch = consumer.partitions_for(topic)[0].leader_epoch
         kafka.move_leader(topic, 0, former % 3 + 1)
@@ -167,12 +173,9 @@ class TestLeaderEpochs:
         assert former not in asked
 
     def test_a_newer_one_is_waited_for(
-        self, kafka: EmbeddedKafka, topic: str, consumer_on: MakeConsumer
+        self, kafka: EmbeddedKafka, topic: str, consumer: Consumer
     ) -> None:
         """The leader itself has not heard yet that it was elected again."""
-        consumer = consumer_on(metadata_max_age_ms=50)
-        consumer.assign(partitions_of(topic, 1))
-        read_all(kafka, consumer, topic, 10)
         leader = kafka.leader(topic, 0)
         refused: list[int] = []
 

@@ -8,7 +8,7 @@ Thread: control.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -134,45 +134,13 @@ class CommittedOffsets:
             self._end(fetch, error)
 
     def _send(self, fetch: _Fetch, link: Link) -> None:
-        who = self._identity()
         topics = None if fetch.partitions is None else by_topic(fetch.partitions)
         fetch.topic_ids = {topic: self._cluster.topic_id(topic) for topic in topics or ()}
         # Who asks for everything may be told of topics whose ids he does not know.
         has_ids = topics is not None and None not in fetch.topic_ids.values()
         limit = None if has_ids else LAST_VERSION_WITH_NAMES
         version = link.versions.pick(OffsetFetchRequest, limit)
-        # Before version 7 a broker cannot wait for transactions; then it need not, as in Java.
-        can_wait = version >= FIRST_VERSION_WITH_STABLE
-        request = OffsetFetchRequest(require_stable=self._require_stable and can_wait)
-        if version >= FIRST_VERSION_WITH_GROUPS:
-            request.groups = [
-                OffsetFetchRequestGroup(
-                    group_id=self._coordinator.group_id,
-                    # Who is no member may read all the same, but has to say nothing of itself.
-                    member_id=who.member_id or None if self._is_consumer_protocol else None,
-                    member_epoch=who.generation if self._is_consumer_protocol else -1,
-                    topics=None
-                    if topics is None
-                    else [
-                        OffsetFetchRequestTopics(
-                            name=topic,
-                            topic_id=fetch.topic_ids[topic] or NO_TOPIC_ID,
-                            partition_indexes=partitions,
-                        )
-                        for topic, partitions in topics.items()
-                    ],
-                )
-            ]
-        else:
-            request.group_id = self._coordinator.group_id
-            request.topics = (
-                None
-                if topics is None
-                else [
-                    OffsetFetchRequestTopic(name=topic, partition_indexes=partitions)
-                    for topic, partitions in topics.items()
-                ]
-            )
+        request = self._request(topics, fetch.topic_ids, version)
         try:
             self._coordinator.ask(
                 link,
@@ -186,6 +154,41 @@ class CommittedOffsets:
             self._end(fetch, error)
             return
         fetch.in_flight = True
+
+    def _request(
+        self,
+        topics: Mapping[str, list[int]] | None,
+        topic_ids: Mapping[str, bytes | None],
+        version: int,
+    ) -> OffsetFetchRequest:
+        """Return a request for these partitions of topics; None asks for everything."""
+        # Before version 7 a broker cannot wait for transactions; then it need not, as in Java.
+        can_wait = version >= FIRST_VERSION_WITH_STABLE
+        request = OffsetFetchRequest(require_stable=self._require_stable and can_wait)
+        if version < FIRST_VERSION_WITH_GROUPS:
+            request.group_id = self._coordinator.group_id
+            request.topics = None
+            if topics is not None:
+                request.topics = [
+                    OffsetFetchRequestTopic(name=topic, partition_indexes=partitions)
+                    for topic, partitions in topics.items()
+                ]
+            return request
+        group = OffsetFetchRequestGroup(group_id=self._coordinator.group_id)
+        if self._is_consumer_protocol:
+            who = self._identity()
+            # Who is no member may read all the same, but has to say nothing of itself.
+            group.member_id, group.member_epoch = who.member_id or None, who.generation
+        group.topics = None
+        if topics is not None:
+            group.topics = [
+                OffsetFetchRequestTopics(
+                    name=name, topic_id=topic_ids[name] or NO_TOPIC_ID, partition_indexes=partitions
+                )
+                for name, partitions in topics.items()
+            ]
+        request.groups = [group]
+        return request
 
     def _handle_fetched(
         self, fetch: _Fetch, response: OffsetFetchResponse, version: int, now: float
