@@ -20,7 +20,13 @@ from pathlib import Path
 
 import confluent_kafka
 import pytest
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ResourceType,
+)
 
 from kafka_fast import Producer
 from kafka_fast.testing.real_kafka import RealKafka
@@ -65,6 +71,8 @@ QUICK = {
 ANY = {"auto.offset.reset": "earliest", "auto.commit.interval.ms": 200}
 CLASSIC = {**ANY, "session.timeout.ms": 3_000, "heartbeat.interval.ms": 300}
 CONSUMER_PROTOCOL = {**ANY, "group.protocol": "consumer"}
+PATIENCE_MS = 20_000
+"""A session that outlasts the start of a process on a busy machine."""
 
 
 def classic(*assignors: str) -> dict[str, object]:
@@ -192,8 +200,24 @@ class Group:
     """Members, living and dead, and what the broker says is committed for them."""
 
     def __init__(
-        self, kafka: RealKafka, topic: str, folder: Path, configs: Iterable[Mapping[str, object]]
+        self,
+        kafka: RealKafka,
+        topic: str,
+        folder: Path,
+        configs: Iterable[Mapping[str, object]],
+        *,
+        patient: bool = False,
     ) -> None:
+        """Start a member with each of `configs`.
+
+        Args:
+            kafka: the cluster.
+            topic: what they read.
+            folder: where their journals go.
+            configs: theirs.
+            patient: sessions of the consumer protocol, whose length the coordinator decides, last
+                `PATIENCE_MS`.
+        """
         self.id = f"group-{uuid.uuid4().hex[:8]}"
         self.lives: list[Life] = []
         self.members: list[Member] = []
@@ -209,6 +233,8 @@ class Group:
         self._ended = threading.Event()
         self._sampler = threading.Thread(target=self._sample, name=f"offsets of {self.id}")
         self._sampler.start()
+        if patient:
+            self._be_patient()
         for way, config in zip(WAYS, configs, strict=False):
             self.start(way, config)
 
@@ -287,6 +313,13 @@ class Group:
         self._asker.close()
         for member in self.members:
             member.abandon()
+
+    def _be_patient(self) -> None:
+        key, value = "consumer.session.timeout.ms", str(PATIENCE_MS)
+        setting = ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
+        resource = ConfigResource(ResourceType.GROUP, self.id, incremental_configs=[setting])
+        for altered in self._admin.incremental_alter_configs([resource]).values():
+            altered.result()
 
     def _sample(self) -> None:
         while not self._ended.wait(SAMPLE_EVERY):
@@ -400,7 +433,7 @@ def test_static_members_are_restarted(kafka: RealKafka, tmp_path: Path) -> None:
     With the classic protocol a member that was killed may come back as well; with the other one
     its name is free when it has left, or when its session has ended.
     """
-    patient = {**CLASSIC, "session.timeout.ms": 20_000}
+    patient = {**CLASSIC, "session.timeout.ms": PATIENCE_MS}
     kinds = {"classic": (patient, (Member.leave, Member.kill))}
     kinds["consumer"] = (CONSUMER_PROTOCOL, (Member.leave,))
     with contextlib.ExitStack() as stack:
@@ -408,7 +441,7 @@ def test_static_members_are_restarted(kafka: RealKafka, tmp_path: Path) -> None:
         groups = {}
         for protocol, (config, _) in kinds.items():
             configs = [{**config, "group.instance.id": name} for name in "abc"]
-            groups[protocol] = Group(kafka, writer.topic, tmp_path, configs)
+            groups[protocol] = Group(kafka, writer.topic, tmp_path, configs, patient=True)
             stack.callback(groups[protocol].close)
         for protocol, group in groups.items():
             eventually(group.is_shared, "a share for each")
