@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
@@ -128,6 +128,7 @@ def _check_group(config: Config, values: dict[str, Any]) -> None:
         return
     if not values["partition.assignment.strategy"]:
         raise ConfigError("partition.assignment.strategy must name at least one assignor")
+    _check_names(values["partition.assignment.strategy"])
     if "group.remote.assignor" in config.explicit:
         raise ConfigError("group.remote.assignor needs group.protocol=consumer")
     if values["heartbeat.interval.ms"] >= values["session.timeout.ms"]:
@@ -135,6 +136,18 @@ def _check_group(config: Config, values: dict[str, Any]) -> None:
             f"heartbeat.interval.ms={values['heartbeat.interval.ms']} must be below "
             f"session.timeout.ms={values['session.timeout.ms']}"
         )
+
+
+def _check_names(assignors: Iterable[object]) -> None:
+    """Look for assignors that the members of a group could not tell apart."""
+    seen: set[str] = set()
+    for assignor in assignors:
+        name = assignor if isinstance(assignor, str) else getattr(assignor, "name", None)
+        if not isinstance(name, str) or not name:
+            raise ConfigError(f"partition.assignment.strategy: {assignor!r} has no name")
+        if name in seen:
+            raise ConfigError(f"partition.assignment.strategy: two assignors are called {name!r}")
+        seen.add(name)
 
 
 def _offset_reset(policy: str) -> OffsetReset:

@@ -149,7 +149,8 @@ def _list(key: Key, label: str, value: object) -> tuple[object, ...]:
         name = entry if isinstance(entry, str) else getattr(entry, "__name__", repr(entry))
         word = _simple_name(name.strip().lower())
         entries.append(str(key.words.get(word) or _choice(key, label, name.strip())))
-    return tuple(entries)
+    # As in Java, what is given twice counts once; a user's object may not be hashable.
+    return tuple(it for number, it in enumerate(entries) if it not in entries[:number])
 
 
 def _choice(key: Key, label: str, value: str) -> str:

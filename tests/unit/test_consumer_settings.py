@@ -105,3 +105,44 @@ def test_assignors_are_names_or_objects() -> None:
         consumer_settings({**SERVERS, **given, "partition.assignment.strategy": []})
     with pytest.raises(ConfigError, match="not one of"):
         consumer_settings({**SERVERS, **given, "partition.assignment.strategy": [object()]})
+
+
+class Named:
+    """An assignor of the user's."""
+
+    is_cooperative = False
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, name: object) -> None:
+        self.name = name
+
+    def assign(self, topics: object, members: object) -> dict[str, list[object]]:
+        return {}
+
+
+def test_an_assignor_that_is_given_twice_counts_once() -> None:
+    """As in Java's 4.x; before, such a list was refused."""
+    mine = Named("mine")
+    for given, wanted in (
+        (["range", "range"], ("range",)),
+        ("range,RangeAssignor,sticky,range", ("range", "sticky")),
+        ([mine, "sticky", mine], (mine, "sticky")),
+    ):
+        properties = {"group.id": "g", "partition.assignment.strategy": given}
+        settings = consumer_settings({**SERVERS, **properties})
+        assert settings.partition_assignment_strategy == wanted
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        ([Named("mine"), Named("mine")], "two assignors are called 'mine'"),
+        (["range", Named("range")], "two assignors are called 'range'"),
+        ([Named("")], "has no name"),
+        ([Named(None)], "has no name"),
+    ],
+)
+def test_assignors_are_told_apart_by_name(given: list[object], complaint: str) -> None:
+    properties = {"group.id": "g", "partition.assignment.strategy": given}
+    with pytest.raises(ConfigError, match=complaint):
+        consumer_settings({**SERVERS, **properties})
