@@ -350,7 +350,7 @@ class Consumer:
                 before this call returns, and only if nothing is raised.
 
         Raises:
-            CommitFailedError: The group has moved on, or a partition is not ours any more.
+            CommitFailedError: The group has moved on, or a partition is not ours: any more, or yet.
             KafkaTimeoutError: No answer within `timeout`: whether it is done is not known.
             UsageError: There is no group.id.
         """

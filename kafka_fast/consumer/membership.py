@@ -70,6 +70,7 @@ class Membership:
         self._listener: RebalanceListener | None = None
         self._auto_commit_at = 0.0
         self._callbacks: deque[Callable[[], object]] = deque()  # of commits that have ended
+        self._has_had_partitions = False  # since it subscribed
         self.subscription: Subscription | None = None
         self.events: deque[RebalanceEvent] = deque(maxlen=EVENTS_KEPT)
 
@@ -121,6 +122,7 @@ class Membership:
         """Be a member no more, once what was committed is through."""
         self.subscription = None
         self._listener = None
+        self._has_had_partitions = False
         try:
             self.finish_commits(deadline)
         except BaseException:  # likewise
@@ -226,6 +228,7 @@ class Membership:
         added = wanted.partitions - frozenset(self._reading.intake.partitions)
         kept = [it for it in self._reading.intake.partitions if it in wanted.partitions]
         self._reading.assign([*kept, *sorted(added)])
+        self._has_had_partitions = True
         self._core.call(lambda now: group.handle_assigned(wanted, now))
         try:
             if self._listener is not None:
@@ -285,8 +288,12 @@ class Membership:
         foreign = [it for it in offsets if self._reading.intake.stream(it) is None]
         if foreign:
             raise CommitFailedError(
-                f"{', '.join(map(str, foreign))}: not assigned to this consumer any more; "
-                "another member reads on from what was committed before"
+                f"{', '.join(map(str, foreign))}: not assigned to this consumer "
+                + (
+                    "now: whoever has it reads on from what was committed before"
+                    if self._has_had_partitions
+                    else "yet: the first polls join the group"
+                )
             )
 
     def run_callbacks(self) -> None:

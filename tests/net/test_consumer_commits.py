@@ -154,6 +154,23 @@ class TestByHand:
         with pytest.raises(CommitFailedError, match="rebalanced"):
             consumer.commit({partition: 1})
 
+    @pytest.mark.parametrize("sync", [True, False])
+    def test_before_the_first_assignment(
+        self, consumer_on: MakeConsumer, partition: TopicPartition, group: str, *, sync: bool
+    ) -> None:
+        member = consumer_on(group_id=group)
+        member.subscribe([partition.topic])
+        with pytest.raises(CommitFailedError, match=r"not assigned .* yet: the first polls"):
+            member.commit({partition: 1}, sync=sync)
+        poll_until([member], lambda: member.assignment() == {partition})
+        elsewhere = TopicPartition("elsewhere", 3)
+        with pytest.raises(CommitFailedError, match=f"{elsewhere}: not assigned .* now: whoever"):
+            member.commit({partition: 1, elsewhere: 1}, sync=sync)
+        member.unsubscribe()
+        member.subscribe([partition.topic])
+        with pytest.raises(CommitFailedError, match="yet"):
+            member.commit({partition: 1}, sync=sync)
+
     def test_a_timeout(
         self, kafka: EmbeddedKafka, consumer: Consumer, partition: TopicPartition
     ) -> None:
