@@ -19,8 +19,11 @@ from kafka_fast.control.consumer.positions import Positions
 from kafka_fast.control.group.classic import member as classic
 from kafka_fast.control.group.classic.member import ClassicMember
 from kafka_fast.control.group.classic.ownership import Ownership
+from kafka_fast.control.group.commits import Commits
+from kafka_fast.control.group.consumer_protocol.reconciliation import Reconciliation
 from kafka_fast.control.group.subscription import SubscribedTopics
 from kafka_fast.net.intake import Intake
+from kafka_fast.net.reading import Reading
 from kafka_fast.testing.group_checker import Wrong
 from kafka_fast.testing.simulation.group_plan import GroupPlan, make_group_plan
 from kafka_fast.testing.simulation.group_world import GroupWorld
@@ -46,6 +49,10 @@ def show(*kinds: Wrong, among: Callable[[GroupPlan], bool] = lambda plan: True) 
     raise AssertionError(f"{WORLDS} worlds have not shown it")
 
 
+def speaks_consumer_protocol(plan: GroupPlan) -> bool:
+    return plan.config.get("group.protocol") == "consumer"
+
+
 def test_committing_what_a_poll_is_about_to_hand_over(monkeypatch: pytest.MonkeyPatch) -> None:
     poll = VirtualConsumer._poll
 
@@ -64,6 +71,57 @@ def test_keeping_partitions_over_an_eager_rebalance(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(ClassicMember, "_prepare", keep)
     show(Wrong.DOUBLE_OWNER)
+
+
+def test_calling_partitions_free_that_the_user_still_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same mistake by the newer protocol, where each heartbeat says what a member has."""
+    step = Reconciliation.step
+
+    def step_and_forget(self: Any, epoch: int) -> Any:
+        steps = step(self, epoch)
+        if self._target is not None:
+            self._owned &= self._target
+        return steps
+
+    monkeypatch.setattr(Reconciliation, "step", step_and_forget)
+    show(Wrong.DOUBLE_OWNER, among=speaks_consumer_protocol)
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_reading_on_what_was_revoked(monkeypatch: pytest.MonkeyPatch, protocol: str) -> None:
+    assign = Reading.assign
+
+    def assign_more(self: Any, partitions: Any) -> None:
+        assign(self, dict.fromkeys([*self.intake.partitions, *partitions]))
+
+    monkeypatch.setattr(Reading, "assign", assign_more)
+    is_newer = protocol == "consumer"
+    show(Wrong.NOT_OWNED, among=lambda plan: speaks_consumer_protocol(plan) == is_newer)
+
+
+@pytest.mark.parametrize("kind", [Wrong.SKIPPED, Wrong.UNREAD])
+def test_losing_an_answer_to_fetch_on_the_way(monkeypatch: pytest.MonkeyPatch, kind: Wrong) -> None:
+    feed, numbers = Intake._feed, itertools.count(1)
+
+    def feed_most(self: Any, chunk: Any) -> None:
+        stream = self._by_id.get(chunk.stream_id)
+        if stream is None or stream.fed < 0 or next(numbers) % 10:
+            feed(self, chunk)
+
+    monkeypatch.setattr(Intake, "_feed", feed_most)
+    show(kind)
+
+
+def test_taking_a_refused_commit_for_a_confirmed_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    handle = Commits._handle_committed
+
+    def believe(self: Any, commit: Any, response: Any, now: float) -> None:
+        for part in itertools.chain(*(topic.partitions for topic in response.topics)):
+            part.error_code = 0
+        handle(self, commit, response, now)
+
+    monkeypatch.setattr(Commits, "_handle_committed", believe)
+    show(Wrong.COMMIT_LOST)
 
 
 def test_handing_over_what_was_fetched_before_a_seek(monkeypatch: pytest.MonkeyPatch) -> None:
