@@ -137,6 +137,18 @@ class Coordinator:
             self._checked = link.id
         return link
 
+    def want_beside(self, now: float) -> Link | None:
+        """Return a ready link to it on which nothing waits; if there is none, work towards one.
+
+        None also while the coordinator is not known.
+        """
+        if self._node is None:
+            return None
+        link = self._links.free_link_to(self._node.id)
+        if link is None:
+            self._links.want_answers(self._node, now)
+        return link
+
     def ask(
         self,
         link: Link,

@@ -24,6 +24,7 @@ from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.group.assignors import Assignor
 from kafka_fast.control.group.assignors.guard import calling
 from kafka_fast.control.group.classic import messages
+from kafka_fast.control.group.classic.goodbyes import Goodbyes
 from kafka_fast.control.group.classic.leader import Leader
 from kafka_fast.control.group.classic.ownership import Ownership
 from kafka_fast.control.group.classic.rebalance import (
@@ -115,6 +116,7 @@ class ClassicMember:
             on_entered=self._handle_entered,
             on_end=self._handle_end,
         )
+        self._goodbyes = Goodbyes(coordinator)
         self._state = State.OUT
         self._rejoin_reason: str | None = None  # to join (again) as soon as that is possible
 
@@ -147,6 +149,9 @@ class ClassicMember:
 
     def next_deadline(self) -> float:
         """Return when `tick` has something to do that no event announces."""
+        return min(self._goodbyes.next_deadline(), self._next_step())
+
+    def _next_step(self) -> float:
         if self._rejoin_reason is None and self._state is State.STABLE:
             return self._leader.settled_by
         if self._rejoin_reason is None or self._ownership.is_busy or self.is_paused:
@@ -171,16 +176,27 @@ class ClassicMember:
 
     def leave(self, now: float, done: Callable[[], None]) -> None:
         """Leave the group; a static member only stops (KIP-345)."""
-        self._go("the consumer left", done)
+        self._go("the consumer left", done, now)
         self._readiness.resume()
         self._ownership.clear()
 
-    def _go(self, reason: str, done: Callable[[], None]) -> None:
-        is_waiting = self._rebalance.is_waiting
-        self._rebalance.cancel()
+    def _go(self, reason: str, done: Callable[[], None], now: float) -> None:
+        """Be nobody, and tell the coordinator; a static member only stops (KIP-345)."""
+        who = self.identity
+        is_waiting, is_joining = self._rebalance.is_waiting, self._rebalance.step is Step.JOINING
+        on_named = None
         self._rejoin_reason = None
         self._state = State.OUT
-        self._session.leave(reason, done, is_waiting=is_waiting)
+        self._session.forget()
+        if who.instance_id is not None:
+            done()
+        elif who.member_id:
+            self._goodbyes.say(who.member_id, reason, done, now, beside=is_waiting)
+        elif is_joining:
+            on_named = self._goodbyes.await_name(reason, done, now)
+        else:
+            done()
+        self._rebalance.cancel(on_named)
 
     def handle_polled(self, now: float) -> None:
         """The user polls: a member that had overstayed max.poll.interval.ms may join again."""
@@ -192,7 +208,7 @@ class ClassicMember:
         if self._state is State.OUT:
             return
         warn_of_overstaying(self._coordinator.group_id, self._settings.max_poll_interval_ms)
-        self._go(OVERSTAYED, lambda: None)
+        self._go(OVERSTAYED, lambda: None, now)
         self._readiness.pause()
         self._ownership.lose(OVERSTAYED)
 
@@ -224,6 +240,7 @@ class ClassicMember:
 
     def tick(self, now: float) -> None:
         """Do what is due at `now`."""
+        self._goodbyes.tick(now)
         if self._state is State.STABLE and now >= self._leader.settled_by:
             self._leader.forget()
             self._want_join("what a static member was to give up may be nobody's", now)

@@ -129,13 +129,11 @@ def heartbeat_request(group_id: str, identity: Identity) -> HeartbeatRequest:
     )
 
 
-def leave_request(group_id: str, identity: Identity, reason: str, link: Link) -> LeaveGroupRequest:
-    """Return the request to leave, as the coordinator's version has it."""
+def leave_request(group_id: str, member_id: str, reason: str, link: Link) -> LeaveGroupRequest:
+    """Return the request of a dynamic member to leave, as the coordinator's version has it."""
     if link.versions.pick(LeaveGroupRequest) < FIRST_LEAVE_WITH_MEMBERS:
-        return LeaveGroupRequest(group_id=group_id, member_id=identity.member_id)
-    member = MemberIdentity(
-        member_id=identity.member_id, group_instance_id=identity.instance_id, reason=reason
-    )
+        return LeaveGroupRequest(group_id=group_id, member_id=member_id)
+    member = MemberIdentity(member_id=member_id, reason=reason)
     return LeaveGroupRequest(group_id=group_id, members=[member])
 
 

@@ -85,6 +85,17 @@ class Failed:
 End: TypeAlias = Assigned | Interrupted | Refused | Failed
 
 
+@dataclass(slots=True, eq=False)
+class Attempt:
+    """One rebalance; its answers are void when it is no longer the one under way.
+
+    Attributes:
+        on_named: what to do with the id that a join without one brings all the same.
+    """
+
+    on_named: Callable[[str, float], None] | None = None
+
+
 class Rebalance:
     """Joins and syncs, one time after the other. Control thread only."""
 
@@ -115,7 +126,7 @@ class Rebalance:
         self._on_end = on_end
         self._timeout = settings.max_poll_interval + JOIN_GRACE
         self._step = Step.IDLE
-        self._attempt: object | None = None  # the one under way; an older one's answers are void
+        self._attempt: Attempt | None = None  # the one under way
         self._joined = JoinGroupResponse()
 
     @property
@@ -132,15 +143,22 @@ class Rebalance:
 
     def begin(self, link: Link, request: JoinGroupRequest, now: float) -> None:
         """Join."""
-        self._attempt = object()
+        self._attempt = Attempt()
         self._step = Step.JOINING
         try:
             self._ask(link, request, JoinGroupResponse, self._handle_joined)
         except KafkaError as error:
             self._end(Failed(error), now)
 
-    def cancel(self) -> None:
-        """Take no answer any more; the coordinator will notice."""
+    def cancel(self, on_named: Callable[[str, float], None] | None = None) -> None:
+        """Take no answer any more.
+
+        Args:
+            on_named: called with the member id that JoinGroup's answer brings, and the time; the id
+                is empty if it brings none.
+        """
+        if self._attempt is not None:
+            self._attempt.on_named = on_named
         self._attempt = None
         self._step = Step.IDLE
 
@@ -209,14 +227,19 @@ class Rebalance:
         handle: Callable[[R, float], None],
     ) -> None:
         attempt = self._attempt
+        assert attempt is not None
 
         def take(response: R, now: float) -> None:
             if attempt is self._attempt:
                 handle(response, now)
+            elif attempt.on_named is not None and isinstance(response, JoinGroupResponse):
+                attempt.on_named(response.member_id, now)
 
         def lose(error: KafkaError, now: float) -> None:
             if attempt is self._attempt:
                 self._end(Interrupted(str(error)), now)
+            elif attempt.on_named is not None:
+                attempt.on_named("", now)
 
         self._coordinator.ask(link, request, response_class, take, lose, timeout=self._timeout)
 

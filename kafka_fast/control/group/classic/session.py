@@ -1,4 +1,4 @@
-"""A classic member as its coordinator knows it: who it is, its signs of life, its goodbye.
+"""A classic member as its coordinator knows it: who it is, and its signs of life.
 
 Thread: control.
 """
@@ -15,7 +15,6 @@ from kafka_fast.control.group.member import NO_GENERATION, Identity
 from kafka_fast.control.links import Links
 from kafka_fast.errors import KafkaError
 from kafka_fast.protocol.apis.heartbeat import HeartbeatResponse
-from kafka_fast.protocol.apis.leave_group import LeaveGroupResponse
 
 REBALANCE_IN_PROGRESS = 27
 
@@ -44,7 +43,6 @@ class Session:
         """
         self._settings = settings
         self._coordinator = coordinator
-        self._links = links
         self._on_heartbeat = on_heartbeat
         self._on_moved = on_moved
         self._identity = Identity(instance_id=settings.group_instance_id)
@@ -116,31 +114,3 @@ class Session:
     def _handle_lost(self, error: KafkaError, now: float) -> None:
         self._coordinator.handle_moved(str(error), now)
         self._on_moved(now)
-
-    # The goodbye
-
-    def leave(self, reason: str, done: Callable[[], None], *, is_waiting: bool) -> None:
-        """Be nobody, and tell the coordinator; a static member only stops (KIP-345).
-
-        Args:
-            reason: for the coordinator's log.
-            done: called when it has heard, or will not.
-            is_waiting: the link to the coordinator carries a request that waits for the others of
-                the group: behind that one the goodbye would be read too late.
-        """
-        who = self._identity
-        self.forget()
-        link = self._coordinator.link
-        if is_waiting and self._coordinator.node is not None:
-            node_id = self._coordinator.node.id
-            link = self._links.free_link_to(node_id) or self._links.link_to(node_id)
-        if not who.member_id or who.instance_id is not None or link is None:
-            done()
-            return
-        self._coordinator.ask(
-            link,
-            messages.leave_request(self._coordinator.group_id, who, reason, link),
-            LeaveGroupResponse,
-            lambda response, then: done(),
-            lambda error, then: done(),
-        )

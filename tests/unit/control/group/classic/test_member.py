@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from kafka_fast.consumer import Assignor, GroupMember, GroupTopics
-from kafka_fast.control.group.classic.member import State
+from kafka_fast.control.group.classic.member import ClassicMember, State
 from kafka_fast.control.group.member import RevokeWanted
 from kafka_fast.errors import CommitFailedError, FencedInstanceId
 from kafka_fast.types import TopicPartition
@@ -124,6 +124,41 @@ def test_a_member_that_leaves_is_replaced_at_once() -> None:
     world.run_until(lambda: world.stable("t") and bool(one.owned) and bool(two.owned))
     world.leave(two)
     assert world.run_until(lambda: world.stable("t")) < 4.0  # a heartbeat tells the other one
+
+
+MOMENTS = (*range(8, 14), *range(110, 122))
+"""Milliseconds after subscribing, about when a coordinator that is known, or is not, is asked."""
+
+
+def leave_early(others: int, seconds: float) -> tuple[State, bool]:
+    """Leave so soon after subscribing; return how far the member was, and whether it had an id."""
+    world = make(session_timeout_ms=40_000)
+    for n in range(others):
+        world.join(f"other {n}", ["t"])
+        world.run_until(lambda: world.stable("t"))
+    early = world.join("early", ["t"])
+    world.run(seconds)
+    assert early.control.group is not None
+    member = early.control.group.member
+    assert isinstance(member, ClassicMember)
+    was = (member.state, bool(member.identity.member_id))
+    told: list[bool] = []
+    early.control.group.leave(world.now, lambda: told.append(True))
+    early.poll_every = early.next_poll = 1e9
+    world.run(1.0)
+    assert told == [True]
+    world.members.remove(early)
+    late = world.join("late", ["t"])
+    took = world.run_until(lambda: bool(late.owned) and world.stable("t"), 60.0)
+    assert took < 10.0, (seconds, was)
+    return was
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_a_member_that_leaves_while_it_joins_holds_nobody_up(others: int) -> None:
+    """Whether it has no id yet, or one that it has not joined by, or waits for the others."""
+    left = {leave_early(others, ms / 1000) for ms in MOMENTS}
+    assert {(State.JOINING, False), (State.JOINING, True)} <= left
 
 
 def test_a_member_that_was_killed_is_replaced_after_the_session_timeout() -> None:
