@@ -68,6 +68,11 @@ class RangeConsumer(Consumer):
                 self._reading.assign(left)
             return len(left)
 
+    def silence(self) -> str:
+        """Return which partitions are not at their ends yet, and why nothing comes of them."""
+        with self._turn:
+            return self._core.control.silence(self._reading.intake.partitions)
+
     def state(self) -> dict[TopicPartition, int]:
         """Return the positions that are known."""
         with self._turn:
@@ -139,8 +144,7 @@ class RecordRange:
                     moved, before = time.monotonic(), now
                 elif time.monotonic() - moved >= self._timeout:
                     raise KafkaTimeoutError(
-                        f"nothing arrived for {self._timeout:.0f} s; unread: "
-                        + ", ".join(map(str, consumer.assignment()))
+                        f"nothing arrived for {self._timeout:g} s; unread: {consumer.silence()}"
                     )
 
     def tables(

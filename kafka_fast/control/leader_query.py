@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
+from kafka_fast.control import silence
 from kafka_fast.control.backoff import Backoff, KeyedBackoff
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.discovery import Discovery
@@ -50,6 +51,8 @@ class _Question(Generic[D]):
     detail: D
     asked: int | None = None
     """The link over which it is in flight."""
+    refusal: str | None = None
+    """The error that it was answered with last, if asking again may help."""
     is_seen: bool = False
     """A tick has looked at it, and worked towards the link that it needs."""
 
@@ -104,6 +107,15 @@ class LeaderQuery(Generic[D, R]):
     def topics(self) -> set[str]:
         """The topics that are asked about."""
         return {partition.topic for partition in self._questions}
+
+    def silence(self, partition: TopicPartition) -> str | None:
+        """Return why a partition's question is open; None if it is not. Any thread."""
+        question = self._questions.get(partition)
+        if question is None:
+            return None
+        if question.refusal is not None:
+            return f"its leader answers {question.refusal}"
+        return silence.reason(self._cluster, self._links, partition)
 
     def next_deadline(self) -> float:
         """Return when `tick` has something to do that no event announces.
@@ -197,6 +209,8 @@ class LeaderQuery(Generic[D, R]):
             elif known is not None and (known.retriable or code == UNKNOWN_SERVER_ERROR):
                 if known.refresh_metadata:
                     self._cluster.request_refresh(known.name, partition.topic)
+                else:
+                    question.refusal = known.name
                 self._retry(partition, question, now)
             else:
                 what = f"{self._form.response_class.__name__} for {partition}"

@@ -49,7 +49,8 @@ class Questions:
         answer: Answer[Found] = Answer()
         self._call(lambda now: self._control.lookup.begin(wanted, answer.set, now))
         try:
-            return self._waits.wait(answer, deadline, "looking up offsets")
+            missing = self._control.lookup.missing
+            return self._waits.wait(answer, deadline, "looking up offsets", missing=missing)
         finally:
             self._call(lambda now: self._control.lookup.cancel())
 

@@ -158,7 +158,8 @@ class Reading:
             self._waits.check()
             left = deadline - self._now()
             if left <= 0:
-                raise self._waits.late(f"the position of {partition} was not found out in time")
+                why = self._control.positions.silence(partition)
+                raise self._waits.late(f"no position of {partition} in time: it {why}")
             self._streams.wait_chunks(min(left, WAIT_SLICE))
 
     # News

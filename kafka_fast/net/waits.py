@@ -76,7 +76,15 @@ class Waits:
         self._failure: UsageError | None = None
         self._wakeups = 0
 
-    def wait(self, answer: Answer[T], deadline: float, what: str, *, may_wake: bool = True) -> T:
+    def wait(
+        self,
+        answer: Answer[T],
+        deadline: float,
+        what: str,
+        *,
+        may_wake: bool = True,
+        missing: Callable[[], str] = str,
+    ) -> T:
         """Wait for an answer of the control thread.
 
         Args:
@@ -84,6 +92,7 @@ class Waits:
             deadline: when to give up.
             what: is waited for, for the message.
             may_wake: `wakeup` ends this wait; else it ends the next one that it may.
+            missing: returns what the answer lacks yet, for the message.
 
         Raises:
             KafkaTimeoutError: there was none by the deadline.
@@ -95,7 +104,8 @@ class Waits:
                 return answer.get()
             self.check(may_wake=may_wake)
             if left <= 0:
-                raise self.late(f"{what}: no answer in time")
+                lack = missing()
+                raise self.late(f"{what}: no answer in time" + (f" for {lack}" if lack else ""))
 
     def check(self, *, may_wake: bool = True) -> None:
         """Raise what there is to tell to a call that has to wait.

@@ -7,11 +7,19 @@ import time
 
 import pytest
 
-from kafka_fast import Consumer, KafkaTimeoutError, OffsetAndMetadata, TopicPartition, UsageError
+from kafka_fast import (
+    Consumer,
+    KafkaTimeoutError,
+    OffsetAndMetadata,
+    TopicPartition,
+    UsageError,
+    read_range,
+)
 from kafka_fast.control.consumer.assigned import Phase
 from kafka_fast.errors import (
     CoordinatorLoadInProgress,
     NoOffsetForPartitionError,
+    OffsetNotAvailable,
     OffsetOutOfRangeError,
 )
 from kafka_fast.record import RecordBatchBuilder
@@ -419,6 +427,55 @@ class TestAsking:
             with pytest.raises(KafkaTimeoutError):
                 ask()
             assert time.monotonic() - start < 1.0
+
+    def test_a_timeout_names_the_partitions_and_what_they_lack(
+        self, kafka: EmbeddedKafka, consumer_on: MakeConsumer
+    ) -> None:
+        topic = new_topic(kafka, "leaderless", 9)
+        partitions = partitions_of(topic, 9)
+        led = [it for it in partitions if kafka.leader(*it) != 2]
+        orphans = [it for it in partitions if it not in led]
+        for orphan in orphans:
+            kafka.set_in_sync(*orphan, [2])
+        kafka.kill(2)
+        consumer = consumer_on()
+        consumer.assign(partitions)
+        lacking = ", ".join(f"{it} (it has no leader)" for it in orphans)
+        for ask in (
+            lambda: consumer.beginning_offsets(partitions, timeout=0.3),
+            lambda: consumer.end_offsets(partitions, timeout=0.3),
+            lambda: consumer.offsets_for_times(dict.fromkeys(partitions, 0), timeout=0.3),
+            lambda: consumer.lag(timeout=0.3),
+        ):
+            with pytest.raises(KafkaTimeoutError) as caught:
+                ask()
+            assert str(caught.value).startswith(
+                f"looking up offsets: no answer in time for {lacking}"
+            )
+            assert not any(str(it) in str(caught.value) for it in led)
+        with pytest.raises(KafkaTimeoutError, match="to start, but it has no leader"):
+            consumer.position(orphans[0], timeout=0.3)
+        with pytest.raises(KafkaTimeoutError, match=rf"{orphans[0]} \(it has no leader\)"):
+            read_range(topic, bootstrap_servers=kafka.bootstrap, default_api_timeout_ms=300)
+
+    def test_a_timeout_names_the_node_that_does_not_answer(
+        self, kafka: EmbeddedKafka, consumer_on: MakeConsumer
+    ) -> None:
+        many = partitions_of(new_topic(kafka, "many", 30), 30)
+        (mine,) = [it for it in many if it.partition == 3]
+        node = kafka.leader(*mine)
+        consumer = consumer_on()
+        consumer.end_offsets(many)
+        kafka.pause(node)
+        try:
+            with pytest.raises(KafkaTimeoutError, match="and 5 more") as caught:
+                consumer.end_offsets(many, timeout=0.3)
+        finally:
+            kafka.resume(node)
+        assert f"{mine} (its leader, node {node}, does not answer)" in str(caught.value)
+        kafka.faults.error(LIST_OFFSETS, OffsetNotAvailable)
+        with pytest.raises(KafkaTimeoutError, match=r"its leader answers OFFSET_NOT_AVAILABLE"):
+            consumer.end_offsets([mine], timeout=0.3)
 
     @pytest.mark.parametrize("is_given", [True, False], ids=["timeout", "default"])
     def test_every_question_ends_when_no_broker_answers(

@@ -132,6 +132,22 @@ def test_it_closes_its_consumer_when_it_is_left(kafka: EmbeddedKafka, topic: str
         next(steps)
 
 
+def test_a_range_that_stands_still_says_what_is_unread_and_why(kafka: EmbeddedKafka):
+    topic = new_topic(kafka, "orphan", partitions=2)
+    for number in range(2):
+        fill(kafka, topic, 10, number)
+    kafka.set_in_sync(topic, 1, [kafka.leader(topic, 1)])
+    with read_range(
+        topic, max_records=5, bootstrap_servers=kafka.bootstrap, default_api_timeout_ms=1500
+    ) as steps:
+        kafka.kill(kafka.leader(topic, 1))
+        for it in [TopicPartition(topic, number) for number in range(2)]:
+            steps._consumer.seek(it, 0)  # what was fetched before is dropped
+        with pytest.raises(KafkaTimeoutError, match=r"1\.5 s; unread: ") as caught:
+            list(steps)
+    assert str(caught.value).endswith(f"unread: {topic}-1 (it has no leader)")
+
+
 def test_a_topic_that_does_not_exist_is_not_made(kafka: EmbeddedKafka, topic: str):
     with pytest.raises(UnknownTopicOrPartition, match="there is no topic"):
         read_range(topic + "-", bootstrap_servers=kafka.bootstrap)

@@ -44,6 +44,7 @@ from kafka_fast.control.instants import NEVER
 from kafka_fast.control.links import Link, Links
 from kafka_fast.control.metadata import ClusterChanges, node_name
 from kafka_fast.control.plane import LinkClosed, RepeatEnded, Response, Throttled
+from kafka_fast.control.silence import reason, some_of
 from kafka_fast.errors import KafkaError
 from kafka_fast.logs import get_logger
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
@@ -141,6 +142,16 @@ class ConsumerControl:
             for it in list(self.positions.partitions.values())
         ]
         return "\n".join(lines)
+
+    def silence(self, partitions: Iterable[TopicPartition]) -> str:
+        """Return why nothing comes of the first few of these partitions. Any thread."""
+        known = self.positions.partitions
+        return some_of(
+            f"{it} (it {self.positions.silence(it)})"
+            if it not in known or known[it].phase is not Phase.READY
+            else f"{it} ({reason(self.cluster, self.links, it)})"
+            for it in partitions
+        )
 
     # Commands of the user's thread
 

@@ -12,6 +12,7 @@ from kafka_fast.control.consumer.offsets import ListOffsetsForm, TimeAnswer
 from kafka_fast.control.discovery import Discovery
 from kafka_fast.control.leader_query import LeaderQuery
 from kafka_fast.control.links import Links
+from kafka_fast.control.silence import some_of
 from kafka_fast.errors import KafkaError
 from kafka_fast.types import TopicPartition
 
@@ -74,6 +75,11 @@ class Lookup:
             self._query.discard(partition)
         self._wanted = []
         self._done = None
+
+    def missing(self) -> str:
+        """Return which partitions have not been answered for, and why. Any thread."""
+        silent = ((it, self._query.silence(it)) for it in self._wanted)
+        return some_of(f"{it} ({reason})" for it, reason in silent if reason is not None)
 
     def tick(self, now: float) -> None:
         """Do what is due at `now`."""

@@ -119,6 +119,14 @@ class Positions:
         """Return the partitions that wait for their committed offsets."""
         return [it.partition for it in self.partitions.values() if it.phase is Phase.COMMITTED]
 
+    def silence(self, partition: TopicPartition) -> str:
+        """Return what a partition's position waits for, and why. Any thread."""
+        assigned = self.partitions.get(partition)
+        if assigned is None:  # the control thread has not heard of it yet
+            return Phase.RESET.value
+        reason = self._lookups.silence(partition) or self._validations.silence(partition)
+        return assigned.phase.value + (f", but {reason}" if reason else "")
+
     def next_deadline(self) -> float:
         """Return when `tick` has something to do."""
         return min(self._lookups.next_deadline(), self._validations.next_deadline())
