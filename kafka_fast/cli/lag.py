@@ -41,13 +41,22 @@ def run(args: argparse.Namespace) -> int:
             where = f" in {', '.join(args.topic)}" if args.topic else ""
             print(f"kafka-fast: group {args.group} has committed nothing{where}", file=sys.stderr)
             return _NOTHING
-        ends = consumer.end_offsets(committed)
+        gone = {partition.topic for partition in committed} - consumer.topics(internal=True)
+        ends = consumer.end_offsets([it for it in committed if it.topic not in gone])
+    for topic in sorted(gone):
+        print(
+            f"kafka-fast: there is no topic {topic!r} any more, or it may not be seen",
+            file=sys.stderr,
+        )
     rows: list[tuple[str, ...]] = [("TOPIC", "PARTITION", "COMMITTED", "END", "LAG")]
     total = 0
     for partition, offset in committed.items():
-        lag = max(0, ends[partition] - offset)
-        total += lag
-        rows.append(tuple(map(str, (*partition, offset, ends[partition], lag))))
+        if partition in ends:
+            lag = max(0, ends[partition] - offset)
+            total += lag
+            rows.append(tuple(map(str, (*partition, offset, ends[partition], lag))))
+        else:
+            rows.append((*map(str, (*partition, offset)), "-", "-"))
     width = max(len(row[0]) for row in rows)
     for topic, *numbers in rows:
         print(f"{topic:<{width}}" + "".join(f"{number:>14}" for number in numbers))

@@ -381,13 +381,23 @@ class Consumer:
     def beginning_offsets(
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
     ) -> dict[TopicPartition, int]:
-        """Return the first offset of each partition."""
+        """Return the first offset of each partition.
+
+        Raises:
+            KafkaTimeoutError: Not all were told within `timeout` seconds; it names those.
+            BrokerError: A topic may not be read, or the brokers have said for three seconds that
+                there is no such topic or partition.
+        """
         return self._offsets_at(partitions, EARLIEST_TIMESTAMP, timeout)
 
     def end_offsets(
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
     ) -> dict[TopicPartition, int]:
-        """Return the end of each partition; with read_committed its last stable offset."""
+        """Return the end of each partition; with read_committed its last stable offset.
+
+        Raises:
+            KafkaError: As in `beginning_offsets`.
+        """
         return self._offsets_at(partitions, LATEST_TIMESTAMP, timeout)
 
     def _offsets_at(
@@ -406,6 +416,9 @@ class Consumer:
         Args:
             timestamps: Unix ms by partition.
             timeout: Seconds; None: default.api.timeout.ms.
+
+        Raises:
+            KafkaError: As in `beginning_offsets`.
         """
         with self._turn:
             wanted = {topic_partition(it): unix_ms(at, it) for it, at in timestamps.items()}
@@ -448,12 +461,18 @@ class Consumer:
         with self._turn:
             return self._core.questions.partitions(topic_name(topic), self._deadline(timeout))
 
-    def topics(self, timeout: float | None = None) -> set[str]:
-        """Return the names of all topics that this client may see, internal ones left out."""
+    def topics(self, timeout: float | None = None, *, internal: bool = False) -> set[str]:
+        """Return the names of all topics that this client may see.
+
+        Args:
+            timeout: Seconds; None: default.api.timeout.ms.
+            internal: Those that the brokers keep for themselves as well.
+        """
         with self._turn:
             wanted = self._membership.subscription
             keep = wanted is not None and wanted.pattern is not None
-            return self._core.questions.all_topics(self._deadline(timeout), keep=keep)
+            found = self._core.questions.all_topics(self._deadline(timeout), keep=keep)
+            return {topic.name for topic in found if internal or not topic.is_internal}
 
     def group_metadata(self) -> GroupMetadata:
         """Return who this member is, for whoever commits in its name (transactions)."""

@@ -12,6 +12,7 @@ from typing import TypeAlias
 from kafka_fast.control.consumer.control import ConsumerControl
 from kafka_fast.control.consumer.lookup import Found
 from kafka_fast.control.group.group import Group
+from kafka_fast.control.metadata import TopicName
 from kafka_fast.dataplane._plane import WAIT_SLICE
 from kafka_fast.errors import KafkaError, UsageError, fresh_copy
 from kafka_fast.net.waits import Answer, Waits
@@ -131,8 +132,8 @@ class Questions:
             for it in self._control.cluster.partitions(topic)
         ]
 
-    def all_topics(self, deadline: float, *, keep: bool) -> set[str]:
-        """Return the names of all topics but the internal ones, asked for just now.
+    def all_topics(self, deadline: float, *, keep: bool) -> frozenset[TopicName]:
+        """Return the names of all topics, asked for just now.
 
         Args:
             deadline: when to give up.
@@ -155,7 +156,7 @@ class Questions:
                     raise self._waits.late("the brokers did not tell their topics in time")
                 with self._settled:
                     self._settled.wait(min(WAIT_SLICE, left))
-            return {topic.name for topic in found if not topic.is_internal}
+            return found
         finally:
             if not keep:
                 self._call(lambda now: cluster.want_all_topics(False))

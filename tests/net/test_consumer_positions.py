@@ -15,16 +15,25 @@ from kafka_fast import (
     UsageError,
     read_range,
 )
+from kafka_fast.control.consumer import lookup
 from kafka_fast.control.consumer.assigned import Phase
 from kafka_fast.errors import (
     CoordinatorLoadInProgress,
     NoOffsetForPartitionError,
     OffsetNotAvailable,
     OffsetOutOfRangeError,
+    TopicAuthorizationFailed,
+    UnknownTopicOrPartition,
 )
 from kafka_fast.record import RecordBatchBuilder
 from kafka_fast.testing.broker.server import EmbeddedKafka
-from kafka_fast.testing.broker.versions import FETCH, KAFKA_3_9, LIST_OFFSETS, OFFSET_FETCH
+from kafka_fast.testing.broker.versions import (
+    FETCH,
+    KAFKA_3_9,
+    LIST_OFFSETS,
+    METADATA,
+    OFFSET_FETCH,
+)
 from kafka_fast.types import OffsetAndTimestamp
 from tests.net.consuming import FIRST_TIMESTAMP_MS, MakeConsumer, fill, partitions_of, read
 from tests.net.producing import new_topic
@@ -428,6 +437,45 @@ class TestAsking:
                 ask()
             assert time.monotonic() - start < 1.0
 
+    def test_what_does_not_exist_is_told_soon(
+        self,
+        kafka: EmbeddedKafka,
+        consumer_on: MakeConsumer,
+        partition: TopicPartition,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """Also by one that knew the topic before, and though other partitions do answer."""
+        monkeypatch.setattr(lookup, "GETS_ROUND", 0.3)
+        gone = partitions_of(new_topic(kafka, "gone", 2), 2)
+        fill(kafka, gone[1].topic, 5, 1)
+        consumer = consumer_on(default_api_timeout_ms=3_600_000, allow_auto_create_topics=False)
+        consumer.assign(gone)
+        read(consumer, 5)
+        kafka.delete_topic(gone[0].topic)
+        beyond = TopicPartition(partition.topic, 7)
+        for ask in (
+            lambda: consumer.end_offsets([partition, beyond, *gone]),
+            consumer.lag,
+        ):
+            with pytest.raises(UnknownTopicOrPartition, match="there is no ") as caught:
+                ask()
+            assert f"topic {gone[0].topic!r}" in str(caught.value)
+        with pytest.raises(UnknownTopicOrPartition, match=f"there is no partition {beyond}"):
+            consumer.beginning_offsets([partition, beyond])
+        kafka.create_topic(gone[0].topic, 2)
+        assert consumer.end_offsets(gone) == dict.fromkeys(gone, 0)
+
+    def test_a_topic_that_may_not_be_read_is_told_at_once(
+        self, kafka: EmbeddedKafka, consumer_on: MakeConsumer, partition: TopicPartition
+    ) -> None:
+        consumer = consumer_on()
+        refused = kafka.faults.error(METADATA, TopicAuthorizationFailed, topic=partition.topic)
+        for _ in range(2):
+            with pytest.raises(TopicAuthorizationFailed, match=partition.topic):
+                consumer.end_offsets([partition], timeout=TIMEOUT)
+        refused.cancel()
+        assert consumer.end_offsets([partition]) == {partition: 0}
+
     def test_a_timeout_names_the_partitions_and_what_they_lack(
         self, kafka: EmbeddedKafka, consumer_on: MakeConsumer
     ) -> None:
@@ -517,6 +565,9 @@ class TestAsking:
     ) -> None:
         consumer = consumer_on()
         assert topic in consumer.topics()
+        kafka.on_cluster(lambda cluster: cluster.create_topic("__consumer_offsets", 1))
+        hidden = consumer.topics(internal=True) - consumer.topics()
+        assert hidden == {"__consumer_offsets"}
         (info,) = consumer.partitions_for(topic)
         assert (info.topic, info.partition, info.leader) == (topic, 0, 1)
         assert set(info.replicas) == {1, 2, 3}

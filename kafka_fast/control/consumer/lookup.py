@@ -9,11 +9,14 @@ from kafka_fast.config import ConsumerSettings
 from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.consumer.offsets import ListOffsetsForm, TimeAnswer
+from kafka_fast.control.consumer.topics import GETS_ROUND
 from kafka_fast.control.discovery import Discovery
+from kafka_fast.control.instants import NEVER
 from kafka_fast.control.leader_query import LeaderQuery
 from kafka_fast.control.links import Links
 from kafka_fast.control.silence import some_of
-from kafka_fast.errors import KafkaError
+from kafka_fast.control.topology import UNKNOWN_TOPIC_OR_PARTITION
+from kafka_fast.errors import KafkaError, broker_error
 from kafka_fast.types import TopicPartition
 
 Found: TypeAlias = dict[TopicPartition, TimeAnswer]
@@ -46,6 +49,7 @@ class Lookup:
         )
         self._wanted: list[TopicPartition] = []
         self._found: Found = {}
+        self._absent_until: dict[str, float] = {}  # what the brokers deny, and how long they may
         self._done: Callable[[Found | KafkaError], None] | None = None
 
     def begin(
@@ -65,6 +69,8 @@ class Lookup:
         self._wanted = list(wanted)
         self._found = {}
         self._done = done
+        for topic in {partition.topic for partition in wanted}:
+            self._cluster.forget_error(topic)
         for partition, timestamp in wanted.items():
             self._query.add(partition, timestamp, now)
         self._finish_if_complete()
@@ -75,6 +81,7 @@ class Lookup:
             self._query.discard(partition)
         self._wanted = []
         self._done = None
+        self._absent_until.clear()
 
     def missing(self) -> str:
         """Return which partitions have not been answered for, and why. Any thread."""
@@ -85,11 +92,38 @@ class Lookup:
         """Do what is due at `now`."""
         for topic in self._query.topics:
             self._cluster.want_topic(topic, now)
+        if (refusal := self._refusal(now)) is not None:
+            self._end(refusal)
         self._query.tick(now)
 
     def next_deadline(self) -> float:
         """Return when `tick` has something to do."""
-        return self._query.next_deadline()
+        return min(self._query.next_deadline(), *self._absent_until.values(), NEVER)
+
+    def _refusal(self, now: float) -> KafkaError | None:
+        """Return why there will never be an answer, if that is so."""
+        for topic in self._query.topics:
+            settled = self._cluster.settled(topic)
+            if settled is not None and settled.error is not None:
+                return settled.error
+        open_ones = (it for it in self._wanted if it in self._query)
+        absent = {what for it in open_ones if (what := self._absent(it)) is not None}
+        self._absent_until = {
+            what: self._absent_until.get(what, now + GETS_ROUND) for what in absent
+        }
+        if min(self._absent_until.values(), default=NEVER) > now:
+            return None
+        text = f"there is no {some_of(sorted(self._absent_until))}"
+        return broker_error(UNKNOWN_TOPIC_OR_PARTITION, text)
+
+    def _absent(self, partition: TopicPartition) -> str | None:
+        """Return what the brokers say is not there: a partition, or its whole topic."""
+        code = self._cluster.error(partition.topic)
+        if code == UNKNOWN_TOPIC_OR_PARTITION:
+            return f"topic {partition.topic!r}"
+        count = self._cluster.partition_count(partition.topic)
+        is_beyond = not code and count is not None and partition.partition >= count
+        return f"partition {partition}" if is_beyond else None
 
     def _handle_result(
         self, partition: TopicPartition, timestamp: int, answer: TimeAnswer, now: float
@@ -100,6 +134,9 @@ class Lookup:
     def _handle_error(
         self, partition: TopicPartition, timestamp: int, error: KafkaError, now: float
     ) -> None:
+        self._end(error)
+
+    def _end(self, error: KafkaError) -> None:
         done = self._done
         self.cancel()
         if done is not None:

@@ -47,4 +47,4 @@ def test_all_topics_are_told_again_while_the_first_answer_is_being_forgotten() -
     waits: Any = SimpleNamespace(check=late.check)
     questions = Questions(control, waits, lambda: 0.0, late.call)
     for _ in range(2):
-        assert questions.all_topics(60.0, keep=False) == {"t"}
+        assert questions.all_topics(60.0, keep=False) == {("t", False), ("__own", True)}
