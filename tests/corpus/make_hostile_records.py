@@ -41,12 +41,16 @@ def batch(
     last_delta: int = 0,
     attributes: int = 0,
     base_offset: int = 100,
+    base_timestamp: int = 0,
+    max_timestamp: int = 0,
     magic: int = 2,
     length: int | None = None,
     crc: int | None = None,
 ) -> bytes:
     """Return a batch v2 round `payload`, right but for what is asked to be wrong."""
-    under_crc = struct.pack(">hiqqqhii", attributes, last_delta, 0, 0, -1, -1, -1, count) + payload
+    times = base_timestamp, max_timestamp
+    under_crc = struct.pack(">hiqqqhii", attributes, last_delta, *times, -1, -1, -1, count)
+    under_crc += payload
     return (
         struct.pack(
             ">qiibI",
@@ -76,6 +80,26 @@ def control(key: bytes, value: bytes, count: int = 1, attributes: int = 0x30) ->
     return encode_batch(SlowBatch(100, 0, attributes, count - 1, 0, 0, 1, 0, -1, rows))
 
 
+def at(timestamp: int, delta: int = 0, attributes: int = 0) -> bytes:
+    """Return a batch of one record, `delta` behind the batch's time."""
+    row = b"\0" + varint(delta) + b"\0" + NOTHING + b"\0"
+    times = {"base_timestamp": timestamp, "max_timestamp": timestamp}
+    return batch(varint(len(row)) + row, attributes=attributes, **times)
+
+
+def twice(codec: Codec, first: bytes) -> bytes:
+    """Return a batch of two records in two frames, `first` being that of RECORD."""
+    second = compress(codec, RECORD[:3] + b"\2" + RECORD[4:])
+    return batch(first + second, count=2, last_delta=1, attributes=codec)
+
+
+def lz4_with(checksum: bytes, data: bytes = RECORD) -> bytes:
+    """Return a frame with this in the place of its header's checksum (Kafka 0.8's was wrong)."""
+    frame = compress(Codec.LZ4, data)
+    end = 14 if frame[4] & 8 else 6
+    return frame[:end] + checksum + frame[end + 1 :]
+
+
 def wrapped(inner: bytes, magic: int = 1, offset: int = 100) -> bytes:
     """Return a message that holds a gzipped message set."""
     return encode_message(magic, offset, None, gzip.compress(inner, mtime=0), attributes=1)
@@ -90,6 +114,7 @@ ZEROS = bytes(3 * LIMIT)
 HEAD = bytes.fromhex("00 00 00")  # a record's attributes and deltas
 NOTHING = bytes.fromhex("01 01")  # null key and value
 LZ4_FRAME = compress(Codec.LZ4, RECORD)
+SNAPPY_FRAME = compress(Codec.SNAPPY, RECORD)
 ZSTD_FRAME = compress(Codec.ZSTD, RECORD)
 # A zstd frame that declares 2^40 bytes of content and holds one.
 ZSTD_LIE = bytes.fromhex("28b52ffd c0 50") + struct.pack("<Q", 1 << 40) + b"\x09\0\0x"
@@ -154,6 +179,11 @@ CASES: list[tuple[str, bytes, str]] = [
         record(b"\0" + varint(-(2**63)) + b"\0" + NOTHING + b"\0"),
         "ok records=1 next=101 partial=0",
     ),
+    ("R9-timestamp-minus-1", at(-1), "ok records=1 next=101 partial=0"),
+    ("R9-timestamp-min", at(-(2**63)), "ok records=1 next=101 partial=0"),
+    ("R9-timestamp-max", at(2**63 - 1), "ok records=1 next=101 partial=0"),
+    ("R9-timestamp-beyond-max", at(2**63 - 1, 1), "ok records=1 next=101 partial=0"),
+    ("R9-log-append-time", at(-1, 2**62, attributes=8), "ok records=1 next=101 partial=0"),
     (
         "R10-gzip-bomb",
         packed(Codec.GZIP, gzip.compress(ZEROS, mtime=0)),
@@ -196,15 +226,22 @@ CASES: list[tuple[str, bytes, str]] = [
     ),
     ("R10-lz4-garbage", packed(Codec.LZ4, LZ4_FRAME + b"xxxxxxxx"), f"{CORRUPT} lz4"),
     ("R10-zstd-garbage", packed(Codec.ZSTD, ZSTD_FRAME + b"xxxxxxxx"), f"{CORRUPT} zstd"),
+    ("R10-snappy-truncated", packed(Codec.SNAPPY, SNAPPY_FRAME[:-1]), f"{CORRUPT} snappy"),
+    ("R10-snappy-garbage", packed(Codec.SNAPPY, SNAPPY_FRAME + b"xx"), f"{CORRUPT} snappy"),
+    ("R10-zstd-two-frames", twice(Codec.ZSTD, ZSTD_FRAME), "ok records=2 next=102 partial=0"),
+    ("R10-lz4-two-frames", twice(Codec.LZ4, LZ4_FRAME), "ok records=2 next=102 partial=0"),
     (
-        "R10-zstd-two-frames",
-        batch(
-            ZSTD_FRAME + compress(Codec.ZSTD, b"\x0c\0\0\2\1\1\0"),
-            count=2,
-            last_delta=1,
-            attributes=Codec.ZSTD,
-        ),
+        "R10-gzip-two-members",
+        twice(Codec.GZIP, gzip.compress(RECORD, mtime=0)),
         "ok records=2 next=102 partial=0",
+    ),
+    ("R10-lz4-header-checksum", packed(Codec.LZ4, lz4_with(b"\0")), f"{CORRUPT} lz4"),
+    (
+        "R10-lz4-header-checksum-v0",
+        encode_message(
+            0, 100, None, lz4_with(b"\0", encode_message(0, 100, None, b"")), attributes=3
+        ),
+        "ok records=1 next=101 partial=0",
     ),
     ("R10-xerial-zero", xerial(bytes(4)), f"{CORRUPT} snappy"),
     (
