@@ -216,12 +216,17 @@ class Ledger:
         """A broker says where to begin: a reader without a valid position may go on there."""
         log = self.logs[partition]
         log.told.append(offset)
+        if not self._resets_jump:
+            return
         positions = [log.commits[-1]] if log.commits else []
-        for reader in self._readers:
-            reading = reader.owned.get(partition)
-            if reading is not None and reading.position is not None:
-                positions.append(reading.position)
-        if self._resets_jump and (not log.commits or min(positions) < log.start):
+        owned = [reader.owned.get(partition) for reader in self._readers]
+        readings = [reading for reading in owned if reading is not None]
+        positions += [it.position for it in readings if it.position is not None]
+        # Whoever has the topic that is gone may commit for the new one after its owner has asked.
+        asked_before = log.former and any(
+            it.commits_before == 0 and it.position is None and not it.is_former for it in readings
+        )
+        if not log.commits or asked_before or min(positions) < log.start:
             log.excuse(offset)
 
     # ---- the group's offsets ----

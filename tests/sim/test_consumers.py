@@ -63,6 +63,9 @@ def test_the_plans_of_the_first_seeds_touch_every_choice() -> None:
     resets = {plan.config["auto.offset.reset"] for plan in plans if plan.trims}
     assert resets == {"earliest", "latest", "none", "by_duration:PT2S"}
     assert {plan.recreations for plan in plans} == {0, 1, 2}
+    assert {plan.changes_mind for plan in plans} == {0.0, 0.02, 0.1}
+    fickle = {plan.config.get("group.protocol", "classic") for plan in plans if plan.changes_mind}
+    assert fickle == {"classic", "consumer"}
     assert {(plan.pattern is None, plan.broker_side) for plan in plans} >= {
         (True, False),
         (False, False),

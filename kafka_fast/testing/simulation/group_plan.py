@@ -80,6 +80,8 @@ class GroupPlan:
     broker_side: bool = False
     new_topics: int = 0
     """That appear later, and match the pattern."""
+    changes_mind: float = 0.0
+    """Of all steps of a user: that other topics are subscribed to, in the place of those before."""
     gaps: float = 0.0
     """Of all batches: that it leaves a gap of offsets before it, as compaction does."""
     style: dict[str, float] = field(default_factory=dict)
@@ -107,16 +109,19 @@ def make_group_plan(seed: int) -> GroupPlan:
     # Where reading may jump, the checker goes by what brokers tell: nobody else is to ask them.
     may_look = config["auto.offset.reset"] in ("earliest", "none")
     pattern = PATTERN if may_grow and changes.random() < 0.25 else None
+    topics = tuple(
+        TopicPlan(
+            f"topic-{number}", source.choice((1, 2, 3, 5)), source.randint(1, nodes), 1_048_588
+        )
+        for number in range(source.choice((1, 1, 2)))
+    )
+    minds = random.Random(f"group minds/{seed}")
+    may_choose = pattern is None and len(topics) > 1
     return GroupPlan(
         seed=seed,
         nodes=nodes,
         version=version,
-        topics=tuple(
-            TopicPlan(
-                f"topic-{number}", source.choice((1, 2, 3, 5)), source.randint(1, nodes), 1_048_588
-            )
-            for number in range(source.choice((1, 1, 2)))
-        ),
+        topics=topics,
         config=config,
         users=tuple(
             _user(source, number, duration, static=static, may_look=may_look)
@@ -135,6 +140,7 @@ def make_group_plan(seed: int) -> GroupPlan:
         pattern=pattern,
         broker_side=pattern is not None and is_consumer_protocol and changes.random() < 0.5,
         new_topics=changes.choice((1, 2)) if pattern is not None else 0,
+        changes_mind=minds.choice((0.0, 0.0, 0.02, 0.1)) if may_choose else 0.0,
     )
 
 

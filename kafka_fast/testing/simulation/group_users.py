@@ -74,6 +74,8 @@ class User(RebalanceListener):
         self._is_behind = is_behind
         self._write = log
         self._source = random.Random(f"user/{group.seed}/{number}")
+        self._mind = random.Random(f"mind/{group.seed}/{number}")
+        self._all_topics = [topic.name for topic in group.topics]
         self._lives = 0
         self._is_iterating = False
         self._ends_at = 0.0
@@ -158,6 +160,7 @@ class User(RebalanceListener):
     def _live(self) -> None:
         self._is_iterating = False
         self._is_committed = False  # all that was taken, since the user is orderly
+        self._topics = self._all_topics
         self._homeless = set[TopicPartition]()  # without a position, and the user has to say one
         config = {**self._group.config, **self._plan.config, "client.id": self._name}
         if self._plan.instance is not None:
@@ -244,7 +247,7 @@ class User(RebalanceListener):
     def _subscribe(self) -> None:
         plan, consumer = self._group, self._running
         if plan.pattern is None:
-            consumer.subscribe([topic.name for topic in plan.topics], listener=self)
+            consumer.subscribe(self._topics, listener=self)
         else:
             pattern = plan.pattern if plan.broker_side else re.compile(plan.pattern)
             consumer.subscribe(pattern=pattern, listener=self)
@@ -254,9 +257,13 @@ class User(RebalanceListener):
         if self._homeless:
             self._settle_down()
         if self.is_orderly:
+            self._want(self._all_topics)
             self._resume_all()
             self._poll()
             return
+        if self._mind.random() < self._group.changes_mind:
+            count = self._mind.randint(1, len(self._all_topics))
+            self._want(sorted(self._mind.sample(self._all_topics, count)))
         for habit, often in plan.habits.items():
             if source.random() < often:
                 self._log(habit)
@@ -401,6 +408,13 @@ class User(RebalanceListener):
         self._ledger.leave(self._reader)
         self._waiter.sleep(self._source.random() * self._plan.absence)
         self._subscribe()
+
+    def _want(self, topics: list[str]) -> None:
+        """Read these topics from now on; what is not among them is given up in a rebalance."""
+        if topics != self._topics:
+            self._log(f"wants {topics}")
+            self._topics = topics
+            self._subscribe()
 
     # ---- the listener ----
 

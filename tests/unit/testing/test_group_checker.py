@@ -237,6 +237,33 @@ def test_a_reset_may_jump_nowhere_else() -> None:
     assert kinds(book)[1:] == [Wrong.FALSE_START]
 
 
+def commit_beside_the_owner(*, before_it_was_assigned: bool) -> list[Wrong]:
+    """Let the former topic's owner commit for the new one; the new one's then jumps to offset 2."""
+    book = ledger(range(0), resets_jump=True)
+    reader(book, "former")
+    book.recreate(A)
+    if before_it_was_assigned:
+        book.commit(A, 0)
+    owner = reader(book, "owner")
+    if not before_it_was_assigned:
+        book.commit(A, 0)
+    for offset in range(3):
+        book.append(A, offset, b"%d" % offset)
+    book.tell(A, 2)
+    read(book, owner, 2)
+    book.do(owner)
+    book.commit(A, 3)
+    return kinds(book)
+
+
+def test_a_commit_that_came_after_the_owner_had_asked_binds_nobody() -> None:
+    assert commit_beside_the_owner(before_it_was_assigned=False) == []
+    assert commit_beside_the_owner(before_it_was_assigned=True) == [
+        Wrong.FALSE_START,
+        Wrong.COMMIT_AHEAD,
+    ]
+
+
 def test_who_has_to_say_where_to_go_on_is_moved_by_nobody_else() -> None:
     book = ledger(resets_fail=True)
     who = reader(book)
