@@ -114,7 +114,9 @@ cdef class ArrowRecords:
             with nogil:
                 good = table_array(&chunk, headers, out)
             if chunk.too_large:
-                raise UsageError("more than 2 GiB in one column of an Arrow chunk")
+                raise UsageError(
+                    "more than 2 GiB in one column of one Arrow array: take the stream, as "
+                    "to_arrow() and pyarrow.table() do, or views=True")
             if not good:
                 raise MemoryError
             if self.views:

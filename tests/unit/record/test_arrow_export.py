@@ -359,3 +359,18 @@ def test_memory_comes_back() -> None:
 def test_unknown_layouts_are_refused(records: ConsumerRecords) -> None:
     with pytest.raises(UsageError, match="layout must be 'kafka' or 'spark', not 'flink'"):
         records.arrow(layout="flink")  # type: ignore[arg-type]
+
+
+def test_more_than_one_array_can_hold_comes_as_a_stream_or_as_views() -> None:
+    """An offset of Arrow's binary type ends at 2 GiB; views count within each of their buffers."""
+    builder, value, count = RecordBatchBuilder(), bytes(1 << 26), 33
+    builder.append(None, value, 1000)
+    part = sliced(builder.build())
+    table = ConsumerRecords([part] * count).arrow()
+    with pytest.raises(UsageError, match=r"2 GiB .* stream"):
+        table.__arrow_c_array__()
+    first = next(iter(pa.RecordBatchReader.from_stream(table)))
+    assert 1 << 26 <= first.column("value").nbytes < 1 << 31
+    views = ConsumerRecords([part] * count).to_arrow(views=True)
+    assert views.num_rows == count
+    assert views.column("value")[count - 1].as_py() == value
