@@ -200,6 +200,7 @@ class Consumer:
 
     def _poll(self, deadline: float, most: int) -> ConsumerRecords:
         reading, membership = self._reading, self._membership
+        self._unread.come_back()
         if not (membership.is_subscribed or reading.intake.partitions):
             raise UsageError("there is nothing to read: subscribe to topics, or assign partitions")
         has_group = self._settings.group_id is not None
@@ -360,10 +361,12 @@ class Consumer:
             deadline = self._deadline(timeout)
             if sync:
                 self._membership.commit(offsets, deadline)
+                self._unread.note_committed(offsets)
                 if callback is not None:
                     callback(offsets, None)
             else:
                 self._membership.commit_later(offsets, callback, deadline)
+                self._unread.note_committed(offsets)
 
     def committed(
         self, partitions: Iterable[TopicPartition] | None = None, timeout: float | None = None
@@ -509,7 +512,8 @@ class Consumer:
     def close(self, timeout: float | None = None) -> None:
         """Commit if that is automatic, tell the listener, leave the group, and stop.
 
-        A static member (group.instance.id) does not leave: its partitions wait for its return.
+        All that was handed over counts as done; but see `__exit__`. A static member
+        (group.instance.id) does not leave: its partitions wait for its return.
 
         Args:
             timeout: Seconds for all of this; None: default.api.timeout.ms. Fork, and a second
@@ -540,6 +544,13 @@ class Consumer:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        """Close; what an exception has interrupted is not committed.
+
+        That is the record that a loop was working on, or what the last poll returned, but for what
+        was committed by hand since. An exception of `poll` itself interrupts nothing.
+        """
+        if error is not None:
+            self._unread.give_up()
         self.close()
 
     def __reduce__(self) -> str | tuple[Any, ...]:

@@ -2,16 +2,26 @@
 
 A loop that is left has reached some of a poll's records. The others must neither be skipped nor
 committed, and a pause, a seek or a rebalance concerns them as it does what is still buffered.
-So what is done is known here: what was handed over, less what was not reached.
+So what is done is known here: what was handed over, less what was not reached; and, where an
+exception ends it all, less what the user was working on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import enum
+from collections.abc import Callable, Iterable, Mapping
 
 from kafka_fast.dataplane._consumer_records import ConsumerRecords, RecordIterator, iterate
 from kafka_fast.net.reading import Reading
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
+
+
+class _InHand(enum.Enum):
+    """What the user was given last, and has not come back from."""
+
+    NOTHING = 0
+    RECORDS = 1
+    ONE = 2
 
 
 class Unread:
@@ -29,6 +39,12 @@ class Unread:
         self._iterator: RecordIterator | None = None
         self._held: dict[TopicPartition, ConsumerRecords] = {}  # of partitions that are paused
         self._taken_from: ConsumerRecords | None = None  # by the last take, until that is settled
+        self._in_hand = _InHand.NOTHING
+        # Since the user came back last: what he works on besides, has committed, and has moved.
+        self._begun: dict[TopicPartition, OffsetAndMetadata] = {}
+        self._committed: dict[TopicPartition, int] = {}
+        self._moved: set[TopicPartition] = set()
+        self._failed: dict[TopicPartition, OffsetAndMetadata] = {}  # not to be taken for done
         # Of a topic that was made anew, too: the offsets would be taken for the new one's.
         reading.forget_with(self.forget)
 
@@ -36,12 +52,7 @@ class Unread:
 
     def first_offsets(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """Return where each partition goes on that has something unread."""
-        parts = {**self._rest().by_partition(), **self._held}
-        return {
-            partition: OffsetAndMetadata(first.offset, first.leader_epoch)
-            for partition, some in parts.items()
-            for first in some[:1]
-        }
+        return _firsts({**self._rest().by_partition(), **self._held})
 
     def done_offsets(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """Return where reading goes on behind what is done, for each partition that was read."""
@@ -49,19 +60,64 @@ class Unread:
         for partition, first in self.first_offsets().items():
             if partition in offsets:
                 offsets[partition] = first
+        for partition, first in self._failed.items():
+            if partition in offsets and first.offset < offsets[partition].offset:
+                offsets[partition] = first
         return offsets
 
     def _rest(self) -> ConsumerRecords:
         at = self._iterator
         return ConsumerRecords() if at is None else at.records[at.handed_out :]
 
+    def _worked_on(self) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Return where each partition goes on if what the user was given last is not done."""
+        if self._in_hand is _InHand.RECORDS:
+            return {
+                partition: OffsetAndMetadata(offset)
+                for partition, offset in self._reading.intake.last_taken_from().items()
+            }
+        at = self._iterator
+        if self._in_hand is _InHand.NOTHING or at is None or not at.handed_out:
+            return {}
+        one = at.records[at.handed_out - 1]
+        partition = TopicPartition(one.topic, one.partition)
+        return {partition: OffsetAndMetadata(one.offset, one.leader_epoch)}
+
     # Commands
+
+    def come_back(self) -> None:
+        """The user wants more: all that he was given before is done."""
+        self._in_hand = _InHand.NOTHING
+        if self._begun or self._committed or self._moved:
+            self._begun, self._committed, self._moved = {}, {}, set()
+
+    def note_committed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        """The user has said himself how much is done."""
+        self._committed.update({partition: at.offset for partition, at in offsets.items()})
+
+    def give_up(self) -> None:
+        """An exception took the user away from what he was given last: that is not done."""
+        begun = {**self._worked_on(), **self._begun}
+        for partition, first in begun.items():
+            if partition not in self._moved:
+                said = OffsetAndMetadata(self._committed.get(partition, 0))
+                self._failed[partition] = max(first, said)
 
     def iterator(self) -> RecordIterator:
         """Return the one iterator: a second loop goes on where the first was left."""
+        self.come_back()
+        self._in_hand = _InHand.ONE
+        return self._the_iterator()
+
+    def _the_iterator(self) -> RecordIterator:
         if self._iterator is None:
-            self._iterator = iterate(self._refill)
+            self._iterator = iterate(self._refill_one)
         return self._iterator
+
+    def _refill_one(self) -> ConsumerRecords:
+        records = self._refill()
+        self._in_hand = _InHand.ONE
+        return records
 
     def take(self, most: int) -> ConsumerRecords:
         """Return at most so many of the records that no iteration will hand over now."""
@@ -69,12 +125,14 @@ class Unread:
         if self._iterator is not None and rest:
             self._taken_from = rest
             self._iterator.put(rest[most:])
+            self._begun = _firsts(rest[:most].by_partition())
         return rest[:most]
 
     def settle(self) -> None:
         """What was taken, here or from what is buffered, is the user's now."""
         self._reading.intake.settle()
         self._taken_from = None
+        self._in_hand = _InHand.RECORDS
 
     def take_back(self) -> None:
         """Nobody got what was taken, unless that is settled: it comes next.
@@ -85,10 +143,12 @@ class Unread:
         if self._taken_from is not None and self._iterator is not None:
             self._iterator.put(self._taken_from)
             self._taken_from = None
+            self._begun = {}
 
     def forget(self, partitions: Iterable[TopicPartition]) -> None:
         """Hand over nothing more of these partitions."""
         gone = frozenset(partitions)
+        self._moved |= gone
         self._take_out(gone)
         for partition in gone & self._held.keys():
             del self._held[partition]
@@ -102,7 +162,7 @@ class Unread:
         """Hand over what was held of these partitions."""
         back = [self._held.pop(it) for it in partitions if it in self._held]
         if back:
-            self.iterator().put(_joined([*back, self._rest()]))
+            self._go_on_with([*back, self._rest()])
 
     def _take_out(
         self, partitions: frozenset[TopicPartition]
@@ -112,9 +172,23 @@ class Unread:
         taken = {it: records for it, records in parts.items() if it in partitions}
         if taken:
             kept = [records for it, records in parts.items() if it not in taken]
-            self.iterator().put(_joined(kept))
+            self._go_on_with(kept)
         return taken
 
+    def _go_on_with(self, several: Iterable[ConsumerRecords]) -> None:
+        """Iterate over these instead of the rest."""
+        if self._in_hand is _InHand.ONE:  # the iterator will know it no more
+            self._begun = {**self._worked_on(), **self._begun}
+        joined = [part for records in several for part in records.parts()]
+        self._the_iterator().put(ConsumerRecords(joined))
 
-def _joined(several: Iterable[ConsumerRecords]) -> ConsumerRecords:
-    return ConsumerRecords([part for records in several for part in records.parts()])
+
+def _firsts(
+    parts: Mapping[TopicPartition, ConsumerRecords],
+) -> dict[TopicPartition, OffsetAndMetadata]:
+    """Return where each partition goes on before the first of these records."""
+    return {
+        partition: OffsetAndMetadata(first.offset, first.leader_epoch)
+        for partition, some in parts.items()
+        for first in some[:1]
+    }

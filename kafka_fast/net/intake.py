@@ -109,6 +109,7 @@ class Intake:
         self._turn: deque[Stream] = deque()  # those that may have something to hand over
         self._found: list[RecordSlice] = []  # by the last take, until that is settled
         self._steps: list[_Step] = []  # of the same
+        self._settled_steps: list[_Step] = []  # of the take that was settled last
         self.unreadable_batches = 0
         """How often a partition was stopped by a batch that is corrupt."""
         self.refused_records = 0
@@ -136,6 +137,13 @@ class Intake:
         """Return where reading goes on in all partitions that have a position."""
         found = {partition: self.position(partition) for partition in self._by_partition}
         return {partition: at for partition, at in found.items() if at is not None}
+
+    def last_taken_from(self) -> dict[TopicPartition, int]:
+        """Return where each partition stood before what the user got last was taken from it."""
+        before: dict[TopicPartition, int] = {}
+        for step in self._settled_steps:
+            before.setdefault(step.stream.partition, step.position)
+        return before
 
     def lag(self, partition: TopicPartition, done: int | None = None) -> int | None:
         """Return how far the end was away when the partition was fetched last; None: not known.
@@ -293,6 +301,7 @@ class Intake:
 
     def settle(self) -> None:
         """What the last take has found is the user's now."""
+        self._settled_steps = self._steps
         self._found, self._steps = [], []
 
     def take_back(self) -> None:

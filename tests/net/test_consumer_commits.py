@@ -7,7 +7,7 @@ import itertools
 import threading
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pytest
 
@@ -19,7 +19,9 @@ from kafka_fast import (
     OffsetAndMetadata,
     TopicPartition,
     UsageError,
+    WakeupError,
 )
+from kafka_fast.consumer import ConsumerRecords
 from kafka_fast.errors import (
     CoordinatorLoadInProgress,
     NotCoordinator,
@@ -237,6 +239,43 @@ class TestByHand:
                 use()
 
 
+def poll_thrice(consumer: Consumer) -> ConsumerRecords:
+    """Return records 20 to 29."""
+    for _ in range(3):
+        records = consumer.poll(TIMEOUT, 10)
+    return records
+
+
+def loop_up_to(consumer: Consumer, last: int) -> None:
+    for record in consumer:
+        if record.offset == last:
+            break
+
+
+def take_batches(consumer: Consumer) -> None:
+    for number, _ in enumerate(consumer.batches(10), 1):
+        if number == 3:
+            break
+
+
+# What is done with a consumer, and what is committed when an exception follows.
+WORK: dict[str, tuple[Callable[[Consumer, TopicPartition], object], int]] = {
+    "poll": (lambda c, p: poll_thrice(c), 20),
+    "poll, commit a record": (lambda c, p: c.commit(poll_thrice(c)[3]), 24),
+    "poll, commit all": (lambda c, p: (poll_thrice(c), c.commit(sync=False)), 30),
+    "poll, commit less": (lambda c, p: (poll_thrice(c), c.commit({p: 3})), 20),
+    "poll, seek": (lambda c, p: (poll_thrice(c), c.seek(p, 77)), 77),
+    "poll, be woken": (lambda c, p: (poll_thrice(c), c.wakeup(), c.poll()), 30),
+    "batches": (lambda c, p: take_batches(c), 20),
+    "loop": (lambda c, p: loop_up_to(c, 42), 42),
+    "loop, commit all": (lambda c, p: (loop_up_to(c, 42), c.commit()), 43),
+    "loop, commit, loop": (lambda c, p: (loop_up_to(c, 42), c.commit(), loop_up_to(c, 50)), 50),
+    "loop, pause": (lambda c, p: (loop_up_to(c, 42), c.pause(p)), 42),
+    "loop, poll": (lambda c, p: (loop_up_to(c, 42), c.poll(TIMEOUT, 5)), 43),
+    "loop, poll, loop": (lambda c, p: (loop_up_to(c, 42), c.poll(0, 5), loop_up_to(c, 48)), 48),
+}
+
+
 class TestByItself:
     @pytest.fixture
     def auto(self, consumer_on: MakeConsumer, topic: str, group: str) -> Consumer:
@@ -283,6 +322,33 @@ class TestByItself:
                 break
         auto.close()
         assert committed(kafka, group) == {partition: 40}
+
+    @pytest.mark.parametrize("work", WORK)
+    @pytest.mark.parametrize("is_member", [True, False], ids=["subscribed", "assigned"])
+    def test_an_exception_leaves_what_was_worked_on_undone(
+        self,
+        kafka: EmbeddedKafka,
+        partition: TopicPartition,
+        group: str,
+        work: str,
+        *,
+        is_member: bool,
+    ) -> None:
+        config = {"group_id": group, "auto_offset_reset": "earliest"}
+        do, done = WORK[work]
+
+        def run() -> None:
+            with Consumer(bootstrap_servers=kafka.bootstrap, **config) as consumer:
+                if is_member:
+                    consumer.subscribe([partition.topic])
+                else:
+                    consumer.assign([partition])
+                do(consumer, partition)
+                raise ZeroDivisionError
+
+        with pytest.raises((ZeroDivisionError, WakeupError)):
+            run()
+        assert committed(kafka, group) == {partition: done}
 
     def test_what_was_dropped_was_not_committed(
         self, kafka: EmbeddedKafka, partition: TopicPartition, consumer_on: MakeConsumer, group: str
