@@ -8,12 +8,14 @@ record to every partition every few milliseconds. Once each member has had its s
 the third one leaves. The pause is the longest time around that moment without a record of some
 partition, whoever got the one before and the one after; the interval of the writer is in it.
 Both clients have the same heartbeat interval (with `consumer` it is the broker's), so that what is
-compared is what they do between two heartbeats.
+compared is what they do between two heartbeats. When in its interval a group last changed is when
+its members' heartbeats are due: each round leaves at another phase of it, evenly spread.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import sys
 import threading
@@ -34,7 +36,7 @@ HEARTBEAT_MS = 500
 POLL = 0.1
 AT_A_TIME = 500
 SETTLED = 1.0
-"""Seconds for which every member has had its share before one leaves."""
+"""Seconds, at the least, for which every member has had its share before one leaves."""
 GIVE_UP = 60.0
 
 
@@ -119,8 +121,8 @@ class Deliveries:
         with self._lock:
             self._pause = [0.0] * PARTITIONS
 
-    def are_shared_by(self, count: int) -> bool:
-        """Return whether just so many members have had equal shares for a while."""
+    def are_shared_by(self, count: int, seconds: float = SETTLED) -> bool:
+        """Return whether just so many members have had equal shares for so long."""
         now = time.monotonic()
         with self._lock:
             shares = {owner: self._owner.count(owner) for owner in self._owner}
@@ -128,7 +130,7 @@ class Deliveries:
                 -1 not in shares
                 and len(shares) == count
                 and set(shares.values()) == {PARTITIONS // count}
-                and now - self._changed > SETTLED
+                and now - self._changed > seconds
                 and now - min(self._last) < SETTLED
             )
 
@@ -210,7 +212,9 @@ def pauses(name: str, protocol: str, bootstrap: str, topic: str, rounds: int) ->
     lives = [Life(KINDS[name](config, topic), i, deliveries) for i in range(MEMBERS)]
     found: list[float] = []
     for number in range(rounds):
-        writer.write_until(lambda: deliveries.are_shared_by(MEMBERS), "three members share")
+        settled = SETTLED + HEARTBEAT_MS / 1000 * number / rounds
+        is_settled = functools.partial(deliveries.are_shared_by, MEMBERS, settled)
+        writer.write_until(is_settled, "three members share")
         deliveries.begin()
         lives[-1].leave()
         writer.write_until(lambda: deliveries.are_shared_by(MEMBERS - 1), "two members share")
