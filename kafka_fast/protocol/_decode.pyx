@@ -46,6 +46,9 @@ cdef enum:
     MAX_TAGS = 10000         # of one tagged section, as Kafka's own readers since 4.4
     FIRST_ELEMENTS = 1000    # list slots made before the elements have been read
 
+# How the names of fields end that only people read: bad text there must not hide an error's code.
+cdef str PROSE = "error_message"
+
 
 cdef struct source:
     kf_reader reader
@@ -100,6 +103,8 @@ cdef object read_text(source *src, const step *field, uint8_t op):
     try:
         return PyUnicode_DecodeUTF8(<const char *>at, <Py_ssize_t>length, NULL)
     except UnicodeDecodeError as error:
+        if (<str>field.name).endswith(PROSE):
+            return PyUnicode_DecodeUTF8(<const char *>at, <Py_ssize_t>length, "replace")
         raise malformed(src, field, f"not UTF-8: {error.reason}") from error
 
 

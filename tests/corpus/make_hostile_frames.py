@@ -28,17 +28,21 @@ FOLDER = Path(__file__).parent / "hostile" / "frame"
 MIB = 1 << 20
 
 FETCH, LIST_OFFSETS, METADATA, OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR = 1, 2, 3, 8, 9, 10
-JOIN_GROUP, HEARTBEAT, SYNC_GROUP, API_VERSIONS, CONSUMER_HEARTBEAT = 11, 12, 14, 18, 68
+JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP, API_VERSIONS = 11, 12, 13, 14, 18
+OFFSET_FOR_LEADER_EPOCH, CONSUMER_HEARTBEAT = 23, 68
 # Any answer may be cut short or have bytes left over: API key -> version.
 EVERY = {
     FETCH: 12,
     LIST_OFFSETS: 7,
     METADATA: 8,
+    OFFSET_COMMIT: 6,
     OFFSET_FETCH: 5,
     FIND_COORDINATOR: 2,
     JOIN_GROUP: 5,
     HEARTBEAT: 3,
+    LEAVE_GROUP: 3,
     SYNC_GROUP: 3,
+    OFFSET_FOR_LEADER_EPOCH: 3,
     CONSUMER_HEARTBEAT: 0,
 }
 
@@ -109,6 +113,12 @@ def tagged(tags: str) -> bytes:
     )
 
 
+def refused(why: bytes) -> bytes:
+    """Return a ConsumerGroupHeartbeat v0 answer with an error that nobody knows, and this text."""
+    head = struct.pack(">bih", 0, 0, 9999) + bytes([1 + len(why)]) + why
+    return head + b"\0" + struct.pack(">iib", 0, 0, -1) + b"\0"
+
+
 HOST = f"{BAD} FindCoordinatorResponse v0: host at byte"
 TAGS = f"{BAD} FindCoordinatorResponse v3: "
 TOPICS = f"{BAD} ListOffsetsResponse v1: topics"
@@ -126,12 +136,22 @@ FIELDS = [
         "F9-past-end", FIND_COORDINATOR, 0, coordinator(text(b"", 999)), f"{HOST} .*999 with 4"
     ),
     message("F10-host", FIND_COORDINATOR, 0, coordinator(text(b"\xff\xfe")), f"{HOST} .*not UTF-8"),
+    message(
+        "F10-topic",
+        METADATA,
+        1,
+        struct.pack(">iiih", 0, 1, 1, 0) + text(b"\xc3") + bytes(5),
+        f"{BAD} MetadataResponse v1: topics.0..name at byte .*not UTF-8",
+    ),
+    message("F10-error-message", CONSUMER_HEARTBEAT, 0, refused(b"no \xff\xfe, \xc3"), "ok"),
     message("F11-null", LIST_OFFSETS, 1, struct.pack(">i", -1), f"{TOPICS} .*null"),
     message("F11-negative", LIST_OFFSETS, 1, struct.pack(">i", -2), f"{TOPICS} .*-2"),
     message("F11-huge", LIST_OFFSETS, 1, struct.pack(">i", 2**31 - 1), f"{TOPICS} .*2147483647 el"),
     message("F11-too-many", LIST_OFFSETS, 1, struct.pack(">i", 3) + bytes(8), f"{TOPICS} .*3 elem"),
     message("F12-six-bytes", FIND_COORDINATOR, 3, b"\xff" * 6, BAD),
     message("F12-at-the-end", FIND_COORDINATOR, 3, b"\xff", BAD),
+    message("F12-overlong", FIND_COORDINATOR, 3, tagged("8080808000"), "ok"),
+    message("F12-33-bits", FIND_COORDINATOR, 3, tagged("8080808010"), BAD),
     message("F13-unsorted", FIND_COORDINATOR, 3, tagged("02 0500 0300"), f"{TAGS}.*tag 3 follows"),
     message("F13-repeated", FIND_COORDINATOR, 3, tagged("02 0500 0500"), f"{TAGS}.*tag 5 follows"),
     message("F13-past-end", FIND_COORDINATOR, 3, tagged("01 05ff01"), f"{TAGS}.*inside tag 5"),
@@ -182,12 +202,19 @@ LINKS = [
 ]
 
 
-def fetch_case(name: str, version: int, parts: list[tuple[str, list[int]]], expected: str) -> Case:
+def fetch_case(
+    name: str,
+    version: int,
+    parts: list[tuple[str, list[int]]],
+    expected: str,
+    topic_id: bytes = bytes(16),
+) -> Case:
     """Return a Fetch answer that names these partitions."""
     body = FetchResponse(
         responses=[
             FetchableTopicResponse(
                 topic=topic,
+                topic_id=topic_id,
                 partitions=[
                     PartitionData(
                         partition_index=number, high_watermark=0, aborted_transactions=None
@@ -214,6 +241,10 @@ FETCHES = [
         "R15-topic-not-asked-for": [("t", [0, 1]), ("u", [0])],
         "R15-topic-without-name": [("", [0, 1])],
     }.items()
+] + [
+    fetch_case("R15-nothing", 13, [], UNASKED),
+    fetch_case("R15-topic-without-id", 13, [("", [0, 1])], UNASKED),
+    fetch_case("R15-topic-not-asked-for", 13, [("", [0, 1])], UNASKED, topic_id=b"\x5a" * 16),
 ]
 
 

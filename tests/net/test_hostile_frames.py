@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafka_fast import Consumer, KafkaTimeoutError
+from kafka_fast import Consumer, KafkaTimeoutError, OffsetAndMetadata
 from kafka_fast.errors import KafkaError, UnknownBrokerError, UnsupportedVersionError
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import (
@@ -20,9 +20,11 @@ from kafka_fast.testing.broker.versions import (
     CONSUMER_GROUP_HEARTBEAT,
     FETCH,
     HEARTBEAT,
+    LEAVE_GROUP,
     METADATA,
     OFFERED,
     OFFSET_COMMIT,
+    OFFSET_FOR_LEADER_EPOCH,
 )
 from tests.corpus.replay import Answer, answers
 from tests.net.consuming import fill, partitions_of, read, values_by_partition
@@ -32,9 +34,14 @@ RECORDS = 20
 HOSTILE = 0.4
 """Seconds."""
 
+PATIENCE = 5.0
+"""Seconds that a close may take, which is to take none."""
+
 BACK_OFF_MS = 20
 GROUP_APIS = {*range(OFFSET_COMMIT, HEARTBEAT + 3), CONSUMER_GROUP_HEARTBEAT}
-CASES = answers()
+CASES = [case for case in answers() if case.api != LEAVE_GROUP]
+GOODBYES = [case for case in answers() if case.api == LEAVE_GROUP]
+PARTITIONS = partitions_of("t", 2)
 
 
 @pytest.fixture
@@ -76,10 +83,15 @@ def consumer_for(kafka: EmbeddedKafka, case: Answer) -> Consumer:
         fetch_max_wait_ms=50,
         **group,
     )
-    if group:
+    if case.api == OFFSET_COMMIT:
+        consumer.assign(PARTITIONS)
+        consumer.commit(dict.fromkeys(PARTITIONS, 0), sync=False)
+    elif group:
         consumer.subscribe(["t"])
     else:
-        consumer.assign(partitions_of("t", 2))
+        consumer.assign(PARTITIONS)
+    if case.api == OFFSET_FOR_LEADER_EPOCH:
+        consumer.seek(PARTITIONS[0], OffsetAndMetadata(0, leader_epoch=0))
     return consumer
 
 
@@ -127,6 +139,43 @@ def test_it_costs_the_link_and_nothing_else(
         kafka.heal()
         written = {number: fill(kafka, "t", RECORDS, number) for number in range(2)}
         assert values_by_partition(read(consumer, 2 * RECORDS)) == written
+        if case.api == OFFSET_COMMIT:
+            stored = {("t", number): 0 for number in range(2)}
+            eventually(lambda: kafka.on_cluster(lambda it: it.committed("g")) == stored)
+
+
+@pytest.mark.parametrize("case", GOODBYES, ids=str)
+def test_a_goodbye_that_is_answered_by_nonsense_keeps_nobody(
+    kafka: EmbeddedKafka, case: Answer
+) -> None:
+    offer(kafka, case)
+    with consumer_for(kafka, case) as consumer:
+        eventually(lambda: consumer.poll(0.01) is not None and len(consumer.assignment()) == 2)
+        rule = kafka.faults.garble(lambda data: case.to(data[4:8]), api=LEAVE_GROUP)
+        began = time.monotonic()
+    assert time.monotonic() - began < PATIENCE
+    assert rule.strikes == 1, "said once, and not again over another link"
+    with consumer_for(kafka, case) as successor:  # the broker has understood
+        eventually(lambda: successor.poll(0.01) is not None and len(successor.assignment()) == 2)
+
+
+def other_versions(kafka: EmbeddedKafka, **versions: int) -> None:
+    """Have the broker offer no more than these versions, and break what is connected."""
+    numbers = {"fetch": FETCH, "metadata": METADATA, "api_versions": API_VERSIONS}
+    highest = {numbers[name]: (0, version) for name, version in versions.items()}
+    kafka.faults.limit_versions({**OFFERED, **highest})
+    kafka.kill(1)
+    kafka.restart(1)
+
+
+def test_versions_that_change_from_one_link_to_the_next(kafka: EmbeddedKafka) -> None:
+    """F17: a broker that was downgraded, or another one behind the same address."""
+    case = Answer("versions", b"", FETCH, 0, "message", "ok", "")
+    with consumer_for(kafka, case) as consumer:
+        for fetch, metadata, api_versions in ((18, 13, 4), (4, 1, 0), (12, 8, 2), (5, 0, 3)):
+            other_versions(kafka, fetch=fetch, metadata=metadata, api_versions=api_versions)
+            written = {number: fill(kafka, "t", RECORDS, number) for number in range(2)}
+            assert values_by_partition(read(consumer, 2 * RECORDS)) == written
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.kind == "ok"], ids=str)
