@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kafka_fast import Consumer
+from kafka_fast import Consumer, OffsetAndMetadata, TopicPartition
 from kafka_fast.errors import (
     BrokerError,
     CoordinatorLoadInProgress,
@@ -19,6 +19,7 @@ from kafka_fast.errors import (
     FencedMemberEpoch,
     IllegalGeneration,
     KafkaError,
+    MalformedError,
     NotCoordinator,
     NotLeaderOrFollower,
     OffsetOutOfRange,
@@ -27,9 +28,17 @@ from kafka_fast.errors import (
     UnknownLeaderEpoch,
     UnknownMemberId,
     UnknownTopicId,
+    UnknownTopicOrPartition,
     UnreleasedInstanceId,
     UnsupportedVersionError,
 )
+from kafka_fast.protocol.apis.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatResponseTopicPartitions as AssignedIds,
+)
+from kafka_fast.protocol.apis.join_group import JoinGroupResponseMember
+from kafka_fast.protocol.consumer import ConsumerProtocolAssignment
+from kafka_fast.protocol.consumer import ConsumerProtocolAssignmentTopicPartition as AssignedTopic
+from kafka_fast.protocol.schema import encode_versioned
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import (
     CONSUMER_GROUP_HEARTBEAT,
@@ -41,6 +50,7 @@ from kafka_fast.testing.broker.versions import (
     METADATA,
     OFFERED,
     OFFSET_FETCH,
+    OFFSET_FOR_LEADER_EPOCH,
     SYNC_GROUP,
 )
 from tests.net.consuming import fill, partitions_of, read, values_by_partition
@@ -62,10 +72,10 @@ def kafka() -> Iterator[EmbeddedKafka]:
         yield kafka
 
 
-def make(kafka: EmbeddedKafka, **config: Any) -> Consumer:
+def make(kafka: EmbeddedKafka, *, reset: str = "earliest", **config: Any) -> Consumer:
     return Consumer(
         bootstrap_servers=kafka.bootstrap,
-        auto_offset_reset="earliest",
+        auto_offset_reset=reset,
         retry_backoff_ms=int(BACK_OFF * 1000),
         retry_backoff_max_ms=500,
         reconnect_backoff_ms=int(BACK_OFF * 1000),
@@ -240,6 +250,119 @@ def test_answers_that_make_no_sense(kafka: EmbeddedKafka, api: int, script: Any)
         assert poll_on(consumer, HOSTILE) == []
         assert asked.count <= MOST
         check_recovery(kafka, consumer)
+
+
+def vanished(response: Any, node: int) -> None:
+    for topic in response.topics:
+        topic.error_code, topic.partitions = UnknownTopicOrPartition.code, []
+
+
+def undefined(response: Any, node: int) -> None:
+    """Know no epoch: that is no news about records."""
+    for topic in response.topics:
+        for part in topic.partitions:
+            part.leader_epoch, part.end_offset = -1, -1
+
+
+@pytest.mark.parametrize(
+    ("api", "script"), [(METADATA, vanished), (OFFSET_FOR_LEADER_EPOCH, undefined)]
+)
+def test_a_position_outlives_what_says_nothing_of_it(
+    kafka: EmbeddedKafka, api: int, script: Any
+) -> None:
+    """The topic is the one that it was, and policy none would tell of a reset."""
+    fill(kafka, "t", RECORDS, 0)
+    with make(kafka, reset="none", metadata_max_age_ms=100) as consumer:
+        partition = TopicPartition("t", 0)
+        consumer.assign([partition])
+        consumer.seek(partition, 7)
+        read(consumer, RECORDS - 7)
+        asked = Counter(kafka, api)
+        kafka.faults.script(api, script)
+        if api == OFFSET_FOR_LEADER_EPOCH:
+            consumer.seek(partition, OffsetAndMetadata(RECORDS, leader_epoch=0))
+        assert poll_on(consumer, HOSTILE) == []
+        assert 1 <= asked.count <= MOST
+        kafka.heal()
+        written = fill(kafka, "t", RECORDS, 0)
+        assert [record.value for record in read(consumer, RECORDS)] == written
+
+
+NO_METADATA = (b"", b"\0", b"\0\0\x7f\xff\xff\xff", b"\xff" * 40)
+"""Where a member or the leader of a group is to say something."""
+
+
+@pytest.mark.parametrize("metadata", NO_METADATA, ids=repr)
+def test_a_member_that_talks_nonsense_to_its_leader(kafka: EmbeddedKafka, metadata: bytes) -> None:
+    """Whoever assigns for all is told which member it is; without that one the group goes on."""
+
+    def join(response: Any, node: int) -> None:
+        if response.leader == response.member_id and not response.error_code:
+            response.members.append(JoinGroupResponseMember(member_id="x", metadata=metadata))
+
+    asked = Counter(kafka, JOIN_GROUP, SYNC_GROUP)
+    kafka.faults.script(JOIN_GROUP, join)
+    with member(kafka) as consumer:
+        raised = poll_on(consumer, HOSTILE)
+        assert raised
+        for error in raised:
+            assert isinstance(error, MalformedError)
+            assert "member 'x'" in str(error)
+        assert asked.count <= MOST
+        kafka.heal()
+        consumer.subscribe(["t"])
+        check_recovery(kafka, consumer)
+
+
+@pytest.mark.parametrize("data", NO_METADATA[1:], ids=repr)
+def test_a_leader_that_talks_nonsense(kafka: EmbeddedKafka, data: bytes) -> None:
+    def sync(response: Any, node: int) -> None:
+        response.assignment = data
+
+    asked = Counter(kafka, JOIN_GROUP, SYNC_GROUP)
+    kafka.faults.script(SYNC_GROUP, sync)
+    with member(kafka) as consumer:
+        raised = poll_on(consumer, HOSTILE)
+        assert raised
+        assert all(isinstance(error, MalformedError) for error in raised), raised
+        assert consumer.assignment() == set()
+        assert asked.count <= MOST
+        kafka.heal()
+        consumer.subscribe(["t"])
+        check_recovery(kafka, consumer)
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_what_is_assigned_and_does_not_exist(kafka: EmbeddedKafka, protocol: str) -> None:
+    """It is waited for; what exists is read meanwhile."""
+    more = ConsumerProtocolAssignment(
+        assigned_partitions=[
+            AssignedTopic(topic="t", partitions=[0, 1, 77]),
+            AssignedTopic(topic="nowhere", partitions=[0]),
+        ]
+    )
+
+    def sync(response: Any, node: int) -> None:
+        response.assignment = encode_versioned(more, 1)
+
+    def beat(response: Any, node: int) -> None:
+        if response.assignment is not None:
+            assigned = response.assignment.topic_partitions
+            for topic in assigned:
+                topic.partitions = [*topic.partitions, 77]
+            assigned.append(AssignedIds(topic_id=b"\x5a" * 16, partitions=[0]))
+
+    asked = Counter(kafka, FETCH, LIST_OFFSETS, METADATA, OFFSET_FETCH)
+    kafka.faults.script(SYNC_GROUP, sync)
+    kafka.faults.script(CONSUMER_GROUP_HEARTBEAT, beat)
+    with member(kafka, group_protocol=protocol) as consumer:
+        raised = poll_on(consumer, HOSTILE)
+        assert all("t-77" in str(error) or "nowhere" in str(error) for error in raised), raised
+        assert TopicPartition("t", 77) in consumer.assignment()
+        assert asked.count <= MOST
+        written = {number: fill(kafka, "t", RECORDS, number) for number in range(2)}
+        found = read(consumer, 2 * RECORDS, passing=(KafkaError,))
+        assert values_by_partition(found) == written
 
 
 def test_nobody_is_silenced_for_longer_than_a_minute(
