@@ -31,7 +31,7 @@ def add_connection(parser: argparse.ArgumentParser, client: str) -> None:
         type=key_value,
         action="append",
         default=[],
-        help=f"property of the {client} (see `kafka-fast config`); may be repeated",
+        help=f"property of the {client} (see `kafka-fast config --client {client}`); may be repeated",
     )
 
 
@@ -64,6 +64,23 @@ def reader_configuration(args: argparse.Namespace) -> dict[str, object]:
 def is_given(config: Iterable[str], name: str, client: str) -> bool:
     """Whether the user has set a property, under whatever name."""
     return any(find_key(it, client).name == name for it in config)
+
+
+def group_id(config: dict[str, object], name: str | None) -> str | None:
+    """Return the group that the command line names, and take it out of the configuration.
+
+    Args:
+        config: may name it as well.
+        name: what the command's own argument says; None: nothing.
+
+    Raises:
+        ConfigError: they name two.
+    """
+    given = [config.pop(it) for it in list(config) if is_given([it], "group.id", "consumer")]
+    names = dict.fromkeys(it for it in (name, *given) if it is not None)
+    if len(names) > 1:
+        raise ConfigError(f"group.id is given twice: {' and '.join(map(repr, names))}")
+    return str(next(iter(names))) if names else None
 
 
 def key_value(text: str) -> tuple[str, str]:

@@ -5,14 +5,16 @@
                           that do not exist (yet)
     without either        all partitions, for ever
 
-Ctrl-C, a reader of the output that leaves, and `--max` end it between two blocks: what was begun is
-written to its end.
+Ctrl-C, SIGTERM, a reader of the output that leaves, and `--max` end it between two blocks: what was
+begun is written to its end.
 """
 
 from __future__ import annotations
 
 import argparse
+import errno
 import os
+import select
 import signal
 import sys
 import time
@@ -21,12 +23,17 @@ from contextlib import contextmanager
 from types import FrameType
 
 from kafka_fast import Consumer, TopicPartition, read_range
-from kafka_fast.cli.connection import add_connection, is_given, reader_configuration
+from kafka_fast.cli.connection import (
+    add_connection,
+    group_id,
+    is_given,
+    reader_configuration,
+)
 from kafka_fast.cli.points import BEGINNING, END, Point, parse_point
 from kafka_fast.cli.progress import make_progress
 from kafka_fast.cli.rendering import Render, make_render
 from kafka_fast.consumer import ConsumerRecords
-from kafka_fast.errors import UsageError, WakeupError
+from kafka_fast.errors import PositionError, UsageError, WakeupError
 
 AT_A_TIME = 5_000
 """Records that are written together; a block is a few hundred kilobytes."""
@@ -36,7 +43,8 @@ WAIT = 1.0
 
 COMMIT_INTERVAL = 5.0
 
-_INTERRUPTED = 130
+_SIGNALLED = 128
+"""The exit status of who was ended by a signal is its number beyond this, as shells have it."""
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -75,13 +83,19 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def run(args: argparse.Namespace) -> int:
     """Write records until there are no more, there are enough, or Ctrl-C; return the status."""
     config = reader_configuration(args)
-    if args.group is not None and args.until is not None:
+    for name in ("key.deserializer", "value.deserializer"):
+        if is_given(config, name, "consumer"):
+            raise UsageError(f"{name}: what is written are the record's own bytes")
+    group = group_id(config, args.group)
+    if group is not None and args.until is not None:
         raise UsageError("a group reads on and on: leave --group or --until out")
     sink = _Sink(make_render(args.format), args)
     try:
         if args.until is not None:
             return _run_range(args, config, sink)
-        return _run_for_ever(args, config, sink)
+        if group is not None:
+            return _run_member(args, {**config, "group.id": group}, sink)
+        return _run_alone(args, config, sink)
     finally:
         sink.close()
 
@@ -92,7 +106,8 @@ def _run_range(args: argparse.Namespace, config: dict[str, object], sink: _Sink)
     if (start.is_time and until.is_offset) or (start.is_offset and until.is_time):
         raise UsageError("--from and --until are both offsets or both times")
     by_time = start.is_time or until.is_time
-    if start is END or until is BEGINNING:
+    is_backwards = start.kind == until.kind and start.number > until.number
+    if start is END or until is BEGINNING or is_backwards:
         raise UsageError("nothing stands between --from and --until")
     with read_range(
         args.topic,
@@ -108,34 +123,28 @@ def _run_range(args: argparse.Namespace, config: dict[str, object], sink: _Sink)
     return 0
 
 
-def _run_for_ever(args: argparse.Namespace, config: dict[str, object], sink: _Sink) -> int:
-    commits = args.group is not None and not is_given(config, "enable.auto.commit", "consumer")
-    if args.group is not None:
-        config["group.id"] = args.group
-        if commits:
-            config["enable.auto.commit"] = False  # what is committed has been written
+def _run_member(args: argparse.Namespace, config: dict[str, object], sink: _Sink) -> int:
+    commits = not is_given(config, "enable.auto.commit", "consumer")
+    if commits:
+        config["enable.auto.commit"] = False  # what is committed has been written
     if args.start in (BEGINNING, END):
+        if is_given(config, "auto.offset.reset", "consumer"):
+            raise UsageError("--from and auto.offset.reset say the same: leave one of them out")
         config["auto.offset.reset"] = "earliest" if args.start is BEGINNING else "latest"
-    elif args.start is not None and args.group is not None:
+    elif args.start is not None:
         raise UsageError("a group goes on from what it committed: --from is beginning or end")
-    with Consumer(config) as consumer, _interruptible(consumer) as is_interrupted:
-        if args.group is not None:
-            consumer.subscribe(args.topic)
-        else:
-            _assign(consumer, args.topic, args.start)
+    with Consumer(config) as consumer, _interruptible(consumer) as signalled:
+        consumer.subscribe(args.topic)
         committed = time.monotonic()
-        try:
-            for records in _polls(consumer, sink):
-                if records and sink.write(records):
-                    break
-                if commits and time.monotonic() - committed >= COMMIT_INTERVAL:
-                    committed = time.monotonic()
-                    consumer.commit(sync=False)
-        except WakeupError:
-            pass
+        for records in _polls(consumer, sink):
+            if records and sink.write(records):
+                break
+            if commits and time.monotonic() - committed >= COMMIT_INTERVAL:
+                committed = time.monotonic()
+                consumer.commit(sync=False)
         if commits and sink.count:
             _commit(consumer)
-        return _INTERRUPTED if is_interrupted() else 0
+        return signalled()
 
 
 def _commit(consumer: Consumer) -> None:
@@ -145,13 +154,36 @@ def _commit(consumer: Consumer) -> None:
         consumer.commit()
 
 
+def _run_alone(args: argparse.Namespace, config: dict[str, object], sink: _Sink) -> int:
+    with Consumer(config) as consumer, _interruptible(consumer) as signalled:
+        try:
+            _assign(consumer, args.topic, args.start)
+        except WakeupError:
+            return signalled()
+        for records in _polls(consumer, sink):
+            if records and sink.write(records):
+                break
+        return signalled()
+
+
 def _polls(consumer: Consumer, sink: _Sink) -> Iterator[ConsumerRecords]:
+    """Yield what polls bring, until there is a signal."""
     while True:
-        yield consumer.poll(WAIT, _at_most(sink.left, AT_A_TIME))
+        try:
+            records = consumer.poll(WAIT, _at_most(sink.left, AT_A_TIME))
+        except WakeupError:
+            return
+        if not records:
+            sink.check_reader()
+        yield records
 
 
 def _assign(consumer: Consumer, topics: Iterable[str], start: Point | None) -> None:
-    """Read all partitions from the point on; None: the end."""
+    """Read all partitions from the point on; None: the end.
+
+    Raises:
+        PositionError: a log does not reach there, or not any more.
+    """
     partitions = [
         TopicPartition(topic, it.partition)
         for topic in dict.fromkeys(topics)
@@ -165,31 +197,44 @@ def _assign(consumer: Consumer, topics: Iterable[str], start: Point | None) -> N
     elif start.is_time:
         consumer.seek_to_timestamp(start.number)
     else:
+        firsts, ends = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
         for partition in partitions:
+            first, end = firsts[partition], ends[partition]
+            if not first <= start.number <= end:  # the reset policy would pass it over in silence
+                raise PositionError(
+                    f"{partition} stands from offset {first} to {end}: {start.number} is not there",
+                    topic=partition.topic,
+                    partition=partition.partition,
+                    offset=start.number,
+                )
             consumer.seek(partition, start.number)
 
 
 @contextmanager
-def _interruptible(consumer: Consumer) -> Iterator[Callable[[], bool]]:
-    """Let the first Ctrl-C end the next poll, so that no block is cut; the second one ends all.
+def _interruptible(consumer: Consumer) -> Iterator[Callable[[], int]]:
+    """Let the first Ctrl-C (or SIGTERM) end the next poll, so that no block is cut.
+
+    The second one ends all.
 
     Yields:
-        whether there was one.
+        the exit status: 0 if there was no signal.
     """
-    seen = False
+    seen = 0
 
-    def handle(signum: int, frame: FrameType | None) -> None:
+    def handle(number: int, frame: FrameType | None) -> None:
         nonlocal seen
         if seen:
             raise KeyboardInterrupt
-        seen = True
+        seen = number
         consumer.wakeup()
 
-    before = signal.signal(signal.SIGINT, handle)
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, handle) for number in numbers]
     try:
-        yield lambda: seen
+        yield lambda: _SIGNALLED + seen if seen else 0
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
 
 
 class _Sink:
@@ -199,6 +244,8 @@ class _Sink:
         self.count = 0
         self._render = render
         self._max: int | None = args.max
+        if sys.stdout is None:  # closed by who started this
+            raise OSError(errno.EBADF, "there is no standard output")
         self._progress = make_progress(args.quiet or sys.stdout.isatty(), None)
 
     @property
@@ -221,6 +268,17 @@ class _Sink:
         self._progress.advance(len(wanted), size)
         return self.left == 0
 
+    def check_reader(self) -> None:
+        """Notice that whoever reads the output has left, while there is nothing to write.
+
+        Raises:
+            BrokenPipeError: he has.
+        """
+        waits = select.poll()
+        waits.register(sys.stdout.fileno(), 0)  # for POLLERR, which is always told
+        if waits.poll(0):
+            raise BrokenPipeError
+
     def close(self) -> None:
         """Leave the line of the progress."""
         self._progress.close()
@@ -231,7 +289,6 @@ def _at_most(left: int | None, most: int) -> int:
 
 
 def _count(text: str) -> int:
-    count = int(text)
-    if count < 1:
-        raise argparse.ArgumentTypeError("must be at least 1")
-    return count
+    if not (text.isascii() and text.isdigit()) or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of records")
+    return int(text)

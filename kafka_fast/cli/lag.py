@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from kafka_fast import Consumer
-from kafka_fast.cli.connection import add_connection, reader_configuration
+from kafka_fast.cli.connection import add_connection, group_id, reader_configuration
 from kafka_fast.errors import UsageError
 
 _NOTHING = 1
@@ -30,7 +30,8 @@ def run(args: argparse.Namespace) -> int:
     """Print one line for each partition and one for all; 1 if nothing is committed."""
     if not args.group:
         raise UsageError("the group has no name")
-    config = {**reader_configuration(args), "group.id": args.group}
+    config = reader_configuration(args)
+    config["group.id"] = group_id(config, args.group)
     with Consumer(config) as consumer:
         committed = {
             partition: at.offset

@@ -36,7 +36,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     run: Callable[[argparse.Namespace], int] = args.run
     try:
         status = run(args)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # closed by who started this
+            sys.stdout.flush()
         return status
     except (ConfigError, UsageError) as error:
         return _fail(error, MISUSED)

@@ -28,7 +28,7 @@ def make_render(form: str) -> Render:
     """Return what makes one block of some records.
 
     Raises:
-        UsageError: a % letter is unknown.
+        UsageError: a % letter is unknown, or there is none.
     """
     if form == "value":
         return _values
@@ -103,6 +103,9 @@ _FIELDS: dict[bytes, Callable[[ConsumerRecord], bytes]] = {
 def _template(text: bytes) -> Render:
     # Odd pieces are the letters, even ones what stands between them.
     pieces = _PLACE.split(text)
+    if len(pieces) == 1:
+        known = "value, json, hex, or a text with % letters such as %v"
+        raise UsageError(f"the format {os.fsdecode(text)!r} shows nothing of a record: {known}")
     for letter in pieces[1::2]:
         if letter not in _FIELDS:
             known = ", ".join("%" + it.decode() for it in _FIELDS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 import subprocess
 import sys
@@ -94,18 +95,20 @@ def test_the_lag_in_a_topic_that_is_gone(kafka: EmbeddedKafka, capsys):
     ]
 
 
-def test_ctrl_c_ends_it_between_two_records(kafka: EmbeddedKafka):
-    arguments = command(kafka, "consume", "lines", "--from", "beginning", "--group", "stopped")
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_it_between_two_records(kafka: EmbeddedKafka, number: int, status: int):
+    group = f"stopped-{number}"
+    arguments = command(kafka, "consume", "lines", "--from", "beginning", "--group", group)
     with subprocess.Popen(
         arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT
     ) as it:
         assert it.stdout is not None
         read = b"".join(it.stdout.readline() for _ in range(COUNT))
-        it.send_signal(signal.SIGINT)
+        it.send_signal(number)
         rest, errors = it.communicate(timeout=20)
     assert read.splitlines() == LINES
-    assert (it.returncode, rest, errors) == (130, b"", b"")
-    with Consumer(bootstrap_servers=kafka.bootstrap, group_id="stopped") as consumer:
+    assert (it.returncode, rest, errors) == (status, b"", b"")
+    with Consumer(bootstrap_servers=kafka.bootstrap, group_id=group) as consumer:
         partition = TopicPartition("lines", 0)
         committed = consumer.committed([partition])[partition]
     assert committed is not None
@@ -132,10 +135,93 @@ def test_a_reader_that_leaves_is_no_error(kafka: EmbeddedKafka):
         ["lines", "--group", "g", "--from", "12"],
         ["lines", "--from", "@5", "--until", "7"],
         ["lines", "--from", "end", "--until", "end"],
+        ["lines", "--from", "7", "--until", "5"],
+        ["lines", "--from", "@7", "--until", "@5"],
         ["lines", "-F", "%x"],
+        ["lines", "-F", "JSON"],
         ["lines", "-X", "no.such=1"],
+        ["lines", "--group", "g", "-X", "group_id=h"],
+        ["lines", "-X", "group.id=g", "--until", "end"],
+        ["lines", "--group", "g", "--from", "end", "-X", "auto.offset.reset=earliest"],
+        ["lines", "-X", "value.deserializer=StringDeserializer"],
     ],
 )
 def test_misuse(kafka: EmbeddedKafka, arguments: list[str], capsys):
     assert main(["consume", *arguments, "-b", kafka.bootstrap]) == 2
     assert capsys.readouterr().err.startswith("kafka-fast: ")
+
+
+def test_the_maximum_is_a_number(kafka: EmbeddedKafka, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["consume", "lines", "-n", "few", "-b", kafka.bootstrap])
+    assert caught.value.code == 2
+    assert "'few' is no number of records" in capsys.readouterr().err
+
+
+def test_the_group_of_a_lag_is_named_once(kafka: EmbeddedKafka, capsys):
+    assert main(["lag", "g", "-X", "group.id=h", "-b", kafka.bootstrap]) == 2
+    assert "given twice: 'g' and 'h'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("offset", [3, COUNT + 1])
+def test_an_offset_that_is_not_there_is_not_passed_over(kafka: EmbeddedKafka, offset: int, capsys):
+    """Regression: reading went on at the end, as auto.offset.reset has it."""
+    kafka.create_topic("shrunk", 1)
+    with Producer(bootstrap_servers=kafka.bootstrap) as producer:
+        producer.send_many("shrunk", LINES[:10]).result(30)
+    kafka.delete_records("shrunk", 0, 5)
+    try:
+        status = main(["consume", "shrunk", "--from", str(offset), "-b", kafka.bootstrap])
+    finally:
+        kafka.delete_topic("shrunk")
+    assert status == 1
+    assert f"shrunk-0 stands from offset 5 to 10: {offset} is not" in capsys.readouterr().err
+
+
+def test_a_group_in_the_configuration_is_the_group(kafka: EmbeddedKafka):
+    group = ["lines", "-X", "group.id=by-key", "--from", "beginning", "-n", "2"]
+    assert output(kafka, *group) == b"value 0\nvalue 1\n"
+    assert output(kafka, *group) == b"value 2\nvalue 3\n"
+
+
+def test_a_reader_that_leaves_while_nothing_comes(kafka: EmbeddedKafka):
+    """Regression: it was noticed with the next record, which may never come."""
+    arguments = command(kafka, "consume", "lines", "--from", str(COUNT - 1))
+    with subprocess.Popen(
+        arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT
+    ) as it:
+        assert it.stdout is not None
+        assert it.stderr is not None
+        assert it.stdout.readline() == LINES[-1] + b"\n"
+        it.stdout.close()
+        assert it.wait(timeout=20) == 0
+        assert it.stderr.read() == b""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "complaint"),
+    [
+        ("consume lines --until end", 1, b"no standard output"),
+        ("lag nobody", 1, b"nothing"),
+        ("config linger.ms", 0, b""),
+    ],
+)
+def test_a_closed_output(kafka: EmbeddedKafka, arguments: str, status: int, complaint: bytes):
+    words = arguments.split()
+    words += [] if words[0] == "config" else ["-b", kafka.bootstrap]
+    line = shlex.join([sys.executable, "-m", "kafka_fast", *words])
+    run = subprocess.run(["sh", "-c", f"{line} >&-"], stderr=subprocess.PIPE, cwd=ROOT, timeout=60)
+    assert run.returncode == status
+    assert complaint in run.stderr
+    assert b"Traceback" not in run.stderr
+
+
+@pytest.mark.parametrize("more", [[], ["--until", "end"], ["--group", "g"]])
+def test_ctrl_c_while_no_broker_is_there(more: list[str]):
+    arguments = [sys.executable, "-m", "kafka_fast", "consume", "lines", "-b", "127.0.0.1:1", *more]
+    with subprocess.Popen(arguments, stderr=subprocess.PIPE, cwd=ROOT) as it:
+        assert it.stderr is not None
+        assert b"refused" in it.stderr.readline()
+        it.send_signal(signal.SIGINT)
+        assert it.wait(timeout=20) == 130
+        assert b"kafka-fast" not in it.stderr.read()

@@ -24,7 +24,7 @@ TOMBSTONE = ConsumerRecord("t", 3, 18, b"k", None, timestamp_ms=1501)
     [
         ("hex", b"6bff\t76\n6b\t-\n"),
         (r"%t-%p@%o\t%T %k=%v %h%%\n", b"t-3@17\t1500 k\xff=v a=1,b=%\nt-3@18\t1501 k= %\n"),
-        ("x", b"xx"),
+        ("%%", b"%%"),
     ],
 )
 def test_forms(form: str, text: bytes):
@@ -48,6 +48,12 @@ def test_json_is_lossless():
 @pytest.mark.parametrize("form", ["%x", "100%", "%"])
 def test_an_unknown_letter(form: str):
     with pytest.raises(UsageError, match="known are"):
+        make_render(form)
+
+
+@pytest.mark.parametrize("form", ["", "JSON", r"\n"])
+def test_a_form_that_shows_nothing_of_a_record(form: str):
+    with pytest.raises(UsageError, match="value, json, hex, or"):
         make_render(form)
 
 
