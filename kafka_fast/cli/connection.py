@@ -31,7 +31,8 @@ def add_connection(parser: argparse.ArgumentParser, client: str) -> None:
         type=key_value,
         action="append",
         default=[],
-        help=f"property of the {client} (see `kafka-fast config --client {client}`); may be repeated",
+        help=f"property of the {client} (see `kafka-fast config --client {client}`); "
+        "may be repeated",
     )
 
 
