@@ -391,7 +391,7 @@ def test_brokers_are_restarted(kafka: RealKafka, tmp_path: Path) -> None:
         for configs in (
             mixed,
             [KINDS["cooperative-sticky"]] * MEMBERS,
-            [CONSUMER_PROTOCOL] * MEMBERS,
+            [{**CONSUMER_PROTOCOL, "group.remote.assignor": "range"}] * MEMBERS,
         ):
             groups.append(Group(kafka, writer.topic, tmp_path, configs))
             stack.callback(groups[-1].close)

@@ -352,6 +352,17 @@ def test_an_answer_before_any_request_closes_the_link() -> None:
     assert closing(rig) == [CloseReason.CORRELATION]
 
 
+def test_an_answer_that_was_not_asked_for_closes_the_link() -> None:
+    """The records are taken for written all the same: nothing was to say more."""
+    rig = Rig(acks_zero=True, idempotent=False)
+    future = rig.send()
+    (sent,) = rig.requests()
+    rig.links[1].arrive(encode(response_to(sent, {0: 6}), sent))
+    assert closing(rig) == [CloseReason.CORRELATION]
+    assert future.result().offset == -1
+    assert rig.reserved == 0
+
+
 def test_answers_out_of_turn_close_the_link() -> None:
     rig = Rig(warm=True)
     rig.send()
