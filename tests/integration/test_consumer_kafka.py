@@ -175,8 +175,10 @@ def test_a_group(
 def test_a_group_with_a_member_of_confluent_kafka(
     real_kafka: RealKafka, consumer_on: MakeConsumer, group: str, strategy: str
 ) -> None:
-    topic = new_topic(real_kafka, 4)
-    every = {(topic, number) for number in range(4)}
+    """They share what there is, and each goes on where the other has committed."""
+    topic = new_topic(real_kafka, 4, **KEPT)
+    every = set(partitions_of(topic, 4))
+    written = {value for number in range(4) for value in write(real_kafka, topic, 50, number)}
     ours = consumer_on(
         group_id=group, partition_assignment_strategy=strategy, heartbeat_interval_ms=200
     )
@@ -191,19 +193,38 @@ def test_a_group_with_a_member_of_confluent_kafka(
         }
     )
     theirs.subscribe([topic])
+    read_by_them: list[bytes] = []
 
-    def of_theirs() -> set[tuple[str, int]]:
-        theirs.poll(0.05)
-        return {(place.topic, place.partition) for place in theirs.assignment()}
+    def of_theirs() -> set[TopicPartition]:
+        for message in theirs.consume(100, 0.05):
+            assert message.error() is None
+            read_by_them.append(message.value() or b"")
+        return {TopicPartition(place.topic, place.partition) for place in theirs.assignment()}
 
-    poll_until(
-        [ours],
-        lambda: len(of_theirs()) == 2 and set(ours.assignment()) | of_theirs() == every,
-        [],
-    )
-    assert len(ours.assignment()) == 2
+    found: list[ConsumerRecord] = []
+
+    def are_sharing() -> bool:
+        own, other = ours.assignment(), of_theirs()
+        return len(own) == len(other) == 2 and own | other == every
+
+    poll_until([ours], are_sharing, found)
+    for number in range(4):
+        written.update(write(real_kafka, topic, 50, number, first=50))
+
+    def values() -> set[bytes]:
+        of_theirs()
+        return {*read_by_them, *(one.value or b"" for one in found)}
+
+    poll_until([ours], lambda: values() == written, found)
+    assert sum(value in written for value in read_by_them) >= 100, "the second half of theirs"
     theirs.close()
-    poll_until([ours], lambda: ours.assignment() == every, [])
+    poll_until([ours], lambda: ours.assignment() == every, found)
+    before = len(found)
+    written = {
+        value for number in range(4) for value in write(real_kafka, topic, 9, number, first=100)
+    }
+    poll_until([ours], lambda: len(found) - before >= len(written), found)
+    assert {one.value for one in found[before:]} == written, "they have committed what they read"
 
 
 @pytest.mark.needs_kafka("2.3", "static members (KIP-345)")
