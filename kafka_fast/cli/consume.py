@@ -19,7 +19,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 from kafka_fast import Consumer, TopicPartition, read_range
@@ -109,18 +109,22 @@ def _run_range(args: argparse.Namespace, config: dict[str, object], sink: _Sink)
     is_backwards = start.kind == until.kind and start.number > until.number
     if start is END or until is BEGINNING or is_backwards:
         raise UsageError("nothing stands between --from and --until")
-    with read_range(
-        args.topic,
-        start.value,
-        until.value,
-        by="timestamp" if by_time else "offset",
-        max_records=_at_most(args.max, AT_A_TIME),
-        config=config,
-    ) as steps:
+    with (
+        _interruptible(sink.interrupt) as signalled,
+        suppress(KeyboardInterrupt),
+        read_range(
+            args.topic,
+            start.value,
+            until.value,
+            by="timestamp" if by_time else "offset",
+            max_records=_at_most(args.max, AT_A_TIME),
+            config=config,
+        ) as steps,
+    ):
         for records in steps:
-            if sink.write(records):
+            if sink.write(records) or signalled():
                 break
-    return 0
+    return signalled()
 
 
 def _run_member(args: argparse.Namespace, config: dict[str, object], sink: _Sink) -> int:
@@ -133,7 +137,7 @@ def _run_member(args: argparse.Namespace, config: dict[str, object], sink: _Sink
         config["auto.offset.reset"] = "earliest" if args.start is BEGINNING else "latest"
     elif args.start is not None:
         raise UsageError("a group goes on from what it committed: --from is beginning or end")
-    with Consumer(config) as consumer, _interruptible(consumer) as signalled:
+    with Consumer(config) as consumer, _interruptible(consumer.wakeup) as signalled:
         consumer.subscribe(args.topic)
         committed = time.monotonic()
         for records in _polls(consumer, sink):
@@ -155,7 +159,7 @@ def _commit(consumer: Consumer) -> None:
 
 
 def _run_alone(args: argparse.Namespace, config: dict[str, object], sink: _Sink) -> int:
-    with Consumer(config) as consumer, _interruptible(consumer) as signalled:
+    with Consumer(config) as consumer, _interruptible(consumer.wakeup) as signalled:
         try:
             _assign(consumer, args.topic, args.start)
         except WakeupError:
@@ -211,8 +215,8 @@ def _assign(consumer: Consumer, topics: Iterable[str], start: Point | None) -> N
 
 
 @contextmanager
-def _interruptible(consumer: Consumer) -> Iterator[Callable[[], int]]:
-    """Let the first Ctrl-C (or SIGTERM) end the next poll, so that no block is cut.
+def _interruptible(stop: Callable[[], None]) -> Iterator[Callable[[], int]]:
+    """Have the first Ctrl-C (or SIGTERM) call `stop`, so that no block is cut.
 
     The second one ends all.
 
@@ -226,7 +230,7 @@ def _interruptible(consumer: Consumer) -> Iterator[Callable[[], int]]:
         if seen:
             raise KeyboardInterrupt
         seen = number
-        consumer.wakeup()
+        stop()
 
     numbers = (signal.SIGINT, signal.SIGTERM)
     before = [signal.signal(number, handle) for number in numbers]
@@ -242,6 +246,7 @@ class _Sink:
 
     def __init__(self, render: Render, args: argparse.Namespace) -> None:
         self.count = 0
+        self._is_writing = False
         self._render = render
         self._max: int | None = args.max
         if sys.stdout is None:  # closed by who started this
@@ -262,11 +267,22 @@ class _Sink:
         wanted = records if self.left is None else records[: self.left]
         block = memoryview(self._render(wanted))
         size, fd = len(block), sys.stdout.fileno()
+        self._is_writing = True
         while block:
             block = block[os.write(fd, block) :]
+        self._is_writing = False
         self.count += len(wanted)
         self._progress.advance(len(wanted), size)
         return self.left == 0
+
+    def interrupt(self) -> None:
+        """End what is done, unless that is writing.
+
+        Raises:
+            KeyboardInterrupt: nothing is being written.
+        """
+        if not self._is_writing:
+            raise KeyboardInterrupt
 
     def check_reader(self) -> None:
         """Notice that whoever reads the output has left, while there is nothing to write.

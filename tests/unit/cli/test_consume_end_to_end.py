@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import array
+import fcntl
 import json
 import shlex
 import signal
 import subprocess
 import sys
+import termios
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -17,9 +21,12 @@ from kafka_fast.cli.main import main
 from kafka_fast.errors import UnknownTopicOrPartition
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import METADATA
+from tests.waiting import eventually
 
 ROOT = Path(__file__).parents[3]
 COUNT = 20_000
+FULL = 60_000
+"""Bytes in a pipe of 64 KiB that has no room for the rest of a block."""
 LINES = [b"value %d" % number for number in range(COUNT)]
 
 
@@ -225,3 +232,29 @@ def test_ctrl_c_while_no_broker_is_there(more: list[str]):
         it.send_signal(signal.SIGINT)
         assert it.wait(timeout=20) == 130
         assert b"kafka-fast" not in it.stderr.read()
+
+
+@pytest.mark.parametrize("more", [["--from", "beginning"], ["--until", "end"]])
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_does_not_cut_what_is_being_written(
+    kafka: EmbeddedKafka, more: list[str], number: int, status: int
+):
+    arguments = command(kafka, "consume", "lines", "-F", "json", *more)
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, cwd=ROOT) as it:
+        assert it.stdout is not None
+        out = it.stdout
+        eventually(lambda: waiting_in(out) >= FULL, "the pipe to be full")
+        it.send_signal(number)
+        written = it.communicate(timeout=20)[0]
+    assert it.returncode == status
+    assert written.endswith(b"}\n")
+    offsets = [json.loads(line)["offset"] for line in written.splitlines()]
+    assert offsets == list(range(len(offsets)))
+    assert len(offsets) < COUNT
+
+
+def waiting_in(pipe: IO[bytes]) -> int:
+    """Return how many bytes can be read."""
+    count = array.array("i", [0])
+    fcntl.ioctl(pipe, termios.FIONREAD, count)
+    return count[0]
