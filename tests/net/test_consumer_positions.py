@@ -560,12 +560,11 @@ class TestAsking:
             for node in (1, 2, 3):
                 kafka.resume(node)
 
-    def test_topics_and_partitions(
-        self, kafka: EmbeddedKafka, consumer_on: MakeConsumer, topic: str
-    ) -> None:
+    def test_topics_and_partitions(self, consumer_on: MakeConsumer, topic: str) -> None:
         consumer = consumer_on()
         assert topic in consumer.topics()
-        kafka.on_cluster(lambda cluster: cluster.create_topic("__consumer_offsets", 1))
+        # A group's coordinator is found by its offsets, for which there must be a topic.
+        consumer_on(group_id="any").committed([TopicPartition(topic, 0)])
         hidden = consumer.topics(internal=True) - consumer.topics()
         assert hidden == {"__consumer_offsets"}
         (info,) = consumer.partitions_for(topic)

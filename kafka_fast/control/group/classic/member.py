@@ -296,7 +296,9 @@ class ClassicMember:
 
     def _handle_entered(self, now: float) -> None:
         self._readiness.succeed()
-        self._keep_alive(now)
+        # Not at once: an answer that the group rebalances would have this member join again as
+        # fast as it can, were it given each time.
+        self._keep_alive(now, delay=self._settings.heartbeat_interval)
 
     def _handle_end(self, end: End, now: float) -> None:
         """Take what became of a rebalance."""

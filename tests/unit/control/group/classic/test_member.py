@@ -10,6 +10,7 @@ from kafka_fast.consumer import Assignor, GroupMember, GroupTopics
 from kafka_fast.control.group.classic.member import ClassicMember, State
 from kafka_fast.control.group.member import RevokeWanted
 from kafka_fast.errors import CommitFailedError, FencedInstanceId
+from kafka_fast.testing.broker.versions import HEARTBEAT, JOIN_GROUP
 from kafka_fast.types import TopicPartition
 from tests.unit.control.group.world import World
 
@@ -177,6 +178,19 @@ def test_heartbeats_keep_a_member_whose_user_is_slow() -> None:
     member.poll_every = 60.0
     world.run(120.0)
     assert member.kinds() == ["assigned"]
+
+
+def test_the_first_heartbeat_comes_an_interval_after_the_join() -> None:
+    """Regression: at once, it made a member join in a circle whose group always rebalances."""
+    world = make(heartbeat_interval_ms=500)
+    joins: list[float] = []
+    beats: list[float] = []
+    world.cluster.faults.script(JOIN_GROUP, lambda response, node: joins.append(world.now))
+    world.cluster.faults.script(HEARTBEAT, lambda response, node: beats.append(world.now))
+    world.join("a", ["t"])
+    world.run_until(lambda: len(beats) == 2)
+    assert beats[0] - joins[-1] == pytest.approx(0.5, abs=0.01)
+    assert beats[1] - beats[0] == pytest.approx(0.5, abs=0.01)
 
 
 def test_a_user_that_overstays_loses_its_partitions_and_may_return() -> None:
