@@ -102,7 +102,7 @@ async def fastest(ways: list[Way], producer: Producer) -> list[float]:
         (await_each, 8.0, call_empty),
         (await_the_call, 2.5, call_empty),
         (gather_all, 2.2, gather_futures),
-        (task_each, 2.0, gather_tasks),
+        (task_each, 2.5, gather_tasks),  # 1.9 to 2.1, by the hour
     ],
 )
 def test_a_record_costs_at_most_so_many_times_the_yardstick(
