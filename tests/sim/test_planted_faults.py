@@ -18,6 +18,8 @@ from kafka_fast.net import carrier
 from kafka_fast.testing.checker import Kind
 from kafka_fast.testing.simulation import host, run_seed, world
 
+pytestmark = pytest.mark.slow  # many worlds each; what is on trial here is the checker
+
 WORLDS = 300
 
 

@@ -30,6 +30,8 @@ from kafka_fast.testing.simulation.group_world import GroupWorld
 from kafka_fast.testing.simulation.virtual_consumer import VirtualConsumer
 from kafka_fast.types import OffsetAndMetadata
 
+pytestmark = pytest.mark.slow  # many worlds each; what is on trial here is the checker
+
 WORLDS = 60
 
 
