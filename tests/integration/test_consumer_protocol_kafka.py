@@ -243,6 +243,13 @@ def test_a_member_survives_c_code_that_holds_the_gil(
         return is_shared(members, topic) and len(epochs) == 1
 
     poll_until(members, is_settled, [])
+    # It takes Python to confirm what was assigned; from the second heartbeat on all is repetition.
+    enough = [_heartbeats(it) + 2 for it in members]
+    poll_until(
+        members,
+        lambda: all(_heartbeats(it) >= n for it, n in zip(members, enough, strict=True)),
+        [],
+    )
     before = state()
     ctypes.PyDLL(None).usleep(2_000_000 + 2_000 * QUICK["group.consumer.session.timeout.ms"])
     poll_until(members, _after(2.0), [])
