@@ -23,6 +23,17 @@ FIRST_TIMESTAMP_MS = 1_000_000
 
 KEPT = {"retention_ms": "-1"}
 
+COMPACTED = {
+    "cleanup_policy": "compact",
+    "min_cleanable_dirty_ratio": "0.01",
+    "segment_ms": "500",
+    "max_compaction_lag_ms": "1000",
+}
+"""Of a topic that is compacted soon, but for its newest segment: write on until it is."""
+
+TIDY = {"log.cleaner.backoff.ms": 500}
+"""Of a broker that looks for logs to compact twice a second."""
+
 WITH_CONSUMER_PROTOCOL = pytest.mark.needs_kafka("4.0", "the consumer protocol (KIP-848)")
 
 PROTOCOLS = ("classic", pytest.param("consumer", marks=WITH_CONSUMER_PROTOCOL))

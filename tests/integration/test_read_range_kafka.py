@@ -13,8 +13,10 @@ from kafka_fast import PositionError, Producer, TopicPartition, read_range
 from kafka_fast.testing.real_kafka import RealKafka
 from tests.conftest import started
 from tests.integration.consuming import (
+    COMPACTED,
     FIRST_TIMESTAMP_MS,
     KEPT,
+    TIDY,
     delete_records,
     write,
     write_transactions,
@@ -115,20 +117,14 @@ def test_deleted_records(real_kafka: RealKafka) -> None:
 def tidy_kafka(request: pytest.FixtureRequest) -> Iterator[RealKafka]:
     """A broker that looks for logs to compact twice a second."""
     version = request.config.getoption("--kafka-version")
-    with started(1, version, {"log.cleaner.backoff.ms": 500}) as kafka:
+    with started(1, version, TIDY) as kafka:
         yield kafka
 
 
 @pytest.mark.needs_kafka("2.3", "max.compaction.lag.ms (KIP-354)")
 def test_compaction(tidy_kafka: RealKafka) -> None:
     """Of keys that were written over and over only the last records stay, and gaps between."""
-    topic = new_topic(
-        tidy_kafka,
-        cleanup_policy="compact",
-        min_cleanable_dirty_ratio="0.01",
-        segment_ms="500",
-        max_compaction_lag_ms="1000",
-    )
+    topic = new_topic(tidy_kafka, **COMPACTED)
 
     def write_keys(count: int) -> None:
         with Producer(bootstrap_servers=tidy_kafka.bootstrap) as producer:

@@ -16,6 +16,7 @@ from kafka_fast.record import RecordBatchBuilder, read_batches
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from kafka_fast.testing.real_kafka import RealKafka
 from tests.conftest import started
+from tests.integration.consuming import COMPACTED, TIDY
 from tests.integration.scenarios.steps import EARLIEST, LATEST, list_offset, new_producer, new_topic
 from tests.integration.scenarios.wire import WireClient, connected
 from tests.waiting import eventually
@@ -98,13 +99,7 @@ def layout(client: WireClient, topic: str) -> list[Left]:
 
 def compact_really(client: WireClient) -> str:
     """Have Kafka compact a log; it leaves the newest segment alone, so write on."""
-    topic = new_topic(
-        client,
-        cleanup_policy="compact",
-        min_cleanable_dirty_ratio="0.01",
-        segment_ms="500",
-        max_compaction_lag_ms="1000",
-    )
+    topic = new_topic(client, **COMPACTED)
     for data in batches(new_producer(client)):
         assert client.produce(topic, data).error_code == 0
 
@@ -143,7 +138,7 @@ class World(NamedTuple):
 @pytest.fixture(scope="module")
 def tidy_kafka(request: pytest.FixtureRequest) -> Iterator[RealKafka]:
     """A broker that looks for logs to compact twice a second."""
-    with started(1, None, {"log.cleaner.backoff.ms": 500}) as kafka:
+    with started(1, None, TIDY) as kafka:
         yield kafka
 
 
