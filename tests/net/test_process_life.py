@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafka_fast.errors import InvalidRecord
+from kafka_fast.errors import InvalidRecord, NotEnoughReplicas
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import PRODUCE
 from tests.net.processes import run, start
@@ -108,10 +108,12 @@ def test_a_forked_child_is_told_and_the_parent_goes_on(kafka: EmbeddedKafka) -> 
 
 def test_a_forked_child_locks_nothing(kafka: EmbeddedKafka) -> None:
     """Another thread holds the planes' locks at nearly any time; the child must not wait for it."""
-    done = run(
+    kafka.create_topic("refused", 1)
+    kafka.faults.error(PRODUCE, NotEnoughReplicas, topic="refused")  # its records stay pending
+    process = start(
         """
         import asyncio, gc
-        producer = Producer(bootstrap_servers=sys.argv[1], linger_ms=1000)
+        producer = Producer(bootstrap_servers=sys.argv[1])
         producer.send("t", b"").result()
         go_on = True
         def hold_locks():
@@ -138,33 +140,43 @@ def test_a_forked_child_locks_nothing(kafka: EmbeddedKafka) -> None:
             assert refused(producer.metrics)
             assert refused(producer.debug_dump)
             for handle in (one, many):
+                assert not handle.done() and "pending" in repr(handle)
                 assert refused(handle.result)
                 assert refused(handle.exception)
                 assert refused(lambda: handle.add_done_callback(print))
                 assert refused(lambda: asyncio.run(wait_for(handle)))
-                assert not handle.done() and "pending" in repr(handle)
 
-        for _ in range(20):
-            one = producer.send("t", b"pending")
-            many = producer.send_many("t", [b"x" * 100] * 1000)
-            pid = os.fork()
-            if pid == 0:
-                signal.alarm(20)
-                child()
-                del one, many
-                producer.close()
-                del producer
-                gc.collect()
-                os._exit(0)
-            assert os.waitpid(pid, 0)[1] == 0
-        go_on = False
-        holder.join()
+        try:
+            for _ in range(20):
+                one = producer.send("refused", b"pending")
+                many = producer.send_many("refused", [b"x" * 100] * 1000)
+                pid = os.fork()
+                if pid == 0:
+                    signal.alarm(20)
+                    child()
+                    del one, many
+                    producer.close()
+                    del producer
+                    gc.collect()
+                    os._exit(0)
+                assert os.waitpid(pid, 0)[1] == 0
+        finally:
+            go_on = False
+            holder.join()
+        print("forked", flush=True)
+        sys.stdin.readline()  # the broker takes the records that it refused, from here on
         producer.close()
         """,
         kafka.bootstrap,
     )
-    assert done.returncode == 0, done.stderr
-    assert "Error" not in done.stderr
+    assert process.stdout is not None
+    forked = process.stdout.readline()
+    kafka.faults.clear()
+    _, err = process.communicate("\n", timeout=60)
+    assert process.returncode == 0, err
+    assert forked == "forked\n", err
+    assert "Error" not in err
+    assert len(kafka.records("refused")) == 20 * 1001
 
 
 def test_failures_that_nobody_observed_are_told_at_exit(kafka: EmbeddedKafka) -> None:
