@@ -63,6 +63,7 @@ PREFETCH_RECORDS = 16_000_000
 WAITING_RECORDS = 10_000_000
 REBALANCES = 11
 LATENCY_RECORDS = 1000
+LATENCY_TURNS = 3  # in each round: where the system puts the threads of a process decides much
 HOG_RECORDS = 100
 WAN_RECORDS = 2_000_000
 # What real Kafka is asked for: one process of it and the client share the cores of the machine.
@@ -122,7 +123,8 @@ def plan(section: str) -> list[Job]:
         ]
     if section == "latency":
         arguments = ("--experiment=latency",)
-        return [Job(section, c, "send", LATENCY_RECORDS * SCALE, arguments) for c in everyone]
+        turn = [Job(section, c, "send", LATENCY_RECORDS * SCALE, arguments) for c in everyone]
+        return turn * LATENCY_TURNS
     if section == "hog":
         arguments = ("--experiment=hog",)
         return [Job(section, c, "send", HOG_RECORDS * SCALE, arguments) for c in everyone]

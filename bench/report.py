@@ -58,15 +58,16 @@ SECTIONS = {
 }
 METHOD = """\
 Method: values of 100 bytes unless said, 1000 distinct ones in turn (codecs: 50,000); each run a
-process of its own after a warm-up of a twentieth of the records; contenders take turns, the
-numbers are medians of {rounds} rounds; the final flush is inside the span. CPU: user and system
-time of the whole client process. «caller»: CPU of the calling thread until the last record is
-handed over, its loop included. acks=all and idempotent everywhere; 16 partitions, «keyed» 64. The
-null broker (`bench/null_broker/`) answers correctly and drops the records; «raw socket» writes
-finished requests and shows where broker and kernel end. Client and broker share the machine's
-cores. PySpark: the rows of «DataFrame» are an 8-byte key and a 100-byte value, made in the JVM and
-handed to Python by `mapInArrow`, those of «RDD of bytes» are made in Python; «counting only» is
-what Spark takes to bring them to a function that only counts, «noop sink» not even to Python.
+process of its own after a warm-up of a twentieth of the records; contenders take turns, the numbers
+are medians of {rounds} rounds, with one record in flight of three runs in each; the final flush is
+inside the span. CPU: user and system time of the whole client process. «caller»: CPU of the calling
+thread until the last record is handed over, its loop included. acks=all and idempotent everywhere;
+16 partitions, «keyed» 64. The null broker (`bench/null_broker/`) answers correctly and drops the
+records; «raw socket» writes finished requests and shows where broker and kernel end. Client and
+broker share the machine's cores. PySpark: the rows of «DataFrame» are an 8-byte key and a 100-byte
+value, made in the JVM and handed to Python by `mapInArrow`, those of «RDD of bytes» are made in
+Python; «counting only» is what Spark takes to bring them to a function that only counts, «noop
+sink» not even to Python.
 Reading: 16 partitions of one broker, assigned without a group; after a warm-up the consumer goes
 back to the beginning and reads the whole topic, so that what is fetched ahead counts; every value
 is touched. Calls bring 500 records («poll», «consume», «getmany»), 5,000 («values()») or 16,000

@@ -63,6 +63,15 @@ static inline void kf_cond_wait(kf_cond *cond, kf_mutex *mutex, double seconds) 
     pthread_cond_timedwait(cond, mutex, &until);
 }
 
+/* Tell the processor that this thread is in a loop which waits for another's store. */
+static inline void kf_relax(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb"); /* `yield` does nothing on most of them */
+#endif
+}
+
 /* The full fence of a store-then-load handshake (Dekker): publish, fence, read the other's flag. */
 static inline void kf_fence(void) {
     atomic_thread_fence(memory_order_seq_cst);
