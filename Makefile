@@ -75,17 +75,19 @@ fallback: $(VENV)/build.stamp
 
 # ---- gates ----
 
-.PHONY: lint types stubtest
+.PHONY: lint types stubtest cython
 lint: build $(VENV)/lint.stamp $(VENV)/test.stamp
 	ruff check .
 	ruff format --check .
-	$(MAKE) --no-print-directory types stubtest
-	cython-lint kafka_fast
+	$(MAKE) --no-print-directory -j2 types stubtest cython
 	clang-format --dry-run -Werror $(C_FILES)
 	codespell
 
 types: $(VENV)/lint.stamp $(VENV)/test.stamp
 	mypy $(TYPED)
+
+cython: $(VENV)/lint.stamp
+	cython-lint kafka_fast
 
 # What only other extensions cimport stands in the .pxd and not in the stub; magic methods' parameters
 # have Cython's names; layouts in C are not the stub's business.
@@ -97,6 +99,8 @@ stubtest: build $(VENV)/lint.stamp
 
 .PHONY: check test unit brokers codecs-fallback sim fuzz tsan wheel test-old-brokers test-spark35 \
 	test-pythons
+# Without the long simulations even six of them leave two processors time to spare.
+check: TOGETHER := -n 6 --dist worksteal
 check: build lint
 	$(PYTEST) $(TOGETHER) -m "not broker and not slow and not spark" --seeds 50
 

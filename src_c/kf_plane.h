@@ -226,10 +226,8 @@ typedef struct kf_plane {
     kf_batch *observed, **observed_tail; /* completed batches that have observers */
     kf_queue *queues; /* all of them, linked by `registered` */
     kf_node *nodes; /* that a link was ever added for, newest first */
-    int64_t next_serial;
-    int64_t next_generation;
-    int awake_misses; /* how often lately it was in vain to stay awake for a batch */
-    int awake_skipped; /* waits since it was tried last */
+    int64_t next_serial, next_generation;
+    int awake_misses, awake_skipped; /* staying awake: in vain lately; waits without since */
 
     kf_atomic_int wake_level; /* enum kf_wake: who may end the sleep */
     kf_atomic_int waiters; /* threads that wait for `done` */
@@ -288,8 +286,7 @@ bool kf_plane_flushed(kf_plane *plane, int64_t serial);
 /* Records still pending in batches below `serial`. */
 int64_t kf_plane_pending_before(kf_plane *plane, int64_t serial);
 
-/* Wait until the batch (or all below `serial`) is done, at most `seconds` and the moment that it
- * stays awake: call in slices, with a reference to the batch. */
+/* Wait until the batch (or all below `serial`) is done, at most `seconds`: call in slices. */
 void kf_plane_wait_batch(kf_plane *plane, kf_batch *batch, double seconds);
 void kf_plane_wait_flushed(kf_plane *plane, int64_t serial, double seconds);
 

@@ -16,7 +16,6 @@ ROOT = Path(__file__).parent.parent
 @pytest.fixture(autouse=True)
 def no_collector() -> Iterator[None]:
     """Keep finalizers out of ast.parse: CPython 3.11 loses count of its recursion there."""
-    gc.collect()
     gc.disable()
     yield
     gc.enable()

@@ -38,6 +38,7 @@ PATIENCE = 5.0
 """Seconds that a close may take, which is to take none."""
 
 BACK_OFF_MS = 20
+BACK_OFF_MAX_MS = 320  # four times doubled
 GROUP_APIS = {*range(OFFSET_COMMIT, HEARTBEAT + 3), CONSUMER_GROUP_HEARTBEAT}
 CASES = [case for case in answers() if case.api != LEAVE_GROUP]
 GOODBYES = [case for case in answers() if case.api == LEAVE_GROUP]
@@ -76,9 +77,9 @@ def consumer_for(kafka: EmbeddedKafka, case: Answer) -> Consumer:
         auto_offset_reset="earliest",
         enable_auto_commit=False,
         retry_backoff_ms=BACK_OFF_MS,
-        retry_backoff_max_ms=1000,
+        retry_backoff_max_ms=BACK_OFF_MAX_MS,
         reconnect_backoff_ms=BACK_OFF_MS,
-        reconnect_backoff_max_ms=1000,
+        reconnect_backoff_max_ms=BACK_OFF_MAX_MS,
         request_timeout_ms=200 if "silence" in case.name else 30_000,
         fetch_max_wait_ms=50,
         **group,
