@@ -119,7 +119,7 @@ class KafkaPython:
             group_id="g",
             auto_offset_reset="earliest",
             enable_auto_commit=False,
-            heartbeat_interval_ms=200,
+            heartbeat_interval_ms=1_000,  # in less, two in one thread may never stop rejoining
             session_timeout_ms=6_000,  # for as long its place is kept if its goodbye is lost
             metadata_max_age_ms=1000,  # it may assign before it knows the topic, and tries again
         )
