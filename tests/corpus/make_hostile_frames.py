@@ -7,7 +7,7 @@ the case is not about them. The letters and numbers are the kind of attack:
     F1-F3 length field   F8 another protocol   F12 varints          F15 zero-length everything
     F4 cut off           F9 string lengths     F13 tagged fields    F16 unknown error codes
     F5 bytes left over   F10 UTF-8             F14 nested counts    F17 ApiVersions
-    F6 correlation id    F11 array counts                           R15 partitions of a Fetch answer
+    F6 correlation id    F11 array counts      F7 to acks=0         R15 partitions of a Fetch answer
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from kafka_fast.protocol.apis.fetch import FetchableTopicResponse, FetchResponse
 FOLDER = Path(__file__).parent / "hostile" / "frame"
 MIB = 1 << 20
 
-FETCH, LIST_OFFSETS, METADATA, OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR = 1, 2, 3, 8, 9, 10
+PRODUCE, FETCH, LIST_OFFSETS, METADATA = 0, 1, 2, 3
+OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR = 8, 9, 10
 JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP, API_VERSIONS = 11, 12, 13, 14, 18
 OFFSET_FOR_LEADER_EPOCH, CONSUMER_HEARTBEAT = 23, 68
 # Any answer may be cut short or have bytes left over: API key -> version.
@@ -195,6 +196,7 @@ LINKS = [
         "ProtocolError nothing in flight",
     ),
     linked("F6-Fetch-other-id", b"\0\0\0\x0c\x7f\xff\xff\xff" + bytes(8), "ProtocolError", FETCH),
+    Case("F7-acks-zero", frame(whole(PRODUCE, 12)), PRODUCE, 12, "link", "ProtocolError in flight"),
     linked("F8-http", b"HTTP/1.1 400 Bad Request\r\n\r\n", "ProtocolError an HTTP server"),
     linked("F8-tls-alert", bytes.fromhex("15030300020246"), "ProtocolError a TLS listener"),
     linked("F8-tls-hello", b"\x16\x03\x03\x00\x30" + bytes(48), "ProtocolError a TLS listener"),

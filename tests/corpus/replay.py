@@ -107,7 +107,7 @@ class Answer(NamedTuple):
         Args:
             request: four bytes.
         """
-        if self.layer == "link" and not self.name.startswith(("F4", "F6-answered")):
+        if self.layer == "link" and not self.name.startswith(("F4", "F6-answered", "F7")):
             return self.data
         data, pos = bytearray(self.data), 0
         while pos + 8 <= len(data):

@@ -25,6 +25,7 @@ from kafka_fast.testing.broker.versions import (
     OFFERED,
     OFFSET_COMMIT,
     OFFSET_FOR_LEADER_EPOCH,
+    PRODUCE,
 )
 from tests.corpus.replay import Answer, answers
 from tests.net.consuming import fill, partitions_of, read, values_by_partition
@@ -40,7 +41,7 @@ PATIENCE = 5.0
 BACK_OFF_MS = 20
 BACK_OFF_MAX_MS = 320  # four times doubled
 GROUP_APIS = {*range(OFFSET_COMMIT, HEARTBEAT + 3), CONSUMER_GROUP_HEARTBEAT}
-CASES = [case for case in answers() if case.api != LEAVE_GROUP]
+CASES = [case for case in answers() if case.api not in (LEAVE_GROUP, PRODUCE)]
 GOODBYES = [case for case in answers() if case.api == LEAVE_GROUP]
 PARTITIONS = partitions_of("t", 2)
 

@@ -21,6 +21,7 @@ from kafka_fast.control.group.classic.member import ClassicMember
 from kafka_fast.control.group.classic.ownership import Ownership
 from kafka_fast.control.group.commits import Commits
 from kafka_fast.control.group.consumer_protocol.reconciliation import Reconciliation
+from kafka_fast.control.group.heartbeats import Heartbeats
 from kafka_fast.control.group.subscription import SubscribedTopics
 from kafka_fast.net.intake import Intake
 from kafka_fast.net.reading import Reading
@@ -214,3 +215,23 @@ def test_going_on_in_a_topic_that_was_made_anew(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(Positions, "begin_again", go_on)
     show(Wrong.SKIPPED, Wrong.FALSE_START, among=lambda plan: plan.recreations > 0)
+
+
+def test_beating_without_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    keep = Heartbeats.keep
+
+    def beat(self: Any, link: Any, body: Any, expected: Any, *, period: float, **more: Any) -> None:
+        keep(self, link, body, expected, period=period / 1000, **more)
+
+    monkeypatch.setattr(Heartbeats, "keep", beat)
+    show(Wrong.BUSY)
+
+
+def test_trusting_that_what_is_assigned_has_a_position(monkeypatch: pytest.MonkeyPatch) -> None:
+    lag = Intake.lag
+
+    def lag_of(self: Any, partition: Any, done: int | None = None) -> int | None:
+        return lag(self, partition, done or self.position(partition).offset)
+
+    monkeypatch.setattr(Intake, "lag", lag_of)
+    show(Wrong.CRASHED)

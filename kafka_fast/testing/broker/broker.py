@@ -32,6 +32,7 @@ from kafka_fast.testing.broker.faults import (
     Faults,
     GarbleRule,
     ThrottleRule,
+    UnaskedRule,
 )
 from kafka_fast.testing.broker.groups.coordinator import Coordinator
 from kafka_fast.testing.broker.request import CloseConnectionError, Request, Waiting
@@ -230,6 +231,11 @@ class Broker:
             self._wait(_WaitingRequest(connection, header, answer))
         elif answer is not None:
             self._reply(connection, header, answer, now)
+        else:
+            unasked = self._faults.take(UnaskedRule, self.node_id, header.api_key)
+            if unasked is not None:
+                data = unasked.answer(header.correlation_id)
+                self._emit(connection, Output(connection.connection_id, data, Closing.NO))
 
     def _reply_unsupported(self, connection: Connection, header: RequestHeader, now: float) -> None:
         """Answer an ApiVersions request of a version that is not offered: in version 0."""

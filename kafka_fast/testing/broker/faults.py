@@ -99,6 +99,13 @@ class GarbleRule(Rule):
     change: Callable[[bytes], bytes]  # of the whole frame, length field included
 
 
+@dataclass(slots=True, kw_only=True)
+class UnaskedRule(Rule):
+    """Answer a request that wants no answer: Produce with acks=0."""
+
+    answer: Callable[[int], bytes]  # the whole frame for a correlation id, length field included
+
+
 Script = Callable[[Any, int], None]  # (response, node id)
 AnyRule = TypeVar("AnyRule", bound=Rule)
 
@@ -150,6 +157,10 @@ class Faults:
     def garble(self, change: Callable[[bytes], bytes], **match: Any) -> GarbleRule:
         """Send what `change` makes of the bytes of an answer, its length field included."""
         return self._add(GarbleRule(change=change, **match))
+
+    def answer_unasked(self, answer: Callable[[int], bytes], **match: Any) -> UnaskedRule:
+        """Send what `answer(correlation_id)` returns where a request wants no answer."""
+        return self._add(UnaskedRule(answer=answer, **match))
 
     def limit_versions(self, versions: Mapping[int, tuple[int, int]]) -> None:
         """Offer these APIs only, in no more than these versions (see versions.py for presets)."""

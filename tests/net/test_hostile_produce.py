@@ -1,0 +1,46 @@
+"""An answer where none is due (F7): the link goes, the reason is said, and sending goes on."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.versions import PRODUCE
+from tests.corpus.replay import Answer, answers
+from tests.net.producing import MakeProducer, values
+from tests.waiting import eventually
+
+HOSTILE = 3
+CASES = [case for case in answers() if case.api == PRODUCE]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_an_answer_to_acks_0(
+    case: Answer,
+    kafka: EmbeddedKafka,
+    topic: str,
+    producer_on: MakeProducer,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    rule = kafka.faults.answer_unasked(
+        lambda correlation_id: case.to(correlation_id.to_bytes(4, "big")), count=HOSTILE
+    )
+    producer = producer_on(acks=0, enable_idempotence=False, linger_ms=0)
+    sent = 0
+
+    def one_more() -> None:
+        nonlocal sent
+        producer.send(topic, b"%d" % sent).result()
+        sent += 1
+
+    def is_cut_off() -> bool:
+        one_more()
+        return sum(producer.metrics()["links_closed"].values()) >= HOSTILE
+
+    eventually(is_cut_off, "as many links closed as were answered on")
+    assert rule.strikes == HOSTILE
+    assert producer.metrics()["links_closed"]["correlation"] == HOSTILE
+    assert case.refusal in " ".join(record.getMessage() for record in caplog.records)
+    last = b"%d" % sent
+    one_more()
+    eventually(lambda: last in values(kafka, topic), "a record on a link that is well")
