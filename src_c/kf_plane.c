@@ -334,15 +334,19 @@ static bool stays_awake(kf_plane *plane, const kf_batch *batch) {
     return true;
 }
 
-/* Under the lock, which is left meanwhile; the caller holds a reference to the batch. */
+/* Under the lock, which is left meanwhile. */
 static void stay_awake(kf_plane *plane, kf_batch *batch) {
+    kf_batch_ref(batch);
     kf_unlock(&plane->lock);
     double until = plane->env.now(plane->env.context) + AWAKE_SECONDS;
-    while (!kf_batch_is_done(batch) && plane->env.now(plane->env.context) < until) {
+    bool done = kf_batch_is_done(batch);
+    while (!done && plane->env.now(plane->env.context) < until) {
         kf_relax();
+        done = kf_batch_is_done(batch);
     }
+    kf_batch_unref(batch); /* may take the pool's lock */
     kf_lock(&plane->lock);
-    if (!kf_batch_is_done(batch)) {
+    if (!done) {
         plane->awake_misses += plane->awake_misses < AWAKE_MISSES_MAX;
     } else {
         plane->awake_misses -= plane->awake_misses > 0;
@@ -371,11 +375,7 @@ void kf_plane_wait_flushed(kf_plane *plane, int64_t serial, double seconds) {
     kf_lock(&plane->lock);
     kf_batch *batch = plane->oldest;
     if (batch != NULL && batch->serial < serial && stays_awake(plane, batch)) {
-        kf_batch_ref(batch);
         stay_awake(plane, batch);
-        kf_unlock(&plane->lock);
-        kf_batch_unref(batch); /* may take the pool's lock, or the plane's */
-        kf_lock(&plane->lock);
     }
     if (plane->oldest != NULL && plane->oldest->serial < serial) {
         sleep_for_completion(plane, seconds);

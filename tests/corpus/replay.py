@@ -102,16 +102,15 @@ class Answer(NamedTuple):
         return self.name
 
     def to(self, request: bytes) -> bytes:
-        """Return the bytes with the correlation id of `request`'s answer, where it is to be that.
+        """Return the bytes with the correlation id of `request`'s answer wherever one is 0.
 
         Args:
             request: four bytes.
         """
-        if self.layer == "link" and not self.name.startswith(("F4", "F6-answered", "F7")):
-            return self.data
         data, pos = bytearray(self.data), 0
         while pos + 8 <= len(data):
-            data[pos + 4 : pos + 8] = request
+            if not any(data[pos + 4 : pos + 8]):
+                data[pos + 4 : pos + 8] = request
             pos += 4 + int.from_bytes(data[pos : pos + 4], "big")
         return bytes(data)
 

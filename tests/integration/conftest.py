@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kafka_fast.testing.broker_jars import DEFAULT_VERSION
+from kafka_fast.testing.real_kafka import RealKafka
+from tests.conftest import started
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,6 +31,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 def numbers(version: str) -> list[int]:
     return [int(number) for number in version.split(".")]
+
+
+@pytest.fixture(scope="module")
+def tidy_kafka(request: pytest.FixtureRequest) -> Iterator[RealKafka]:
+    """A broker that looks for logs to compact twice a second."""
+    overrides = {"log.cleaner.backoff.ms": 500}
+    with started(1, request.config.getoption("--kafka-version"), overrides) as kafka:
+        yield kafka
 
 
 @pytest.fixture(scope="session")

@@ -29,10 +29,7 @@ COMPACTED = {
     "segment_ms": "500",
     "max_compaction_lag_ms": "1000",
 }
-"""Of a topic that is compacted soon, but for its newest segment: write on until it is."""
-
-TIDY = {"log.cleaner.backoff.ms": 500}
-"""Of a broker that looks for logs to compact twice a second."""
+"""Of a topic that `tidy_kafka` compacts soon, but for its newest segment: write on until it is."""
 
 WITH_CONSUMER_PROTOCOL = pytest.mark.needs_kafka("4.0", "the consumer protocol (KIP-848)")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -11,12 +10,10 @@ import pytest
 
 from kafka_fast import PositionError, Producer, TopicPartition, read_range
 from kafka_fast.testing.real_kafka import RealKafka
-from tests.conftest import started
 from tests.integration.consuming import (
     COMPACTED,
     FIRST_TIMESTAMP_MS,
     KEPT,
-    TIDY,
     delete_records,
     write,
     write_transactions,
@@ -111,14 +108,6 @@ def test_deleted_records(real_kafka: RealKafka) -> None:
     assert offsets_of(real_kafka, topic, 60, 62) == {0: [60, 61]}
     with pytest.raises(PositionError, match="begins at offset 60"):
         offsets_of(real_kafka, topic, 59, 62)
-
-
-@pytest.fixture(scope="module")
-def tidy_kafka(request: pytest.FixtureRequest) -> Iterator[RealKafka]:
-    """A broker that looks for logs to compact twice a second."""
-    version = request.config.getoption("--kafka-version")
-    with started(1, version, TIDY) as kafka:
-        yield kafka
 
 
 @pytest.mark.needs_kafka("2.3", "max.compaction.lag.ms (KIP-354)")

@@ -14,9 +14,7 @@ import pytest
 
 from kafka_fast.record import RecordBatchBuilder, read_batches
 from kafka_fast.testing.broker.server import EmbeddedKafka
-from kafka_fast.testing.real_kafka import RealKafka
-from tests.conftest import started
-from tests.integration.consuming import COMPACTED, TIDY
+from tests.integration.consuming import COMPACTED
 from tests.integration.scenarios.steps import EARLIEST, LATEST, list_offset, new_producer, new_topic
 from tests.integration.scenarios.wire import WireClient, connected
 from tests.waiting import eventually
@@ -133,13 +131,6 @@ class World(NamedTuple):
 
     client: WireClient
     topic: str
-
-
-@pytest.fixture(scope="module")
-def tidy_kafka(request: pytest.FixtureRequest) -> Iterator[RealKafka]:
-    """A broker that looks for logs to compact twice a second."""
-    with started(1, None, TIDY) as kafka:
-        yield kafka
 
 
 @pytest.fixture(scope="module", params=[pytest.param("real", marks=pytest.mark.broker), "embedded"])
