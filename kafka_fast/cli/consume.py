@@ -5,6 +5,8 @@
                           that do not exist (yet)
     without either        all partitions, for ever
 
+    without --group, --partition chooses among the partitions of a topic
+
 Ctrl-C, SIGTERM, a reader of the output that leaves, and `--max` end it between two blocks: what was
 begun is written to its end.
 """
@@ -18,22 +20,23 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-from kafka_fast import Consumer, TopicPartition, read_range
+from kafka_fast import Consumer, read_range
 from kafka_fast.cli.connection import (
     add_connection,
     group_id,
     is_given,
     reader_configuration,
 )
+from kafka_fast.cli.partitions import assign, parse_partition, sources
 from kafka_fast.cli.points import BEGINNING, END, Point, parse_point
 from kafka_fast.cli.progress import make_progress
 from kafka_fast.cli.rendering import Render, make_render
 from kafka_fast.consumer import ConsumerRecords
-from kafka_fast.errors import PositionError, UsageError, WakeupError
+from kafka_fast.errors import UsageError, WakeupError
 
 AT_A_TIME = 5_000
 """Records that are written together; a block is a few hundred kilobytes."""
@@ -56,6 +59,15 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     parser.add_argument("topic", nargs="+")
     parser.add_argument("-g", "--group", help="read as a member of this group, and commit")
+    parser.add_argument(
+        "-p",
+        "--partition",
+        metavar="N",
+        type=parse_partition,
+        action="append",
+        default=[],
+        help="read only this partition of the topic, without a group; may be repeated",
+    )
     parser.add_argument(
         "--from",
         dest="start",
@@ -89,6 +101,8 @@ def run(args: argparse.Namespace) -> int:
     group = group_id(config, args.group)
     if group is not None and args.until is not None:
         raise UsageError("a group reads on and on: leave --group or --until out")
+    if group is not None and args.partition:
+        raise UsageError("a group shares its partitions out: leave --group or --partition out")
     sink = _Sink(make_render(args.format), args)
     try:
         if args.until is not None:
@@ -113,7 +127,7 @@ def _run_range(args: argparse.Namespace, config: dict[str, object], sink: _Sink)
         _interruptible(sink.interrupt) as signalled,
         suppress(KeyboardInterrupt),
         read_range(
-            args.topic,
+            sources(args.topic, args.partition),
             start.value,
             until.value,
             by="timestamp" if by_time else "offset",
@@ -161,7 +175,7 @@ def _commit(consumer: Consumer) -> None:
 def _run_alone(args: argparse.Namespace, config: dict[str, object], sink: _Sink) -> int:
     with Consumer(config) as consumer, _interruptible(consumer.wakeup) as signalled:
         try:
-            _assign(consumer, args.topic, args.start)
+            assign(consumer, sources(args.topic, args.partition), args.start)
         except WakeupError:
             return signalled()
         for records in _polls(consumer, sink):
@@ -180,38 +194,6 @@ def _polls(consumer: Consumer, sink: _Sink) -> Iterator[ConsumerRecords]:
         if not records:
             sink.check_reader()
         yield records
-
-
-def _assign(consumer: Consumer, topics: Iterable[str], start: Point | None) -> None:
-    """Read all partitions from the point on; None: the end.
-
-    Raises:
-        PositionError: a log does not reach there, or not any more.
-    """
-    partitions = [
-        TopicPartition(topic, it.partition)
-        for topic in dict.fromkeys(topics)
-        for it in consumer.partitions_for(topic)
-    ]
-    consumer.assign(partitions)
-    if start is BEGINNING:
-        consumer.seek_to_beginning()
-    elif start is None or start is END:
-        consumer.seek_to_end()
-    elif start.is_time:
-        consumer.seek_to_timestamp(start.number)
-    else:
-        firsts, ends = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
-        for partition in partitions:
-            first, end = firsts[partition], ends[partition]
-            if not first <= start.number <= end:  # the reset policy would pass it over in silence
-                raise PositionError(
-                    f"{partition} stands from offset {first} to {end}: {start.number} is not there",
-                    topic=partition.topic,
-                    partition=partition.partition,
-                    offset=start.number,
-                )
-            consumer.seek(partition, start.number)
 
 
 @contextmanager

@@ -122,8 +122,9 @@ class Lookup:
         if code == UNKNOWN_TOPIC_OR_PARTITION:
             return f"topic {partition.topic!r}"
         count = self._cluster.partition_count(partition.topic)
-        is_beyond = not code and count is not None and partition.partition >= count
-        return f"partition {partition}" if is_beyond else None
+        if code or count is None or partition.partition < count:
+            return None
+        return f"partition {partition} (its topic has {count})"
 
     def _handle_result(
         self, partition: TopicPartition, timestamp: int, answer: TimeAnswer, now: float

@@ -28,6 +28,8 @@ COUNT = 20_000
 FULL = 60_000
 """Bytes in a pipe of 64 KiB that has no room for the rest of a block."""
 LINES = [b"value %d" % number for number in range(COUNT)]
+SIZES = (5, 10, 0)
+"""Records of each partition of `split`."""
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +38,10 @@ def kafka() -> Iterator[EmbeddedKafka]:
         kafka.create_topic("lines", 1)
         with Producer(bootstrap_servers=kafka.bootstrap) as producer:
             producer.send_many("lines", LINES).result(30)
+        kafka.create_topic("split", len(SIZES))
+        with Producer(bootstrap_servers=kafka.bootstrap) as producer:
+            for partition, size in enumerate(SIZES):
+                producer.send_many("split", LINES[:size], partitions=partition).result(30)
         yield kafka
 
 
@@ -60,6 +66,63 @@ def test_bounds_and_a_maximum(kafka: EmbeddedKafka):
     assert [json.loads(line)["offset"] for line in some.splitlines()] == list(range(10, 20))
     assert output(kafka, "lines", "--from", "7", "-n", "3") == b"value 7\nvalue 8\nvalue 9\n"
     assert output(kafka, "lines", "--until", "end", "--max", "2", "-F", "%o ") == b"0 1 "
+
+
+@pytest.mark.parametrize("start", ["beginning", "0", "@0"])
+def test_only_some_partitions(kafka: EmbeddedKafka, start: str):
+    """Each once, whether the command ends there or reads on."""
+    chosen = ["split", "--from", start, "-p", "1", "-F", "%p:%o "]
+    assert output(kafka, *chosen, "-n", "10") == b"".join(b"1:%d " % at for at in range(10))
+    both = output(kafka, *chosen, "--partition", "2", "-p", "0", "-p", "1", "-n", "15").split()
+    assert sorted(both) == sorted(
+        [b"0:%d" % at for at in range(5)] + [b"1:%d" % at for at in range(10)]
+    )
+
+
+def test_a_range_of_some_partitions(kafka: EmbeddedKafka):
+    assert output(kafka, "split", "--until", "end", "-p", "0") == b"\n".join(LINES[:5]) + b"\n"
+    assert output(kafka, "split", "--until", "end", "-p", "2", "--partition", "2") == b""
+    some = output(kafka, "split", "--from", "3", "--until", "7", "-p1", "-p0", "-F", "%p:%o ")
+    assert sorted(some.split()) == [b"0:3", b"0:4", b"1:3", b"1:4", b"1:5", b"1:6"]
+
+
+def test_the_end_of_some_partitions(kafka: EmbeddedKafka):
+    """What came to others is not read, nor what was there before."""
+    kafka.create_topic("late", 3)
+    arguments = command(kafka, "consume", "late", "-p", "2", "-F", "%p:%v\n", "-n", "1")
+    with (
+        subprocess.Popen(arguments, stdout=subprocess.PIPE, cwd=ROOT) as it,
+        Producer(bootstrap_servers=kafka.bootstrap) as producer,
+    ):
+
+        def has_come() -> bool:
+            for partition in (0, 1, 2):
+                producer.send("late", b"late", partition=partition).result(30)
+            return it.poll() is not None
+
+        try:
+            eventually(has_come, "a record of partition 2")
+        finally:
+            it.kill()
+        assert it.stdout is not None
+        assert it.stdout.read() == b"2:late\n"
+    assert it.returncode == 0
+
+
+@pytest.mark.parametrize("more", [[], ["--from", "0"], ["--until", "end"]])
+def test_a_partition_that_does_not_exist(kafka: EmbeddedKafka, more: list[str], capsys):
+    """Regression: it was waited for in silence."""
+    chosen = ["consume", "split", "-p", "0", "-p", "3", *more]
+    assert main([*chosen, "-b", kafka.bootstrap]) == 1
+    assert "there is no partition split-3 (its topic has 3)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", ["-1", "one", "2147483648", "\N{SUPERSCRIPT TWO}"])
+def test_a_partition_is_a_number(kafka: EmbeddedKafka, number: str, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["consume", "lines", "-p", number, "-b", kafka.bootstrap])
+    assert caught.value.code == 2
+    assert f"{number!r} is no number of a partition" in capsys.readouterr().err
 
 
 def test_a_group_commits_what_was_written_and_lag_tells(kafka: EmbeddedKafka, capsys):
@@ -151,6 +214,10 @@ def test_a_reader_that_leaves_is_no_error(kafka: EmbeddedKafka):
         ["lines", "-X", "group.id=g", "--until", "end"],
         ["lines", "--group", "g", "--from", "end", "-X", "auto.offset.reset=earliest"],
         ["lines", "-X", "value.deserializer=StringDeserializer"],
+        ["lines", "--partition", "0", "--group", "g"],
+        ["lines", "--partition", "0", "-X", "group.id=g"],
+        ["lines", "split", "--partition", "0"],
+        ["lines", "split", "--partition", "0", "--until", "end"],
     ],
 )
 def test_misuse(kafka: EmbeddedKafka, arguments: list[str], capsys):
@@ -182,7 +249,22 @@ def test_an_offset_that_is_not_there_is_not_passed_over(kafka: EmbeddedKafka, of
     finally:
         kafka.delete_topic("shrunk")
     assert status == 1
-    assert f"shrunk-0 stands from offset 5 to 10: {offset} is not" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert err == f"kafka-fast: offset {offset} is not in shrunk-0 (5 to 10)\n"
+
+
+def test_an_offset_that_some_partitions_do_not_reach(kafka: EmbeddedKafka, capsys):
+    kafka.create_topic("uneven", 4)
+    with Producer(bootstrap_servers=kafka.bootstrap) as producer:
+        for partition, size in enumerate((5, 10, 0, 7)):
+            producer.send_many("uneven", LINES[:size], partitions=partition).result(30)
+    uneven = ["uneven", "--from", "7"]
+    assert main(["consume", *uneven, "-b", kafka.bootstrap]) == 1
+    assert capsys.readouterr().err == (
+        "kafka-fast: offset 7 is not in uneven-0 (0 to 5), uneven-2 (0 to 0): choose others with "
+        "--partition\n"
+    )
+    assert output(kafka, *uneven, "-p", "1", "-p", "3", "-n", "1") == b"value 7\n"
 
 
 def test_a_group_in_the_configuration_is_the_group(kafka: EmbeddedKafka):

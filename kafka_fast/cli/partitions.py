@@ -1,0 +1,103 @@
+"""Which partitions `kafka-fast consume` reads without a group, and from where on."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+from kafka_fast import Consumer, TopicPartition
+from kafka_fast.cli.points import BEGINNING, END, Point
+from kafka_fast.errors import PositionError, UnknownTopicOrPartition, UsageError
+
+Source: TypeAlias = str | TopicPartition
+"""A topic, or one partition."""
+
+NAMED = 5
+"""Partitions that a message names."""
+
+_LAST = 2**31 - 1
+
+
+def parse_partition(text: str) -> int:
+    """Return the number of a partition."""
+    if not (text.isascii() and text.isdigit()) or int(text) > _LAST:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of a partition")
+    return int(text)
+
+
+def sources(topics: Iterable[str], numbers: Iterable[int]) -> list[Source]:
+    """Return what is to be read, each once: these partitions of the topic, or whole topics.
+
+    Raises:
+        UsageError: there are numbers, but not of which topic.
+    """
+    names, chosen = list(dict.fromkeys(topics)), dict.fromkeys(numbers)
+    if not chosen:
+        return [*names]
+    if len(names) > 1:
+        raise UsageError("--partition is of one topic, not of several")
+    return [TopicPartition(names[0], number) for number in chosen]
+
+
+def assign(consumer: Consumer, wanted: Sequence[Source], start: Point | None) -> None:
+    """Read from the point on; None: the end.
+
+    Raises:
+        UnknownTopicOrPartition: the topic has no such partition.
+        PositionError: a log does not reach there, or not any more.
+    """
+    partitions = _partitions(consumer, wanted)
+    consumer.assign(partitions)
+    if start is BEGINNING:
+        consumer.seek_to_beginning()
+    elif start is None or start is END:
+        consumer.seek_to_end()
+    elif start.is_time:
+        consumer.seek_to_timestamp(start.number)
+    else:
+        _check_offset(consumer, partitions, start.number)
+        for partition in partitions:
+            consumer.seek(partition, start.number)
+
+
+def _partitions(consumer: Consumer, wanted: Sequence[Source]) -> list[TopicPartition]:
+    """Return the partitions that the metadata know of."""
+    known = {
+        topic: [TopicPartition(topic, it.partition) for it in consumer.partitions_for(topic)]
+        for topic in dict.fromkeys(it if isinstance(it, str) else it.topic for it in wanted)
+    }
+    found: list[TopicPartition] = []
+    for it in wanted:
+        if isinstance(it, str):
+            found += known[it]
+        elif it in known[it.topic]:
+            found.append(it)
+        else:  # assigned, it would be waited for
+            raise UnknownTopicOrPartition(
+                f"there is no partition {it} (its topic has {len(known[it.topic])})"
+            )
+    return found
+
+
+def _check_offset(consumer: Consumer, partitions: Sequence[TopicPartition], offset: int) -> None:
+    """Refuse an offset that is not in all the logs: the reset policy would pass it over in silence.
+
+    Raises:
+        PositionError: of the first such partition.
+    """
+    firsts, ends = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
+    without = [it for it in partitions if not firsts[it] <= offset <= ends[it]]
+    if not without:
+        return
+    text = ", ".join(f"{it} ({firsts[it]} to {ends[it]})" for it in without[:NAMED])
+    if len(without) > NAMED:
+        text += f" and {len(without) - NAMED} more"
+    if len(without) < len(partitions):
+        text += ": choose others with --partition"
+    raise PositionError(
+        f"offset {offset} is not in {text}",
+        topic=without[0].topic,
+        partition=without[0].partition,
+        offset=offset,
+    )
