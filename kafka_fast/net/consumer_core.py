@@ -28,6 +28,7 @@ from kafka_fast.control.consumer.plane import (
     Reposition,
 )
 from kafka_fast.control.group.member import (
+    NO_GENERATION,
     AssignWanted,
     MemberFailed,
     RevokeWanted,
@@ -220,10 +221,19 @@ class ConsumerCore:
         else:
             self._stop()
 
-    def begin_to_leave(self) -> Answer[bool] | None:
-        """Tell the coordinator that this member is gone; None: it is none. Any thread."""
+    @property
+    def is_member(self) -> bool:
+        """Whether the group has taken this consumer in. Any thread."""
         group = self.control.group
-        if group is None or self.closed or not group.member.identity.member_id:
+        return group is not None and group.member.identity.generation != NO_GENERATION
+
+    def begin_to_leave(self) -> Answer[bool] | None:
+        """Tell the coordinator that there is no such member; None: no group is named. Any thread.
+
+        Only the control thread knows whether a join is out, of which the coordinator may know.
+        """
+        group = self.control.group
+        if group is None or self.closed:
             return None
         left: Answer[bool] = Answer()
         self.call(lambda now: group.leave(now, lambda: left.set(True)))

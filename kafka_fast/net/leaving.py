@@ -23,8 +23,12 @@ class Core(Protocol):
     def close(self) -> None:
         """End its threads."""
 
+    @property
+    def is_member(self) -> bool:
+        """Whether its group has taken it in."""
+
     def begin_to_leave(self) -> Answer[bool] | None:
-        """Tell the coordinator that this member is gone; None: it is none."""
+        """Tell the coordinator that there is no such member; None: it has no group."""
 
     def mark_forked(self) -> None:
         """Called in a forked child, where no thread of the parent's runs."""
@@ -50,19 +54,27 @@ def abandon(core: Core) -> None:
 def leave_at_exit() -> None:
     """Leave the groups of consumers that nobody has closed, before the interpreter ends.
 
-    So the others need not wait for session.timeout.ms. Nothing is committed: whether the records
-    of the last poll are done is not known, and a listener's thread may be gone.
+    So the others need not wait for session.timeout.ms. One that has only asked to join leaves too:
+    the coordinator may have taken it in by now, or given out an id for which rebalances wait (a
+    broker before 2.2 tells the id when the others have joined; it is not waited for that long).
+    Nothing is committed: whether the records of the last poll are done is not known, and a
+    listener's thread may be gone.
     """
-    leaving = [(core, left) for core in list(living) if (left := core.begin_to_leave()) is not None]
+    leaving = []
+    for core in list(living):
+        was_member, left = core.is_member, core.begin_to_leave()
+        if left is not None:
+            leaving.append((core, was_member, left))
     deadline = time.monotonic() + EXIT_PATIENCE
-    for core, left in leaving:
+    for core, was_member, left in leaving:
         left.wait(max(0.0, deadline - time.monotonic()))
-        warnings.warn(
-            f"the interpreter ends with consumer {core.client_id!r} in its group: what was not "
-            "committed will be read again; close() it, or use it in a with block",
-            ResourceWarning,
-            stacklevel=2,
-        )
+        if was_member:
+            warnings.warn(
+                f"the interpreter ends with consumer {core.client_id!r} in its group: what was not "
+                "committed will be read again; close() it, or use it in a with block",
+                ResourceWarning,
+                stacklevel=2,
+            )
 
 
 def _mark_forked() -> None:

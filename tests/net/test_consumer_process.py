@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import time
 from collections.abc import Iterable, Iterator
 
 import pytest
 
 from kafka_fast import Consumer, RebalanceListener, TopicPartition
+from kafka_fast.testing.broker.faults import Rule
 from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.versions import CONSUMER_GROUP_HEARTBEAT, JOIN_GROUP
 from tests.net import processes
 from tests.net.consuming import committed, fill, read
+from tests.waiting import eventually
 
 TIMEOUT = 60
 INTERRUPT_LIMIT = 0.05
@@ -205,6 +209,84 @@ print(next(iter(consumer)).offset, flush=True)
     ) as follower:
         follower.subscribe(["t"])
         assert len(read(follower, 100, timeout=20)) == 100  # a session lasts 45 s
+
+
+JOINS = {"classic": JOIN_GROUP, "consumer": CONSUMER_GROUP_HEARTBEAT}
+
+
+def end_while_joining(kafka: EmbeddedKafka, protocol: str, join: Rule, **config: str) -> str:
+    """Have a process end before its join is answered; return what it complained of."""
+    process = start(
+        kafka,
+        f"""
+        consumer = make(group_id="g", group_protocol={protocol!r}, **{config!r})
+        consumer.subscribe(["t"])
+        sys.stdin.readline()
+        """,
+    )
+    try:
+        eventually(lambda: join.used_up, "a join")
+        _, err = process.communicate("\n", timeout=15)
+    finally:
+        process.kill()
+        process.communicate()
+    assert process.returncode == 0, err
+    return err
+
+
+def test_an_id_that_a_process_leaves_behind_does_not_delay_the_group(kafka: EmbeddedKafka) -> None:
+    """Regression: it had joined without one, and a rebalance waited for it until a session ends."""
+    with Consumer(
+        bootstrap_servers=kafka.bootstrap, group_id="g", auto_offset_reset="earliest"
+    ) as member:
+        member.subscribe(["t"])
+        assert len(read(member, 100)) == 100
+        end_while_joining(kafka, "classic", kafka.faults.delay(0.5, api=JOIN_GROUP, count=1))
+        generation, deadline = member.group_metadata().generation, time.monotonic() + 20
+        member.enforce_rebalance()
+        while member.group_metadata().generation == generation:
+            assert time.monotonic() < deadline, "no rebalance; a session lasts 45 s"
+            member.poll(0.05)
+
+
+def test_a_process_that_ends_while_it_joins_gets_no_partitions(kafka: EmbeddedKafka) -> None:
+    """Regression: with KIP-848 it was a member, with partitions, until its session ended."""
+    delay = kafka.faults.delay(0.5, api=CONSUMER_GROUP_HEARTBEAT, count=1)
+    end_while_joining(kafka, "consumer", delay)
+    with Consumer(
+        bootstrap_servers=kafka.bootstrap,
+        group_id="g",
+        group_protocol="consumer",
+        auto_offset_reset="earliest",
+    ) as follower:
+        follower.subscribe(["t"])
+        assert len(read(follower, 100, timeout=20)) == 100  # a session lasts 45 s
+
+
+@pytest.mark.parametrize("instance", [{}, {"group_instance_id": "i"}])
+@pytest.mark.parametrize("protocol", JOINS)
+def test_a_process_ends_soon_when_its_join_is_not_answered(
+    kafka: EmbeddedKafka, protocol: str, instance: dict[str, str]
+) -> None:
+    lost = kafka.faults.drop(api=JOINS[protocol], count=1)
+    assert end_while_joining(kafka, protocol, lost, **instance) == ""
+
+
+def test_a_process_that_only_commits_for_a_group_ends_without_a_warning(
+    kafka: EmbeddedKafka,
+) -> None:
+    done = processes.run(
+        """
+        consumer = make(group_id="g")
+        consumer.assign([partition])
+        next(iter(consumer))
+        consumer.commit()
+        """,
+        kafka.bootstrap,
+        prelude=PRELUDE,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert committed(kafka, "g") == {("t", 0): 1}
 
 
 def test_a_process_ends_soon_when_its_coordinator_does_not_answer(kafka: EmbeddedKafka) -> None:
