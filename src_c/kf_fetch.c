@@ -124,6 +124,7 @@ kf_fetcher *kf_fetcher_new(kf_plane *plane, size_t buffer_bytes) {
 void kf_repeat_free(kf_repeat *repeat) {
     free(repeat->frame);
     free(repeat->expected);
+    free(repeat->aside);
     free(repeat);
 }
 

@@ -140,14 +140,18 @@ struct kf_repeat {
     int32_t link_id;
     uint8_t *frame; /* request, length included */
     size_t frame_size;
+    int32_t epoch_pos; /* of the member epoch in it, which answers change; 0: it has none */
     uint8_t *expected; /* the answer that needs nobody, from behind the correlation id */
     size_t expected_size;
-    double delay;   /* seconds to the first */
-    double period;  /* from one to the next */
+    uint8_t *aside; /* another request: sent once, instead of the frame; or NULL */
+    size_t aside_size;
+    int64_t aside_token;
+    double period;  /* seconds from one to the next */
     double timeout; /* of one */
     double due;
+    int64_t told; /* answers that went up */
     bool in_flight;
-    bool recalled; /* no answer is expected any more: the next one goes up */
+    bool aside_in_flight; /* what is in flight is the request aside */
 };
 
 enum kf_wait { KF_WAITED = 0, KF_ARRIVED = 1, KF_INTERRUPTED = 2 };

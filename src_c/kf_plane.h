@@ -124,15 +124,15 @@ enum kf_command_kind {
     KF_COMMAND_PAUSE_STREAM = 17, /* flags: whether */
     KF_COMMAND_REMOVE_STREAM = 18,
     KF_COMMAND_REPEAT = 19, /* repeat */
-    KF_COMMAND_STOP_REPEAT = 20, /* token; flags: with its next answer, which goes up */
+    KF_COMMAND_STOP_REPEAT = 20, /* token */
+    KF_COMMAND_INTERJECT = 21, /* token; bytes, under `serial`; generation: answers heard so far */
 };
 
 enum kf_verdict {
     KF_VERDICT_FAIL = 1, /* the batch ends with error_code and outcome */
     KF_VERDICT_SUCCEED = 2, /* the batch is in the log at base_offset (or -1) */
     KF_VERDICT_SPLIT = 3, /* the batch becomes batches of at most `size` bytes */
-    KF_VERDICT_RENUMBER = 4, /* all unresolved batches: sequences from base_sequence, with this
-                              * producer id and epoch; none of them may have an unknown fate */
+    KF_VERDICT_RENUMBER = 4, /* all unresolved, no fate unknown: base_sequence, this id and epoch */
 };
 
 typedef struct kf_command {

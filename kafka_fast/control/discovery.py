@@ -19,7 +19,8 @@ from kafka_fast.config import CommonSettings
 from kafka_fast.control import link_events
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.instants import NEVER
-from kafka_fast.control.links import BOOTSTRAP, BOOTSTRAP_BESIDE, Link, Links
+from kafka_fast.control.link import Link
+from kafka_fast.control.links import BOOTSTRAP, BOOTSTRAP_BESIDE, Links
 from kafka_fast.control.metadata import ClusterChanges, node_name
 from kafka_fast.errors import KafkaError, UnsupportedVersionError
 from kafka_fast.logs import get_logger
@@ -75,7 +76,7 @@ class Discovery:
         """Return the link that answers soonest, most likely; a node's rather than bootstrap's."""
         return min(
             links,
-            key=lambda link: (self._links.load(link), link.node_id < 0, link.id),
+            key=lambda link: (self._links.questions.load(link), link.node_id < 0, link.id),
             default=None,
         )
 
@@ -207,7 +208,7 @@ class Discovery:
         versions: list[int] = []  # known once it is sent
         try:
             versions.append(
-                self._links.ask(
+                self._links.questions.ask(
                     link,
                     self._request,
                     MetadataResponse,

@@ -18,7 +18,8 @@ from kafka_fast.control.backoff import Backoff, KeyedBackoff
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.discovery import Discovery
 from kafka_fast.control.instants import LONG_AGO, NEVER
-from kafka_fast.control.links import Link, Links
+from kafka_fast.control.link import Link
+from kafka_fast.control.links import Links
 from kafka_fast.errors import ERRORS, KafkaError, broker_error
 from kafka_fast.protocol.schema import Request
 from kafka_fast.protocol.schema import Response as ResponseBody
@@ -169,7 +170,7 @@ class LeaderQuery(Generic[D, R]):
         wanted = {partition: question.detail for partition, question in questions.items()}
         epochs = {partition: self._cluster.leader_epoch(*partition) for partition in questions}
         try:
-            self._links.ask(
+            self._links.questions.ask(
                 link,
                 self._form.request(wanted, epochs),
                 self._form.response_class,

@@ -1,10 +1,9 @@
-"""The connections of one client, and the control plane's own requests over them.
+"""The connections of one client.
 
     want_node, want_bootstrap ─► Connection ─► OpenLink … Ready ─► link
 
 Each `Connection` numbers its links for itself; here they get numbers that are unique in the
-client, which is what the data plane knows them by. Requests are sent with `ask`; what comes back
-is handed to a function, as is the loss of the link before that.
+client, which is what the data plane knows them by. What goes over them: `questions`.
 
 A broker answers one request of a connection after the other, and may hold a Fetch back until there
 is something to read. So a link that carries such requests is *held*: it is not for questions, and
@@ -15,67 +14,34 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from dataclasses import replace
+from typing import Any
 
 from kafka_fast.config import CommonSettings
 from kafka_fast.control import link_events
 from kafka_fast.control.connection import Connection, ConnectionState
 from kafka_fast.control.instants import LONG_AGO, NEVER
+from kafka_fast.control.link import Link
 from kafka_fast.control.metadata import BESIDE_BASE, Node, node_name
-from kafka_fast.control.negotiation import NodeVersions
 from kafka_fast.control.plane import (
     CloseLink,
     CloseReason,
     Command,
     LinkClosed,
     OpenLink,
-    RecallRepeat,
-    Repeat,
     ResolveHost,
     Response,
     SendRaw,
-    StopRepeat,
 )
+from kafka_fast.control.questions import NEGOTIATION, Questions
 from kafka_fast.control.troubles import Troubles
 from kafka_fast.errors import KafkaConnectionError, KafkaError, ProtocolError
-from kafka_fast.protocol import frame
-from kafka_fast.protocol.schema import Request
-from kafka_fast.protocol.schema import Response as ResponseBody
 
 BOOTSTRAP = -1
 """The node id under which the connection to bootstrap.servers is kept."""
 
 BOOTSTRAP_BESIDE = -2
 """That of a second one, for when the first hangs at one of the servers."""
-
-RESPONSE_BODY_POS = 8
-"""In a response frame, behind length and correlation id."""
-
-NEGOTIATION = 0
-"""The token of ApiVersions requests, which belong to the connection."""
-
-R = TypeVar("R", bound=ResponseBody)
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """An established connection that has been negotiated."""
-
-    id: int
-    node_id: int
-    versions: NodeVersions
-
-
-@dataclass(slots=True)
-class _Question:
-    """A raw request in flight."""
-
-    link_id: int
-    response_class: type[Any]
-    version: int
-    handle: Callable[[Any, float], None]
-    handle_failure: Callable[[KafkaError, float], None]
 
 
 class Links:
@@ -116,9 +82,8 @@ class Links:
         self._opened: dict[int, tuple[int, int]] = {}  # link id -> (node id, its own number)
         self._link_ids: dict[tuple[int, int], int] = {}
         self._next_link_id = 1
-        self._questions: dict[int, _Question] = {}
-        self._next_token = NEGOTIATION + 1
         self._commands: deque[Command] = deque()
+        self.questions = Questions(client_id, self._commands, on_malformed=self._refuse_malformed)
 
     # Getters
 
@@ -152,10 +117,6 @@ class Links:
     def link(self, link_id: int) -> Link | None:
         """Return the ready link with this id, or None."""
         return self._links.get(link_id)
-
-    def load(self, link: Link) -> int:
-        """Return how many of the control plane's questions wait for an answer on a link."""
-        return sum(question.link_id == link.id for question in self._questions.values())
 
     def is_connecting(self, node_id: int) -> bool:
         """Tell whether a link to this node is under way; one that waits for its backoff is not."""
@@ -243,93 +204,6 @@ class Links:
         self._tell(link.id, lambda connection, own: connection.refuse(own, error, now), now)
         self._lose(link, error, now)
 
-    def ask(
-        self,
-        link: Link,
-        body: Request,
-        response_class: type[R],
-        handle: Callable[[R, float], None],
-        handle_failure: Callable[[KafkaError, float], None],
-        *,
-        timeout: float,
-        max_version: int | None = None,
-    ) -> int:
-        """Send a request; one of the two functions is called with what becomes of it.
-
-        Args:
-            link: the way.
-            body: the request.
-            response_class: of its answer.
-            handle: called with the decoded answer and the time.
-            handle_failure: called with why there is none, and the time.
-            timeout: seconds; the link is closed when they have passed without an answer.
-            max_version: the highest one that the caller can use.
-
-        Returns:
-            The version that was sent.
-
-        Raises:
-            UnsupportedVersionError: the node and this client share no version of this API.
-        """
-        version = link.versions.pick(type(body), max_version)
-        token = self._next_token
-        self._next_token += 1
-        self._questions[token] = _Question(link.id, response_class, version, handle, handle_failure)
-        data = frame.encode_request(body, version, 0, self._client_id)
-        self._commands.append(SendRaw(link.id, token, data, timeout))
-        return version
-
-    def repeat(
-        self,
-        link: Link,
-        body: Request,
-        expected: ResponseBody,
-        handle: Callable[[Any, float], None],
-        handle_failure: Callable[[KafkaError, float], None],
-        *,
-        period: float,
-        timeout: float,
-        delay: float = 0.0,
-    ) -> int:
-        """Send a request every `period` seconds until its answer is another one than `expected`.
-
-        The data plane does so without the GIL, and no longer than the user shows signs of life.
-
-        Args:
-            link: the way.
-            body: the request.
-            expected: the answer that needs nobody.
-            handle: called with the first other answer and the time; nothing is repeated after it.
-            handle_failure: called when the link is gone, and the time.
-            period: seconds from one to the next.
-            timeout: seconds for each; the link is closed when they have passed.
-            delay: seconds to the first.
-
-        Returns:
-            A number for `stop_repeat` and `recall_repeat`.
-
-        Raises:
-            UnsupportedVersionError: the node and this client share no version of this API.
-        """
-        version = link.versions.pick(type(body))
-        token = self._next_token
-        self._next_token += 1
-        self._questions[token] = _Question(link.id, type(expected), version, handle, handle_failure)
-        data = frame.encode_request(body, version, 0, self._client_id)
-        answer = frame.encode_response(expected, version, 0)[RESPONSE_BODY_POS:]
-        self._commands.append(Repeat(link.id, token, data, period, answer, timeout, delay))
-        return token
-
-    def stop_repeat(self, token: int) -> None:
-        """Repeat a request no more; nobody hears of it again."""
-        if self._questions.pop(token, None) is not None:
-            self._commands.append(StopRepeat(token))
-
-    def recall_repeat(self, token: int) -> None:
-        """Have the next answer to a repeated request, whatever it says, and repeat it no more."""
-        if token in self._questions:
-            self._commands.append(RecallRepeat(token))
-
     def tick(self, now: float) -> None:
         """Do what is due at `now`."""
         for node_id, connection in list(self._connections.items()):
@@ -392,27 +266,19 @@ class Links:
                     now,
                 )
             return
-        question = self._questions.pop(event.token, None)
-        if question is None:
-            return
-        if event.frame is None:
-            lost = KafkaConnectionError(f"link {event.link_id} was closed before the answer came")
-            question.handle_failure(lost, now)
-            return
-        try:
-            _, body = frame.decode_response(question.response_class, event.frame, question.version)
-        except ProtocolError as error:
-            self.troubles.note_malformed(question.response_class)
-            link = self._links.get(event.link_id)
-            if link is not None:
-                named = type(error)(f"{node_name(link.node_id)}: {error}")
-                named.__cause__ = error
-                self.refuse(link, named, now)
-            question.handle_failure(error, now)
-            return
-        question.handle(body, now)
+        self.questions.handle_response(event, now)
 
     # Between connections and commands
+
+    def _refuse_malformed(
+        self, link_id: int, response_class: type[Any], error: ProtocolError, now: float
+    ) -> None:
+        self.troubles.note_malformed(response_class)
+        link = self._links.get(link_id)
+        if link is not None:
+            named = type(error)(f"{node_name(link.node_id)}: {error}")
+            named.__cause__ = error
+            self.refuse(link, named, now)
 
     def _tell(self, link_id: int, what: Callable[[Connection, int], None], now: float) -> None:
         node_id, own = self._opened.get(link_id, (BOOTSTRAP, -1))

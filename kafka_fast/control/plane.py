@@ -167,7 +167,12 @@ class Repeat:
     """Send a frame after `delay`, then every `period` seconds, while the user polls often enough.
 
     An answer that equals `expected` (without the correlation id) is swallowed; any other one comes
-    up as a `Response` and ends the repetition.
+    up as a `Response`. So does the end of the link, which ends the repetition.
+
+    Attributes:
+        epoch_pos: where the frame, a ConsumerGroupHeartbeat, has the member's epoch. Each answer
+            without an error changes the epoch and the period; before an epoch is known nothing is
+            repeated. 0: the frame has none.
     """
 
     link_id: int
@@ -177,6 +182,7 @@ class Repeat:
     expected: bytes
     timeout: float
     delay: float = 0.0
+    epoch_pos: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,13 +193,24 @@ class StopRepeat:
 
 
 @dataclass(frozen=True, slots=True)
-class RecallRepeat:
-    """Let the next answer to a repeated frame come up, whatever it says, and repeat no more.
+class Interject:
+    """Send another request once, as soon as nothing of a repetition is in flight.
 
-    If none is in flight, the frame is sent once more for it.
+    Its answer comes up as a `Response` under `aside`, whatever it says. It is dropped if it was
+    made without knowledge of an answer of the repetition: one that is still to be heard when the
+    data plane sees this, or comes up before it is sent.
+
+    Attributes:
+        token: the repetition's.
+        aside: its own.
+        heard: how many responses, of the repetition and of what went aside, were heard so far.
+        frame: the request.
     """
 
     token: int
+    aside: int
+    heard: int
+    frame: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,7 +346,7 @@ Command: TypeAlias = (
     | SendRaw
     | Repeat
     | StopRepeat
-    | RecallRepeat
+    | Interject
     | Program
     | NameTopic
     | SetPartitions

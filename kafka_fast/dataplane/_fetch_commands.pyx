@@ -9,7 +9,7 @@ Thread: data plane; takes no GIL, calls no clock.
 
 from kafka_fast.dataplane._fetcher cimport move_stream, report_stopped
 from kafka_fast.dataplane._lists cimport find_link
-from kafka_fast.dataplane._repeats cimport add_repeat, recall_repeat, stop_repeat
+from kafka_fast.dataplane._repeats cimport add_repeat, interject, stop_repeat
 from kafka_fast.dataplane.fetch cimport *
 from kafka_fast.dataplane.link cimport *
 from kafka_fast.dataplane.state cimport *
@@ -107,7 +107,6 @@ cdef void carry_out_fetch(sender_state* state, kf_command* command, double now) 
         add_repeat(fetcher, command.repeat, now)
         command.repeat = NULL
     elif kind == KF_COMMAND_STOP_REPEAT:
-        if command.flags:
-            recall_repeat(fetcher, command.token, now)
-        else:
-            stop_repeat(fetcher, command.token)
+        stop_repeat(fetcher, command.token)
+    elif kind == KF_COMMAND_INTERJECT:
+        interject(fetcher, command)

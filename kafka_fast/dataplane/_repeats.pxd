@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from kafka_fast.dataplane._lists cimport sender_state
 from kafka_fast.dataplane.link cimport kf_link, kf_request
-from kafka_fast.dataplane.structs cimport kf_fetcher, kf_repeat
+from kafka_fast.dataplane.structs cimport kf_command, kf_fetcher, kf_repeat
 
 
 # Begin to repeat a frame, which the data plane owns from here on. One of the same token is over.
@@ -13,8 +13,9 @@ cdef void add_repeat(kf_fetcher* fetcher, kf_repeat* repeat, double now) noexcep
 # End a repetition; an answer that is still to come is swallowed.
 cdef void stop_repeat(kf_fetcher* fetcher, int64_t token) noexcept nogil
 
-# Let the answer to the frame in flight end the repetition, or to one more that is sent at once.
-cdef void recall_repeat(kf_fetcher* fetcher, int64_t token, double now) noexcept nogil
+# Send another request once as soon as nothing of its repetition is in flight. It is dropped if an
+# answer has gone up, or goes up before it is sent, that the control plane had not heard of.
+cdef void interject(kf_fetcher* fetcher, kf_command* command) noexcept nogil
 
 # Queue what is due, and end what has lived long enough.
 cdef void send_repeats(sender_state* state, double now) noexcept nogil

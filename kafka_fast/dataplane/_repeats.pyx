@@ -3,19 +3,29 @@
 The control plane programs a frame, how often, and the answer that needs nobody. The data plane
 sends it whether Python gets to run or not, so a member of a group survives a call that holds the
 GIL for minutes; but only until the time that each `poll` of the user moves on: who is stuck is to
-leave the group. Any other answer, and the end of the link, goes up and ends the repetition.
+leave the group. Any other answer goes up, and the repetition goes on: a rebalance that begins while
+Python cannot run must not cost the membership.
 
-Some heartbeats say more than that a member lives, and must not overtake or be overtaken by those
-that are repeated: a repetition that is *recalled* ends with its next answer, whatever that says.
+    frame ──► … frame ──► aside ──► frame …     one in flight at a time
+      │         │           │
+      nobody    goes up     goes up, under a token of its own
+
+A member of KIP-848 names in each heartbeat the epoch that the last answer told, so the data plane
+takes it, and the pace, out of each answer without an error. What such a member has to say goes
+*aside*, between two repeated frames. It was said under the epoch that the control plane knew: if an
+answer is on its way up that the control plane had not heard, it is dropped, and said anew after
+that. So neither overtakes the other, and there is no moment without a repetition. As long as no
+epoch was told, nothing is repeated: the member joins.
 
 Thread: data plane; takes no GIL, calls no clock.
 """
 
-from libc.stdint cimport int64_t, uint8_t
-from libc.stdlib cimport calloc, malloc
+from libc.math cimport INFINITY
+from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy
 
-from kafka_fast._wire.layout cimport kf_put_i32
+from kafka_fast._wire.layout cimport *
 from kafka_fast.dataplane._lists cimport find_link
 from kafka_fast.dataplane.fetch cimport *
 from kafka_fast.dataplane.link cimport *
@@ -24,6 +34,11 @@ from kafka_fast.dataplane.state cimport *
 cdef enum:
     CORRELATION_POS = 8  # in every request: after length, API key and version
     CORRELATION_SIZE = 4  # at the front of every answer
+    EPOCH_SIZE = 4
+    PACE_SIZE = 4  # heartbeat_interval_ms, behind the epoch in an answer
+
+cdef double MIN_PERIOD = 0.01  # seconds; whatever a broker asks for
+cdef double AT_ONCE = 1e-9  # as a deadline, where 0 is never
 
 
 cdef kf_repeat** find_repeat(kf_fetcher* fetcher, int64_t token) noexcept nogil:
@@ -36,7 +51,7 @@ cdef kf_repeat** find_repeat(kf_fetcher* fetcher, int64_t token) noexcept nogil:
 
 cdef void add_repeat(kf_fetcher* fetcher, kf_repeat* repeat, double now) noexcept nogil:
     stop_repeat(fetcher, repeat.token)
-    repeat.due = now + repeat.delay
+    repeat.due += now
     repeat.next = fetcher.repeats
     fetcher.repeats = repeat
 
@@ -49,37 +64,77 @@ cdef void stop_repeat(kf_fetcher* fetcher, int64_t token) noexcept nogil:
         kf_repeat_free(stopped)
 
 
-cdef void recall_repeat(kf_fetcher* fetcher, int64_t token, double now) noexcept nogil:
-    cdef kf_repeat* recalled = find_repeat(fetcher, token)[0]
-    if recalled != NULL:
-        recalled.recalled = True
-        recalled.due = now
+cdef void drop_aside(kf_repeat* repeat) noexcept nogil:
+    free(repeat.aside)
+    repeat.aside = NULL
 
 
-cdef bint send_repeat(kf_link* link, kf_repeat* repeat, double now) noexcept nogil:
-    """Queue the frame once more. False: out of memory."""
+cdef void interject(kf_fetcher* fetcher, kf_command* command) noexcept nogil:
+    cdef kf_repeat* repeat = find_repeat(fetcher, command.token)[0]
+    if repeat == NULL or repeat.told != command.generation:
+        return
+    drop_aside(repeat)
+    repeat.aside = command.bytes
+    repeat.aside_size = command.size
+    repeat.aside_token = command.serial
+    command.bytes = NULL
+
+
+cdef bint is_silent(const kf_repeat* repeat) noexcept nogil:
+    """Whether nothing is repeated yet: no answer has told an epoch."""
+    cdef kf_reader reader
+    if repeat.epoch_pos == 0:
+        return False
+    reader = kf_reader_of(repeat.frame + repeat.epoch_pos, EPOCH_SIZE)
+    return kf_read_i32(&reader) <= 0
+
+
+cdef double due_at(const kf_repeat* repeat) noexcept nogil:
+    """When there is something to send."""
+    if repeat.in_flight:
+        return INFINITY
+    if repeat.aside != NULL:
+        return 0.0
+    return INFINITY if is_silent(repeat) else repeat.due
+
+
+cdef bint send_frame(kf_link* link, const kf_repeat* repeat, const uint8_t* frame, size_t size,
+                     double now) noexcept nogil:
+    """Queue a copy of a frame. False: out of memory."""
     cdef kf_request* request = <kf_request*>calloc(1, sizeof(kf_request))
     if request == NULL:
         return False
-    request.framing = <uint8_t*>malloc(repeat.frame_size)
+    request.framing = <uint8_t*>malloc(size)
     request.pieces = <iovec*>malloc(sizeof(iovec))
     if request.framing == NULL or request.pieces == NULL:
         kf_request_free(request)
         return False
-    memcpy(request.framing, repeat.frame, repeat.frame_size)
+    memcpy(request.framing, frame, size)
     request.kind = KF_REQUEST_REPEAT
     request.correlation_id = link.next_correlation_id
     link.next_correlation_id = (link.next_correlation_id + 1) & 0x7FFFFFFF
     request.answered = True
     request.timeout = repeat.timeout
     request.token = repeat.token
-    request.size = repeat.frame_size
+    request.size = size
     request.piece_count = 1
     request.pieces[0].iov_base = request.framing
-    request.pieces[0].iov_len = request.size
+    request.pieces[0].iov_len = size
     kf_put_i32(request.framing + CORRELATION_POS, request.correlation_id)
     kf_link_queue(link, request, now)
     return True
+
+
+cdef void send_next(kf_link* link, kf_repeat* repeat, double now) noexcept nogil:
+    """Send what goes aside, or else the frame once more."""
+    repeat.aside_in_flight = repeat.aside != NULL
+    if repeat.aside_in_flight:
+        repeat.in_flight = send_frame(link, repeat, repeat.aside, repeat.aside_size, now)
+    else:
+        repeat.in_flight = send_frame(link, repeat, repeat.frame, repeat.frame_size, now)
+    if repeat.in_flight:
+        drop_aside(repeat)
+        repeat.due = now + repeat.period
 
 
 cdef void end_repeat(sender_state* state, kf_repeat** at, int kind, int code) noexcept nogil:
@@ -102,13 +157,12 @@ cdef void send_repeats(sender_state* state, double now) noexcept nogil:
         if is_over:
             end_repeat(state, at, KF_EVENT_REPEAT_ENDED, 0)
             continue
-        if not at[0].in_flight and at[0].due <= now:
+        if due_at(at[0]) <= now:
             link = find_link(state, at[0].link_id)
             if link == NULL:
                 end_repeat(state, at, KF_EVENT_RESPONSE, KF_CLOSE_BY_US)
                 continue
-            at[0].in_flight = send_repeat(link, at[0], now)
-            at[0].due = now + at[0].period
+            send_next(link, at[0], now)
             kf_count(&fetcher.stats.repeats, 1)
         at = &at[0].next
 
@@ -136,30 +190,71 @@ cdef double repeat_deadline(kf_fetcher* fetcher) noexcept nogil:
         return 0.0
     until = kf_fetcher_alive(fetcher)
     while repeat != NULL:
-        if not repeat.in_flight:
-            until = min(until, repeat.due)
+        until = min(until, max(due_at(repeat), AT_ONCE))
         repeat = repeat.next
     return until
 
 
+cdef const uint8_t* find_epoch(kf_reader* answer) noexcept nogil:
+    """Return where a ConsumerGroupHeartbeat answer tells epoch and pace; NULL: an error, or none.
+
+    The reader stands behind the correlation id. (header tags, throttle_time_ms, error_code,
+    error_message, member_id, member_epoch, heartbeat_interval_ms, ...; versions 0 and 1.)
+    """
+    cdef int field
+    cdef uint32_t size
+    kf_skip_tags(answer)
+    kf_read_i32(answer)
+    if kf_read_i16(answer) != 0:
+        return NULL
+    for field in range(2):
+        size = kf_read_uvarint(answer)
+        if size > 1:
+            kf_read_span(answer, <int64_t>size - 1)
+    return kf_read_span(answer, EPOCH_SIZE + PACE_SIZE)
+
+
+cdef void learn_epoch(kf_repeat* repeat, kf_reader answer) noexcept nogil:
+    """Go on under the epoch and at the pace that an answer tells."""
+    cdef kf_reader expected = kf_reader_of(repeat.expected, repeat.expected_size)
+    cdef const uint8_t* told = find_epoch(&answer)
+    cdef const uint8_t* place = find_epoch(&expected)
+    cdef kf_reader numbers
+    cdef int32_t epoch, interval
+    cdef double period
+    if told == NULL or place == NULL:
+        return
+    numbers = kf_reader_of(told, EPOCH_SIZE + PACE_SIZE)
+    epoch = kf_read_i32(&numbers)
+    interval = kf_read_i32(&numbers)
+    if epoch <= 0 or interval <= 0:
+        return
+    memcpy(repeat.frame + repeat.epoch_pos, told, EPOCH_SIZE)
+    memcpy(repeat.expected + (place - repeat.expected), told, EPOCH_SIZE + PACE_SIZE)
+    period = max(interval / 1000.0, MIN_PERIOD)
+    repeat.due += period - repeat.period
+    repeat.period = period
+
+
 cdef void handle_repeat(sender_state* state, const kf_link* link, const kf_request* request,
                         const uint8_t* frame, int64_t size) noexcept nogil:
-    cdef kf_repeat** at = find_repeat(state.plane.fetcher, request.token)
-    cdef kf_repeat* repeat = at[0]
+    cdef kf_repeat* repeat = find_repeat(state.plane.fetcher, request.token)[0]
     cdef kf_event* event
     if repeat == NULL:
         return
     repeat.in_flight = False
-    if (not repeat.recalled
+    if (not repeat.aside_in_flight
             and <size_t>size - CORRELATION_SIZE == repeat.expected_size
             and memcmp(frame + CORRELATION_SIZE, repeat.expected, repeat.expected_size) == 0):
         return
+    if repeat.epoch_pos != 0:
+        learn_epoch(repeat, kf_reader_of(frame + CORRELATION_SIZE, size - CORRELATION_SIZE))
     event = kf_event_new(KF_EVENT_RESPONSE, link.id)
-    event.token = request.token
+    event.token = repeat.aside_token if repeat.aside_in_flight else repeat.token
     event.bytes = <uint8_t*>malloc(size)
     if event.bytes != NULL:
         memcpy(event.bytes, frame, size)
         event.size = size
-    at[0] = repeat.next
-    kf_repeat_free(repeat)
+    repeat.told += 1
+    drop_aside(repeat)
     kf_plane_event(state.plane, event)

@@ -171,19 +171,25 @@ cdef class Streams:
         kf_plane_command(self.plane.plane, command)
 
     def repeat(self, int32_t link_id, int64_t token, bytes frame, double period,
-               bytes expected_body, double timeout, double delay=0.0):
+               bytes expected_body, double timeout, double delay=0.0, int32_t epoch_pos=0):
         """Send a frame after `delay` and every `period` seconds, until `set_alive_until`'s time.
 
         An answer that equals `expected_body` behind the correlation id is swallowed. Any other
-        one, or the end of the link, is a RESPONSE under `token` and ends the repetition.
+        one is a RESPONSE under `token`; the end of the link is one, too, and ends the repetition.
 
         Args:
             token: Never used for another repetition.
             frame: The request, length included.
             timeout: Seconds; without an answer by then the link is closed.
+            epoch_pos: Where the frame, a ConsumerGroupHeartbeat, has the member's epoch: each
+                answer without an error changes it, and the period. Before there is one nothing is
+                repeated. 0: the frame is another one.
         """
         cdef kf_command* command
-        cdef kf_repeat* repeat = <kf_repeat*>calloc(1, sizeof(kf_repeat))
+        cdef kf_repeat* repeat
+        if not 0 <= epoch_pos <= len(frame) - 4:
+            raise UsageError("the epoch does not stand in the frame")
+        repeat = <kf_repeat*>calloc(1, sizeof(kf_repeat))
         if repeat == NULL:
             raise MemoryError
         try:
@@ -196,7 +202,8 @@ cdef class Streams:
         repeat.link_id = link_id
         repeat.frame_size = PyBytes_GET_SIZE(frame)
         repeat.expected_size = PyBytes_GET_SIZE(expected_body)
-        repeat.delay = delay
+        repeat.due = delay
+        repeat.epoch_pos = epoch_pos
         repeat.period = period
         repeat.timeout = timeout
         command = kf_command_new(KF_COMMAND_REPEAT)
@@ -209,14 +216,28 @@ cdef class Streams:
         command.token = token
         kf_plane_command(self.plane.plane, command)
 
-    def recall_repeat(self, int64_t token):
-        """Let the next answer go up, whatever it says, and repeat no more.
+    def interject(self, int64_t token, int64_t aside, int64_t heard, bytes frame):
+        """Send another request once, as soon as nothing of a repetition is in flight.
 
-        It is the answer to the frame in flight; if none is, one more is sent at once.
+        Its answer is a RESPONSE under `aside`. It is dropped if a RESPONSE of the repetition is
+        still to be heard, or comes up before it is sent.
+
+        Args:
+            token: The repetition's.
+            aside: Its own token.
+            heard: How many RESPONSEs of the repetition, and of what went aside, were heard so far.
+            frame: The request, length included.
         """
-        cdef kf_command* command = kf_command_new(KF_COMMAND_STOP_REPEAT)
+        cdef kf_command* command = kf_command_new(KF_COMMAND_INTERJECT)
         command.token = token
-        command.flags = True
+        command.serial = aside
+        command.generation = heard
+        try:
+            command.bytes = copy_bytes(frame)
+        except BaseException:
+            kf_command_free(command)
+            raise
+        command.size = PyBytes_GET_SIZE(frame)
         kf_plane_command(self.plane.plane, command)
 
     # ---- user's thread: what is wanted, and what came ----

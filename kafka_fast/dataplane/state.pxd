@@ -76,6 +76,7 @@ cdef extern from "kf_plane.h" nogil:
         KF_COMMAND_REMOVE_STREAM
         KF_COMMAND_REPEAT
         KF_COMMAND_STOP_REPEAT
+        KF_COMMAND_INTERJECT
 
     enum kf_verdict:
         KF_VERDICT_FAIL

@@ -476,14 +476,18 @@ cdef extern from "kf_fetch.h" nogil:
         int32_t link_id
         uint8_t* frame
         size_t frame_size
+        int32_t epoch_pos
         uint8_t* expected
         size_t expected_size
-        double delay
+        uint8_t* aside
+        size_t aside_size
+        int64_t aside_token
         double period
         double timeout
         double due
+        int64_t told
         bint in_flight
-        bint recalled
+        bint aside_in_flight
 
     ctypedef struct kf_fetcher:
         kf_plane* plane

@@ -21,7 +21,7 @@ from kafka_fast.control.consumer.plane import (
 )
 from kafka_fast.control.plane import (
     CloseLink,
-    RecallRepeat,
+    Interject,
     Repeat,
     RepeatEnded,
     SendRaw,
@@ -69,12 +69,12 @@ def carry_out(plane: DataPlane, streams: Streams, command: ConsumerCommand) -> b
             plane.send_raw(link_id, token, frame, timeout)
         case CloseLink(link_id):
             plane.close_link(link_id)
-        case Repeat(link_id, token, frame, period, expected, timeout, delay):
-            streams.repeat(link_id, token, frame, period, expected, timeout, delay)
+        case Repeat(link_id, token, frame, period, expected, timeout, delay, epoch_pos):
+            streams.repeat(link_id, token, frame, period, expected, timeout, delay, epoch_pos)
         case StopRepeat(token):
             streams.stop_repeat(token)
-        case RecallRepeat(token):
-            streams.recall_repeat(token)
+        case Interject(token, aside, heard, frame):
+            streams.interject(token, aside, heard, frame)
         case _:
             return False
     return True

@@ -41,7 +41,8 @@ from kafka_fast.control.discovery import Discovery
 from kafka_fast.control.group.group import Group
 from kafka_fast.control.group.member import Subscription
 from kafka_fast.control.instants import NEVER
-from kafka_fast.control.links import Link, Links
+from kafka_fast.control.link import Link
+from kafka_fast.control.links import Links
 from kafka_fast.control.metadata import ClusterChanges, node_name
 from kafka_fast.control.plane import LinkClosed, RepeatEnded, Response, Throttled
 from kafka_fast.control.silence import reason, some_of

@@ -27,7 +27,8 @@ from kafka_fast.control.consumer.plane import (
     StopStream,
 )
 from kafka_fast.control.discovery import Discovery
-from kafka_fast.control.links import Link, Links
+from kafka_fast.control.link import Link
+from kafka_fast.control.links import Links
 from kafka_fast.control.metadata import NO_TOPIC_ID, Node
 from kafka_fast.errors import KafkaError, UnsupportedVersionError
 from kafka_fast.protocol import frame

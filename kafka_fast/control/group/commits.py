@@ -21,7 +21,7 @@ from kafka_fast.control.group.coordinator import Coordinator
 from kafka_fast.control.group.member import Identity
 from kafka_fast.control.instants import LONG_AGO, NEVER
 from kafka_fast.control.leader_query import by_topic
-from kafka_fast.control.links import Link
+from kafka_fast.control.link import Link
 from kafka_fast.control.metadata import NO_TOPIC_ID
 from kafka_fast.errors import (
     ERRORS,

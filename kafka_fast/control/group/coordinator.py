@@ -17,7 +17,8 @@ from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.discovery import Discovery
 from kafka_fast.control.instants import LONG_AGO, NEVER
-from kafka_fast.control.links import Link, Links
+from kafka_fast.control.link import Link
+from kafka_fast.control.links import Links
 from kafka_fast.control.metadata import COORDINATOR_BASE, Node
 from kafka_fast.errors import ERRORS, KafkaError, UnsupportedVersionError, broker_error
 from kafka_fast.logs import get_logger
@@ -166,7 +167,7 @@ class Coordinator:
             self.handle_moved(str(error), now)
             handle_failure(error, now)
 
-        return self._links.ask(
+        return self._links.questions.ask(
             link,
             body,
             response_class,
@@ -195,7 +196,7 @@ class Coordinator:
         else:
             request.key = self.group_id
         self._asking = True
-        self._links.ask(
+        self._links.questions.ask(
             link,
             request,
             FindCoordinatorResponse,

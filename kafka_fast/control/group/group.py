@@ -65,12 +65,12 @@ class Group:
         self.member: Member
         if is_consumer_protocol:
             self.member = ConsumerProtocolMember(
-                settings, self.coordinator, cluster, links, discovery, backoff, random
+                settings, self.coordinator, cluster, links.questions, discovery, backoff, random
             )
         else:
             assignors = make_assignors(settings.partition_assignment_strategy)
             self.member = ClassicMember(
-                settings, assignors, self.coordinator, cluster, links, backoff
+                settings, assignors, self.coordinator, cluster, links.questions, backoff
             )
         self.commits = Commits(
             self.coordinator,

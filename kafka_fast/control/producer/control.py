@@ -20,7 +20,8 @@ from kafka_fast.control import link_events
 from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.discovery import Discovery
-from kafka_fast.control.links import Link, Links
+from kafka_fast.control.link import Link
+from kafka_fast.control.links import Links
 from kafka_fast.control.metadata import ClusterChanges, node_name
 from kafka_fast.control.plane import (
     Command,
@@ -101,7 +102,7 @@ class ProducerControl:
             timeout_ms=settings.request_timeout_ms,
         )
         self.identity = IdentityKeeper(
-            self.links,
+            self.links.questions,
             retry,
             timeout=settings.request_timeout,
             on_identity=self._handle_identity,

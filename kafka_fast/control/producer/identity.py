@@ -13,8 +13,9 @@ from collections.abc import Callable
 
 from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.instants import NEVER
-from kafka_fast.control.links import Link, Links
+from kafka_fast.control.link import Link
 from kafka_fast.control.producer.verdicts import Identity
+from kafka_fast.control.questions import Questions
 from kafka_fast.errors import KafkaError, UnsupportedVersionError, broker_error
 from kafka_fast.protocol.apis.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
@@ -27,7 +28,7 @@ class IdentityKeeper:
 
     def __init__(
         self,
-        links: Links,
+        questions: Questions,
         backoff: Backoff,
         *,
         timeout: float,
@@ -37,13 +38,13 @@ class IdentityKeeper:
         """Begin without an identity.
 
         Args:
-            links: carry the request.
+            questions: carry the request.
             backoff: between tries.
             timeout: seconds for one try.
             on_identity: called with each new identity.
             on_fatal: called with an error after which there will be none.
         """
-        self._links = links
+        self._questions = questions
         self._backoff = backoff
         self._timeout = timeout
         self._on_identity = on_identity
@@ -74,7 +75,7 @@ class IdentityKeeper:
             producer_epoch=-1,
         )
         try:
-            self._links.ask(
+            self._questions.ask(
                 link,
                 body,
                 InitProducerIdResponse,

@@ -11,7 +11,8 @@ from collections import deque
 from dataclasses import dataclass
 
 from kafka_fast.control.cluster import Cluster
-from kafka_fast.control.links import Link, Links
+from kafka_fast.control.link import Link
+from kafka_fast.control.links import Links
 from kafka_fast.control.metadata import NO_TOPIC_ID
 from kafka_fast.control.plane import Command, NameTopic, Program, Route, SetAvailable, SetPartitions
 from kafka_fast.errors import UnsupportedVersionError

@@ -116,7 +116,7 @@ def test_a_question_goes_to_the_node_where_the_fewest_wait() -> None:
     one = client.links.link_to(1)
     assert one is not None
     client.machine.hung = {9001}
-    client.links.ask(
+    client.links.questions.ask(
         one,
         MetadataRequest(topics=[]),
         MetadataResponse,

@@ -8,13 +8,15 @@ from kafka_fast.dataplane._plane import EVENT_RESPONSE
 from kafka_fast.dataplane._streams import EVENT_REPEAT_ENDED
 from tests.unit.dataplane.fetch_rig import FetchRig
 
-TOKEN = 9
+TOKEN, ASIDE = 9, 10
 PERIOD = 3.0
 TIMEOUT = 20.0
 EXPECTED = b"all is well"
 BY_US, EOF = 1, 2
 BODY = b"\0\x0c\0\4\0\0\0\0" + b"I am alive"
 FRAME = len(BODY).to_bytes(4, "big") + BODY
+NEWS = len(BODY).to_bytes(4, "big") + BODY[:-5] + b"busy!"
+OTHER = b"all is lost"
 
 
 def rig_with_repeat(alive: float = 60.0) -> FetchRig:
@@ -25,11 +27,11 @@ def rig_with_repeat(alive: float = 60.0) -> FetchRig:
     return rig
 
 
-def sent(rig: FetchRig) -> list[int]:
+def sent(rig: FetchRig, expected: bytes = FRAME) -> list[int]:
     """Return the correlation ids of the frames sent since the last call."""
     found = []
     for data in rig.frames():
-        assert data[:8] + bytes(4) + data[12:] == FRAME
+        assert data[:8] + bytes(4) + data[12:] == expected
         found.append(int.from_bytes(data[8:12], "big"))
     return found
 
@@ -60,15 +62,22 @@ def test_the_next_one_waits_for_the_answer() -> None:
     assert sent(rig) == [1]
 
 
-@pytest.mark.parametrize("body", [b"", EXPECTED[:-1], EXPECTED + b"!", b"all is lost"])
-def test_any_other_answer_goes_up_and_ends_it(body: bytes) -> None:
+def responses(rig: FetchRig) -> list[tuple[int, bytes]]:
+    """Return the answers that went up since the last call, by token."""
+    return [(event[4], event[5][4:]) for event in rig.take(EVENT_RESPONSE)]
+
+
+@pytest.mark.parametrize("body", [b"", EXPECTED[:-1], EXPECTED + b"!", OTHER])
+def test_any_other_answer_goes_up_and_it_goes_on(body: bytes) -> None:
+    """Whoever hears it may be long in coming: until then the member lives."""
     rig = rig_with_repeat()
-    assert sent(rig) == [0]
-    answer(rig, 0, body)
-    (event,) = rig.take(EVENT_RESPONSE)
-    assert (event[1], event[2], event[4], event[5][4:]) == (1, 0, TOKEN, body)
-    rig.advance(2 * PERIOD)
-    assert sent(rig) == []
+    for number in range(3):
+        assert sent(rig) == [number]
+        answer(rig, number, body)
+        assert responses(rig) == [(TOKEN, body)]
+        rig.advance(PERIOD - 0.1)
+        assert sent(rig) == []
+        rig.advance(0.11)
 
 
 def test_it_lasts_as_long_as_the_user_is_alive() -> None:
@@ -131,17 +140,67 @@ def test_after_a_stop_answers_are_swallowed(body: bytes) -> None:
 
 
 @pytest.mark.parametrize("in_flight", [True, False])
-@pytest.mark.parametrize("body", [EXPECTED, b"all is lost"])
-def test_a_recall_brings_the_next_answer_whatever_it_says(in_flight: bool, body: bytes) -> None:
+@pytest.mark.parametrize("body", [EXPECTED, OTHER])
+def test_another_request_goes_between_two(in_flight: bool, body: bytes) -> None:
+    """Beside none that is in flight; its answer goes up whatever it says."""
     rig = rig_with_repeat()
     assert sent(rig) == [0]
     if not in_flight:
         answer(rig, 0)
-    rig.streams.recall_repeat(TOKEN)
-    assert sent(rig) == ([] if in_flight else [1])  # nothing is sent beside one in flight
-    answer(rig, 0 if in_flight else 1, body)
-    assert [event[5][4:] for event in rig.take(EVENT_RESPONSE)] == [body]
-    rig.streams.recall_repeat(TOKEN)
+    rig.streams.interject(TOKEN, ASIDE, 0, NEWS)
+    if in_flight:
+        assert sent(rig) == []
+        answer(rig, 0)
+    assert sent(rig, NEWS) == [1]
+    rig.advance(PERIOD + 0.1)
+    assert sent(rig) == []
+    answer(rig, 1, body)
+    assert responses(rig) == [(ASIDE, body)]
+    assert sent(rig) == [2]
+    answer(rig, 2)
+    assert rig.events == []
+
+
+def test_what_was_said_without_knowledge_of_an_answer_is_not_sent() -> None:
+    """Neither if that is on its way up, nor if it comes before there was room."""
+    rig = rig_with_repeat()
+    assert sent(rig) == [0]
+    rig.streams.interject(TOKEN, ASIDE, 0, NEWS)
+    answer(rig, 0, OTHER)
+    assert responses(rig) == [(TOKEN, OTHER)]
+    rig.streams.interject(TOKEN, ASIDE + 1, 0, NEWS)
+    assert sent(rig) == []
+    rig.streams.interject(TOKEN, ASIDE + 2, 1, NEWS)
+    assert sent(rig, NEWS) == [1]
+    answer(rig, 1, OTHER)
+    assert responses(rig) == [(ASIDE + 2, OTHER)]
+    rig.streams.interject(TOKEN, ASIDE + 3, 1, NEWS)
+    assert sent(rig) == []
+    rig.streams.interject(TOKEN, ASIDE + 4, 2, NEWS)
+    assert sent(rig, NEWS) == [2]
+
+
+@pytest.mark.parametrize("in_flight", [True, False])
+def test_the_end_of_the_link_is_told_once(in_flight: bool) -> None:
+    rig = rig_with_repeat()
+    assert sent(rig) == [0]
+    if in_flight:
+        answer(rig, 0)
+    rig.streams.interject(TOKEN, ASIDE, 0, NEWS)
+    assert len(sent(rig, NEWS)) == in_flight
+    rig.hang_up()
+    assert [(event[2], event[4]) for event in rig.take(EVENT_RESPONSE)] == [(EOF, TOKEN)]
+
+
+@pytest.mark.parametrize("stopped_first", [True, False])
+def test_with_the_repetition_what_was_said_between_is_over(stopped_first: bool) -> None:
+    rig = rig_with_repeat()
+    assert sent(rig) == [0]
+    if stopped_first:
+        rig.streams.stop_repeat(TOKEN)
+    rig.streams.interject(TOKEN, ASIDE, 0, NEWS)
+    rig.streams.stop_repeat(TOKEN)
+    answer(rig, 0)
     rig.advance(100.0)
     assert sent(rig) == []
     assert rig.events == []

@@ -42,7 +42,7 @@ from kafka_fast.control.group.member import NO_GENERATION, GroupNews, Identity, 
 from kafka_fast.control.group.readiness import OVERSTAYED, Readiness, warn_of_overstaying
 from kafka_fast.control.group.subscription import SubscribedTopics
 from kafka_fast.control.instants import NEVER
-from kafka_fast.control.links import Links
+from kafka_fast.control.questions import Questions
 from kafka_fast.errors import ERRORS, KafkaError, broker_error, error_name
 from kafka_fast.logs import get_logger
 from kafka_fast.types import TopicPartition
@@ -77,7 +77,7 @@ class ClassicMember:
         assignors: Sequence[Assignor],
         coordinator: Coordinator,
         cluster: Cluster,
-        links: Links,
+        questions: Questions,
         backoff: Backoff,
     ) -> None:
         """Begin outside the group.
@@ -87,7 +87,7 @@ class ClassicMember:
             assignors: that this member understands, the preferred one first.
             coordinator: the way to the group's coordinator.
             cluster: knows the topics.
-            links: repeat the heartbeats.
+            questions: repeat the heartbeats.
             backoff: between two tries.
         """
         self._settings = settings
@@ -101,7 +101,7 @@ class ClassicMember:
         self._session = Session(
             settings,
             coordinator,
-            links,
+            questions,
             on_heartbeat=self._handle_heartbeat,
             on_moved=self.tick,
         )

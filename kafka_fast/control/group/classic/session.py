@@ -12,7 +12,7 @@ from kafka_fast.control.group.classic import messages
 from kafka_fast.control.group.coordinator import Coordinator
 from kafka_fast.control.group.heartbeats import Heartbeats
 from kafka_fast.control.group.member import NO_GENERATION, Identity
-from kafka_fast.control.links import Links
+from kafka_fast.control.questions import Questions
 from kafka_fast.errors import KafkaError
 from kafka_fast.protocol.apis.heartbeat import HeartbeatResponse
 
@@ -26,7 +26,7 @@ class Session:
         self,
         settings: ConsumerSettings,
         coordinator: Coordinator,
-        links: Links,
+        questions: Questions,
         *,
         on_heartbeat: Callable[[int, float], None],
         on_moved: Callable[[float], None],
@@ -36,9 +36,9 @@ class Session:
         Args:
             settings: the consumer's configuration.
             coordinator: the way to the group's coordinator.
-            links: repeat the heartbeats.
+            questions: repeat the heartbeats.
             on_heartbeat: called with the error code of an answer that was not expected; no
-                heartbeats are sent after it.
+                heartbeats are sent after it. (Until it is called they are: it may take long.)
             on_moved: called when the link is gone; likewise.
         """
         self._settings = settings
@@ -47,7 +47,7 @@ class Session:
         self._on_moved = on_moved
         self._identity = Identity(instance_id=settings.group_instance_id)
         self._heartbeats: Heartbeats[HeartbeatResponse] = Heartbeats(
-            links, self._handle_heartbeat, self._handle_lost, timeout=settings.request_timeout
+            questions, self._handle_heartbeat, self._handle_lost, timeout=settings.request_timeout
         )
 
     @property
@@ -109,6 +109,7 @@ class Session:
         self._heartbeats.stop()
 
     def _handle_heartbeat(self, response: HeartbeatResponse, now: float) -> None:
+        self._heartbeats.stop()
         self._on_heartbeat(response.error_code, now)
 
     def _handle_lost(self, error: KafkaError, now: float) -> None:

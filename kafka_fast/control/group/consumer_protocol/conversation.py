@@ -1,11 +1,13 @@
 """What a KIP-848 member and its coordinator say to each other: heartbeats, one at a time.
 
-    tell ───► a heartbeat with what is new ──► answer ──┐
-    repeat ─► the data plane repeats the same one ──────┼──► handle / handle_lost
-    recall ─► … and stops with the next answer ─────────┘
+    tell ──► a heartbeat with what is new ──► answer ───────────┐
+      └────► the data plane repeats one ──► unexpected answer ──┼──► handle / handle_lost
+                without news, for ever
 
-The coordinator takes each heartbeat by the epoch that the answer before it told, so at most one is
-in flight, and one that brings news must not overtake a repeated one. Thread: control.
+The coordinator takes each heartbeat by the epoch that the answer before it told, so one at a time
+is in flight. The data plane sees to that, and goes on under the new epoch by itself: Python may not
+run for long. What is new was told without knowledge of an answer that comes first; then the data
+plane has not sent it, and all is told anew. Thread: control.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from kafka_fast.control.group.consumer_protocol.reconciliation import Ids
 from kafka_fast.control.group.coordinator import Coordinator
 from kafka_fast.control.group.heartbeats import Heartbeats
 from kafka_fast.control.group.member import Subscription
-from kafka_fast.control.links import Link, Links
+from kafka_fast.control.link import Link
+from kafka_fast.control.questions import Questions
 from kafka_fast.errors import KafkaError, UnsupportedVersionError
 from kafka_fast.protocol.apis.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -43,7 +46,7 @@ class Conversation:
         self,
         settings: ConsumerSettings,
         coordinator: Coordinator,
-        links: Links,
+        questions: Questions,
         member_id: str,
         *,
         handle: Callable[[ConsumerGroupHeartbeatResponse, float], None],
@@ -54,19 +57,20 @@ class Conversation:
         Args:
             settings: the consumer's configuration.
             coordinator: the way to the group's coordinator.
-            links: repeat the heartbeats.
+            questions: repeat the heartbeats.
             member_id: the member's own (KIP-1082).
-            handle: called with an answer that was not expected.
+            handle: called with each answer to what was told, and each that was not expected.
             handle_lost: called when the link is gone, and perhaps an answer with it.
         """
         self._coordinator = coordinator
         self._beat = Beat(settings, coordinator.group_id, member_id)
         self._heartbeats: Heartbeats[ConsumerGroupHeartbeatResponse] = Heartbeats(
-            links, handle, self._lose, timeout=settings.request_timeout
+            questions, self._hear_unasked, self._lose, timeout=settings.request_timeout
         )
         self._handle = handle
         self._handle_lost = handle_lost
-        self._question: object | None = None  # the heartbeat in flight that is not a repeated one
+        self._is_asking = False
+        self._interval_ms = 0  # between heartbeats; answers tell
         self._may_be_known = False  # the coordinator may have a member of our id
 
     # Getters
@@ -79,17 +83,7 @@ class Conversation:
     @property
     def is_asking(self) -> bool:
         """Whether a heartbeat with news has no answer yet."""
-        return self._question is not None
-
-    @property
-    def is_repeating(self) -> bool:
-        """Whether one is repeated, or its last answer is still to come."""
-        return self._heartbeats.is_running
-
-    @property
-    def is_recalled(self) -> bool:
-        """Whether the repetition ends with the next answer."""
-        return self._heartbeats.is_recalled
+        return self._is_asking
 
     def is_news(self, subscription: Subscription, owned: Ids) -> bool:
         """Tell whether the coordinator does not know this yet."""
@@ -107,50 +101,21 @@ class Conversation:
         """
         _check_version(link, subscription)
         if epoch == beat.JOIN:
-            self._beat.forget()
-        body = self._beat.make(epoch, subscription, owned, held)
-        question = self._question = object()
-
-        def take(response: ConsumerGroupHeartbeatResponse, now: float) -> None:
-            if question is self._question:
-                self._question = None
-                self._handle(response, now)
-
-        def lose(error: KafkaError, now: float) -> None:
-            if question is self._question:
-                self._question = None
-                self._lose(error, now)
-
-        self._may_be_known = True
-        self._coordinator.ask(link, body, ConsumerGroupHeartbeatResponse, take, lose)
-
-    def repeat(self, link: Link, epoch: int, period: float) -> None:
-        """Have the coordinator told that nothing is new, again and again.
-
-        Args:
-            link: to the coordinator.
-            epoch: the member's.
-            period: seconds from one to the next.
-        """
-        expected = ConsumerGroupHeartbeatResponse(
-            member_id=self.member_id,
-            member_epoch=epoch,
-            heartbeat_interval_ms=round(period * 1000),
-        )
-        self._heartbeats.keep(link, self._beat.alive(epoch), expected, period=period, delay=period)
-
-    def recall(self) -> None:
-        """End the repetition with the next answer, which is handled whatever it says."""
-        self._heartbeats.recall()
+            self.fall_silent()
+        if not self._heartbeats.is_running:
+            self._keep(link, epoch)
+        self._is_asking = self._may_be_known = True
+        self._heartbeats.say(self._beat.make(epoch, subscription, owned, held), self._hear)
 
     def fall_silent(self) -> None:
-        """Repeat nothing any more, at once."""
+        """Repeat nothing any more, and tell everything the next time."""
         self._heartbeats.stop()
+        self._is_asking = False
+        self._beat.forget()
 
     def say_goodbye(self, done: Callable[[], None]) -> None:
         """Be silent, and tell the coordinator that this is no member, as far as it can be told."""
-        self._heartbeats.stop()
-        self._question = None
+        self.fall_silent()
         link = self._coordinator.link
         if not self._may_be_known or link is None:
             done()
@@ -168,7 +133,9 @@ class Conversation:
 
     def take_id(self, member_id: str) -> None:
         """Go by the id that the coordinator has given."""
-        self._beat.member_id = member_id
+        if member_id != self._beat.member_id:
+            self.fall_silent()
+            self._beat.member_id = member_id
 
     def forget_told(self) -> None:
         """Tell everything the next time: who knows what was taken of what was told."""
@@ -178,9 +145,41 @@ class Conversation:
         """Owe nobody a goodbye: the coordinator knows another one by our name."""
         self._may_be_known = False
 
+    def _keep(self, link: Link, epoch: int) -> None:
+        """Have the coordinator told that nothing is new, again and again, once it tells an epoch.
+
+        A new member has none. One that goes on with another coordinator has: that one may know it.
+        """
+        expected = ConsumerGroupHeartbeatResponse(
+            member_id=self.member_id, member_epoch=epoch, heartbeat_interval_ms=self._interval_ms
+        )
+        period = self._interval_ms / 1000
+        self._heartbeats.keep(
+            link,
+            self._beat.alive(epoch),
+            expected,
+            period=period,
+            delay=period,
+            other_epoch=self._beat.alive(~epoch),
+        )
+
+    def _hear_unasked(self, response: ConsumerGroupHeartbeatResponse, now: float) -> None:
+        if self._is_asking:
+            self._is_asking = False
+            self._beat.forget()  # what was to be told was not sent
+        self._hear(response, now)
+
+    def _hear(self, response: ConsumerGroupHeartbeatResponse, now: float) -> None:
+        self._is_asking = False
+        if response.error_code:
+            self.fall_silent()
+        else:
+            self._interval_ms = response.heartbeat_interval_ms
+        self._handle(response, now)
+
     def _lose(self, error: KafkaError, now: float) -> None:
         self._coordinator.handle_moved(str(error), now)
-        self._beat.forget()
+        self.fall_silent()
         self._handle_lost(now)
 
 

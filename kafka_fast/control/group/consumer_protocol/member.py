@@ -5,8 +5,7 @@
      │         └── fenced, lost ─┤
      └─ left, overstayed, fatal ─┘
 
-All that is said goes in heartbeats (`conversation`). While there is nothing to tell, the data plane
-repeats the same one; what is to be told waits until that is recalled.
+All that is said goes in heartbeats (`conversation`); the data plane sees that there is always one.
 
 Thread: control. Partitions change hands in the user's thread, see `group.member` and
 `reconciliation`.
@@ -32,7 +31,8 @@ from kafka_fast.control.group.member import GroupNews, Identity, MemberFailed, S
 from kafka_fast.control.group.readiness import OVERSTAYED, Readiness, warn_of_overstaying
 from kafka_fast.control.group.subscription import SubscribedTopics
 from kafka_fast.control.instants import NEVER
-from kafka_fast.control.links import Link, Links
+from kafka_fast.control.link import Link
+from kafka_fast.control.questions import Questions
 from kafka_fast.errors import (
     ERRORS,
     KafkaError,
@@ -75,7 +75,7 @@ class ConsumerProtocolMember:
         settings: ConsumerSettings,
         coordinator: Coordinator,
         cluster: Cluster,
-        links: Links,
+        questions: Questions,
         discovery: Discovery,
         backoff: Backoff,
         random: Callable[[], float],
@@ -86,7 +86,7 @@ class ConsumerProtocolMember:
             settings: the consumer's configuration.
             coordinator: the way to the group's coordinator.
             cluster: knows the topics.
-            links: repeat the heartbeats.
+            questions: repeat the heartbeats.
             discovery: knows any link, to ask for topics' names.
             backoff: between two tries.
             random: returns a float in [0, 1), for the member's id.
@@ -95,12 +95,14 @@ class ConsumerProtocolMember:
         self._coordinator = coordinator
         self._readiness = Readiness(backoff)
         self._topics = SubscribedTopics(cluster, settings)
-        self._names = TopicNames(settings, cluster, links, discovery, backoff, on_found=self.tick)
+        self._names = TopicNames(
+            settings, cluster, questions, discovery, backoff, on_found=self.tick
+        )
         self._reconciliation = Reconciliation(self._names)
         self._conversation = Conversation(
             settings,
             coordinator,
-            links,
+            questions,
             new_member_id(random),
             handle=self._handle_answer,
             handle_lost=self.tick,
@@ -108,7 +110,6 @@ class ConsumerProtocolMember:
         self._state = State.OUT
         self._epoch = beat.JOIN
         self._life = 0
-        self._period = 0.0  # seconds; the coordinator tells
         self._news: deque[GroupNews] = deque()
 
     # Getters
@@ -211,7 +212,8 @@ class ConsumerProtocolMember:
         if code == FENCED_INSTANCE_ID:
             self._handle_error(code, None, now)
         else:
-            self._conversation.recall()  # the next answer tells
+            self._conversation.forget_told()  # the answer to all of it tells
+            self.tick(now)
 
     def handle_metadata(self, now: float) -> None:
         """Topics or partitions have changed."""
@@ -229,38 +231,26 @@ class ConsumerProtocolMember:
         self._names.tick(now)
         if not self._has_to_speak() or now < self._readiness.try_at:
             return
-        if self._conversation.is_repeating:
-            self._conversation.recall()
-            return
         link = self._coordinator.want(now)
         if link is None:
             return
         try:
-            if self._has_to_tell():
-                self._tell(link)
-            else:
-                self._conversation.repeat(link, self._epoch, self._period)
+            self._tell(link)
         except UnsupportedVersionError as error:
             self._fail(error, now)
 
     # What is to be said
 
-    def _has_to_tell(self) -> bool:
-        """Whether the coordinator does not know all yet."""
+    def _has_to_speak(self) -> bool:
+        """Whether there is something that the coordinator does not know, and was not told."""
+        if self._conversation.is_asking:
+            return False
         subscription = self._topics.subscription
         if self._state is State.JOINING:
             return subscription is not None and not self._reconciliation.is_busy
         if subscription is None:
             return False
         return self._conversation.is_news(subscription, self._reconciliation.owned)
-
-    def _has_to_speak(self) -> bool:
-        """Whether a heartbeat is to be sent, or to be repeated from now on."""
-        if self._conversation.is_asking:
-            return False
-        if self._has_to_tell():
-            return not self._conversation.is_recalled
-        return self._state is State.MEMBER and not self._conversation.is_repeating
 
     def _tell(self, link: Link) -> None:
         """Tell everything that is new."""
@@ -281,7 +271,7 @@ class ConsumerProtocolMember:
     # Answers
 
     def _handle_answer(self, response: ConsumerGroupHeartbeatResponse, now: float) -> None:
-        """Take the answer to a heartbeat, or to a repeated one that was not as expected."""
+        """Take the answer to what was told, or to a repeated heartbeat that was not as expected."""
         if response.error_code:
             self._handle_error(response.error_code, response.error_message, now)
             return
@@ -295,7 +285,6 @@ class ConsumerProtocolMember:
             )
             return
         self._readiness.succeed()
-        self._period = response.heartbeat_interval_ms / 1000
         self._conversation.take_id(response.member_id or self._conversation.member_id)
         if self._state is State.JOINING:
             self._state = State.MEMBER
@@ -318,7 +307,6 @@ class ConsumerProtocolMember:
     def _handle_error(self, code: int, message: str | None, now: float) -> None:
         """Take an error that a heartbeat was answered with."""
         known = ERRORS.get(code)
-        self._conversation.forget_told()
         if self._coordinator.handle_error(code, now):
             self.tick(now)  # still a member; the next coordinator knows
         elif code in NOT_A_MEMBER:

@@ -15,7 +15,7 @@ from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.discovery import Discovery
 from kafka_fast.control.instants import LONG_AGO, NEVER
-from kafka_fast.control.links import Links
+from kafka_fast.control.questions import Questions
 from kafka_fast.errors import KafkaError
 from kafka_fast.logs import get_logger
 from kafka_fast.protocol.apis.metadata import (
@@ -34,7 +34,7 @@ class TopicNames:
         self,
         settings: CommonSettings,
         cluster: Cluster,
-        links: Links,
+        questions: Questions,
         discovery: Discovery,
         backoff: Backoff,
         *,
@@ -45,14 +45,14 @@ class TopicNames:
         Args:
             settings: the client's configuration.
             cluster: knows most names, and follows the topics that are found.
-            links: carry the questions.
+            questions: carry the questions.
             discovery: knows any link.
             backoff: between two questions.
             on_found: called when names were found.
         """
         self._settings = settings
         self._cluster = cluster
-        self._links = links
+        self._questions = questions
         self._discovery = discovery
         self._backoff = backoff
         self._on_found = on_found
@@ -93,7 +93,7 @@ class TopicNames:
             self._cluster.request_refresh("looking for a topic's name")
             return
         self._asking = True
-        self._links.ask(
+        self._questions.ask(
             link,
             MetadataRequest(
                 topics=[MetadataRequestTopic(topic_id=it, name=None) for it in self._wanted],

@@ -1,4 +1,4 @@
-"""One heartbeat at a time: kept, recalled, stopped, lost."""
+"""One heartbeat at a time: kept, said, stopped, lost."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ class FakeLinks:
 
     def __init__(self) -> None:
         self.repeated: dict[int, tuple[Any, Any]] = {}
-        self.recalled: list[int] = []
+        self.said: list[tuple[int, Any, Any]] = []
         self.stopped: list[int] = []
-        self.told: dict[str, float] = {}
+        self.told: dict[str, object] = {}
 
     def repeat(
-        self, link: Any, body: Any, expected: Any, handle: Any, handle_lost: Any, **told: float
+        self, link: Any, body: Any, expected: Any, handle: Any, handle_lost: Any, **told: object
     ) -> int:
         token = len(self.repeated) + 1
         self.repeated[token] = (handle, handle_lost)
         self.told = told
         return token
 
-    def recall_repeat(self, token: int) -> None:
-        self.recalled.append(token)
+    def interject(self, token: int, body: Any, handle: Any) -> None:
+        self.said.append((token, body, handle))
 
     def stop_repeat(self, token: int) -> None:
         self.stopped.append(token)
@@ -63,15 +63,23 @@ def test_one_is_kept(rig: Rig) -> None:
     assert not rig.heartbeats.is_running
     rig.keep()
     assert rig.heartbeats.is_running
-    assert rig.links.told == {"period": 3.0, "timeout": 30.0, "delay": 1.0}
+    assert rig.links.told == {
+        "period": 3.0,
+        "timeout": 30.0,
+        "delay": 1.0,
+        "other_epoch": None,
+    }
     rig.keep()
     assert rig.links.stopped == [1]
 
 
-def test_another_answer_ends_it_before_it_is_heard(rig: Rig) -> None:
+def test_other_answers_are_heard_and_it_goes_on(rig: Rig) -> None:
     rig.keep()
-    rig.links.repeated[1][0](OTHER, 5.0)
-    assert rig.heard == [(OTHER, False)]
+    handle, _ = rig.links.repeated[1]
+    handle(OTHER, 5.0)
+    handle(OTHER, 8.0)
+    assert rig.heard == [(OTHER, True)] * 2
+    assert rig.links.stopped == []
 
 
 def test_a_link_that_is_gone_ends_it(rig: Rig) -> None:
@@ -81,26 +89,20 @@ def test_a_link_that_is_gone_ends_it(rig: Rig) -> None:
     assert rig.heard == [(error, False)]
 
 
-def test_a_recall_is_asked_for_once(rig: Rig) -> None:
-    rig.heartbeats.recall()
+def test_one_is_said_between_two(rig: Rig) -> None:
     rig.keep()
-    assert not rig.heartbeats.is_recalled
-    rig.heartbeats.recall()
-    rig.heartbeats.recall()
-    assert rig.links.recalled == [1]
+    heard: list[Any] = []
+    rig.heartbeats.say(BODY, lambda response, now: heard.append(response))
+    ((token, body, handle),) = rig.links.said
+    assert (token, body) == (1, BODY)
+    handle(EXPECTED, 5.0)
+    assert heard == [EXPECTED]
     assert rig.heartbeats.is_running
-    assert rig.heartbeats.is_recalled
-    rig.links.repeated[1][0](EXPECTED, 5.0)
-    assert not rig.heartbeats.is_recalled
-    rig.keep()
-    assert not rig.heartbeats.is_recalled
 
 
 def test_after_a_stop_there_is_none(rig: Rig) -> None:
     rig.keep()
-    rig.heartbeats.recall()
     rig.heartbeats.stop()
     rig.heartbeats.stop()
     assert rig.links.stopped == [1]
     assert not rig.heartbeats.is_running
-    assert not rig.heartbeats.is_recalled

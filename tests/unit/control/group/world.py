@@ -23,9 +23,9 @@ from kafka_fast.control.group.member import AssignWanted, MemberFailed, RevokeWa
 from kafka_fast.control.plane import (
     CloseLink,
     CloseReason,
+    Interject,
     LinkClosed,
     OpenLink,
-    RecallRepeat,
     Repeat,
     RepeatEnded,
     ResolveHost,
@@ -34,6 +34,7 @@ from kafka_fast.control.plane import (
     StopRepeat,
 )
 from kafka_fast.errors import KafkaError
+from kafka_fast.protocol.apis.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 from kafka_fast.testing.broker.cluster import Cluster
 from kafka_fast.testing.broker.state import Node, Settings
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
@@ -43,10 +44,37 @@ LATENCY = 0.001
 
 @dataclass(slots=True)
 class Repetition:
+    """As the data plane has it."""
+
     command: Repeat
     due: float
-    in_flight: bool = False
-    recalled: bool = False
+    frame: bytes
+    expected: bytes
+    period: float
+    in_flight: int | None = None  # the token that its answer comes up under
+    told: int = 0
+    aside: Interject | None = None
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether no epoch is known."""
+        pos = self.command.epoch_pos
+        return pos > 0 and int.from_bytes(self.frame[pos : pos + 4], "big", signed=True) <= 0
+
+    def learn(self, body: bytes) -> None:
+        """Go on under the epoch, and at the pace, that an answer tells."""
+        told = ConsumerGroupHeartbeatResponse.decode(body, 0)
+        if told.error_code == 0 and told.member_epoch > 0 and told.heartbeat_interval_ms > 0:
+            pos, epoch = self.command.epoch_pos, told.member_epoch.to_bytes(4, "big")
+            self.frame = self.frame[:pos] + epoch + self.frame[pos + 4 :]
+            well = ConsumerGroupHeartbeatResponse(
+                member_id=told.member_id,
+                member_epoch=told.member_epoch,
+                heartbeat_interval_ms=told.heartbeat_interval_ms,
+            )
+            self.expected = b"\0" + well.encode(0)
+            self.due += told.heartbeat_interval_ms / 1000 - self.period
+            self.period = told.heartbeat_interval_ms / 1000
 
 
 @dataclass(slots=True, eq=False)
@@ -233,11 +261,8 @@ class World:
                 event = RepeatEnded(repetition.command.link_id, token)
                 member.control.handle_event(event, self.now)
                 busy = True
-            elif not repetition.in_flight and repetition.due <= self.now:
-                repetition.in_flight = True
-                repetition.due = self.now + repetition.command.period
-                self._send(member, repetition.command.link_id, repetition.command.frame, token)
-                busy = True
+            elif repetition.in_flight is None:
+                busy |= self._repeat(member, token, repetition)
         member.control.tick(self.now)
         while (command := member.control.poll_command()) is not None:
             busy = True
@@ -247,6 +272,18 @@ class World:
             self._poll(member)
             busy = True
         return busy
+
+    def _repeat(self, member: Member, token: int, repetition: Repetition) -> bool:
+        frame = repetition.frame
+        if repetition.aside is not None:
+            token, frame = repetition.aside.aside, repetition.aside.frame
+            repetition.aside = None
+        elif repetition.is_silent or repetition.due > self.now:
+            return False
+        repetition.in_flight = token
+        repetition.due = self.now + repetition.period
+        self._send(member, repetition.command.link_id, frame, repetition.command.token)
+        return True
 
     def _poll(self, member: Member) -> None:
         group = member.control.group
@@ -288,11 +325,16 @@ class World:
             case SendRaw(link_id, token, frame, _):
                 self._send(member, link_id, frame, token)
             case Repeat():
-                due = self.now + command.delay
-                member.repetitions[command.token] = Repetition(command, due)
-            case RecallRepeat(token) if token in member.repetitions:
-                member.repetitions[token].recalled = True
-                member.repetitions[token].due = self.now
+                member.repetitions[command.token] = Repetition(
+                    command,
+                    self.now + command.delay,
+                    command.frame,
+                    command.expected,
+                    command.period,
+                )
+            case Interject(token, _, heard, _) if token in member.repetitions:
+                if member.repetitions[token].told == heard:
+                    member.repetitions[token].aside = command
             case StopRepeat(token):
                 member.repetitions.pop(token, None)
             case RevokeWanted() | AssignWanted() | MemberFailed():
@@ -358,10 +400,15 @@ class World:
         _, token = member.in_flight.pop((connection, correlation))
         repetition = member.repetitions.get(token)
         if repetition is not None:
-            repetition.in_flight = False
-            if frame[4:] == repetition.command.expected and not repetition.recalled:
+            answered, repetition.in_flight = repetition.in_flight, None
+            if frame[4:] == repetition.expected and answered == token:
                 return
-            del member.repetitions[token]
+            if repetition.command.epoch_pos:
+                repetition.learn(frame[5:])
+            repetition.told += 1
+            repetition.aside = None
+            assert answered is not None
+            token = answered
         member.control.handle_event(Response(link_id, token, frame, 0), self.now)
 
     def _closed(self, connection: int) -> None:

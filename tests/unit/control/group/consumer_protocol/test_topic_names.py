@@ -19,7 +19,7 @@ def make(**given: object) -> tuple[World, Member, TopicNames, list[float]]:
     names = TopicNames(
         member.settings,
         control.cluster,
-        control.links,
+        control.links.questions,
         control.discovery,
         Backoff(100, 1000, lambda: 0.5),
         on_found=found.append,
