@@ -42,6 +42,7 @@ class Wrong(enum.Enum):
     COMMIT_LOST = "a commit that was confirmed is not what the group's offset is"
     UNREAD = "in the log, and handed over to nobody"
     UNCOMMITTED = "the last member left without committing what it had done"
+    EXPELLED = "a member that was none any more although its user polled often enough"
     STUCK = "a member, or the group, made no progress although nothing was broken any more"
     BUSY = "a client turned more often than there was work"
     CRASHED = "a call failed as no call may"

@@ -10,10 +10,11 @@ from kafka_fast.testing.broker.groups.settings import GroupSettings
 from kafka_fast.testing.simulation.plan import NetworkPlan, TopicPlan, make_network
 
 ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
+CONSUMER_SESSION_MS = 2_000
 BROKER_SETTINGS = GroupSettings(
     offsets_partitions=3,
     min_session_timeout_ms=1_000,
-    consumer_session_timeout_ms=2_000,
+    consumer_session_timeout_ms=CONSUMER_SESSION_MS,
     consumer_heartbeat_interval_ms=400,
     consumer_assignment_interval_ms=100,
 )
@@ -82,6 +83,10 @@ class GroupPlan:
     """That appear later, and match the pattern."""
     changes_mind: float = 0.0
     """Of all steps of a user: that other topics are subscribed to, in the place of those before."""
+    holds_gil: float = 0.0
+    """Of all steps of a user: that C code keeps the GIL for longer than a session lasts."""
+    is_calm: bool = False
+    """Nothing breaks: whoever leaves the group does so by itself."""
     gaps: float = 0.0
     """Of all batches: that it leaves a gap of offsets before it, as compaction does."""
     style: dict[str, float] = field(default_factory=dict)
@@ -116,6 +121,7 @@ def make_group_plan(seed: int) -> GroupPlan:
         for number in range(source.choice((1, 1, 2)))
     )
     minds = random.Random(f"group minds/{seed}")
+    grips = random.Random(f"group grips/{seed}")
     may_choose = pattern is None and len(topics) > 1
     return GroupPlan(
         seed=seed,
@@ -141,6 +147,8 @@ def make_group_plan(seed: int) -> GroupPlan:
         broker_side=pattern is not None and is_consumer_protocol and changes.random() < 0.5,
         new_topics=changes.choice((1, 2)) if pattern is not None else 0,
         changes_mind=minds.choice((0.0, 0.0, 0.02, 0.1)) if may_choose else 0.0,
+        holds_gil=grips.choice((0.0, 0.05, 0.2) if calm else (0.0, 0.0, 0.0, 0.05)),
+        is_calm=calm,
     )
 
 

@@ -21,7 +21,7 @@ from kafka_fast.errors import KafkaError, PositionError, UsageError
 from kafka_fast.testing.group_checker import Ledger, Wrong
 from kafka_fast.testing.simulation.actors import Actor
 from kafka_fast.testing.simulation.clock import Clock
-from kafka_fast.testing.simulation.group_plan import GroupPlan, UserPlan
+from kafka_fast.testing.simulation.group_plan import CONSUMER_SESSION_MS, GroupPlan, UserPlan
 from kafka_fast.testing.simulation.host import Host
 from kafka_fast.testing.simulation.virtual_consumer import VirtualConsumer, Waiter
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
@@ -34,6 +34,8 @@ ORDERLY_TIMEOUT = 0.5
 """Whoever is orderly waits for records, and does not look for them again and again."""
 BREATH = 0.005
 """Seconds between two calls, at least."""
+HOLD_OF_POLL = 0.6
+"""Of max.poll.interval.ms, for how much C code keeps the GIL at most."""
 CLOSE_GRACE = 1.0
 """Seconds that a close may take beyond its timeout."""
 
@@ -49,6 +51,7 @@ class User(RebalanceListener):
         ledger: Ledger,
         make_host: Callable[[random.Random], Host],
         is_member: Callable[[VirtualConsumer], bool],
+        is_known: Callable[[VirtualConsumer], bool],
         is_behind: Callable[[VirtualConsumer, TopicPartition], bool],
         log: Callable[[str], None],
     ) -> None:
@@ -60,7 +63,9 @@ class User(RebalanceListener):
             clock: of the world.
             ledger: takes all that happens.
             make_host: returns a new machine.
-            is_member: whether the coordinator knows this consumer.
+            is_member: whether the coordinator counts this consumer among the group's members, and
+                it knows that.
+            is_known: whether the coordinator does, in whatever generation.
             is_behind: whether this consumer knows only a former topic of that name.
             log: takes what happens, for people.
         """
@@ -71,10 +76,12 @@ class User(RebalanceListener):
         self._ledger = ledger
         self._make_host = make_host
         self._is_member = is_member
+        self._is_known = is_known
         self._is_behind = is_behind
         self._write = log
         self._source = random.Random(f"user/{group.seed}/{number}")
         self._mind = random.Random(f"mind/{group.seed}/{number}")
+        self._grip = random.Random(f"grip/{group.seed}/{number}")
         self._all_topics = [topic.name for topic in group.topics]
         self._lives = 0
         self._is_iterating = False
@@ -177,6 +184,8 @@ class User(RebalanceListener):
         while not self._is_at_its_end:
             self._try(self._step)
             self._waiter.sleep(BREATH + self._source.random() * self._work())
+            if not self.is_orderly and self._grip.random() < self._group.holds_gil:
+                self._hold_gil()
         self._try(self._say_goodbye)
         if self._host_is_ours():
             self._ledger.end(self._reader)
@@ -197,6 +206,21 @@ class User(RebalanceListener):
         if self._source.random() < self._plan.slow:
             return 2.5 * float(self._group.config["max.poll.interval.ms"]) / 1000
         return self._plan.work
+
+    def _hold_gil(self) -> None:
+        """Call C code that keeps the GIL for two session timeouts, if max.poll.interval.ms allows.
+
+        Whatever the others do meanwhile, this one is a member still.
+        """
+        consumer, config = self._running, self._group.config
+        session = float(config.get("session.timeout.ms", CONSUMER_SESSION_MS)) / 1000
+        seconds = min(2.1 * session, HOLD_OF_POLL * float(config["max.poll.interval.ms"]) / 1000)
+        was_member = self._is_member(consumer)
+        self._log(f"holds the GIL for {seconds} s")
+        self._waiter.host.hold_gil(seconds)
+        self._waiter.sleep(seconds)
+        if self._group.is_calm and was_member and not self._is_known(consumer):
+            self._ledger.note(Wrong.EXPELLED, self._name)
 
     def _say_goodbye(self) -> None:
         consumer = self._running

@@ -127,6 +127,7 @@ class GroupWorld:
                 self.ledger,
                 self._make_host,
                 self._is_member,
+                self._is_known,
                 self._is_behind,
                 self.log,
             )
@@ -286,6 +287,16 @@ class GroupWorld:
         who = mine.member.identity
         is_former = isinstance(group, ClassicGroup) and who.generation != group.generation
         return who.generation >= 0 and not is_former and who.member_id in group.members
+
+    def _is_known(self, consumer: VirtualConsumer) -> bool:
+        """Whether the coordinator counts this consumer among its members."""
+        group = self.cluster.state.groups.get(GROUP)
+        mine = consumer.core.control.group
+        return (
+            group is not None
+            and mine is not None
+            and mine.member.identity.member_id in group.members
+        )
 
     def _is_behind(self, consumer: VirtualConsumer, partition: TopicPartition) -> bool:
         """Whether this consumer takes a partition for that of a topic that was deleted."""

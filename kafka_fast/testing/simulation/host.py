@@ -83,6 +83,7 @@ class Host:
         self._connecting: dict[int, OpenLink] = {}
         self._data_due = FOREVER  # when the data plane's next turn is planned
         self._control_due = FOREVER
+        self._gil_held_until = 0.0
         self._is_off = False
 
     def start(self, client: Client, links: Links, plane: DataPlane) -> None:
@@ -103,6 +104,10 @@ class Host:
     def stop(self) -> None:
         """Give no more turns; the connections are closed by the planes, or by `Port.unplug`."""
         self._is_off = True
+
+    def hold_gil(self, seconds: float) -> None:
+        """Let no Python run but the caller's: the data plane is on its own."""
+        self._gil_held_until = self.clock.now + seconds
 
     # ---- what threads ask for ----
 
@@ -182,6 +187,9 @@ class Host:
             return
         self._control_due = FOREVER
         now = self.clock.now
+        if now < self._gil_held_until:
+            self._plan_control(self._gil_held_until + self.lateness())
+            return
         self.machine.advance(now)
         self.turns += 1
         while self._calls:
