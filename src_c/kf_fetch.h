@@ -140,12 +140,13 @@ struct kf_repeat {
     int32_t link_id;
     uint8_t *frame; /* request, length included */
     size_t frame_size;
-    int32_t epoch_pos; /* of the member epoch in it, which answers change; 0: it has none */
+    int32_t epoch_pos; /* of epoch or generation in it, which answers change; 0: they do not */
     uint8_t *expected; /* the answer that needs nobody, from behind the correlation id */
     size_t expected_size;
     uint8_t *aside; /* another request: sent once, instead of the frame; or NULL */
     size_t aside_size;
     int64_t aside_token;
+    double aside_timeout;
     double period;  /* seconds from one to the next */
     double timeout; /* of one */
     double due;

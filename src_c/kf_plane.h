@@ -125,7 +125,7 @@ enum kf_command_kind {
     KF_COMMAND_REMOVE_STREAM = 18,
     KF_COMMAND_REPEAT = 19, /* repeat */
     KF_COMMAND_STOP_REPEAT = 20, /* token */
-    KF_COMMAND_INTERJECT = 21, /* token; bytes, under `serial`; generation: answers heard so far */
+    KF_COMMAND_INTERJECT = 21, /* token; bytes, under `serial`, at; generation: answers heard */
 };
 
 enum kf_verdict {

@@ -170,9 +170,10 @@ class Repeat:
     up as a `Response`. So does the end of the link, which ends the repetition.
 
     Attributes:
-        epoch_pos: where the frame, a ConsumerGroupHeartbeat, has the member's epoch. Each answer
-            without an error changes the epoch and the period; before an epoch is known nothing is
-            repeated. 0: the frame has none.
+        epoch_pos: where the frame has the member's epoch or generation: that of the last answer
+            that told one, to a ConsumerGroupHeartbeat (which tells the period as well) or to a
+            JoinGroup that went aside. Before there is one nothing is repeated. 0: the frame stays
+            as it is.
     """
 
     link_id: int
@@ -205,12 +206,14 @@ class Interject:
         aside: its own.
         heard: how many responses, of the repetition and of what went aside, were heard so far.
         frame: the request.
+        timeout: seconds for its answer.
     """
 
     token: int
     aside: int
     heard: int
     frame: bytes
+    timeout: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from kafka_fast.control.link import Link
@@ -143,9 +143,10 @@ class Questions:
             period: seconds from one to the next.
             timeout: seconds for each; the link is closed when they have passed.
             delay: seconds to the first.
-            other_epoch: a ConsumerGroupHeartbeat that differs from `body` in each byte of its
-                epoch, and in no other: the data plane puts the epochs of the answers there, and
-                takes their period; before one is known it repeats nothing.
+            other_epoch: differs from `body` in each byte of its epoch, or generation, and in no
+                other. The data plane puts there what the last answer told, to a
+                ConsumerGroupHeartbeat or to a JoinGroup that went aside; before an epoch is known
+                it repeats nothing. None: `body` stays as it is.
 
         Returns:
             A number for `stop_repeat` and `interject`.
@@ -177,7 +178,16 @@ class Questions:
             self._forget_question(token, question)
             self._commands.append(StopRepeat(token))
 
-    def interject(self, token: int, body: Request, handle: Callable[[Any, float], None]) -> None:
+    def interject(
+        self,
+        token: int,
+        link: Link,
+        body: Request,
+        response_class: type[R],
+        handle: Callable[[R, float], None],
+        *,
+        timeout: float,
+    ) -> None:
         """Send another request once, between two of a repetition: none overtakes the other.
 
         If an answer of the repetition is heard first, it was not sent and never will be: that
@@ -185,18 +195,27 @@ class Questions:
 
         Args:
             token: the repetition, which is not over.
-            body: the request, of the same API.
+            link: that it goes over.
+            body: the request.
+            response_class: of its answer.
             handle: called with its answer, whatever it says, and the time. If the link goes, it is
                 the repetition's `handle_failure` that is called.
+            timeout: seconds; the link is closed when they have passed without an answer.
+
+        Raises:
+            UnsupportedVersionError: the node and this client share no version of this API.
         """
+        version = link.versions.pick(type(body))
         question = self._questions[token]
         repetition = question.repetition
         assert repetition is not None
         assert repetition.aside is None
         repetition.aside = self._take_token()
-        self._questions[repetition.aside] = replace(question, handle=handle)
-        data = frame.encode_request(body, question.version, 0, self._client_id)
-        self._commands.append(Interject(token, repetition.aside, repetition.heard, data))
+        self._questions[repetition.aside] = _Question(
+            link.id, response_class, version, handle, question.handle_failure, repetition
+        )
+        data = frame.encode_request(body, version, 0, self._client_id)
+        self._commands.append(Interject(token, repetition.aside, repetition.heard, data, timeout))
 
     def _take_token(self) -> int:
         token = self._next_token

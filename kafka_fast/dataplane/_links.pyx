@@ -152,7 +152,7 @@ cdef bint handle_frame(sender_state* state, kf_link* link, const uint8_t* frame,
     elif request.kind == KF_REQUEST_FETCH:
         understood = handle_fetch(state, link, request, now)
     elif request.kind == KF_REQUEST_REPEAT:
-        handle_repeat(state, link, request, frame, size)
+        handle_repeat(state, link, request, frame, size, now)
     else:
         send_up(state, link, request.token, frame, size)
     if not understood:

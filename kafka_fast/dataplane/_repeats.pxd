@@ -31,4 +31,4 @@ cdef double repeat_deadline(kf_fetcher* fetcher) noexcept nogil
 
 # Take the answer to a repeated frame, its correlation id included.
 cdef void handle_repeat(sender_state* state, const kf_link* link, const kf_request* request,
-                        const uint8_t* frame, int64_t size) noexcept nogil
+                        const uint8_t* frame, int64_t size, double now) noexcept nogil

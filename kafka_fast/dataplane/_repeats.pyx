@@ -10,12 +10,14 @@ Python cannot run must not cost the membership.
       │         │           │
       nobody    goes up     goes up, under a token of its own
 
-A member of KIP-848 names in each heartbeat the epoch that the last answer told, so the data plane
-takes it, and the pace, out of each answer without an error. What such a member has to say goes
-*aside*, between two repeated frames. It was said under the epoch that the control plane knew: if an
-answer is on its way up that the control plane had not heard, it is dropped, and said anew after
-that. So neither overtakes the other, and there is no moment without a repetition. As long as no
-epoch was told, nothing is repeated: the member joins.
+A heartbeat goes by the epoch, or generation, that the coordinator told last, so the data plane puts
+it there: a member of KIP-848 is told one, and its pace, in any answer; a classic member in the
+answer to JoinGroup, which may come long after that was sent. As long as none was told nothing is
+repeated: the member joins.
+
+What a member has to say goes *aside*, between two repeated frames. It was said by what the control
+plane knew: if an answer is on its way up that it had not heard, that is dropped, to be said anew
+after it. So neither overtakes the other, and there is no moment without a repetition.
 
 Thread: data plane; takes no GIL, calls no clock.
 """
@@ -32,10 +34,15 @@ from kafka_fast.dataplane.link cimport *
 from kafka_fast.dataplane.state cimport *
 
 cdef enum:
-    CORRELATION_POS = 8  # in every request: after length, API key and version
+    API_KEY_POS = 4  # in every request: after its length
+    CORRELATION_POS = 8  # after API key and version
     CORRELATION_SIZE = 4  # at the front of every answer
     EPOCH_SIZE = 4
-    PACE_SIZE = 4  # heartbeat_interval_ms, behind the epoch in an answer
+    PACE_SIZE = 4  # heartbeat_interval_ms, behind the epoch in KIP-848's answers
+    JOIN_GROUP = 11
+    JOIN_GROUP_FIRST_THROTTLED = 2
+    JOIN_GROUP_FIRST_FLEXIBLE = 6
+    CONSUMER_GROUP_HEARTBEAT = 68
 
 cdef double MIN_PERIOD = 0.01  # seconds; whatever a broker asks for
 cdef double AT_ONCE = 1e-9  # as a deadline, where 0 is never
@@ -77,6 +84,7 @@ cdef void interject(kf_fetcher* fetcher, kf_command* command) noexcept nogil:
     repeat.aside = command.bytes
     repeat.aside_size = command.size
     repeat.aside_token = command.serial
+    repeat.aside_timeout = command.at
     command.bytes = NULL
 
 
@@ -99,7 +107,7 @@ cdef double due_at(const kf_repeat* repeat) noexcept nogil:
 
 
 cdef bint send_frame(kf_link* link, const kf_repeat* repeat, const uint8_t* frame, size_t size,
-                     double now) noexcept nogil:
+                     double timeout, double now) noexcept nogil:
     """Queue a copy of a frame. False: out of memory."""
     cdef kf_request* request = <kf_request*>calloc(1, sizeof(kf_request))
     if request == NULL:
@@ -114,7 +122,7 @@ cdef bint send_frame(kf_link* link, const kf_repeat* repeat, const uint8_t* fram
     request.correlation_id = link.next_correlation_id
     link.next_correlation_id = (link.next_correlation_id + 1) & 0x7FFFFFFF
     request.answered = True
-    request.timeout = repeat.timeout
+    request.timeout = timeout
     request.token = repeat.token
     request.size = size
     request.piece_count = 1
@@ -129,9 +137,11 @@ cdef void send_next(kf_link* link, kf_repeat* repeat, double now) noexcept nogil
     """Send what goes aside, or else the frame once more."""
     repeat.aside_in_flight = repeat.aside != NULL
     if repeat.aside_in_flight:
-        repeat.in_flight = send_frame(link, repeat, repeat.aside, repeat.aside_size, now)
+        repeat.in_flight = send_frame(link, repeat, repeat.aside, repeat.aside_size,
+                                      repeat.aside_timeout, now)
     else:
-        repeat.in_flight = send_frame(link, repeat, repeat.frame, repeat.frame_size, now)
+        repeat.in_flight = send_frame(link, repeat, repeat.frame, repeat.frame_size,
+                                      repeat.timeout, now)
     if repeat.in_flight:
         drop_aside(repeat)
         repeat.due = now + repeat.period
@@ -195,18 +205,26 @@ cdef double repeat_deadline(kf_fetcher* fetcher) noexcept nogil:
     return until
 
 
-cdef const uint8_t* find_epoch(kf_reader* answer) noexcept nogil:
-    """Return where a ConsumerGroupHeartbeat answer tells epoch and pace; NULL: an error, or none.
+cdef const uint8_t* find_epoch(int api_key, int version, kf_reader* answer) noexcept nogil:
+    """Return where an answer tells epoch and pace, or generation; NULL: an error, or it does not.
 
-    The reader stands behind the correlation id. (header tags, throttle_time_ms, error_code,
-    error_message, member_id, member_epoch, heartbeat_interval_ms, ...; versions 0 and 1.)
+    The reader stands behind the correlation id. ConsumerGroupHeartbeat 0 and 1: header tags,
+    throttle_time_ms, error_code, error_message, member_id, member_epoch, heartbeat_interval_ms.
+    JoinGroup: header tags (6+), throttle_time_ms (2+), error_code, generation_id.
     """
+    cdef bint is_beat = api_key == CONSUMER_GROUP_HEARTBEAT
     cdef int field
     cdef uint32_t size
-    kf_skip_tags(answer)
-    kf_read_i32(answer)
+    if not is_beat and api_key != JOIN_GROUP:
+        return NULL
+    if is_beat or version >= JOIN_GROUP_FIRST_FLEXIBLE:
+        kf_skip_tags(answer)
+    if is_beat or version >= JOIN_GROUP_FIRST_THROTTLED:
+        kf_read_i32(answer)
     if kf_read_i16(answer) != 0:
         return NULL
+    if not is_beat:
+        return kf_read_span(answer, EPOCH_SIZE)
     for field in range(2):
         size = kf_read_uvarint(answer)
         if size > 1:
@@ -214,30 +232,39 @@ cdef const uint8_t* find_epoch(kf_reader* answer) noexcept nogil:
     return kf_read_span(answer, EPOCH_SIZE + PACE_SIZE)
 
 
-cdef void learn_epoch(kf_repeat* repeat, kf_reader answer) noexcept nogil:
-    """Go on under the epoch and at the pace that an answer tells."""
+cdef void keep_pace(kf_repeat* repeat, const uint8_t* told, int32_t interval) noexcept nogil:
+    """Expect the epoch and the interval that were told, and repeat as often."""
     cdef kf_reader expected = kf_reader_of(repeat.expected, repeat.expected_size)
-    cdef const uint8_t* told = find_epoch(&answer)
-    cdef const uint8_t* place = find_epoch(&expected)
-    cdef kf_reader numbers
-    cdef int32_t epoch, interval
-    cdef double period
-    if told == NULL or place == NULL:
-        return
-    numbers = kf_reader_of(told, EPOCH_SIZE + PACE_SIZE)
-    epoch = kf_read_i32(&numbers)
-    interval = kf_read_i32(&numbers)
-    if epoch <= 0 or interval <= 0:
-        return
-    memcpy(repeat.frame + repeat.epoch_pos, told, EPOCH_SIZE)
-    memcpy(repeat.expected + (place - repeat.expected), told, EPOCH_SIZE + PACE_SIZE)
-    period = max(interval / 1000.0, MIN_PERIOD)
+    cdef const uint8_t* place = find_epoch(CONSUMER_GROUP_HEARTBEAT, 0, &expected)
+    cdef double period = max(interval / 1000.0, MIN_PERIOD)
+    if place != NULL:
+        memcpy(repeat.expected + (place - repeat.expected), told, EPOCH_SIZE + PACE_SIZE)
     repeat.due += period - repeat.period
     repeat.period = period
 
 
+cdef void learn_epoch(kf_repeat* repeat, const uint8_t* request, kf_reader answer) noexcept nogil:
+    """Go on under the epoch that the answer to a request tells."""
+    cdef kf_reader header = kf_reader_of(request + API_KEY_POS, CORRELATION_POS - API_KEY_POS)
+    cdef int api_key = kf_read_i16(&header)
+    cdef int version = kf_read_i16(&header)
+    cdef const uint8_t* told = find_epoch(api_key, version, &answer)
+    cdef kf_reader numbers
+    cdef int32_t epoch, interval
+    if told == NULL:
+        return
+    numbers = kf_reader_of(told, EPOCH_SIZE + PACE_SIZE if api_key != JOIN_GROUP else EPOCH_SIZE)
+    epoch = kf_read_i32(&numbers)
+    interval = kf_read_i32(&numbers)
+    if epoch <= 0 or (interval <= 0 and api_key != JOIN_GROUP):
+        return
+    memcpy(repeat.frame + repeat.epoch_pos, told, EPOCH_SIZE)
+    if api_key != JOIN_GROUP:
+        keep_pace(repeat, told, interval)
+
+
 cdef void handle_repeat(sender_state* state, const kf_link* link, const kf_request* request,
-                        const uint8_t* frame, int64_t size) noexcept nogil:
+                        const uint8_t* frame, int64_t size, double now) noexcept nogil:
     cdef kf_repeat* repeat = find_repeat(state.plane.fetcher, request.token)[0]
     cdef kf_event* event
     if repeat == NULL:
@@ -248,9 +275,13 @@ cdef void handle_repeat(sender_state* state, const kf_link* link, const kf_reque
             and memcmp(frame + CORRELATION_SIZE, repeat.expected, repeat.expected_size) == 0):
         return
     if repeat.epoch_pos != 0:
-        learn_epoch(repeat, kf_reader_of(frame + CORRELATION_SIZE, size - CORRELATION_SIZE))
+        learn_epoch(repeat, request.framing,
+                    kf_reader_of(frame + CORRELATION_SIZE, size - CORRELATION_SIZE))
     event = kf_event_new(KF_EVENT_RESPONSE, link.id)
-    event.token = repeat.aside_token if repeat.aside_in_flight else repeat.token
+    event.token = repeat.token
+    if repeat.aside_in_flight:
+        event.token = repeat.aside_token
+        repeat.due = now + repeat.period
     event.bytes = <uint8_t*>malloc(size)
     if event.bytes != NULL:
         memcpy(event.bytes, frame, size)

@@ -181,9 +181,10 @@ cdef class Streams:
             token: Never used for another repetition.
             frame: The request, length included.
             timeout: Seconds; without an answer by then the link is closed.
-            epoch_pos: Where the frame, a ConsumerGroupHeartbeat, has the member's epoch: each
-                answer without an error changes it, and the period. Before there is one nothing is
-                repeated. 0: the frame is another one.
+            epoch_pos: Where the frame has the member's epoch or generation, which is then that of
+                the last answer that told one: to any ConsumerGroupHeartbeat, which tells the
+                period as well, or to a JoinGroup that goes aside. Before there is one nothing is
+                repeated. 0: the frame stays as it is.
         """
         cdef kf_command* command
         cdef kf_repeat* repeat
@@ -216,7 +217,7 @@ cdef class Streams:
         command.token = token
         kf_plane_command(self.plane.plane, command)
 
-    def interject(self, int64_t token, int64_t aside, int64_t heard, bytes frame):
+    def interject(self, int64_t token, int64_t aside, int64_t heard, bytes frame, double timeout):
         """Send another request once, as soon as nothing of a repetition is in flight.
 
         Its answer is a RESPONSE under `aside`. It is dropped if a RESPONSE of the repetition is
@@ -227,11 +228,13 @@ cdef class Streams:
             aside: Its own token.
             heard: How many RESPONSEs of the repetition, and of what went aside, were heard so far.
             frame: The request, length included.
+            timeout: Seconds; without an answer by then the link is closed.
         """
         cdef kf_command* command = kf_command_new(KF_COMMAND_INTERJECT)
         command.token = token
         command.serial = aside
         command.generation = heard
+        command.at = timeout
         try:
             command.bytes = copy_bytes(frame)
         except BaseException:

@@ -482,6 +482,7 @@ cdef extern from "kf_fetch.h" nogil:
         uint8_t* aside
         size_t aside_size
         int64_t aside_token
+        double aside_timeout
         double period
         double timeout
         double due

@@ -73,8 +73,8 @@ def carry_out(plane: DataPlane, streams: Streams, command: ConsumerCommand) -> b
             streams.repeat(link_id, token, frame, period, expected, timeout, delay, epoch_pos)
         case StopRepeat(token):
             streams.stop_repeat(token)
-        case Interject(token, aside, heard, frame):
-            streams.interject(token, aside, heard, frame)
+        case Interject(token, aside, heard, frame, timeout):
+            streams.interject(token, aside, heard, frame, timeout)
         case _:
             return False
     return True

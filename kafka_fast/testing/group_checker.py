@@ -86,6 +86,8 @@ class Reading:
     """The offset behind the last record; None: nothing was handed over since the last start."""
     sought: int | None = None
     """The offset that the user moved to."""
+    sought_blindly: bool = False
+    """In a topic that was gone by then, which the client had not heard of."""
     is_paused: bool = False
     is_former: bool = False
     """Of a topic that was deleted; the one that was made anew may be another's."""
@@ -307,6 +309,7 @@ class Ledger:
         reading = reader.owned.get(partition)
         if reading is not None:
             reading.sought = offset
+            reading.sought_blindly = reader.is_behind(partition)
             reading.position = None
 
     def pause(self, reader: Reader, partition: TopicPartition, *, paused: bool) -> None:
@@ -350,7 +353,8 @@ class Ledger:
             elif not self._may_go_on(log, reading.position, place):
                 self.note(Wrong.SKIPPED, f"{where}, after nothing from {reading.position} on")
         elif reading.sought is not None:
-            if not self._may_go_on(log, reading.sought, place):
+            is_reset = reading.sought_blindly and self._may_go_on(log, 0, place)
+            if not is_reset and not self._may_go_on(log, reading.sought, place):
                 self.note(Wrong.FALSE_START, f"{where}, after a seek to {reading.sought}")
         else:
             known = log.commits[max(0, reading.commits_before - 1) :]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import itertools
 import uuid
 from collections.abc import Iterator
 
@@ -246,22 +244,6 @@ def test_a_static_member_is_not_missed_while_it_restarts(
     members[1] = member("b")
     poll_until(members, lambda: members[1].assignment() == had, [])
     assert len(members[0].metrics()["rebalances"]) == events
-
-
-@pytest.mark.slow
-def test_a_member_survives_c_code_that_holds_the_gil(
-    real_kafka: RealKafka, consumer_on: MakeConsumer, group: str
-) -> None:
-    topic = new_topic(real_kafka, 2)
-    member = consumer_on(group_id=group, session_timeout_ms=6_000, heartbeat_interval_ms=1_000)
-    member.subscribe([topic])
-    poll_until([member], lambda: len(member.assignment()) == 2, [])
-    before = member.group_metadata()
-    ctypes.PyDLL(None).usleep(13_000_000)
-    for _ in itertools.repeat(None, 10):
-        member.poll(0.1)
-    assert member.group_metadata() == before
-    member.commit({TopicPartition(topic, 0): 0})
 
 
 # ---- old brokers ----

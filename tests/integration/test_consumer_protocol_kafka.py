@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -13,7 +12,6 @@ from confluent_kafka.admin import AdminClient
 
 from kafka_fast import (
     Consumer,
-    OffsetAndMetadata,
     Producer,
     RebalanceListener,
     TopicPartition,
@@ -21,7 +19,6 @@ from kafka_fast import (
 from kafka_fast.control.metadata import COORDINATOR_BASE
 from kafka_fast.errors import InvalidRegularExpression
 from kafka_fast.testing.real_kafka import RealKafka
-from kafka_fast.types import GroupMetadata
 from tests.waiting import eventually
 
 PARTITIONS = 6
@@ -223,39 +220,6 @@ def test_the_group_may_wait_for_a_slow_user(topic: str, member_on: Callable[...,
     eventually(lambda: _heartbeats(one) >= outlasted, "heartbeats for two session timeouts")
     poll_until([one], _after(1.0), [])
     assert diary.heard == heard
-
-
-@pytest.mark.slow
-def test_a_member_survives_c_code_that_holds_the_gil(
-    topic: str, member_on: Callable[..., Consumer]
-) -> None:
-    """For two session timeouts no Python can run, and the coordinator notices nothing."""
-    diaries = [Diary(), Diary()]
-    members = [member_on(diary) for diary in diaries]
-
-    def state() -> list[tuple[GroupMetadata, list[str]]]:
-        identities = [member.group_metadata() for member in members]
-        return list(zip(identities, [list(diary.heard) for diary in diaries], strict=True))
-
-    def is_settled() -> bool:
-        """Whether the last of them has heard of the group's epoch, too."""
-        epochs = {identity.generation for identity, _ in state()}
-        return is_shared(members, topic) and len(epochs) == 1
-
-    poll_until(members, is_settled, [])
-    # It takes Python to confirm what was assigned; from the second heartbeat on all is repetition.
-    enough = [_heartbeats(it) + 2 for it in members]
-    poll_until(
-        members,
-        lambda: all(_heartbeats(it) >= n for it, n in zip(members, enough, strict=True)),
-        [],
-    )
-    before = state()
-    ctypes.PyDLL(None).usleep(2_000_000 + 2_000 * QUICK["group.consumer.session.timeout.ms"])
-    poll_until(members, _after(2.0), [])
-    assert state() == before
-    for member in members:
-        member.commit(dict.fromkeys(member.assignment(), OffsetAndMetadata(0)))
 
 
 def test_patterns(kafka: RealKafka, topic: str, member_on: Callable[..., Consumer]) -> None:

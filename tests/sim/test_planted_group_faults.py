@@ -28,6 +28,7 @@ from kafka_fast.net.reading import Reading
 from kafka_fast.testing.group_checker import Wrong
 from kafka_fast.testing.simulation.group_plan import GroupPlan, make_group_plan
 from kafka_fast.testing.simulation.group_world import GroupWorld
+from kafka_fast.testing.simulation.host import Host
 from kafka_fast.testing.simulation.virtual_consumer import VirtualConsumer
 from kafka_fast.types import OffsetAndMetadata
 
@@ -227,6 +228,24 @@ def test_beating_without_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     show(Wrong.BUSY)
 
 
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_heartbeats_that_need_the_gil(monkeypatch: pytest.MonkeyPatch, protocol: str) -> None:
+    turn = Host._turn_data
+
+    def turn_with_gil(self: Any, due: float) -> None:
+        if self.clock.now < self._gil_held_until:
+            self.clock.at(self._gil_held_until, lambda: turn_with_gil(self, due))
+        else:
+            turn(self, due)
+
+    monkeypatch.setattr(Host, "_turn_data", turn_with_gil)
+    is_newer = protocol == "consumer"
+    show(
+        Wrong.EXPELLED,
+        among=lambda plan: plan.is_calm and speaks_consumer_protocol(plan) == is_newer,
+    )
+
+
 def test_trusting_that_what_is_assigned_has_a_position(monkeypatch: pytest.MonkeyPatch) -> None:
     lag = Intake.lag
 
@@ -234,4 +253,8 @@ def test_trusting_that_what_is_assigned_has_a_position(monkeypatch: pytest.Monke
         return lag(self, partition, done or self.position(partition).offset)
 
     monkeypatch.setattr(Intake, "lag", lag_of)
-    show(Wrong.CRASHED)
+
+    def may_show(plan: GroupPlan) -> bool:
+        return plan.recreations > 0 and any(user.habits["ask"] for user in plan.users)
+
+    show(Wrong.CRASHED, among=may_show)

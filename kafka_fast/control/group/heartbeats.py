@@ -18,6 +18,7 @@ from kafka_fast.errors import KafkaError
 from kafka_fast.protocol.schema import Request, Response
 
 R = TypeVar("R", bound=Response)
+S = TypeVar("S", bound=Response)
 
 
 class Heartbeats(Generic[R]):
@@ -44,6 +45,7 @@ class Heartbeats(Generic[R]):
         self._handle_lost = handle_lost
         self._timeout = timeout
         self._token: int | None = None  # of the repetition under way
+        self._link: Link | None = None  # that it goes over
 
     @property
     def is_running(self) -> bool:
@@ -68,9 +70,10 @@ class Heartbeats(Generic[R]):
             expected: the answer that needs nobody.
             period: seconds from one to the next.
             delay: seconds to the first.
-            other_epoch: shows where the epoch stands in it, see `Links.repeat`.
+            other_epoch: shows where the epoch stands in it, see `Questions.repeat`.
         """
         self.stop()
+        self._link = link
         self._token = self._questions.repeat(
             link,
             body,
@@ -83,10 +86,21 @@ class Heartbeats(Generic[R]):
             other_epoch=other_epoch,
         )
 
-    def say(self, body: Request, handle: Callable[[R, float], None]) -> None:
-        """Send another one, once, between two that are repeated; see `Links.interject`."""
+    def say(
+        self,
+        body: Request,
+        response_class: type[S],
+        handle: Callable[[S, float], None],
+        *,
+        timeout: float | None = None,
+    ) -> None:
+        """Send another request, once, between two that are repeated; see `Questions.interject`."""
         assert self._token is not None
-        self._questions.interject(self._token, body, handle)
+        assert self._link is not None
+        patience = self._timeout if timeout is None else timeout
+        self._questions.interject(
+            self._token, self._link, body, response_class, handle, timeout=patience
+        )
 
     def stop(self) -> None:
         """Be silent; an answer that is still to come is nobody's."""

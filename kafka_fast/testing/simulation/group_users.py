@@ -292,6 +292,8 @@ class User(RebalanceListener):
             if source.random() < often:
                 self._log(habit)
                 getattr(self, f"_do_{habit}")()
+        if self.is_orderly:
+            return  # since a habit took its time
         weights = list(plan.ways.values())
         way = source.choices(list(plan.ways), weights)[0] if any(weights) else "poll"
         getattr(self, f"_{way}")()

@@ -1,4 +1,7 @@
-"""Repeated heartbeats of KIP-848: the data plane goes by the epochs that the answers tell."""
+"""Repeated heartbeats go by the epochs and generations that answers tell.
+
+By KIP-848 any answer may tell one; a classic member is told in the answer to JoinGroup.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,8 @@ from kafka_fast.protocol.apis.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
+from kafka_fast.protocol.apis.heartbeat import HeartbeatRequest, HeartbeatResponse
+from kafka_fast.protocol.apis.join_group import JoinGroupRequest, JoinGroupResponse
 from tests.unit.dataplane.fetch_rig import FetchRig
 
 TOKEN, ASIDE = 9, 10
@@ -57,7 +62,7 @@ def rig_with_member(epoch: int = 3) -> FetchRig:
     rig.streams.repeat(1, TOKEN, beat(epoch), period, expected, TIMEOUT, period, EPOCH_POS)
     rig.turn()
     if epoch == 0:
-        rig.streams.interject(TOKEN, ASIDE, 0, beat(0))
+        rig.streams.interject(TOKEN, ASIDE, 0, beat(0), TIMEOUT)
         assert epochs(rig) == [0]
     return rig
 
@@ -105,7 +110,7 @@ def test_nothing_is_repeated_before_there_is_an_epoch() -> None:
     assert talk.up() == [(ASIDE, error)]
     rig.advance(10 * PERIOD)
     assert epochs(rig) == []
-    rig.streams.interject(TOKEN, ASIDE + 1, 1, beat(0))
+    rig.streams.interject(TOKEN, ASIDE + 1, 1, beat(0), TIMEOUT)
     assert epochs(rig) == [0]
     joined = body_of(well(7, assignment=OWNED))
     talk.answer(joined)
@@ -220,11 +225,11 @@ def test_news_under_an_epoch_that_has_passed_are_not_sent() -> None:
     rig = rig_with_member()
     talk = Talk(rig)
     assert talk.next_epoch() == 3
-    rig.streams.interject(TOKEN, ASIDE, 0, beat(3))
+    rig.streams.interject(TOKEN, ASIDE, 0, beat(3), TIMEOUT)
     talk.answer(body_of(well(4, assignment=OWNED)))
     assert len(talk.up()) == 1
     assert epochs(rig) == []
-    rig.streams.interject(TOKEN, ASIDE + 1, 1, beat(4))
+    rig.streams.interject(TOKEN, ASIDE + 1, 1, beat(4), TIMEOUT)
     assert epochs(rig) == [4]
 
 
@@ -233,3 +238,105 @@ def test_an_epoch_stands_in_its_frame(pos: int) -> None:
     rig = FetchRig(start=False)
     with pytest.raises(UsageError, match="epoch"):
         rig.streams.repeat(1, TOKEN, beat(0), 1.0, b"", TIMEOUT, 0.0, pos)
+
+
+# ---- classic members ----
+
+NO_GENERATION = -1
+CLASSIC_VERSION = 4
+WELL = frame.encode_response(HeartbeatResponse(), CLASSIC_VERSION, 0)[8:]
+JOIN_VERSIONS = JoinGroupRequest.versions
+GENERATION_POS = next(
+    pos
+    for pos, (a, b) in enumerate(
+        zip(
+            frame.encode_request(HeartbeatRequest(generation_id=0), CLASSIC_VERSION, 0, "rig"),
+            frame.encode_request(HeartbeatRequest(generation_id=-1), CLASSIC_VERSION, 0, "rig"),
+            strict=True,
+        )
+    )
+    if a != b
+)
+
+
+def rig_that_joins(version: int) -> Talk:
+    """Return a rig that has sent JoinGroup, and heartbeats to repeat as soon as it has answered."""
+    rig = FetchRig(start=False)
+    rig.streams.set_alive_until(ALIVE)
+    alive = frame.encode_request(
+        HeartbeatRequest(generation_id=NO_GENERATION), CLASSIC_VERSION, 0, "rig"
+    )
+    rig.streams.repeat(1, TOKEN, alive, PERIOD, WELL, TIMEOUT, 0.0, GENERATION_POS)
+    join = frame.encode_request(JoinGroupRequest(), version, 0, "rig")
+    rig.streams.interject(TOKEN, ASIDE, 0, join, 10 * TIMEOUT)
+    (sent,) = rig.frames()
+    assert frame.decode_request(sent[4:])[1] == frame.decode_request(join[4:])[1]
+    return Talk(rig)
+
+
+def generations(rig: FetchRig) -> list[int]:
+    found = []
+    for data in rig.frames():
+        _, request = frame.decode_request(data[4:])
+        assert isinstance(request, HeartbeatRequest)
+        found.append(request.generation_id)
+    return found
+
+
+def joined(version: int, **said: object) -> bytes:
+    whole = {"generation_id": 8, "protocol_name": "range", "leader": "a", "member_id": "a", **said}
+    return frame.encode_response(JoinGroupResponse(**whole), version, 0)[8:]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("version", JOIN_VERSIONS)
+def test_a_generation_is_known_once_the_others_have_come(version: int) -> None:
+    """The answer may take long, and nobody may hear of it for long."""
+    talk = rig_that_joins(version)
+    talk.rig.advance(5 * TIMEOUT)
+    assert generations(talk.rig) == []
+    talk.answer(joined(version))
+    assert talk.up() == [(ASIDE, joined(version))]
+    assert generations(talk.rig) == []
+    for _ in range(3):
+        talk.rig.advance(PERIOD + 0.002)
+        assert generations(talk.rig) == [8]
+        talk.answer(WELL)
+    assert talk.rig.events == []
+
+
+@pytest.mark.parametrize("version", JOIN_VERSIONS)
+@pytest.mark.parametrize("said", [{"error_code": 27}, {"generation_id": 0}, {"generation_id": -1}])
+def test_who_is_in_no_generation_says_nothing(version: int, said: dict[str, object]) -> None:
+    talk = rig_that_joins(version)
+    talk.answer(joined(version, **said))
+    assert len(talk.up()) == 1
+    talk.rig.advance(10 * PERIOD)
+    assert generations(talk.rig) == []
+
+
+@pytest.mark.parametrize("version", JOIN_VERSIONS)
+def test_an_answer_to_join_that_was_cut_off(version: int) -> None:
+    whole = joined(version)
+    told_at = whole.index((8).to_bytes(4, "big")) + 4
+    for size in range(len(whole)):
+        talk = rig_that_joins(version)
+        talk.answer(whole[:size])
+        assert talk.up() == [(ASIDE, whole[:size])]
+        talk.rig.advance(PERIOD + 0.002)
+        assert generations(talk.rig) == ([8] if size >= told_at else [])
+
+
+def test_answers_to_classic_heartbeats_tell_no_generation() -> None:
+    talk = rig_that_joins(5)
+    talk.answer(joined(5))
+    for code in (27, 22):
+        talk.rig.advance(PERIOD + 0.002)
+        assert generations(talk.rig) == [8]
+        talk.answer(frame.encode_response(HeartbeatResponse(error_code=code), 4, 0)[8:])
+    assert [token for token, _ in talk.up()] == [ASIDE, TOKEN, TOKEN]
+
+
+def test_a_join_that_nobody_answers_ends_with_the_link() -> None:
+    talk = rig_that_joins(5)
+    talk.rig.advance(10 * TIMEOUT + 0.1)
+    assert [event[4] for event in talk.rig.take(EVENT_RESPONSE)] == [TOKEN]

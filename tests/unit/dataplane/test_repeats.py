@@ -147,7 +147,7 @@ def test_another_request_goes_between_two(in_flight: bool, body: bytes) -> None:
     assert sent(rig) == [0]
     if not in_flight:
         answer(rig, 0)
-    rig.streams.interject(TOKEN, ASIDE, 0, NEWS)
+    rig.streams.interject(TOKEN, ASIDE, 0, NEWS, TIMEOUT)
     if in_flight:
         assert sent(rig) == []
         answer(rig, 0)
@@ -156,6 +156,9 @@ def test_another_request_goes_between_two(in_flight: bool, body: bytes) -> None:
     assert sent(rig) == []
     answer(rig, 1, body)
     assert responses(rig) == [(ASIDE, body)]
+    rig.advance(PERIOD - 0.1)
+    assert sent(rig) == []
+    rig.advance(0.11)
     assert sent(rig) == [2]
     answer(rig, 2)
     assert rig.events == []
@@ -165,18 +168,18 @@ def test_what_was_said_without_knowledge_of_an_answer_is_not_sent() -> None:
     """Neither if that is on its way up, nor if it comes before there was room."""
     rig = rig_with_repeat()
     assert sent(rig) == [0]
-    rig.streams.interject(TOKEN, ASIDE, 0, NEWS)
+    rig.streams.interject(TOKEN, ASIDE, 0, NEWS, TIMEOUT)
     answer(rig, 0, OTHER)
     assert responses(rig) == [(TOKEN, OTHER)]
-    rig.streams.interject(TOKEN, ASIDE + 1, 0, NEWS)
+    rig.streams.interject(TOKEN, ASIDE + 1, 0, NEWS, TIMEOUT)
     assert sent(rig) == []
-    rig.streams.interject(TOKEN, ASIDE + 2, 1, NEWS)
+    rig.streams.interject(TOKEN, ASIDE + 2, 1, NEWS, TIMEOUT)
     assert sent(rig, NEWS) == [1]
     answer(rig, 1, OTHER)
     assert responses(rig) == [(ASIDE + 2, OTHER)]
-    rig.streams.interject(TOKEN, ASIDE + 3, 1, NEWS)
+    rig.streams.interject(TOKEN, ASIDE + 3, 1, NEWS, TIMEOUT)
     assert sent(rig) == []
-    rig.streams.interject(TOKEN, ASIDE + 4, 2, NEWS)
+    rig.streams.interject(TOKEN, ASIDE + 4, 2, NEWS, TIMEOUT)
     assert sent(rig, NEWS) == [2]
 
 
@@ -186,7 +189,7 @@ def test_the_end_of_the_link_is_told_once(in_flight: bool) -> None:
     assert sent(rig) == [0]
     if in_flight:
         answer(rig, 0)
-    rig.streams.interject(TOKEN, ASIDE, 0, NEWS)
+    rig.streams.interject(TOKEN, ASIDE, 0, NEWS, TIMEOUT)
     assert len(sent(rig, NEWS)) == in_flight
     rig.hang_up()
     assert [(event[2], event[4]) for event in rig.take(EVENT_RESPONSE)] == [(EOF, TOKEN)]
@@ -198,7 +201,7 @@ def test_with_the_repetition_what_was_said_between_is_over(stopped_first: bool) 
     assert sent(rig) == [0]
     if stopped_first:
         rig.streams.stop_repeat(TOKEN)
-    rig.streams.interject(TOKEN, ASIDE, 0, NEWS)
+    rig.streams.interject(TOKEN, ASIDE, 0, NEWS, TIMEOUT)
     rig.streams.stop_repeat(TOKEN)
     answer(rig, 0)
     rig.advance(100.0)

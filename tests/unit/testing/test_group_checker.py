@@ -77,6 +77,17 @@ def test_a_seek_allows_to_read_again_from_there_only() -> None:
     assert kinds(book) == [Wrong.FALSE_START]
 
 
+def test_a_seek_in_a_topic_that_is_gone_may_be_reset() -> None:
+    """By a client that hears of it later; any other one goes where it was told."""
+    for is_behind, faults in ((True, []), (False, [Wrong.FALSE_START])):
+        book = ledger()
+        who = book.begin("r", lambda: True, is_behind=lambda _, is_behind=is_behind: is_behind)
+        book.assign(who, [A])
+        book.seek(who, A, 3)
+        read(book, who, 0)
+        assert kinds(book) == faults
+
+
 def test_reading_begins_at_the_groups_offset() -> None:
     book = ledger()
     first = reader(book)

@@ -24,7 +24,7 @@ from kafka_fast.control.link import Link
 from kafka_fast.errors import KafkaError
 from kafka_fast.protocol.apis.join_group import JoinGroupRequest, JoinGroupResponse
 from kafka_fast.protocol.apis.sync_group import SyncGroupResponse
-from kafka_fast.protocol.schema import Request, Response
+from kafka_fast.protocol.schema import Response
 from kafka_fast.types import TopicPartition
 
 R = TypeVar("R", bound=Response)
@@ -146,7 +146,8 @@ class Rebalance:
         self._attempt = Attempt()
         self._step = Step.JOINING
         try:
-            self._ask(link, request, JoinGroupResponse, self._handle_joined)
+            take, lose = self._hearing(self._handle_joined)
+            self._session.join(link, request, take, lose, timeout=self._timeout)
         except KafkaError as error:
             self._end(Failed(error), now)
 
@@ -206,7 +207,9 @@ class Rebalance:
         name = self._joined.protocol_name or ""
         group_id, identity = self._coordinator.group_id, self._session.identity
         request = messages.sync_request(group_id, identity, name, assignments)
-        self._ask(link, request, SyncGroupResponse, self._handle_synced)
+        take, lose = self._hearing(self._handle_synced)
+        ask = self._coordinator.ask
+        ask(link, request, SyncGroupResponse, take, lose, timeout=self._timeout)
 
     def _handle_synced(self, response: SyncGroupResponse, now: float) -> None:
         if response.error_code:
@@ -219,13 +222,10 @@ class Rebalance:
             return
         self._end(Assigned(partitions, self._joined.protocol_name or "", user_data), now)
 
-    def _ask(
-        self,
-        link: Link,
-        request: Request,
-        response_class: type[R],
-        handle: Callable[[R, float], None],
-    ) -> None:
+    def _hearing(
+        self, handle: Callable[[R, float], None]
+    ) -> tuple[Callable[[R, float], None], Callable[[KafkaError, float], None]]:
+        """Return what takes an answer to this attempt, and what takes the loss of its link."""
         attempt = self._attempt
         assert attempt is not None
 
@@ -241,7 +241,7 @@ class Rebalance:
             elif attempt.on_named is not None:
                 attempt.on_named("", now)
 
-        self._coordinator.ask(link, request, response_class, take, lose, timeout=self._timeout)
+        return take, lose
 
     def _end(self, end: End, now: float) -> None:
         self.cancel()

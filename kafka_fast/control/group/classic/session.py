@@ -12,9 +12,11 @@ from kafka_fast.control.group.classic import messages
 from kafka_fast.control.group.coordinator import Coordinator
 from kafka_fast.control.group.heartbeats import Heartbeats
 from kafka_fast.control.group.member import NO_GENERATION, Identity
+from kafka_fast.control.link import Link
 from kafka_fast.control.questions import Questions
 from kafka_fast.errors import KafkaError
 from kafka_fast.protocol.apis.heartbeat import HeartbeatResponse
+from kafka_fast.protocol.apis.join_group import JoinGroupRequest, JoinGroupResponse
 
 REBALANCE_IN_PROGRESS = 27
 
@@ -39,12 +41,13 @@ class Session:
             questions: repeat the heartbeats.
             on_heartbeat: called with the error code of an answer that was not expected; no
                 heartbeats are sent after it. (Until it is called they are: it may take long.)
-            on_moved: called when the link is gone; likewise.
+            on_moved: called when the link is gone; likewise. Who joins is told instead of it.
         """
         self._settings = settings
         self._coordinator = coordinator
         self._on_heartbeat = on_heartbeat
         self._on_moved = on_moved
+        self._on_join_lost: Callable[[KafkaError, float], None] | None = None
         self._identity = Identity(instance_id=settings.group_instance_id)
         self._heartbeats: Heartbeats[HeartbeatResponse] = Heartbeats(
             questions, self._handle_heartbeat, self._handle_lost, timeout=settings.request_timeout
@@ -67,17 +70,59 @@ class Session:
 
     def lose_generation(self) -> None:
         """Be known, but of no generation: what was owned is others' by now."""
-        self._heartbeats.stop()
+        self.fall_silent()
         life = self._identity.life + 1
         self._identity = self._identity._replace(generation=NO_GENERATION, life=life)
 
     def forget(self) -> None:
         """Be nobody: the coordinator does not know this member any more."""
-        self._heartbeats.stop()
+        self.fall_silent()
         before = self._identity
         self._identity = Identity(instance_id=before.instance_id, life=before.life + 1)
 
     # Signs of life
+
+    def join(
+        self,
+        link: Link,
+        request: JoinGroupRequest,
+        handle: Callable[[JoinGroupResponse, float], None],
+        handle_lost: Callable[[KafkaError, float], None],
+        *,
+        timeout: float,
+    ) -> None:
+        """Ask to be in the next generation, and have heartbeats sent from the answer on.
+
+        The coordinator answers when the others have come, and counts the session's time from then
+        on, whether Python can run or not. Only who has no id yet (a first join before Kafka 2.2, or
+        a static member's) is kept alive no sooner than its answer is heard.
+
+        Args:
+            link: to the coordinator.
+            request: says who joins.
+            handle: called with the answer and the time.
+            handle_lost: called when the link is gone, with why, and the time.
+            timeout: seconds for the answer.
+        """
+        identity = self._identity._replace(generation=NO_GENERATION)
+        if not identity.member_id:
+            ask = self._coordinator.ask
+            ask(link, request, JoinGroupResponse, handle, handle_lost, timeout=timeout)
+            return
+
+        def take(response: JoinGroupResponse, now: float) -> None:
+            self._on_join_lost = None
+            if response.error_code:
+                self._heartbeats.stop()
+            handle(response, now)
+
+        self._keep(link, identity, HeartbeatResponse(), delay=0.0, learns=True)
+        self._on_join_lost = handle_lost
+        try:
+            self._heartbeats.say(request, JoinGroupResponse, take, timeout=timeout)
+        except KafkaError:
+            self.fall_silent()
+            raise
 
     def keep_alive(self, now: float, *, expect_rebalance: bool, delay: float = 0.0) -> None:
         """Have heartbeats sent, if that is not done already.
@@ -96,22 +141,41 @@ class Session:
         if link is None:
             return
         code = REBALANCE_IN_PROGRESS if expect_rebalance else 0
-        self._heartbeats.keep(
-            link,
-            messages.heartbeat_request(self._coordinator.group_id, identity),
-            HeartbeatResponse(error_code=code),
-            period=self._settings.heartbeat_interval,
-            delay=delay,
-        )
+        self._keep(link, identity, HeartbeatResponse(error_code=code), delay=delay)
 
     def fall_silent(self) -> None:
-        """Send no heartbeats any more."""
+        """Send no heartbeats any more; the answer to a join that is under way is nobody's."""
         self._heartbeats.stop()
+        self._on_join_lost = None
+
+    def _keep(
+        self,
+        link: Link,
+        identity: Identity,
+        expected: HeartbeatResponse,
+        *,
+        delay: float,
+        learns: bool = False,
+    ) -> None:
+        group_id = self._coordinator.group_id
+        other = identity._replace(generation=~identity.generation)
+        self._heartbeats.keep(
+            link,
+            messages.heartbeat_request(group_id, identity),
+            expected,
+            period=self._settings.heartbeat_interval,
+            delay=delay,
+            other_epoch=messages.heartbeat_request(group_id, other) if learns else None,
+        )
 
     def _handle_heartbeat(self, response: HeartbeatResponse, now: float) -> None:
         self._heartbeats.stop()
         self._on_heartbeat(response.error_code, now)
 
     def _handle_lost(self, error: KafkaError, now: float) -> None:
+        on_join_lost, self._on_join_lost = self._on_join_lost, None
         self._coordinator.handle_moved(str(error), now)
-        self._on_moved(now)
+        if on_join_lost is not None:
+            on_join_lost(error, now)
+        else:
+            self._on_moved(now)

@@ -1,8 +1,7 @@
 """What a KIP-848 member and its coordinator say to each other: heartbeats, one at a time.
 
-    tell ──► a heartbeat with what is new ──► answer ───────────┐
-      └────► the data plane repeats one ──► unexpected answer ──┼──► handle / handle_lost
-                without news, for ever
+    tell ──► one heartbeat with what is new ───► answer ──────────────┐
+      └────► one without news, repeated ───────► unexpected answers ──┴──► handle, handle_lost
 
 The coordinator takes each heartbeat by the epoch that the answer before it told, so one at a time
 is in flight. The data plane sees to that, and goes on under the new epoch by itself: Python may not
@@ -105,7 +104,8 @@ class Conversation:
         if not self._heartbeats.is_running:
             self._keep(link, epoch)
         self._is_asking = self._may_be_known = True
-        self._heartbeats.say(self._beat.make(epoch, subscription, owned, held), self._hear)
+        body = self._beat.make(epoch, subscription, owned, held)
+        self._heartbeats.say(body, ConsumerGroupHeartbeatResponse, self._hear)
 
     def fall_silent(self) -> None:
         """Repeat nothing any more, and tell everything the next time."""

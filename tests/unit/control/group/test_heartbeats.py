@@ -11,9 +11,10 @@ from kafka_fast.errors import KafkaConnectionError
 from kafka_fast.protocol.apis.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 BODY, EXPECTED, OTHER = HeartbeatRequest(), HeartbeatResponse(), HeartbeatResponse(error_code=27)
+LINK: Any = "a link"
 
 
-class FakeLinks:
+class FakeQuestions:
     """Writes down what is repeated, and how that ends."""
 
     def __init__(self) -> None:
@@ -30,7 +31,10 @@ class FakeLinks:
         self.told = told
         return token
 
-    def interject(self, token: int, body: Any, handle: Any) -> None:
+    def interject(
+        self, token: int, link: Any, body: Any, response: Any, handle: Any, *, timeout: float
+    ) -> None:
+        assert (link, response, timeout) == (LINK, HeartbeatResponse, 30.0)
         self.said.append((token, body, handle))
 
     def stop_repeat(self, token: int) -> None:
@@ -39,19 +43,18 @@ class FakeLinks:
 
 class Rig:
     def __init__(self) -> None:
-        self.links = FakeLinks()
+        self.questions = FakeQuestions()
         self.heard: list[Any] = []
-        links: Any = self.links
+        questions: Any = self.questions
         self.heartbeats: Heartbeats[HeartbeatResponse] = Heartbeats(
-            links,
+            questions,
             lambda response, now: self.heard.append((response, self.heartbeats.is_running)),
             lambda error, now: self.heard.append((error, self.heartbeats.is_running)),
             timeout=30.0,
         )
 
     def keep(self) -> None:
-        link: Any = None
-        self.heartbeats.keep(link, BODY, EXPECTED, period=3.0, delay=1.0)
+        self.heartbeats.keep(LINK, BODY, EXPECTED, period=3.0, delay=1.0)
 
 
 @pytest.fixture
@@ -63,37 +66,37 @@ def test_one_is_kept(rig: Rig) -> None:
     assert not rig.heartbeats.is_running
     rig.keep()
     assert rig.heartbeats.is_running
-    assert rig.links.told == {
+    assert rig.questions.told == {
         "period": 3.0,
         "timeout": 30.0,
         "delay": 1.0,
         "other_epoch": None,
     }
     rig.keep()
-    assert rig.links.stopped == [1]
+    assert rig.questions.stopped == [1]
 
 
 def test_other_answers_are_heard_and_it_goes_on(rig: Rig) -> None:
     rig.keep()
-    handle, _ = rig.links.repeated[1]
+    handle, _ = rig.questions.repeated[1]
     handle(OTHER, 5.0)
     handle(OTHER, 8.0)
     assert rig.heard == [(OTHER, True)] * 2
-    assert rig.links.stopped == []
+    assert rig.questions.stopped == []
 
 
 def test_a_link_that_is_gone_ends_it(rig: Rig) -> None:
     rig.keep()
     error = KafkaConnectionError("gone")
-    rig.links.repeated[1][1](error, 5.0)
+    rig.questions.repeated[1][1](error, 5.0)
     assert rig.heard == [(error, False)]
 
 
 def test_one_is_said_between_two(rig: Rig) -> None:
     rig.keep()
     heard: list[Any] = []
-    rig.heartbeats.say(BODY, lambda response, now: heard.append(response))
-    ((token, body, handle),) = rig.links.said
+    rig.heartbeats.say(BODY, HeartbeatResponse, lambda response, now: heard.append(response))
+    ((token, body, handle),) = rig.questions.said
     assert (token, body) == (1, BODY)
     handle(EXPECTED, 5.0)
     assert heard == [EXPECTED]
@@ -104,5 +107,5 @@ def test_after_a_stop_there_is_none(rig: Rig) -> None:
     rig.keep()
     rig.heartbeats.stop()
     rig.heartbeats.stop()
-    assert rig.links.stopped == [1]
+    assert rig.questions.stopped == [1]
     assert not rig.heartbeats.is_running

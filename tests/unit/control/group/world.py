@@ -34,7 +34,12 @@ from kafka_fast.control.plane import (
     StopRepeat,
 )
 from kafka_fast.errors import KafkaError
-from kafka_fast.protocol.apis.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
+from kafka_fast.protocol.apis.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+from kafka_fast.protocol.apis.join_group import JoinGroupRequest, JoinGroupResponse
+from kafka_fast.protocol.frame import decode_response, encode_response
 from kafka_fast.testing.broker.cluster import Cluster
 from kafka_fast.testing.broker.state import Node, Settings
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
@@ -52,6 +57,7 @@ class Repetition:
     expected: bytes
     period: float
     in_flight: int | None = None  # the token that its answer comes up under
+    sent: bytes = b""
     told: int = 0
     aside: Interject | None = None
 
@@ -61,20 +67,25 @@ class Repetition:
         pos = self.command.epoch_pos
         return pos > 0 and int.from_bytes(self.frame[pos : pos + 4], "big", signed=True) <= 0
 
-    def learn(self, body: bytes) -> None:
-        """Go on under the epoch, and at the pace, that an answer tells."""
-        told = ConsumerGroupHeartbeatResponse.decode(body, 0)
-        if told.error_code == 0 and told.member_epoch > 0 and told.heartbeat_interval_ms > 0:
-            pos, epoch = self.command.epoch_pos, told.member_epoch.to_bytes(4, "big")
-            self.frame = self.frame[:pos] + epoch + self.frame[pos + 4 :]
-            well = ConsumerGroupHeartbeatResponse(
-                member_id=told.member_id,
-                member_epoch=told.member_epoch,
-                heartbeat_interval_ms=told.heartbeat_interval_ms,
-            )
-            self.expected = b"\0" + well.encode(0)
-            self.due += told.heartbeat_interval_ms / 1000 - self.period
-            self.period = told.heartbeat_interval_ms / 1000
+    def learn(self, request: bytes, frame: bytes) -> None:
+        """Go on under the epoch, or generation, that the answer to a request tells."""
+        api_key, version = request[5], request[7]
+        if api_key == JoinGroupRequest.api_key:
+            _, joined = decode_response(JoinGroupResponse, frame, version)
+            if joined.error_code == 0:
+                self._go_by(joined.generation_id)
+        elif api_key == ConsumerGroupHeartbeatRequest.api_key:
+            _, told = decode_response(ConsumerGroupHeartbeatResponse, frame, version)
+            if told.error_code == 0 and told.member_epoch > 0 and told.heartbeat_interval_ms > 0:
+                self._go_by(told.member_epoch)
+                told.assignment = None
+                self.expected = encode_response(told, version, 0)[8:]
+                self.due += told.heartbeat_interval_ms / 1000 - self.period
+                self.period = told.heartbeat_interval_ms / 1000
+
+    def _go_by(self, epoch: int) -> None:
+        pos = self.command.epoch_pos
+        self.frame = self.frame[:pos] + epoch.to_bytes(4, "big") + self.frame[pos + 4 :]
 
 
 @dataclass(slots=True, eq=False)
@@ -280,7 +291,7 @@ class World:
             repetition.aside = None
         elif repetition.is_silent or repetition.due > self.now:
             return False
-        repetition.in_flight = token
+        repetition.in_flight, repetition.sent = token, frame
         repetition.due = self.now + repetition.period
         self._send(member, repetition.command.link_id, frame, repetition.command.token)
         return True
@@ -404,7 +415,9 @@ class World:
             if frame[4:] == repetition.expected and answered == token:
                 return
             if repetition.command.epoch_pos:
-                repetition.learn(frame[5:])
+                repetition.learn(repetition.sent, frame)
+            if answered != token:
+                repetition.due = self.now + repetition.period
             repetition.told += 1
             repetition.aside = None
             assert answered is not None
