@@ -28,7 +28,15 @@ from contenders import CONTENDERS
 from rebalance import HEARTBEAT_MS, KINDS, PARTITIONS
 from report import write_report
 from results import Results
-from workload import READ_PARTITIONS, READINGS, SCENARIOS, Scenario, read_topic
+from workload import (
+    LATENCY_ONCE,
+    LATENCY_TURNS,
+    READ_PARTITIONS,
+    READINGS,
+    SCENARIOS,
+    Scenario,
+    read_topic,
+)
 
 from kafka_fast.testing.real_kafka import RealKafka, RealKafkaError
 
@@ -63,7 +71,6 @@ PREFETCH_RECORDS = 16_000_000
 WAITING_RECORDS = 10_000_000
 REBALANCES = 11
 LATENCY_RECORDS = 1000
-LATENCY_TURNS = 3  # in each round: where the system puts the threads of a process decides much
 HOG_RECORDS = 100
 WAN_RECORDS = 2_000_000
 # What real Kafka is asked for: one process of it and the client share the cores of the machine.
@@ -123,8 +130,12 @@ def plan(section: str) -> list[Job]:
         ]
     if section == "latency":
         arguments = ("--experiment=latency",)
-        turn = [Job(section, c, "send", LATENCY_RECORDS * SCALE, arguments) for c in everyone]
-        return turn * LATENCY_TURNS
+        turns = [[c for c in everyone if c not in LATENCY_ONCE]] * (LATENCY_TURNS - 1) + [everyone]
+        return [
+            Job(section, c, "send", LATENCY_RECORDS * SCALE, arguments)
+            for turn in turns
+            for c in turn
+        ]
     if section == "hog":
         arguments = ("--experiment=hog",)
         return [Job(section, c, "send", HOG_RECORDS * SCALE, arguments) for c in everyone]

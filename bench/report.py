@@ -13,6 +13,7 @@ from pathlib import Path
 from contenders import CONTENDERS
 from results import Results
 from targets import targets
+from workload import LATENCY_ONCE, LATENCY_TURNS
 
 # Metric -> (column's head, factor, digits after the point).
 COLUMNS = {
@@ -59,9 +60,10 @@ SECTIONS = {
 METHOD = """\
 Method: values of 100 bytes unless said, 1000 distinct ones in turn (codecs: 50,000); each run a
 process of its own after a warm-up of a twentieth of the records; contenders take turns, the numbers
-are medians of {rounds} rounds, with one record in flight of three runs in each; the final flush is
-inside the span. CPU: user and system time of the whole client process. «caller»: CPU of the calling
-thread until the last record is handed over, its loop included. acks=all and idempotent everywhere;
+are medians of {rounds} rounds, with one record in flight of {turns} runs in each (of one for
+{once}); the final flush is inside the span. CPU: user and system time of the whole client process.
+«caller»: CPU of the calling thread until the last record is handed over, its loop included.
+acks=all and idempotent everywhere;
 16 partitions, «keyed» 64. The null broker (`bench/null_broker/`) answers correctly and drops the
 records; «raw socket» writes finished requests and shows where broker and kernel end. Client and
 broker share the machine's cores. PySpark: the rows of «DataFrame» are an 8-byte key and a 100-byte
@@ -84,7 +86,7 @@ def write_report(
     parts = [
         "# Results\n\nWritten by `bench/compare.py` (`make bench`); do not edit.\n",
         _facts(rounds, minutes, loads),
-        METHOD.format(rounds=rounds),
+        METHOD.format(rounds=rounds, turns=LATENCY_TURNS, once=" and ".join(LATENCY_ONCE)),
         *[f"{note}\n" for note in results.notes],
         "## Targets\n\n" + _targets(results),
     ]

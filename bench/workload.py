@@ -14,6 +14,10 @@ from typing import Any
 
 DISTINCT = 1000
 DISTINCT_COMPRESSED = 50_000
+LATENCY_TURNS = 3
+"""Runs with one record in flight in each round: where the system puts threads decides much."""
+LATENCY_ONCE = ("aiokafka", "kafka-python")
+"""Those that are too far behind for that to matter: one run."""
 CITIES = ("Amsterdam", "Berlin", "Cape Town", "Dhaka", "Edmonton", "Fukuoka", "Guayaquil", "Hanoi")
 
 

@@ -23,7 +23,7 @@ Thread: data plane; takes no GIL, calls no clock.
 """
 
 from libc.math cimport INFINITY
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy
 
@@ -205,6 +205,13 @@ cdef double repeat_deadline(kf_fetcher* fetcher) noexcept nogil:
     return until
 
 
+cdef void skip_text(kf_reader* answer) noexcept nogil:
+    """Skip a compact string, which may be null."""
+    cdef uint32_t size = kf_read_uvarint(answer)
+    if size > 1:
+        kf_read_span(answer, <int64_t>size - 1)
+
+
 cdef const uint8_t* find_epoch(int api_key, int version, kf_reader* answer) noexcept nogil:
     """Return where an answer tells epoch and pace, or generation; NULL: an error, or it does not.
 
@@ -213,8 +220,6 @@ cdef const uint8_t* find_epoch(int api_key, int version, kf_reader* answer) noex
     JoinGroup: header tags (6+), throttle_time_ms (2+), error_code, generation_id.
     """
     cdef bint is_beat = api_key == CONSUMER_GROUP_HEARTBEAT
-    cdef int field
-    cdef uint32_t size
     if not is_beat and api_key != JOIN_GROUP:
         return NULL
     if is_beat or version >= JOIN_GROUP_FIRST_FLEXIBLE:
@@ -225,10 +230,8 @@ cdef const uint8_t* find_epoch(int api_key, int version, kf_reader* answer) noex
         return NULL
     if not is_beat:
         return kf_read_span(answer, EPOCH_SIZE)
-    for field in range(2):
-        size = kf_read_uvarint(answer)
-        if size > 1:
-            kf_read_span(answer, <int64_t>size - 1)
+    skip_text(answer)
+    skip_text(answer)
     return kf_read_span(answer, EPOCH_SIZE + PACE_SIZE)
 
 
@@ -283,9 +286,12 @@ cdef void handle_repeat(sender_state* state, const kf_link* link, const kf_reque
         event.token = repeat.aside_token
         repeat.due = now + repeat.period
     event.bytes = <uint8_t*>malloc(size)
-    if event.bytes != NULL:
+    if event.bytes == NULL:  # which says that the link is gone: begin anew
+        event.token = repeat.token
+        stop_repeat(state.plane.fetcher, repeat.token)
+    else:
         memcpy(event.bytes, frame, size)
         event.size = size
-    repeat.told += 1
-    drop_aside(repeat)
+        repeat.told += 1
+        drop_aside(repeat)
     kf_plane_event(state.plane, event)
