@@ -151,6 +151,8 @@ struct kf_repeat {
     double timeout; /* of one */
     double due;
     int64_t told; /* answers that went up */
+    int unheard; /* answers that went up since the last one that was expected, or heard of */
+    bool silent; /* no epoch was told yet: only what goes aside is sent */
     bool in_flight;
     bool aside_in_flight; /* what is in flight is the request aside */
 };

@@ -132,7 +132,8 @@ enum kf_verdict {
     KF_VERDICT_FAIL = 1, /* the batch ends with error_code and outcome */
     KF_VERDICT_SUCCEED = 2, /* the batch is in the log at base_offset (or -1) */
     KF_VERDICT_SPLIT = 3, /* the batch becomes batches of at most `size` bytes */
-    KF_VERDICT_RENUMBER = 4, /* all unresolved, no fate unknown: base_sequence, this id and epoch */
+    KF_VERDICT_RENUMBER = 4, /* all unresolved batches: sequences from base_sequence, with this
+                              * producer id and epoch; none of them may have an unknown fate */
 };
 
 typedef struct kf_command {
@@ -283,8 +284,7 @@ int kf_plane_overdue(kf_plane *plane, double cutoff, kf_queue **queues, int capa
 int64_t kf_plane_serial(kf_plane *plane);
 /* True once no batch with a serial below `serial` is incomplete. */
 bool kf_plane_flushed(kf_plane *plane, int64_t serial);
-/* Records still pending in batches below `serial`. */
-int64_t kf_plane_pending_before(kf_plane *plane, int64_t serial);
+int64_t kf_plane_pending_before(kf_plane *plane, int64_t serial); /* records, if it is not */
 
 /* Wait until the batch (or all below `serial`) is done, at most `seconds`: call in slices. */
 void kf_plane_wait_batch(kf_plane *plane, kf_batch *batch, double seconds);

@@ -139,7 +139,8 @@ class Questions:
             body: the request.
             expected: the answer that needs nobody.
             handle: called with each other answer and the time.
-            handle_failure: called when it has ended with the link, and the time.
+            handle_failure: called when it has ended with the link, and the time; likewise with one
+                whose answer cannot be read, and is closed for that.
             period: seconds from one to the next.
             timeout: seconds for each; the link is closed when they have passed.
             delay: seconds to the first.
@@ -247,6 +248,18 @@ class Questions:
             question.repetition.heard += 1
             self._forget_aside(question.repetition)
         question.handle(body, now)
+
+    def handle_ended(self, token: int) -> bool:
+        """Take note that nothing is repeated any more, for want of signs of life from the user.
+
+        Returns:
+            Whether it is a repetition that was not stopped meanwhile.
+        """
+        question = self._questions.get(token)
+        if question is None:
+            return False
+        self._forget_question(token, question)
+        return True
 
     def _forget_question(self, token: int, question: _Question) -> None:
         """Expect no answer any more; if it is repeated, also to what was said aside."""

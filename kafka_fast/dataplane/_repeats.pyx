@@ -45,6 +45,8 @@ cdef enum:
     CONSUMER_GROUP_HEARTBEAT = 68
 
 cdef double MIN_PERIOD = 0.01  # seconds; whatever a broker asks for
+cdef int UNHEARD_MAX = 100  # answers that go up as fast as the coordinator asks for them
+cdef double SLOW_PERIOD = 5.0  # then; Kafka's own, and few enough until max.poll.interval.ms
 cdef double AT_ONCE = 1e-9  # as a deadline, where 0 is never
 
 
@@ -57,8 +59,12 @@ cdef kf_repeat** find_repeat(kf_fetcher* fetcher, int64_t token) noexcept nogil:
 
 
 cdef void add_repeat(kf_fetcher* fetcher, kf_repeat* repeat, double now) noexcept nogil:
+    cdef kf_reader epoch
     stop_repeat(fetcher, repeat.token)
     repeat.due += now
+    if repeat.epoch_pos != 0:
+        epoch = kf_reader_of(repeat.frame + repeat.epoch_pos, EPOCH_SIZE)
+        repeat.silent = kf_read_i32(&epoch) <= 0
     repeat.next = fetcher.repeats
     fetcher.repeats = repeat
 
@@ -81,20 +87,12 @@ cdef void interject(kf_fetcher* fetcher, kf_command* command) noexcept nogil:
     if repeat == NULL or repeat.told != command.generation:
         return
     drop_aside(repeat)
+    repeat.unheard = 0
     repeat.aside = command.bytes
     repeat.aside_size = command.size
     repeat.aside_token = command.serial
     repeat.aside_timeout = command.at
     command.bytes = NULL
-
-
-cdef bint is_silent(const kf_repeat* repeat) noexcept nogil:
-    """Whether nothing is repeated yet: no answer has told an epoch."""
-    cdef kf_reader reader
-    if repeat.epoch_pos == 0:
-        return False
-    reader = kf_reader_of(repeat.frame + repeat.epoch_pos, EPOCH_SIZE)
-    return kf_read_i32(&reader) <= 0
 
 
 cdef double due_at(const kf_repeat* repeat) noexcept nogil:
@@ -103,7 +101,7 @@ cdef double due_at(const kf_repeat* repeat) noexcept nogil:
         return INFINITY
     if repeat.aside != NULL:
         return 0.0
-    return INFINITY if is_silent(repeat) else repeat.due
+    return INFINITY if repeat.silent else repeat.due
 
 
 cdef bint send_frame(kf_link* link, const kf_repeat* repeat, const uint8_t* frame, size_t size,
@@ -259,11 +257,15 @@ cdef void learn_epoch(kf_repeat* repeat, const uint8_t* request, kf_reader answe
     numbers = kf_reader_of(told, EPOCH_SIZE + PACE_SIZE if api_key != JOIN_GROUP else EPOCH_SIZE)
     epoch = kf_read_i32(&numbers)
     interval = kf_read_i32(&numbers)
-    if epoch <= 0 or (interval <= 0 and api_key != JOIN_GROUP):
+    if api_key == JOIN_GROUP:
+        if epoch < 0:
+            return
+    elif epoch <= 0 or interval <= 0:
         return
-    memcpy(repeat.frame + repeat.epoch_pos, told, EPOCH_SIZE)
-    if api_key != JOIN_GROUP:
+    else:
         keep_pace(repeat, told, interval)
+    memcpy(repeat.frame + repeat.epoch_pos, told, EPOCH_SIZE)
+    repeat.silent = False
 
 
 cdef void handle_repeat(sender_state* state, const kf_link* link, const kf_request* request,
@@ -276,6 +278,7 @@ cdef void handle_repeat(sender_state* state, const kf_link* link, const kf_reque
     if (not repeat.aside_in_flight
             and <size_t>size - CORRELATION_SIZE == repeat.expected_size
             and memcmp(frame + CORRELATION_SIZE, repeat.expected, repeat.expected_size) == 0):
+        repeat.unheard = 0
         return
     if repeat.epoch_pos != 0:
         learn_epoch(repeat, request.framing,
@@ -293,5 +296,8 @@ cdef void handle_repeat(sender_state* state, const kf_link* link, const kf_reque
         memcpy(event.bytes, frame, size)
         event.size = size
         repeat.told += 1
+        repeat.unheard += 1
+        if repeat.unheard > UNHEARD_MAX:
+            repeat.due = max(repeat.due, now + SLOW_PERIOD)
         drop_aside(repeat)
     kf_plane_event(state.plane, event)

@@ -487,6 +487,8 @@ cdef extern from "kf_fetch.h" nogil:
         double timeout
         double due
         int64_t told
+        int unheard
+        bint silent
         bint in_flight
         bint aside_in_flight
 

@@ -308,8 +308,9 @@ class ConsumerControl:
                 link = self.links.link(link_id)
                 who = "a node" if link is None else node_name(link.node_id)
                 logger.info("%s has this client wait for %d ms: a quota", who, throttle_ms)
-            case RepeatEnded() if self.group is not None:
-                self.group.member.handle_overstayed(now)
+            case RepeatEnded(_, token) if self.group is not None:
+                if self.links.questions.handle_ended(token):
+                    self.group.member.handle_overstayed(now)
 
     # Links and metadata
 

@@ -161,7 +161,7 @@ class Coordinator:
         timeout: float | None = None,
         max_version: int | None = None,
     ) -> int:
-        """Send a request to the coordinator over the link that `want` returned; see `Links.ask`."""
+        """Send a request to the coordinator over the link that `want` returned; see `Questions`."""
 
         def lost(error: KafkaError, now: float) -> None:
             self.handle_moved(str(error), now)

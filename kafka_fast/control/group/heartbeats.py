@@ -52,6 +52,11 @@ class Heartbeats(Generic[R]):
         """Whether one is repeated."""
         return self._token is not None
 
+    @property
+    def link(self) -> Link | None:
+        """The link that one is repeated over; None: none is."""
+        return self._link
+
     def keep(
         self,
         link: Link,
@@ -106,8 +111,8 @@ class Heartbeats(Generic[R]):
         """Be silent; an answer that is still to come is nobody's."""
         if self._token is not None:
             self._questions.stop_repeat(self._token)
-            self._token = None
+            self._token = self._link = None
 
     def _lose(self, error: KafkaError, now: float) -> None:
-        self._token = None
+        self._token = self._link = None
         self._handle_lost(error, now)

@@ -153,6 +153,18 @@ def test_a_link_that_breaks_is_told_once(rig: Rig) -> None:
     assert rig.questions.load(rig.link) == 0
 
 
+def test_a_repetition_that_has_ended_by_itself_is_known_once(rig: Rig) -> None:
+    """Its user is stuck; of one that was stopped meanwhile that says nothing."""
+    token = rig.repeat().token
+    rig.say(token)
+    assert rig.questions.handle_ended(token)
+    assert not rig.questions.handle_ended(token)
+    stopped = rig.repeat().token
+    rig.questions.stop_repeat(stopped)
+    assert not rig.questions.handle_ended(stopped)
+    assert rig.questions.load(rig.link) == 0
+
+
 def test_after_a_stop_nothing_is_heard(rig: Rig) -> None:
     token = rig.repeat().token
     said = rig.say(token)

@@ -155,6 +155,26 @@ def test_no_pace_is_a_storm() -> None:
     assert talk.next_epoch(0.01) == 3
 
 
+def test_who_is_not_heard_is_not_talked_at_for_ever() -> None:
+    """A coordinator that wants an answer each 10 ms, and never gives the expected one."""
+    rig = rig_with_member()
+    talk = Talk(rig)
+    assert talk.next_epoch() == 3
+    count, ends = 1, rig.machine.now + 300.0
+    while rig.machine.now < ends:
+        talk.answer(body_of(well(3, 1, error_message="as if")))
+        while not epochs(rig):
+            rig.advance(0.005)
+        count += 1
+    assert count == len(talk.up()) + 1
+    assert 100 < count < 200
+    rig.streams.interject(TOKEN, ASIDE, count - 1, beat(3), TIMEOUT)
+    talk.answer(body_of(well(3, 1)))
+    assert epochs(rig) == [3]  # said aside: somebody listens
+    talk.answer(body_of(well(3, 1)))
+    assert talk.next_epoch(0.01) == 3
+
+
 @pytest.mark.parametrize(
     "response",
     [
@@ -305,13 +325,20 @@ def test_a_generation_is_known_once_the_others_have_come(version: int) -> None:
 
 
 @pytest.mark.parametrize("version", JOIN_VERSIONS)
-@pytest.mark.parametrize("said", [{"error_code": 27}, {"generation_id": 0}, {"generation_id": -1}])
+@pytest.mark.parametrize("said", [{"error_code": 27}, {"generation_id": -1}])
 def test_who_is_in_no_generation_says_nothing(version: int, said: dict[str, object]) -> None:
     talk = rig_that_joins(version)
     talk.answer(joined(version, **said))
     assert len(talk.up()) == 1
     talk.rig.advance(10 * PERIOD)
     assert generations(talk.rig) == []
+
+
+def test_a_broker_may_count_generations_from_0() -> None:
+    talk = rig_that_joins(5)
+    talk.answer(joined(5, generation_id=0))
+    talk.rig.advance(PERIOD + 0.002)
+    assert generations(talk.rig) == [0]
 
 
 @pytest.mark.parametrize("version", JOIN_VERSIONS)

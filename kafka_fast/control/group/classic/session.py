@@ -40,7 +40,8 @@ class Session:
             coordinator: the way to the group's coordinator.
             questions: repeat the heartbeats.
             on_heartbeat: called with the error code of an answer that was not expected; no
-                heartbeats are sent after it. (Until it is called they are: it may take long.)
+                heartbeats are sent after it. (If Python cannot run it may be called late, and they
+                go on until then.)
             on_moved: called when the link is gone; likewise. Who joins is told instead of it.
         """
         self._settings = settings
@@ -112,7 +113,7 @@ class Session:
 
         def take(response: JoinGroupResponse, now: float) -> None:
             self._on_join_lost = None
-            if response.error_code:
+            if response.error_code or response.generation_id < 0:
                 self._heartbeats.stop()
             handle(response, now)
 

@@ -17,7 +17,7 @@ from kafka_fast.config import ConsumerSettings
 from kafka_fast.control.group.consumer_protocol import beat
 from kafka_fast.control.group.consumer_protocol.beat import Beat
 from kafka_fast.control.group.consumer_protocol.reconciliation import Ids
-from kafka_fast.control.group.coordinator import Coordinator
+from kafka_fast.control.group.coordinator import MOVED, Coordinator
 from kafka_fast.control.group.heartbeats import Heartbeats
 from kafka_fast.control.group.member import Subscription
 from kafka_fast.control.link import Link
@@ -101,7 +101,7 @@ class Conversation:
         _check_version(link, subscription)
         if epoch == beat.JOIN:
             self.fall_silent()
-        if not self._heartbeats.is_running:
+        if self._heartbeats.link is not link:
             self._keep(link, epoch)
         self._is_asking = self._may_be_known = True
         body = self._beat.make(epoch, subscription, owned, held)
@@ -130,12 +130,6 @@ class Conversation:
         )
 
     # Hearing
-
-    def take_id(self, member_id: str) -> None:
-        """Go by the id that the coordinator has given."""
-        if member_id != self._beat.member_id:
-            self.fall_silent()
-            self._beat.member_id = member_id
 
     def forget_told(self) -> None:
         """Tell everything the next time: who knows what was taken of what was told."""
@@ -170,10 +164,16 @@ class Conversation:
         self._hear(response, now)
 
     def _hear(self, response: ConsumerGroupHeartbeatResponse, now: float) -> None:
+        """Take an answer; after an error all is told anew, between heartbeats that go on meanwhile.
+
+        For there may be more answers on their way up, with a later epoch, if Python could not run.
+        """
         self._is_asking = False
         if response.error_code:
-            self.fall_silent()
-        else:
+            self._beat.forget()
+            if response.error_code in MOVED and self._heartbeats.link is not self._coordinator.link:
+                return  # so it is; another one is being looked for, or connected to
+        elif response.heartbeat_interval_ms > 0:
             self._interval_ms = response.heartbeat_interval_ms
         self._handle(response, now)
 

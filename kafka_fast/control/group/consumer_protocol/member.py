@@ -285,7 +285,6 @@ class ConsumerProtocolMember:
             )
             return
         self._readiness.succeed()
-        self._conversation.take_id(response.member_id or self._conversation.member_id)
         if self._state is State.JOINING:
             self._state = State.MEMBER
             self._reconciliation.begin()

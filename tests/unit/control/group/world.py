@@ -26,6 +26,7 @@ from kafka_fast.control.plane import (
     Interject,
     LinkClosed,
     OpenLink,
+    PlaneEvent,
     Repeat,
     RepeatEnded,
     ResolveHost,
@@ -58,6 +59,7 @@ class Repetition:
     period: float
     in_flight: int | None = None  # the token that its answer comes up under
     sent: bytes = b""
+    is_told: bool = False
     told: int = 0
     aside: Interject | None = None
 
@@ -65,7 +67,8 @@ class Repetition:
     def is_silent(self) -> bool:
         """Whether no epoch is known."""
         pos = self.command.epoch_pos
-        return pos > 0 and int.from_bytes(self.frame[pos : pos + 4], "big", signed=True) <= 0
+        told = int.from_bytes(self.frame[pos : pos + 4], "big", signed=True)
+        return pos > 0 and not self.is_told and told <= 0
 
     def learn(self, request: bytes, frame: bytes) -> None:
         """Go on under the epoch, or generation, that the answer to a request tells."""
@@ -84,7 +87,7 @@ class Repetition:
                 self.period = told.heartbeat_interval_ms / 1000
 
     def _go_by(self, epoch: int) -> None:
-        pos = self.command.epoch_pos
+        pos, self.is_told = self.command.epoch_pos, True
         self.frame = self.frame[:pos] + epoch.to_bytes(4, "big") + self.frame[pos + 4 :]
 
 
@@ -107,8 +110,21 @@ class Member:
     in_flight: dict[tuple[int, int], tuple[str, int]] = field(default_factory=dict)
     sent: dict[int, int] = field(default_factory=dict)  # requests by connection
     dead: bool = False
+    unheard: list[PlaneEvent] | None = None  # what came up since Python cannot run
     streams: dict[TopicPartition, int] = field(default_factory=dict)
     on_revoked: Callable[[frozenset[TopicPartition]], None] | None = None
+
+    def hold_gil(self) -> None:
+        """Let no Python run: neither the user, nor the control plane."""
+        self.unheard = []
+        self.next_poll = 1e9
+
+    def release_gil(self, now: float) -> None:
+        """Let all run again, and hear what came up."""
+        unheard, self.unheard = self.unheard or [], None
+        self.next_poll = now
+        for event in unheard:
+            self.control.handle_event(event, now)
 
     def kinds(self) -> list[str]:
         """Return what happened to this member, in order."""
@@ -229,10 +245,14 @@ class World:
         )
 
     def _next_due(self) -> float:
-        due = [member.control.next_deadline() for member in self.members]
+        due = [it.control.next_deadline() for it in self.members if it.unheard is None]
         due += [member.next_poll for member in self.members]
         for member in self.members:
-            due += [it.due for it in member.repetitions.values() if not it.in_flight]
+            due += [
+                it.due
+                for it in member.repetitions.values()
+                if it.in_flight is None and not it.is_silent
+            ]
         if self._events:
             due.append(self._events[0][0])
         broker = self.cluster.next_due()
@@ -270,10 +290,12 @@ class World:
             if self.now >= member.alive_until:
                 del member.repetitions[token]
                 event = RepeatEnded(repetition.command.link_id, token)
-                member.control.handle_event(event, self.now)
+                self._tell(member, event)
                 busy = True
             elif repetition.in_flight is None:
                 busy |= self._repeat(member, token, repetition)
+        if member.unheard is not None:
+            return busy
         member.control.tick(self.now)
         while (command := member.control.poll_command()) is not None:
             busy = True
@@ -283,6 +305,12 @@ class World:
             self._poll(member)
             busy = True
         return busy
+
+    def _tell(self, member: Member, event: PlaneEvent) -> None:
+        if member.unheard is None:
+            member.control.handle_event(event, self.now)
+        else:
+            member.unheard.append(event)
 
     def _repeat(self, member: Member, token: int, repetition: Repetition) -> bool:
         frame = repetition.frame
@@ -371,9 +399,7 @@ class World:
     def _send(self, member: Member, link_id: int, frame: bytes, token: int) -> None:
         connection = member.links.get(link_id)
         if connection is None:
-            self._later(
-                lambda: member.control.handle_event(Response(link_id, token, None, 0), self.now)
-            )
+            self._later(lambda: self._tell(member, Response(link_id, token, None, 0)))
             return
         correlation = member.sent.get(connection, 0)
         member.sent[connection] = correlation + 1
@@ -422,7 +448,7 @@ class World:
             repetition.aside = None
             assert answered is not None
             token = answered
-        member.control.handle_event(Response(link_id, token, frame, 0), self.now)
+        self._tell(member, Response(link_id, token, frame, 0))
 
     def _closed(self, connection: int) -> None:
         """The broker's side is gone."""
@@ -435,12 +461,12 @@ class World:
             if key[0] == connection:
                 del member.in_flight[key]
                 if kind == "raw":
-                    member.control.handle_event(Response(link_id, token, None, 0), self.now)
+                    self._tell(member, Response(link_id, token, None, 0))
         for token, repetition in list(member.repetitions.items()):
             if repetition.command.link_id == link_id:
                 del member.repetitions[token]
-                member.control.handle_event(Response(link_id, token, None, 0), self.now)
-        member.control.handle_event(LinkClosed(link_id, CloseReason.EOF, 0), self.now)
+                self._tell(member, Response(link_id, token, None, 0))
+        self._tell(member, LinkClosed(link_id, CloseReason.EOF, 0))
 
     def _disconnect(self, connection: int) -> None:
         """Our side closes."""

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+
+import pytest
+
 from kafka_fast.control.group.member import Subscription
 from kafka_fast.errors import UnsupportedVersionError
 from kafka_fast.protocol.apis.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
@@ -9,6 +13,7 @@ from kafka_fast.testing.broker.versions import OFFERED
 from tests.unit.control.group.consumer_protocol.groups import inner, make, two_members
 
 HEARTBEAT = 68
+RETRIABLE = (14, 15, 16)  # the coordinator loads, is not available, is another one
 
 
 def test_nothing_is_said_twice() -> None:
@@ -70,3 +75,48 @@ def test_an_interval_that_changes_is_kept() -> None:
     before = sum(member.sent.values())
     world.run(10.0)
     assert 9 <= sum(member.sent.values()) - before <= 11
+
+
+@pytest.mark.parametrize("code", [None, *RETRIABLE])
+def test_answers_that_come_while_python_cannot_run(code: int | None) -> None:
+    """Three assignments wait to be heard, behind an error that passes or not: no epoch is lost."""
+    world = make(8)
+    one, *others = [world.join(name, ["t"]) for name in "abcd"]
+    world.run_until(lambda: world.stable("t") and all(it.owned for it in (one, *others)))
+    world.run(6.0)
+    one.hold_gil()
+    codes = [] if code is None else [code]
+
+    def script(response: ConsumerGroupHeartbeatResponse, node: int) -> None:
+        if codes and response.member_id == inner(one).member_id:
+            response.error_code, response.assignment = codes.pop(), None
+            response.member_epoch = response.heartbeat_interval_ms = 0
+
+    world.cluster.faults.script(HEARTBEAT, script)
+    world.run(6.0)
+    assert not codes
+    for other in others:
+        world.leave(other)
+        world.run(6.0)
+    assert one.unheard is not None
+    assert len(one.unheard) >= 3
+    one.release_gil(world.now)
+    world.run_until(lambda: len(one.owned) == 8)
+    assert "lost" not in one.kinds()
+
+
+def test_a_coordinator_that_calls_us_by_other_names_is_not_talked_at() -> None:
+    """Regression: each of them began everything anew, as fast as it was answered."""
+    world = make()
+    member = world.join("a", ["t"])
+    world.run_until(lambda: world.stable("t"))
+    names = itertools.count()
+
+    def script(response: ConsumerGroupHeartbeatResponse, node: int) -> None:
+        response.member_id = f"name-{next(names)}"
+
+    world.cluster.faults.script(HEARTBEAT, script)
+    before = sum(member.sent.values())
+    world.run(50.0)
+    assert 9 <= sum(member.sent.values()) - before <= 11
+    assert member.kinds() == ["assigned"]

@@ -1,0 +1,185 @@
+"""A classic member's signs of life: beside its join, and after it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafka_fast.config import consumer_settings
+from kafka_fast.control.group.classic.session import Session
+from kafka_fast.errors import KafkaConnectionError, KafkaError, UnsupportedVersionError
+from kafka_fast.protocol.apis.heartbeat import HeartbeatRequest, HeartbeatResponse
+from kafka_fast.protocol.apis.join_group import JoinGroupRequest, JoinGroupResponse
+
+LINK: Any = "a link"
+LOST = KafkaConnectionError("gone")
+JOIN = JoinGroupRequest(group_id="g")
+JOINED = JoinGroupResponse(generation_id=5, member_id="m")
+REBALANCES = HeartbeatResponse(error_code=27)
+
+
+class FakeQuestions:
+    """Writes down what is repeated and said aside, and how that ends."""
+
+    def __init__(self) -> None:
+        self.repeated: dict[int, Any] = {}
+        self.said: list[Any] = []
+        self.stopped: list[int] = []
+        self.refuses = False
+
+    @property
+    def running(self) -> list[int]:
+        return [token for token in self.repeated if token not in self.stopped]
+
+    def repeat(
+        self, link: Any, body: Any, expected: Any, handle: Any, lose: Any, **more: Any
+    ) -> int:
+        token = len(self.repeated) + 1
+        self.repeated[token] = (body, expected, handle, lose, more["other_epoch"])
+        return token
+
+    def interject(
+        self, token: int, link: Any, body: Any, response: Any, handle: Any, *, timeout: float
+    ) -> None:
+        if self.refuses:
+            raise UnsupportedVersionError("too old")
+        assert (token, timeout) == (self.running[-1], 300.0)
+        self.said.append(handle)
+
+    def stop_repeat(self, token: int) -> None:
+        self.stopped.append(token)
+
+
+class FakeCoordinator:
+    """One that is there; writes down what it is asked, and that it has moved."""
+
+    group_id = "g"
+
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
+        self.moved = 0
+
+    def want(self, now: float) -> Any:
+        return LINK
+
+    def ask(self, link: Any, body: Any, response: Any, handle: Any, lose: Any, **more: Any) -> None:
+        self.asked.append((body, handle, lose))
+
+    def handle_moved(self, reason: str, now: float) -> None:
+        self.moved += 1
+
+
+class Rig:
+    def __init__(self) -> None:
+        self.questions, self.coordinator = FakeQuestions(), FakeCoordinator()
+        self.heard: list[Any] = []
+        questions: Any = self.questions
+        coordinator: Any = self.coordinator
+        self.session = Session(
+            consumer_settings({"bootstrap.servers": "b:9092", "group.id": "g"}, {}),
+            coordinator,
+            questions,
+            on_heartbeat=lambda code, now: self.heard.append(code),
+            on_moved=lambda now: self.heard.append("moved"),
+        )
+
+    def join(self) -> None:
+        self.session.join(LINK, JOIN, self.take, self.lose, timeout=300.0)
+
+    def take(self, response: JoinGroupResponse, now: float) -> None:
+        self.heard.append(response)
+
+    def lose(self, error: KafkaError, now: float) -> None:
+        self.heard.append(error)
+
+    def lose_link(self) -> None:
+        self.questions.repeated[self.questions.running[-1]][3](LOST, 1.0)
+
+
+@pytest.fixture
+def rig() -> Rig:
+    """A member that has its id."""
+    made = Rig()
+    made.session.take_id("m")
+    return made
+
+
+def test_who_has_no_id_only_asks() -> None:
+    rig = Rig()
+    rig.join()
+    ((body, handle, lose),) = rig.coordinator.asked
+    assert body == JOIN
+    handle(JOINED, 1.0)
+    lose(LOST, 1.0)
+    assert rig.heard == [JOINED, LOST]
+    assert not rig.questions.repeated
+
+
+def test_heartbeats_go_on_by_the_generation_that_the_join_brings(rig: Rig) -> None:
+    rig.join()
+    ((body, expected, *_, other),) = rig.questions.repeated.values()
+    assert body == HeartbeatRequest(group_id="g", generation_id=-1, member_id="m")
+    assert other == HeartbeatRequest(group_id="g", generation_id=0, member_id="m")
+    assert expected == HeartbeatResponse()
+    rig.questions.said[0](JOINED, 1.0)
+    assert rig.heard == [JOINED]
+    rig.session.enter(5, "m")
+    rig.session.keep_alive(1.0, expect_rebalance=False)
+    assert rig.questions.running == [1]  # the same one
+
+
+@pytest.mark.parametrize("answer", [JoinGroupResponse(error_code=25), JoinGroupResponse()])
+def test_who_is_in_no_generation_is_silent(rig: Rig, answer: JoinGroupResponse) -> None:
+    rig.join()
+    rig.questions.said[0](answer, 1.0)
+    assert rig.heard == [answer]
+    assert rig.questions.running == []
+
+
+def test_a_link_that_is_lost_ends_the_join(rig: Rig) -> None:
+    rig.join()
+    rig.lose_link()
+    assert rig.heard == [LOST]
+    assert rig.coordinator.moved == 1
+
+
+def test_a_link_that_is_lost_after_the_join_moves_the_coordinator(rig: Rig) -> None:
+    rig.join()
+    rig.questions.said[0](JOINED, 1.0)
+    rig.lose_link()
+    assert rig.heard == [JOINED, "moved"]
+
+
+@pytest.mark.parametrize("how", ["fall_silent", "lose_generation", "forget"])
+def test_who_falls_silent_hears_of_no_join(rig: Rig, how: str) -> None:
+    """Nor of the link of another life."""
+    rig.join()
+    getattr(rig.session, how)()
+    assert rig.questions.running == []
+    rig.session.enter(5, "m")
+    rig.session.keep_alive(1.0, expect_rebalance=False)
+    rig.lose_link()
+    assert rig.heard == ["moved"]
+
+
+def test_a_join_that_cannot_be_said_leaves_nothing_behind(rig: Rig) -> None:
+    rig.questions.refuses = True
+    with pytest.raises(UnsupportedVersionError):
+        rig.join()
+    assert rig.questions.running == []
+    rig.session.enter(5, "m")
+    rig.session.keep_alive(1.0, expect_rebalance=False)
+    rig.lose_link()
+    assert rig.heard == ["moved"]
+
+
+def test_another_answer_is_heard_once(rig: Rig) -> None:
+    """Then it is Python's to say what is to be repeated."""
+    rig.session.enter(5, "m")
+    rig.session.keep_alive(1.0, expect_rebalance=False)
+    rig.questions.repeated[1][2](REBALANCES, 1.0)
+    assert rig.heard == [27]
+    assert rig.questions.running == []
+    rig.session.keep_alive(1.0, expect_rebalance=True)
+    assert rig.questions.repeated[2][1] == REBALANCES
