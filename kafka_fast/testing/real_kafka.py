@@ -450,6 +450,7 @@ def _common_properties(nodes: int) -> dict[str, str]:
         "default.replication.factor": str(nodes),
         "group.initial.rebalance.delay.ms": "0",
         "log.cleaner.dedupe.buffer.size": str(4 << 20),
+        "log.retention.ms": "-1",  # records may have any timestamp, and brokers live for minutes
         "min.insync.replicas": str(min(2, nodes)),
         "offsets.topic.num.partitions": "3",
         "offsets.topic.replication.factor": str(nodes),

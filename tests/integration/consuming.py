@@ -19,9 +19,7 @@ from tests.integration.producing import TIMEOUT
 MakeConsumer = Callable[..., Consumer]
 
 FIRST_TIMESTAMP_MS = 1_000_000
-"""Of what `write` appends. Without `KEPT` a topic would soon lose such old records."""
-
-KEPT = {"retention_ms": "-1"}
+"""Of what `write` appends."""
 
 COMPACTED = {
     "cleanup_policy": "compact",

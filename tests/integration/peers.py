@@ -23,7 +23,7 @@ from tests.integration.producing import TIMEOUT
 T = TypeVar("T")
 
 Row = tuple[int, bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...]]
-"""Timestamp (of a time that only topics with `KEPT` keep), key, value and headers."""
+"""Timestamp, key, value and headers."""
 
 RECORDS = 300
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")

@@ -20,7 +20,7 @@ import pytest
 
 from kafka_fast import Consumer, Producer, TopicPartition
 from kafka_fast.testing.real_kafka import RealKafka
-from tests.integration.consuming import FIRST_TIMESTAMP_MS, KEPT, WITH_CONSUMER_PROTOCOL, write
+from tests.integration.consuming import FIRST_TIMESTAMP_MS, WITH_CONSUMER_PROTOCOL, write
 from tests.integration.producing import TIMEOUT, new_topic
 from tests.waiting import eventually
 
@@ -75,7 +75,7 @@ def command(real_kafka: RealKafka) -> Command:
 @pytest.fixture(scope="module")
 def topic(real_kafka: RealKafka) -> str:
     """A hundred records, a millisecond apart."""
-    name = new_topic(real_kafka, **KEPT)
+    name = new_topic(real_kafka)
     write(real_kafka, name, COUNT)
     return name
 
@@ -127,7 +127,7 @@ def test_a_maximum_ends_what_has_no_end(
 
 
 def test_from_the_end_it_waits_for_what_comes(real_kafka: RealKafka, command: Command) -> None:
-    name = new_topic(real_kafka, **KEPT)
+    name = new_topic(real_kafka)
     write(real_kafka, name, 10)
     numbers = itertools.count(10)
     with command.running("consume", name) as process:
@@ -147,7 +147,7 @@ def test_from_the_end_it_waits_for_what_comes(real_kafka: RealKafka, command: Co
 
 
 def test_formats(real_kafka: RealKafka, command: Command) -> None:
-    name = new_topic(real_kafka, **KEPT)
+    name = new_topic(real_kafka)
     with Producer(bootstrap_servers=real_kafka.bootstrap) as producer:
         headers = [("h", b"1"), ("empty", None)]
         producer.send(name, "grün", key="k", headers=headers, timestamp_ms=1_234)

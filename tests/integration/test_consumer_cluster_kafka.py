@@ -12,7 +12,6 @@ from kafka_fast.errors import LogTruncationError
 from kafka_fast.testing.real_kafka import RealKafka
 from tests.conftest import started
 from tests.integration.consuming import (
-    KEPT,
     PROTOCOLS,
     MakeConsumer,
     makers,
@@ -106,7 +105,6 @@ def test_a_log_that_lost_its_end_is_read_from_where_it_was_cut(
             replication=2,
             min_insync_replicas="1",
             unclean_leader_election_enable="true",
-            **KEPT,
         )
         (partition,) = partitions_of(topic, 1)
         kafka.wait_isr(topic)
@@ -154,7 +152,7 @@ def test_a_log_that_lost_its_end_is_read_from_where_it_was_cut(
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_topic_made_anew_under_a_member(real_kafka: RealKafka, protocol: str, reset: str) -> None:
     """Nothing that was written to the new topic is skipped, whatever the reset policy says."""
-    topic = new_topic(real_kafka, **KEPT)
+    topic = new_topic(real_kafka)
     making = makers(real_kafka)
     make = next(making)
     consumer = make(

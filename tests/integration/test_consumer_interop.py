@@ -12,7 +12,6 @@ from kafka_fast import OffsetAndMetadata
 from kafka_fast.record.types import TimestampType
 from kafka_fast.testing.real_kafka import RealKafka
 from tests.integration.consuming import (
-    KEPT,
     PROTOCOLS,
     MakeConsumer,
     makers,
@@ -42,7 +41,7 @@ def consumer_on(real_kafka: RealKafka) -> Iterator[MakeConsumer]:
 
 @pytest.fixture
 def topic(real_kafka: RealKafka) -> str:
-    return new_topic(real_kafka, **KEPT)
+    return new_topic(real_kafka)
 
 
 def check_rows(topic: str, make: MakeConsumer) -> None:

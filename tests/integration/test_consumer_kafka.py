@@ -14,7 +14,6 @@ from kafka_fast.errors import OffsetOutOfRangeError
 from kafka_fast.testing.real_kafka import RealKafka
 from tests.conftest import started
 from tests.integration.consuming import (
-    KEPT,
     MakeConsumer,
     delete_records,
     makers,
@@ -63,7 +62,7 @@ def test_aborted_transactions(real_kafka: RealKafka, consumer_on: MakeConsumer, 
 
 def check_positions(kafka: RealKafka, make: MakeConsumer) -> None:
     """Seeks, ends, times, out of range, a start that moves, a topic made anew."""
-    topic = new_topic(kafka, **KEPT)
+    topic = new_topic(kafka)
     (partition,) = partitions_of(topic, 1)
     written = write(kafka, topic, 100)
     consumer = make(metadata_max_age_ms=1_000)
@@ -113,7 +112,7 @@ def test_positions(real_kafka: RealKafka, consumer_on: MakeConsumer) -> None:
 def test_a_commit_for_a_topic_that_is_gone_is_not_for_the_new_one(
     real_kafka: RealKafka, consumer_on: MakeConsumer, group: str
 ) -> None:
-    topic = new_topic(real_kafka, **KEPT)
+    topic = new_topic(real_kafka)
     (partition,) = partitions_of(topic, 1)
     write(real_kafka, topic, 10)
     consumer = consumer_on(group_id=group, enable_auto_commit=False)
@@ -131,7 +130,7 @@ def test_a_commit_for_a_topic_that_is_gone_is_not_for_the_new_one(
 
 def check_group(kafka: RealKafka, make: MakeConsumer, group: str, strategy: str) -> None:
     """Two members share, one leaves, the other goes on; every record is read, none is lost."""
-    topic = new_topic(kafka, 4, **KEPT)
+    topic = new_topic(kafka, 4)
     every = set(partitions_of(topic, 4))
     for number in range(4):
         write(kafka, topic, 50, number)
@@ -174,7 +173,7 @@ def test_a_group_with_a_member_of_confluent_kafka(
     real_kafka: RealKafka, consumer_on: MakeConsumer, group: str, strategy: str
 ) -> None:
     """They share what there is, and each goes on where the other has committed."""
-    topic = new_topic(real_kafka, 4, **KEPT)
+    topic = new_topic(real_kafka, 4)
     every = set(partitions_of(topic, 4))
     written = {value for number in range(4) for value in write(real_kafka, topic, 50, number)}
     ours = consumer_on(
@@ -262,7 +261,7 @@ def older_consumer_on(older_kafka: RealKafka) -> Iterator[MakeConsumer]:
 
 
 def test_records_of_older_brokers(older_kafka: RealKafka, older_consumer_on: MakeConsumer) -> None:
-    topic = new_topic(older_kafka, **KEPT)
+    topic = new_topic(older_kafka)
     for codec in CODECS:
         write_rows(older_kafka.bootstrap, topic, codec)
     consumer = older_consumer_on()

@@ -13,7 +13,6 @@ from kafka_fast.testing.real_kafka import RealKafka
 from tests.integration.consuming import (
     COMPACTED,
     FIRST_TIMESTAMP_MS,
-    KEPT,
     delete_records,
     write,
     write_transactions,
@@ -45,7 +44,7 @@ def check_bounds(kafka: RealKafka, topic: str, there: list[int], bounds: list[Bo
 @pytest.fixture(scope="module")
 def spread(real_kafka: RealKafka) -> str:
     """A topic of four partitions with 1,000 records each, a millisecond apart."""
-    topic = new_topic(real_kafka, 4, **KEPT)
+    topic = new_topic(real_kafka, 4)
     for number in range(4):
         write(real_kafka, topic, 1_000, number, compression_type="lz4", linger_ms=2)
     return topic
@@ -101,7 +100,7 @@ def test_markers_and_aborted_records(real_kafka: RealKafka, isolation: str) -> N
 
 
 def test_deleted_records(real_kafka: RealKafka) -> None:
-    topic = new_topic(real_kafka, **KEPT)
+    topic = new_topic(real_kafka)
     write(real_kafka, topic, 100)
     delete_records(real_kafka, topic, 60)
     assert offsets_of(real_kafka, topic) == {0: list(range(60, 100))}
