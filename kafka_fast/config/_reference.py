@@ -23,26 +23,19 @@ type or as a string. An unknown property, a value out of range, and one property
 different values are a `ConfigError`. Lists are lists, or strings with commas.
 """
 
-_NO_CONSUMER = """\
-This version has no consumer. Its properties are known, so that a producer that is given one can
-say what it is.
-"""
-
 _SECTIONS = (
-    ("All clients", "", COMMON),
-    ("Producer", "", PRODUCER_ONLY),
-    ("Consumer", _NO_CONSUMER, CONSUMER_ONLY),
-    ("Security", "", SECURITY),
+    ("All clients", COMMON),
+    ("Producer", PRODUCER_ONLY),
+    ("Consumer", CONSUMER_ONLY),
+    ("Security", SECURITY),
 )
 
 
 def reference_page() -> str:
     """Return docs/configuration.md: every property of the table."""
     lines = [_INTRODUCTION]
-    for title, note, keys in _SECTIONS:
+    for title, keys in _SECTIONS:
         lines.append(f"## {title}\n")
-        if note:
-            lines.append(note)
         lines += [reference_entry(key) for key in keys if not key.pending]
         lines += _pending(keys)
     return "\n".join(lines).rstrip("\n") + "\n"

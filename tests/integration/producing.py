@@ -212,7 +212,7 @@ class Tally:
         found["lost"] += len(self.acked.keys() - seen)
         found["never completed"] += self.sent - len(self.acked) - len(self.failed)
         found["completed twice"] += self.told_twice
-        found["failed"] += len(self.failed)
+        found.update(f"failed: {error}" for _, error in self.failed)
         return +found
 
     def _compare_partition(
