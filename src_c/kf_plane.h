@@ -282,9 +282,9 @@ int kf_plane_overdue(kf_plane *plane, double cutoff, kf_queue **queues, int capa
 
 /* The serial that the next batch will get: a flush waits for all below it. */
 int64_t kf_plane_serial(kf_plane *plane);
-/* True once no batch with a serial below `serial` is incomplete. */
+/* True once no batch with a serial below `serial` is incomplete; and the records of those. */
 bool kf_plane_flushed(kf_plane *plane, int64_t serial);
-int64_t kf_plane_pending_before(kf_plane *plane, int64_t serial); /* records, if it is not */
+int64_t kf_plane_pending_before(kf_plane *plane, int64_t serial);
 
 /* Wait until the batch (or all below `serial`) is done, at most `seconds`: call in slices. */
 void kf_plane_wait_batch(kf_plane *plane, kf_batch *batch, double seconds);

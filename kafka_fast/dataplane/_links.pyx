@@ -15,7 +15,7 @@ from kafka_fast.dataplane._fetcher cimport end_fetch, handle_fetch, stop_streams
 from kafka_fast.dataplane._lists cimport place, unlink
 from kafka_fast.dataplane._outcomes cimport come_back, complete, mute, report
 from kafka_fast.dataplane._produce cimport produce_answer, scan_answer
-from kafka_fast.dataplane._repeats cimport handle_repeat, lose_repeats
+from kafka_fast.dataplane._repeats cimport handle_repeat, lose_repeats, stop_repeat
 from kafka_fast.dataplane.link cimport *
 from kafka_fast.dataplane.state cimport *
 
@@ -120,16 +120,22 @@ cdef bint answer_produce(sender_state* state, kf_link* link, kf_request* request
     return True
 
 
-cdef void send_up(sender_state* state, kf_link* link, int64_t token, const uint8_t* frame,
+cdef bint send_up(sender_state* state, kf_link* link, int64_t token, const uint8_t* frame,
                   int64_t size) noexcept nogil:
-    """Report the answer to a request of the control plane's own."""
+    """Report the answer to a request of the control plane's own.
+
+    False: there was no memory for it, and what is reported is that the link is gone.
+    """
     cdef kf_event* event = kf_event_new(KF_EVENT_RESPONSE, link.id)
+    cdef bint whole
     event.token = token
     event.bytes = <uint8_t*>malloc(size)
     if event.bytes != NULL:
         memcpy(event.bytes, frame, size)
         event.size = size
+    whole = event.bytes != NULL  # the event is the control plane's from here on
     kf_plane_event(state.plane, event)
+    return whole
 
 
 cdef bint handle_frame(sender_state* state, kf_link* link, const uint8_t* frame, int64_t size,
@@ -139,6 +145,7 @@ cdef bint handle_frame(sender_state* state, kf_link* link, const uint8_t* frame,
     cdef int32_t correlation_id = kf_read_i32(&reader)
     cdef kf_request* request = kf_link_answered(link, correlation_id, now)
     cdef bint understood = True
+    cdef int64_t token
     if request == NULL:
         close_link(state, link, KF_CLOSE_CORRELATION, correlation_id, now)
         return False
@@ -152,7 +159,9 @@ cdef bint handle_frame(sender_state* state, kf_link* link, const uint8_t* frame,
     elif request.kind == KF_REQUEST_FETCH:
         understood = handle_fetch(state, link, request, now)
     elif request.kind == KF_REQUEST_REPEAT:
-        handle_repeat(state, link, request, frame, size, now)
+        token = handle_repeat(state.plane.fetcher, request, frame, size, now)
+        if token != 0 and not send_up(state, link, token, frame, size):
+            stop_repeat(state.plane.fetcher, request.token)  # the control plane begins anew
     else:
         send_up(state, link, request.token, frame, size)
     if not understood:

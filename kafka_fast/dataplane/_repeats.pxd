@@ -29,6 +29,7 @@ cdef bint has_repeat(const kf_fetcher* fetcher, int32_t link_id) noexcept nogil
 # When send_repeats has something to do; 0: never.
 cdef double repeat_deadline(kf_fetcher* fetcher) noexcept nogil
 
-# Take the answer to a repeated frame, its correlation id included.
-cdef void handle_repeat(sender_state* state, const kf_link* link, const kf_request* request,
-                        const uint8_t* frame, int64_t size, double now) noexcept nogil
+# Take the answer to a repeated frame, its correlation id included. Returns the token under which it
+# is to go up, or 0: nobody needs it.
+cdef int64_t handle_repeat(kf_fetcher* fetcher, const kf_request* request, const uint8_t* frame,
+                           int64_t size, double now) noexcept nogil

@@ -249,55 +249,42 @@ cdef void learn_epoch(kf_repeat* repeat, const uint8_t* request, kf_reader answe
     cdef kf_reader header = kf_reader_of(request + API_KEY_POS, CORRELATION_POS - API_KEY_POS)
     cdef int api_key = kf_read_i16(&header)
     cdef int version = kf_read_i16(&header)
+    cdef bint joins = api_key == JOIN_GROUP
     cdef const uint8_t* told = find_epoch(api_key, version, &answer)
     cdef kf_reader numbers
     cdef int32_t epoch, interval
     if told == NULL:
         return
-    numbers = kf_reader_of(told, EPOCH_SIZE + PACE_SIZE if api_key != JOIN_GROUP else EPOCH_SIZE)
+    numbers = kf_reader_of(told, EPOCH_SIZE if joins else EPOCH_SIZE + PACE_SIZE)
     epoch = kf_read_i32(&numbers)
     interval = kf_read_i32(&numbers)
-    if api_key == JOIN_GROUP:
-        if epoch < 0:
-            return
-    elif epoch <= 0 or interval <= 0:
+    if epoch < 0 if joins else (epoch <= 0 or interval <= 0):
         return
-    else:
+    if not joins:
         keep_pace(repeat, told, interval)
     memcpy(repeat.frame + repeat.epoch_pos, told, EPOCH_SIZE)
     repeat.silent = False
 
 
-cdef void handle_repeat(sender_state* state, const kf_link* link, const kf_request* request,
-                        const uint8_t* frame, int64_t size, double now) noexcept nogil:
-    cdef kf_repeat* repeat = find_repeat(state.plane.fetcher, request.token)[0]
-    cdef kf_event* event
+cdef int64_t handle_repeat(kf_fetcher* fetcher, const kf_request* request, const uint8_t* frame,
+                           int64_t size, double now) noexcept nogil:
+    cdef kf_repeat* repeat = find_repeat(fetcher, request.token)[0]
     if repeat == NULL:
-        return
+        return 0
     repeat.in_flight = False
     if (not repeat.aside_in_flight
             and <size_t>size - CORRELATION_SIZE == repeat.expected_size
             and memcmp(frame + CORRELATION_SIZE, repeat.expected, repeat.expected_size) == 0):
         repeat.unheard = 0
-        return
+        return 0
     if repeat.epoch_pos != 0:
         learn_epoch(repeat, request.framing,
                     kf_reader_of(frame + CORRELATION_SIZE, size - CORRELATION_SIZE))
-    event = kf_event_new(KF_EVENT_RESPONSE, link.id)
-    event.token = repeat.token
     if repeat.aside_in_flight:
-        event.token = repeat.aside_token
         repeat.due = now + repeat.period
-    event.bytes = <uint8_t*>malloc(size)
-    if event.bytes == NULL:  # which says that the link is gone: begin anew
-        event.token = repeat.token
-        stop_repeat(state.plane.fetcher, repeat.token)
-    else:
-        memcpy(event.bytes, frame, size)
-        event.size = size
-        repeat.told += 1
-        repeat.unheard += 1
-        if repeat.unheard > UNHEARD_MAX:
-            repeat.due = max(repeat.due, now + SLOW_PERIOD)
-        drop_aside(repeat)
-    kf_plane_event(state.plane, event)
+    repeat.told += 1
+    repeat.unheard += 1
+    if repeat.unheard > UNHEARD_MAX:
+        repeat.due = max(repeat.due, now + SLOW_PERIOD)
+    drop_aside(repeat)
+    return repeat.aside_token if repeat.aside_in_flight else repeat.token

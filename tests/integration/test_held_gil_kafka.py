@@ -22,15 +22,6 @@ PARTITIONS = 4
 TIMEOUT = 60.0
 
 SCRIPT = """
-class Diary(RebalanceListener):
-    heard = []
-    def on_partitions_assigned(self, consumer, partitions):
-        self.heard.append("assigned")
-    def on_partitions_revoked(self, consumer, partitions):
-        self.heard.append("revoked")
-    def on_partitions_lost(self, consumer, partitions):
-        self.heard.append("lost")
-
 bootstrap, topic, hold_ms, *given = sys.argv[1:]
 config = {"bootstrap.servers": bootstrap, "group.id": topic, "auto.offset.reset": "earliest"}
 consumer = Consumer({**config, **dict(pair.split("=") for pair in given)})
@@ -82,7 +73,8 @@ def test_a_member_outlasts_a_rebalance_without_the_gil(
     topic = f"held-{given.get('partition.assignment.strategy', 'consumer')}"
     kafka.create_topic(topic, partitions=PARTITIONS)
     arguments = [kafka.bootstrap, topic, str(2 * SESSION_MS + 1_000)]
-    script = processes.start(SCRIPT, *arguments, *(f"{key}={it}" for key, it in given.items()))
+    arguments += [f"{key}={it}" for key, it in given.items()]
+    script = processes.start(SCRIPT, *arguments, prelude=processes.DIARY)
     assert script.stdin is not None
     assert script.stdout is not None
     with (

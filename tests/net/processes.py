@@ -14,6 +14,17 @@ import ctypes, gc, itertools, os, signal, sys, threading, time, warnings
 from kafka_fast import *
 """
 
+DIARY = """
+class Diary(RebalanceListener):
+    heard = []
+    def on_partitions_assigned(self, consumer, partitions):
+        self.heard.append("assigned")
+    def on_partitions_revoked(self, consumer, partitions):
+        self.heard.append("revoked")
+    def on_partitions_lost(self, consumer, partitions):
+        self.heard.append("lost")
+"""
+
 
 def start(body: str, *arguments: str, prelude: str = "") -> subprocess.Popen[str]:
     """Start a script that finds the usual modules and all of kafka_fast imported."""

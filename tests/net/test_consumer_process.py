@@ -24,12 +24,15 @@ TIMEOUT = 60
 INTERRUPT_LIMIT = 0.05
 """Seconds from Ctrl-C to KeyboardInterrupt."""
 
-PRELUDE = """
+PRELUDE = (
+    processes.DIARY
+    + """
 partition = TopicPartition("t", 0)
 def make(**config):
     start = {"auto_offset_reset": "earliest", **config}
     return Consumer(bootstrap_servers=sys.argv[1], **start)
 """
+)
 
 
 @pytest.fixture(name="kafka")
@@ -388,12 +391,6 @@ def test_a_member_survives_c_code_that_holds_the_gil(kafka: EmbeddedKafka) -> No
     out = run(
         kafka,
         """
-        class Diary(RebalanceListener):
-            heard = []
-            def on_partitions_assigned(self, consumer, partitions):
-                self.heard.append("assigned")
-            def on_partitions_revoked(self, consumer, partitions):
-                self.heard.append("revoked")
         consumer = make(group_id="g", session_timeout_ms=6_000, heartbeat_interval_ms=1_000)
         consumer.subscribe(["t"], listener=Diary())
         assert len(consumer.poll(30)) == 100

@@ -159,7 +159,6 @@ class Conversation:
 
     def _hear_unasked(self, response: ConsumerGroupHeartbeatResponse, now: float) -> None:
         if self._is_asking:
-            self._is_asking = False
             self._beat.forget()  # what was to be told was not sent
         self._hear(response, now)
 

@@ -96,6 +96,12 @@ class Rig:
     def lose_link(self) -> None:
         self.questions.repeated[self.questions.running[-1]][3](LOST, 1.0)
 
+    def lose_a_later_link(self) -> None:
+        """Be a member, and lose the link of its heartbeats."""
+        self.session.enter(5, "m")
+        self.session.keep_alive(1.0, expect_rebalance=False)
+        self.lose_link()
+
 
 @pytest.fixture
 def rig() -> Rig:
@@ -157,9 +163,7 @@ def test_who_falls_silent_hears_of_no_join(rig: Rig, how: str) -> None:
     rig.join()
     getattr(rig.session, how)()
     assert rig.questions.running == []
-    rig.session.enter(5, "m")
-    rig.session.keep_alive(1.0, expect_rebalance=False)
-    rig.lose_link()
+    rig.lose_a_later_link()
     assert rig.heard == ["moved"]
 
 
@@ -168,9 +172,7 @@ def test_a_join_that_cannot_be_said_leaves_nothing_behind(rig: Rig) -> None:
     with pytest.raises(UnsupportedVersionError):
         rig.join()
     assert rig.questions.running == []
-    rig.session.enter(5, "m")
-    rig.session.keep_alive(1.0, expect_rebalance=False)
-    rig.lose_link()
+    rig.lose_a_later_link()
     assert rig.heard == ["moved"]
 
 
