@@ -42,7 +42,7 @@ class Unread:
         self._in_hand = _InHand.NOTHING
         # Since the user came back last: what he works on besides, has committed, and has moved.
         self._begun: dict[TopicPartition, OffsetAndMetadata] = {}
-        self._committed: dict[TopicPartition, int] = {}
+        self._committed: dict[TopicPartition, OffsetAndMetadata] = {}
         self._moved: set[TopicPartition] = set()
         self._failed: dict[TopicPartition, OffsetAndMetadata] = {}  # not to be taken for done
         # Of a topic that was made anew, too: the offsets would be taken for the new one's.
@@ -72,10 +72,7 @@ class Unread:
     def _worked_on(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """Return where each partition goes on if what the user was given last is not done."""
         if self._in_hand is _InHand.RECORDS:
-            return {
-                partition: OffsetAndMetadata(offset)
-                for partition, offset in self._reading.intake.last_taken_from().items()
-            }
+            return self._reading.intake.last_taken_from()
         at = self._iterator
         if self._in_hand is _InHand.NOTHING or at is None or not at.handed_out:
             return {}
@@ -93,15 +90,15 @@ class Unread:
 
     def note_committed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
         """The user has said himself how much is done."""
-        self._committed.update({partition: at.offset for partition, at in offsets.items()})
+        self._committed.update(offsets)
 
     def give_up(self) -> None:
         """An exception took the user away from what he was given last: that is not done."""
         begun = {**self._worked_on(), **self._begun}
         for partition, first in begun.items():
             if partition not in self._moved:
-                said = OffsetAndMetadata(self._committed.get(partition, 0))
-                self._failed[partition] = max(first, said)
+                said = self._committed.get(partition, first)
+                self._failed[partition] = max(first, said._replace(metadata=""))
 
     def iterator(self) -> RecordIterator:
         """Return the one iterator: a second loop goes on where the first was left."""

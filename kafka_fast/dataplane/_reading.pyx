@@ -46,7 +46,8 @@ cdef class PartitionReader:
         high_watermark: offset behind the last record that all in-sync replicas have; -1: not told.
         last_stable_offset: offset behind the last record whose transaction has ended; likewise.
         log_start_offset: offset of the first record that is still there; likewise.
-        leader_epoch: of the last batch that was handed out or passed over; -1: unknown.
+        leader_epoch: of the last batch that was handed out or passed over, before the first one
+            what seek() was told; -1: unknown.
         failure: the error that keeps the partition where it is, or None.
         end: offset behind the last record that is wanted. Once the position is there, or beyond
             it behind a gap, nothing more is handed out.
@@ -95,12 +96,22 @@ cdef class PartitionReader:
         return (self.chunk is not None or self.failure is not None or bool(self.waiting)
                 or bool(self.returned))
 
-    def seek(self, int64_t position) -> None:
-        """Go on at `position`: what was fetched is dropped, and a failure forgotten."""
+    def seek(self, int64_t position, int32_t leader_epoch=-1) -> None:
+        """Go on at `position`: what was fetched is dropped, and a failure forgotten.
+
+        Args:
+            position: offset of the next record to hand out.
+            leader_epoch: of the record before it; -1: unknown.
+        """
         self.clear()
         self.position = position
-        self.leader_epoch = -1
+        self.leader_epoch = leader_epoch
         self.failure = None
+
+    def know_epoch(self, int64_t position, int32_t leader_epoch) -> None:
+        """Take the epoch of the record before `position`, if nothing was read from there yet."""
+        if self.position == position and self.leader_epoch < 0:
+            self.leader_epoch = leader_epoch
 
     def clear(self) -> None:
         """Drop what was fetched; position and failure stay."""

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from kafka_fast.control.consumer.assigned import Position
 from kafka_fast.control.consumer.plane import generation, seeks_of
 from kafka_fast.dataplane._chunk import Chunk
 from kafka_fast.dataplane._reading import PartitionReader
@@ -55,7 +56,7 @@ class Stream:
     is_queued: bool = False
     fed: int = -1
     """Generation of the last chunk that came in."""
-    jump: int | None = None
+    jump: Position | None = None
     """Where reading goes on once the reader is empty."""
     errors: deque[KafkaError] = field(default_factory=deque)
     """To be raised once what was fetched before has been handed over."""
@@ -75,8 +76,8 @@ class _Step(NamedTuple):
     stream: Stream
     first: int
     """How many slices were found before."""
-    position: int
-    jump: int | None
+    position: Position
+    jump: Position | None
 
 
 CHUNKS_AT_A_TIME = 256
@@ -138,11 +139,11 @@ class Intake:
         found = {partition: self.position(partition) for partition in self._by_partition}
         return {partition: at for partition, at in found.items() if at is not None}
 
-    def last_taken_from(self) -> dict[TopicPartition, int]:
+    def last_taken_from(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """Return where each partition stood before what the user got last was taken from it."""
-        before: dict[TopicPartition, int] = {}
+        before: dict[TopicPartition, OffsetAndMetadata] = {}
         for step in self._settled_steps:
-            before.setdefault(step.stream.partition, step.position)
+            before.setdefault(step.stream.partition, OffsetAndMetadata(*step.position))
         return before
 
     def lag(self, partition: TopicPartition, done: int | None = None) -> int | None:
@@ -187,41 +188,42 @@ class Intake:
             self._turn.remove(stream)
         self._plane.set_generation(stream.id, generation(stream.seeks + 1, 0))
 
-    def move(self, partition: TopicPartition, offset: int | None) -> int:
-        """Begin anew at an offset (None: the control plane will find one); returns the seeks."""
+    def move(self, partition: TopicPartition, to: Position | None) -> int:
+        """Begin anew somewhere (None: the control plane will find out where); return the seeks."""
         stream = self._by_partition[partition]
         stream.seeks += 1
         stream.errors.clear()
         stream.failure = None
         stream.jump = None
-        stream.is_waiting = offset is None
+        stream.is_waiting = to is None
         self._plane.set_generation(stream.id, generation(stream.seeks, 0))
-        stream.reader.seek(0 if offset is None else offset)
+        stream.reader.seek(*(to or Position(0)))
         if stream.is_failed:
             stream.is_failed = False
             self._plane.set_paused(stream.id, stream.is_paused)
         return stream.seeks
 
-    def positioned(self, partition: TopicPartition, start: int, offset: int) -> None:
+    def positioned(self, partition: TopicPartition, start: int, at: Position) -> None:
         """Read on from here once what was fetched before it has been handed over.
 
         Args:
             partition: which.
             start: the generation of what is fetched from there; if some of it is here already, the
                 reader follows by itself.
-            offset: of the next record.
+            at: where the next record is.
         """
         stream = self._by_partition.get(partition)
         if stream is None or stream.seeks != seeks_of(start):
             return
         stream.failure = None
         if stream.fed >= start:
+            stream.reader.know_epoch(*at)
             return
         stream.is_waiting = False
         if stream.reader:
-            stream.jump = offset
+            stream.jump = at
         else:
-            stream.reader.seek(offset)
+            stream.reader.seek(*at)
 
     def pause(self, partition: TopicPartition, paused: bool) -> None:
         """Hand over nothing of a partition, and fetch it no more, or again; what is here stays."""
@@ -275,7 +277,7 @@ class Intake:
         stream.fed = chunk.generation
         self._queue(stream)
         stream.reader.feed(chunk)
-        if chunk.asked_offset == stream.jump:
+        if stream.jump is not None and chunk.asked_offset == stream.jump.offset:
             stream.jump = None  # the reader follows by itself
 
     def take(self, most: int) -> list[RecordSlice]:
@@ -309,7 +311,7 @@ class Intake:
         found, steps = self._found, self._steps
         while steps:
             step = steps.pop()
-            step.stream.reader.give_back(found[step.first :], step.position)
+            step.stream.reader.give_back(found[step.first :], step.position.offset)
             step.stream.jump = step.jump
             del found[step.first :]
             self._queue(step.stream)
@@ -323,7 +325,8 @@ class Intake:
                 self._leave(stream)
                 unseen -= 1
                 continue
-            steps.append(_Step(stream, len(found), stream.reader.position, stream.jump))
+            at = Position(stream.reader.position, stream.reader.leader_epoch)
+            steps.append(_Step(stream, len(found), at, stream.jump))
             try:
                 count = stream.reader.take_into(found, most)
             except KafkaError as refusal:
@@ -336,7 +339,7 @@ class Intake:
                 most -= count
                 continue  # to its end, before the next one's turn
             if stream.jump is not None:
-                stream.reader.seek(stream.jump)
+                stream.reader.seek(*stream.jump)
                 stream.jump = None
             if not stream.errors and stream.failure is None:
                 self._leave(stream)

@@ -108,8 +108,8 @@ class Reading:
 
     def seek(self, partition: TopicPartition, offset: int, epoch: int = -1) -> None:
         """Read on from an offset."""
-        seeks = self.intake.move(partition, offset)
         position = Position(offset, epoch)
+        seeks = self.intake.move(partition, position)
         self._call(lambda now: self._control.seek(partition, position, seeks, now))
 
     def look_up(self, partition: TopicPartition, reset: OffsetReset) -> None:
@@ -210,8 +210,8 @@ class Reading:
                         self._go_back(partition, offset, epoch)
                 case Recreated(partition, seeks):
                     self._begin_again(partition, seeks)
-                case Positioned(partition, generation, offset):
-                    self.intake.positioned(partition, generation, offset)
+                case Positioned(partition, generation, offset, epoch):
+                    self.intake.positioned(partition, generation, Position(offset, epoch))
             del self._news[0]  # not before: a Ctrl-C in here must not lose it
 
     def _begin_again(self, partition: TopicPartition, seeks: int) -> None:

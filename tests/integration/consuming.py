@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import confluent_kafka
@@ -44,9 +45,15 @@ def makers(kafka: RealKafka) -> Iterator[MakeConsumer]:
         made.append(Consumer(bootstrap_servers=kafka.bootstrap, **start))
         return made[-1]
 
-    yield make
-    for one in made:
-        one.close(10)
+    try:
+        yield make
+    finally:
+        for one in made:
+            one.close(10)
+
+
+consumers_on = contextmanager(makers)
+"""The same for a `with` block."""
 
 
 def partitions_of(topic: str, count: int) -> list[TopicPartition]:
@@ -69,7 +76,7 @@ def read(consumer: Consumer, count: int) -> list[ConsumerRecord]:
     """Poll until there were `count` records; there must not be more."""
     found: list[ConsumerRecord] = []
     poll_until([consumer], lambda: len(found) >= count, found)
-    assert len(found) == count
+    assert len(found) == count, f"{len(found)}, from {found[0]} to {found[-1]}"
     return found
 
 

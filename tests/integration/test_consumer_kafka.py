@@ -12,6 +12,7 @@ from kafka_fast import Consumer, TopicPartition
 from kafka_fast.dataplane._consumer_record import ConsumerRecord
 from kafka_fast.errors import OffsetOutOfRangeError
 from kafka_fast.testing.real_kafka import RealKafka
+from kafka_fast.types import OffsetAndMetadata
 from tests.conftest import started
 from tests.integration.consuming import (
     MakeConsumer,
@@ -106,6 +107,25 @@ def check_positions(kafka: RealKafka, make: MakeConsumer) -> None:
 
 def test_positions(real_kafka: RealKafka, consumer_on: MakeConsumer) -> None:
     check_positions(real_kafka, consumer_on)
+
+
+def test_who_reads_nothing_commits_the_epoch_that_was_committed(
+    real_kafka: RealKafka, consumer_on: MakeConsumer, group: str
+) -> None:
+    """Without it the next one could not tell that the log was truncated meanwhile."""
+    topic = new_topic(real_kafka)
+    (partition,) = partitions_of(topic, 1)
+    write(real_kafka, topic, 10)
+    expected = OffsetAndMetadata(10, 0)
+    reader, idle, third = (consumer_on(group_id=group) for _ in range(3))
+    reader.assign([partition])
+    read(reader, 10)
+    reader.close()
+    idle.assign([partition])
+    assert idle.committed([partition]) == {partition: expected}
+    assert idle.position(partition) == 10
+    idle.commit()
+    assert third.committed([partition]) == {partition: expected}
 
 
 @pytest.mark.needs_kafka("4.1", "commits by topic id (KIP-848)")

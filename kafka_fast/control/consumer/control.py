@@ -365,7 +365,7 @@ class ConsumerControl:
         if assigned.is_moved and position is not None:
             assigned.is_moved = False
             start = generation(assigned.seeks, assigned.starts + 1)
-            self._commands.append(Positioned(assigned.partition, start, position.offset))
+            self._commands.append(Positioned(assigned.partition, start, *position))
         self.streams.start(assigned, now)
 
     def _tell(self, assigned: Assigned, error: KafkaError, *, is_final: bool = False) -> None:

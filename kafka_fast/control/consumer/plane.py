@@ -147,6 +147,8 @@ class Positioned:
     generation: int
     """Of the start from there: its records may arrive before this is read."""
     offset: int
+    epoch: int
+    """Leader epoch of the record before; -1 if it is not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kafka_fast.control.consumer.assigned import Position
 from kafka_fast.control.consumer.plane import generation
 from kafka_fast.dataplane._chunk import Chunk, chunk_from_bytes
 from kafka_fast.dataplane._consumer_records import ConsumerRecords
@@ -11,7 +12,7 @@ from kafka_fast.dataplane._reading import PartitionReader
 from kafka_fast.errors import KafkaError, NoOffsetForPartitionError, UnreadableBatchError
 from kafka_fast.net.intake import Intake
 from kafka_fast.record import RecordBatchBuilder
-from kafka_fast.types import TopicPartition
+from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
 ONE = TopicPartition("t", 0)
 OTHER = TopicPartition("t", 1)
@@ -77,11 +78,11 @@ def test_records_may_come_before_the_news_of_their_start(
 ) -> None:
     assert intake.position(ONE) is None
     if news_first:
-        intake.positioned(ONE, generation(0, 1), 6)
+        intake.positioned(ONE, generation(0, 1), Position(6))
     streams.arrived.append(chunk(6, 4))
     intake.feed()
     if not news_first:
-        intake.positioned(ONE, generation(0, 1), 6)
+        intake.positioned(ONE, generation(0, 1), Position(6))
     at = intake.position(ONE)
     assert at is not None
     assert at.offset == 6
@@ -96,7 +97,7 @@ def test_records_may_come_before_the_news_of_their_start(
 def test_a_jump_waits_for_what_was_fetched_before_it(intake: Intake, streams: FakeStreams) -> None:
     streams.arrived.append(chunk(0, 3))
     intake.feed()
-    intake.positioned(ONE, generation(0, 2), 100)
+    intake.positioned(ONE, generation(0, 2), Position(100))
     assert offsets(intake, 2) == [0, 1]
     assert offsets(intake) == [2]
     assert offsets(intake) == []
@@ -107,13 +108,39 @@ def test_a_jump_waits_for_what_was_fetched_before_it(intake: Intake, streams: Fa
     assert offsets(intake) == [100, 101]
 
 
+@pytest.mark.parametrize("news_first", [True, False])
+def test_the_epoch_of_a_position_is_kept_until_something_is_read(
+    intake: Intake, streams: FakeStreams, news_first: bool
+) -> None:
+    expected = OffsetAndMetadata(6, 3)
+    if news_first:
+        intake.positioned(ONE, generation(0, 1), Position(6, 3))
+        assert intake.position(ONE) == expected
+    streams.arrived.append(chunk(6, 4))
+    intake.feed()
+    if not news_first:
+        intake.positioned(ONE, generation(0, 1), Position(6, 3))
+    assert intake.position(ONE) == expected
+    assert offsets(intake, 2) == [6, 7]
+    intake.settle()
+    assert intake.last_taken_from() == {ONE: expected}
+    assert intake.position(ONE) == OffsetAndMetadata(8, -1)
+    intake.positioned(ONE, generation(0, 1), Position(6, 3))  # late: nobody stands there any more
+    intake.positioned(ONE, generation(0, 2), Position(100, 5))
+    assert offsets(intake) == [8, 9]
+    assert offsets(intake) == []
+    assert intake.position(ONE) == OffsetAndMetadata(100, 5)
+    intake.move(ONE, Position(50, 4))
+    assert intake.position(ONE) == OffsetAndMetadata(50, 4)
+
+
 def test_what_a_seek_has_overtaken_is_dropped(intake: Intake, streams: FakeStreams) -> None:
     streams.arrived.append(chunk(0, 3))
     intake.feed()
-    intake.move(ONE, 50)
+    intake.move(ONE, Position(50))
     assert streams.generations[0] == generation(1, 0)
     streams.arrived.append(chunk(3, 3))
-    intake.positioned(ONE, generation(0, 2), 7)
+    intake.positioned(ONE, generation(0, 2), Position(7))
     intake.fail(ONE, 0, KafkaError("of an earlier life"))
     assert offsets(intake) == []
     streams.arrived.append(chunk(50, 1, seeks=1))
@@ -137,7 +164,7 @@ def test_an_error_waits_for_its_turn_and_leaves_others_theirs(
     assert found == [0, 1, 2]
     assert len(raised) == 3
     assert len({id(it) for it in [error, *raised]}) == 4, "one object would gather tracebacks"
-    intake.move(ONE, 0)
+    intake.move(ONE, Position(0))
     assert offsets(intake) == []
 
 
@@ -165,7 +192,7 @@ def test_a_partition_that_cannot_be_read_is_not_fetched_until_it_is_moved(
     intake.pause(ONE, True)
     intake.pause(ONE, False)
     assert streams.paused == {0}
-    intake.move(ONE, 1)
+    intake.move(ONE, Position(1))
     assert streams.paused == set()
     assert (intake.unreadable_batches, intake.refused_records) == (1, 0)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kafka_fast.control.consumer.assigned import Position
 from kafka_fast.control.consumer.plane import generation
 from kafka_fast.dataplane._chunk import Chunk, chunk_from_bytes
 from kafka_fast.dataplane._consumer_records import ConsumerRecords
@@ -74,7 +75,7 @@ def intake_of(calls: list[int]) -> Intake:
 
     intake = Intake(arrivals, make, read_committed=False)
     for partition, stream_id in intake.assign(PARTITIONS):
-        intake.positioned(partition, generation(0, 0), 0)
+        intake.positioned(partition, generation(0, 0), Position(0))
         arrivals.chunks.append(
             chunk_from_bytes(
                 batch_of(4), asked_offset=0, stream_id=stream_id, generation=generation(0, 0)
@@ -112,7 +113,9 @@ def test_ctrl_c_while_records_are_read_loses_and_repeats_nothing(call: int, most
 def test_a_new_position_is_not_forgotten() -> None:
     calls = [2]
     intake = intake_of(calls)
-    intake.positioned(PARTITIONS[0], generation(0, 1), 40)  # once its four records are out
+    intake.positioned(
+        PARTITIONS[0], generation(0, 1), Position(40)
+    )  # once its four records are out
     with pytest.raises(KeyboardInterrupt):
         intake.take(100)
     calls[0] = -1
