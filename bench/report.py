@@ -34,6 +34,7 @@ COLUMNS = {
     "acknowledged": ("acknowledged", 1.0, 0),
     "mb_per_s": ("MB/s", 1.0, 0),
     "mb_per_s_free": ("MB/s, GIL free", 1.0, 0),
+    "share": ("share, median of pairs", 1.0, 2),
     "rss_growth_mib": ("RSS growth MiB", 1.0, 1),
     "buffer_memory_mib": ("buffer.memory MiB", 1.0, 0),
     "pause_p50_ms": ("pause p50 ms", 1.0, 0),

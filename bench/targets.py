@@ -175,13 +175,11 @@ def _reading_targets(results: Results) -> list[Target]:
         Target(f"{name}: CPU, 1/3 of confluent's", cpu, get(name), confluent(name, 1 / 3))
         for name in ("lz4, poll(500)", "zstd, poll(500)")
     ]
-    free = results.get("prefetch", "poll(500)", OURS, "mb_per_s_free")
     room = results.get("waiting", "poll(500)", OURS, "fetch_buffer_mib")
     return [
         *made,
-        Target("prefetch beside a spinning thread, 0.9 of free", "MB/s",
-               results.get("prefetch", "poll(500)", OURS, "mb_per_s"), _times(free, 0.9),
-               at_least=True),
+        Target("prefetch beside a spinning thread", "of its rate beside a spinning process",
+               results.get("prefetch", "poll(500)", OURS, "share"), 0.9, at_least=True),
         Target("ten million records wait: resident memory over start", "MiB",
                results.get("waiting", "poll(500)", OURS, "rss_growth_mib"),
                room + 64 if room is not None else None),
