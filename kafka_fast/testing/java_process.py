@@ -32,7 +32,7 @@ from kafka_fast.testing.broker_jars import RealKafkaError
 __all__ = ["JavaProcess", "PortPool", "Reaper", "data_root"]
 
 POLL_SECONDS = 0.02
-READY_TIMEOUT = 90.0
+READY_TIMEOUT = 150.0
 STOP_TIMEOUT = 60.0
 # Below Linux's ephemeral range: no outgoing connection takes the port of a node that is down.
 PORT_RANGE = range(18_000, 32_000)

@@ -49,6 +49,7 @@ __all__ = ["Node", "RealKafka", "RealKafkaError", "ToolMissingError", "main", "s
 T = TypeVar("T")
 
 WAIT_TIMEOUT = 60.0
+OFFSETS_TOPIC = "__consumer_offsets"
 WAIT_POLL = 0.05
 HOST = "127.0.0.1"
 
@@ -62,6 +63,8 @@ FAST_FAILOVER = {
     "controller.quorum.fetch.timeout.ms": "1000",
     "controller.quorum.election.timeout.ms": "500",
 }
+# Nobody takes over from a single node: one that stalls would only be fenced by itself.
+SINGLE_NODE = {"broker.session.timeout.ms": "30000"}
 FAST_FAILOVER_ZOOKEEPER = {"zookeeper.session.timeout.ms": "2000"}
 # A test's broker lives for seconds: the C1 compiler alone starts faster and needs less memory.
 TEST_JVM = ("-Xms128m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
@@ -252,11 +255,15 @@ class RealKafka:
         self._wait(f"full in-sync replicas of topic {topic}", full, timeout)
 
     def rolling_restart(self, topic: str) -> None:
-        """Stop and start one node after the other, each once `topic` is in sync again."""
+        """Stop and start one node after the other, each once `topic` is in sync again.
+
+        So is the topic of the groups' offsets, where there is one.
+        """
         for node in self._nodes:
             node.stop()
             node.start()
             self.wait_isr(topic)
+            self._wait_offsets_isr()
 
     def heal(self) -> None:
         """Resume every paused node and start every one that is down; return when all serve."""
@@ -269,6 +276,13 @@ class RealKafka:
         for node in down:
             node.wait_ready()
         self._wait("every node in every node's metadata", self._all_see_all)
+        if down:
+            self._wait_offsets_isr()
+
+    def _wait_offsets_isr(self) -> None:
+        """Wait until the next coordinator of each group, too, would know all its offsets."""
+        if self.partitions(OFFSETS_TOPIC):
+            self.wait_isr(OFFSETS_TOPIC)
 
     def _admin(self) -> ClusterAdmin:
         """Return a connection to the first node that can answer."""
@@ -330,6 +344,8 @@ class RealKafka:
         controllers = [self._port() for _ in range(self._count)]
         voters = ",".join(f"{i}@{HOST}:{port}" for i, port in enumerate(controllers, 1))
         failover = FAST_FAILOVER if self._fast_failover else {}
+        if self._count == 1:
+            failover = failover | SINGLE_NODE
         for node_id, controller in enumerate(controllers, 1):
             port = self._port()
             own = {
@@ -369,7 +385,7 @@ class RealKafka:
             reaper=self._reaper,
         )
         self._zookeeper.start()
-        failover = FAST_FAILOVER_ZOOKEEPER if self._fast_failover else {}
+        failover = FAST_FAILOVER_ZOOKEEPER if self._fast_failover and self._count > 1 else {}
         for node_id in range(1, self._count + 1):
             port = self._port()
             own = {
@@ -447,6 +463,7 @@ def _common_properties(nodes: int) -> dict[str, str]:
     """Return the broker properties that do not depend on the node."""
     properties = {
         "auto.create.topics.enable": "false",
+        "auto.leader.rebalance.enable": "false",  # after minutes, in the middle of some test
         "default.replication.factor": str(nodes),
         "group.initial.rebalance.delay.ms": "0",
         "log.cleaner.dedupe.buffer.size": str(4 << 20),

@@ -44,7 +44,7 @@ from tests.integration.group_journal import (
 from tests.integration.producing import TIMEOUT, new_topic, read_values, say
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.timeout(600)]
 
 ROOT = Path(__file__).parents[2]
 PARTITIONS = 6
@@ -233,10 +233,14 @@ class Group:
         self._ended = threading.Event()
         self._sampler = threading.Thread(target=self._sample, name=f"offsets of {self.id}")
         self._sampler.start()
-        if patient:
-            self._be_patient()
-        for way, config in zip(WAYS, configs, strict=False):
-            self.start(way, config)
+        try:
+            if patient:
+                self._be_patient()
+            for way, config in zip(WAYS, configs, strict=False):
+                self.start(way, config)
+        except BaseException:
+            self.close()
+            raise
 
     def start(self, way: str, config: Mapping[str, object]) -> Member:
         """Add a member."""

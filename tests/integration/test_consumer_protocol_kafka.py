@@ -96,9 +96,9 @@ def member_on(kafka: RealKafka, topic: str) -> Iterator[Callable[..., Consumer]]
         one.close(5.0)
 
 
-def fill(kafka: RealKafka, topic: str, count: int = RECORDS) -> set[bytes]:
-    """Write records to all partitions alike; returns their values."""
-    values = [b"%d" % number for number in range(count)]
+def fill(kafka: RealKafka, topic: str, *, first: int = 0) -> set[bytes]:
+    """Write records to all partitions alike, numbered from `first` on; returns their values."""
+    values = [b"%d" % number for number in range(first, first + RECORDS)]
     with Producer({"bootstrap.servers": kafka.bootstrap}) as producer:
         for number, value in enumerate(values):
             producer.send_nowait(topic, value, partition=number % PARTITIONS)
@@ -165,7 +165,7 @@ def test_a_group_with_a_peer(
     try:
         poll_until(members, lambda: is_shared(members, topic, peer), found, peer)
         poll_until(members, lambda: set(found) == written, found, peer)
-        more = fill(kafka, topic)
+        more = fill(kafka, topic, first=RECORDS)
         again: list[bytes] = []
         poll_until(members, lambda: set(again) == more, again, peer)
         members.pop().close(10.0)
@@ -243,6 +243,7 @@ def test_what_the_broker_refuses(topic: str, member_on: Callable[..., Consumer])
         poll_until([member], lambda: False, [])
 
 
+@pytest.mark.timeout(300)
 def test_a_coordinator_that_dies_changes_nothing() -> None:
     """The members go on with the next one: nothing is revoked, and nothing is read twice."""
     with RealKafka(3, overrides=QUICK) as kafka:

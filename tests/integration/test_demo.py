@@ -196,6 +196,7 @@ def test_the_flights(examples: Path) -> None:
     assert (outcome["demo"], outcome["records"], outcome["verified"]) == ("ok", 336_776, True)
 
 
+@pytest.mark.timeout(300)
 def test_ctrl_c(examples: Path) -> None:
     with start(examples) as process:
         assert process.stdout is not None

@@ -306,7 +306,7 @@ def rows(spark: SparkSession, tmp_path: Path) -> DataFrame:
 
 
 @pytest.mark.spark
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(450)
 @pytest.mark.filterwarnings("ignore")  # PySpark's own
 def test_the_spark_examples_run(rows: DataFrame, kafka: EmbeddedKafka, tmp_path: Path) -> None:
     (readme,) = filter(is_spark, blocks("README.md"))

@@ -6,6 +6,7 @@ test:                └─► a second member joins                        └�
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterator
 
@@ -72,7 +73,7 @@ def test_a_member_outlasts_a_rebalance_without_the_gil(
 ) -> None:
     topic = f"held-{given.get('partition.assignment.strategy', 'consumer')}"
     kafka.create_topic(topic, partitions=PARTITIONS)
-    arguments = [kafka.bootstrap, topic, str(2 * SESSION_MS + 1_000)]
+    arguments = [kafka.bootstrap, topic, str(2 * SESSION_MS + 4_000)]
     arguments += [f"{key}={it}" for key, it in given.items()]
     script = processes.start(SCRIPT, *arguments, prelude=processes.DIARY)
     assert script.stdin is not None
@@ -80,7 +81,9 @@ def test_a_member_outlasts_a_rebalance_without_the_gil(
     with (
         script,
         Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": topic, **given}) as newcomer,
+        contextlib.ExitStack() as stack,
     ):
+        stack.callback(script.kill)  # before all waits for it; if all went well it has ended
         assert script.stdout.readline() == "holds the GIL\n"
         newcomer.subscribe([topic])
         began = time.monotonic()

@@ -62,6 +62,13 @@ class Load:
             raise self.error
         assert self.producer.flush() == 0
 
+    def close(self) -> None:
+        """Leave nothing running."""
+        self.enough.set()
+        if self.thread is not None:
+            self.thread.join()
+        self.producer.close()
+
     @property
     def sent(self) -> int:
         return self.keyed.sent + self.unkeyed.sent
@@ -110,7 +117,7 @@ def pause_leader(kafka: RealKafka, topic: str, progress: Callable[[], None]) -> 
 @pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_nothing_is_lost_duplicated_or_moved_while_brokers_fail(
-    real_kafka_cluster: RealKafka,
+    real_kafka_cluster: RealKafka, request: pytest.FixtureRequest
 ) -> None:
     kafka = real_kafka_cluster
     loads = []
@@ -119,7 +126,9 @@ def test_nothing_is_lost_duplicated_or_moved_while_brokers_fail(
             Tally(new_topic(kafka, PARTITIONS, replication=3), PARTITIONS, keyed)
             for keyed in (True, False)
         ]
-        loads.append(Load(Producer({"bootstrap.servers": kafka.bootstrap, **config}), *tallies))
+        load = Load(Producer({"bootstrap.servers": kafka.bootstrap, **config}), *tallies)
+        request.addfinalizer(load.close)
+        loads.append(load)
     topic = loads[0].keyed.topic
 
     def progress() -> None:

@@ -194,12 +194,16 @@ class TestOneNode:
         command = [sys.executable, "-m", "kafka_fast.testing.real_kafka", "start"]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None
-        with process.stdout:
-            host, port = process.stdout.readline().strip().split(":")
-        with socket.create_connection((host, int(port))):
-            pass
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0
+        try:
+            with process.stdout:
+                host, port = process.stdout.readline().strip().split(":")
+            with socket.create_connection((host, int(port))):
+                pass
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(30) == 0
+        finally:
+            process.kill()
+            process.wait()
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection((host, int(port)))
 

@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 pytestmark = [
     pytest.mark.spark,
-    pytest.mark.timeout(180),
+    pytest.mark.timeout(300),
     # PySpark 3.5: old version classes, and sockets to the JVM that it leaves to the collector.
     pytest.mark.filterwarnings("ignore:distutils Version classes:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),

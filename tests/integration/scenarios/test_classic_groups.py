@@ -327,10 +327,10 @@ def test_static_members_that_nobody_knows(client: WireClient, member: NewMember)
 def test_a_static_member_that_comes_too_late_is_kept_but_not_in_the_generation(
     client: WireClient, member: NewMember, topic: str
 ) -> None:
-    first = member(rebalance_timeout_ms=1_000)
-    late = member(rebalance_timeout_ms=1_000, instance_id="late")
+    first = member(rebalance_timeout_ms=3_000)
+    late = member(rebalance_timeout_ms=3_000, instance_id="late")
     stable(first, late)
-    third = member(rebalance_timeout_ms=1_000)
+    third = member(rebalance_timeout_ms=3_000)
     third.send_join()
     until(first.heartbeat, lambda code: code == REBALANCE)
     first.send_join()
@@ -363,29 +363,29 @@ def test_a_static_member_is_let_go_by_its_instance_id(
 
 def test_who_is_silent_is_removed(member: NewMember) -> None:
     silent, alive = member(session_timeout_ms=6000), member()
-    stable(silent, alive)
     start = time.monotonic()
+    stable(silent, alive)
     until(alive.heartbeat, lambda code: code == REBALANCE, 20)
-    assert 5.5 < time.monotonic() - start < 9
+    assert time.monotonic() - start > 5.9
     assert silent.heartbeat() == UNKNOWN
     assert alive.join().generation_id == 3
     assert len(alive.members) == 1
 
 
 def test_a_rebalance_goes_on_without_who_does_not_come(member: NewMember) -> None:
-    late, first = member(rebalance_timeout_ms=1000), member(rebalance_timeout_ms=1000)
+    late, first = member(rebalance_timeout_ms=3000), member(rebalance_timeout_ms=3000)
     stable(late, first)
     first.protocols = [("range", b"other")]
     start = time.monotonic()
     first.send_join()
     assert first.joined().generation_id == 3
-    assert 0.9 < time.monotonic() - start < 5
+    assert 2.9 < time.monotonic() - start < 10
     assert first.leads
     assert late.heartbeat() == UNKNOWN
 
 
 def test_a_member_that_never_syncs_is_removed(member: NewMember) -> None:
-    leader, other = member(rebalance_timeout_ms=1000), member(rebalance_timeout_ms=1000)
+    leader, other = member(rebalance_timeout_ms=3000), member(rebalance_timeout_ms=3000)
     together(leader, other)
     leader.sync({})
     until(leader.heartbeat, lambda code: code == REBALANCE)

@@ -158,6 +158,18 @@ def group(client: WireClient) -> str:
 
 
 @pytest.fixture
+def topic(client: WireClient) -> str:
+    """A topic that the group's coordinator knows of.
+
+    A broker tells its coordinator last of a topic, but of one topic after the other: when it leads
+    the second, the coordinator has heard of the first.
+    """
+    name = new_topic(client)
+    new_topic(client)
+    return name
+
+
+@pytest.fixture
 def other(address: str) -> Iterator[WireClient]:
     """A second connection."""
     with connected(address) as made:

@@ -61,6 +61,7 @@ class Side:
         self.group = group
         ready(self.client, group)
         names = sorted(new_topic(self.client) for _ in PREFIXES)
+        new_topic(self.client)  # news come in order: the coordinator knows of those before it
         self.names = dict(zip(PREFIXES, names, strict=True))
         described = {letter: self.client.metadata(name) for letter, name in self.names.items()}
         self.ids = {letter: one.topics[0].topic_id for letter, one in described.items()}
