@@ -109,7 +109,13 @@ def confluent_consumer_protocol(bootstrap: str) -> Sharer:
 
 
 class KafkaPython:
-    """kafka-python's consumer."""
+    """kafka-python's consumer.
+
+    If a poll's time is up while SyncGroup is unanswered, the answer is never looked at (3.0.12): the
+    member has nothing, beats no heart, and is gone after its session. So a poll lasts longer.
+    """
+
+    POLL_MS = 2_000
 
     def __init__(self, bootstrap: str) -> None:
         from kafka import KafkaConsumer
@@ -126,14 +132,14 @@ class KafkaPython:
         )
 
     def read(self) -> list[bytes]:
-        polled = self._consumer.poll(timeout_ms=100)
+        polled = self._consumer.poll(timeout_ms=self.POLL_MS)
         values = [record.value for records in polled.values() for record in records]
         if values:
             self._consumer.commit()
         return values
 
     def owned(self) -> int:
-        self._consumer.poll(timeout_ms=100)
+        self._consumer.poll(timeout_ms=self.POLL_MS)
         return len(self._consumer.assignment())
 
     def close(self) -> None:
