@@ -111,8 +111,8 @@ def confluent_consumer_protocol(bootstrap: str) -> Sharer:
 class KafkaPython:
     """kafka-python's consumer.
 
-    An answer to SyncGroup that comes when the time of its poll is up is never looked at (3.0.12): the
-    member has nothing, sends no heartbeat, and is gone after its session. So polls last longer.
+    An answer to SyncGroup that comes when the time of its poll is up is never looked at (3.0.12):
+    the member has nothing, sends no heartbeat, and is gone after its session. So polls last longer.
     """
 
     POLL_MS = 2_000
