@@ -196,7 +196,8 @@ def test_other_partitions_are_read_and_nothing_spins(world: World) -> None:
     fetches, began = world.fetches, time.monotonic()
     while time.monotonic() - began < 50 * PACE:
         world.read()
-    assert world.fetches - fetches <= (time.monotonic() - began) / PACE
+    # Twice as many: waits are rounded, and one is under way at either end. Spinning is far more.
+    assert world.fetches - fetches <= 2 * (time.monotonic() - began) / PACE
     metrics = world.consumer.metrics()
     assert metrics["buffered_bytes"] == 0
     assert metrics["unreadable_batches"] == sum(bool(log.errors) for log in world.logs.values())
