@@ -47,7 +47,7 @@ def test_the_pause_that_a_quota_asks_for_is_kept(real_kafka: RealKafka) -> None:
     with Producer(bootstrap_servers=real_kafka.bootstrap, client_id=topic) as producer:
         while not producer.metrics()["throttle_ms"]:
             # One request at a time: more in flight would each be asked to wait.
-            assert len(sent) < 10, "the quota is not noticed"
+            assert len(sent) < 20 * RATE // SIZE, "the quota is not noticed"
             sent.append(b"%d" % len(sent) + bytes(SIZE))
             producer.send(topic, sent[-1]).result(TIMEOUT)
         asked = producer.metrics()["throttle_ms"] / 1_000

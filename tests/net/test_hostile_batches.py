@@ -196,8 +196,8 @@ def test_other_partitions_are_read_and_nothing_spins(world: World) -> None:
     fetches, began = world.fetches, time.monotonic()
     while time.monotonic() - began < 50 * PACE:
         world.read()
-    # Twice as many: waits are rounded, and one is under way at either end. Spinning is far more.
-    assert world.fetches - fetches <= 2 * (time.monotonic() - began) / PACE
+    # One more than there are waits: the first may be under way when the count begins.
+    assert world.fetches - fetches <= 1 + (time.monotonic() - began) / PACE
     metrics = world.consumer.metrics()
     assert metrics["buffered_bytes"] == 0
     assert metrics["unreadable_batches"] == sum(bool(log.errors) for log in world.logs.values())

@@ -363,10 +363,12 @@ def test_a_static_member_is_let_go_by_its_instance_id(
 
 def test_who_is_silent_is_removed(member: NewMember) -> None:
     silent, alive = member(session_timeout_ms=6000), member()
-    start = time.monotonic()
+    before = time.monotonic()
     stable(silent, alive)
+    since = time.monotonic()  # the silent one's last word lies between the two
     until(alive.heartbeat, lambda code: code == REBALANCE, 20)
-    assert time.monotonic() - start > 5.9
+    assert time.monotonic() - before > 5.9
+    assert time.monotonic() - since < 9
     assert silent.heartbeat() == UNKNOWN
     assert alive.join().generation_id == 3
     assert len(alive.members) == 1
@@ -379,7 +381,7 @@ def test_a_rebalance_goes_on_without_who_does_not_come(member: NewMember) -> Non
     start = time.monotonic()
     first.send_join()
     assert first.joined().generation_id == 3
-    assert 2.9 < time.monotonic() - start < 10
+    assert 2.9 < time.monotonic() - start < 7
     assert first.leads
     assert late.heartbeat() == UNKNOWN
 
