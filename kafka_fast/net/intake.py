@@ -76,7 +76,8 @@ class _Step(NamedTuple):
     stream: Stream
     first: int
     """How many slices were found before."""
-    position: Position
+    position: int
+    epoch: int
     jump: Position | None
 
 
@@ -143,7 +144,7 @@ class Intake:
         """Return where each partition stood before what the user got last was taken from it."""
         before: dict[TopicPartition, OffsetAndMetadata] = {}
         for step in self._settled_steps:
-            before.setdefault(step.stream.partition, OffsetAndMetadata(*step.position))
+            before.setdefault(step.stream.partition, OffsetAndMetadata(step.position, step.epoch))
         return before
 
     def lag(self, partition: TopicPartition, done: int | None = None) -> int | None:
@@ -311,7 +312,7 @@ class Intake:
         found, steps = self._found, self._steps
         while steps:
             step = steps.pop()
-            step.stream.reader.give_back(found[step.first :], step.position.offset)
+            step.stream.reader.give_back(found[step.first :], step.position)
             step.stream.jump = step.jump
             del found[step.first :]
             self._queue(step.stream)
@@ -325,8 +326,10 @@ class Intake:
                 self._leave(stream)
                 unseen -= 1
                 continue
-            at = Position(stream.reader.position, stream.reader.leader_epoch)
-            steps.append(_Step(stream, len(found), at, stream.jump))
+            reader = stream.reader
+            steps.append(
+                _Step(stream, len(found), reader.position, reader.leader_epoch, stream.jump)
+            )
             try:
                 count = stream.reader.take_into(found, most)
             except KafkaError as refusal:

@@ -425,9 +425,8 @@ def test_coordinators_are_killed(kafka: RealKafka, tmp_path: Path) -> None:
                 each.await_progress()
             group.await_commit()
             assert group.coordinator() != node.node_id
-            node.start()
+            kafka.heal()
             kafka.wait_isr(writer.topic)
-            kafka.wait_isr("__consumer_offsets")
         judge(kafka, writer, *groups)
 
 

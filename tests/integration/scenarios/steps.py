@@ -47,6 +47,15 @@ def new_topic(client: WireClient, *, name: str = "", **config: str) -> str:
     return name
 
 
+def tell_coordinator(client: WireClient) -> None:
+    """Return when the groups' coordinator knows of all topics made before.
+
+    A broker tells it last of a topic, but of one topic after the other: when the broker leads a
+    later topic, the coordinator has heard of those before it.
+    """
+    new_topic(client)
+
+
 def unique_name() -> str:
     return f"scenario-{os.urandom(6).hex()}"
 

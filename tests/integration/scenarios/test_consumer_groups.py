@@ -16,7 +16,7 @@ from kafka_fast.protocol.apis.consumer_group_heartbeat import (
 )
 from kafka_fast.protocol.apis.create_topics import CreatableTopic
 from tests.integration.scenarios.groups import Member, commit, fetch_offsets, ready, stable, until
-from tests.integration.scenarios.steps import create, new_topic, unique_name
+from tests.integration.scenarios.steps import create, new_topic, tell_coordinator, unique_name
 from tests.integration.scenarios.wire import WireClient, connected
 from tests.waiting import eventually
 
@@ -159,13 +159,9 @@ def group(client: WireClient) -> str:
 
 @pytest.fixture
 def topic(client: WireClient) -> str:
-    """A topic that the group's coordinator knows of.
-
-    A broker tells its coordinator last of a topic, but of one topic after the other: when it leads
-    the second, the coordinator has heard of the first.
-    """
+    """A topic that the group's coordinator knows of."""
     name = new_topic(client)
-    new_topic(client)
+    tell_coordinator(client)
     return name
 
 

@@ -27,7 +27,7 @@ from kafka_fast.testing.broker.server import EmbeddedKafka
 from kafka_fast.testing.real_kafka import RealKafka
 from tests.conftest import started
 from tests.integration.scenarios.groups import commit, fetch_offsets, ready
-from tests.integration.scenarios.steps import new_topic, unique_name
+from tests.integration.scenarios.steps import new_topic, tell_coordinator, unique_name
 from tests.integration.scenarios.wire import WireClient, batch
 
 SEEDS = range(6)
@@ -61,7 +61,7 @@ class Side:
         self.group = group
         ready(self.client, group)
         names = sorted(new_topic(self.client) for _ in PREFIXES)
-        new_topic(self.client)  # news come in order: the coordinator knows of those before it
+        tell_coordinator(self.client)
         self.names = dict(zip(PREFIXES, names, strict=True))
         described = {letter: self.client.metadata(name) for letter, name in self.names.items()}
         self.ids = {letter: one.topics[0].topic_id for letter, one in described.items()}

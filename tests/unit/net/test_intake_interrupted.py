@@ -113,9 +113,8 @@ def test_ctrl_c_while_records_are_read_loses_and_repeats_nothing(call: int, most
 def test_a_new_position_is_not_forgotten() -> None:
     calls = [2]
     intake = intake_of(calls)
-    intake.positioned(
-        PARTITIONS[0], generation(0, 1), Position(40)
-    )  # once its four records are out
+    # Once its four records are out:
+    intake.positioned(PARTITIONS[0], generation(0, 1), Position(40))
     with pytest.raises(KeyboardInterrupt):
         intake.take(100)
     calls[0] = -1
