@@ -15,6 +15,9 @@ BURST = 20
 PERIOD = 60.0
 """Seconds."""
 
+UNLIMITED = {"unlimited": True}
+"""For `extra` of a record that always passes: one that counts what is told nowhere else."""
+
 TEXTS_MAX = 1024
 """Texts that are remembered; more are only seen where a text is made of its arguments."""
 
@@ -33,6 +36,8 @@ class RateLimit(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether the record passes; add to it what was left out."""
+        if getattr(record, "unlimited", False):
+            return True
         key = (record.levelno, record.msg)
         since, count = self._said.get(key, (record.created, 0))
         left_out = 0

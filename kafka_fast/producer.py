@@ -6,10 +6,7 @@ so that no Python frame stands round them; the core behind it runs both planes.
 
 from __future__ import annotations
 
-import atexit
 import itertools
-import warnings
-import weakref
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from types import TracebackType
@@ -19,8 +16,11 @@ from kafka_fast.config import producer_settings
 from kafka_fast.dataplane._batch_future import BatchFuture
 from kafka_fast.dataplane._bulk import BulkAccumulator
 from kafka_fast.dataplane._delivery import DeliveryFuture
+from kafka_fast.dataplane.losses import were
 from kafka_fast.errors import DeliveryError, KafkaError
-from kafka_fast.net.producer_core import ProducerCore, flush_at_exit
+from kafka_fast.logs import UNLIMITED, get_logger
+from kafka_fast.net.producer_core import ProducerCore
+from kafka_fast.net.producer_exit import warn_unclosed
 from kafka_fast.serialization import serialize
 from kafka_fast.types import PartitionInfo, RecordMetadata
 
@@ -29,9 +29,9 @@ __all__ = ["BatchFuture", "DeliveryFuture", "OnDelivery", "Producer"]
 OnDelivery = Callable[[DeliveryError | None, RecordMetadata], object]
 """Called as `(error, metadata)`; with an error, the metadata's offset is -1."""
 
-_numbers = itertools.count(1)
+logger = get_logger("kafka_fast.producer")
 
-atexit.register(flush_at_exit)
+_numbers = itertools.count(1)
 
 
 class Producer(BulkAccumulator):
@@ -78,9 +78,8 @@ class Producer(BulkAccumulator):
                 on_delivery=on_delivery or settings.on_delivery,
                 transforms=transforms,
             )
-            self._finalizer = weakref.finalize(self, _abandon, core, client_id)
             undo.pop_all()
-        self._finalizer.atexit = False
+        core.origin = self.origin
 
     # What the compiled half asks of this one
 
@@ -118,24 +117,26 @@ class Producer(BulkAccumulator):
     def close(self, timeout: float | None = None) -> None:
         """Deliver what was accepted, then stop. Closing twice is allowed.
 
+        In a delivery callback this waits for nothing: what was accepted is delivered afterwards.
+
         Args:
             timeout: Seconds; what is not delivered by then fails with UsageError as its cause.
 
         Raises:
             DeliveryError: As `flush`, and for records that were given up.
         """
-        self._finalizer.detach()
         self._core.close(timeout)
         self._raise_lost()
 
     def _raise_lost(self) -> None:
-        count, first = self._core.lost()
+        lost = self._core.lost()
+        first = lost.first
         if first is None:
             return
         raise DeliveryError(
-            f"{count} records were not delivered, and nobody was told; the first: {first}",
+            f"{were(lost.count)} not delivered, and nobody was told; the first: {first}",
             outcome=first.outcome,
-            count=count,
+            count=lost.count,
             first=first,
             samples=(first,),
         ) from first
@@ -202,12 +203,23 @@ class Producer(BulkAccumulator):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Close; an exception from the block is not hidden by one of the records."""
+        """Close; one of the records hides no exception from the block: it is logged instead."""
         try:
             self.close()
-        except KafkaError:
+        except KafkaError as lost:
             if error is None:
                 raise
+            logger.error(  # noqa: TRY400 # a traceback says nothing more
+                "producer %s: %s", self.client_id, lost, extra=UNLIMITED
+            )
+
+    def __del__(self) -> None:
+        """Leave what was accepted to the core, which delivers it and then ends; warn."""
+        core = getattr(self, "_core", None)
+        if core is None or core.plane.dead:
+            return  # the constructor has failed; or all has ended, or is the parent's
+        core.abandon()
+        warn_unclosed(core)
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         """Refuse to be pickled."""
@@ -220,15 +232,3 @@ class Producer(BulkAccumulator):
         """Return the client id and whether the producer is closed."""
         state = "closed" if self.plane.dead else "open"
         return f"<Producer {self.client_id} {state}>"
-
-
-def _abandon(core: ProducerCore, client_id: str) -> None:
-    """A producer was collected without having been closed: say so, and stop it."""
-    pending = core.close(0.0)
-    if core.plane.inherited:
-        return  # the parent's to close
-    warnings.warn(
-        f"producer {client_id} was not closed; {pending} records were not delivered",
-        ResourceWarning,
-        stacklevel=2,
-    )

@@ -401,6 +401,9 @@ void kf_plane_observe(kf_plane *plane, kf_batch *batch) {
     plane->observed_tail = &batch->next;
     kf_unlock(&plane->lock);
     plane->env.wake_observers(plane->env.context);
+    if (state != KF_BATCH_ACKED) {
+        plane->env.wake_control(plane->env.context); /* it logs failures that nobody observes */
+    }
 }
 
 kf_batch *kf_plane_take_observed(kf_plane *plane) {

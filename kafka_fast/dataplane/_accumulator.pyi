@@ -10,6 +10,7 @@ from kafka_fast.types import RecordMetadata
 
 class Accumulator:
     plane: DataPlane
+    origin: object
     def __init__(
         self,
         plane: DataPlane,

@@ -16,7 +16,13 @@ from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free
 
 from kafka_fast.dataplane._delivery cimport wait_for
-from kafka_fast.dataplane._observers cimport add_lost, failure_of, observe, waiter_for
+from kafka_fast.dataplane._observers cimport (
+    add_lost,
+    failure_of,
+    has_failed_untold,
+    observe,
+    waiter_for,
+)
 from kafka_fast.dataplane._plane cimport DataPlane
 from kafka_fast.dataplane.state cimport *
 
@@ -100,7 +106,7 @@ cdef class BatchFuture:
             elif not self.seen:
                 piece.done = 0
                 while next_part(item, &piece):
-                    if has_failed(&piece):
+                    if has_failed_untold(self.plane, piece.batch):
                         add_lost(self.plane, failure_of(piece.batch, self.plane), piece.count)
             kf_batch_unref(item.batch)
         if not self.seen and self.refused:  # None if __cinit__ refused the making of it

@@ -26,4 +26,5 @@ cdef class BulkAccumulator(Accumulator):
     cdef int choose_way(self, bulk_job* job, Rows rows) except -1
     cdef int run(self, bulk_job* job, Topic topic, Rows rows, BatchFuture future) except -1
     cdef object size_error(self, Topic topic, const kf_record* record)
-    cdef int give_up(self, bulk_job* job, BatchFuture future, object error) except -1
+    cdef int give_up(self, Topic topic, bulk_job* job, BatchFuture future,
+                     object error) except -1

@@ -378,7 +378,7 @@ cdef class BulkAccumulator(Accumulator):
             try:
                 self.wait_for_memory(topic, need, &deadline)
             except (KafkaTimeoutError, UsageError) as error:
-                self.give_up(job, future, error)
+                self.give_up(topic, job, future, error)
                 return 0
 
     cdef object size_error(self, Topic topic, const kf_record* record):
@@ -388,7 +388,8 @@ cdef class BulkAccumulator(Accumulator):
         except DeliveryError as error:
             return error.with_traceback(None)
 
-    cdef int give_up(self, bulk_job* job, BatchFuture future, object error) except -1:
+    cdef int give_up(self, Topic topic, bulk_job* job, BatchFuture future,
+                     object error) except -1:
         """Refuse the rows left, or raise if none was accepted before.
 
         What a future keeps has no traceback: before Python 3.11 its frames hold the caller's, and
@@ -397,7 +398,7 @@ cdef class BulkAccumulator(Accumulator):
         if future.slices.count == 0:
             raise error
         refusal = DeliveryError(f"not delivered ({Outcome.NOT_SENT.value}): {error}",
-                                outcome=Outcome.NOT_SENT, first=error)
+                                outcome=Outcome.NOT_SENT, first=error, topic=topic.name)
         refusal.__cause__ = error.with_traceback(None)
         future.refusal = refusal
         future.refuse(job.pos, job.end - job.pos, refusal)

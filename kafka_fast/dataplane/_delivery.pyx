@@ -26,6 +26,7 @@ from kafka_fast.dataplane._observers cimport (
     add_lost,
     drop_holds,
     failure_of,
+    has_failed_untold,
     observe,
     outcome_of,
     waiter_for,
@@ -378,7 +379,7 @@ cdef void drop_unusual(PyObject* handle) noexcept:
         far_timestamps.pop(<uintptr_t>handle, None)
     if batch.counted and not (<DeliveryFuture>handle).place & 1:
         batch = kf_batch_resolve(batch, &index)
-        if kf_get(&batch.state) == KF_BATCH_FAILED:
+        if has_failed_untold(plane, batch):
             add_lost(plane, failure_of(batch, plane), 1)
     PyErr_Restore(kind, value, traceback)
 

@@ -28,5 +28,8 @@ cdef tuple outcome_of(kf_batch* batch, DataPlane plane, int32_t index, int64_t t
 # The DeliveryError of a batch that has failed, as one of its records has it.
 cdef object failure_of(kf_batch* batch, DataPlane plane)
 
+# Whether a batch that is no forwarder has failed, and was not told of when the plane shut down.
+cdef bint has_failed_untold(DataPlane plane, kf_batch* batch) noexcept
+
 # Count failures that nobody can observe any more; `error` is one of them.
 cdef int add_lost(DataPlane plane, object error, int64_t count) except -1

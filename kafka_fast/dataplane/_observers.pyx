@@ -28,6 +28,7 @@ from kafka_fast.dataplane._awaiting cimport (
 from kafka_fast.dataplane._plane cimport DataPlane, Topic
 from kafka_fast.dataplane.state cimport *
 
+from kafka_fast.dataplane.losses import Losses
 from kafka_fast.errors import (
     DeliveryError,
     KafkaTimeoutError,
@@ -269,15 +270,15 @@ cdef Waiter waiter_for(DataPlane plane, kf_batch* batch, object awaited):
     return new_waiter(waits_of(loop, batch), awaited)
 
 
-cdef int64_t failed_records(kf_batch* batch, kf_batch** sample) noexcept:
+cdef int64_t failed_records(DataPlane plane, kf_batch* batch, kf_batch** sample) noexcept:
     """Return how many records of an ended batch failed; `sample` gets one that holds some."""
     cdef kf_batch* child = batch.children
     cdef int64_t failed = 0
-    if child == NULL and kf_get(&batch.state) == KF_BATCH_FAILED:
+    if child == NULL and has_failed_untold(plane, batch):
         sample[0] = batch
         failed = batch.record_count
     while child != NULL:
-        failed += failed_records(child, sample)
+        failed += failed_records(plane, child, sample)
         child = child.sibling
     return failed
 
@@ -294,7 +295,7 @@ cdef int count_lost(DataPlane plane, kf_batch* batch) except -1:
     if batch.counted or batch.parent != NULL:
         return 0
     batch.counted = True
-    failed = min(failed_records(batch, &sample),
+    failed = min(failed_records(plane, batch, &sample),
                  batch.record_count + batch.doubled - batch.handles - batch.seen
                  - batch.bulk_records)
     if failed > 0:
@@ -302,10 +303,19 @@ cdef int count_lost(DataPlane plane, kf_batch* batch) except -1:
     return 0
 
 
+cdef bint has_failed_untold(DataPlane plane, kf_batch* batch) noexcept:
+    if kf_get(&batch.state) != KF_BATCH_FAILED:
+        return False
+    return batch.error_code != KF_ERROR_CLOSED or not plane.told
+
+
 cdef int add_lost(DataPlane plane, object error, int64_t count) except -1:
-    plane.lost_count += count
-    if plane.lost_first is None:
-        plane.lost_first = error
+    if plane.lost is None:
+        plane.lost = Losses()
+    if plane.unlogged is None:
+        plane.unlogged = Losses()
+    plane.lost.add(error.topic, count, error)
+    plane.unlogged.add(error.topic, count, error)
     return 0
 
 
@@ -359,9 +369,14 @@ def notify(DataPlane plane, report):
 
 
 def take_lost(DataPlane plane):
-    """Return (count, first DeliveryError) of failures that nobody can observe, and forget them."""
+    """Return the failures that nobody can observe, to be raised: they are not logged then."""
     collect(plane)
-    lost = plane.lost_count, plane.lost_first
-    plane.lost_count = 0
-    plane.lost_first = None
-    return lost
+    lost, plane.lost, plane.unlogged = plane.lost, None, None
+    return Losses() if lost is None else lost
+
+
+def take_unlogged(DataPlane plane):
+    """Return those that were not logged yet; a flush or close may still raise them, too."""
+    collect(plane)
+    unlogged, plane.unlogged = plane.unlogged, None
+    return Losses() if unlogged is None else unlogged

@@ -34,8 +34,10 @@ cdef class DataPlane:
     cdef object last_observations
     cdef list ended          # Observations whose batch has ended
     cdef readonly int64_t unnotified  # Observations in `ended`, or being run
-    cdef readonly int64_t lost_count  # failed records that nobody can observe, not yet reported
-    cdef readonly object lost_first   # the DeliveryError of the first of them
+    cdef readonly str client_id   # for the log
+    cdef readonly object lost     # Losses that no flush has raised yet; None: there are none
+    cdef readonly object unlogged  # those of them that were not logged either
+    cdef bint told  # whoever shut the plane down counted and told what that failed
     cdef readonly bint refuses  # closing: no record is accepted any more
     cdef readonly object refusal  # what sends raise then; None: that the producer is closed
     cdef readonly bint dead     # closed, or inherited through fork: nothing may wait for it

@@ -170,18 +170,20 @@ cdef class DataPlane:
         codec: Compression code of the record batch attributes; 0 for none.
         idempotent: Number batches; nothing is sent before a producer id is there.
         acks_zero: Requests end when they are written.
+        client_id: Names the client in the log.
     """
 
     def __cinit__(self, Environment environment, *, size_t buffer_memory, size_t batch_size,
                   size_t max_request_size, size_t coalesce_bytes, size_t max_frame,
                   double linger, double delivery_timeout, double request_timeout,
                   int max_in_flight, double max_idle=0.0, double availability_timeout=0.0,
-                  int codec=0, bint idempotent=True, bint acks_zero=False):
+                  int codec=0, bint idempotent=True, bint acks_zero=False, str client_id=""):
         cdef kf_env env = environment.env
         env.crc32c = crc32c_update
         env.crc32c_combine = crc32c_join
         self.environment = environment
         self.owner_pid = getpid()
+        self.client_id = client_id
         self.topics = {}
         self.queues = []
         self.observers = {}
@@ -455,6 +457,11 @@ cdef class DataPlane:
             kf_add(&plane.flushing, -1)
         return kf_plane_pending_before(plane, serial)
 
+    def deliver_soon(self):
+        """From now on let every batch leave at once, as during a flush; waits for nothing."""
+        kf_add(&self.plane.flushing, 1)
+        kf_plane_urge(self.plane)
+
     def shut_down(self):
         """Close all links and fail whatever has not ended. The data plane has stopped."""
         cdef kf_queue* queue = kf_plane_queues(self.plane)
@@ -471,6 +478,10 @@ cdef class DataPlane:
             kf_set(&batch.state, KF_BATCH_WAITING)
             outcome = KF_OUTCOME_MAYBE_WRITTEN if batch.attempts > 0 else KF_OUTCOME_NOT_SENT
             kf_batch_end(batch, KF_BATCH_FAILED, KF_ERROR_CLOSED, outcome, -1, -1)
+
+    def mark_told(self):
+        """What `shut_down` has failed was told to the user, whoever still holds handles of it."""
+        self.told = True
 
     def request_dump(self, int64_t token):
         """Have every link's debug ring reported as DUMP events; one with link id 0 ends them."""
@@ -579,6 +590,8 @@ cdef class DataPlane:
         if self.plane == NULL or getpid() != self.owner_pid:
             return  # after a fork the locks may be held for ever by threads that are not here
         self.shut_down()
+        if self.unlogged is not None:  # of handles that were dropped after the client had ended
+            self.unlogged.log(self.client_id)
         self.ended = self.last_observations = None  # these give up batches, as the next line does,
         kf_plane_destroy(self.plane)                # and batches know their queue
         for topic in self.topics.values():

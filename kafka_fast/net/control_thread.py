@@ -22,6 +22,7 @@ from kafka_fast.config import CommonSettings
 from kafka_fast.control.instants import NEVER
 from kafka_fast.control.links import Links
 from kafka_fast.control.plane import CloseLink, OpenLink, ResolveHost
+from kafka_fast.dataplane._plane import WAIT_SLICE
 from kafka_fast.logs import get_logger
 from kafka_fast.net._pump import Machine, Pump
 from kafka_fast.net.machine import Addresses, Connecting, begin_connect, finish_connect, resolve
@@ -78,16 +79,39 @@ class ControlThread:
         """Start the thread."""
         self._thread.start()
 
-    def stop(self) -> None:
-        """End the thread, wait for it, and give up what is still connecting."""
+    @property
+    def is_running(self) -> bool:
+        """Whether the thread turns: it has started, and neither ended nor failed."""
+        return self._thread.is_alive()
+
+    def stop(self, patience: float | None = None) -> bool:
+        """End the thread and give up what is still connecting. The thread itself may call this.
+
+        Args:
+            patience: Seconds to wait for the thread's end; None: as long as it takes. A name
+                that is looked up in place, see `resolve`, may hold it.
+
+        Returns:
+            Whether the thread has ended, or is the caller and ends next.
+        """
         self._stopping = True
         self._machine.wake_control()
-        if self._thread.is_alive():
-            self._thread.join()
+        if self._thread.is_alive() and not self.is_current:
+            self._thread.join(patience)
+            if self._thread.is_alive():
+                return False
         for connecting in self._connecting.values():
             connecting.socket.close()
         self._connecting.clear()
         self._selector.close()
+        return True
+
+    def wait_ended(self, timeout: float) -> bool:
+        """Wait until the thread has ended, in slices that look for signals."""
+        deadline = time.monotonic() + timeout
+        while self._thread.is_alive() and (left := deadline - time.monotonic()) > 0:
+            self._thread.join(min(WAIT_SLICE, left))
+        return not self._thread.is_alive()
 
     def call(self, what: Callable[[float], None]) -> None:
         """Have `what(now)` called on the thread, before its next turn."""

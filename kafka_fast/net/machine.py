@@ -1,7 +1,9 @@
 """What the control plane needs of the operating system: sockets that connect, names that resolve.
 
 Neither may block the control thread: sockets connect while the loop sleeps, and each look-up has a
-thread of its own for as long as it takes (the resolver cannot be interrupted).
+thread of its own for as long as it takes (the resolver cannot be interrupted). The exception is the
+end of the process, when no thread can be started (CPython 3.12 and later): the control thread then
+looks up in place.
 """
 
 from __future__ import annotations
@@ -21,7 +23,10 @@ Addresses = tuple[str, ...] | OSError
 
 
 def resolve(host: str, done: Callable[[Addresses], None]) -> None:
-    """Look `host` up in a thread of its own and hand all its addresses to `done` there."""
+    """Look `host` up in a thread of its own and hand all its addresses to `done` there.
+
+    While the interpreter ends this takes as long as the look-up does, and `done` is called here.
+    """
 
     def look_up() -> None:
         try:
@@ -31,7 +36,10 @@ def resolve(host: str, done: Callable[[Addresses], None]) -> None:
             return
         done(tuple(dict.fromkeys(str(address[4][0]) for address in found)))
 
-    threading.Thread(target=look_up, name="kf-dns", daemon=True).start()
+    try:
+        threading.Thread(target=look_up, name="kf-dns", daemon=True).start()
+    except RuntimeError:  # the interpreter ends, or the process is out of threads
+        look_up()
 
 
 @dataclass(slots=True)

@@ -4,8 +4,8 @@
     kf-control   Python: carries events and commands, connects, keeps time for the control plane
     kf-callback  Python, started with the first callback: runs the users' callbacks
 
-Threads hold the core; the core does not know the `Producer` in front of it, so that one that is
-dropped can be noticed and stopped.
+Threads hold the core; the core does not know the `Producer` in front of it. One that is collected
+unclosed leaves a core that delivers what it took and then ends itself (`abandon`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import random
 import threading
 import time
 import warnings
-import weakref
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -24,23 +23,26 @@ from kafka_fast.config import ProducerSettings
 from kafka_fast.control.metadata import Partition
 from kafka_fast.control.plane import Command, TopicSettled
 from kafka_fast.control.producer.control import ProducerControl
-from kafka_fast.dataplane._observers import collect, notify, take_lost
+from kafka_fast.dataplane._observers import collect, notify, take_lost, take_unlogged
 from kafka_fast.dataplane._plane import EVENT_DUMP, WAIT_SLICE, DataPlane
+from kafka_fast.dataplane.losses import Losses
 from kafka_fast.errors import (
     DeliveryError,
     KafkaError,
     KafkaTimeoutError,
+    Outcome,
     UsageError,
     error_name,
     fresh_copy,
 )
 from kafka_fast.logs import get_logger
-from kafka_fast.net import carrier
+from kafka_fast.net import carrier, producer_exit
 from kafka_fast.net._compressor import Compressor, Handover
 from kafka_fast.net._pump import Machine, Pump
 from kafka_fast.net.control_thread import ControlThread
 from kafka_fast.net.dump import LinkDump
 from kafka_fast.net.loop import LoopBridge
+from kafka_fast.net.loss_log import LossLog
 from kafka_fast.record import Codec, codecs_available, compress
 
 logger = get_logger("kafka_fast.producer")
@@ -52,8 +54,8 @@ TOUCH_INTERVAL_MAX = 30.0
 IDLE_WAIT = 60.0
 """The callback thread looks at least this often whether it is to end."""
 
-_cores: weakref.WeakSet[ProducerCore] = weakref.WeakSet()
-"""All that live in this process, for the end of the interpreter and for fork."""
+EXIT_PATIENCE = 1.0
+"""Seconds that the end of the process waits for a thread of ours that user code may hold."""
 
 
 class ProducerCore:
@@ -74,11 +76,17 @@ class ProducerCore:
         self._touch_at = 0.0
         self._callbacks: threading.Thread | None = None
         self._closing = threading.RLock()  # garbage collection may close a producer anywhere
-        self._pid = os.getpid()
+        self._abandoned = False
+        self.pid = os.getpid()
+        self.client_id = client_id
+        self.exit_flush_timeout = settings.exit_flush_timeout
+        self.origin: object = None
+        """Was allocated with the `Producer` in front; None once somebody has called `close`, or
+        was warned that nobody has."""
         with ExitStack() as undo:  # a process that is out of threads or files is no worse after it
             self._start(undo)
             undo.pop_all()
-        _cores.add(self)
+        producer_exit.add(self)
 
     def _start(self, undo: ExitStack) -> None:
         """Make the planes and start their threads; `undo` learns how to take back each step."""
@@ -110,8 +118,10 @@ class ProducerCore:
             codec=codec,
             idempotent=settings.enable_idempotence,
             acks_zero=settings.acks == 0,
+            client_id=self.client_id,
         )
         undo.callback(self.plane.shut_down)
+        self._loss_log = LossLog(self.plane)
         self._dump = LinkDump(self.plane)
         self._pump = Pump(self.plane, self._machine)
         undo.callback(self._pump.stop)
@@ -219,59 +229,135 @@ class ProducerCore:
         lines = self._dump.ask(timeout, lambda: self.plane.dead)
         return "\n".join([self.control.describe(), *lines])
 
-    def lost(self) -> tuple[int, DeliveryError | None]:
+    def lost(self) -> Losses:
         """Return, and forget, the failures that nobody can observe."""
         if self.plane.inherited:
-            return 0, None  # the parent's to tell
+            return Losses()  # the parent's to tell
         lost = take_lost(self.plane)
         if self._callbacks is not None:
             # What this call took from the data plane, the callback thread did not find there.
             self._machine.wake_callbacks()
         return lost
 
-    def close(self, timeout: float | None) -> int:
-        """Deliver what was accepted, for at most `timeout` seconds, then stop.
+    def pending(self) -> int:
+        """Return how many accepted records have not ended."""
+        return self.plane.pending()
 
-        Returns:
-            How many records were given up.
+    # ---- the end ----
+
+    def close(self, timeout: float | None) -> None:
+        """Deliver what was accepted, for at most `timeout` seconds, then end.
+
+        A delivery callback must not wait, nor the control thread, in which garbage collection may
+        close a generator's producer: there the core is left to itself.
         """
-        if os.getpid() != self._pid:
+        self.origin = None
+        if os.getpid() != self.pid:
             self.mark_forked()
-            return 0
-        if self._control.is_current:
-            # Garbage collection runs in any thread, but this one cannot wait for its own end.
-            closer = threading.Thread(target=self.close, args=(timeout,), name="kf-close")
-            closer.start()
-            return self.plane.pending()
-        in_callback = threading.current_thread() is self._callbacks
-        if not self._closing.acquire(blocking=not in_callback):
-            return 0  # who closes it now waits for this thread
-        try:
-            if self.plane.dead:
-                return 0
+            return
+        if self._control.is_current or self._in_callback:
+            self.abandon()
+            return
+        with self._closing:
+            if not self.plane.dead:
+                self.plane.refuse()
+                self.flush(timeout)
+                self._end()
+
+    def abandon(self) -> None:
+        """Accept nothing more, deliver what was accepted, then end; wait for nothing.
+
+        Any thread: garbage collection calls this anywhere, also in this core's own threads.
+        """
+        if self.plane.dead:
+            return
+        if not self.plane.refuses:
             self.plane.refuse()
-            pending = self.plane.pending() if in_callback else self.flush(timeout)
-            self._stop(join_callbacks=not in_callback)
-            _cores.discard(self)
+        self._abandoned = True
+        self.plane.deliver_soon()
+        self._machine.wake_control()
+        if self._failure is not None:
+            self.give_up(str(self._failure))  # there is no control thread to end it
+
+    def wait_ended(self, timeout: float) -> bool:
+        """Wait until an abandoned core has ended; returns whether it has."""
+        return self._control.wait_ended(timeout) and self.plane.dead
+
+    def give_up(self, why: str) -> None:
+        """End now, and tell the log what was not delivered, and that this is why. Any thread."""
+        if not self._closing.acquire(timeout=EXIT_PATIENCE):
+            logger.error(
+                "producer %s: %d records are not delivered, and a thread is stuck in its close()",
+                self.client_id,
+                self.plane.pending(),
+            )
+            return
+        try:
+            if not self.plane.dead:
+                self._end(why, EXIT_PATIENCE)
         finally:
             self._closing.release()
-        return pending
 
-    def _stop(self, *, join_callbacks: bool) -> None:
-        """End the threads; what was not delivered fails."""
-        self._control.stop()
+    def _end_if_drained(self) -> None:
+        """End an abandoned core whose records have all ended. Control thread."""
+        collect(self.plane)
+        if self.plane.pending() or self.plane.unnotified:
+            return
+        if not self._closing.acquire(blocking=False):
+            return  # somebody else ends it, and waits for this thread
+        try:
+            if not self.plane.dead:
+                self._end("its producer was collected", 0.0)
+        finally:
+            self._closing.release()
+
+    @property
+    def _in_callback(self) -> bool:
+        return threading.current_thread() is self._callbacks
+
+    def _end(self, aloud: str | None = None, patience: float | None = None) -> None:
+        """End the threads and fail what was not delivered. The lock `_closing` is held.
+
+        Args:
+            aloud: Why records are given up: the log hears of them, and of all failures that nobody
+                else heard of; None: the caller raises these.
+            patience: Seconds to wait for a thread that a user's callback or a name's look-up
+                holds; None: as long as it takes.
+        """
+        self._control.stop(patience)
         self._pump.stop()
         if self._compressor is not None:
             self._compressor.stop()
+        losses = Losses() if aloud is None else self._count_losses(aloud)
         self.plane.shut_down()
         self.plane.set_callback_starter(None)  # it refers to this core, and
         self.plane.set_loop_bridge(None)  # this one to the plane
         self._machine.wake_callbacks()
-        if self._callbacks is not None and join_callbacks:
-            self._callbacks.join()
+        if self._callbacks is not None and not self._in_callback:
+            self._callbacks.join(patience)
         collect(self.plane)
         with self._settled:
             self._settled.notify_all()
+        producer_exit.discard(self)
+        if losses:
+            losses.log(self.client_id)
+
+    def _count_losses(self, why: str) -> Losses:
+        """Fail what was not delivered; return that, and what has failed before and was not told."""
+        losses = take_unlogged(self.plane)
+        failed_before = _failed_by_topic(self.plane)
+        self.plane.mark_told()
+        self.plane.shut_down()
+        for topic, failed in _failed_by_topic(self.plane).items():
+            count = failed - failed_before.get(topic, 0)
+            if count:
+                losses.add(topic, count, self._given_up(why, topic))
+        return losses
+
+    def _given_up(self, why: str, topic: str) -> DeliveryError:
+        trouble = self.control.connect_error or self.control.links.troubles.since(0.0)
+        text = why if trouble is None else f"{why}; the last trouble: {trouble}"
+        return DeliveryError(text, outcome=Outcome.MAYBE_WRITTEN, topic=topic)
 
     def mark_forked(self) -> None:
         """Called in a forked child: nothing of this runs here, and its locks may be held."""
@@ -287,9 +373,15 @@ class ProducerCore:
         with self._settled:
             self._failure = failure
             self._settled.notify_all()
+        if self._abandoned:
+            self.give_up(str(failure))
 
     def turn(self, now: float) -> None:
         """Take events, do what is due, carry out commands."""
+        if self._abandoned:
+            self._end_if_drained()
+            if self.plane.dead:
+                return
         for event in self.plane.take_events():
             if event[0] == EVENT_DUMP:
                 self._dump.take(event)
@@ -305,10 +397,13 @@ class ProducerCore:
             self._carry_out(command, now)
         if collect(self.plane) and self._callbacks is not None:
             self._machine.wake_callbacks()
+        self._loss_log.tick(now)
 
     def next_deadline(self) -> float:
         """Return when `turn` has something to do that no event announces."""
-        return min(self.control.next_deadline(), self._touch_at)
+        deadline = min(self.control.next_deadline(), self._touch_at, self._loss_log.next_deadline())
+        # The end of a record that nobody observes is no event.
+        return min(deadline, time.monotonic() + WAIT_SLICE) if self._abandoned else deadline
 
     def _carry_out(self, command: Command, now: float) -> None:
         match command:
@@ -347,33 +442,5 @@ def _report_callback(callback: object, error: BaseException) -> None:
     logger.error("the delivery callback %r has raised", callback, exc_info=error)
 
 
-def flush_at_exit() -> None:
-    """Deliver what is pending when the interpreter ends, for at most exit.flush.timeout.ms."""
-    for core in list(_cores):
-        core.plane.refuse()
-        core.flush(core.settings.exit_flush_timeout)
-        failed, first = core.lost()
-        pending = core.close(0.0)
-        if failed:
-            warnings.warn(
-                f"{failed} records were not delivered, and nobody was told; the first: {first}",
-                ResourceWarning,
-                stacklevel=2,
-            )
-        if pending:
-            warnings.warn(
-                f"the interpreter ends with {pending} records that were not delivered within "
-                f"exit.flush.timeout.ms ({core.settings.exit_flush_timeout_ms}): close() or "
-                "flush() the producer",
-                ResourceWarning,
-                stacklevel=2,
-            )
-
-
-def _mark_forked() -> None:
-    for core in list(_cores):
-        core.mark_forked()
-    _cores.clear()
-
-
-os.register_at_fork(after_in_child=_mark_forked)
+def _failed_by_topic(plane: DataPlane) -> dict[str, int]:
+    return {name: stats["records_failed"] for name, stats in plane.topic_stats().items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
@@ -23,6 +24,7 @@ from tests.integration.producing import (
     partition_by_key,
     read_log,
 )
+from tests.net.test_producer_endings import COUNTS, ENDINGS, begin
 from tests.waiting import eventually
 
 CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
@@ -278,3 +280,17 @@ class TestTopicsThatChange:
         (read,) = read_log(real_kafka.bootstrap, topic, 0)
         assert (read.offset, read.value) == (1_000, b"1000")
         assert all(a.result().offset < b.result().offset for a, b in pairwise(futures))
+
+
+@pytest.mark.parametrize(
+    "name", ["a function that returns", "sys.exit in a function", "an abandoned generator"]
+)
+def test_an_unclosed_producer_delivers_all_it_accepted(real_kafka: RealKafka, name: str) -> None:
+    prefix = f"ending-{uuid.uuid4().hex[:8]}-"
+    for topic in COUNTS:
+        real_kafka.create_topic(prefix + topic, 1)
+    process = begin(real_kafka.bootstrap, ENDINGS[name].body, prefix)
+    _, err = process.communicate(timeout=TIMEOUT)
+    assert process.returncode == ENDINGS[name].status, err
+    logs = {topic: read_log(real_kafka.bootstrap, prefix + topic, 0) for topic in COUNTS}
+    assert {topic: len(log) for topic, log in logs.items()} == COUNTS

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from kafka_fast import Producer, producer
-from kafka_fast.net import control_thread, producer_core
+from kafka_fast import Producer
+from kafka_fast.net import control_thread, producer_core, producer_exit
 from tests.net.producing import entries
 from tests.waiting import eventually
 
@@ -39,7 +39,6 @@ STEPS = {
     "Pump": (producer_core, "Pump", refuse),
     "the pump's thread": (producer_core, "Pump", PumpThatCannotStart),
     "the control thread": (producer_core.threading, "Thread", ControlThatCannotStart),
-    "finalizer": (producer.weakref, "finalize", refuse),
 }
 
 
@@ -59,7 +58,7 @@ def test_a_failed_step_takes_back_those_before_it(
 ) -> None:
     Producer(bootstrap_servers="127.0.0.1:1", compression_type="lz4").close()
     tasks, fds = entries("/proc/self/task"), entries("/proc/self/fd")
-    cores = len(producer_core._cores)
+    cores = len(producer_exit._living)
     where, name, planted = STEPS[step]
     monkeypatch.setattr(where, name, planted)
     with pytest.raises(OSError, match="Too many open files"):
@@ -67,7 +66,7 @@ def test_a_failed_step_takes_back_those_before_it(
     monkeypatch.undo()
     eventually(lambda: entries("/proc/self/task") <= tasks, "the threads to be gone")
     assert entries("/proc/self/fd") <= fds
-    assert len(producer_core._cores) == cores
+    assert len(producer_exit._living) == cores
 
 
 @pytest.mark.usefixtures("no_collector")

@@ -9,12 +9,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafka_fast.errors import InvalidRecord, NotEnoughReplicas
+from kafka_fast.errors import NotEnoughReplicas
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import PRODUCE
 from tests.net.processes import run, start
-
-RECORDS = 5_000
 
 
 @pytest.fixture(name="kafka")
@@ -26,57 +24,6 @@ def embedded_kafka() -> Iterator[EmbeddedKafka]:
 
 def count(kafka: EmbeddedKafka) -> int:
     return len(kafka.records("t"))
-
-
-SEND = f"""
-producer = Producer(bootstrap_servers=sys.argv[1], linger_ms=1000)
-for number in range({RECORDS}):
-    producer.send_nowait("t", b"%d" % number)
-"""
-
-ENDINGS = {
-    "return": "",
-    "sys.exit": "sys.exit(3)",
-    "exception": "raise RuntimeError('the end')",
-    "SIGTERM with a handler": """
-signal.signal(signal.SIGTERM, lambda *_: sys.exit(3))
-os.kill(os.getpid(), signal.SIGTERM)
-time.sleep(10)
-""",
-    "a live thread": "threading.Thread(target=time.sleep, args=(0.2,)).start()",
-    "a daemon thread": "threading.Thread(target=time.sleep, args=(60,), daemon=True).start()",
-    "an atexit of the user's, registered first": "",
-}
-
-
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_records_are_delivered_when_the_interpreter_ends(kafka: EmbeddedKafka, ending: str) -> None:
-    prelude = ""
-    if "atexit" in ending:
-        prelude = "import atexit\natexit.register(lambda: print('user atexit'))\n"
-    done = run(SEND + ENDINGS[ending], kafka.bootstrap, prelude=prelude)
-    assert done.returncode in (0, 1, 3), done.stderr
-    assert count(kafka) == RECORDS, done.stderr
-
-
-def test_what_cannot_be_delivered_at_exit_is_counted(kafka: EmbeddedKafka) -> None:
-    body = SEND.replace("linger_ms=1000", "linger_ms=1000, exit_flush_timeout_ms=200")
-    process = start(
-        body.replace("producer.send_nowait", "ready(number); producer.send_nowait", 1),
-        kafka.bootstrap,
-        prelude="""
-def ready(number):
-    if number == 1:
-        producer.flush()
-        print("go", flush=True)
-        sys.stdin.readline()
-""",
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "go\n"
-    kafka.kill(1)
-    _, err = process.communicate("\n", timeout=60)
-    assert f"{RECORDS - 1} records that were not delivered" in err, err
 
 
 def test_a_forked_child_is_told_and_the_parent_goes_on(kafka: EmbeddedKafka) -> None:
@@ -179,20 +126,6 @@ def test_a_forked_child_locks_nothing(kafka: EmbeddedKafka) -> None:
     assert len(kafka.records("refused")) == 20 * 1001
 
 
-def test_failures_that_nobody_observed_are_told_at_exit(kafka: EmbeddedKafka) -> None:
-    kafka.faults.error(PRODUCE, InvalidRecord, topic="t")
-    done = run(
-        """
-        producer = Producer(bootstrap_servers=sys.argv[1])
-        for _ in range(5):
-            producer.send_nowait("t", b"")
-        """,
-        kafka.bootstrap,
-    )
-    assert "5 records were not delivered, and nobody was told; the first: " in done.stderr
-    assert "INVALID_RECORD" in done.stderr
-
-
 @pytest.mark.parametrize(
     "blocking",
     [
@@ -242,21 +175,6 @@ def test_ctrl_c_ends_a_blocking_call(kafka: EmbeddedKafka, blocking: str) -> Non
     _, rounds, fastest = out.split()
     assert rounds == "3"
     assert float(fastest) < 0.05, "Ctrl-C must end a blocking call at once"
-
-
-def test_an_unclosed_producer_warns_when_it_is_collected(kafka: EmbeddedKafka) -> None:
-    done = run(
-        """
-        producer = Producer(bootstrap_servers=sys.argv[1])
-        producer.send("t", b"").result()
-        del producer
-        import gc; gc.collect()
-        print("threads", threading.active_count())
-        """,
-        kafka.bootstrap,
-    )
-    assert "was not closed" in done.stderr
-    assert done.stdout == "threads 1\n"
 
 
 def test_close_from_a_callback_and_close_twice(kafka: EmbeddedKafka) -> None:

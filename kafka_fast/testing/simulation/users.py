@@ -336,10 +336,10 @@ class Users:
             self._turner.end_flush()
 
     def _take_lost(self) -> None:
-        count, first = take_lost(self._plane)
-        self.history.lost_counted += count
-        if count:
-            self._log(f"{count} failures that nobody saw, first {first}")
+        lost = take_lost(self._plane)
+        self.history.lost_counted += lost.count
+        if lost:
+            self._log(f"{lost.count} failures that nobody saw, first {lost.first}")
 
     def finish(self) -> None:
         """Take the last notes: everything has ended."""

@@ -176,10 +176,11 @@ def test_bulk_calls_count_as_use_of_the_topic() -> None:
 
 
 def lost(rig: Rig) -> int:
-    count, first = take_lost(rig.plane)
-    assert (first is None) == (count == 0)
-    assert first is None or isinstance(first, DeliveryError)
-    return int(count)
+    losses = take_lost(rig.plane)
+    assert (losses.first is None) == (losses.count == 0)
+    assert losses.first is None or isinstance(losses.first, DeliveryError)
+    assert losses.topics.total() == losses.count
+    return losses.count
 
 
 def test_failures_of_send_nowait_are_counted_once() -> None:

@@ -1,9 +1,10 @@
-"""Sockets as they are opened: with the buffers that were asked for."""
+"""Sockets as they are opened, with the buffers that were asked for; names as they are looked up."""
 
 from __future__ import annotations
 
 import select
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 
@@ -11,7 +12,7 @@ import pytest
 
 from kafka_fast.config import CommonSettings, producer_settings
 from kafka_fast.control.plane import OpenLink
-from kafka_fast.net.machine import begin_connect
+from kafka_fast.net.machine import Addresses, begin_connect, resolve
 from tests.waiting import TIMEOUT
 
 BUFFERS = (socket.SO_SNDBUF, socket.SO_RCVBUF)
@@ -47,3 +48,18 @@ def test_sizes_that_are_asked_for(port: int) -> None:
         }
     )
     assert buffers(settings, port) == [100_000, 80_000]  # Linux counts its own needs as well
+
+
+def test_a_name_is_looked_up_in_place_where_no_thread_can_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """CPython 3.12 and later start none while the interpreter ends, when a flush may need it."""
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    found: list[Addresses] = []
+    resolve("localhost", found.append)
+    ((address, *_),) = found  # type: ignore[misc] # no OSError here
+    assert address in ("127.0.0.1", "::1")
