@@ -149,4 +149,7 @@ def _mark_forked() -> None:
 
 
 os.register_at_fork(after_in_child=_mark_forked)
+# Twice: a Ctrl-C that arrives as the first call begins ends it before its first line. In all other
+# cases the second one finds nothing to do.
+atexit.register(flush_at_exit)
 atexit.register(flush_at_exit)

@@ -310,7 +310,11 @@ def test_a_second_ctrl_c_ends_the_wait_with_the_count(kafka: EmbeddedKafka) -> N
 
         def interrupted() -> bool:
             process.send_signal(signal.SIGINT)  # the first may come a moment before the wait
-            return process.poll() is not None
+            try:
+                process.wait(0.2)
+            except subprocess.TimeoutExpired:
+                return False
+            return True
 
         eventually(interrupted, "the end of the process")
         _, err = process.communicate()
