@@ -4,47 +4,88 @@
     >>> with Producer({"bootstrap.servers": "localhost:9092"}) as producer:
     ...     producer.send("events", b"value", key=b"key").result()
 
-The client API is here; the wire API is `kafka_fast.protocol`, `kafka_fast.record` and
-`kafka_fast.errors`.
+The client API is here, each part imported when it is used first; the wire API is
+`kafka_fast.protocol`, `kafka_fast.record` and `kafka_fast.errors`.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafka_fast import errors
+from kafka_fast._lazy import lazily
 from kafka_fast._version import __version__
-from kafka_fast.config import ConsumerConfig, ProducerConfig
-from kafka_fast.consumer import (
-    Consumer,
-    ConsumerRecord,
-    ConsumerRecords,
-    RebalanceListener,
-    RecordRange,
-    read_range,
-)
 from kafka_fast.errors import (
+    AuthenticationError,
     BrokerError,
     CommitFailedError,
     ConfigError,
+    CorruptBatchError,
     DeliveryError,
+    FrameTooLargeError,
     KafkaConnectionError,
     KafkaError,
     KafkaTimeoutError,
+    LogTruncationError,
+    MalformedError,
+    NoOffsetForPartitionError,
+    OffsetOutOfRangeError,
     Outcome,
     PositionError,
+    ProtocolError,
     RecordDeserializationError,
     SerializationError,
+    TlsError,
+    UnknownBrokerError,
     UnreadableBatchError,
+    UnsupportedVersionError,
     UsageError,
     WakeupError,
 )
-from kafka_fast.producer import BatchFuture, DeliveryFuture, Producer
-from kafka_fast.types import (
-    BatchResult,
-    OffsetAndMetadata,
-    PartitionInfo,
-    PartitionResult,
-    RecordMetadata,
-    TopicPartition,
-)
+
+if TYPE_CHECKING:
+    from kafka_fast.config import ConsumerConfig, ProducerConfig
+    from kafka_fast.consumer import (
+        Consumer,
+        ConsumerRecord,
+        ConsumerRecords,
+        RebalanceListener,
+        RecordRange,
+        read_range,
+    )
+    from kafka_fast.producer import BatchFuture, DeliveryFuture, Producer
+    from kafka_fast.types import (
+        BatchResult,
+        OffsetAndMetadata,
+        PartitionInfo,
+        PartitionResult,
+        RecordMetadata,
+        TopicPartition,
+    )
+else:
+    _WHERE = dict.fromkeys(errors.BROKER_ERRORS, "errors") | {
+        "BatchFuture": "producer",
+        "BatchResult": "types",
+        "Consumer": "consumer",
+        "ConsumerConfig": "config",
+        "ConsumerRecord": "consumer",
+        "ConsumerRecords": "consumer",
+        "DeliveryFuture": "producer",
+        "OffsetAndMetadata": "types",
+        "PartitionInfo": "types",
+        "PartitionResult": "types",
+        "Producer": "producer",
+        "ProducerConfig": "config",
+        "RebalanceListener": "consumer",
+        "RecordMetadata": "types",
+        "RecordRange": "consumer",
+        "TopicPartition": "types",
+        "read_range": "consumer",
+    }
+    __getattr__, __dir__ = lazily(__name__, _WHERE)
 
 __all__ = [
+    "AuthenticationError",
     "BatchFuture",
     "BatchResult",
     "BrokerError",
@@ -54,25 +95,35 @@ __all__ = [
     "ConsumerConfig",
     "ConsumerRecord",
     "ConsumerRecords",
+    "CorruptBatchError",
     "DeliveryError",
     "DeliveryFuture",
+    "FrameTooLargeError",
     "KafkaConnectionError",
     "KafkaError",
     "KafkaTimeoutError",
+    "LogTruncationError",
+    "MalformedError",
+    "NoOffsetForPartitionError",
     "OffsetAndMetadata",
+    "OffsetOutOfRangeError",
     "Outcome",
     "PartitionInfo",
     "PartitionResult",
     "PositionError",
     "Producer",
     "ProducerConfig",
+    "ProtocolError",
     "RebalanceListener",
     "RecordDeserializationError",
     "RecordMetadata",
     "RecordRange",
     "SerializationError",
+    "TlsError",
     "TopicPartition",
+    "UnknownBrokerError",
     "UnreadableBatchError",
+    "UnsupportedVersionError",
     "UsageError",
     "WakeupError",
     "__version__",

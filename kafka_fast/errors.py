@@ -38,6 +38,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, TypeVar
 
 __all__ = [
+    "BROKER_ERRORS",
     "ERRORS",
     "AuthenticationError",
     "BrokerError",
@@ -495,6 +496,9 @@ def _class_of(code: int, name: str, flags: int, description: str) -> type[Broker
 ERRORS: Mapping[int, type[BrokerError]] = MappingProxyType(
     {row[0]: _class_of(*row) for row in _TABLE}
 )
+
+BROKER_ERRORS = frozenset(known.__name__ for known in ERRORS.values())
+"""The names of the classes of the table."""
 
 
 def __getattr__(name: str) -> type[BrokerError]:

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, NamedTuple, Protocol, TypeAlias, cast
 
 from kafka_fast.errors import SerializationError
 from kafka_fast.types import Headers
+from kafka_fast.values import Value
 
 _JAVA_PACKAGE = "org.apache.kafka.common.serialization."
 
@@ -44,8 +44,7 @@ DeserializerLike: TypeAlias = Deserializer | Callable[[bytes], Any] | str
 """The same for deserializers."""
 
 
-@dataclass(frozen=True, slots=True)
-class StringSerializer:
+class StringSerializer(Value):
     """Encodes str."""
 
     encoding: str = "utf-8"
@@ -62,8 +61,7 @@ class StringSerializer:
             raise SerializationError(f"topic {topic}: {error}") from error
 
 
-@dataclass(frozen=True, slots=True)
-class StringDeserializer:
+class StringDeserializer(Value):
     """Decodes to str."""
 
     encoding: str = "utf-8"
@@ -78,8 +76,7 @@ class StringDeserializer:
             raise SerializationError(f"topic {topic}: {error}") from error
 
 
-@dataclass(frozen=True, slots=True)
-class BytesSerializer:
+class BytesSerializer(Value):
     """Takes bytes-like objects as they are."""
 
     def serialize(self, topic: str, value: Any, headers: Headers | None) -> bytes | None:
@@ -91,8 +88,7 @@ class BytesSerializer:
         return bytes(value)
 
 
-@dataclass(frozen=True, slots=True)
-class BytesDeserializer:
+class BytesDeserializer(Value):
     """Hands bytes out as they are."""
 
     def deserialize(self, topic: str, data: bytes | None, headers: Headers | None) -> bytes | None:
@@ -113,8 +109,7 @@ _INT64: Final = _Format("int64", struct.Struct(">q"), int)
 _FLOAT64: Final = _Format("float64", struct.Struct(">d"), (int, float))
 
 
-@dataclass(frozen=True, slots=True)
-class _NumberSerializer:
+class _NumberSerializer(Value):
     """What the serializers of numbers share; each names its format."""
 
     _format: ClassVar[_Format]
@@ -134,8 +129,7 @@ class _NumberSerializer:
             ) from error
 
 
-@dataclass(frozen=True, slots=True)
-class _NumberDeserializer:
+class _NumberDeserializer(Value):
     """What the deserializers of numbers share; each names its format."""
 
     _format: ClassVar[_Format]
@@ -194,8 +188,7 @@ class DoubleDeserializer(_NumberDeserializer):
     _format = _FLOAT64
 
 
-@dataclass(frozen=True, slots=True)
-class CallableSerializer:
+class CallableSerializer(Value):
     """Makes a serializer of a callable that takes the value alone."""
 
     function: Callable[[Any], bytes | None]
@@ -205,8 +198,7 @@ class CallableSerializer:
         return None if value is None else self.function(value)
 
 
-@dataclass(frozen=True, slots=True)
-class CallableDeserializer:
+class CallableDeserializer(Value):
     """Makes a deserializer of a callable that takes the bytes alone."""
 
     function: Callable[[bytes], Any]

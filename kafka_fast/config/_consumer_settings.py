@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
 from kafka_fast.config._key import CONSUMER
@@ -12,6 +11,7 @@ from kafka_fast.config._normalize import Config, normalize
 from kafka_fast.config._settings import CommonSettings, Seconds, check_required, resolve_backoff
 from kafka_fast.errors import ConfigError
 from kafka_fast.serialization import Deserializer, as_deserializer
+from kafka_fast.values import field_names
 
 EARLIEST = "earliest"
 LATEST = "latest"
@@ -34,8 +34,7 @@ OffsetReset: TypeAlias = str | int
 """`earliest`, `latest` or `none`; or a duration in ms: records from that long ago on."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConsumerSettings(CommonSettings):
+class ConsumerSettings(CommonSettings, kw_only=True):
     """A consumer's configuration, complete and free of contradictions."""
 
     key_deserializer: Deserializer | None
@@ -102,7 +101,7 @@ def consumer_settings(
     for name in ("key.deserializer", "value.deserializer"):
         values[name] = as_deserializer(values[name], values["serializer.encoding"])
     return ConsumerSettings(
-        **{field.name: values[field.name.replace("_", ".")] for field in fields(ConsumerSettings)}
+        **{name: values[name.replace("_", ".")] for name in field_names(ConsumerSettings)}
     )
 
 

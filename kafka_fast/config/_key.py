@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
+
+from kafka_fast.values import Value
 
 INT_MAX = 2**31 - 1
 LONG_MAX = 2**63 - 1
@@ -50,8 +51,7 @@ class Alias(NamedTuple):
     """The alias's unit in units of the property (1024 for a property in bytes named in KiB)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
+class Key(Value, kw_only=True, eq=False):
     """One property.
 
     A key whose feature this version lacks has `pending` set: it accepts its default, which asks
@@ -75,11 +75,11 @@ class Key:
     """Of a list: objects that have this method are values as well, and stand for themselves."""
     later: tuple[str, ...] = ()
     """Choices that Kafka knows and this version does not support yet."""
-    words: Mapping[str, object] = field(default_factory=lambda: _NOTHING, hash=False)
+    words: Mapping[str, object] = _NOTHING
     """Other spellings of a value, lower case -> value ("all" -> -1, "none" also means None)."""
     aliases: tuple[Alias, ...] = ()
     clients: tuple[str, ...] = EVERY_CLIENT
-    default_for: Mapping[str, object] = field(default_factory=lambda: _NOTHING, hash=False)
+    default_for: Mapping[str, object] = _NOTHING
     """Client -> default, where it is not the same for all."""
     pending: str = ""
     """The feature that must exist before the key means anything; empty if it does."""

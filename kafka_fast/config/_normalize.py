@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping
 from functools import cache
 from types import MappingProxyType
@@ -186,5 +185,7 @@ def _aliases() -> Mapping[str, tuple[Key, int]]:
 def _suggestion(wanted: str, client: str) -> str:
     names = [key.name for key in KEYS.values() if client in key.clients]
     names += [alias for alias, (key, _) in _aliases().items() if client in key.clients]
+    import difflib  # errors only
+
     near = difflib.get_close_matches(wanted, names, n=1)
     return f"; did you mean {near[0]!r}?" if near else ""

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
 from kafka_fast.config._address import Address
@@ -20,6 +19,7 @@ from kafka_fast.config._normalize import Config, normalize
 from kafka_fast.errors import ConfigError
 from kafka_fast.logs import get_logger
 from kafka_fast.serialization import Serializer, as_serializer
+from kafka_fast.values import Value, field_names
 
 _log = get_logger("kafka_fast.config")
 
@@ -52,8 +52,7 @@ class Seconds:
         return math.inf if duration < 0 else duration / 1000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommonSettings:
+class CommonSettings(Value, kw_only=True):
     """What every client needs to find brokers and to talk to them."""
 
     bootstrap_servers: tuple[Address, ...]
@@ -88,8 +87,7 @@ class CommonSettings:
     metadata_recovery_rebootstrap_trigger = Seconds()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProducerSettings(CommonSettings):
+class ProducerSettings(CommonSettings, kw_only=True):
     """A producer's configuration, complete and free of contradictions."""
 
     key_serializer: Serializer | None
@@ -162,7 +160,7 @@ def producer_settings(
     for name in ("key.serializer", "value.serializer"):
         values[name] = as_serializer(values[name], values["serializer.encoding"])
     return ProducerSettings(
-        **{field.name: values[field.name.replace("_", ".")] for field in fields(ProducerSettings)}
+        **{name: values[name.replace("_", ".")] for name in field_names(ProducerSettings)}
     )
 
 

@@ -9,11 +9,10 @@ Nothing here resolves a name or opens a socket: `Candidates.next` says which is 
 `Connection`, its caller, asks its shell to do it.
 """
 
-import ipaddress
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from kafka_fast.config import Address
+from kafka_fast.values import Value
 
 __all__ = ["Candidate", "Candidates"]
 
@@ -21,8 +20,7 @@ MAX_ADDRESSES = 16
 """Of one name in one round; of a name with more, the next round tries the next ones."""
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Value):
     """One place to open a link to."""
 
     endpoint: Address
@@ -98,6 +96,8 @@ class Candidates:
 
 def _is_literal(host: str) -> bool:
     """Tell whether `host` is an IP address already."""
+    import ipaddress  # not before something is to be connected
+
     try:
         ipaddress.ip_address(host)
     except ValueError:

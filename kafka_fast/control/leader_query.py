@@ -10,7 +10,6 @@ link that broke, a broker that is not ready yet only mean another try. The reque
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from kafka_fast.control import silence
@@ -24,6 +23,7 @@ from kafka_fast.errors import ERRORS, KafkaError, broker_error
 from kafka_fast.protocol.schema import Request
 from kafka_fast.protocol.schema import Response as ResponseBody
 from kafka_fast.types import TopicPartition
+from kafka_fast.values import Value
 
 D = TypeVar("D")
 R = TypeVar("R")
@@ -47,8 +47,7 @@ class Form(Protocol[R_co]):
         """Return partition, error code and answer for each partition of a response."""
 
 
-@dataclass(slots=True)
-class _Question(Generic[D]):
+class _Question(Value, Generic[D], frozen=False):
     detail: D
     asked: int | None = None
     """The link over which it is in flight."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from kafka_fast.control.negotiation import NodeVersions
+from kafka_fast.values import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Value):
     """An established connection that has been negotiated."""
 
     id: int

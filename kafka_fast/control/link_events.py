@@ -1,17 +1,16 @@
 """What a `Connection` asks of its shell, and what it tells its owner."""
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from kafka_fast.config import Address
 from kafka_fast.control.negotiation import NodeVersions
 from kafka_fast.errors import KafkaError
+from kafka_fast.values import Value
 
 __all__ = ["CloseLink", "Event", "Failed", "Open", "Ready", "Resolve", "SendFrame"]
 
 
-@dataclass(frozen=True, slots=True)
-class Resolve:
+class Resolve(Value):
     """Look up all addresses of `host`, in a thread: it may hang, and is not waited for then.
 
     While an earlier lookup of the same host still hangs, none is begun: its answer counts.
@@ -21,8 +20,7 @@ class Resolve:
     deadline: float
 
 
-@dataclass(frozen=True, slots=True)
-class Open:
+class Open(Value):
     """Open link number `link` to `ip`; `host` is the name that TLS verifies."""
 
     link: int
@@ -32,16 +30,14 @@ class Open:
     deadline: float
 
 
-@dataclass(frozen=True, slots=True)
-class SendFrame:
+class SendFrame(Value):
     """Write a whole request frame; its answer is for `handle_frame`."""
 
     link: int
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Ready:
+class Ready(Value):
     """The link may carry requests."""
 
     link: int
@@ -50,16 +46,14 @@ class Ready:
     next_correlation_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class CloseLink:
+class CloseLink(Value):
     """Close the socket of this link, whatever it is doing."""
 
     link: int
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(Value):
     """A round failed, or the link was lost."""
 
     error: KafkaError

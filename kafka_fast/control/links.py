@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Any
 
 from kafka_fast.config import CommonSettings
@@ -36,6 +35,7 @@ from kafka_fast.control.plane import (
 from kafka_fast.control.questions import NEGOTIATION, Questions
 from kafka_fast.control.troubles import Troubles
 from kafka_fast.errors import KafkaConnectionError, KafkaError, ProtocolError
+from kafka_fast.values import replace
 
 BOOTSTRAP = -1
 """The node id under which the connection to bootstrap.servers is kept."""

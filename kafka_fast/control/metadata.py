@@ -13,11 +13,11 @@ The records are replaced, never changed, so any thread may read one it holds. Th
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
 from kafka_fast.errors import KafkaError
 from kafka_fast.protocol.apis.metadata import MetadataResponsePartition, MetadataResponseTopic
+from kafka_fast.values import Value, field, replace
 
 __all__ = [
     "ClusterChanges",
@@ -56,8 +56,7 @@ class Endpoint(Protocol):
     rack: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Value):
     """A broker and the address it advertises."""
 
     id: int
@@ -104,8 +103,7 @@ class Partition(NamedTuple):
     error: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Topic:
+class Topic(Value):
     """One topic; `partitions[i].id == i`."""
 
     name: str
@@ -122,8 +120,7 @@ class TopicName(NamedTuple):
     is_internal: bool
 
 
-@dataclass(frozen=True, slots=True)
-class LeaderChange:
+class LeaderChange(Value):
     """A partition got another leader, lost it, or its leader was elected again."""
 
     topic: str
@@ -135,8 +132,7 @@ class LeaderChange:
     leader_epoch: int
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionCountChange:
+class PartitionCountChange(Value):
     """A topic has more partitions; or fewer, which only a topic without an id can."""
 
     topic: str
@@ -144,8 +140,7 @@ class PartitionCountChange:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class TopicRecreated:
+class TopicRecreated(Value):
     """A name stands for another topic than before: offsets and sequences of the old are void."""
 
     topic: str
@@ -153,28 +148,27 @@ class TopicRecreated:
     topic_id: bytes
 
 
-@dataclass(slots=True)
-class ClusterChanges:
+class ClusterChanges(Value, frozen=False):
     """What one answer changed, for those who route by it. False if it changed nothing."""
 
-    new_topics: list[str] = field(default_factory=list)
-    removed_topics: list[str] = field(default_factory=list)
+    new_topics: list[str] = field(factory=list)
+    removed_topics: list[str] = field(factory=list)
     """The broker does not know these any more. They may return: what is known of them stays."""
-    returned_topics: list[str] = field(default_factory=list)
-    recreated_topics: list[TopicRecreated] = field(default_factory=list)
-    identified_topics: list[str] = field(default_factory=list)
+    returned_topics: list[str] = field(factory=list)
+    recreated_topics: list[TopicRecreated] = field(factory=list)
+    identified_topics: list[str] = field(factory=list)
     """Known before without an id: a broker that has been upgraded since has told it."""
-    expired_topics: list[str] = field(default_factory=list)
+    expired_topics: list[str] = field(factory=list)
     """Not used for metadata.max.idle.ms, and forgotten."""
-    topic_errors: dict[str, int] = field(default_factory=dict)
+    topic_errors: dict[str, int] = field(factory=dict)
     """Topics whose error became another one: name → code (0: healthy again)."""
-    resized: list[PartitionCountChange] = field(default_factory=list)
-    leaders: dict[tuple[str, int], LeaderChange] = field(default_factory=dict)
+    resized: list[PartitionCountChange] = field(factory=list)
+    leaders: dict[tuple[str, int], LeaderChange] = field(factory=dict)
     """By (topic, partition), of topics known before; the partitions of new, grown and recreated
     topics are to be read afresh."""
-    nodes_added: list[Node] = field(default_factory=list)
-    nodes_removed: list[Node] = field(default_factory=list)
-    nodes_readdressed: list[tuple[Node, Node]] = field(default_factory=list)
+    nodes_added: list[Node] = field(factory=list)
+    nodes_removed: list[Node] = field(factory=list)
+    nodes_readdressed: list[tuple[Node, Node]] = field(factory=list)
     """(before, after): the same id at another host or port, so its connection leads elsewhere."""
     cluster_replaced: bool = False
     """After a rebootstrap another cluster answered; all that was known of the old one is void."""
@@ -186,7 +180,7 @@ class ClusterChanges:
     """Why the answer was not used."""
 
     def __bool__(self) -> bool:
-        return any(getattr(self, name) for name in self.__slots__)
+        return any(getattr(self, name) for name in self._fields)
 
     def note_leader(self, change: LeaderChange) -> None:
         """Note a change of leader; two of one partition in one answer become one."""

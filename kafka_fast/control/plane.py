@@ -11,10 +11,10 @@ partition's queue; its id counts the partitions in the order in which they were 
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from kafka_fast.errors import KafkaError, Outcome
+from kafka_fast.values import Value
 
 # ---- events ----
 
@@ -52,8 +52,7 @@ class Row(NamedTuple):
     """The batch may be in the log. In the queue's own row: one that expired may."""
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(Value):
     """The answer to a raw request; `frame` is None if its link was closed first."""
 
     link_id: int
@@ -62,8 +61,7 @@ class Response:
     reason: int
 
 
-@dataclass(frozen=True, slots=True)
-class Punt:
+class Punt(Value):
     """A Produce answer in which not everything is plain success."""
 
     link_id: int
@@ -71,8 +69,7 @@ class Punt:
     frame: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class LinkClosed:
+class LinkClosed(Value):
     """A link is gone; its batches are back in their queues."""
 
     link_id: int
@@ -83,31 +80,27 @@ class LinkClosed:
     """What was read and is no whole frame: its first bytes, which may tell who talks there."""
 
 
-@dataclass(frozen=True, slots=True)
-class Throttled:
+class Throttled(Value):
     """A broker asked for a pause, which the data plane keeps."""
 
     link_id: int
     throttle_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class RouteWanted:
+class RouteWanted(Value):
     """Queues that have data and no link."""
 
     queue_ids: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Value):
     """A frozen queue has nothing in flight any more, and waits for verdicts."""
 
     queue: Row
     batches: tuple[Row, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RepeatEnded:
+class RepeatEnded(Value):
     """A repeated frame is not sent any more: the user has not polled for too long."""
 
     link_id: int
@@ -122,8 +115,7 @@ PlaneEvent: TypeAlias = (
 # ---- commands for the machine ----
 
 
-@dataclass(frozen=True, slots=True)
-class ResolveHost:
+class ResolveHost(Value):
     """Look a host up; answered by `handle_resolved`."""
 
     owner: str
@@ -131,8 +123,7 @@ class ResolveHost:
     deadline: float
 
 
-@dataclass(frozen=True, slots=True)
-class OpenLink:
+class OpenLink(Value):
     """Connect a socket; answered by `handle_connected` or `handle_connect_failed`."""
 
     link_id: int
@@ -142,8 +133,7 @@ class OpenLink:
     deadline: float
 
 
-@dataclass(frozen=True, slots=True)
-class CloseLink:
+class CloseLink(Value):
     """Close a link, or give up opening it."""
 
     link_id: int
@@ -152,8 +142,7 @@ class CloseLink:
 # ---- commands for the data plane ----
 
 
-@dataclass(frozen=True, slots=True)
-class SendRaw:
+class SendRaw(Value):
     """Send a whole request; its answer comes as `Response`."""
 
     link_id: int
@@ -162,8 +151,7 @@ class SendRaw:
     timeout: float
 
 
-@dataclass(frozen=True, slots=True)
-class Repeat:
+class Repeat(Value):
     """Send a frame after `delay`, then every `period` seconds, while the user polls often enough.
 
     An answer that equals `expected` (without the correlation id) is swallowed; any other one comes
@@ -186,15 +174,13 @@ class Repeat:
     epoch_pos: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class StopRepeat:
+class StopRepeat(Value):
     """Send a repeated frame no more."""
 
     token: int
 
 
-@dataclass(frozen=True, slots=True)
-class Interject:
+class Interject(Value):
     """Send another request once, as soon as nothing of a repetition is in flight.
 
     Its answer comes up as a `Response` under `aside`, whatever it says. It is dropped if it was
@@ -216,8 +202,7 @@ class Interject:
     timeout: float
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(Value):
     """Let a link carry Produce requests of this version."""
 
     link_id: int
@@ -226,8 +211,7 @@ class Program:
     correlation_id_pos: int
 
 
-@dataclass(frozen=True, slots=True)
-class NameTopic:
+class NameTopic(Value):
     """Set how requests up to `version`'s form name the topic."""
 
     topic: str
@@ -235,40 +219,35 @@ class NameTopic:
     field: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class SetPartitions:
+class SetPartitions(Value):
     """Make queues up to `count` partitions."""
 
     topic: str
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class SetAvailable:
+class SetAvailable(Value):
     """Say whether a partition has a leader."""
 
     queue_id: int
     available: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(Value):
     """Send a queue's batches over this link; 0: over none."""
 
     queue_id: int
     link_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class SetProducerId:
+class SetProducerId(Value):
     """Use this identity for queues that have nothing unresolved."""
 
     producer_id: int
     epoch: int
 
 
-@dataclass(frozen=True, slots=True)
-class Fail:
+class Fail(Value):
     """End a batch of a frozen queue without success."""
 
     row: Row
@@ -276,16 +255,14 @@ class Fail:
     outcome: Outcome
 
 
-@dataclass(frozen=True, slots=True)
-class Succeed:
+class Succeed(Value):
     """End a batch of a frozen queue as delivered at this offset (-1: not known)."""
 
     row: Row
     base_offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
+class Split(Value):
     """Replace a batch of a frozen queue by batches of at most `size` bytes; else it fails."""
 
     row: Row
@@ -293,8 +270,7 @@ class Split:
     error_code: int
 
 
-@dataclass(frozen=True, slots=True)
-class Renumber:
+class Renumber(Value):
     """Give a frozen queue's batches, none of which is in the log, new sequences.
 
     Only those behind (`serial`, `slice`) are concerned. With producer id -1 they keep theirs.
@@ -309,8 +285,7 @@ class Renumber:
     slice: int = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Thaw:
+class Thaw(Value):
     """Let a frozen queue go on at `at`, with one batch in flight at first if `single`."""
 
     queue_id: int
@@ -319,23 +294,20 @@ class Thaw:
     single: bool
 
 
-@dataclass(frozen=True, slots=True)
-class FailQueue:
+class FailQueue(Value):
     """Fail a queue's batches that are in no request; those in doubt as maybe written."""
 
     queue_id: int
     error_code: int
 
 
-@dataclass(frozen=True, slots=True)
-class Refuse:
+class Refuse(Value):
     """Accept no record from now on: sends raise this error."""
 
     error: KafkaError
 
 
-@dataclass(frozen=True, slots=True)
-class TopicSettled:
+class TopicSettled(Value):
     """Tell whoever waits for a topic: its partitions are known, or why they will not be."""
 
     topic: str

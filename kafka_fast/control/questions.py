@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from kafka_fast.control.link import Link
@@ -21,6 +20,7 @@ from kafka_fast.errors import KafkaConnectionError, KafkaError, ProtocolError
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.schema import Request
 from kafka_fast.protocol.schema import Response as ResponseBody
+from kafka_fast.values import Value
 
 NEGOTIATION = 0
 """The token of ApiVersions requests, which belong to the connection."""
@@ -31,8 +31,7 @@ RESPONSE_BODY_POS = 8
 R = TypeVar("R", bound=ResponseBody)
 
 
-@dataclass(slots=True)
-class _Question:
+class _Question(Value, frozen=False):
     """A raw request in flight."""
 
     link_id: int
@@ -43,8 +42,7 @@ class _Question:
     repetition: _Repetition | None = None  # that it is, or is said aside
 
 
-@dataclass(slots=True)
-class _Repetition:
+class _Repetition(Value, frozen=False):
     """What was heard of a request that the data plane repeats."""
 
     token: int

@@ -14,16 +14,14 @@ brought nothing new (KIP-580, KIP-951). A failed request closes everything, new 
 that answer errors for ever see at most one request per backoff step.
 """
 
-from dataclasses import dataclass
-
 from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.instants import LONG_AGO, NEVER
+from kafka_fast.values import Value
 
 __all__ = ["Ask", "RefreshSchedule"]
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(Value):
     """One metadata request: for what, and why (for the log)."""
 
     topics: tuple[str, ...]

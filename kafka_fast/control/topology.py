@@ -8,7 +8,6 @@ The getters may be called from any thread: each reads one immutable record.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from kafka_fast.control.metadata import (
     NO_LEADER,
@@ -27,6 +26,7 @@ from kafka_fast.control.plane import TopicSettled
 from kafka_fast.errors import ERRORS, broker_error
 from kafka_fast.logs import get_logger
 from kafka_fast.protocol.apis.metadata import MetadataResponseTopic
+from kafka_fast.values import replace
 
 __all__ = ["Topology"]
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from kafka_fast.control.consumer.assigned import Position
@@ -21,6 +20,7 @@ from kafka_fast.dataplane._reading import PartitionReader
 from kafka_fast.errors import KafkaError, RecordDeserializationError, fresh_copy
 from kafka_fast.record._slices import RecordSlice
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
+from kafka_fast.values import Value, field
 
 
 class Streams(Protocol):
@@ -39,8 +39,7 @@ class Streams(Protocol):
         """Append what has arrived, in order."""
 
 
-@dataclass(slots=True, eq=False)
-class Stream:
+class Stream(Value, frozen=False, eq=False):
     """A partition as the user's thread has it."""
 
     id: int
@@ -58,7 +57,7 @@ class Stream:
     """Generation of the last chunk that came in."""
     jump: Position | None = None
     """Where reading goes on once the reader is empty."""
-    errors: deque[KafkaError] = field(default_factory=deque)
+    errors: deque[KafkaError] = field(factory=deque)
     """To be raised once what was fetched before has been handed over."""
     failure: KafkaError | None = None
     """Likewise, but again and again, until the user moves the stream."""

@@ -7,13 +7,16 @@ closed, or with the producer once the loop awaits nothing of it any more.
 
 from __future__ import annotations
 
-import asyncio
 import weakref
+from typing import TYPE_CHECKING
 
 from kafka_fast.dataplane._awaiting import LoopWaits
 from kafka_fast.dataplane._observers import collect
 from kafka_fast.dataplane._plane import DataPlane
 from kafka_fast.net._pump import LoopEvent, Machine
+
+if TYPE_CHECKING:
+    import asyncio  # only those who await pay for it
 
 
 class LoopBridge:

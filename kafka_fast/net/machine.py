@@ -14,10 +14,10 @@ import os
 import socket
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from kafka_fast.config import CommonSettings
 from kafka_fast.control.plane import OpenLink
+from kafka_fast.values import Value
 
 Addresses = tuple[str, ...] | OSError
 
@@ -42,8 +42,7 @@ def resolve(host: str, done: Callable[[Addresses], None]) -> None:
         look_up()
 
 
-@dataclass(slots=True)
-class Connecting:
+class Connecting(Value, frozen=False):
     """A socket that is on its way to a peer."""
 
     link_id: int

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import pytest
 
 from kafka_fast.config import KEYS, ConsumerSettings, consumer_settings
 from kafka_fast.errors import ConfigError
+from kafka_fast.values import field_names
 
 SERVERS = {"bootstrap.servers": "localhost:9092"}
 
 
 def test_every_field_is_in_the_table_and_the_other_way_round() -> None:
-    named = {field.name.replace("_", ".") for field in fields(ConsumerSettings)}
+    named = {name.replace("_", ".") for name in field_names(ConsumerSettings)}
     table = {key.name for key in KEYS.values() if "consumer" in key.clients}
     assert named <= table
     # What is in the table and not a field is refused by name when somebody sets it, or belongs

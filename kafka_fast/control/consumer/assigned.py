@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from kafka_fast.config import OffsetReset
 from kafka_fast.control.consumer.plane import generation
 from kafka_fast.types import TopicPartition
+from kafka_fast.values import Value
 
 NOWHERE = 0
 """The link of a stream that stands still."""
@@ -35,8 +35,7 @@ class Position(NamedTuple):
     """Leader epoch of the record before; -1 if it is not known."""
 
 
-@dataclass(slots=True)
-class Assigned:
+class Assigned(Value, frozen=False):
     """A partition and its stream."""
 
     partition: TopicPartition

@@ -8,13 +8,13 @@ the control plane made since, so that both can raise it without asking each othe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from kafka_fast.control import plane
 from kafka_fast.control.group.member import GroupNews
 from kafka_fast.errors import KafkaError
 from kafka_fast.types import TopicPartition
+from kafka_fast.values import Value
 
 GENERATION_SHIFT = 32
 
@@ -45,15 +45,13 @@ class StreamRow(NamedTuple):
     """Leader epoch of the last batch that was fetched, or -1."""
 
 
-@dataclass(frozen=True, slots=True)
-class StreamsStopped:
+class StreamsStopped(Value):
     """These streams stand still: stopped by command, or their link is gone."""
 
     rows: tuple[StreamRow, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class FetchPunt:
+class FetchPunt(Value):
     """A Fetch answer in which not everything is plain; the streams concerned stand still."""
 
     link_id: int
@@ -68,8 +66,7 @@ ConsumerEvent: TypeAlias = plane.PlaneEvent | StreamsStopped | FetchPunt
 # ---- commands for the data plane ----
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramFetch:
+class ProgramFetch(Value):
     """Let a link carry Fetch requests of this version."""
 
     link_id: int
@@ -80,8 +77,7 @@ class ProgramFetch:
     """What follows the arrays of topics."""
 
 
-@dataclass(frozen=True, slots=True)
-class NameStream:
+class NameStream(Value):
     """Set how requests up to `version`'s form name the stream's topic."""
 
     stream_id: int
@@ -89,8 +85,7 @@ class NameStream:
     field: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class StartStream:
+class StartStream(Value):
     """Fetch from here on, over this link; dropped if the stream's generation is newer."""
 
     stream_id: int
@@ -100,16 +95,14 @@ class StartStream:
     leader_epoch: int
 
 
-@dataclass(frozen=True, slots=True)
-class StopStream:
+class StopStream(Value):
     """Fetch no more; answered by `StreamsStopped`."""
 
     stream_id: int
     generation: int
 
 
-@dataclass(frozen=True, slots=True)
-class RemoveStream:
+class RemoveStream(Value):
     """Forget a stream and what was fetched of it; the user's thread has made it."""
 
     stream_id: int
@@ -118,8 +111,7 @@ class RemoveStream:
 # ---- news for the user's thread ----
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionFailed:
+class PartitionFailed(Value):
     """Raise this at the next poll, once what was fetched before it has been handed over."""
 
     partition: TopicPartition
@@ -129,8 +121,7 @@ class PartitionFailed:
     """The partition stays there until the user seeks: every poll has to say so."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reposition:
+class Reposition(Value):
     """Seek there at the next poll: what was fetched behind it is not in the log any more."""
 
     partition: TopicPartition
@@ -139,8 +130,7 @@ class Reposition:
     epoch: int
 
 
-@dataclass(frozen=True, slots=True)
-class Positioned:
+class Positioned(Value):
     """Reading goes on here, once what was fetched before has been handed over."""
 
     partition: TopicPartition
@@ -151,8 +141,7 @@ class Positioned:
     """Leader epoch of the record before; -1 if it is not known."""
 
 
-@dataclass(frozen=True, slots=True)
-class Recreated:
+class Recreated(Value):
     """The partition's topic was deleted and made anew: at the next poll, forget what was read.
 
     Until `ConsumerControl.begin_again` answers, what the user's thread knows of the partition, and

@@ -12,7 +12,6 @@ from __future__ import annotations
 import itertools
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from kafka_fast.control.backoff import Backoff
@@ -38,6 +37,7 @@ from kafka_fast.protocol.apis.offset_commit import (
     OffsetCommitResponse,
 )
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
+from kafka_fast.values import Value
 
 logger = get_logger("kafka_fast.group")
 
@@ -67,8 +67,7 @@ NOT_A_MEMBER = (
 Offsets: TypeAlias = Mapping[TopicPartition, OffsetAndMetadata]
 
 
-@dataclass(slots=True)
-class _Commit:
+class _Commit(Value, frozen=False):
     offsets: dict[TopicPartition, OffsetAndMetadata]
     done: Callable[[KafkaError | None], None]
     deadline: float

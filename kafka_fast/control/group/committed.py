@@ -9,7 +9,6 @@ Thread: control.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from kafka_fast.control.backoff import Backoff
@@ -30,6 +29,7 @@ from kafka_fast.protocol.apis.offset_fetch import (
     OffsetFetchResponse,
 )
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
+from kafka_fast.values import Value, field
 
 LAST_VERSION_WITH_NAMES = 9
 FIRST_VERSION_WITH_STABLE = 7
@@ -42,12 +42,11 @@ STALE_MEMBER_EPOCH = 113
 Fetched: TypeAlias = dict[TopicPartition, OffsetAndMetadata | None]
 
 
-@dataclass(slots=True)
-class _Fetch:
+class _Fetch(Value, frozen=False):
     partitions: Sequence[TopicPartition] | None
     """None: all of which the group has committed anything."""
     done: Callable[[Fetched | KafkaError], None]
-    topic_ids: dict[str, bytes | None] = field(default_factory=dict)  # when it was sent
+    topic_ids: dict[str, bytes | None] = field(factory=dict)  # when it was sent
     failures: int = 0
     not_before: float = LONG_AGO
     in_flight: bool = False

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias
 
 from kafka_fast.errors import KafkaError
 from kafka_fast.types import TopicPartition
+from kafka_fast.values import Value
 
 NO_GENERATION = -1
 
@@ -33,8 +33,7 @@ class Identity(NamedTuple):
     """Counts how often the member lost its place, and what it owned with it."""
 
 
-@dataclass(frozen=True, slots=True)
-class RevokeWanted:
+class RevokeWanted(Value):
     """Give these partitions up at the next poll; answered by `handle_revoked`.
 
     Attributes:
@@ -48,8 +47,7 @@ class RevokeWanted:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class AssignWanted:
+class AssignWanted(Value):
     """Read these partitions, and no others, from the next poll on; answered by `handle_assigned`.
 
     Attributes:
@@ -63,15 +61,13 @@ class AssignWanted:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class MemberFailed:
+class MemberFailed(Value):
     """Raise this at the next poll: the member is out of its group, and will not join by itself."""
 
     error: KafkaError
 
 
-@dataclass(frozen=True, slots=True)
-class TopicFailed:
+class TopicFailed(Value):
     """Raise this at the next poll: a topic of the subscription cannot be used; the others can."""
 
     error: KafkaError

@@ -8,7 +8,6 @@ connects to the leaders it needs and to no others.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.link import Link
@@ -18,6 +17,7 @@ from kafka_fast.control.plane import Command, NameTopic, Program, Route, SetAvai
 from kafka_fast.errors import UnsupportedVersionError
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.produce import ProduceRequest
+from kafka_fast.values import Value
 
 FIRST_VERSION_WITH_IDS = 13
 LAST_VERSION_WITH_NAMES = 12
@@ -27,8 +27,7 @@ FORMAT_VERSIONS = (3, 9, FIRST_VERSION_WITH_IDS)
 NOWHERE = 0
 
 
-@dataclass(slots=True)
-class Queue:
+class Queue(Value, frozen=False):
     """One partition's place in the table."""
 
     id: int

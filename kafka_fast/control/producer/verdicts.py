@@ -19,7 +19,6 @@ A batch that may be in the log is not split either: a broker would not know its 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from kafka_fast.control.plane import (
     Command,
@@ -32,6 +31,7 @@ from kafka_fast.control.plane import (
     Thaw,
 )
 from kafka_fast.errors import ERRORS, Outcome
+from kafka_fast.values import Value
 
 NO_ANSWER = 0
 MESSAGE_TOO_LARGE = 10
@@ -50,8 +50,7 @@ SEQUENCE_ERRORS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(Value):
     """What the verdicts depend on besides the report."""
 
     idempotent: bool
@@ -63,16 +62,14 @@ class Rules:
     """Seconds to wait before the n-th retry."""
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(Value):
     """A producer id and its epoch."""
 
     producer_id: int
     epoch: int
 
 
-@dataclass(slots=True)
-class Judgement:
+class Judgement(Value, frozen=False):
     """The verdicts on one report."""
 
     commands: list[Command]

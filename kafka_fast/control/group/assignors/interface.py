@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from kafka_fast.types import TopicPartition
+from kafka_fast.values import Value
 
 
 class PartitionReplicas(NamedTuple):
@@ -21,8 +21,7 @@ GroupTopics: TypeAlias = Mapping[str, Sequence[PartitionReplicas]]
 """The partitions of each topic that any member wants; a topic that does not exist is not there."""
 
 
-@dataclass(frozen=True, slots=True)
-class GroupMember:
+class GroupMember(Value):
     """One member as the others know it.
 
     Attributes:

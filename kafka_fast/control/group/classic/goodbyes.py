@@ -13,19 +13,18 @@ Thread: control.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from kafka_fast.control.group.classic import messages
 from kafka_fast.control.group.coordinator import Coordinator
 from kafka_fast.control.instants import NEVER
 from kafka_fast.protocol.apis.leave_group import LeaveGroupResponse
+from kafka_fast.values import Value
 
 PATIENCE = 5.0
 """Seconds that a goodbye waits for a name, or for a connection."""
 
 
-@dataclass(slots=True, eq=False)
-class Goodbye:
+class Goodbye(Value, frozen=False, eq=False):
     """One that is not said yet."""
 
     reason: str

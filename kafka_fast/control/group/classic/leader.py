@@ -17,7 +17,6 @@ Pure but for the metadata that it has the cluster ask for. Thread: control.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from kafka_fast.control.cluster import Cluster
@@ -33,6 +32,7 @@ from kafka_fast.control.group.subscription import SubscribedTopics
 from kafka_fast.control.instants import NEVER
 from kafka_fast.protocol.apis.join_group import JoinGroupResponse
 from kafka_fast.types import TopicPartition
+from kafka_fast.values import Value
 
 Assignments: TypeAlias = Mapping[str, Sequence[TopicPartition]]
 """Partitions by member id."""
@@ -115,8 +115,7 @@ class Leader:
         self.settled_by = now + self._patience if is_expected else NEVER
 
 
-@dataclass(frozen=True, slots=True)
-class Basis:
+class Basis(Value):
     """What an assignment was made from: a change of it asks for another one."""
 
     partitions: Mapping[str, tuple[PartitionReplicas, ...]]

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
 from kafka_fast.config import ConsumerSettings
@@ -26,6 +25,7 @@ from kafka_fast.protocol.apis.join_group import JoinGroupRequest, JoinGroupRespo
 from kafka_fast.protocol.apis.sync_group import SyncGroupResponse
 from kafka_fast.protocol.schema import Response
 from kafka_fast.types import TopicPartition
+from kafka_fast.values import Value
 
 R = TypeVar("R", bound=Response)
 
@@ -44,8 +44,7 @@ class Step(enum.Enum):
     SYNCING = "waits for its assignment"
 
 
-@dataclass(frozen=True, slots=True)
-class Assigned:
+class Assigned(Value):
     """It is through: the member of a generation.
 
     Attributes:
@@ -59,24 +58,21 @@ class Assigned:
     user_data: bytes | None
 
 
-@dataclass(frozen=True, slots=True)
-class Interrupted:
+class Interrupted(Value):
     """It came to nothing, and is to be tried again; `at_once` if nothing is to be waited for."""
 
     reason: str
     at_once: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(Value):
     """The coordinator has answered a request with an error."""
 
     code: int
     what: str
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(Value):
     """It cannot be done."""
 
     error: KafkaError
@@ -85,8 +81,7 @@ class Failed:
 End: TypeAlias = Assigned | Interrupted | Refused | Failed
 
 
-@dataclass(slots=True, eq=False)
-class Attempt:
+class Attempt(Value, frozen=False, eq=False):
     """One rebalance; its answers are void when it is no longer the one under way.
 
     Attributes:
