@@ -125,6 +125,7 @@ DIRECTIVES = {
     "initializedcheck": False,
     "cdivision": True,
     "embedsignature": True,
+    "embedsignature.format": "clinic",  # inspect.signature reads it
     "show_performance_hints": True,
 }
 

@@ -52,7 +52,8 @@ def fill(bootstrap: str, reading: Reading, records: int, topic: str) -> int:
     """Write the records of a topic to a broker; return how many they are."""
     per_partition = records // READ_PARTITIONS
     values = cycled(values_of(reading), per_partition)
-    with Producer(bootstrap_servers=bootstrap, compression_type=reading.codec) as producer:
+    config = {"bootstrap.servers": bootstrap, "compression.type": reading.codec}
+    with Producer(config) as producer:
         for number in range(READ_PARTITIONS):
             numbers = [number] * per_partition
             producer.send_many(topic, values, partitions=numbers).result(FLUSH_SECONDS)

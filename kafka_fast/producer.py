@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafka_fast.config import producer_settings
 from kafka_fast.dataplane._batch_future import BatchFuture
@@ -23,6 +23,11 @@ from kafka_fast.net.producer_core import ProducerCore
 from kafka_fast.net.producer_exit import warn_unclosed
 from kafka_fast.serialization import serialize
 from kafka_fast.types import PartitionInfo, RecordMetadata
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from kafka_fast.config.properties import ProducerProperties
 
 __all__ = ["BatchFuture", "DeliveryFuture", "OnDelivery", "Producer"]
 
@@ -57,7 +62,7 @@ class Producer(BulkAccumulator):
         config: Mapping[str, object] | None = None,
         *,
         on_delivery: OnDelivery | None = None,
-        **properties: object,
+        **properties: Unpack[ProducerProperties],
     ) -> None:
         settings = producer_settings(config, properties)
         client_id = settings.client_id or f"producer-{next(_numbers)}"
@@ -79,7 +84,7 @@ class Producer(BulkAccumulator):
                 transforms=transforms,
             )
             undo.pop_all()
-        core.origin = self.origin
+        core.origin = self._origin
 
     # What the compiled half asks of this one
 
@@ -175,14 +180,14 @@ class Producer(BulkAccumulator):
         Raises:
             UsageError: The producer belongs to the parent of this process.
         """
-        self.plane.check_owner()
+        self._plane.check_owner()
         return {
             "client_id": self.client_id,
-            "pending_records": self.plane.pending(),
-            **self.plane.stats(),
+            "pending_records": self._plane.pending(),
+            **self._plane.stats(),
             **self._core.control.links.troubles.stats(),
-            "nodes": self.plane.node_stats(),
-            "topics": self.plane.topic_stats(),
+            "nodes": self._plane.node_stats(),
+            "topics": self._plane.topic_stats(),
         }
 
     def debug_dump(self, timeout: float = 5.0) -> str:
@@ -230,5 +235,5 @@ class Producer(BulkAccumulator):
 
     def __repr__(self) -> str:
         """Return the client id and whether the producer is closed."""
-        state = "closed" if self.plane.dead else "open"
+        state = "closed" if self._plane.dead else "open"
         return f"<Producer {self.client_id} {state}>"

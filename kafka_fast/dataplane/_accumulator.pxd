@@ -9,8 +9,8 @@ from kafka_fast.dataplane.state cimport kf_batch
 
 
 cdef class Accumulator:
-    cdef readonly DataPlane plane
-    cdef readonly object origin  # allocated with the producer: tracemalloc names its line by it
+    cdef readonly DataPlane _plane
+    cdef readonly object _origin  # allocated with the producer: tracemalloc names its line by it
     cdef object last_name        # of the last append: callers stay with a topic for a while
     cdef Topic last_topic        # what that name means
     cdef partitioner how

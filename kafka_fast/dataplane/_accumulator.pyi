@@ -9,8 +9,8 @@ from kafka_fast.errors import DeliveryError
 from kafka_fast.types import RecordMetadata
 
 class Accumulator:
-    plane: DataPlane
-    origin: object
+    _plane: DataPlane
+    _origin: object
     def __init__(
         self,
         plane: DataPlane,

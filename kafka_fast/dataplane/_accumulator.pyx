@@ -77,12 +77,12 @@ cdef class Accumulator:
     def __cinit__(self):
         # Here the caller's frame is the innermost one. The producer itself would not do: CPython
         # 3.11's tracemalloc finds no object that has a managed __dict__.
-        self.origin = object()
+        self._origin = object()
 
     def __init__(self, DataPlane plane, *, double max_block, object partitioner=None,
                  bint ignore_keys=False, bint adaptive=True, object on_delivery=None,
                  bint transforms=False):
-        self.plane = plane
+        self._plane = plane
         self.max_block = max_block
         self.how.ignore_keys = ignore_keys
         self.how.adaptive = adaptive
@@ -115,12 +115,12 @@ cdef class Accumulator:
             return self.last_topic
         if not isinstance(name, str):
             raise TypeError(f"topic must be str, not {type(name).__name__}")
-        topic = self.plane.find_topic(name)
+        topic = self._plane.find_topic(name)
         if topic is None or topic.topic.partition_count == 0:
             self._need_topic(name)
-            if self.plane.refuses:  # it became so while this waited
-                self.plane.raise_refusal()
-            topic = self.plane.find_topic(name)
+            if self._plane.refuses:  # it became so while this waited
+                self._plane.raise_refusal()
+            topic = self._plane.find_topic(name)
         self.last_topic = topic
         self.last_name = name
         return topic
@@ -129,16 +129,16 @@ cdef class Accumulator:
         cdef size_t size = max(0, record.key_len) + max(0, record.value_len)
         cause = broker_error(MESSAGE_TOO_LARGE,
                              f"a record of {size} bytes for topic {topic.name!r} is larger than "
-                             f"max.request.size ({self.plane.plane.max_request_size}) allows")
+                             f"max.request.size ({self._plane.plane.max_request_size}) allows")
         raise DeliveryError(str(cause), outcome=Outcome.NOT_SENT, first=cause,
                             topic=topic.name) from cause
 
     cdef int wait_for_memory(self, Topic topic, size_t need, double* deadline) except -1:
         """Wait a moment for `need` bytes of buffer.memory; raises once `*deadline` has passed."""
-        cdef kf_plane* plane = self.plane.plane
+        cdef kf_plane* plane = self._plane.plane
         cdef double now = plane.env.now(plane.env.context)
         if deadline[0] == 0.0:
-            self.plane.check_may_wait()
+            self._plane.check_may_wait()
             deadline[0] = now + self.max_block
             kf_count(&plane.stats.blocked, 1)
         if need > plane.pool.limit:
@@ -154,8 +154,8 @@ cdef class Accumulator:
             kf_pool_wait(&plane.pool, need, min(KF_WAIT_SLICE, deadline[0] - now))
             kf_add(&plane.pool.waiting, -1)
         PyErr_CheckSignals()
-        if self.plane.dead:
-            self.plane.check_may_wait()
+        if self._plane.dead:
+            self._plane.check_may_wait()
         return 0
 
     cdef int add(self, object topic_name, object value, object key, object partition,
@@ -166,9 +166,9 @@ cdef class Accumulator:
         cdef borrowed key_bytes, value_bytes
         cdef kf_record record
         cdef bytes encoded = None
-        cdef kf_plane* plane = self.plane.plane
-        if self.plane.refuses:
-            self.plane.raise_refusal()
+        cdef kf_plane* plane = self._plane.plane
+        if self._plane.refuses:
+            self._plane.raise_refusal()
         topic = self.topic_of(topic_name)
         if self.transforms:
             key, value = self._serialize(topic_name, key, value, headers)
@@ -242,7 +242,7 @@ cdef class Accumulator:
         self.add(topic, value, key, partition, timestamp_ms, headers, KF_HOLD_HANDLE, &batch,
                  &index, &timestamp)
         cdef DeliveryFuture future
-        future = new_delivery(self.plane, batch, index, timestamp)
+        future = new_delivery(self._plane, batch, index, timestamp)
         if on_delivery is None:
             on_delivery = self.on_delivery
         if on_delivery is not None:
@@ -267,7 +267,7 @@ cdef class Accumulator:
             return
         self.add(topic, value, key, partition, timestamp_ms, headers, KF_HOLD_HANDLE, &batch,
                  &index, &timestamp)
-        observe(self.plane, batch, index, timestamp, on_delivery, True)
+        observe(self._plane, batch, index, timestamp, on_delivery, True)
 
 
 cdef inline int append(Accumulator self, Topic topic, const kf_record* record, object partition,
@@ -281,7 +281,7 @@ cdef inline int append(Accumulator self, Topic topic, const kf_record* record, o
     if partition is not None:
         number = check_partition(topic, partition)
     else:
-        number = choose_partition(&self.how, self.plane.plane, shared, record)
+        number = choose_partition(&self.how, self._plane.plane, shared, record)
         if shared.sticky_left <= 0 and is_sticky(&self.how, record):
             flags |= KF_LEAVE_FULL
     kf_set(&shared.used, 1)
@@ -290,7 +290,7 @@ cdef inline int append(Accumulator self, Topic topic, const kf_record* record, o
         if result == KF_APPEND_OK:
             return 0
         if result == KF_APPEND_NEXT:
-            number = draw_partition(&self.how, self.plane.plane, shared)
+            number = draw_partition(&self.how, self._plane.plane, shared)
             flags &= ~KF_LEAVE_FULL
         elif result == KF_APPEND_TOO_LARGE:
             return self.refuse_size(topic, record)
@@ -336,7 +336,7 @@ cdef inline bint is_plain(Accumulator self, PyObject** args, Py_ssize_t count, P
         else:
             return False
     if (count < 2 or count > 3 or args[0] != <PyObject*>self.last_name
-            or not is_plain_bytes(args[1]) or not self.plain or self.plane.refuses):
+            or not is_plain_bytes(args[1]) or not self.plain or self._plane.refuses):
         return False
     if call.callback == NONE:
         call.callback = NULL
@@ -347,7 +347,7 @@ cdef inline bint is_plain(Accumulator self, PyObject** args, Py_ssize_t count, P
 
 cdef inline int append_plain(Accumulator self, const plain_call* call, int flags, kf_batch** batch,
                              int32_t* index, int64_t* timestamp) except -1:
-    cdef kf_plane* plane = self.plane.plane
+    cdef kf_plane* plane = self._plane.plane
     cdef kf_record record
     record.key = NULL
     record.key_len = -1
@@ -371,7 +371,7 @@ cdef object enter_send(Accumulator self, PyObject** args, Py_ssize_t count, PyOb
     if not is_plain(self, args, count, names, &call):
         return send_as_it_stands(self, args, count, names)
     append_plain(self, &call, KF_HOLD_HANDLE, &batch, &index, &timestamp)
-    future = new_delivery(self.plane, batch, index, timestamp)
+    future = new_delivery(self._plane, batch, index, timestamp)
     if call.callback != NULL:
         observe_beside(future, <object>call.callback)
     return future
@@ -389,7 +389,7 @@ cdef object enter_send_nowait(Accumulator self, PyObject** args, Py_ssize_t coun
         append_plain(self, &call, KF_HOLD_NOTHING, &batch, &index, &timestamp)
     else:
         append_plain(self, &call, KF_HOLD_HANDLE, &batch, &index, &timestamp)
-        observe(self.plane, batch, index, timestamp, <object>call.callback, True)
+        observe(self._plane, batch, index, timestamp, <object>call.callback, True)
     return None
 
 

@@ -195,7 +195,7 @@ cdef class BulkAccumulator(Accumulator):
         cdef BatchFuture future
         cdef Table table
         cdef Rows rows
-        if topic is not None or self.plane.refuses:
+        if topic is not None or self._plane.refuses:
             self.check_topic(topic)
         table = open_table(data, topic, {"value": value, "key": key, "headers": headers,
                                          "partition": partition, "timestamp": timestamp})
@@ -232,8 +232,8 @@ cdef class BulkAccumulator(Accumulator):
         return groups
 
     cdef int check_topic(self, object topic) except -1:
-        if self.plane.refuses:
-            self.plane.raise_refusal()
+        if self._plane.refuses:
+            self._plane.raise_refusal()
         if not isinstance(topic, str):
             raise TypeError(f"topic must be str, not {type(topic).__name__}")
         return 0
@@ -271,8 +271,8 @@ cdef class BulkAccumulator(Accumulator):
         return 0
 
     cdef BatchFuture new_future(self):
-        cdef BatchFuture future = new_batch_future(self.plane)
-        future.timestamp_ms = self.plane.plane.env.wall_ms(self.plane.plane.env.context)
+        cdef BatchFuture future = new_batch_future(self._plane)
+        future.timestamp_ms = self._plane.plane.env.wall_ms(self._plane.plane.env.context)
         return future
 
     cdef int tell_callback(self, BatchFuture future) except -1:
@@ -307,7 +307,7 @@ cdef class BulkAccumulator(Accumulator):
             future.refuse(first, count, future.refusal)
             return 0
         kf_set(&shared.used, 1)
-        job = new_job(self.plane, &self.how, topic, rows, future)
+        job = new_job(self._plane, &self.how, topic, rows, future)
         try:
             self.choose_way(job, rows)
             job.rows = future.rows

@@ -205,7 +205,7 @@ def test_close_from_a_callback_while_another_thread_closes(kafka: EmbeddedKafka)
         called = threading.Event()
         def on_delivery(error, metadata):
             called.set()
-            while not producer.plane.refuses:  # until the other close waits for this callback
+            while not producer._plane.refuses:  # until the other close waits for this callback
                 time.sleep(0.001)
             producer.close()
             print("callback")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing_extensions import assert_type
+from typing_extensions import Unpack, assert_type
 
 from kafka_fast import (
     BatchFuture,
@@ -14,6 +14,7 @@ from kafka_fast import (
     ProducerConfig,
     RecordMetadata,
 )
+from kafka_fast.config.properties import ProducerProperties
 
 
 def blocking() -> None:
@@ -33,6 +34,21 @@ def blocking() -> None:
 
 async def awaiting(producer: Producer) -> None:
     assert_type(await producer.send("topic", b"value"), RecordMetadata)
+
+
+def properties() -> None:
+    Producer(
+        bootstrap_servers=["a:9092", "b:9092"], acks="all", linger_ms=5, compression_type="lz4"
+    )
+    Producer({"linger.ms": "5"}, bootstrap_servers="a:9092")
+    Producer(lingr_ms=5)  # type: ignore[call-arg] # no such property
+    Producer(linger_ms="5")  # type: ignore[arg-type] # an int
+    Producer(compression_type="lzma")  # type: ignore[arg-type] # no such codec
+
+
+def mine(**properties: Unpack[ProducerProperties]) -> Producer:
+    """Whoever wraps the constructor can say the same."""
+    return Producer(**properties)
 
 
 def callbacks(producer: Producer) -> None:

@@ -185,9 +185,9 @@ def test_offsets_that_change_during_the_call_are_those_that_were_checked() -> No
     bulk = detached()
     future = bulk.send_many("t", (b"abcd", offsets), partitions=[Meddling(), 0])
     assert offsets[1] == 1 << 60
-    assert bulk.plane.pending() == 2
+    assert bulk._plane.pending() == 2
     del future
-    fail_all(bulk.plane)
+    fail_all(bulk._plane)
 
 
 def test_columns_of_everything(kafka: EmbeddedKafka, producer: Producer, topic: str) -> None:
@@ -293,7 +293,7 @@ def _values(kafka: EmbeddedKafka, topic: str, partition: int) -> list[bytes]:
 def test_sticky_rows_fill_batches_one_partition_after_another() -> None:
     bulk = detached(partitions=8)
     future = bulk.send_many("t", [b"v" * 100] * 20_000)  # 2.2 MB: some nine sticky stints
-    fail_all(bulk.plane, 8)
+    fail_all(bulk._plane, 8)
     failures = future.failures(0)
     assert sum(count for _, count, _ in failures) == 20_000
     assert 8 <= len(failures) <= 20
@@ -380,7 +380,7 @@ def test_wrong_columns(
     bulk = detached()
     with pytest.raises(error, match=said):
         bulk.send_many("t", values, **columns)
-    assert bulk.plane.pending() == 0
+    assert bulk._plane.pending() == 0
 
 
 def test_wrong_topics() -> None:
@@ -389,7 +389,7 @@ def test_wrong_topics() -> None:
         bulk.send_many(b"t", [])  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="nothing is known of topic 'u'"):
         bulk.send_many("u", [b""])
-    bulk.plane.mark_dead()
+    bulk._plane.mark_dead()
     with pytest.raises(UsageError, match="closed"):
         bulk.send_many("t", [b""])
 
@@ -400,7 +400,7 @@ def test_wrong_topics() -> None:
 def test_no_room_at_all_raises_and_accepts_nothing() -> None:
     bulk = detached(memory=1 << 16)
     first = bulk.send_many("t", [b"v" * 1000] * 100)
-    assert 30 < bulk.plane.pending() < 100
+    assert 30 < bulk._plane.pending() < 100
     assert len(first) == 100
     with pytest.raises(KafkaTimeoutError, match=r"no room in buffer\.memory"):
         bulk.send_many("t", [b"v" * 1000] * 100, partitions=0)
@@ -415,8 +415,8 @@ def test_rows_without_room_fail_not_sent(keyed: bool, raw: bool) -> None:
         values = (b"v" * 200_000, array.array("i", range(0, 200_001, 1000)))
     keys = [b"%d" % i for i in range(200)] if keyed else None
     future = bulk.send_many("t", values, keys=keys)
-    accepted = bulk.plane.pending()
-    fail_all(bulk.plane)
+    accepted = bulk._plane.pending()
+    fail_all(bulk._plane)
     failed = future.failed(0)
     assert sorted(row for row, _ in failed) == list(range(200))
     outcomes = [error.outcome for _, error in failed]
@@ -438,7 +438,7 @@ def test_goes_on_when_memory_comes_back(raw: bool) -> None:
 
     def drain() -> None:
         while not stop.wait(0.001):
-            fail_all(bulk.plane)
+            fail_all(bulk._plane)
 
     thread = threading.Thread(target=drain)
     thread.start()
@@ -457,7 +457,7 @@ def test_a_record_too_large_fails_alone() -> None:
     large = b"v" * (1 << 20)
     for values in ([b"a", large, b"b"], (b"a" + large + b"b", array.array("i", ends(large)))):
         future = bulk.send_many("t", values, partitions=0)
-        fail_all(bulk.plane)
+        fail_all(bulk._plane)
         failed = dict(future.failed(0))
         assert failed[1].outcome is Outcome.NOT_SENT
         assert "max.request.size" in str(failed[1])
@@ -474,10 +474,10 @@ def ends(large: bytes) -> list[int]:
 def test_an_unread_future_leaves_its_failures_to_flush() -> None:
     bulk = detached()
     future = bulk.send_many("t", [b"a"] * 10)
-    fail_all(bulk.plane)
-    assert take_lost(bulk.plane).count == 0  # it may still be read
+    fail_all(bulk._plane)
+    assert take_lost(bulk._plane).count == 0  # it may still be read
     del future
-    lost = take_lost(bulk.plane)
+    lost = take_lost(bulk._plane)
     assert lost.count == 10
     assert isinstance(lost.first, DeliveryError)
     assert lost.topics == {"t": 10}
@@ -486,8 +486,8 @@ def test_an_unread_future_leaves_its_failures_to_flush() -> None:
 def test_a_future_dropped_before_the_end_leaves_its_failures_to_flush() -> None:
     bulk = detached()
     bulk.send_many("t", [b"a"] * 10 + [b"v" * (1 << 20)])
-    fail_all(bulk.plane)
-    assert take_lost(bulk.plane).count == 11
+    fail_all(bulk._plane)
+    assert take_lost(bulk._plane).count == 11
 
 
 @pytest.mark.parametrize("refused", [b"v" * (1 << 20), b"v" * 90_000], ids=["large", "no room"])
@@ -500,17 +500,17 @@ def test_a_future_that_a_function_forgets_is_dropped(refused: bytes) -> None:
         assert len(future) == 4
 
     send()
-    fail_all(bulk.plane)
-    assert take_lost(bulk.plane).count == 4
+    fail_all(bulk._plane)
+    assert take_lost(bulk._plane).count == 4
 
 
 def test_a_read_future_leaves_nothing() -> None:
     bulk = detached()
     future = bulk.send_many("t", [b"a"] * 10)
-    fail_all(bulk.plane)
+    fail_all(bulk._plane)
     assert future.result(0).failed == 10
     del future
-    assert take_lost(bulk.plane).count == 0
+    assert take_lost(bulk._plane).count == 0
 
 
 def test_a_future_that_is_pending() -> None:

@@ -1,0 +1,54 @@
+"""The types of the properties say what the table says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, get_type_hints
+
+import pytest
+
+from kafka_fast.config import KEYS, Key, Kind, Partitioner
+from kafka_fast.config.properties import (
+    CommonProperties,
+    ConsumerProperties,
+    ProducerProperties,
+)
+from kafka_fast.serialization import DeserializerLike, SerializerLike
+
+PLAIN: dict[Kind, Any] = {
+    Kind.BOOLEAN: bool,
+    Kind.INT: int,
+    Kind.FLOAT: float,
+    Kind.STRING: str,
+    Kind.ADDRESSES: str | Sequence[str],
+    Kind.LIST: str | Sequence[object],
+    Kind.SERIALIZER: SerializerLike,
+    Kind.DESERIALIZER: DeserializerLike,
+}
+CHOICES_LISTED = 5
+"""More numbers than that are a range, which no type can say."""
+
+
+def type_of(key: Key) -> Any:
+    if key.kind is Kind.PARTITIONER:
+        return Literal[key.choices] | Partitioner | None  # type: ignore[operator]
+    found = PLAIN[key.kind]
+    few = key.kind is Kind.STRING or (key.kind is Kind.INT and len(key.choices) < CHOICES_LISTED)
+    if key.choices and few:
+        found = Literal[key.choices + tuple({"all"} & set(key.words))]
+    return found | None if key.nullable or "none" in key.words else found
+
+
+@pytest.mark.parametrize(
+    ("kind", "client"),
+    [(CommonProperties, ""), (ProducerProperties, "producer"), (ConsumerProperties, "consumer")],
+)
+def test_names_and_types_are_the_tables(kind: type[object], client: str) -> None:
+    expected = {
+        key.field_name: type_of(key)
+        for key in KEYS.values()
+        if not key.pending
+        and key.name != "on.delivery"  # a parameter of its own
+        and (client in key.clients if client else len(key.clients) == 3)
+    }
+    assert get_type_hints(kind) == expected

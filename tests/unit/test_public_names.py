@@ -1,0 +1,61 @@
+"""What a user finds: names that can be imported, signatures and help that say what they take."""
+
+from __future__ import annotations
+
+import inspect
+import pydoc
+import re
+from pathlib import Path
+
+import pytest
+
+import kafka_fast
+from kafka_fast import BatchFuture, ConsumerRecords, DeliveryFuture, Producer, errors
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+OF_OTHERS = {"BufferError", "TypeError", "ValueError", "KafkaDeliveryError", "RuntimeError"}
+"""Python's own, and examples of errors that an application defines."""
+
+SEND = "(self, /, topic, value=None, key=None, *, partition=None, timestamp_ms=None, headers=None, "
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_errors_that_a_page_names_can_be_imported(page: Path) -> None:
+    named = set(re.findall(r"\b[A-Z][A-Za-z]+Error\b", page.read_text(encoding="utf-8")))
+    assert {name for name in named - OF_OTHERS if not hasattr(kafka_fast, name)} == set()
+
+
+def test_all_names_are_there() -> None:
+    assert {name for name in kafka_fast.__all__ if not hasattr(kafka_fast, name)} == set()
+    assert set(kafka_fast.__all__) <= set(dir(kafka_fast))
+    with pytest.raises(AttributeError, match="no attribute 'Prducer'"):
+        _ = kafka_fast.Prducer  # type: ignore[attr-defined]
+
+
+def test_the_brokers_errors_are_there_too() -> None:
+    assert kafka_fast.MessageTooLarge is errors.MessageTooLarge  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", ["send", "send_nowait"])
+def test_signatures_show_names_and_defaults(name: str) -> None:
+    method = getattr(Producer, name)
+    assert str(inspect.signature(method)) == SEND + "on_delivery=None)"
+    assert SEND in pydoc.plain(pydoc.render_doc(method))
+
+
+@pytest.mark.parametrize("kind", [Producer, DeliveryFuture, BatchFuture, ConsumerRecords])
+def test_every_public_method_has_a_signature_and_help(kind: type[object]) -> None:
+    for name, method in inspect.getmembers(kind, inspect.isroutine):
+        if not name.startswith("_"):
+            assert "self" in inspect.signature(method).parameters, name
+            assert inspect.getdoc(method), name
+
+
+def test_a_producer_shows_what_it_offers_and_nothing_else() -> None:
+    public = {
+        "client_id", "close", "debug_dump", "flush", "metrics", "partitions_for", "send",
+        "send_many", "send_nowait", "send_table",
+    }  # fmt: skip
+    with Producer(bootstrap_servers="127.0.0.1:1") as producer:
+        assert {name for name in dir(producer) if not name.startswith("_")} == public
