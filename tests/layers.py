@@ -20,7 +20,7 @@ from pathlib import Path
 
 PACKAGE = "kafka_fast"
 
-BASE = {"errors", "logs", "types", "serialization", "config", "_version"}
+BASE = {"errors", "logs", "values", "types", "serialization", "config", "_version", "_lazy"}
 BYTES = {"_wire", "record", "protocol"}
 CLIENTS = {"", "producer", "consumer", "admin", "aio"}  # "" is the package itself
 
@@ -28,12 +28,14 @@ CLIENTS = {"", "producer", "consumer", "admin", "aio"}  # "" is the package itse
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "_version": set(),
+    "_lazy": set(),
     "logs": set(),
+    "values": set(),
     "types": {"errors"},
-    "serialization": {"errors", "types"},
-    "config": {"errors", "logs", "types", "serialization", "_version"},
+    "serialization": {"errors", "types", "values"},
+    "config": {"errors", "logs", "values", "types", "serialization", "_version"},
     "_wire": {"errors"},
-    "record": {"_wire", "errors", "types"},
+    "record": {"_wire", "errors", "types", "_lazy"},
     "protocol": {"_wire", "record", "errors", "types"},
     "dataplane": BASE | BYTES,
     "control": BASE | BYTES,

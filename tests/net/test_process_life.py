@@ -5,6 +5,7 @@ Each case is a script in a process of its own, for that is what it is about. The
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -122,7 +123,8 @@ def test_a_forked_child_locks_nothing(kafka: EmbeddedKafka) -> None:
     _, err = process.communicate("\n", timeout=60)
     assert process.returncode == 0, err
     assert forked == "forked\n", err
-    assert "Error" not in err
+    # On a busy machine asyncio's debug mode tells of slow tasks, and of what they have raised.
+    assert "Error" not in re.sub(r"Executing <.*> took .* seconds", "", err)
     assert len(kafka.records("refused")) == 20 * 1001
 
 
