@@ -1,7 +1,8 @@
 """The import direction and the other structural rules, as tables and one checker.
 
-    L0 errors, logs ◀ types, serialization, config  L3 dataplane   control   (never each other)
-    L1 _wire                                        L4 net
+    L0 errors, logs ◀ times, types, serialization,  L3 dataplane   control   (never each other)
+       config                                       L4 net
+    L1 _wire
     L2 record, protocol                             L5 producer, consumer, admin, aio
                                                     L6 compat, arrow, spark, cli, rest
     beside them: testing.broker (record, protocol, _wire only), testing
@@ -20,7 +21,17 @@ from pathlib import Path
 
 PACKAGE = "kafka_fast"
 
-BASE = {"errors", "logs", "values", "types", "serialization", "config", "_version", "_lazy"}
+BASE = {
+    "errors",
+    "logs",
+    "values",
+    "times",
+    "types",
+    "serialization",
+    "config",
+    "_version",
+    "_lazy",
+}
 BYTES = {"_wire", "record", "protocol"}
 CLIENTS = {"", "producer", "consumer", "admin", "aio"}  # "" is the package itself
 
@@ -31,6 +42,7 @@ ALLOWED: dict[str, set[str]] = {
     "_lazy": set(),
     "logs": set(),
     "values": set(),
+    "times": {"errors"},
     "types": {"errors"},
     "serialization": {"errors", "types", "values"},
     "config": {"errors", "logs", "values", "types", "serialization", "_version"},

@@ -13,6 +13,7 @@ from typing import Any
 
 from kafka_fast.control.group.member import Subscription
 from kafka_fast.errors import UsageError
+from kafka_fast.times import query_ms
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
 MAX_PARTITION = 2**31 - 1
@@ -112,12 +113,8 @@ def offsets_to_read(
 
 
 def unix_ms(given: object, what: object = "") -> int:
-    """Return a Unix time in ms; `what` it is of, for the message."""
-    of = f" (of {what})" if what else ""
-    time_ms = _integer(given, f"a Unix time in ms{of}")
-    if not 0 <= time_ms <= MAX_OFFSET:
-        raise UsageError(f"{time_ms} is no Unix time in ms{of}")
-    return time_ms
+    """Return the Unix time in ms at which records are looked for; `what` it is of, for messages."""
+    return query_ms(given, f"a time of {what}" if what else "a time")
 
 
 def seconds(given: object) -> float:

@@ -8,7 +8,7 @@ import re
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafka_fast.config import CONSUMER_PROTOCOL, consumer_settings
 from kafka_fast.consumer.arguments import (
@@ -39,6 +39,9 @@ from kafka_fast.types import (
     PartitionInfo,
     TopicPartition,
 )
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 logger = get_logger("kafka_fast.consumer")
 
@@ -167,14 +170,14 @@ class Consumer:
 
     # Records
 
-    def poll(self, timeout: float = 0.0, max_records: int | None = None) -> ConsumerRecords:
+    def poll(self, timeout: float = 1.0, max_records: int | None = None) -> ConsumerRecords:
         """Return records, as soon as there are any.
 
         What earlier calls returned counts as done now, for automatic commits. Partitions change
         hands in here, and the listener runs in here.
 
         Args:
-            timeout: Seconds to wait if there is nothing.
+            timeout: Seconds to wait if there is nothing; 0 takes what is here already.
             max_records: At most so many; None: max.poll.records.
 
         Raises:
@@ -277,8 +280,15 @@ class Consumer:
         """Read on from the end of these partitions, or of all that are assigned."""
         self._look_up(partitions, "latest")
 
-    def seek_to_timestamp(self, timestamp_ms: int, *partitions: TopicPartition) -> None:
-        """Read on from the first record that is not older (Unix ms); from the end if none is."""
+    def seek_to_timestamp(
+        self, timestamp_ms: int | datetime, *partitions: TopicPartition
+    ) -> None:
+        """Read on from the first record that is not older; from the end if none is.
+
+        Args:
+            timestamp_ms: Unix ms, or a datetime with a time zone.
+            partitions: Those that are assigned, if none are named.
+        """
         self._look_up(partitions, unix_ms(timestamp_ms))
 
     def _look_up(self, partitions: tuple[TopicPartition, ...], reset: str | int) -> None:
@@ -412,12 +422,12 @@ class Consumer:
             return {partition: found[partition].offset for partition in wanted}
 
     def offsets_for_times(
-        self, timestamps: Mapping[TopicPartition, int], timeout: float | None = None
+        self, timestamps: Mapping[TopicPartition, int | datetime], timeout: float | None = None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
         """Return the first record of each partition that is not older; None where there is none.
 
         Args:
-            timestamps: Unix ms by partition.
+            timestamps: Unix ms, or datetimes with a time zone, by partition.
             timeout: Seconds; None: default.api.timeout.ms.
 
         Raises:

@@ -11,21 +11,19 @@ that compaction left, a transaction marker, aborted records. Offsets of records 
 
 from __future__ import annotations
 
-import operator
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from types import TracebackType
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 from kafka_fast.config import find_key
-from kafka_fast.consumer.arguments import topic_partition
+from kafka_fast.consumer.bounds import Bound, Topics, bounds_of, kind_of, partitions_named
 from kafka_fast.consumer.client import Consumer
 from kafka_fast.dataplane._consumer_records import ConsumerRecords
 from kafka_fast.errors import KafkaTimeoutError, PositionError, UsageError
+from kafka_fast.record._arrow_export import ArrowSteps, arrow_steps
+from kafka_fast.record._slices import RecordSlice
 from kafka_fast.types import TopicPartition
-
-Topics: TypeAlias = str | TopicPartition | Iterable[str | TopicPartition]
-Bound: TypeAlias = int | Mapping[TopicPartition, int] | None
 
 OWN_DEFAULTS: Mapping[str, object] = {
     "auto.offset.reset": "none",  # what was deleted is not passed over in silence
@@ -82,8 +80,9 @@ class RangeConsumer(Consumer):
 class RecordRange:
     """The records of a range, in steps; iterate over it once. For one thread at a time.
 
-    It closes its consumer at the end of the iteration, on an error, and at the end of a `with`
-    block.
+    It is an Arrow stream as well: `pl.DataFrame(read_range(...))`, `pyarrow.table(...)` and DuckDB
+    take what is left of it, step by step. It closes its consumer at the end of the iteration, on
+    an error, and at the end of a `with` block.
 
     Attributes:
         ranges: offsets by partition, as they were found out; the empty ones too.
@@ -159,6 +158,79 @@ class RecordRange:
         for records in self:
             yield records.to_arrow(layout=layout, views=views)
 
+    def to_arrow(
+        self,
+        *,
+        layout: Literal["kafka", "spark"] = "kafka",
+        views: bool = False,
+        headers: bool | None = None,
+    ) -> Any:
+        """Read on to the end and return the rows as one `pyarrow.Table`.
+
+        A range without records is a table without rows. The arguments are those of
+        `ConsumerRecords.to_arrow`.
+
+        Raises:
+            UsageError: pyarrow is not installed.
+            KafkaError: As in iteration.
+        """
+        try:
+            import pyarrow
+        except ImportError:
+            raise UsageError(
+                "to_arrow() needs pyarrow: pip install 'kafka-fast[arrow]'"
+            ) from None
+        failures: list[BaseException] = []
+        try:
+            return pyarrow.table(self._arrow(failures, layout, views, headers))
+        except Exception:
+            if failures:  # pyarrow knows its text only
+                raise failures[0] from None
+            raise
+
+    def arrow(
+        self,
+        *,
+        layout: Literal["kafka", "spark"] = "kafka",
+        views: bool = False,
+        headers: bool | None = None,
+    ) -> ArrowSteps:
+        """Return what is left as a lazy table, for any library that takes an Arrow stream.
+
+        Its chunks are read when they are asked for, in whatever thread. An error reaches the
+        receiver as text. The arguments are those of `ConsumerRecords.arrow`.
+        """
+        return self._arrow([], layout, views, headers)
+
+    def _arrow(
+        self,
+        failures: list[BaseException],
+        layout: Literal["kafka", "spark"],
+        views: bool,
+        headers: bool | None,
+    ) -> ArrowSteps:
+        """Return the same; what ends it is added to `failures`."""
+
+        def next_slices() -> list[RecordSlice] | None:
+            try:
+                return next(self._steps).parts()
+            except StopIteration:
+                return None
+            except BaseException as error:
+                failures.append(error)
+                raise
+
+        topics = dict.fromkeys(partition.topic for partition in self.ranges)
+        return arrow_steps(next_slices, topics, layout=layout, views=views, headers=headers)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Return what is left as an Arrow stream of the layout "kafka"."""
+        return self.arrow().__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        """Return the type of the layout "kafka"."""
+        return self.arrow().__arrow_c_schema__()
+
     def close(self) -> None:
         """Stop, wherever it is; a second call does nothing."""
         self._consumer.close()
@@ -184,7 +256,7 @@ def read_range(
     start: Bound = None,
     end: Bound = None,
     *,
-    by: Literal["offset", "timestamp"] = "offset",
+    by: Literal["offset", "timestamp"] | None = None,
     max_records: int = MAX_RECORDS,
     config: Mapping[str, object] | None = None,
     **properties: object,
@@ -198,35 +270,38 @@ def read_range(
     Example:
         >>> for records in read_range("events", bootstrap_servers="localhost:9092"):
         ...     print(records.values())
-        >>> with read_range("events", noon, noon + 3_600_000, by="timestamp", config=c) as hour:
-        ...     table = pyarrow.concat_tables(hour.tables())
+        >>> noon = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)
+        >>> hour = read_range("events", noon, noon + timedelta(hours=1), config=config)
+        >>> frame = polars.DataFrame(hour)
 
     Args:
-        topics: a topic, a TopicPartition, or several of either.
-        start: the first offset, or the first Unix time in ms, for all partitions or by partition;
-            None, or a partition that is not named: where the log begins.
-        end: the first offset, or time, that is not wanted any more; None: the log's end.
-        by: what start and end are. By time, a partition's range begins at its first record that is
-            not older than `start`, and ends before its first one that is not older than `end`.
-        max_records: most records of one step.
-        config: the consumer's properties; unless they are given, `auto.offset.reset` is `none` and
+        topics: A topic, a TopicPartition, or several of either.
+        start: The first offset, or the first time (a datetime with a time zone, or Unix ms with
+            `by="timestamp"`), for all partitions or by partition; None, or a partition that is not
+            named: where the log begins. Of one topic the partitions may go by their numbers.
+        end: The first offset, or time, that is not wanted any more; None: the log's end.
+        by: What start and end are; None: times if they are datetimes, else offsets. By time, a
+            partition's range begins at its first record that is not older than `start`, and ends
+            before its first one that is not older than `end`.
+        max_records: Most records of one step.
+        config: The consumer's properties; unless they are given, `auto.offset.reset` is `none` and
             `allow.auto.create.topics` false.
-        **properties: the same as keywords.
+        **properties: The same as keywords.
 
     Raises:
-        PositionError: an offset to start from is not in the log (any more).
-        UsageError: the arguments contradict each other, or the configuration names a group.
-        BrokerError: there is no such topic, or it may not be read.
-        KafkaTimeoutError: the brokers did not tell of the partitions in time.
+        PositionError: An offset to start from is not in the log (any more).
+        UsageError: The arguments contradict each other, or the configuration names a group.
+        BrokerError: There is no such topic, or it may not be read.
+        KafkaTimeoutError: The brokers did not tell of the partitions in time.
     """
-    if by not in ("offset", "timestamp"):
-        raise UsageError(f"by is 'offset' or 'timestamp', not {by!r}")
+    by = kind_of(by, start, end)
     if max_records < 1:
         raise UsageError(f"max_records must be at least 1, not {max_records}")
+    named = partitions_named(topics)
     consumer = _consumer(config, properties)
     try:
-        partitions = _partitions(consumer, topics)
-        lows, highs = _bounds(start, partitions), _bounds(end, partitions)
+        partitions = _partitions(consumer, named)
+        lows, highs = (bounds_of(given, partitions, by) for given in (start, end))
         find = _by_time if by == "timestamp" else _by_offset
         return RecordRange(
             consumer,
@@ -251,35 +326,16 @@ def _consumer(
     return RangeConsumer({**given, **own}, **properties)
 
 
-def _partitions(consumer: Consumer, topics: Topics) -> list[TopicPartition]:
+def _partitions(consumer: Consumer, named: list[str | TopicPartition]) -> list[TopicPartition]:
     """Return the partitions that are meant, each once."""
-    named = [topics] if isinstance(topics, (str, TopicPartition)) else list(topics)
     found: dict[TopicPartition, None] = {}
     for it in named:
         if isinstance(it, str):
             infos = consumer.partitions_for(it)
             found.update(dict.fromkeys(TopicPartition(it, info.partition) for info in infos))
         else:
-            found[topic_partition(it)] = None
-    if not found:
-        raise UsageError("read_range takes at least one topic or partition")
+            found[it] = None
     return list(found)
-
-
-def _bounds(given: Bound, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-    """Return the bound of each partition that has one."""
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping):
-        bounds = dict.fromkeys(partitions, operator.index(given))
-    else:
-        bounds = {topic_partition(it): operator.index(at) for it, at in given.items()}
-        if unknown := bounds.keys() - set(partitions):
-            raise UsageError(f"not among what is read: {', '.join(map(str, sorted(unknown)))}")
-    for partition, at in bounds.items():
-        if at < 0:
-            raise UsageError(f"{at} is no offset and no Unix time in ms (for {partition})")
-    return bounds
 
 
 def _by_offset(

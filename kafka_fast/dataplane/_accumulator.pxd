@@ -19,8 +19,10 @@ cdef class Accumulator:
     cdef bint transforms         # serializers are set: values go through `_serialize` first
     cdef bint plain              # nothing of Python's is asked for a record: see `append_plain`
     cdef double max_block        # seconds
+    cdef bint has_warned         # of a wait that held up an event loop
 
     cdef Topic topic_of(self, object name)
+    cdef int mind_event_loop(self, str what) except -1
     cdef int wait_for_memory(self, Topic topic, size_t need, double* deadline) except -1
     cdef int add(self, object topic, object value, object key, object partition,
                  object timestamp_ms, object headers, int hold, kf_batch** batch, int32_t* index,

@@ -1,6 +1,7 @@
 """The append path: `send` and what stands behind it."""
 
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 from kafka_fast.dataplane._delivery import DeliveryFuture
@@ -31,7 +32,7 @@ class Accumulator:
         key: Any = None,
         *,
         partition: int | None = None,
-        timestamp_ms: int | None = None,
+        timestamp_ms: int | datetime | None = None,
         headers: Iterable[tuple[str, Any]] | Mapping[str, Any] | None = None,
         on_delivery: Callable[[DeliveryError | None, RecordMetadata], object] | None = None,
     ) -> DeliveryFuture: ...
@@ -42,7 +43,7 @@ class Accumulator:
         key: Any = None,
         *,
         partition: int | None = None,
-        timestamp_ms: int | None = None,
+        timestamp_ms: int | datetime | None = None,
         headers: Iterable[tuple[str, Any]] | Mapping[str, Any] | None = None,
         on_delivery: Callable[[DeliveryError | None, RecordMetadata], object] | None = None,
     ) -> None: ...

@@ -16,6 +16,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from kafka_fast._wire.layout cimport *
+from kafka_fast.dataplane._awaiting cimport running_loop
 from kafka_fast.dataplane._delivery cimport DeliveryFuture, new_delivery, observe_beside
 from kafka_fast.dataplane._fields cimport (
     borrow,
@@ -36,6 +37,8 @@ from kafka_fast.dataplane._partitioner cimport (
 )
 from kafka_fast.dataplane._plane cimport DataPlane, Topic
 from kafka_fast.dataplane.state cimport *
+
+import warnings
 
 from kafka_fast.errors import (
     DeliveryError,
@@ -117,6 +120,9 @@ cdef class Accumulator:
             raise TypeError(f"topic must be str, not {type(name).__name__}")
         topic = self._plane.find_topic(name)
         if topic is None or topic.topic.partition_count == 0:
+            self.mind_event_loop(
+                f"the metadata of topic {name!r}: fetch them first, with `await "
+                f"asyncio.to_thread(producer.partitions_for, {name!r})`, or call send")
             self._need_topic(name)
             if self._plane.refuses:  # it became so while this waited
                 self._plane.raise_refusal()
@@ -124,6 +130,20 @@ cdef class Accumulator:
         self.last_topic = topic
         self.last_name = name
         return topic
+
+    cdef int mind_event_loop(self, str what) except -1:
+        """Warn once if the call is about to wait in a thread whose event loop would stand still.
+
+        Cython's functions have no frames: stack level 1 is the caller's line.
+        """
+        if self.has_warned or self.max_block <= 0.0 or running_loop() is None:
+            return 0
+        self.has_warned = True
+        warnings.warn(
+            f"send holds up the event loop that runs in this thread while it waits for {what} in "
+            "another thread: `await asyncio.to_thread(producer.send, ...)`",
+            RuntimeWarning, stacklevel=1)
+        return 0
 
     cdef int refuse_size(self, Topic topic, const kf_record* record) except -1:
         cdef size_t size = max(0, record.key_len) + max(0, record.value_len)
@@ -139,6 +159,7 @@ cdef class Accumulator:
         cdef double now = plane.env.now(plane.env.context)
         if deadline[0] == 0.0:
             self._plane.check_may_wait()
+            self.mind_event_loop("room in buffer.memory: call it")
             deadline[0] = now + self.max_block
             kf_count(&plane.stats.blocked, 1)
         if need > plane.pool.limit:
@@ -222,7 +243,7 @@ cdef class Accumulator:
             value, key: bytes, str (sent as UTF-8), any bytes-like object, or None; with
                 serializers, whatever those take.
             partition: Number of the partition; None lets the partitioner choose.
-            timestamp_ms: Unix time in ms; None is now.
+            timestamp_ms: Unix time in ms, or a datetime with a time zone; None is now.
             headers: (key, value) pairs or a mapping.
             on_delivery: Called as `(error, metadata)` on the callback thread, once.
 

@@ -130,7 +130,8 @@ cdef class BulkAccumulator(Accumulator):
             keys: Like `values`, or one str, bytes or bytearray for all records.
             partitions: Numbers of partitions: a sequence, an array, or one int for all records;
                 None, also for a single record, lets the partitioner choose.
-            timestamps_ms: Unix times in ms, given like `partitions`; None is now.
+            timestamps_ms: Unix times in ms, given like `partitions`, or datetimes with a time
+                zone; None is now.
             headers: One record's headers for all, or a sequence with each record's: (key, value)
                 pairs, a mapping, or None. Or an Arrow array of list<struct<key, value>>.
 

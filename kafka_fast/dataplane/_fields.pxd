@@ -24,5 +24,8 @@ cdef bytes encode_headers(object headers, str topic)
 # The partition's number, which must exist.
 cdef int32_t check_partition(Topic topic, object partition) except -1
 
-# The timestamp, which must be a Unix time in ms.
+# The timestamp in Unix ms; it is given as that, or as a datetime with a time zone.
 cdef int64_t check_timestamp(Topic topic, object timestamp_ms) except? -1
+
+# The same of what is no integer; `what` it is, for the message.
+cdef int64_t time_of(object given, str what) except? -1

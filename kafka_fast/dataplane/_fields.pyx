@@ -17,6 +17,7 @@ from kafka_fast.dataplane._plane cimport Topic
 from collections.abc import Mapping
 
 from kafka_fast.errors import SerializationError, UsageError
+from kafka_fast.times import datetime_ms, is_datetime
 
 cdef extern from "Python.h":
     const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
@@ -137,8 +138,10 @@ cdef int32_t check_partition(Topic topic, object partition) except -1:
 
 
 cdef int64_t check_timestamp(Topic topic, object timestamp_ms) except? -1:
-    """Return the timestamp, which must be a Unix time in ms."""
+    """Return the timestamp, given as a Unix time in ms or as a datetime, as a Unix time in ms."""
     cdef int64_t timestamp
+    if not (PyIndex_Check(timestamp_ms) or isinstance(timestamp_ms, float)):
+        return time_of(timestamp_ms, f"a timestamp for topic {topic.name!r}")
     try:
         timestamp = timestamp_ms
     except OverflowError:
@@ -147,3 +150,11 @@ cdef int64_t check_timestamp(Topic topic, object timestamp_ms) except? -1:
         raise UsageError(f"a timestamp for topic {topic.name!r} must be Unix ms in int64, not "
                          f"{timestamp_ms}")
     return timestamp
+
+
+cdef int64_t time_of(object given, str what) except? -1:
+    """Return the Unix time in ms of what is no integer: a datetime with a time zone."""
+    if not is_datetime(given):
+        raise TypeError(f"{what} must be int (Unix ms) or a datetime with a time zone, not "
+                        f"{type(given).__name__}")
+    return datetime_ms(given, what)

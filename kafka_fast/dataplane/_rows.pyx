@@ -19,11 +19,12 @@ from kafka_fast.dataplane._column cimport (
     scalar_column,
     typed_buffer,
 )
-from kafka_fast.dataplane._fields cimport encode_headers
+from kafka_fast.dataplane._fields cimport encode_headers, time_of
 
 from collections.abc import Mapping, Sequence
 
 from kafka_fast.errors import SerializationError, UsageError
+from kafka_fast.times import is_datetime
 
 cdef extern from "Python.h":
     PyObject** PySequence_Fast_ITEMS(object sequence)
@@ -55,11 +56,13 @@ cdef Numbers scalar_number(int64_t number):
     return numbers
 
 
-cdef int64_t number_of(object item, str topic, str what) except? -2:
-    """Return the integer; -1 for None."""
+cdef int64_t number_of(object item, str topic, str what, bint is_time) except? -2:
+    """Return the integer, or the Unix ms of a datetime where that is meant; -1 for None."""
     if item is None:
         return -1
     if isinstance(item, bool) or not hasattr(item, "__index__"):
+        if is_time:
+            return time_of(item, f"{what} for topic {topic!r}")
         raise TypeError(f"{what} for topic {topic!r} must be int or None, "
                         f"not {type(item).__name__}")
     number = item.__index__()
@@ -100,38 +103,50 @@ cdef Numbers buffer_numbers(object source, str topic, str what):
         numbers.items[i] = number_at(at + i * stride, size, is_signed)
         if numbers.items[i] < 0:
             number_of(numbers.items[i] if is_signed else <uint64_t>numbers.items[i], topic,
-                      f"{what} of row {i}")
+                      f"{what} of row {i}", False)
     return numbers
 
 
-cdef Numbers object_numbers(object source, str topic, str what):
+cdef Numbers object_numbers(object source, str topic, str what, bint is_time):
     cdef list items = list(source)
     cdef Numbers numbers = new_numbers(len(items))
     cdef int64_t i
     for i in range(numbers.count):
         try:
-            numbers.items[i] = number_of(items[i], topic, what)
+            numbers.items[i] = number_of(items[i], topic, what, is_time)
         except (TypeError, UsageError):
-            number_of(items[i], topic, f"{what} of row {i}")
+            number_of(items[i], topic, f"{what} of row {i}", is_time)
     return numbers
 
 
-cdef Numbers numbers_of(object source, str topic, str what):
-    """Return integers from None, a scalar, a sequence, a buffer or an Arrow array."""
+cdef bint is_numpy_time(object source):
+    """Return whether this is a datetime64 of numpy's, or an array of these."""
+    return (type(source).__module__ == "numpy"
+            and getattr(getattr(source, "dtype", None), "kind", None) == "M")
+
+
+cdef Numbers numbers_of(object source, str topic, str what, bint is_time=False):
+    """Return integers, or times, from None, a scalar, a sequence, a buffer or an Arrow array."""
     if source is None or (hasattr(source, "__index__") and not hasattr(source, "shape")):
-        return scalar_number(number_of(source, topic, what))
+        return scalar_number(number_of(source, topic, what, is_time))
     if hasattr(source, "__arrow_c_array__") or hasattr(source, "__arrow_c_stream__"):
         from kafka_fast.dataplane._arrow import arrow_numbers
 
         return arrow_numbers(source, topic, what)
+    if is_time and is_numpy_time(source):
+        raise TypeError(f"{what} for topic {topic!r}: numpy's datetime64 has no time zone: if it "
+                        "is UTC, pass times.astype('datetime64[ms]').astype('int64')")
     if getattr(source, "shape", None) == ():  # a numpy scalar
-        return scalar_number(number_of(source.item(), topic, what))
+        return scalar_number(number_of(source.item(), topic, what, is_time))
     if PyObject_CheckBuffer(source) and not isinstance(source, (bytes, bytearray)):
         return buffer_numbers(source, topic, what)
     if isinstance(source, Sequence) and not isinstance(source, (str, bytes, bytearray)):
-        return object_numbers(source, topic, what)
-    raise TypeError(f"{what} for topic {topic!r} must be int, a sequence or an array of int, "
-                    f"not {type(source).__name__}")
+        return object_numbers(source, topic, what, is_time)
+    if is_time and is_datetime(source):
+        return scalar_number(time_of(source, f"{what} for topic {topic!r}"))
+    wanted = "int (Unix ms), a datetime with a time zone" if is_time else "int"
+    raise TypeError(f"{what} for topic {topic!r} must be {wanted}, a sequence or an array of "
+                    f"these, not {type(source).__name__}")
 
 
 # ---- headers ----
@@ -314,7 +329,7 @@ cdef list rows_of(str topic, object values, object keys, object partitions, obje
     cdef list value_pieces = columns_of(values, topic, "values")
     cdef list key_pieces = key_columns(keys, topic)
     cdef Numbers partition_numbers = numbers_of(partitions, topic, "partition")
-    cdef Numbers timestamps = numbers_of(timestamps_ms, topic, "timestamp")
+    cdef Numbers timestamps = numbers_of(timestamps_ms, topic, "timestamp", True)
     cdef HeaderColumn header_column = headers_of(headers, topic)
     cdef int64_t total = sum([column.count for column in value_pieces])
     if key_pieces and (<Column>key_pieces[0]).count >= 0:

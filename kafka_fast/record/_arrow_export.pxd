@@ -13,6 +13,8 @@ cdef class ArrowRecords:
     cdef bint views              # long keys and values stay where they are, and pin their buffer
     cdef bint headers            # there is a column of headers
 
+    cdef int know_topic(self, str topic) except -1
+    cdef ArrowRecords with_slices(self, list slices)
     cdef int fill_schema(self, ArrowSchema* out) except -1
     cdef int fill_array(self, Py_ssize_t first, Py_ssize_t last, ArrowArray* out) except -1
     cdef int describe(self, Py_ssize_t first, Py_ssize_t last, kf_table* chunk) except -1

@@ -2,6 +2,7 @@
 
     slices ─► ArrowRecords ─► __arrow_c_stream__   one chunk at a time, made when it is asked for
                            └► __arrow_c_array__    everything in one struct array
+    slices of the next step, of the one after ... ─► ArrowSteps ─► __arrow_c_stream__
 
 Keys and values are copied, or with `views` stay where they are: then an array holds what it points
 into until the receiver releases it, from whatever thread. Neither pyarrow nor numpy is needed.
@@ -20,6 +21,7 @@ In Spark's microseconds a timestamp that no int64 can hold becomes the last one 
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING
+from cpython.exc cimport PyErr_SetInterrupt
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.errno cimport EIO, ENOMEM
@@ -57,10 +59,26 @@ cdef ArrowRecords arrow_records(list slices, str layout, bint views, object head
     table.views = views
     table.headers = not table.is_spark if headers is None else headers
     for part in slices:
-        if part.origin.topic not in table.topics:
-            table.topics[part.origin.topic] = len(table.names)
-            table.names.append(part.origin.topic.encode("utf-8", "replace"))
+        table.know_topic(part.origin.topic)
     return table
+
+
+def arrow_steps(next_slices, topics, *, str layout="kafka", bint views=False, headers=None):
+    """Return slices that come step by step as one table.
+
+    Args:
+        next_slices: returns the slices of the next step; None after the last.
+        topics: all that the slices may belong to: the steps share one dictionary of topics.
+        layout: "kafka" or "spark".
+        views: refer to keys and values instead of copying them.
+        headers: whether there is a column of headers; None: in "kafka" only.
+    """
+    cdef ArrowSteps steps = ArrowSteps.__new__(ArrowSteps)
+    steps.next_slices = next_slices
+    steps.shape = arrow_records([], layout, views, headers)
+    for topic in topics:
+        steps.shape.know_topic(topic)
+    return steps
 
 
 @cython.final
@@ -76,6 +94,24 @@ cdef class ArrowRecords:
         for part in self.slices:
             count += part.count
         return count
+
+    cdef int know_topic(self, str topic) except -1:
+        """Give a topic a place in the dictionary."""
+        if topic not in self.topics:
+            self.topics[topic] = len(self.names)
+            self.names.append(topic.encode("utf-8", "replace"))
+        return 0
+
+    cdef ArrowRecords with_slices(self, list slices):
+        """Return a table of the same shape with other rows."""
+        cdef ArrowRecords table = ArrowRecords.__new__(ArrowRecords)
+        table.slices = slices
+        table.topics = self.topics
+        table.names = self.names
+        table.is_spark = self.is_spark
+        table.views = self.views
+        table.headers = self.headers
+        return table
 
     cdef int fill_schema(self, ArrowSchema* out) except -1:
         if not table_schema(out, self.is_spark, self.headers, self.views):
@@ -183,23 +219,38 @@ cdef class ArrowRecords:
     def __arrow_c_stream__(self, requested_schema=None):
         """Return the rows as a stream of chunks in a PyCapsule; a request for other types is not
         met, as the interface allows."""
-        cdef Feed feed = Feed.__new__(Feed)
-        cdef ArrowArrayStream* stream
-        feed.table = self
-        capsule = PyCapsule_New(
-            new_struct(sizeof(ArrowArrayStream)), b"arrow_array_stream", free_stream
-        )
-        stream = <ArrowArrayStream*>PyCapsule_GetPointer(capsule, b"arrow_array_stream")
-        stream.get_schema = stream_schema
-        stream.get_next = stream_next
-        stream.get_last_error = stream_error
-        stream.release = stream_release
-        stream.private_data = <void*>feed
-        Py_INCREF(feed)
-        return capsule
+        return new_stream(self, None)
 
     def __repr__(self) -> str:
         return f"ArrowRecords({'spark' if self.is_spark else 'kafka'}, {len(self)} rows)"
+
+
+@cython.final
+cdef class ArrowSteps:
+    """Records that come step by step as one table, which takes as much memory as one step.
+
+    Whoever takes the stream takes the steps that are left; the next stream goes on behind them.
+    """
+
+    cdef object next_slices
+    cdef ArrowRecords shape      # of the table; it has no rows
+
+    def __init__(self) -> None:
+        raise TypeError("ArrowSteps come from RecordRange.arrow()")
+
+    def __arrow_c_schema__(self):
+        """Return the table's type as a PyCapsule."""
+        return self.shape.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        """Return the rows that are left as a stream of chunks in a PyCapsule.
+
+        A request for other types is not met, as the interface allows.
+        """
+        return new_stream(self.shape, self.next_slices)
+
+    def __repr__(self) -> str:
+        return f"ArrowSteps({'spark' if self.shape.is_spark else 'kafka'})"
 
 
 # ---- streams and releases: called from any thread, with or without the GIL ----
@@ -210,7 +261,37 @@ cdef class Feed:
 
     cdef ArrowRecords table
     cdef Py_ssize_t done          # slices that were handed out
+    cdef object next_slices       # brings those of the next step; None: there is no other one
     cdef bytes error              # of the last call that failed
+
+    cdef bint refill(self) except -1:
+        """Go on with the next step; return whether there is one."""
+        if self.next_slices is None:
+            return False
+        slices = self.next_slices()
+        if slices is None:
+            return False
+        self.table = self.table.with_slices(slices)
+        self.done = 0
+        return True
+
+
+cdef object new_stream(ArrowRecords table, object next_slices):
+    cdef Feed feed = Feed.__new__(Feed)
+    cdef ArrowArrayStream* stream
+    feed.table = table
+    feed.next_slices = next_slices
+    capsule = PyCapsule_New(
+        new_struct(sizeof(ArrowArrayStream)), b"arrow_array_stream", free_stream
+    )
+    stream = <ArrowArrayStream*>PyCapsule_GetPointer(capsule, b"arrow_array_stream")
+    stream.get_schema = stream_schema
+    stream.get_next = stream_next
+    stream.get_last_error = stream_error
+    stream.release = stream_release
+    stream.private_data = <void*>feed
+    Py_INCREF(feed)
+    return capsule
 
 
 cdef int stream_schema(ArrowArrayStream* stream, ArrowSchema* out) noexcept with gil:
@@ -228,6 +309,8 @@ cdef int stream_next(ArrowArrayStream* stream, ArrowArray* out) noexcept with gi
     out.release = NULL  # the end
     try:
         end = feed.table.chunk_end(feed.done)
+        while end == feed.done and feed.refill():
+            end = feed.table.chunk_end(0)
         if end > feed.done:
             feed.table.fill_array(feed.done, end, out)
         feed.done = end
@@ -238,6 +321,8 @@ cdef int stream_next(ArrowArrayStream* stream, ArrowArray* out) noexcept with gi
 
 cdef int keep_error(Feed feed, object error):
     feed.error = f"{type(error).__name__}: {error}".encode()
+    if isinstance(error, KeyboardInterrupt):
+        PyErr_SetInterrupt()  # the receiver knows texts only: it is raised once more behind it
     return ENOMEM if isinstance(error, MemoryError) else EIO
 
 

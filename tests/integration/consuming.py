@@ -19,7 +19,7 @@ from tests.integration.producing import TIMEOUT
 
 MakeConsumer = Callable[..., Consumer]
 
-FIRST_TIMESTAMP_MS = 1_000_000
+FIRST_TIMESTAMP_MS = 1_700_000_000_000
 """Of what `write` appends."""
 
 COMPACTED = {

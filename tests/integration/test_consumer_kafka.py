@@ -74,16 +74,16 @@ def check_positions(kafka: RealKafka, make: MakeConsumer) -> None:
     assert [one.offset for one in read(consumer, 58)] == list(range(42, 100))
     consumer.seek_to_beginning()
     assert read(consumer, 100)[0].offset == 0
-    consumer.seek_to_timestamp(1_000_090)
+    consumer.seek_to_timestamp(FIRST_TIMESTAMP_MS + 90)
     assert [one.offset for one in read(consumer, 10)] == list(range(90, 100))
     consumer.seek_to_end()
     assert consumer.position(partition) == 100
     assert consumer.beginning_offsets([partition]) == {partition: 0}
     assert consumer.end_offsets([partition]) == {partition: 100}
-    at = consumer.offsets_for_times({partition: 1_000_017})[partition]
+    at = consumer.offsets_for_times({partition: FIRST_TIMESTAMP_MS + 17})[partition]
     assert at is not None
-    assert (at.offset, at.timestamp_ms) == (17, 1_000_017)
-    assert consumer.offsets_for_times({partition: 2_000_000}) == {partition: None}
+    assert (at.offset, at.timestamp_ms) == (17, FIRST_TIMESTAMP_MS + 17)
+    assert consumer.offsets_for_times({partition: FIRST_TIMESTAMP_MS + 1_000_000}) == {partition: None}
     assert consumer.lag() == {partition: 0}
     assert topic in consumer.topics()
     delete_records(kafka, topic, 60)

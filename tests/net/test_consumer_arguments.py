@@ -118,7 +118,7 @@ class TestNothingToRead:
             with pytest.raises(UsageError, match="nothing to read"):
                 use()
         consumer.subscribe(["t"])
-        consumer.poll()
+        consumer.poll(0)
         consumer.unsubscribe()
         with pytest.raises(UsageError, match="nothing to read"):
             consumer.poll()

@@ -74,7 +74,7 @@ WAITS = {  # what comes before the broker stands still, what comes after it, and
     "position": ("", LOST, "consumer.position(partition)"),
     "beginnings": ("", LOST, "consumer.beginning_offsets([partition])"),
     "ends": ("", LOST, "consumer.end_offsets([partition])"),
-    "times": ("", LOST, "consumer.offsets_for_times({partition: 1})"),
+    "times": ("", LOST, "consumer.offsets_for_times({partition: 10**12})"),
     "lag": ("", LOST, "consumer.lag()"),
     "committed": ("", LOST, "consumer.committed([partition])"),
     "partitions": ("", LOST, "consumer.partitions_for('absent')"),

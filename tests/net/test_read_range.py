@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+import warnings
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 from kafka_fast import (
@@ -114,12 +123,170 @@ def test_deleted_records_are_an_error_unless_nobody_asked_for_them(
     assert caught.value.offset == 11
 
 
-def test_arrow(kafka: EmbeddedKafka, topic: str):
-    pyarrow = pytest.importorskip("pyarrow")
+def test_tables(kafka: EmbeddedKafka, topic: str):
     values = fill(kafka, topic, 30)
     with read_range(topic, 5, 25, bootstrap_servers=kafka.bootstrap) as steps:
-        table = pyarrow.concat_tables(steps.tables())
+        table = pa.concat_tables(steps.tables())
     assert table["value"].to_pylist() == values[5:25]
+
+
+class TestArrow:
+    """A range is a stream of Arrow: each receiver takes it as it takes any other."""
+
+    COLUMNS = (
+        "topic", "partition", "offset", "timestamp", "timestamp_type", "key", "value", "headers",
+    )  # fmt: skip
+
+    @pytest.fixture(name="topics")
+    def two_topics(self, kafka: EmbeddedKafka) -> list[str]:
+        """Two topics of two partitions, 30 records in each."""
+        made = [new_topic(kafka, name, partitions=2) for name in ("first", "second")]
+        for topic in made:
+            for partition in range(2):
+                fill(kafka, topic, 30, partition)
+        return made
+
+    @pytest.fixture(name="open_range")
+    def ranges(self, kafka: EmbeddedKafka) -> Any:
+        """Ranges that come in small steps."""
+        return lambda topics, *bounds, **more: read_range(
+            topics, *bounds, max_records=7, bootstrap_servers=kafka.bootstrap, **more
+        )
+
+    def test_polars(self, open_range: Any, topics: list[str]) -> None:
+        frame = pl.DataFrame(open_range(topics))
+        assert frame.columns == list(self.COLUMNS)
+        rows = frame.select(pl.col("topic").cast(pl.String), "partition", "offset", "value")
+        assert sorted(rows.rows()) == [
+            (topic, partition, offset, b"%d:%d" % (partition, offset))
+            for topic in sorted(topics)
+            for partition in range(2)
+            for offset in range(30)
+        ]
+
+    def test_pyarrow(self, open_range: Any, topics: list[str]) -> None:
+        table = pa.table(open_range(topics))
+        table.validate(full=True)
+        assert table.num_rows == 120
+        dictionaries = {tuple(it.dictionary.to_pylist()) for it in table["topic"].chunks}
+        assert dictionaries == {tuple(topics)}, "one for all steps: receivers need not merge them"
+        with open_range(topics) as unread:
+            assert pa.schema(unread) == table.schema
+
+    def test_pandas(self, open_range: Any, topics: list[str]) -> None:
+        frame = open_range(topics[0]).to_arrow().to_pandas()
+        assert len(frame) == 60
+        assert frame["offset"].sum() == 2 * sum(range(30))
+        if hasattr(pd.DataFrame, "from_arrow"):  # pandas 3
+            assert len(pd.DataFrame.from_arrow(open_range(topics[0]))) == 60
+
+    def test_duckdb(self, open_range: Any, topics: list[str]) -> None:
+        """By the name of a variable; it takes the schema from a stream of its own."""
+        records = open_range(topics)  # noqa: F841  found by its name
+        query = 'select topic, count(*), max("offset") from records group by topic order by 1'
+        assert duckdb.sql(query).fetchall() == [(topic, 60, 29) for topic in sorted(topics)]
+
+    @pytest.mark.parametrize("views", [False, True])
+    def test_layouts(self, open_range: Any, topics: list[str], *, views: bool) -> None:
+        table = open_range(topics).to_arrow(layout="spark", views=views, headers=True)
+        table.validate(full=True)
+        assert table.column_names[:2] == ["key", "value"]
+        assert set(table["topic"].to_pylist()) == set(topics)
+        frame = pl.DataFrame(open_range(topics).arrow(layout="spark"))
+        assert (frame.schema["topic"], len(frame)) == (pl.String, 120)
+
+    def test_nothing_at_all_has_columns(self, open_range: Any, topic: str) -> None:
+        for table in (open_range(topic).to_arrow(), pa.table(open_range(topic))):
+            assert table.num_rows == 0
+            assert tuple(table.column_names) == self.COLUMNS
+        assert pl.DataFrame(open_range(topic)).shape == (0, len(self.COLUMNS))
+        records = open_range(topic)  # noqa: F841
+        assert duckdb.sql("select count(*) from records").fetchall() == [(0,)]
+
+    def test_it_is_read_step_by_step(self, open_range: Any, topics: list[str]) -> None:
+        """What is not asked for is not read: memory holds a step, not the range."""
+        with open_range(TopicPartition(topics[0], 0)) as records:
+            stream = pa.RecordBatchReader.from_stream(records)
+            assert stream.read_next_batch()["offset"].to_pylist() == list(range(7))
+            assert next(records).offsets() == list(range(7, 14)), "the same steps"
+            assert len(stream.read_next_batch()) == 7
+            rest = pl.DataFrame(records)
+            assert rest["offset"].to_list() == list(range(21, 30))
+        assert not list(records)
+
+    def test_it_closes_its_consumer_at_the_end(self, open_range: Any, topics: list[str]) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            records = open_range(topics)
+            assert pa.table(records).num_rows == 120
+            assert records._consumer._core.closed
+            del records
+            gc.collect()
+
+    def test_an_error_is_the_one_that_iteration_raises(
+        self, kafka: EmbeddedKafka, open_range: Any, topics: list[str]
+    ) -> None:
+        for read, error in (
+            (lambda it: it.to_arrow(), PositionError),
+            (pl.DataFrame, pl.exceptions.ComputeError),
+        ):
+            partition = TopicPartition(topics[0], 0)
+            records = open_range(partition)
+            kafka.delete_records(*partition, 12)
+            records._consumer.seek(partition, 5)  # what was fetched before is dropped
+            with pytest.raises(error, match="auto.offset.reset is none"):
+                read(records)
+            assert records._consumer._core.closed
+
+
+def test_times_may_be_datetimes(kafka: EmbeddedKafka, topic: str):
+    fill(kafka, topic, 30)  # a second apart
+    began = datetime.fromtimestamp(FIRST_TIMESTAMP_MS / 1000, timezone.utc)
+    start, end = began + timedelta(seconds=5), began + timedelta(seconds=20)
+    assert offsets_of(kafka, topic, start, end) == {0: list(range(5, 20))}
+    assert offsets_of(kafka, topic, {0: start}, {0: end}) == {0: list(range(5, 20))}
+    assert offsets_of(kafka, topic, end=end, by="timestamp") == {0: list(range(20))}
+    with Consumer(bootstrap_servers=kafka.bootstrap) as consumer:
+        partition = TopicPartition(topic, 0)
+        found = consumer.offsets_for_times({partition: start})[partition]
+        assert found is not None
+        assert found.offset == 5
+        consumer.assign([partition])
+        consumer.seek_to_timestamp(end)
+        assert consumer.position(partition) == 20
+        for query in (
+            lambda: consumer.seek_to_timestamp(start.replace(tzinfo=None)),
+            lambda: consumer.offsets_for_times({partition: start.replace(tzinfo=None)}),
+            lambda: offsets_of(kafka, topic, start.replace(tzinfo=None)),
+        ):
+            with pytest.raises(UsageError, match="has no time zone"):
+                query()
+
+
+def test_seconds_instead_of_milliseconds(kafka: EmbeddedKafka, topic: str):
+    """Regression: a time in seconds was one in 1970, so everything was read, or nothing."""
+    fill(kafka, topic, 3)
+    seconds = FIRST_TIMESTAMP_MS // 1000
+    partition = TopicPartition(topic, 0)
+    with Consumer(bootstrap_servers=kafka.bootstrap) as consumer:
+        consumer.assign([partition])
+        for query in (
+            lambda: consumer.seek_to_timestamp(seconds),
+            lambda: consumer.offsets_for_times({partition: seconds}),
+            lambda: offsets_of(kafka, topic, seconds, by="timestamp"),
+            lambda: offsets_of(kafka, topic, end={0: seconds}, by="timestamp"),
+        ):
+            with pytest.raises(UsageError, match="seconds instead of milliseconds"):
+                query()
+        assert consumer.offsets_for_times({partition: 0})[partition] is not None
+    assert offsets_of(kafka, topic, 0, by="timestamp") == {0: [0, 1, 2]}
+
+
+def test_of_one_topic_partitions_go_by_number(kafka: EmbeddedKafka):
+    topic = new_topic(kafka, "numbered", partitions=2)
+    for number in range(2):
+        fill(kafka, topic, 20, number)
+    assert offsets_of(kafka, topic, {0: 10}, {0: 12, 1: 3}) == {0: [10, 11], 1: [0, 1, 2]}
 
 
 def test_it_closes_its_consumer_when_it_is_left(kafka: EmbeddedKafka, topic: str):
@@ -170,6 +337,8 @@ def test_what_is_wrong_is_said_at_once(kafka: EmbeddedKafka, topic: str):
         {"topics": topic, "max_records": 0},
         {"topics": topic, "group_id": "g"},
         {"topics": topic, "end": {TopicPartition("other", 0): 3}},
+        {"topics": topic, "end": {3: 3}},
+        {"topics": [topic, TopicPartition("other", 0)], "start": {0: 3}},
     ]:
         with pytest.raises(UsageError):
             read_range(**{"bootstrap_servers": kafka.bootstrap, **arguments})

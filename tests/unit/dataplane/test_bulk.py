@@ -8,9 +8,11 @@ import ctypes
 import threading
 import time
 from collections.abc import Iterator
+from datetime import date, datetime, timedelta, timezone
 from typing import Any
 from unittest.mock import ANY
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -32,6 +34,10 @@ from kafka_fast.testing.broker.server import EmbeddedKafka
 from kafka_fast.types import PartitionResult, TopicPartition
 
 PARTITIONS = 4
+
+NOON = datetime(2024, 1, 1, 12, tzinfo=timezone.utc)
+NOON_MS = 1_704_110_400_000
+NAIVE = NOON.replace(tzinfo=None)
 
 
 @pytest.fixture(scope="module")
@@ -188,6 +194,15 @@ def test_offsets_that_change_during_the_call_are_those_that_were_checked() -> No
     assert bulk._plane.pending() == 2
     del future
     fail_all(bulk._plane)
+
+
+def test_times_may_be_datetimes(kafka: EmbeddedKafka, producer: Producer, topic: str) -> None:
+    times = [NOON, None, NOON + timedelta(milliseconds=2), 5]
+    producer.send_many(topic, [b"v"] * 4, partitions=0, timestamps_ms=times)
+    producer.send_many(topic, [b"v"] * 2, partitions=0, timestamps_ms=NOON).result(10)
+    found = [it.timestamp_ms for it in kafka.records(topic, 0)]
+    assert found.pop(1) > NOON_MS, "none is now"
+    assert found == [NOON_MS, NOON_MS + 2, 5, NOON_MS, NOON_MS]
 
 
 def test_columns_of_everything(kafka: EmbeddedKafka, producer: Producer, topic: str) -> None:
@@ -363,6 +378,13 @@ def test_serializers_see_the_items_of_sequences(kafka: EmbeddedKafka, topic: str
         ((ctypes.c_char * 3)(), {}, TypeError, "1-dimensional of format 'c'"),
         ([b"a"], {"timestamps_ms": array.array("q", [-5])}, UsageError, "timestamp of row 0"),
         ([b"a"], {"timestamps_ms": [1 << 63]}, UsageError, "timestamp of row 0"),
+        ([b"a"], {"timestamps_ms": NAIVE}, UsageError, "timestamp for topic 't': .*no time zone"),
+        ([b"a"] * 2, {"timestamps_ms": [NOON, NAIVE]}, UsageError, "of row 1 .*no time zone"),
+        ([b"a"], {"timestamps_ms": [date(2024, 1, 1)]}, TypeError, "of row 0 .*not date"),
+        ([b"a"], {"timestamps_ms": "noon"}, TypeError, "a datetime with a time zone, .*not str"),
+        ([b"a"], {"timestamps_ms": np.array([0], "M8[ms]")}, TypeError, "datetime64 has no time"),
+        ([b"a"], {"timestamps_ms": np.datetime64(0, "ns")}, TypeError, "datetime64 has no time"),
+        ([b"a"], {"partitions": [NOON]}, TypeError, "must be int or None, not datetime"),
         ([b"a", b"b"], {"headers": [None, [("h", 1)]]}, TypeError, "row 1: header 'h'"),
         ([b"a"], {"headers": [[(b"h", b"")]]}, TypeError, "row 0: a header's key"),
         ([b"a"], {"headers": 3}, TypeError, "not int"),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import UserDict
+from datetime import date, datetime, timedelta, timezone
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import pytest
 
 from kafka_fast.errors import SerializationError, UsageError
@@ -82,4 +84,30 @@ def test_timestamps_are_unix_ms(timestamp_ms: int) -> None:
     rig = Rig()
     with pytest.raises(UsageError, match="must be Unix ms in int64"):
         rig.send(timestamp_ms=timestamp_ms)
+    assert rig.plane.pending() == 0
+
+
+def test_a_timestamp_may_be_a_datetime_that_knows_its_zone() -> None:
+    rig = Rig()
+    east = timezone(timedelta(hours=2))
+    rig.send(timestamp_ms=datetime(2024, 1, 1, 2, 0, 0, 7_999, tzinfo=east))
+    (sent,) = rig.requests()
+    (record,) = sent.batches["t", 0].records()
+    assert record.timestamp_ms == 1_704_067_200_007, "what is shorter than 1 ms is cut off"
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "error", "said"),
+    [
+        (datetime(2024, 1, 1), UsageError, "'t': .*has no time zone"),  # noqa: DTZ001
+        (datetime(1969, 12, 31, tzinfo=timezone.utc), UsageError, "before 1970"),
+        (date(2024, 1, 1), TypeError, "'t' must be int .*datetime with a time zone, not date"),
+        (np.datetime64(1, "ns"), TypeError, "not datetime64"),
+        ("now", TypeError, "not str"),
+    ],
+)
+def test_what_is_no_timestamp(timestamp: Any, error: type[Exception], said: str) -> None:
+    rig = Rig()
+    with pytest.raises(error, match=said):
+        rig.send(timestamp_ms=timestamp)
     assert rig.plane.pending() == 0

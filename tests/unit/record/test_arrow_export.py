@@ -16,8 +16,10 @@ import pytest
 from kafka_fast.dataplane._consumer_records import ConsumerRecords
 from kafka_fast.errors import UsageError
 from kafka_fast.record import RecordBatchBuilder, read_batches
+from kafka_fast.record._arrow_export import arrow_steps
 from kafka_fast.record._slices import RecordSlice, slice_of
 from tests.reference.record_codec import SlowBatch, SlowRecord, encode_batch
+from tests.waiting import eventually
 
 Layout = Literal["kafka", "spark"]
 LAYOUTS: tuple[Layout, ...] = ("kafka", "spark")
@@ -374,3 +376,64 @@ def test_more_than_one_array_can_hold_comes_as_a_stream_or_as_views() -> None:
     views = ConsumerRecords([part] * count).to_arrow(views=True)
     assert views.num_rows == count
     assert views.column("value")[count - 1].as_py() == value
+
+
+class TestSteps:
+    """Slices that come step by step are one table."""
+
+    @pytest.mark.parametrize("layout", LAYOUTS)
+    def test_every_step_and_no_more_than_is_asked_for(
+        self, records: ConsumerRecords, layout: Layout
+    ) -> None:
+        steps = [[], records.parts()[:1], [], records.parts()[1:]]
+        left = iter(steps)
+        table = arrow_steps(lambda: next(left, None), ["unused", "u", "t"], layout=layout)
+        reader = pa.RecordBatchReader.from_stream(table)
+        assert reader.schema == pa.schema(table) == pa.schema(records.arrow(layout=layout))
+        assert len(list(left)) == 4, "a stream that was only made has taken none"
+        left = iter(steps)
+        first = reader.read_next_batch()
+        assert len(list(left)) == 2
+        left = iter(steps[2:])
+        rows = first.to_pylist() + reader.read_all().to_pylist()
+        assert rows == records.to_arrow(layout=layout).to_pylist()
+
+    def test_all_chunks_share_one_dictionary_of_topics(self, records: ConsumerRecords) -> None:
+        left = iter([[part] for part in records.parts()])
+        table = pa.table(arrow_steps(lambda: next(left, None), ["u", "t"]))
+        assert [chunk.dictionary.to_pylist() for chunk in table["topic"].chunks] == [["u", "t"]] * 3
+        assert table["topic"].to_pylist() == [record.topic for record in records]
+
+    def test_nothing(self) -> None:
+        table = pa.table(arrow_steps(lambda: None, []))
+        assert (table.num_rows, table.schema) == (0, KAFKA)
+
+    def test_the_text_of_an_error_reaches_the_receiver(self) -> None:
+        def fail() -> None:
+            raise UsageError("no step")
+
+        with pytest.raises((OSError, pa.ArrowInvalid), match="UsageError: no step"):
+            pa.table(arrow_steps(fail, []))
+
+    def test_ctrl_c_is_no_mere_text(self) -> None:
+        """The receiver makes an error of its own of it, which a program may pass over."""
+
+        def interrupt() -> None:
+            raise KeyboardInterrupt
+
+        caught: list[BaseException] = []
+        try:
+            try:
+                pa.table(arrow_steps(interrupt, []))
+            except pa.ArrowException as error:
+                caught.append(error)
+            eventually(lambda: False, "Python to look for signals")
+        except KeyboardInterrupt as error:
+            caught.append(error)
+        assert isinstance(caught[-1], KeyboardInterrupt)
+
+    def test_they_are_not_made_by_hand(self) -> None:
+        table = arrow_steps(lambda: None, [])
+        assert repr(table) == "ArrowSteps(kafka)"
+        with pytest.raises(TypeError, match=r"RecordRange\.arrow"):
+            type(table)()

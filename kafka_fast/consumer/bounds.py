@@ -1,0 +1,140 @@
+"""What `read_range` is asked for: topics, and where to begin and to end in them.
+
+Everything that can be seen to be wrong without a broker is refused here.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from kafka_fast.consumer.arguments import MAX_OFFSET, topic_name, topic_partition, unix_ms
+from kafka_fast.errors import UsageError
+from kafka_fast.times import is_datetime
+from kafka_fast.types import TopicPartition
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+Topics: TypeAlias = str | TopicPartition | Iterable[str | TopicPartition]
+
+Point: TypeAlias = "int | datetime"
+"""An offset, a Unix time in ms, or a datetime with a time zone."""
+
+Bound: TypeAlias = "Point | Mapping[TopicPartition, Point] | Mapping[int, Point] | None"
+"""A point for all partitions, or by partition."""
+
+Kind: TypeAlias = Literal["offset", "timestamp"]
+
+
+def kind_of(by: Kind | None, start: Bound, end: Bound) -> Kind:
+    """Return what the bounds are, as it is said or as they show.
+
+    Raises:
+        TypeError: a bound is made of something else.
+        UsageError: they contradict what is said, or each other.
+    """
+    if by not in (None, "offset", "timestamp"):
+        raise UsageError(f"by is 'offset' or 'timestamp', not {by!r}")
+    points = [*_points("start", start), *_points("end", end)]
+    times = [it for it in points if is_datetime(it)]
+    if not times:
+        return by or "offset"
+    if by == "offset":
+        raise UsageError(f"{times[0]!r} is no offset: leave by='offset' out")
+    if by is None and len(times) < len(points):
+        other = next(it for it in points if not is_datetime(it))
+        raise UsageError(
+            f"{times[0]!r} is a time: is {other!r} one, too? by='timestamp' takes it for Unix ms"
+        )
+    return "timestamp"
+
+
+def _points(name: str, bound: Any) -> list[Any]:
+    """Return the points that a bound is made of."""
+    if bound is None:
+        return []
+    if not isinstance(bound, Mapping):
+        return [bound]
+    if any(isinstance(key, str) for key in bound):
+        raise TypeError(
+            f"read_range: {name} is a point of the log or a mapping by partition, not properties: "
+            f"give those as config={{...}}, or by keyword"
+        )
+    return list(bound.values())
+
+
+def partitions_named(topics: Any) -> list[str | TopicPartition]:
+    """Return the topics and partitions that are named.
+
+    Raises:
+        TypeError: one is neither.
+        UsageError: there is none.
+    """
+    if isinstance(topics, Mapping):
+        raise TypeError(
+            "read_range takes topics first: read_range('topic', config={...}), or with the "
+            "properties as keywords"
+        )
+    named = [topics] if isinstance(topics, (str, TopicPartition)) else list(topics)
+    if not named:
+        raise UsageError("read_range takes at least one topic or partition")
+    return [topic_name(it) if isinstance(it, str) else topic_partition(it) for it in named]
+
+
+def bounds_of(
+    given: Bound, partitions: Collection[TopicPartition], by: Kind
+) -> dict[TopicPartition, int]:
+    """Return the bound of each partition that has one: an offset, or a Unix time in ms.
+
+    Args:
+        given: by the user.
+        partitions: what is read.
+        by: what the bounds are.
+
+    Raises:
+        TypeError, UsageError: one is no such point, or of a partition that is not read.
+    """
+    if given is None:
+        return {}
+    point = unix_ms if by == "timestamp" else _offset
+    known = frozenset(partitions)
+    if not isinstance(given, Mapping):
+        return dict.fromkeys(partitions, point(given))
+    bounds: dict[TopicPartition, int] = {}
+    for key, at in given.items():
+        partition = _partition(key, known)
+        if partition not in known:
+            raise UsageError(f"not among what is read: {partition}")
+        if partition in bounds:
+            raise UsageError(f"{partition} is given twice")
+        bounds[partition] = point(at, partition)
+    return bounds
+
+
+def _partition(key: Any, partitions: Iterable[TopicPartition]) -> TopicPartition:
+    """Return the partition that a key names; its number will do if there is but one topic."""
+    if isinstance(key, tuple) or not hasattr(key, "__index__"):
+        return topic_partition(key)
+    topics = sorted({it.topic for it in partitions})
+    if len(topics) > 1:
+        raise UsageError(
+            f"{key} is a partition of which of {', '.join(topics)}? With several topics, name it: "
+            f"TopicPartition({topics[0]!r}, {key})"
+        )
+    return topic_partition((topics[0], key))
+
+
+def _offset(given: Any, partition: object = "") -> int:
+    of = f" of {partition}" if partition else ""
+    try:
+        offset = operator.index(given)
+    except TypeError:
+        raise TypeError(
+            f"an offset{of} is an int, not {given!r}; times are datetimes with a time zone, or "
+            "Unix ms with by='timestamp'"
+        ) from None
+    if not 0 <= offset <= MAX_OFFSET:
+        raise UsageError(f"{offset} is no offset{of}")
+    return offset

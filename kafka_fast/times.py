@@ -1,0 +1,83 @@
+"""Points in time as users give them: Unix times in ms, or datetimes that know their time zone.
+
+A datetime without a zone is refused wherever a time is taken: whether it is local or UTC only its
+author knows, and a guess would be wrong by hours without anybody noticing.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+from kafka_fast.errors import UsageError
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+MAX_TIME = 2**63 - 1
+
+FIRST_LIKELY_MS = 94_694_400_000
+"""The beginning of 1973. As seconds it is the year 4970: a present time in seconds is below it."""
+
+
+def is_datetime(given: object) -> bool:
+    """Tell whether this is a datetime, with or without a time zone."""
+    from datetime import datetime  # a process that uses none need not load the module
+
+    return isinstance(given, datetime)
+
+
+def datetime_ms(given: datetime, what: str) -> int:
+    """Return the Unix time of a datetime in ms; fractions of a millisecond are cut off.
+
+    Args:
+        given: with a time zone.
+        what: it is, for the message.
+
+    Raises:
+        UsageError: it has no time zone, or is before 1970.
+    """
+    from datetime import datetime, timedelta, timezone
+
+    if given.tzinfo is None or given.utcoffset() is None:
+        raise UsageError(
+            f"{what}: {given!r} has no time zone: give it one, as datetime.now(timezone.utc) "
+            "does, or .astimezone() to a local time"
+        )
+    since = given - datetime(1970, 1, 1, tzinfo=timezone.utc)
+    ms = since // timedelta(milliseconds=1)
+    if ms < 0:
+        raise UsageError(f"{what}: {given} is before 1970, where Unix times begin")
+    return ms
+
+
+def query_ms(given: Any, what: str) -> int:
+    """Return the Unix time in ms at which a user looks for records.
+
+    A number that means a time before 1973 is most likely in seconds. 0, the beginning of time in
+    any unit, is what it says; and so is a datetime.
+
+    Args:
+        given: a Unix time in ms, or a datetime with a time zone.
+        what: it is, for the message.
+
+    Raises:
+        TypeError: it is something else.
+        UsageError: it is no time, has no time zone, or is most likely in seconds.
+    """
+    if is_datetime(given):
+        return datetime_ms(given, what)
+    try:
+        ms = operator.index(given)
+    except TypeError:
+        raise TypeError(
+            f"{what} is an int (Unix time in ms) or a datetime with a time zone, not {given!r}"
+        ) from None
+    if not 0 <= ms <= MAX_TIME:
+        raise UsageError(f"{what}: {ms} is no Unix time in ms")
+    if 0 < ms < FIRST_LIKELY_MS:
+        raise UsageError(
+            f"{what}: {ms} ms is before 1973: seconds instead of milliseconds? (A datetime with a "
+            "time zone may be that early.)"
+        )
+    return ms
