@@ -425,7 +425,7 @@ class TestSteps:
         try:
             try:
                 pa.table(arrow_steps(interrupt, []))
-            except pa.ArrowException as error:
+            except (OSError, pa.ArrowException) as error:
                 caught.append(error)
             eventually(lambda: False, "Python to look for signals")
         except KeyboardInterrupt as error:
