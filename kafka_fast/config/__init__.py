@@ -22,6 +22,7 @@ from kafka_fast.config._consumer_settings import (
     OffsetReset,
     consumer_settings,
 )
+from kafka_fast.config._given import check_mapping
 from kafka_fast.config._key import Alias, Key, Kind
 from kafka_fast.config._names import ConsumerConfig, ProducerConfig
 from kafka_fast.config._normalize import KEYS, Config, find_key, normalize, redacted
@@ -53,6 +54,7 @@ __all__ = [
     "ProducerConfig",
     "ProducerSettings",
     "as_written",
+    "check_mapping",
     "consumer_settings",
     "find_key",
     "normalize",

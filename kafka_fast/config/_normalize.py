@@ -9,6 +9,8 @@ from typing import Any
 
 from kafka_fast.config._common import COMMON
 from kafka_fast.config._consumer import CONSUMER_ONLY
+from kafka_fast.config._foreign import advice_for, refusal
+from kafka_fast.config._given import check_first_argument
 from kafka_fast.config._key import EVERY_CLIENT, PRODUCER, Key, Kind
 from kafka_fast.config._producer import PRODUCER_ONLY
 from kafka_fast.config._security import SECURITY
@@ -93,9 +95,11 @@ def normalize(
     Raises:
         ConfigError: unknown key, wrong type, out of range, not supported yet, or one property
             given twice with different values.
+        TypeError: the dictionary is something else.
     """
     if client not in EVERY_CLIENT:
         raise ValueError(f"client must be one of {', '.join(EVERY_CLIENT)}, not {client!r}")
+    check_first_argument(mapping, client)
     given: dict[str, object] = {}
     spelled: dict[str, str] = {}
     levels: list[tuple[str, object]] = []
@@ -162,14 +166,16 @@ def _find(name: str, client: str) -> tuple[Key, int]:
     wanted = dotted(name)
     key, scale = KEYS.get(wanted), 1
     if key is None:
-        alias = _aliases().get(wanted)
-        if alias is None:
-            raise ConfigError(f"unknown property {name!r}{_suggestion(wanted, client)}")
-        key, scale = alias
-    if client not in key.clients:
-        others = " and ".join(key.clients)
-        raise ConfigError(f"{name}: a property of the {others}, not of the {client}")
-    return key, scale
+        key, scale = _aliases().get(wanted, (None, 1))
+    if key is not None and client in key.clients:
+        return key, scale
+    advice = advice_for(wanted, client)
+    if advice is not None:
+        raise ConfigError(refusal(name, advice))
+    if key is None:
+        raise ConfigError(f"unknown property {name!r}{_suggestion(wanted, client)}")
+    others = " and ".join(key.clients)
+    raise ConfigError(f"{name}: a property of the {others}, not of the {client}: leave it out")
 
 
 @cache

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from kafka_fast.config._common import COMMON
 from kafka_fast.config._consumer import CONSUMER_ONLY
+from kafka_fast.config._foreign import ADVICE
 from kafka_fast.config._key import EVERY_CLIENT, Key, Kind
 from kafka_fast.config._producer import PRODUCER_ONLY
 from kafka_fast.config._security import SECURITY
@@ -20,7 +21,8 @@ Names and defaults are those of Kafka's Java client 4.x; differences are named. 
 be spelled dotted (`linger.ms`) in a dictionary or with underscores (`linger_ms`) as a keyword
 argument, in any case; other clients' names for it are accepted too. A value may be given as its
 type or as a string. An unknown property, a value out of range, and one property given twice with
-different values are a `ConfigError`. Lists are lists, or strings with commas.
+different values are a `ConfigError`. Lists are lists, or strings with commas. What other clients
+have and this one has not is refused with what to do instead, see the end of the page.
 """
 
 _SECTIONS = (
@@ -38,6 +40,7 @@ def reference_page() -> str:
         lines.append(f"## {title}\n")
         lines += [reference_entry(key) for key in keys if not key.pending]
         lines += _pending(keys)
+    lines += _foreign()
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
@@ -99,6 +102,19 @@ def _pending(keys: Iterable[Key]) -> Iterator[str]:
     for key in rows:
         notes = f"{key.doc} {key.differs}".strip()
         yield f"| `{key.name}` | {_defaults(key)} | {key.pending} | {notes} |"
+    yield ""
+
+
+def _foreign() -> Iterator[str]:
+    """Yield the table of what other clients have and this one has not."""
+    yield "## Properties of other clients\n"
+    yield "Refused, with what to do instead:\n"
+    yield "| property | client | instead |"
+    yield "|---|---|---|"
+    for advice in ADVICE:
+        names = ", ".join(map(_code, advice.names))
+        clients = "" if advice.clients == EVERY_CLIENT else ", ".join(advice.clients)
+        yield f"| {names} | {clients} | {advice.text} |"
     yield ""
 
 

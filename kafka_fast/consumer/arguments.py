@@ -87,6 +87,11 @@ def topic_partitions(given: Iterable[TopicPartition]) -> list[TopicPartition]:
     """Return partitions, each once, in their order."""
     if isinstance(given, TopicPartition):
         raise TypeError(f"partitions come in a list or the like: [{given!r}]")
+    if isinstance(given, str):
+        raise TypeError(
+            f"partitions are wanted, not the topic {given!r}: [TopicPartition({given!r}, 0)]; "
+            "subscribe() takes topics"
+        )
     return list(dict.fromkeys(map(topic_partition, given)))
 
 

@@ -280,9 +280,7 @@ class Consumer:
         """Read on from the end of these partitions, or of all that are assigned."""
         self._look_up(partitions, "latest")
 
-    def seek_to_timestamp(
-        self, timestamp_ms: int | datetime, *partitions: TopicPartition
-    ) -> None:
+    def seek_to_timestamp(self, timestamp_ms: int | datetime, *partitions: TopicPartition) -> None:
         """Read on from the first record that is not older; from the end if none is.
 
         Args:

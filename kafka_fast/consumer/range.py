@@ -12,11 +12,11 @@ that compaction left, a transaction marker, aborted records. Offsets of records 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any, Literal
 
-from kafka_fast.config import find_key
+from kafka_fast.config import check_mapping, find_key
 from kafka_fast.consumer.bounds import Bound, Topics, bounds_of, kind_of, partitions_named
 from kafka_fast.consumer.client import Consumer
 from kafka_fast.dataplane._consumer_records import ConsumerRecords
@@ -175,14 +175,12 @@ class RecordRange:
             KafkaError: As in iteration.
         """
         try:
-            import pyarrow
+            import pyarrow as pa
         except ImportError:
-            raise UsageError(
-                "to_arrow() needs pyarrow: pip install 'kafka-fast[arrow]'"
-            ) from None
+            raise UsageError("to_arrow() needs pyarrow: pip install 'kafka-fast[arrow]'") from None
         failures: list[BaseException] = []
         try:
-            return pyarrow.table(self._arrow(failures, layout, views, headers))
+            return pa.table(self._arrow(failures, layout, views, headers))
         except Exception:
             if failures:  # pyarrow knows its text only
                 raise failures[0] from None
@@ -318,6 +316,9 @@ def _consumer(
     config: Mapping[str, object] | None, properties: Mapping[str, object]
 ) -> RangeConsumer:
     """Make the consumer, with other defaults than one that reads on and on."""
+    check_mapping(
+        config, "config of read_range", "read_range('topic', bootstrap_servers='localhost:9092')"
+    )
     given = dict(config or {})
     names = {find_key(name, "consumer").name for name in (*given, *properties)}
     if "group.id" in names:

@@ -56,10 +56,14 @@ def write_df(
 
     Raises:
         ConfigError: A property is unknown, out of range, or no plain value.
+        TypeError: An argument is something else, such as a topic where the configuration belongs.
         UsageError: A column is missing or has a type that cannot be written.
         PythonException: The job failed; the text holds the last task's KafkaDeliveryError.
     """
-    options = task_options(config, topic, on_error=on_error)
+    call = "write_df(df, config, topic)"
+    if not hasattr(df, "mapInArrow"):
+        raise TypeError(f"write_df takes a DataFrame of Spark's, not {type(df).__name__}: {call}")
+    options = task_options(config, topic, call=call, on_error=on_error)
     names = check_columns(
         [(field.name, field.dataType.simpleString()) for field in df.schema.fields], topic
     )

@@ -30,15 +30,26 @@ def task_options(
     config: Mapping[str, object],
     topic: str | None,
     *,
+    call: str = "write_rdd(rdd, config, topic)",
     on_error: OnError = "raise",
     chunk_records: int = CHUNK_RECORDS,
 ) -> TaskOptions:
     """Return the options of a write.
 
+    Args:
+        config: A producer's properties.
+        topic: Where all records go, or None.
+        call: What takes these, as code with the words config and topic, for messages.
+        on_error: What a failed record does.
+        chunk_records: Most records that are handed to the producer at once.
+
     Raises:
         ConfigError: A property is unknown, out of range, or no plain value.
+        TypeError: The configuration is no mapping; it may have changed places with the topic.
         UsageError: Another argument is not what it must be.
     """
+    if not isinstance(config, Mapping):
+        raise _no_mapping(config, topic, call)
     frozen = freeze(config)
     producer_settings(dict(frozen))  # a mistake shows on the driver, before any task runs
     if topic is not None and not isinstance(topic, str):
@@ -48,6 +59,17 @@ def task_options(
     if chunk_records < 1:
         raise UsageError(f"chunk_records must be at least 1, not {chunk_records}")
     return TaskOptions(frozen, topic, on_error, chunk_records)
+
+
+def _no_mapping(config: object, topic: object, call: str) -> TypeError:
+    """Return what is wrong with a configuration that is no mapping, and the right call."""
+    swapped = isinstance(topic, Mapping)
+    named = config if swapped else topic
+    shown = call.replace("topic", repr(named) if isinstance(named, str) else "topic")
+    if not swapped:
+        shown = shown.replace("config", "{'bootstrap.servers': 'localhost:9092'}")
+    wrong = "comes before the topic" if swapped else f"is a mapping of properties, not {config!r}"
+    return TypeError(f"the configuration {wrong}: {shown}")
 
 
 def freeze(config: Mapping[str, object]) -> FrozenConfig:

@@ -43,9 +43,11 @@ def write_partition(
 
     Raises:
         ConfigError: A property is unknown, out of range, or no plain value.
+        TypeError: The configuration is no mapping.
         UsageError: Another argument is not what it must be.
     """
-    options = task_options(config, topic, on_error=on_error, chunk_records=chunk_records)
+    call = "rdd.mapPartitions(write_partition(config, topic))"
+    options = task_options(config, topic, call=call, on_error=on_error, chunk_records=chunk_records)
     return worker_entry("write_records", tuple(options))
 
 
@@ -63,10 +65,14 @@ def write_rdd(
     arguments, are those of `write_partition`.
 
     Raises:
-        ConfigError, UsageError: As `write_partition`.
+        ConfigError, TypeError, UsageError: As `write_partition`.
         Py4JJavaError: The job failed; the text holds the last task's KafkaDeliveryError.
     """
-    write = write_partition(config, topic, on_error=on_error, chunk_records=chunk_records)
+    call = "write_rdd(rdd, config, topic)"
+    if not hasattr(rdd, "mapPartitions"):
+        raise TypeError(f"write_rdd takes an RDD, not {type(rdd).__name__}: {call}")
+    options = task_options(config, topic, call=call, on_error=on_error, chunk_records=chunk_records)
+    write = worker_entry("write_records", tuple(options))
     started = time.monotonic()
     rows = rdd.mapPartitions(write).collect()
     return summarize(rows, time.monotonic() - started)

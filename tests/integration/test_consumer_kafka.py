@@ -15,6 +15,7 @@ from kafka_fast.testing.real_kafka import RealKafka
 from kafka_fast.types import OffsetAndMetadata
 from tests.conftest import started
 from tests.integration.consuming import (
+    FIRST_TIMESTAMP_MS,
     MakeConsumer,
     delete_records,
     makers,
@@ -83,7 +84,9 @@ def check_positions(kafka: RealKafka, make: MakeConsumer) -> None:
     at = consumer.offsets_for_times({partition: FIRST_TIMESTAMP_MS + 17})[partition]
     assert at is not None
     assert (at.offset, at.timestamp_ms) == (17, FIRST_TIMESTAMP_MS + 17)
-    assert consumer.offsets_for_times({partition: FIRST_TIMESTAMP_MS + 1_000_000}) == {partition: None}
+    assert consumer.offsets_for_times({partition: FIRST_TIMESTAMP_MS + 1_000_000}) == {
+        partition: None
+    }
     assert consumer.lag() == {partition: 0}
     assert topic in consumer.topics()
     delete_records(kafka, topic, 60)

@@ -234,7 +234,7 @@ class TestArrow:
             records = open_range(partition)
             kafka.delete_records(*partition, 12)
             records._consumer.seek(partition, 5)  # what was fetched before is dropped
-            with pytest.raises(error, match="auto.offset.reset is none"):
+            with pytest.raises(error, match=r"auto\.offset\.reset is none"):
                 read(records)
             assert records._consumer._core.closed
 

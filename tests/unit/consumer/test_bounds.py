@@ -64,7 +64,7 @@ def test_what_is_no_bound(bound: Any) -> None:
 
 
 def test_times_in_seconds() -> None:
-    with pytest.raises(UsageError, match="a time of t-0: .*seconds instead of milliseconds"):
+    with pytest.raises(UsageError, match=r"a time of t-0: .*seconds instead of milliseconds"):
         bounds_of({0: NEW_YEAR_MS // 1000}, [T0], "timestamp")
 
 

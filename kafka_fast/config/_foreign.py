@@ -1,0 +1,370 @@
+"""Properties of other clients that this one does not have, and what to do instead.
+
+The names that mean something here are aliases in the tables of properties. These here mean nothing:
+a feature that is always on, one that is reached in another way, or one that there is not. A name is
+refused with its advice, never ignored: its owner counts on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from kafka_fast.config._key import CONSUMER, EVERY_CLIENT, PRODUCER
+
+
+class Advice(NamedTuple):
+    """What to do instead of giving some properties."""
+
+    names: tuple[str, ...]
+    """Lower case, dotted: what the users' spellings become."""
+    text: str
+    clients: tuple[str, ...] = EVERY_CLIENT
+    """Whose advice it is; to others these are names like any other."""
+
+
+_NO_TLS = "not supported yet: this version has no TLS"
+_NO_SASL = "not supported yet: this version has no SASL"
+_NO_HOOKS = "there are no hooks into sockets and look-ups: leave it out"
+
+ADVICE: tuple[Advice, ...] = (
+    # Connections
+    Advice(
+        ("socket.keepalive.enable",),
+        "connections are always kept alive (SO_KEEPALIVE): leave it out",
+    ),
+    Advice(("socket.nagle.disable",), "TCP_NODELAY is always set: leave it out"),
+    Advice(
+        ("socket.timeout.ms", "metadata.request.timeout.ms"),
+        "request.timeout.ms is how long an answer may take",
+    ),
+    Advice(
+        ("socket.max.fails", "socket.blocking.max.ms"),
+        "a connection whose answer is late is given up at once (request.timeout.ms): leave it out",
+    ),
+    Advice(
+        ("socket.options", "selector", "sock.chunk.bytes", "sock.chunk.buffer.count"),
+        "send.buffer.bytes and receive.buffer.bytes set the sockets' buffers; there is no other "
+        "choice of sockets",
+    ),
+    Advice(
+        (
+            "socket.cb",
+            "connect.cb",
+            "closesocket.cb",
+            "open.cb",
+            "resolve.cb",
+            "kafka.client",
+            "state.change.callback",
+        ),
+        _NO_HOOKS,
+    ),
+    Advice(
+        ("socks5.proxy", "proxy.url"),
+        "there is no support for proxies: bootstrap.servers and the addresses that brokers "
+        "advertise are connected to directly",
+    ),
+    Advice(
+        ("broker.address.family", "broker.address.ttl"),
+        "names are looked up for each connection, and all their addresses tried, IPv4 and IPv6: "
+        "leave it out, or name addresses in bootstrap.servers",
+    ),
+    Advice(
+        ("enable.sparse.connections",), "connections are opened when they are needed: leave it out"
+    ),
+    Advice(("reconnect.backoff.jitter.ms",), "reconnect.backoff.ms has its jitter: leave it out"),
+    Advice(
+        (
+            "api.version",
+            "api.version.request",
+            "api.version.request.timeout.ms",
+            "api.version.fallback.ms",
+            "api.version.auto.timeout.ms",
+            "broker.version.fallback",
+        ),
+        "each broker is asked for its versions (Kafka 2.1 and later): leave it out",
+    ),
+    Advice(
+        ("bootstrap.timeout.ms",),
+        "a constructor does not wait for brokers; max.block.ms is how long the first send does",
+        (PRODUCER,),
+    ),
+    Advice(
+        ("bootstrap.timeout.ms",),
+        "a constructor does not wait for brokers; default.api.timeout.ms is how long the calls do "
+        "that ask them",
+    ),
+    Advice(
+        ("client.software.name", "client.software.version"),
+        "brokers are told that this is kafka_fast; client.id is yours to choose",
+    ),
+    # Metadata
+    Advice(
+        ("topic.metadata.refresh.interval.ms", "topic.metadata.refresh.sparse"),
+        "metadata.max.age.ms is how old metadata get; only topics in use are asked for",
+    ),
+    Advice(
+        (
+            "topic.metadata.refresh.fast.interval.ms",
+            "topic.metadata.refresh.fast.cnt",
+            "topic.metadata.propagation.max.ms",
+        ),
+        "retry.backoff.ms and retry.backoff.max.ms are the pauses before metadata are asked for "
+        "again",
+    ),
+    Advice(
+        ("topic.blacklist",),
+        "a pattern says which topics are read: consumer.subscribe(pattern=...)",
+    ),
+    Advice(
+        ("allow.auto.create.topics",),
+        "brokers make missing topics that are sent to, if their auto.create.topics.enable is set: "
+        "leave it out",
+        (PRODUCER,),
+    ),
+    # Looking inside
+    Advice(
+        ("statistics.interval.ms", "stats.cb", "throttle.cb"),
+        "call metrics() when you want to know, as often as you like",
+    ),
+    Advice(
+        ("metrics.enabled", "metric.group.prefix"),
+        "metrics() is always there, and costs nothing before it is called: leave it out",
+    ),
+    Advice(
+        ("debug",),
+        "logging.getLogger('kafka_fast').setLevel(logging.DEBUG), or debug_dump() for what the "
+        "connections did last",
+    ),
+    Advice(
+        ("log.cb", "log.level", "log.queue", "log.thread.name", "log.connection.close", "logger"),
+        "the client logs to the loggers `kafka_fast.*` of the module logging: set their levels and "
+        "handlers",
+    ),
+    Advice(
+        ("error.cb",),
+        "what goes wrong is raised by the call that meets it, and the rest is logged to "
+        "`kafka_fast.*`",
+    ),
+    Advice(
+        (
+            "background.event.cb",
+            "enabled.events",
+            "enable.sasl.queue",
+            "internal.termination.signal",
+        ),
+        "the client's threads need no events and signals of yours: leave it out",
+    ),
+    Advice(("builtin.features",), "`kafka-fast info` lists what this build can do"),
+    Advice(("plugin.library.paths", "interceptors"), "there are no plugins: leave it out"),
+    Advice(("opaque",), "a callback may be a closure, or a bound method: leave it out"),
+    Advice(
+        ("default.topic.config", "default.topic.conf", "topic.config"),
+        "give its properties among the others: there are none by topic",
+    ),
+    Advice(
+        ("test.mock.num.brokers", "test.mock.broker.rtt"),
+        "kafka_fast.testing.EmbeddedKafka is a broker for tests",
+    ),
+    Advice(("loop",), "no event loop is needed: leave it out"),
+    # Producing
+    Advice(
+        ("dr.cb", "dr.msg.cb"),
+        "on_delivery= is called with (error, metadata) for every record",
+        (PRODUCER,),
+    ),
+    Advice(
+        ("delivery.report.only.error",),
+        "on_delivery hears of every record: return from it when its error is None",
+        (PRODUCER,),
+    ),
+    Advice(
+        ("compression.level",),
+        "compression.gzip.level, compression.lz4.level and compression.zstd.level are the codecs'",
+        (PRODUCER,),
+    ),
+    Advice(("batch.num.messages",), "batches are bounded by bytes: batch.size", (PRODUCER,)),
+    Advice(
+        ("queue.buffering.max.messages",),
+        "what waits is bounded by bytes: buffer.memory",
+        (PRODUCER,),
+    ),
+    Advice(
+        ("queue.buffering.backpressure.threshold", "message.copy.max.bytes"),
+        "records are copied into batches in send, and batches grow while a broker is busy: leave "
+        "it out",
+        (PRODUCER,),
+    ),
+    Advice(
+        ("enable.gapless.guarantee",),
+        "enable.idempotence (the default) keeps the order; a record that fails is told, and its "
+        "successors are sent: leave it out",
+        (PRODUCER,),
+    ),
+    Advice(
+        ("sticky.partitioning.linger.ms",),
+        "records without a key stay with a partition for batch.size bytes (KIP-794): leave it out",
+        (PRODUCER,),
+    ),
+    Advice(
+        ("partitioner.cb",),
+        "partitioner.class takes a callable (topic, key, value, partition_count)",
+        (PRODUCER,),
+    ),
+    Advice(
+        ("msg.order.cmp", "queuing.strategy", "produce.offset.report"),
+        "records keep the order in which they were sent, and their offsets are always told: leave "
+        "it out",
+    ),
+    Advice(("enable.random.seed",), "chance is the client's own: leave it out"),
+    # Consuming
+    Advice(
+        ("topics", "topic"),
+        "a constructor takes no topics: call consumer.subscribe([...]) or consumer.assign([...])",
+        (CONSUMER,),
+    ),
+    Advice(("topic",), "a producer is for all topics: send('topic', value)", (PRODUCER,)),
+    Advice(
+        ("enable.auto.offset.store",),
+        "if it was true, leave it out; if it was false: enable.auto.commit=false, and "
+        "commit(records), commit(record) or commit({partition: offset}) once they are done",
+        (CONSUMER,),
+    ),
+    Advice(("auto.commit.enable",), "it is called enable.auto.commit", (CONSUMER,)),
+    Advice(
+        ("offset.store.method", "offset.store.path", "offset.store.sync.interval.ms"),
+        "committed offsets are the group's, at its coordinator; who keeps them elsewhere calls "
+        "seek()",
+        (CONSUMER,),
+    ),
+    Advice(
+        ("on.commit", "offset.commit.cb", "default.offset.commit.callback"),
+        "commit(sync=False, callback=...) tells of that commit; failures of automatic ones are "
+        "logged",
+        (CONSUMER,),
+    ),
+    Advice(
+        ("rebalance.cb",),
+        "subscribe(topics, listener=...) takes a RebalanceListener",
+        (CONSUMER,),
+    ),
+    Advice(
+        ("rebalance.timeout.ms",),
+        "max.poll.interval.ms is also how long a rebalance waits for a member",
+        (CONSUMER,),
+    ),
+    Advice(
+        ("enable.partition.eof",),
+        "read_range(...) ends at the end of the log; current_lag(partition) tells how far it is",
+        (CONSUMER,),
+    ),
+    Advice(
+        ("consumer.timeout.ms",),
+        "poll(timeout) returns nothing after so many seconds: leave a loop of yours then",
+        (CONSUMER,),
+    ),
+    Advice(
+        ("consume.cb", "consume.callback.max.messages"),
+        "poll(timeout, max_records) returns records",
+        (CONSUMER,),
+    ),
+    Advice(
+        ("queued.min.messages", "fetch.queue.backoff.ms"),
+        "fetch.buffer.bytes is how much is fetched ahead",
+        (CONSUMER,),
+    ),
+    Advice(
+        ("fetch.error.backoff.ms", "coordinator.query.interval.ms"),
+        "retry.backoff.ms and retry.backoff.max.ms are the pauses before a request is tried again",
+    ),
+    Advice(("group.protocol.type",), "it is always `consumer`: leave it out", (CONSUMER,)),
+    Advice(
+        ("enable.incremental.fetch.sessions", "legacy.iterator"),
+        "fetch sessions are always incremental, and there is one iterator: leave it out",
+        (CONSUMER,),
+    ),
+    Advice(
+        ("max.in.flight.requests.per.connection", "max.in.flight"),
+        "a consumer has one Fetch in flight to each broker: leave it out",
+        (CONSUMER,),
+    ),
+    Advice(
+        ("leave.group.on.close",), "group.instance.id is for members that do not leave", (CONSUMER,)
+    ),
+    # Security
+    Advice(
+        (
+            "enable.ssl.certificate.verification",
+            "https.ca.location",
+            "https.ca.pem",
+            "ssl.ca",
+            "ssl.ca.certificate.stores",
+            "ssl.certificate",
+            "ssl.certificate.verify.cb",
+            "ssl.crl.location",
+            "ssl.crlfile",
+            "ssl.curves.list",
+            "ssl.engine.callback.data",
+            "ssl.engine.id",
+            "ssl.engine.location",
+            "ssl.key",
+            "ssl.providers",
+            "ssl.sigalgs.list",
+        ),
+        _NO_TLS,
+    ),
+    Advice(
+        (
+            "enable.sasl.oauthbearer.unsecure.jwt",
+            "oauthbearer.token.refresh.cb",
+            "sasl.kerberos.domain.name",
+            "sasl.kerberos.keytab",
+            "sasl.kerberos.name",
+            "sasl.kerberos.principal",
+            "sasl.oauthbearer.assertion.jwt.template.file",
+            "sasl.oauthbearer.assertion.private.key.pem",
+            "sasl.oauthbearer.config",
+            "sasl.oauthbearer.extensions",
+            "sasl.oauthbearer.grant.type",
+            "sasl.oauthbearer.metadata.authentication.type",
+            "sasl.oauthbearer.method",
+        ),
+        _NO_SASL,
+    ),
+)
+
+
+def _by_name() -> Mapping[tuple[str, str], str]:
+    """Return (client, name) -> what to do instead; an earlier advice wins."""
+    found: dict[tuple[str, str], str] = {}
+    for advice in ADVICE:
+        for client in advice.clients:
+            for name in advice.names:
+                found.setdefault((client, name), advice.text)
+    return MappingProxyType(found)
+
+
+_TEXTS = _by_name()
+
+
+def advice_for(name: str, client: str) -> str | None:
+    """Return what to do instead of giving a client this property; None if nobody has it.
+
+    A property of another kind of client is that one's, as `consumer.timeout.ms` in a producer.
+
+    Args:
+        name: lower case, dotted.
+        client: `producer`, `consumer` or `admin`.
+    """
+    own = _TEXTS.get((client, name))
+    if own is not None:
+        return own
+    others = [other for other in EVERY_CLIENT if (other, name) in _TEXTS]
+    return f"it is for a {' or '.join(others)}: leave it out" if others else None
+
+
+def refusal(name: str, advice: str) -> str:
+    """Return what is said of a property under the name that the user gave."""
+    is_pending = advice in (_NO_TLS, _NO_SASL)
+    return f"{name}: {advice}" if is_pending else f"{name} is not a property here: {advice}"
