@@ -170,7 +170,12 @@ class ProducerCore:
         if known:
             self._control.call(lambda now: self.control.touch_topics([name], now))
             return known
-        self._await_topic(name, max_block, lambda: self.control.cluster.partition_count(name))
+        # A send to the topic waits for its queues: who has waited here need not wait there.
+        self._await_topic(
+            name,
+            max_block,
+            lambda: self.control.cluster.partition_count(name) and self.plane.partition_count(name),
+        )
         return self.control.cluster.partitions(name)
 
     def _await_topic(self, name: str, max_block: float, known: Callable[[], int | None]) -> None:

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from kafka_fast import Producer
-from kafka_fast.errors import DeliveryError, InvalidRecord, UsageError
+from kafka_fast.errors import DeliveryError, InvalidRecord, KafkaTimeoutError, UsageError
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import PRODUCE
 from kafka_fast.types import RecordMetadata
-from tests.net.producing import TIMEOUT, MakeProducer, entries
+from tests.net.producing import TIMEOUT, MakeProducer, entries, new_topic
 
 COUNT = 200
 
@@ -33,8 +33,11 @@ def run(main: Awaitable[Any]) -> Any:
 
 
 @pytest.fixture
-def producer(producer_on: MakeProducer) -> Producer:
-    return producer_on(linger_ms=10_000)  # whoever awaits makes batches leave
+def producer(producer_on: MakeProducer, topic: str) -> Producer:
+    """One that need not wait for metadata; whoever awaits makes its batches leave."""
+    one = producer_on(linger_ms=10_000)
+    one.partitions_for(topic)
+    return one
 
 
 def send_all(producer: Producer, topic: str, count: int = COUNT) -> list[Any]:
@@ -212,6 +215,7 @@ def test_the_loop_is_woken_once_for_many_batches(
     kafka: EmbeddedKafka, producer_on: MakeProducer, topic: str
 ) -> None:
     producer = producer_on(batch_size=100, max_in_flight_requests_per_connection=5)
+    producer.partitions_for(topic)
     selector = CountingSelector()
     loop = asyncio.SelectorEventLoop(selector)
 
@@ -263,6 +267,7 @@ def test_nothing_is_left_of_loops_that_are_closed(producer: Producer, topic: str
 def test_a_producer_that_is_closed_leaves_the_loop(kafka: EmbeddedKafka, topic: str) -> None:
     async def main() -> None:
         with Producer(bootstrap_servers=kafka.bootstrap) as producer:
+            await asyncio.to_thread(producer.partitions_for, topic)
             await producer.send(topic, b"x")
             pending = producer.send(topic, b"y")
             waiting = asyncio.ensure_future(wait_in(pending))
@@ -279,6 +284,70 @@ def test_a_producer_that_is_closed_leaves_the_loop(kafka: EmbeddedKafka, topic: 
         assert len(loop._selector.get_map()) == 1, "the loop's own"
 
     run(main())
+
+
+class TestSendsThatWait:
+    """A send that waits holds up the whole event loop: its author hears of it, once."""
+
+    @pytest.fixture
+    def cold(self, producer_on: MakeProducer) -> Producer:
+        """One that has no metadata yet."""
+        return producer_on()
+
+    def test_for_metadata(self, kafka: EmbeddedKafka, cold: Producer, topic: str) -> None:
+        other = new_topic(kafka, "other")
+
+        async def main() -> None:
+            with pytest.warns(RuntimeWarning, match=f"metadata of topic '{topic}'") as told:
+                cold.send(topic, b"x")
+            (one,) = told
+            assert one.filename == __file__, "the line that sends"
+            assert "asyncio.to_thread(producer.partitions_for" in str(one.message)
+            assert "asyncio.to_thread(producer.send" in str(one.message)
+            cold.send_many(other, [b"x"])  # waits as well, and has been told
+
+        run(main())
+        assert cold.flush(TIMEOUT) == 0
+
+    def test_for_memory(self, kafka: EmbeddedKafka, producer_on: MakeProducer, topic: str) -> None:
+        full = producer_on(buffer_memory=100_000, linger_ms=0)
+        full.partitions_for(topic)
+
+        async def main() -> None:
+            kafka.pause(1)
+            threading.Timer(0.2, kafka.resume, [1]).start()
+            with pytest.warns(RuntimeWarning, match=r"room in buffer\.memory.*to_thread"):
+                send_all(full, topic, 10_000)
+
+        run(main())
+
+    def test_one_that_is_not_to_wait_is_told_otherwise(
+        self, producer_on: MakeProducer, topic: str
+    ) -> None:
+        impatient = producer_on(max_block_ms=0)
+
+        async def main() -> None:
+            with pytest.raises(KafkaTimeoutError):
+                impatient.send(topic, b"x")
+
+        run(main())
+
+    @pytest.mark.parametrize("way", ["beside the loop", "without one", "prepared"])
+    def test_what_holds_up_nobody_is_told_nothing(
+        self, cold: Producer, topic: str, way: str
+    ) -> None:
+        async def main() -> None:
+            if way == "prepared":
+                await asyncio.to_thread(cold.partitions_for, topic)
+                await cold.send(topic, b"x")
+            else:
+                await asyncio.to_thread(cold.send, topic, b"x")
+
+        if way == "without one":
+            cold.send(topic, b"x")
+        else:
+            run(main())
+        assert cold.flush(TIMEOUT) == 0
 
 
 def test_outside_of_an_event_loop(producer: Producer, topic: str) -> None:
