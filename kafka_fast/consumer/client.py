@@ -184,7 +184,7 @@ class Consumer:
             UsageError: Nothing is subscribed or assigned.
             PositionError: A partition cannot be read on from where it stands; `seek` to go on.
             CorruptBatchError: A partition has a bad batch; the message says how to pass it.
-            WakeupError: Another thread called `wakeup`.
+            WakeupError: Another thread called `wakeup` or `close`.
             KafkaError: The group does not accept this member, or a partition cannot be read.
         """
         try:
@@ -193,6 +193,7 @@ class Consumer:
                 if most < 1:
                     raise UsageError(f"max_records must be at least 1, not {max_records}")
                 records = self._poll(self._core.now() + seconds(timeout), most)
+                self._turn.check_hand_over(self._unread.take_back)
             self._unread.settle()
         except Exception:
             raise
@@ -518,30 +519,39 @@ class Consumer:
     # The end
 
     def close(self, timeout: float | None = None) -> None:
-        """Commit if that is automatic, tell the listener, leave the group, and stop.
+        """Commit if that is automatic, tell the listener, leave the group, and stop. Any thread.
 
         All that was handed over counts as done; but see `__exit__`. A static member
-        (group.instance.id) does not leave: its partitions wait for its return.
+        (group.instance.id) does not leave: its partitions wait for its return. If another thread is
+        in a call, that one ends with a WakeupError, what it was to return is not done, and this one
+        closes then.
 
         Args:
             timeout: Seconds for all of this; None: default.api.timeout.ms. Fork, and a second
                 call, make it do nothing.
+
+        Raises:
+            KafkaTimeoutError: Another thread did not come out of its call: nothing is closed.
         """
+        self._close(timeout, is_interrupted=False)
+
+    def _close(self, timeout: float | None, *, is_interrupted: bool) -> None:
         if self._core.closed:
             return
-        with self._turn:
-            deadline = self._deadline(timeout)
+        deadline = self._deadline(timeout)
+        if not self._turn.take_to_close(deadline):
+            return
+        try:
             self._finalizer.detach()
+            if is_interrupted:
+                self._unread.give_up()
+            self._membership.end(deadline)
+        finally:
             try:
-                if self._membership.is_subscribed:
-                    self._membership.unsubscribe(deadline)
-                elif self._settings.group_id is not None:
-                    self._membership.commit_done(deadline)
-                    self._membership.finish_commits(deadline)
-                self._membership.run_callbacks()
-            finally:
                 self._unread.forget(self._reading.intake.partitions)  # a loop that is left ends
                 self._core.close()
+            finally:
+                self._turn.end_to_close()
 
     def __enter__(self) -> Consumer:
         return self
@@ -557,9 +567,7 @@ class Consumer:
         That is the record that a loop was working on, or what the last poll returned, but for what
         was committed by hand since. An exception of `poll` itself interrupts nothing.
         """
-        if error is not None:
-            self._unread.give_up()
-        self.close()
+        self._close(None, is_interrupted=error is not None)
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         """Refuse to be pickled."""

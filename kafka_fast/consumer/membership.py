@@ -118,6 +118,15 @@ class Membership:
             raise
         self._go(deadline)
 
+    def end(self, deadline: float) -> None:
+        """Commit what is done, if that is automatic, and leave the group, if it is in one."""
+        if self.is_subscribed:
+            self.unsubscribe(deadline)
+        elif self._settings.group_id is not None:
+            self.commit_done(deadline)
+            self.finish_commits(deadline)
+        self.run_callbacks()
+
     def _go(self, deadline: float) -> None:
         """Be a member no more, once what was committed is through."""
         self.subscription = None

@@ -1,36 +1,62 @@
-"""Who uses a consumer: one thread at a time, as long as it lives, in the process that made it."""
+"""Who uses a consumer: one thread at a time, as long as it lives, in the process that made it.
+
+    calls   ── with turn ──► theirs until they end; another thread is refused
+    close() ── take_to_close ──► wakes whoever has the turn, waits until he is out, and keeps it
+
+A closer wakes others by being `waits.closer`: every wait of another thread that may be woken ends
+with a WakeupError from then on, and so does its next call.
+"""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
-from kafka_fast.errors import UsageError
+from kafka_fast.errors import CommitFailedError, KafkaTimeoutError, UsageError, WakeupError
 from kafka_fast.net.consumer_core import ConsumerCore
+
+CLOSE_SLICE = 0.05
+"""Seconds after which a closer wakes once more whoever has the turn: he may have begun to wait."""
+
+INTERRUPTED = (LookupError, RuntimeError, AttributeError, CommitFailedError)
+"""What a call may meet, inside of it, once a signal's handler has closed the consumer."""
 
 
 class Turn:
     """Held, as a context manager, from a call's beginning to its end. Calls may nest."""
 
-    __slots__ = ("_core", "_lock")
+    __slots__ = ("_closing_thread", "_core", "_depth", "_lock")
 
     def __init__(self, core: ConsumerCore) -> None:
         self._lock = threading.RLock()
         self._core = core
+        self._depth = 0  # of the calls of the thread that has the lock
+        self._closing_thread: int | None = None
 
     def __enter__(self) -> None:
         self.check_open()
         if not self._lock.acquire(blocking=False):
+            self._core.waits.check_closer()
             raise UsageError(
                 "another thread uses this consumer: a Consumer is for one thread at a time; "
-                "wakeup() is what others may call"
+                "wakeup() and close() are what others may call"
             )
+        self._depth += 1
         try:
             self.check_open()
+            if self._depth == 1:
+                self._core.waits.check_closer()
         except BaseException:
-            self._lock.release()
+            self._release()
             raise
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self._release()
+        if self._core.closed and isinstance(error, INTERRUPTED):
+            raise WakeupError("the consumer was closed meanwhile") from error
+
+    def _release(self) -> None:
+        self._depth -= 1
         self._lock.release()
 
     def check_open(self) -> None:
@@ -38,3 +64,72 @@ class Turn:
         if self._core.closed:
             self._core.check_lives()
             raise UsageError("the consumer is closed")
+
+    # Closing
+
+    def check_hand_over(self, take_back: Callable[[], None]) -> None:
+        """Raise if what a poll has found is nobody's: the consumer is closed, or is to be.
+
+        Args:
+            take_back: what was found comes next, and is not done.
+        """
+        self._core.waits.check_closed()
+        try:
+            self._core.waits.check_closer()
+        except WakeupError:
+            take_back()
+            raise
+
+    def take_to_close(self, deadline: float) -> bool:
+        """Take the turn to close the consumer; `end_to_close` gives it back.
+
+        A thread that is in a call is woken, and waited for until it is out. A call of this very
+        thread goes on when this one ends: a listener or a signal's handler closes.
+
+        Args:
+            deadline: when to give up.
+
+        Returns:
+            Whether there is something to close: not if another thread has done so meanwhile, nor
+            inside of a `close` of this thread's own.
+
+        Raises:
+            KafkaTimeoutError: the other thread has not come out of its call; nothing is closed.
+        """
+        me = threading.get_ident()
+        if self._closing_thread == me:
+            return False
+        if not self._lock.acquire(blocking=False):
+            self._await_others(me, deadline)
+        self._depth += 1
+        if self._core.closed:
+            self._release()
+            return False
+        self._core.waits.closer = self._closing_thread = me
+        return True
+
+    def end_to_close(self) -> None:
+        """Give the turn back."""
+        self._core.waits.closer = self._closing_thread = None
+        self._release()
+
+    def _await_others(self, me: int, deadline: float) -> None:
+        """Wait until the thread that has the turn is out of its call."""
+        core = self._core
+        began = core.now()
+        try:
+            while True:
+                # Another one that closes, or waits to, is not woken: it will have closed then.
+                if core.waits.claim_closing(me):
+                    core.streams.interrupt()
+                left = deadline - core.now()
+                if self._lock.acquire(timeout=max(0.0, min(CLOSE_SLICE, left))):
+                    return
+                if left <= 0:
+                    raise KafkaTimeoutError(
+                        f"another thread has not come out of its call of this consumer in "
+                        f"{core.now() - began:.1f} s: the consumer is not closed"
+                    )
+        except BaseException:
+            core.waits.give_up_closing(me)
+            raise

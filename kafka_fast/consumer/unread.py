@@ -60,10 +60,20 @@ class Unread:
         for partition, first in self.first_offsets().items():
             if partition in offsets:
                 offsets[partition] = first
-        for partition, first in self._failed.items():
-            if partition in offsets and first.offset < offsets[partition].offset:
-                offsets[partition] = first
+        for undone in (self._failed, self._unsettled()):
+            for partition, first in undone.items():
+                if partition in offsets and first.offset < offsets[partition].offset:
+                    offsets[partition] = first
         return offsets
+
+    def _unsettled(self) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Return the firsts of what a poll has taken and its user has not got.
+
+        There is something only while a signal's handler runs in the middle of that poll.
+        """
+        taken = self._taken_from
+        firsts = {} if taken is None else _firsts(taken.by_partition())
+        return {**self._reading.intake.unsettled_from(), **firsts}
 
     def _rest(self) -> ConsumerRecords:
         at = self._iterator

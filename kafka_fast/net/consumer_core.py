@@ -216,6 +216,8 @@ class ConsumerCore:
         leaving.living.discard(self)
         if os.getpid() != self._pid:
             return
+        self.waits.end()
+        self.streams.interrupt()  # a call of this thread's, if a signal's handler closes
         if self._thread.is_current:  # garbage collection runs anywhere
             threading.Thread(target=self._stop, name="kf-close").start()
         else:

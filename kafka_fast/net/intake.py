@@ -80,6 +80,14 @@ class _Step(NamedTuple):
     jump: Position | None
 
 
+def _begun_at(steps: Iterable[_Step]) -> dict[TopicPartition, OffsetAndMetadata]:
+    """Return where each partition stood before these steps."""
+    before: dict[TopicPartition, OffsetAndMetadata] = {}
+    for step in steps:
+        before.setdefault(step.stream.partition, OffsetAndMetadata(step.position, step.epoch))
+    return before
+
+
 CHUNKS_AT_A_TIME = 256
 
 
@@ -141,10 +149,11 @@ class Intake:
 
     def last_taken_from(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """Return where each partition stood before what the user got last was taken from it."""
-        before: dict[TopicPartition, OffsetAndMetadata] = {}
-        for step in self._settled_steps:
-            before.setdefault(step.stream.partition, OffsetAndMetadata(step.position, step.epoch))
-        return before
+        return _begun_at(self._settled_steps)
+
+    def unsettled_from(self) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Return the same of a take that is under way, or whose records nobody has yet."""
+        return _begun_at(self._steps)
 
     def lag(self, partition: TopicPartition, done: int | None = None) -> int | None:
         """Return how far the end was away when the partition was fetched last; None: not known.

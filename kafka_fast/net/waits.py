@@ -1,7 +1,7 @@
 """What a consumer's user's thread waits for, and what ends such a wait.
 
     kf-control ── Answer.set ──► wait ──► result, or the error that it is
-    deadline, wakeup(), a client that cannot go on ──► raise
+    deadline, wakeup(), close(), a client that cannot go on ──► raise
 
 Waits go in slices, so that signals are looked for. Thread: the user's unless said otherwise.
 """
@@ -75,6 +75,10 @@ class Waits:
         self._memory = memory
         self._failure: UsageError | None = None
         self._wakeups = 0
+        self._is_closed = False
+        self._claims = threading.Lock()
+        self.closer: int | None = None
+        """The thread that closes the consumer, or waits until it can."""
 
     def wait(
         self,
@@ -111,9 +115,11 @@ class Waits:
         """Raise what there is to tell to a call that has to wait.
 
         Raises:
-            WakeupError: another thread called `wakeup` since the last time.
+            WakeupError: another thread called `wakeup` since the last time, or closes the
+                consumer; or a signal's handler has closed it.
             KafkaError: this client will never get what it waits for.
         """
+        self.check_closed()
         if may_wake:
             self.check_wakeup()
         self.check_runs()
@@ -121,10 +127,21 @@ class Waits:
             raise fresh_copy(self._control.fatal)
 
     def check_wakeup(self) -> None:
-        """Raise WakeupError if another thread called `wakeup` since the last time."""
+        """Raise WakeupError if another thread called `wakeup` since the last time, or closes."""
+        self.check_closer()
         if self._wakeups:
             self._wakeups = 0
             raise WakeupError("wakeup() was called")
+
+    def check_closed(self) -> None:
+        """Raise WakeupError if the consumer is closed: by a handler, in the middle of a call."""
+        if self._is_closed:
+            raise WakeupError("the consumer was closed meanwhile")
+
+    def check_closer(self) -> None:
+        """Raise WakeupError if another thread closes the consumer, or waits until it can."""
+        if self.closer not in (None, threading.get_ident()):
+            raise WakeupError("another thread closes this consumer")
 
     def check_runs(self) -> None:
         """Raise if the control thread has failed."""
@@ -141,6 +158,23 @@ class Waits:
     def wakeup(self) -> None:
         """End the wait under way with its next slice, or the next wait. Any thread."""
         self._wakeups += 1
+
+    def claim_closing(self, thread: int) -> bool:
+        """Let a thread be the closer if there is none; return whether it is. Any thread."""
+        with self._claims:
+            if self.closer is None:
+                self.closer = thread
+            return self.closer == thread
+
+    def give_up_closing(self, thread: int) -> None:
+        """A thread does not close the consumer after all. Any thread."""
+        with self._claims:
+            if self.closer == thread:
+                self.closer = None
+
+    def end(self) -> None:
+        """End every wait from now on: the consumer is closed. Any thread."""
+        self._is_closed = True
 
     def fail(self, failure: UsageError) -> None:
         """End every wait from now on: there is no control thread any more. Control thread."""

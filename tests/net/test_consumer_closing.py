@@ -1,0 +1,356 @@
+"""close() while a call is under way: of another thread, of a cancelled task, of this very thread.
+
+The call ends with a WakeupError, what it was to return is not done, and the consumer closes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from kafka_fast import (
+    Consumer,
+    KafkaTimeoutError,
+    RebalanceListener,
+    TopicPartition,
+    UsageError,
+    WakeupError,
+    read_range,
+)
+from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.versions import LIST_OFFSETS
+from tests.net.consuming import MakeConsumer, committed, fill, read
+from tests.waiting import TIMEOUT, eventually
+
+PACKAGE = f"{os.sep}kafka_fast{os.sep}"
+AT_ONCE = 5.0
+"""Seconds: by far not as long as the waits that are to be ended."""
+
+
+@pytest.fixture
+def other() -> Iterator[ThreadPoolExecutor]:
+    """Another thread."""
+    with ThreadPoolExecutor(1, "other") as pool:
+        yield pool
+
+
+@pytest.fixture
+def partition(topic: str) -> TopicPartition:
+    return TopicPartition(topic, 0)
+
+
+@pytest.fixture
+def consumer(consumer_on: MakeConsumer, partition: TopicPartition) -> Consumer:
+    """Reads the test's topic by hand, and commits for a group."""
+    one = consumer_on(group_id=partition.topic, allow_auto_create_topics=False)
+    one.assign([partition])
+    return one
+
+
+@pytest.fixture
+def member_on(consumer_on: MakeConsumer, topic: str) -> MakeConsumer:
+    def make(listener: RebalanceListener | None = None, **config: Any) -> Consumer:
+        one = consumer_on(group_id=topic, **config)
+        one.subscribe([topic], listener=listener)
+        return one
+
+    return make
+
+
+class Diary(RebalanceListener):
+    """Hears in which thread partitions go; may be made to wait when they come."""
+
+    def __init__(self) -> None:
+        self.gone_in: list[str] = []
+        self.has_come = threading.Event()
+        self.go_on = threading.Event()
+        self.go_on.set()
+
+    def on_partitions_assigned(self, consumer: Consumer, partitions: Collection[Any]) -> None:
+        self.has_come.set()
+        assert self.go_on.wait(TIMEOUT)
+
+    def on_partitions_revoked(self, consumer: Consumer, partitions: Collection[Any]) -> None:
+        self.gone_in.append(threading.current_thread().name)
+        consumer.close()  # it is being closed: nothing to do
+
+
+def is_busy(consumer: Consumer) -> bool:
+    """Whether a thread is in a call; looked at without being in one."""
+    return repr(consumer._turn._lock).startswith("<locked")
+
+
+def begin(other: ThreadPoolExecutor, consumer: Consumer, call: Callable[[], object]) -> Future[Any]:
+    """Return the call's future once the other thread is in it."""
+    future = other.submit(call)
+    eventually(lambda: is_busy(consumer) or future.done(), "the other thread's call")
+    return future
+
+
+@contextmanager
+def at_once() -> Iterator[None]:
+    start = time.monotonic()
+    yield
+    assert time.monotonic() - start < AT_ONCE
+
+
+CALLS: dict[str, Callable[[Consumer, TopicPartition], object]] = {
+    "poll": lambda c, p: c.poll(TIMEOUT),
+    "for": lambda c, p: next(iter(c)),
+    "batches": lambda c, p: next(c.batches()),
+    "position": lambda c, p: c.position(p),
+    "end_offsets": lambda c, p: c.end_offsets([p]),
+    "partitions_for": lambda c, p: c.partitions_for("absent"),
+}
+
+
+class TestAnotherThread:
+    @pytest.mark.parametrize("call", CALLS)
+    def test_is_woken(
+        self,
+        kafka: EmbeddedKafka,
+        consumer: Consumer,
+        other: ThreadPoolExecutor,
+        partition: TopicPartition,
+        call: str,
+    ) -> None:
+        kafka.faults.drop(api=LIST_OFFSETS, count=100)
+        waiting = begin(other, consumer, lambda: CALLS[call](consumer, partition))
+        with at_once():
+            consumer.close()
+            with pytest.raises(WakeupError, match="another thread closes this consumer"):
+                waiting.result(TIMEOUT)
+        with pytest.raises(UsageError, match="the consumer is closed"):
+            consumer.poll()
+
+    def test_of_a_cancelled_task_is_woken(self, consumer: Consumer) -> None:
+        """`asyncio.to_thread` leaves its thread behind when it is cancelled."""
+
+        async def main() -> None:
+            task = asyncio.create_task(asyncio.to_thread(consumer.poll, TIMEOUT))
+            await asyncio.to_thread(eventually, lambda: is_busy(consumer))
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+            consumer.close()
+
+        with at_once():
+            asyncio.run(main())
+
+    def test_that_polls_again_and_again_is_out_as_well(
+        self, kafka: EmbeddedKafka, consumer: Consumer, other: ThreadPoolExecutor, topic: str
+    ) -> None:
+        fill(kafka, topic, 100)
+
+        def poll_for_ever() -> None:
+            while True:
+                with suppress(WakeupError):
+                    consumer.poll(0, 1)
+
+        polling = begin(other, consumer, poll_for_ever)
+        with at_once():
+            consumer.close()
+            with pytest.raises(UsageError, match="the consumer is closed"):
+                polling.result(TIMEOUT)
+
+    def test_leaves_a_block_that_is_closed(
+        self, kafka: EmbeddedKafka, consumer: Consumer, other: ThreadPoolExecutor, topic: str
+    ) -> None:
+        fill(kafka, topic, 10)
+
+        def work() -> None:
+            with consumer:
+                while True:
+                    consumer.poll(TIMEOUT)
+
+        working = begin(other, consumer, work)
+        eventually(lambda: consumer.metrics()["chunks"] > 0, "records")
+        with at_once():
+            consumer.close()
+            with pytest.raises(WakeupError):
+                working.result(TIMEOUT)
+
+    def test_reads_a_range_no_further(
+        self, kafka: EmbeddedKafka, other: ThreadPoolExecutor, topic: str
+    ) -> None:
+        fill(kafka, topic, 10)
+        steps = read_range(topic, bootstrap_servers=kafka.bootstrap, default_api_timeout_ms=60_000)
+        kafka.kill(kafka.leader(topic, 0))
+        steps._consumer.seek(TopicPartition(topic, 0), 0)
+        reading = begin(other, steps._consumer, lambda: list(steps))
+        with at_once():
+            steps.close()
+            with pytest.raises((WakeupError, UsageError)):
+                reading.result(TIMEOUT)
+
+
+class TestWhatIsCommitted:
+    def test_what_earlier_polls_returned(
+        self,
+        kafka: EmbeddedKafka,
+        member_on: MakeConsumer,
+        other: ThreadPoolExecutor,
+        partition: TopicPartition,
+    ) -> None:
+        fill(kafka, partition.topic, 10)
+        diary = Diary()
+        member = member_on(diary)
+        read(member, 10)
+        waiting = begin(other, member, lambda: member.poll(TIMEOUT))
+        member.close()
+        with pytest.raises(WakeupError):
+            waiting.result(TIMEOUT)
+        assert committed(kafka, partition.topic) == {partition: 10}
+        assert diary.gone_in == ["MainThread"], "once, in the thread that closes"
+        follower = member_on()
+        with at_once():  # it has left its group
+            eventually(lambda: [follower.poll(0.05), follower.assignment()][1], "its partitions")
+
+    def test_not_what_the_poll_that_is_woken_would_have_returned(
+        self, kafka: EmbeddedKafka, member_on: MakeConsumer, other: ThreadPoolExecutor, topic: str
+    ) -> None:
+        """Nobody gets it: to commit it would be to lose it."""
+        fill(kafka, topic, 10)
+        is_read, go_on = threading.Event(), threading.Event()
+
+        def deserialize(data: bytes) -> bytes:
+            is_read.set()
+            assert go_on.wait(TIMEOUT)
+            return data
+
+        member = member_on(value_deserializer=deserialize)
+        waiting = other.submit(member.poll, TIMEOUT)
+        assert is_read.wait(TIMEOUT)
+        with ThreadPoolExecutor(1) as closer:
+            closing = closer.submit(member.close)
+            eventually(lambda: member._core.waits.closer is not None, "the other's close")
+            go_on.set()
+            closing.result(TIMEOUT)
+        with pytest.raises(WakeupError):
+            waiting.result(TIMEOUT)
+        assert set(committed(kafka, topic).values()) <= {0}
+        assert len(read(member_on(), 10)) == 10
+
+    def test_not_what_a_loop_had_not_reached(
+        self,
+        kafka: EmbeddedKafka,
+        consumer: Consumer,
+        other: ThreadPoolExecutor,
+        partition: TopicPartition,
+    ) -> None:
+        fill(kafka, partition.topic, 10)
+        assert [record.offset for record in itertools.islice(consumer, 3)] == [0, 1, 2]
+        consumer.pause(partition)
+        waiting = begin(other, consumer, lambda: next(iter(consumer)))
+        consumer.close()
+        with pytest.raises(WakeupError):
+            waiting.result(TIMEOUT)
+        assert committed(kafka, partition.topic) == {partition: 3}
+
+
+class TestTwoClosers:
+    def test_one_closes_and_the_other_returns_then(
+        self, member_on: MakeConsumer, other: ThreadPoolExecutor
+    ) -> None:
+        diary = Diary()
+        member = member_on(diary)
+        eventually(lambda: [member.poll(0.05), member.assignment()][1], "partitions")
+        waiting = begin(other, member, lambda: member.poll(TIMEOUT))
+        with ThreadPoolExecutor(4) as closers, at_once():
+            for closing in [closers.submit(member.close) for _ in range(4)]:
+                closing.result(TIMEOUT)
+                assert member._core.closed
+        with pytest.raises(WakeupError):
+            waiting.result(TIMEOUT)
+        assert len(diary.gone_in) == 1
+
+    def test_who_is_stuck_is_not_closed_behind_his_back(
+        self, kafka: EmbeddedKafka, member_on: MakeConsumer, other: ThreadPoolExecutor, topic: str
+    ) -> None:
+        fill(kafka, topic, 10)
+        diary = Diary()
+        diary.go_on.clear()
+        member = member_on(diary)
+        waiting = other.submit(member.poll, TIMEOUT)
+        assert diary.has_come.wait(TIMEOUT)
+        with pytest.raises(KafkaTimeoutError, match=r"has not come out of its call .* not closed"):
+            member.close(0.2)
+        diary.go_on.set()
+        assert len(waiting.result(TIMEOUT)) == 10, "it goes on as if nothing had been"
+        member.close()
+        assert diary.gone_in == ["MainThread"]
+
+
+class TestThisThread:
+    """A handler of a signal closes in the middle of whatever this thread does."""
+
+    def test_a_poll_that_waits_ends(self, consumer: Consumer) -> None:
+        before = signal.signal(signal.SIGALRM, lambda *_: consumer.close())
+        try:
+            consumer.poll(0.05)
+            signal.setitimer(signal.ITIMER_REAL, 0.1)
+            with at_once(), pytest.raises(WakeupError, match="closed meanwhile"):
+                consumer.poll(TIMEOUT)
+        finally:
+            signal.signal(signal.SIGALRM, before)
+        assert consumer._core.closed
+
+    @pytest.mark.parametrize("is_in_a_loop", [False, True], ids=["first", "in a loop"])
+    def test_anywhere_in_a_poll_it_commits_what_was_handed_over(
+        self,
+        kafka: EmbeddedKafka,
+        consumer_on: MakeConsumer,
+        partition: TopicPartition,
+        *,
+        is_in_a_loop: bool,
+    ) -> None:
+        """And what the call ends with is an error of ours, wherever it was."""
+        fill(kafka, partition.topic, 2_000, batch=500)
+        for place in itertools.count(1, 3):
+            group = f"group-{place}-{is_in_a_loop}"
+            consumer = consumer_on(group_id=group, max_poll_records=3)
+            consumer.assign([partition])
+            done = 1 if is_in_a_loop else 3
+            handed_over = [next(iter(consumer))] if is_in_a_loop else read(consumer, 3)
+            assert [record.offset for record in handed_over] == list(range(done))
+            eventually(lambda consumer=consumer: consumer.metrics()["chunks"] > 0)
+            try:
+                with call_at(place, consumer.close):
+                    consumer.poll(TIMEOUT)
+            except (WakeupError, UsageError):
+                assert committed(kafka, group) == {partition: done}
+            else:
+                break
+        assert place > 30, "there are more places than that"
+
+
+@contextmanager
+def call_at(place: int, call: Callable[[], object]) -> Iterator[None]:
+    """Call something at the nth place in the package where Python would run a signal's handler."""
+    left = place
+
+    def look(frame: FrameType, event: str, arg: object) -> None:
+        nonlocal left
+        if event in ("call", "c_return") and PACKAGE in frame.f_code.co_filename:
+            left -= 1
+            if left == 0:
+                sys.setprofile(None)
+                call()
+
+    sys.setprofile(look)
+    try:
+        yield
+    finally:
+        sys.setprofile(None)
