@@ -227,7 +227,7 @@ class Membership:
         finally:
             left = [it for it in self._reading.intake.partitions if it not in wanted.partitions]
             self._unread.forget(wanted.partitions)
-            self._reading.assign(left)
+            self._reading.assign(left, by_hand=False)
             kind = "lost" if wanted.lost else "revoked"
             self._note(kind, owned, generation, wanted.reason, began)
 
@@ -236,7 +236,7 @@ class Membership:
         group = self.group
         added = wanted.partitions - frozenset(self._reading.intake.partitions)
         kept = [it for it in self._reading.intake.partitions if it in wanted.partitions]
-        self._reading.assign([*kept, *sorted(added)])
+        self._reading.assign([*kept, *sorted(added)], by_hand=False)
         self._has_had_partitions = True
         self._core.call(lambda now: group.handle_assigned(wanted, now))
         try:

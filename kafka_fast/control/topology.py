@@ -7,6 +7,7 @@ each noting its effect in the `ClusterChanges` of the answer it belongs to.
 The getters may be called from any thread: each reads one immutable record.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 
 from kafka_fast.control.metadata import (
@@ -46,6 +47,7 @@ class Topology:
         self._names: dict[bytes, str] = {}  # topic id → name; the inverse of Topic.topic_id
         self._errors: dict[str, int] = {}  # topics whose last answer was an error
         self._removed: set[str] = set()  # known topics that the brokers do not know any more
+        self._answers: Counter[str] = Counter()  # how many answers have told of each topic
 
     # Getters
 
@@ -100,6 +102,10 @@ class Topology:
         """
         return self._errors.get(topic, 0)
 
+    def answers(self, topic: str) -> int:
+        """Return how many answers have told of a topic, be it that there is none."""
+        return self._answers[topic]
+
     def forget_error(self, topic: str) -> None:
         """Take the next answer's error of a topic for news, also if it is the same as before."""
         self._errors.pop(topic, None)
@@ -150,6 +156,7 @@ class Topology:
         changes: ClusterChanges,
     ) -> None:
         """Take what an answer of `version` says of a topic that was asked for (None: nothing)."""
+        self._answers[name] += 1
         code = UNKNOWN_TOPIC_OR_PARTITION if reported is None else reported.error_code
         if reported is not None and not code and not reported.partitions:
             code = LEADER_NOT_AVAILABLE  # a topic that is still being made
@@ -199,6 +206,7 @@ class Topology:
         topic = self._topics.pop(name, None)
         if topic is not None and topic.topic_id is not None:
             del self._names[topic.topic_id]
+        self._answers.pop(name, None)
         self._errors.pop(name, None)
         self._removed.discard(name)
 

@@ -23,6 +23,7 @@ from kafka_fast.control.consumer.control import ConsumerControl
 from kafka_fast.control.consumer.plane import (
     ConsumerCommand,
     PartitionFailed,
+    PartitionFound,
     Positioned,
     Recreated,
     Reposition,
@@ -198,7 +199,7 @@ class ConsumerCore:
         match command:
             case TopicSettled(topic, error):
                 self.questions.settle(topic, error)
-            case PartitionFailed() | Positioned() | Reposition() | Recreated():
+            case PartitionFailed() | PartitionFound() | Positioned() | Reposition() | Recreated():
                 self.reading.put_news(command)
             case RevokeWanted() | AssignWanted() | MemberFailed() | TopicFailed():
                 self.reading.put_group_news(command)

@@ -261,6 +261,12 @@ class Intake:
             stream.errors.append(fresh_copy(error))
         self._queue(stream)
 
+    def heal(self, partition: TopicPartition, seeks: int) -> None:
+        """Raise no more what was to be raised again and again, if it is of this life."""
+        stream = self._by_partition.get(partition)
+        if stream is not None and stream.seeks == seeks:
+            stream.failure = None
+
     def take_error(self, partition: TopicPartition) -> KafkaError | None:
         """Return what is the matter with a partition, if anything is."""
         return self._by_partition[partition].take_error()

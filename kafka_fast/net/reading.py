@@ -20,6 +20,7 @@ from kafka_fast.control.consumer.control import ConsumerControl
 from kafka_fast.control.consumer.plane import (
     News,
     PartitionFailed,
+    PartitionFound,
     Positioned,
     Recreated,
     Reposition,
@@ -100,11 +101,18 @@ class Reading:
 
     # What is read
 
-    def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """Read these partitions and no others; those that stay go on undisturbed."""
+    def assign(self, partitions: Iterable[TopicPartition], *, by_hand: bool = True) -> None:
+        """Read these partitions and no others; those that stay go on undisturbed.
+
+        Args:
+            partitions: all that are read from now on.
+            by_hand: the user has named them, not the group.
+        """
         streams = self.intake.assign(partitions)
         committed = self._settings.group_id is not None
-        self._call(lambda now: self._control.assign(streams, now, committed=committed))
+        self._call(
+            lambda now: self._control.assign(streams, now, committed=committed, by_hand=by_hand)
+        )
 
     def seek(self, partition: TopicPartition, offset: int, epoch: int = -1) -> None:
         """Read on from an offset."""
@@ -204,6 +212,8 @@ class Reading:
             match self._news[0]:
                 case PartitionFailed(partition, seeks, error, is_final):
                     self.intake.fail(partition, seeks, error, is_final=is_final)
+                case PartitionFound(partition, seeks):
+                    self.intake.heal(partition, seeks)
                 case Reposition(partition, seeks, offset, epoch):
                     stream = self.intake.stream(partition)
                     if stream is not None and stream.seeks == seeks:

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 
 import confluent_kafka
 import pytest
+from confluent_kafka.admin import AdminClient, NewPartitions
 
 from kafka_fast import Consumer, TopicPartition
+from kafka_fast.control.consumer import absent
 from kafka_fast.dataplane._consumer_record import ConsumerRecord
-from kafka_fast.errors import OffsetOutOfRangeError
+from kafka_fast.errors import OffsetOutOfRangeError, UnknownTopicOrPartition
 from kafka_fast.testing.real_kafka import RealKafka
 from kafka_fast.types import OffsetAndMetadata
 from tests.conftest import started
@@ -27,7 +29,7 @@ from tests.integration.consuming import (
 )
 from tests.integration.peers import CODECS, RECORDS, rows, write_rows
 from tests.integration.producing import create_again, new_topic
-from tests.waiting import eventually
+from tests.waiting import TIMEOUT, eventually
 
 # The peers' own warnings are theirs; kafka-python warns already when it is imported.
 pytestmark = [pytest.mark.broker, pytest.mark.filterwarnings("ignore")]
@@ -111,6 +113,40 @@ def check_positions(kafka: RealKafka, make: MakeConsumer) -> None:
 
 def test_positions(real_kafka: RealKafka, consumer_on: MakeConsumer) -> None:
     check_positions(real_kafka, consumer_on)
+
+
+def test_what_does_not_exist_is_told_until_it_does(
+    real_kafka: RealKafka, consumer_on: MakeConsumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(absent, "PATIENCE", 0.5)
+    topic, other = new_topic(real_kafka, partitions=3), f"absent-{uuid.uuid4()}"
+    first, fourth = TopicPartition(topic, 0), TopicPartition(topic, 3)
+    write(real_kafka, topic, 10)
+    consumer = consumer_on(allow_auto_create_topics=False, retry_backoff_max_ms=200)
+    consumer.assign([first, fourth])
+    assert len(read(consumer, 10)) == 10
+    with pytest.raises(UnknownTopicOrPartition, match=f"{fourth}: topic '{topic}' has 3 part"):
+        read(consumer, 1)
+    consumer.assign([TopicPartition(other, 0)])
+    with pytest.raises(UnknownTopicOrPartition, match=f"no topic '{other}'"):
+        read(consumer, 1)
+    consumer.assign([first, fourth])
+    with pytest.raises(UnknownTopicOrPartition):
+        consumer.position(fourth)
+    admin = AdminClient({"bootstrap.servers": real_kafka.bootstrap})
+    (made,) = admin.create_partitions([NewPartitions(topic, 4)]).values()
+    made.result(TIMEOUT)
+
+    def is_there() -> bool:
+        try:
+            return consumer.position(fourth) == 0
+        except UnknownTopicOrPartition:
+            return False
+
+    eventually(is_there, "the partition")
+    write(real_kafka, topic, 10, 3)
+    consumer.assign([fourth])
+    assert len(read(consumer, 10)) == 10
 
 
 def test_who_reads_nothing_commits_the_epoch_that_was_committed(

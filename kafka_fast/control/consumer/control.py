@@ -21,6 +21,7 @@ from kafka_fast.config import ConsumerSettings, OffsetReset
 from kafka_fast.control import link_events
 from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.cluster import Cluster
+from kafka_fast.control.consumer.absent import AbsentPartitions
 from kafka_fast.control.consumer.assigned import NO_NODE, Assigned, Phase, Position
 from kafka_fast.control.consumer.committed_starts import CommittedStarts
 from kafka_fast.control.consumer.lookup import Lookup
@@ -121,6 +122,7 @@ class ConsumerControl:
             on_news=self._commands.append,
         )
         self.topics = Topics(self.cluster, self.positions, on_news=self._commands.append)
+        self.absent = AbsentPartitions(self.cluster, self.positions, on_news=self._commands.append)
         self.group: Group | None = None
         self._starts: CommittedStarts | None = None
         if settings.group_id is not None:
@@ -157,7 +159,12 @@ class ConsumerControl:
     # Commands of the user's thread
 
     def assign(
-        self, streams: Iterable[tuple[TopicPartition, int]], now: float, *, committed: bool
+        self,
+        streams: Iterable[tuple[TopicPartition, int]],
+        now: float,
+        *,
+        committed: bool,
+        by_hand: bool = True,
     ) -> None:
         """Read these partitions from now on, and no others; what stays goes on undisturbed.
 
@@ -165,8 +172,10 @@ class ConsumerControl:
             streams: partitions and the ids of their streams.
             now: the time.
             committed: start at the group's committed offsets where there are any.
+            by_hand: the user has named them, not the group.
         """
         wanted = dict(streams)
+        self.absent.watch(wanted if by_hand else ())
         for partition, assigned in list(self.positions.partitions.items()):
             if wanted.get(partition) != assigned.stream_id:
                 self.restarts.remove(partition)
@@ -343,6 +352,7 @@ class ConsumerControl:
             if moved is not None:
                 self.streams.handle_leader(moved, now)
         self.topics.handle_changes(changes)
+        self.absent.handle_answer(now)
         if self.group is not None:
             self.group.member.handle_metadata(now)
 

@@ -121,6 +121,13 @@ class PartitionFailed(Value):
     """The partition stays there until the user seeks: every poll has to say so."""
 
 
+class PartitionFound(Value):
+    """A partition that was said not to exist does exist now: it has not failed any more."""
+
+    partition: TopicPartition
+    seeks: int
+
+
 class Reposition(Value):
     """Seek there at the next poll: what was fetched behind it is not in the log any more."""
 
@@ -152,7 +159,7 @@ class Recreated(Value):
     seeks: int
 
 
-News: TypeAlias = PartitionFailed | Reposition | Positioned | Recreated
+News: TypeAlias = PartitionFailed | PartitionFound | Reposition | Positioned | Recreated
 
 ConsumerCommand: TypeAlias = (
     plane.Command

@@ -1,0 +1,126 @@
+"""Partitions that the user assigned by hand, and that the cluster does not have.
+
+    metadata answers ──► denied for PATIENCE ──► a warning ──► CONFIRMATIONS more answers ──► error
+                              │                                                                │
+                              └──────── the partition is there: it is read ◄───────────────────┘
+
+A topic that is made a moment later, or because metadata were asked for, and partitions that are
+added later are waited for; what is not there after that is most likely a mistake, and to read
+nothing for ever would hide it. Only answers count: brokers that say nothing deny nothing. The
+members of a group are assigned what there is, so theirs are not looked at.
+
+Thread: control.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from kafka_fast.control.cluster import Cluster
+from kafka_fast.control.consumer.assigned import Assigned, Phase
+from kafka_fast.control.consumer.plane import PartitionFailed, PartitionFound
+from kafka_fast.control.consumer.positions import Positions
+from kafka_fast.control.topology import UNKNOWN_TOPIC_OR_PARTITION
+from kafka_fast.errors import broker_error
+from kafka_fast.logs import get_logger
+from kafka_fast.types import TopicPartition
+
+logger = get_logger("kafka_fast.consumer")
+
+PATIENCE = 3.0
+"""Seconds for which a partition may be denied before anything is said."""
+
+CONFIRMATIONS = 2
+"""Answers after the warning that have to deny it as well."""
+
+
+@dataclass(slots=True)
+class _Absence:
+    """A partition that is denied."""
+
+    since: float
+    answers: int
+    """How many answers there were of its topic when it was looked at last."""
+    is_warned: bool = False
+    confirmations: int = 0
+    """Answers that denied it since the warning."""
+    told: int | None = None
+    """The `seeks` of the partition when the user was told; None: he was not."""
+
+
+class AbsentPartitions:
+    """One consumer's partitions that are not there. Control thread only."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        positions: Positions,
+        *,
+        on_news: Callable[[PartitionFailed | PartitionFound], None],
+    ) -> None:
+        """Begin with nothing to look at.
+
+        Args:
+            cluster: knows what partitions there are.
+            positions: of the partitions that are assigned.
+            on_news: called with what the user's thread has to know.
+        """
+        self._cluster = cluster
+        self._positions = positions
+        self._on_news = on_news
+        self._watched: frozenset[TopicPartition] = frozenset()
+        self._absent: dict[TopicPartition, _Absence] = {}
+
+    def watch(self, partitions: Iterable[TopicPartition]) -> None:
+        """Look at these partitions from now on, and at no others."""
+        self._watched = frozenset(partitions)
+        for partition in self._absent.keys() - self._watched:
+            del self._absent[partition]
+
+    def handle_answer(self, now: float) -> None:
+        """Metadata have come in: see what they deny."""
+        for partition in sorted(self._watched):
+            assigned = self._positions.partitions.get(partition)
+            if assigned is not None:
+                self._look_at(assigned, now)
+
+    def _look_at(self, assigned: Assigned, now: float) -> None:
+        partition = assigned.partition
+        why = self._denial(partition)
+        if why is None:
+            absence = self._absent.pop(partition, None)
+            if absence is not None and absence.told is not None:
+                logger.info("%s is there now", partition)
+                self._on_news(PartitionFound(partition, assigned.seeks))
+            return
+        answers = self._cluster.answers(partition.topic)
+        absence = self._absent.setdefault(partition, _Absence(now, answers))
+        self._cluster.request_refresh("a partition is not there", partition.topic)
+        if not absence.is_warned:
+            absence.is_warned = now - absence.since >= PATIENCE
+            if absence.is_warned:
+                logger.warning("there is no partition %s: %s; waiting for it", partition, why)
+        elif answers > absence.answers:
+            absence.confirmations += 1
+        absence.answers = answers
+        if absence.confirmations >= CONFIRMATIONS:
+            self._tell(assigned, absence, f"there is no partition {partition}: {why}")
+
+    def _denial(self, partition: TopicPartition) -> str | None:
+        """Return what the brokers have instead of a partition; None if they do not deny it."""
+        topic, number = partition
+        code = self._cluster.error(topic)
+        if code == UNKNOWN_TOPIC_OR_PARTITION:
+            return f"the brokers know no topic {topic!r}"
+        count = self._cluster.partition_count(topic)
+        if code or count is None or number < count:
+            return None
+        return f"topic {topic!r} has {count} partition{'s' if count > 1 else ''}"
+
+    def _tell(self, assigned: Assigned, absence: _Absence, text: str) -> None:
+        """Let every poll say so, unless it does, or something else is the matter."""
+        if absence.told != assigned.seeks and assigned.phase is not Phase.FAILED:
+            absence.told = assigned.seeks
+            error = broker_error(UNKNOWN_TOPIC_OR_PARTITION, text)
+            self._on_news(PartitionFailed(assigned.partition, assigned.seeks, error, True))
