@@ -29,3 +29,16 @@ def test_its_threads_sleep_until_they_are_needed(
     before = own_cpu()
     time.sleep(PAUSE)  # what is measured is this very time
     assert own_cpu() - before < PAUSE / 3
+
+
+def test_a_loop_of_polls_sleeps_while_there_is_nothing(
+    kafka: EmbeddedKafka, topic: str, consumer_on: MakeConsumer
+):
+    """Regression: poll() did not wait, so that the first loop one writes took a processor."""
+    consumer = consumer_on()
+    consumer.assign([TopicPartition(topic, 0)])
+    consumer.poll(0)
+    began, busy = time.monotonic(), time.thread_time()
+    assert not consumer.poll()
+    assert time.monotonic() - began > 0.99
+    assert time.thread_time() - busy < 0.3

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from typing_extensions import Unpack, assert_type
 
 from kafka_fast import (
@@ -17,7 +19,7 @@ from kafka_fast import (
 from kafka_fast.config.properties import ProducerProperties
 
 
-def blocking() -> None:
+def blocking(noon: datetime) -> None:
     with Producer({ProducerConfig.BOOTSTRAP_SERVERS_CONFIG: "localhost:9092"}) as producer:
         assert_type(producer, Producer)
         delivery = producer.send("topic", b"value", key="key", headers=[("name", b"h")])
@@ -27,6 +29,8 @@ def blocking() -> None:
         assert_type(delivery.result().offset, int)
         assert_type(delivery.exception(), DeliveryError | None)
         producer.send_nowait("topic", b"value")
+        producer.send("topic", b"value", timestamp_ms=noon)
+        producer.send("topic", timestamp_ms="now")  # type: ignore[arg-type] # nor is it a time
         assert_type(producer.flush(), int)
         assert_type(producer.partitions_for("topic"), list[PartitionInfo])
         producer.send("topic", partition="0")  # type: ignore[arg-type] # a number is wanted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from datetime import datetime
 
 from typing_extensions import assert_type
 
@@ -16,6 +17,7 @@ from kafka_fast import (
     read_range,
 )
 from kafka_fast.consumer import ConsumerRecord, ConsumerRecords
+from kafka_fast.types import OffsetAndTimestamp
 
 
 class Listener(RebalanceListener):
@@ -46,6 +48,8 @@ def asking(consumer: Consumer, partition: TopicPartition) -> None:
     assert_type(consumer.current_lag(partition), int | None)
     assert_type(consumer.committed([partition])[partition], OffsetAndMetadata | None)
     assert_type(consumer.end_offsets([partition]), dict[TopicPartition, int])
+    consumer.offsets_for_times({partition: 1_700_000_000_000})
+    consumer.seek_to_timestamp("now")  # type: ignore[arg-type] # Unix ms, or a datetime
     consumer.commit([partition])  # type: ignore[arg-type] # records, or a mapping
 
 
@@ -57,7 +61,16 @@ def committing(consumer: Consumer, partition: TopicPartition) -> None:
     consumer.commit({partition: 3}, sync=False, callback=done)
 
 
-def ranging(partition: TopicPartition) -> None:
+def ranging(partition: TopicPartition, noon: datetime) -> None:
     with read_range("topic", 0, {partition: 10}, bootstrap_servers="localhost:9092") as steps:
         for records in steps:
             assert_type(records, ConsumerRecords)
+    read_range("topic", {0: 10}, {0: 20})
+    read_range("topic", noon, {partition: noon}, by="timestamp").to_arrow(layout="spark")
+    read_range("topic", "noon")  # type: ignore[arg-type] # an offset, a time, or a mapping
+
+
+def asking_for_times(consumer: Consumer, partition: TopicPartition, noon: datetime) -> None:
+    consumer.seek_to_timestamp(noon, partition)
+    found = consumer.offsets_for_times({partition: noon})[partition]
+    assert_type(found, OffsetAndTimestamp | None)
