@@ -209,3 +209,28 @@ def test_one_call_takes_from_all_partitions_and_the_next_begins_with_another(
         for stream in range(2):
             streams.arrived.append(chunk(first, 3, stream=stream))
     assert sorted(offsets(intake)) == [3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8]
+
+
+def test_what_is_found_again_fails_no_more(intake: Intake) -> None:
+    intake.fail(ONE, 0, KafkaError("not there"), is_final=True)
+    for _ in range(2):
+        with pytest.raises(KafkaError, match="not there"):
+            intake.take(10)
+    intake.heal(ONE, 1)  # of another life
+    with pytest.raises(KafkaError, match="not there"):
+        intake.take(10)
+    intake.heal(TopicPartition("u", 0), 0)
+    intake.heal(ONE, 0)
+    assert intake.take(10) == []
+
+
+def test_what_nobody_has_got_yet_is_known(intake: Intake, streams: FakeStreams) -> None:
+    """A signal's handler that closes in the middle of a poll must not commit it."""
+    streams.arrived += [chunk(5, 3), chunk(0, 2, stream=1)]
+    intake.feed()
+    assert intake.unsettled_from() == {}
+    intake.take(4)
+    assert intake.unsettled_from() == {ONE: OffsetAndMetadata(5), OTHER: OffsetAndMetadata(0)}
+    intake.settle()
+    assert intake.unsettled_from() == {}
+    assert intake.last_taken_from() == {ONE: OffsetAndMetadata(5), OTHER: OffsetAndMetadata(0)}

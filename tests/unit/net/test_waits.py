@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -102,3 +103,39 @@ def test_a_client_that_cannot_go_on_ends_every_wait(waits: Waits, control: Any) 
             waits.wait(answer, 200.0, "counting", may_wake=False)
     with pytest.raises(UsageError, match="the thread is gone"):
         waits.check_runs()
+
+
+def test_whoever_closes_ends_the_waits_of_all_others(waits: Waits) -> None:
+    """Again and again, until it has closed or given up; but not those that must not be woken."""
+    answer: Answer[int] = Answer()
+    closer = -1  # no thread's ident
+    assert waits.claim_closing(closer)
+    assert not waits.claim_closing(-2), "there is one already"
+    for _ in range(2):
+        with pytest.raises(WakeupError, match="another thread closes"):
+            waits.wait(answer, 200.0, "counting")
+        with pytest.raises(WakeupError):
+            waits.check_wakeup()
+    with pytest.raises(KafkaTimeoutError):
+        waits.wait(answer, 100.1, "leaving", may_wake=False)
+    waits.give_up_closing(-2)
+    assert waits.closer == closer
+    waits.give_up_closing(closer)
+    waits.check()
+
+
+def test_the_closer_itself_waits_on(waits: Waits) -> None:
+    answer: Answer[int] = Answer()
+    assert waits.claim_closing(threading.get_ident())
+    waits.check()
+    answer.set(7)
+    assert waits.wait(answer, 200.0, "counting") == 7
+
+
+def test_nothing_is_waited_for_once_it_is_closed(waits: Waits) -> None:
+    """A signal's handler may close in the middle of a wait."""
+    answer: Answer[int] = Answer()
+    waits.end()
+    for may_wake in (True, False):
+        with pytest.raises(WakeupError, match="closed meanwhile"):
+            waits.wait(answer, 200.0, "leaving", may_wake=may_wake)
