@@ -7,12 +7,13 @@ author knows, and a guess would be wrong by hours without anybody noticing.
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka_fast.errors import UsageError
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
 MAX_TIME = 2**63 - 1
 
@@ -20,11 +21,24 @@ FIRST_LIKELY_MS = 94_694_400_000
 """The beginning of 1973. As seconds it is the year 4970: a present time in seconds is below it."""
 
 
+class _Calendar(NamedTuple):
+    """What is needed of the module datetime, which a process that uses none need not load."""
+
+    kind: type[datetime]
+    epoch: datetime
+    millisecond: timedelta
+
+
+@cache
+def _calendar() -> _Calendar:
+    from datetime import datetime, timedelta, timezone
+
+    return _Calendar(datetime, datetime(1970, 1, 1, tzinfo=timezone.utc), timedelta(milliseconds=1))
+
+
 def is_datetime(given: object) -> bool:
     """Tell whether this is a datetime, with or without a time zone."""
-    from datetime import datetime  # a process that uses none need not load the module
-
-    return isinstance(given, datetime)
+    return isinstance(given, _calendar().kind)
 
 
 def datetime_ms(given: datetime, what: str) -> int:
@@ -37,15 +51,13 @@ def datetime_ms(given: datetime, what: str) -> int:
     Raises:
         UsageError: it has no time zone, or is before 1970.
     """
-    from datetime import datetime, timedelta, timezone
-
+    calendar = _calendar()
     if given.tzinfo is None or given.utcoffset() is None:
         raise UsageError(
             f"{what}: {given!r} has no time zone: give it one, as datetime.now(timezone.utc) "
             "does, or .astimezone() to a local time"
         )
-    since = given - datetime(1970, 1, 1, tzinfo=timezone.utc)
-    ms = since // timedelta(milliseconds=1)
+    ms = (given - calendar.epoch) // calendar.millisecond
     if ms < 0:
         raise UsageError(f"{what}: {given} is before 1970, where Unix times begin")
     return ms
