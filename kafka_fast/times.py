@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from kafka_fast.errors import UsageError
 
@@ -21,24 +21,20 @@ FIRST_LIKELY_MS = 94_694_400_000
 """The beginning of 1973. As seconds it is the year 4970: a present time in seconds is below it."""
 
 
-class _Calendar(NamedTuple):
-    """What is needed of the module datetime, which a process that uses none need not load."""
-
-    kind: type[datetime]
-    epoch: datetime
-    millisecond: timedelta
-
-
 @cache
-def _calendar() -> _Calendar:
+def _calendar() -> tuple[type[datetime], datetime, timedelta]:
+    """Return the type, when Unix times begin, and a millisecond.
+
+    A process that uses none of them need not load the module.
+    """
     from datetime import datetime, timedelta, timezone
 
-    return _Calendar(datetime, datetime(1970, 1, 1, tzinfo=timezone.utc), timedelta(milliseconds=1))
+    return datetime, datetime(1970, 1, 1, tzinfo=timezone.utc), timedelta(milliseconds=1)
 
 
 def is_datetime(given: object) -> bool:
     """Tell whether this is a datetime, with or without a time zone."""
-    return isinstance(given, _calendar().kind)
+    return isinstance(given, _calendar()[0])
 
 
 def datetime_ms(given: datetime, what: str) -> int:
@@ -51,13 +47,13 @@ def datetime_ms(given: datetime, what: str) -> int:
     Raises:
         UsageError: it has no time zone, or is before 1970.
     """
-    calendar = _calendar()
     if given.tzinfo is None or given.utcoffset() is None:
         raise UsageError(
             f"{what}: {given!r} has no time zone: give it one, as datetime.now(timezone.utc) "
             "does, or .astimezone() to a local time"
         )
-    ms = (given - calendar.epoch) // calendar.millisecond
+    _, epoch, millisecond = _calendar()
+    ms = (given - epoch) // millisecond
     if ms < 0:
         raise UsageError(f"{what}: {given} is before 1970, where Unix times begin")
     return ms

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from kafka_fast.config._key import CONSUMER
 
-_ADDRESS = re.compile(r".*:\d+")
+_ADDRESS = r".*:\d+"
 
 
 def check_mapping(given: object, what: str, instead: str) -> None:
@@ -42,7 +42,7 @@ def _constructor(given: object, client: str, name: str) -> str:
     several = list(given) if isinstance(given, (list, tuple, set, frozenset)) else [given]
     texts = [it for it in several if isinstance(it, str)]
     are_names = bool(texts) and len(texts) == len(several)
-    if are_names and client == CONSUMER and not any(map(_ADDRESS.fullmatch, texts)):
+    if are_names and client == CONSUMER and not any(re.fullmatch(_ADDRESS, it) for it in texts):
         return (
             f"{name}(bootstrap_servers='localhost:9092', group_id='...'), and then "
             f"consumer.subscribe({texts!r})"

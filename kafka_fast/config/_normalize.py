@@ -9,7 +9,6 @@ from typing import Any
 
 from kafka_fast.config._common import COMMON
 from kafka_fast.config._consumer import CONSUMER_ONLY
-from kafka_fast.config._foreign import advice_for, refusal
 from kafka_fast.config._given import check_first_argument
 from kafka_fast.config._key import EVERY_CLIENT, PRODUCER, Key, Kind
 from kafka_fast.config._producer import PRODUCER_ONLY
@@ -169,6 +168,8 @@ def _find(name: str, client: str) -> tuple[Key, int]:
         key, scale = _aliases().get(wanted, (None, 1))
     if key is not None and client in key.clients:
         return key, scale
+    from kafka_fast.config._foreign import advice_for, refusal  # who needs it has time
+
     advice = advice_for(wanted, client)
     if advice is not None:
         raise ConfigError(refusal(name, advice))

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 
 from kafka_fast.config._common import COMMON
 from kafka_fast.config._consumer import CONSUMER_ONLY
-from kafka_fast.config._foreign import ADVICE
 from kafka_fast.config._key import EVERY_CLIENT, Key, Kind
 from kafka_fast.config._producer import PRODUCER_ONLY
 from kafka_fast.config._security import SECURITY
@@ -107,6 +106,8 @@ def _pending(keys: Iterable[Key]) -> Iterator[str]:
 
 def _foreign() -> Iterator[str]:
     """Yield the table of what other clients have and this one has not."""
+    from kafka_fast.config._foreign import ADVICE  # a page is printed once
+
     yield "## Properties of other clients\n"
     yield "Refused, with what to do instead:\n"
     yield "| property | client | instead |"

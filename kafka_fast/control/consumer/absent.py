@@ -15,7 +15,6 @@ Thread: control.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.consumer.assigned import Assigned, Phase
@@ -25,6 +24,7 @@ from kafka_fast.control.topology import UNKNOWN_TOPIC_OR_PARTITION
 from kafka_fast.errors import broker_error
 from kafka_fast.logs import get_logger
 from kafka_fast.types import TopicPartition
+from kafka_fast.values import Value
 
 logger = get_logger("kafka_fast.consumer")
 
@@ -35,8 +35,7 @@ CONFIRMATIONS = 2
 """Answers after the warning that have to deny it as well."""
 
 
-@dataclass(slots=True)
-class _Absence:
+class _Absence(Value, frozen=False):
     """A partition that is denied."""
 
     since: float
