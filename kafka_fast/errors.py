@@ -22,7 +22,7 @@
     ├── PositionError                         a partition cannot be read on from where it stands
     │   ├── NoOffsetForPartitionError, OffsetOutOfRangeError, LogTruncationError
     ├── CommitFailedError                     the group has moved on: others read these partitions
-    ├── WakeupError                           another thread called wakeup()
+    ├── WakeupError                           another thread called wakeup() or close()
     └── DeliveryError                         records that were not, or maybe not, delivered
 
 All of them can be pickled: Spark carries them from a worker to the driver. This module imports
@@ -288,7 +288,7 @@ class CommitFailedError(KafkaError):
 
 
 class WakeupError(KafkaError):
-    """Another thread called `wakeup` while this one waited in the consumer."""
+    """Another thread called `wakeup` or `close` while this one waited in the consumer."""
 
 
 class BrokerError(KafkaError):
