@@ -317,9 +317,10 @@ class TestSendsThatWait:
             kafka.pause(1)
             threading.Timer(0.2, kafka.resume, [1]).start()
             with pytest.warns(RuntimeWarning, match=r"room in buffer\.memory.*to_thread"):
-                send_all(full, topic, 10_000)
+                send_all(full, topic, 5_000)
 
         run(main())
+        assert full.flush() == 0
 
     def test_one_that_is_not_to_wait_is_told_otherwise(
         self, producer_on: MakeProducer, topic: str
