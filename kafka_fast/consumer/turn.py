@@ -25,27 +25,28 @@ INTERRUPTED = (LookupError, RuntimeError, AttributeError, CommitFailedError)
 class Turn:
     """Held, as a context manager, from a call's beginning to its end. Calls may nest."""
 
-    __slots__ = ("_closing_thread", "_core", "_depth", "_lock")
+    __slots__ = ("_closing_thread", "_core", "_depth", "_holder", "_lock")
 
     def __init__(self, core: ConsumerCore) -> None:
         self._lock = threading.RLock()
         self._core = core
         self._depth = 0  # of the calls of the thread that has the lock
+        self._holder: int | None = None  # that thread
         self._closing_thread: int | None = None
 
     def __enter__(self) -> None:
         self.check_open()
+        waits = self._core.waits
+        if waits.closer is not None and self._holder != threading.get_ident():
+            waits.check_closer()  # without the lock: the closer is to get it
         if not self._lock.acquire(blocking=False):
-            self._core.waits.check_closer()
             raise UsageError(
                 "another thread uses this consumer: a Consumer is for one thread at a time; "
                 "wakeup() and close() are what others may call"
             )
-        self._depth += 1
+        self._take()
         try:
             self.check_open()
-            if self._depth == 1:
-                self._core.waits.check_closer()
         except BaseException:
             self._release()
             raise
@@ -55,8 +56,14 @@ class Turn:
         if self._core.closed and isinstance(error, INTERRUPTED):
             raise WakeupError("the consumer was closed meanwhile") from error
 
+    def _take(self) -> None:
+        self._depth += 1
+        self._holder = threading.get_ident()
+
     def _release(self) -> None:
         self._depth -= 1
+        if self._depth == 0:
+            self._holder = None
         self._lock.release()
 
     def check_open(self) -> None:
@@ -101,7 +108,7 @@ class Turn:
             return False
         if not self._lock.acquire(blocking=False):
             self._await_others(me, deadline)
-        self._depth += 1
+        self._take()
         if self._core.closed:
             self._release()
             return False

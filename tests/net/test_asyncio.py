@@ -317,7 +317,7 @@ class TestSendsThatWait:
             kafka.pause(1)
             threading.Timer(0.2, kafka.resume, [1]).start()
             with pytest.warns(RuntimeWarning, match=r"room in buffer\.memory.*to_thread"):
-                send_all(full, topic, 5_000)
+                _ = [full.send(topic, bytes(1_000)) for _ in range(300)]
 
         run(main())
         assert full.flush() == 0

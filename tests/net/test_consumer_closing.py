@@ -35,7 +35,7 @@ from tests.net.consuming import MakeConsumer, committed, fill, read
 from tests.waiting import TIMEOUT, eventually
 
 PACKAGE = f"{os.sep}kafka_fast{os.sep}"
-AT_ONCE = 5.0
+AT_ONCE = 20.0
 """Seconds: by far not as long as the waits that are to be ended."""
 
 
