@@ -26,9 +26,10 @@ typedef struct kf_codec_driver {
                           uint8_t *out, size_t capacity);
 
     /* Decompress everything in `in`, appending to `out`, which may end one byte over the limit:
-     * kf_decompress() judges that, and frees `out` after a failure. */
-    kf_codec_status (*decompress)(void *decompressor, kf_reader *in, size_t limit, int magic,
-                                  kf_output *out);
+     * kf_decompress() judges that, and frees `out` after a failure. `usual` is what to expect where
+     * nothing is declared. */
+    kf_codec_status (*decompress)(void *decompressor, kf_reader *in, size_t usual, size_t limit,
+                                  int magic, kf_output *out);
 } kf_codec_driver;
 
 extern const kf_codec_driver kf_gzip_driver;
@@ -37,19 +38,13 @@ extern const kf_codec_driver kf_lz4_driver;
 extern const kf_codec_driver kf_zstd_driver;
 
 enum {
-    KF_USUAL_RATIO = 4,     /* first guess of output over input where nothing is declared */
-    KF_HINT_RATIO_MAX = 32, /* a declared size is believed up to this ratio: enough for text */
+    KF_HINT_RATIO_MAX = 32, /* output over input that is believed unseen: enough for text */
 };
 
-/* Enlarge the output: at least to double, if possible to `wanted` bytes, never beyond one byte
- * over the limit. That byte lets a decoder show that there is more. */
-kf_codec_status kf_output_grow(kf_output *out, size_t wanted, size_t limit);
-
-/* Size for a first output: what `size` bytes of input declare, if that is likely, else what they
- * usually give. */
-static inline size_t kf_output_guess(size_t size, uint64_t declared) {
+/* Size for a first output: what `size` bytes of input declare, if that is likely, else `usual`. */
+static inline size_t kf_output_guess(size_t size, uint64_t declared, size_t usual) {
     bool likely = declared != 0 && declared / KF_HINT_RATIO_MAX <= size;
-    return likely ? (size_t)declared : size * KF_USUAL_RATIO;
+    return likely ? (size_t)declared : usual;
 }
 
 #endif /* KF_CODEC_H */

@@ -1,11 +1,18 @@
-/* Contexts, and the way from a codec's number to its driver. */
+/* Contexts, outputs, and the way from a codec's number to its driver. */
 #include "kf_compress.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "kf_codec.h"
 
-enum { OUTPUT_MIN = 4096 }; /* bytes of the first output buffer */
+enum {
+    USUAL_RATIO = 4,                /* output over input, until a context has seen some */
+    OUTPUT_MIN = 4096,              /* bytes of the first output buffer */
+    PIECE_SIZE = 1024 * 1024,       /* bytes that are there twice while a large output moves */
+    UNUSUAL_SIZE = 16 * 1024 * 1024 /* no batch of a healthy topic gives as much */
+};
 
 struct kf_codec_context {
     const kf_codec_driver *driver;
@@ -13,6 +20,7 @@ struct kf_codec_context {
     /* Made at the first use in its direction; NULL also for codecs that keep no state. */
     void *compressor;
     void *decompressor;
+    size_t ratio; /* output over input of the last batch, rounded up: the next one's is like it */
 };
 
 static const kf_codec_driver *driver_of(kf_codec codec) {
@@ -43,6 +51,7 @@ kf_codec_context *kf_codec_new(kf_codec codec, int level) {
     if (context != NULL) {
         context->driver = driver;
         context->level = level;
+        context->ratio = USUAL_RATIO;
     }
     return context;
 }
@@ -77,6 +86,56 @@ ptrdiff_t kf_compress(kf_codec_context *context, const uint8_t *data, size_t siz
     return driver->compress(context->compressor, context->level, data, size, out, capacity);
 }
 
+/* ---- outputs ---- */
+
+/* Let the system have the pages that lie wholly within; their bytes are lost. malloc would keep
+ * them for its next caller, who may not come. */
+static void discard(uint8_t *start, size_t size) {
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t first = ((uintptr_t)start + page - 1) & ~(page - 1);
+    uintptr_t end = ((uintptr_t)start + size) & ~(page - 1);
+    if (first < end) {
+        madvise((void *)first, end - first, MADV_DONTNEED);
+    }
+}
+
+/* Copy, and let go of what has been copied as it goes along. */
+static void move_bytes(uint8_t *to, uint8_t *from, size_t size) {
+    for (size_t moved = 0; moved < size; moved += PIECE_SIZE) {
+        size_t piece = size - moved < PIECE_SIZE ? size - moved : PIECE_SIZE;
+        memcpy(to + moved, from + moved, piece);
+        if (piece == PIECE_SIZE) {
+            discard(from + moved, piece);
+        }
+    }
+}
+
+static uint8_t *resized(kf_output *out, size_t capacity) {
+    if (out->capacity < PIECE_SIZE) {
+        return realloc(out->data, capacity);
+    }
+    uint8_t *data = malloc(capacity);
+    if (data != NULL) {
+        move_bytes(data, out->data, out->size);
+        discard(out->data, out->capacity);
+        free(out->data);
+    }
+    return data;
+}
+
+void kf_output_free(kf_output *out) {
+    if (out->capacity > UNUSUAL_SIZE) {
+        discard(out->data, out->capacity);
+    }
+    free(out->data);
+    *out = (kf_output){NULL, 0, 0};
+}
+
+void kf_output_move(kf_output *out, uint8_t *to) {
+    move_bytes(to, out->data, out->size);
+    kf_output_free(out);
+}
+
 kf_codec_status kf_output_grow(kf_output *out, size_t wanted, size_t limit) {
     size_t capacity = out->capacity * 2 > wanted ? out->capacity * 2 : wanted;
     capacity = capacity > OUTPUT_MIN ? capacity : OUTPUT_MIN;
@@ -84,7 +143,7 @@ kf_codec_status kf_output_grow(kf_output *out, size_t wanted, size_t limit) {
     if (capacity <= out->capacity) {
         return KF_CODEC_TOO_LARGE;
     }
-    uint8_t *data = realloc(out->data, capacity);
+    uint8_t *data = resized(out, capacity);
     if (data == NULL) {
         return KF_CODEC_NO_MEMORY;
     }
@@ -102,7 +161,23 @@ static kf_codec_status decompress(kf_codec_context *context, kf_reader *in, size
             return KF_CODEC_NO_MEMORY;
         }
     }
-    return driver->decompress(context->decompressor, in, limit, magic, out);
+    size_t size = kf_left(in);
+    kf_codec_status status =
+        driver->decompress(context->decompressor, in, size * context->ratio, limit, magic, out);
+    if (status == KF_CODEC_OK && size != 0) {
+        size_t ratio = out->size / size + 1;
+        context->ratio = ratio < KF_HINT_RATIO_MAX ? ratio : KF_HINT_RATIO_MAX;
+    }
+    return status;
+}
+
+/* A library's state keeps what it has needed, up to two blocks of lz4 (8 MiB). After what was not
+ * usual it is made anew, which is little beside what that has cost. */
+static void forget_large_state(kf_codec_context *context, kf_codec_status status, size_t size) {
+    if (context->decompressor != NULL && (status != KF_CODEC_OK || size > UNUSUAL_SIZE)) {
+        context->driver->free_decompressor(context->decompressor);
+        context->decompressor = NULL;
+    }
 }
 
 kf_codec_status kf_decompress(kf_codec_context *context, const uint8_t *data, size_t size,
@@ -112,9 +187,10 @@ kf_codec_status kf_decompress(kf_codec_context *context, const uint8_t *data, si
     if (status == KF_CODEC_OK && out->size > limit) {
         status = KF_CODEC_TOO_LARGE;
     }
+    forget_large_state(context, status, out->size);
     if (status != KF_CODEC_OK) {
-        free(out->data);
-        *out = (kf_output){NULL, 0, 0};
+        discard(out->data, out->capacity);
+        kf_output_free(out);
     }
     return status;
 }

@@ -31,7 +31,8 @@ typedef enum kf_codec_status {
 
 typedef struct kf_codec_context kf_codec_context;
 
-/* What decompression gives: malloc'ed, and the caller's to free(). Begin with all zero. */
+/* What decompression gives: malloc'ed, and ended by kf_output_free() or kf_output_move(). Begin
+ * with all zero. */
 typedef struct kf_output {
     uint8_t *data;
     size_t size;
@@ -64,6 +65,18 @@ ptrdiff_t kf_compress(kf_codec_context *context, const uint8_t *data, size_t siz
  * frame headers, which is mended. */
 kf_codec_status kf_decompress(kf_codec_context *context, const uint8_t *data, size_t size,
                               size_t limit, int magic, kf_output *out);
+
+/* Enlarge the output: at least to double, if possible to `wanted` bytes, never beyond one byte
+ * over the limit. That byte lets a decoder show that there is more. */
+kf_codec_status kf_output_grow(kf_output *out, size_t wanted, size_t limit);
+
+/* Free it; the output is all zero afterwards. What is larger than any usual batch goes back to the
+ * system at once, whatever malloc keeps. */
+void kf_output_free(kf_output *out);
+
+/* Copy all `size` bytes to `to` and free the output. A large one goes piece by piece, so that both
+ * copies together never take much more than one of them. */
+void kf_output_move(kf_output *out, uint8_t *to);
 
 /* The checksum byte of an lz4 frame header, of whose descriptor (flags up to the checksum) `size`
  * bytes, at most 14, are given. */

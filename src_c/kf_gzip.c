@@ -64,14 +64,15 @@ static kf_codec_status read_member(void *decompressor, kf_reader *in, size_t lim
     }
 }
 
-static kf_codec_status decompress_all(void *decompressor, kf_reader *in, size_t limit, int magic,
-                                      kf_output *out) {
+static kf_codec_status decompress_all(void *decompressor, kf_reader *in, size_t usual, size_t limit,
+                                      int magic, kf_output *out) {
     (void)magic;
     uint32_t declared = 0; /* the last four bytes, little-endian: the size of the last member */
     if (kf_left(in) >= 4) {
         declared = __builtin_bswap32(kf_load_u32(in->end - 4));
     }
-    kf_codec_status status = kf_output_grow(out, kf_output_guess(kf_left(in), declared), limit);
+    kf_codec_status status =
+        kf_output_grow(out, kf_output_guess(kf_left(in), declared, usual), limit);
     while (status == KF_CODEC_OK && kf_left(in) != 0) {
         status = read_member(decompressor, in, limit, out);
     }
@@ -161,14 +162,14 @@ static kf_codec_status read_member(z_stream *stream, size_t limit, kf_output *ou
     }
 }
 
-static kf_codec_status decompress_all(void *decompressor, kf_reader *in, size_t limit, int magic,
-                                      kf_output *out) {
+static kf_codec_status decompress_all(void *decompressor, kf_reader *in, size_t usual, size_t limit,
+                                      int magic, kf_output *out) {
     z_stream *stream = decompressor;
     (void)magic;
     if (kf_left(in) > UINT_MAX) {
         return KF_CODEC_TOO_LARGE;
     }
-    kf_codec_status status = kf_output_grow(out, kf_output_guess(kf_left(in), 0), limit);
+    kf_codec_status status = kf_output_grow(out, usual, limit);
     while (status == KF_CODEC_OK && kf_left(in) != 0) {
         if (inflateReset(stream) != Z_OK) {
             return KF_CODEC_NO_MEMORY;

@@ -28,6 +28,7 @@ uint8_t kf_lz4_header_checksum(const uint8_t *descriptor, size_t size) {
 enum {
     SMALL_BLOCK_SIZE = 64 * 1024,
     MAGIC_SIZE = 4,
+    HEADER_MIN = 7,
     HEADER_MAX = 19,
     FLAG_CONTENT_SIZE = 0x08,
     FLAG_DICTIONARY = 0x01,
@@ -93,8 +94,9 @@ static ptrdiff_t compress_all(void *compressor, int level, const uint8_t *data, 
 }
 
 /* Feed the header of a frame with its checksum put right: the writers of message format v0 hashed
- * the frame's magic along with the descriptor (KIP-57). */
-static kf_codec_status read_legacy_header(LZ4F_dctx *decompressor, kf_reader *in) {
+ * the frame's magic along with the descriptor (KIP-57). `wanted` becomes what the library asks for
+ * next. */
+static kf_codec_status read_legacy_header(LZ4F_dctx *decompressor, kf_reader *in, size_t *wanted) {
     uint8_t header[HEADER_MAX];
     if (kf_left(in) < MAGIC_SIZE + 3) {
         return KF_CODEC_CUT_OFF;
@@ -111,46 +113,48 @@ static kf_codec_status read_legacy_header(LZ4F_dctx *decompressor, kf_reader *in
     header[size - 1] = kf_lz4_header_checksum(header + MAGIC_SIZE, descriptor);
     size_t none = 0;
     size_t taken = size;
-    size_t result = LZ4F_decompress(decompressor, NULL, &none, header, &taken, NULL);
-    return LZ4F_isError(result) || taken != size ? KF_CODEC_MALFORMED : KF_CODEC_OK;
+    *wanted = LZ4F_decompress(decompressor, NULL, &none, header, &taken, NULL);
+    return LZ4F_isError(*wanted) || taken != size ? KF_CODEC_MALFORMED : KF_CODEC_OK;
 }
 
+/* The library is fed no more than it asks for: a block that is not there in full would be copied
+ * into a buffer of its own, of up to 4 MiB. What it asks for, a whole frame always has. */
 static kf_codec_status read_frame(LZ4F_dctx *decompressor, kf_reader *in, size_t limit,
-                                  kf_output *out) {
-    for (;;) {
+                                  size_t wanted, kf_output *out) {
+    while (wanted != 0) {
+        if (wanted > kf_left(in)) {
+            return KF_CODEC_CUT_OFF;
+        }
         size_t given = out->capacity - out->size;
-        size_t taken = kf_left(in);
-        size_t result =
+        size_t taken = wanted;
+        wanted =
             LZ4F_decompress(decompressor, out->data + out->size, &given, in->pos, &taken, NULL);
-        if (LZ4F_isError(result)) {
+        if (LZ4F_isError(wanted)) {
             return KF_CODEC_MALFORMED;
         }
         out->size += given;
         kf_read_span(in, (int64_t)taken);
-        if (result == 0) {
-            return KF_CODEC_OK; /* end of the frame */
-        }
-        if (out->size == out->capacity) {
+        if (wanted != 0 && out->size == out->capacity) {
             kf_codec_status status = kf_output_grow(out, 0, limit);
             if (status != KF_CODEC_OK) {
                 return status;
             }
-        } else if (kf_left(in) == 0) {
-            return KF_CODEC_CUT_OFF;
         }
     }
+    return KF_CODEC_OK;
 }
 
-static kf_codec_status decompress_all(void *decompressor, kf_reader *in, size_t limit, int magic,
-                                      kf_output *out) {
-    kf_codec_status status = kf_output_grow(out, kf_output_guess(kf_left(in), 0), limit);
+static kf_codec_status decompress_all(void *decompressor, kf_reader *in, size_t usual, size_t limit,
+                                      int magic, kf_output *out) {
+    kf_codec_status status = kf_output_grow(out, usual, limit);
     while (status == KF_CODEC_OK && kf_left(in) != 0) {
+        size_t wanted = HEADER_MIN;
         LZ4F_resetDecompressionContext(decompressor);
         if (magic == 0) {
-            status = read_legacy_header(decompressor, in);
+            status = read_legacy_header(decompressor, in, &wanted);
         }
         if (status == KF_CODEC_OK) {
-            status = read_frame(decompressor, in, limit, out);
+            status = read_frame(decompressor, in, limit, wanted, out);
         }
     }
     return status;

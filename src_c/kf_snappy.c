@@ -72,11 +72,11 @@ static kf_codec_status read_block(const uint8_t *block, size_t size, size_t limi
     return KF_CODEC_OK;
 }
 
-static kf_codec_status decompress_all(void *decompressor, kf_reader *in, size_t limit, int magic,
-                                      kf_output *out) {
+static kf_codec_status decompress_all(void *decompressor, kf_reader *in, size_t usual, size_t limit,
+                                      int magic, kf_output *out) {
     (void)decompressor;
     (void)magic;
-    kf_codec_status status = kf_output_grow(out, 0, limit);
+    kf_codec_status status = kf_output_grow(out, usual, limit);
     if (kf_left(in) < MAGIC_SIZE || memcmp(in->pos, HEADER, MAGIC_SIZE) != 0) {
         return status == KF_CODEC_OK ? read_block(in->pos, kf_left(in), limit, out) : status;
     }

@@ -35,12 +35,12 @@ static ptrdiff_t compress_all(void *compressor, int level, const uint8_t *data, 
 
 /* Whole buffers, not streaming: a stream decoder would allocate the window that a frame declares.
  * A short output means to try again with a larger one. */
-static kf_codec_status decompress_all(void *decompressor, kf_reader *in, size_t limit, int magic,
-                                      kf_output *out) {
+static kf_codec_status decompress_all(void *decompressor, kf_reader *in, size_t usual, size_t limit,
+                                      int magic, kf_output *out) {
     (void)magic;
     unsigned long long declared = ZSTD_getFrameContentSize(in->pos, kf_left(in));
     bool known = declared != ZSTD_CONTENTSIZE_UNKNOWN && declared != ZSTD_CONTENTSIZE_ERROR;
-    size_t guess = kf_output_guess(kf_left(in), known ? declared : 0);
+    size_t guess = kf_output_guess(kf_left(in), known ? declared : 0, usual);
     kf_codec_status status = kf_output_grow(out, guess, limit);
     while (status == KF_CODEC_OK) {
         size_t given =

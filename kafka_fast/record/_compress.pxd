@@ -19,6 +19,11 @@ cdef extern from "kf_compress.h" nogil:
     ctypedef struct kf_codec_context:
         pass
 
+    ctypedef struct kf_output:
+        uint8_t* data
+        size_t size
+        size_t capacity
+
 
 # Whether this build has a library for the codec.
 cdef bint codec_is_native(kf_codec codec) noexcept nogil
@@ -37,16 +42,11 @@ cdef ptrdiff_t codec_compress(
 
 
 cdef class Plain:
-    cdef const uint8_t* data  # what decompression gave
-    cdef size_t size
-    cdef uint8_t* owned       # `data` if it is malloc'ed, else NULL
-    cdef bytes owner          # the object that holds `data` if a package decompressed it
+    cdef kf_output out  # `out.data` and `out.size`: what decompression gave
+    cdef size_t most    # bytes that it may have
 
 
-# Decompress into a new buffer of at most `limit` bytes; raises CorruptBatchError.
+# Decompress into new memory, at most `limit` bytes; raises CorruptBatchError.
 cdef Plain decompress_plain(
     kf_codec codec, const uint8_t* data, size_t size, size_t limit, int magic
 )
-
-# The same from a package's output.
-cdef Plain plain_from(bytes data)

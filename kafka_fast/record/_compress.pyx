@@ -1,11 +1,12 @@
 """Kafka's codecs from C libraries, for those of them that this build found."""
 
 cimport cython
-from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.memoryview cimport PyMemoryView_FromMemory
 from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport uint8_t
-from libc.stdlib cimport free
+from libc.string cimport memcpy
 
 from kafka_fast.errors import CorruptBatchError, UsageError
 
@@ -16,11 +17,6 @@ cdef extern from "kf_compress.h" nogil:
         KF_CODEC_CUT_OFF
         KF_CODEC_TOO_LARGE
         KF_CODEC_NO_MEMORY
-
-    ctypedef struct kf_output:
-        uint8_t* data
-        size_t size
-        size_t capacity
 
     int kf_codec_is_native(kf_codec codec)
     const char* kf_codec_library(kf_codec codec)
@@ -34,6 +30,9 @@ cdef extern from "kf_compress.h" nogil:
         kf_codec_context* context, const uint8_t* data, size_t size, size_t limit, int magic,
         kf_output* out,
     )
+    kf_codec_status kf_output_grow(kf_output* out, size_t wanted, size_t limit)
+    void kf_output_free(kf_output* out)
+    void kf_output_move(kf_output* out, uint8_t* to)
     uint8_t kf_lz4_header_checksum(const uint8_t* descriptor, size_t size)
 
 cdef enum:
@@ -101,27 +100,94 @@ cdef int give_back(kf_codec codec, int level, Context context) except -1:
 
 @cython.final
 cdef class Plain:
-    """Bytes that decompression gave."""
+    """Bytes that decompression gives, in memory that goes back to the system with them.
+
+    The compiled codecs fill it by themselves; `fallback` does it with `append` and `reserve`.
+
+    Args:
+        limit: Most bytes that it takes.
+    """
+
+    def __cinit__(self, size_t limit):
+        self.most = limit
+
+    def __len__(self) -> int:
+        return self.out.size
+
+    @property
+    def limit(self) -> int:
+        """Most bytes that it takes."""
+        return self.most
+
+    @property
+    def room(self) -> int:
+        """How many bytes it takes yet."""
+        return self.most - self.out.size
+
+    def append(self, object data not None) -> None:
+        """Add a copy of `data`; raises CorruptBatchError if that is more than the limit."""
+        cdef Py_buffer view
+        PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+        try:
+            memcpy(added(self, <size_t>view.len), view.buf, <size_t>view.len)
+        finally:
+            PyBuffer_Release(&view)
+
+    def reserve(self, size_t size) -> memoryview:
+        """Add `size` bytes for the caller to write; raises CorruptBatchError as `append` does.
+
+        The view is valid until the next call. What is not written of it, `shorten` takes away.
+        """
+        cdef uint8_t* start = added(self, size)
+        return PyMemoryView_FromMemory(<char*>start, <Py_ssize_t>size, PyBUF_WRITE)
+
+    def shorten(self, size_t unused) -> None:
+        """Take away the last `unused` bytes."""
+        self.out.size -= min(unused, self.out.size)
+
+    def take(self) -> bytes:
+        """Return the bytes; nothing is left here."""
+        cdef size_t size = self.out.size
+        cdef bytes taken = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>size)
+        cdef uint8_t* to = <uint8_t*>PyBytes_AS_STRING(taken)
+        if size < NOGIL_SIZE:
+            kf_output_move(&self.out, to)
+        else:
+            with nogil:
+                kf_output_move(&self.out, to)
+        return taken
 
     def __dealloc__(self):
-        free(self.owned)
+        kf_output_free(&self.out)
+
+
+cdef uint8_t* added(Plain plain, size_t size) except NULL:
+    """Return where `size` bytes more begin, which count from now on."""
+    cdef size_t total = plain.out.size + size
+    cdef uint8_t* start
+    if size > plain.most - plain.out.size:
+        raise CorruptBatchError(
+            f"decompression gives more than the {plain.most} bytes allowed"
+        )
+    if (plain.out.capacity < max(total, <size_t>1)
+            and kf_output_grow(&plain.out, total, plain.most) != KF_CODEC_OK):
+        raise MemoryError
+    start = plain.out.data + plain.out.size
+    plain.out.size = total
+    return start
 
 
 cdef Plain decompress_plain(
     kf_codec codec, const uint8_t* data, size_t size, size_t limit, int magic
 ):
-    cdef Plain plain = Plain.__new__(Plain)
+    cdef Plain plain = Plain.__new__(Plain, limit)
     cdef Context context = take_context(codec, 0)
-    cdef kf_output out = [NULL, 0, 0]
     cdef kf_codec_status status
     if size < NOGIL_SIZE:
-        status = kf_decompress(context.context, data, size, limit, magic, &out)
+        status = kf_decompress(context.context, data, size, limit, magic, &plain.out)
     else:
         with nogil:
-            status = kf_decompress(context.context, data, size, limit, magic, &out)
-    plain.owned = out.data
-    plain.data = out.data
-    plain.size = out.size
+            status = kf_decompress(context.context, data, size, limit, magic, &plain.out)
     give_back(codec, 0, context)
     if status == KF_CODEC_OK:
         return plain
@@ -133,14 +199,6 @@ cdef Plain decompress_plain(
     if status == KF_CODEC_CUT_OFF:
         raise CorruptBatchError(f"{name}: the data is cut off")
     raise CorruptBatchError(f"{name}: the data is malformed, cut off or followed by other bytes")
-
-
-cdef Plain plain_from(bytes data):
-    cdef Plain plain = Plain.__new__(Plain)
-    plain.owner = data
-    plain.data = <const uint8_t*>PyBytes_AS_STRING(data)
-    plain.size = <size_t>len(data)
-    return plain
 
 
 def library(int codec) -> str | None:
@@ -185,7 +243,7 @@ def decompress(int codec, object data not None, size_t limit, int magic) -> byte
         )
     finally:
         PyBuffer_Release(&view)
-    return PyBytes_FromStringAndSize(<const char*>plain.data, <Py_ssize_t>plain.size)
+    return plain.take()
 
 
 def lz4_header_checksum(bytes descriptor not None) -> int:

@@ -61,7 +61,7 @@ cdef Records read_wrapped(
     cdef Plain plain = batch.decompressed(
         <size_t>outer.value_pos, <size_t>outer.value_len, min(max_size, INT32_MAX)
     )
-    cdef kf_reader reader = kf_reader_of(plain.data, plain.size)
+    cdef kf_reader reader = kf_reader_of(plain.out.data, plain.out.size)
     cdef int64_t count = kf_message_count(reader)
     cdef Records records
     cdef kf_message inner
@@ -70,14 +70,14 @@ cdef Records read_wrapped(
         raise batch.corrupt("holds a malformed message set")
     if count == 0:
         raise batch.corrupt("is compressed, but holds no message")
-    records = new_records(plain, plain.data, plain.size, count)
+    records = new_records(plain, plain.out.data, plain.out.size, count)
     while kf_left(&reader) != 0:
-        kf_message_read(&reader, plain.data, &inner)
+        kf_message_read(&reader, plain.out.data, &inner)
         if inner.magic != outer.magic:
             raise batch.corrupt(f"of format v{outer.magic} holds a message of v{inner.magic}")
         if inner.attributes & KF_ATTRIBUTE_CODEC != 0:
             raise batch.corrupt("holds a message that is compressed once more")
-        if check_crc and inner.crc != crc_of(plain.data + inner.pos, inner.size):
+        if check_crc and inner.crc != crc_of(plain.out.data + inner.pos, inner.size):
             raise batch.corrupt(f"holds a message with a wrong CRC (message {i} of {count})")
         fill_span(&records.spans[i], &inner)
         i += 1

@@ -27,14 +27,14 @@ from kafka_fast.record._layout cimport (
     kf_scan_text, kf_span,
 )
 from kafka_fast.record._compress cimport (
-    KF_CODEC_ZSTD, Plain, codec_is_native, decompress_plain, kf_codec, plain_from,
+    KF_CODEC_ZSTD, Plain, codec_is_native, decompress_plain, kf_codec,
 )
 from kafka_fast.record._records cimport Records, new_records
 
 from zlib import crc32
 
 from kafka_fast.errors import CorruptBatchError
-from kafka_fast.record.compression import MAX_SIZE, decompress, output_limit
+from kafka_fast.record.compression import MAX_SIZE, output_limit, unpack
 from kafka_fast.record.types import Codec, ControlRecord, ControlType, TimestampType
 
 cdef enum:
@@ -260,8 +260,8 @@ cdef class RecordBatch:
         if codec != 0 and size != 0:  # an empty batch keeps the codec it had before compaction
             plain = self.decompressed(KF_BATCH_HEADER_SIZE, size, max_size)
             owner = plain
-            base = plain.data
-            size = plain.size
+            base = plain.out.data
+            size = plain.out.size
         cdef kf_scan_error error = kf_scan_promise(&self.header, size)
         if error != KF_SCAN_OK:
             raise self.corrupt(kf_scan_text(error).decode())
@@ -286,9 +286,7 @@ cdef class RecordBatch:
         try:
             if codec_is_native(codec):
                 return decompress_plain(codec, self.data + start, size, limit, self.header.magic)
-            return plain_from(decompress(
-                codec, self.tail(start)[:size], max_size=limit, magic=self.header.magic
-            ))
+            return unpack(codec, self.tail(start)[:size], limit, self.header.magic)
         except CorruptBatchError as cause:
             raise self.corrupt(f"cannot be decompressed: {cause}") from cause
 

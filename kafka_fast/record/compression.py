@@ -94,7 +94,8 @@ def decompress(codec: Codec, data: Buffer, *, max_size: int = MAX_SIZE, magic: i
     """Return `data` decompressed.
 
     Nothing is sized by what the data declares of itself, and a bomb is refused: at most `max_size`
-    bytes come out, and beyond 16 MiB at most 1024 times the input.
+    bytes come out, and beyond 16 MiB at most 1024 times the input. The work takes at most 8 MiB
+    more memory than that.
 
     Args:
         codec: how it was compressed.
@@ -111,13 +112,20 @@ def decompress(codec: Codec, data: Buffer, *, max_size: int = MAX_SIZE, magic: i
     limit = output_limit(len(view), max_size)
     if codec in _NATIVE:
         return _compress.decompress(codec, view, limit, magic)
+    return unpack(codec, view, limit, magic).take()
+
+
+def unpack(codec: Codec, view: memoryview, limit: int, magic: int) -> _compress.Plain:
+    """Decompress as `decompress` does, without the compiled codecs and with a known limit."""
+    codec = Codec(codec)
+    plain = _compress.Plain(limit)
     if codec is Codec.NONE:
-        if len(view) > limit:
-            raise fallback.too_large(limit)
-        return view.tobytes()
+        plain.append(view)
+        return plain
     if codec is Codec.LZ4 and magic == 0:
         view = memoryview(_mend_lz4_header(view))
-    return fallback.decompress(codec, view, limit)
+    fallback.decompress(codec, view, plain)
+    return plain
 
 
 def output_limit(size: int, max_size: int) -> int:

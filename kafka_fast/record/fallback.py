@@ -1,8 +1,9 @@
 """Codecs from the standard library and from Python packages, for builds without the C libraries.
 
 Only `compression` calls this module, and only for a codec that `_compress` was built without. Every
-function keeps the same promise as its compiled twin: it gives at most `limit` bytes, and whatever
-is wrong with the input ends in CorruptBatchError. The packages are imported when first needed.
+function keeps the same promises as its compiled twin: it fills a `Plain` up to that one's limit,
+takes at most 8 MiB of memory beside, and whatever is wrong with the input ends in
+CorruptBatchError. The packages are imported when first needed.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from types import ModuleType
 from typing import cast
 
 from kafka_fast.errors import CorruptBatchError, UsageError
+from kafka_fast.record._compress import Plain
 from kafka_fast.record.types import Codec
 
 #: Codec -> the package that serves it; gzip needs none.
@@ -26,10 +28,15 @@ PACKAGES = {
 
 _XERIAL_HEADER = b"\x82SNAPPY\0" + struct.pack(">ii", 1, 1)
 _XERIAL_BLOCK_SIZE = 32 * 1024
+# A decoder's output is copied from the piece that it returns, so pieces are small beside a batch.
+_PIECE_OUT = 256 * 1024
+_PIECE_IN = 64 * 1024
 _ZSTD_WINDOW_MAX = 1 << 27
-# A call of zstandard's decoder cannot be bounded, so it gets little at a time: a block takes at
-# least 4 bytes and gives at most 128 KiB, so this piece gives at most 8 MiB more than allowed.
-_ZSTD_PIECE = 256
+_ZSTD_BESIDE = 7 * 1024 * 1024  # what a window may take beside the most that may come out
+_ZSTD_MAGIC_SKIPPABLE = 0x184D2A50  # the last four bits are free
+_ZSTD_BLOCK_RLE = 1
+_ZSTD_HEADER_MAX = 18
+_ZSTD_RATIO_LIKELY = 32  # a declared size is believed up to this ratio
 
 
 def available(codec: Codec) -> bool:
@@ -70,20 +77,15 @@ def compress(codec: Codec, data: bytes, level: int) -> bytes:
     return cast(bytes, packed)
 
 
-def decompress(codec: Codec, data: memoryview, limit: int) -> bytes:
-    """Decompress `data`; more than `limit` bytes are an error."""
-    if codec is Codec.GZIP:
-        return _decompress_gzip(data, limit)
-    if codec is Codec.SNAPPY:
-        return _decompress_snappy(data, limit)
-    if codec is Codec.LZ4:
-        return _decompress_lz4(data, limit)
-    return _decompress_zstd(data, limit)
-
-
-def too_large(limit: int) -> CorruptBatchError:
-    """Return the error for output beyond the limit."""
-    return CorruptBatchError(f"decompression gives more than the {limit} bytes allowed")
+def decompress(codec: Codec, data: memoryview, plain: Plain) -> None:
+    """Decompress `data` into `plain`; more than that one's limit is an error."""
+    unpack = {
+        Codec.GZIP: _decompress_gzip,
+        Codec.SNAPPY: _decompress_snappy,
+        Codec.LZ4: _decompress_lz4,
+        Codec.ZSTD: _decompress_zstd,
+    }[codec]
+    unpack(data, plain)
 
 
 def _compress_xerial(data: bytes) -> bytes:
@@ -95,10 +97,10 @@ def _compress_xerial(data: bytes) -> bytes:
     return bytes(out)
 
 
-def _decompress_snappy(data: memoryview, limit: int) -> bytes:
+def _decompress_snappy(data: memoryview, plain: Plain) -> None:
     if not data[: len(_XERIAL_HEADER)].tobytes().startswith(_XERIAL_HEADER[:8]):
-        return _decompress_snappy_block(data, limit, limit)
-    out = bytearray()
+        _decompress_snappy_block(data, plain)
+        return
     pos = len(_XERIAL_HEADER)
     if len(data) < pos:
         raise CorruptBatchError("snappy: the xerial header is cut off")
@@ -109,12 +111,11 @@ def _decompress_snappy(data: memoryview, limit: int) -> bytes:
         pos += 4
         if size <= 0 or size > len(data) - pos:
             raise CorruptBatchError(f"snappy: a block of {size} bytes, {len(data) - pos} are left")
-        out += _decompress_snappy_block(data[pos : pos + size], limit - len(out), limit)
+        _decompress_snappy_block(data[pos : pos + size], plain)
         pos += size
-    return bytes(out)
 
 
-def _decompress_snappy_block(block: memoryview, room: int, limit: int) -> bytes:
+def _decompress_snappy_block(block: memoryview, plain: Plain) -> None:
     snappy = _package(Codec.SNAPPY, "cramjam").snappy
     # The size a block declares is the size it must have, so it can be refused unseen. It is at
     # most 64 times the block: no element of the format gives more than 64 bytes for three.
@@ -126,67 +127,110 @@ def _decompress_snappy_block(block: memoryview, room: int, limit: int) -> bytes:
             break
     else:
         raise CorruptBatchError("snappy: a block's length is malformed")
-    if declared > room:
-        raise too_large(limit)
-    if declared > 64 * len(block):
+    if declared > 64 * len(block) and declared <= plain.room:
         raise CorruptBatchError(f"snappy: {len(block)} bytes cannot hold the {declared} declared")
+    view = plain.reserve(declared)
     try:
-        return bytes(snappy.decompress_raw(block.tobytes()))
+        given = snappy.decompress_raw_into(block, view)
     except Exception as error:  # cramjam's own class; nothing else is raised by it
         raise CorruptBatchError(f"snappy: {error}") from error
+    if given != declared:
+        raise CorruptBatchError(f"snappy: {given} bytes where {declared} were declared")
 
 
-def _decompress_gzip(data: memoryview, limit: int) -> bytes:
-    out = bytearray()
-    left: bytes | memoryview = data
-    while len(left):
+def _decompress_gzip(data: memoryview, plain: Plain) -> None:
+    pos = 0
+    while pos < len(data):
         member = zlib.decompressobj(wbits=31)
-        try:
-            out += member.decompress(left, limit - len(out) + 1)
-        except zlib.error as error:
-            raise CorruptBatchError(f"gzip: {error}") from error
-        if len(out) > limit:
-            raise too_large(limit)
-        if not member.eof:
-            raise CorruptBatchError("gzip: the data is cut off")
-        left = member.unused_data
-    return bytes(out)
+        while not member.eof:
+            piece = data[pos : pos + _PIECE_IN]
+            pos += len(piece)
+            # Not all of a piece that gives much is taken at once: the rest is another piece.
+            try:
+                given = member.decompress(piece, _PIECE_OUT)
+            except zlib.error as error:
+                raise CorruptBatchError(f"gzip: {error}") from error
+            plain.append(given)
+            pos -= len(member.unused_data if member.eof else member.unconsumed_tail)
+            if not (piece or given or member.eof):
+                raise CorruptBatchError("gzip: the data is cut off")
 
 
-def _decompress_lz4(data: memoryview, limit: int) -> bytes:
+def _decompress_lz4(data: memoryview, plain: Plain) -> None:
     frame = _package(Codec.LZ4, "lz4.frame")
-    out = bytearray()
-    left = data.tobytes()
-    while left:
+    pos = 0
+    while pos < len(data):
         decoder = frame.LZ4FrameDecompressor()
-        try:
-            out += decoder.decompress(left, max_length=limit - len(out) + 1)
-            if len(out) <= limit and not decoder.eof:
+        while not decoder.eof:
+            # Of a piece that gives much the decoder keeps what it has not come to.
+            hungry = decoder.needs_input
+            piece = data[pos : pos + _PIECE_IN].tobytes() if hungry else b""
+            pos += len(piece)
+            try:
+                given = decoder.decompress(piece, max_length=_PIECE_OUT)
+            except RuntimeError as error:
+                raise CorruptBatchError(f"lz4: {error}") from error
+            plain.append(given)
+            if hungry and not (piece or given or decoder.eof):
                 raise CorruptBatchError("lz4: the data is cut off")
-        except RuntimeError as error:
-            raise CorruptBatchError(f"lz4: {error}") from error
-        if len(out) > limit:
-            raise too_large(limit)
-        left = decoder.unused_data or b""
-    return bytes(out)
+        pos -= len(decoder.unused_data or b"")
 
 
-def _decompress_zstd(data: memoryview, limit: int) -> bytes:
+def _decompress_zstd(data: memoryview, plain: Plain) -> None:
     zstandard = _package(Codec.ZSTD, "zstandard")
-    out = bytearray()
     left = data
-    while len(left):
-        decoder = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_MAX).decompressobj()
-        pos = 0
-        try:
-            while pos < len(left) and not decoder.eof:
-                out += decoder.decompress(left[pos : pos + _ZSTD_PIECE])
-                pos += _ZSTD_PIECE
-                if len(out) > limit:
-                    raise too_large(limit)
-        except zstandard.ZstdError as error:
-            raise CorruptBatchError(f"zstd: {error}") from error
-        if not decoder.eof:
-            raise CorruptBatchError("zstd: the data is cut off")
-        left = left[min(pos, len(left)) - len(decoder.unused_data) :]
-    return bytes(out)
+    try:
+        while len(left):
+            left = left[_decompress_zstd_frame(zstandard, left, plain) :]
+    except zstandard.ZstdError as error:
+        raise CorruptBatchError(f"zstd: {error}") from error
+
+
+def _decompress_zstd_frame(zstandard: ModuleType, data: memoryview, plain: Plain) -> int:
+    """Decompress the frame that `data` begins with; return its size."""
+    if int.from_bytes(data[:4], "little") & ~0xF == _ZSTD_MAGIC_SKIPPABLE:
+        return _zstd_frame_there(data, 8 + int.from_bytes(data[4:8], "little"))
+    frame = zstandard.get_frame_parameters(data[:_ZSTD_HEADER_MAX])
+    # The reader does not tell a frame that is cut off from one that has ended.
+    size = _zstd_frame_size(data, zstandard.frame_header_size(data), frame.has_checksum)
+    decoder = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_MAX)
+    reader = decoder.stream_reader(data[:size])
+    begin, declared = len(plain), frame.content_size
+    if 0 < declared <= min(plain.room, _ZSTD_RATIO_LIKELY * size):
+        # Where there is room for all that it declares, the decoder needs no window.
+        if reader.readinto(plain.reserve(declared)) != declared or reader.readinto(bytearray(1)):
+            raise CorruptBatchError("zstd: a frame does not give what it declares")
+        return size
+    piece = min(max(4 * size, _PIECE_IN), 4 * _PIECE_OUT)
+    while True:
+        wanted = min(piece, plain.room)
+        window = min(frame.window_size, len(plain) - begin + wanted)
+        if len(plain) + wanted + window > plain.limit + _ZSTD_BESIDE:
+            raise CorruptBatchError(
+                f"zstd: {len(plain)} bytes and the frame's window of {frame.window_size} beside "
+                f"them take more memory than the {plain.limit} bytes allowed"
+            )
+        given = reader.readinto(plain.reserve(wanted) if wanted else bytearray(1))
+        if given == 0:
+            plain.shorten(wanted)
+            return size
+        if wanted == 0:
+            plain.reserve(1)  # raises: there is no room, but more to come
+        plain.shorten(wanted - given)
+
+
+def _zstd_frame_size(data: memoryview, pos: int, has_checksum: bool) -> int:
+    """Return the size of a frame whose blocks begin at `pos`."""
+    last = False
+    while not last:
+        block = int.from_bytes(data[pos : pos + 3], "little")
+        last = bool(block & 1)
+        stored = 1 if block >> 1 & 3 == _ZSTD_BLOCK_RLE else block >> 3
+        pos = _zstd_frame_there(data, pos + 3 + stored)
+    return _zstd_frame_there(data, pos + 4 if has_checksum else pos)
+
+
+def _zstd_frame_there(data: memoryview, end: int) -> int:
+    if end > len(data):
+        raise CorruptBatchError("zstd: the data is cut off")
+    return end

@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     kf_output out = {NULL, 0, 0};
     KF_MUST(kf_decompress(context, packed, (size_t)packed_size, size, 2, &out) == KF_CODEC_OK);
     KF_MUST(out.size == size && (size == 0 || memcmp(out.data, data, size) == 0));
-    free(out.data);
+    kf_output_free(&out);
     free(packed);
     kf_codec_free(context);
     return 0;

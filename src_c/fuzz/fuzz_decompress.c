@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         return 0;
     }
     kf_codec codec = (kf_codec)(KF_CODEC_GZIP + data[0] % 4);
-    size_t limit = (size_t)1 << data[1] % 21;
+    size_t limit = (size_t)1 << data[1] % 24;
     if (contexts[codec] == NULL) {
         contexts[codec] = kf_codec_new(codec, 1);
     }
@@ -26,6 +26,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     } else {
         KF_MUST(out.data == NULL && out.size == 0);
     }
-    free(out.data);
+    kf_output_free(&out);
     return 0;
 }

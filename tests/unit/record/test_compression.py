@@ -38,7 +38,9 @@ def packed_by_package(codec: Codec, data: bytes) -> bytes:
 
 
 def unpacked_by_package(codec: Codec, data: bytes) -> bytes:
-    return fallback.decompress(codec, memoryview(data), 1 << 24)
+    plain = _compress.Plain(1 << 24)
+    fallback.decompress(codec, memoryview(data), plain)
+    return plain.take()
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -165,6 +167,81 @@ def test_trailing_garbage(codec: Codec, garbage: bytes) -> None:
 def test_not_compressed_at_all(codec: Codec, data: bytes) -> None:
     with pytest.raises(CorruptBatchError):
         decompress(codec, data)
+
+
+def skippable(data: bytes) -> bytes:
+    return struct.pack("<II", 0x184D2A5C, len(data)) + data
+
+
+@pytest.mark.parametrize("codec", [Codec.LZ4, Codec.ZSTD])
+def test_skippable_frames_are_skipped(codec: Codec) -> None:
+    packed = skippable(b"note") + compress(codec, TEXT[:500]) + skippable(b"")
+    assert decompress(codec, packed) == TEXT[:500]
+    assert decompress(codec, skippable(b"alone")) == b""
+    for cut in range(1, 12):
+        with pytest.raises(CorruptBatchError):
+            decompress(codec, packed[:cut])
+
+
+@pytest.mark.parametrize("block_size", ["64KB", "256KB", "1MB", "4MB"])
+@pytest.mark.parametrize("linked", [False, True])
+@pytest.mark.parametrize("data", [TEXT * 10, NOISE * 20, NOISE + TEXT * 9 + NOISE])
+def test_every_kind_of_lz4_frame(block_size: str, linked: bool, data: bytes) -> None:
+    frame = pytest.importorskip("lz4.frame")
+    size = getattr(frame, f"BLOCKSIZE_MAX{block_size}")
+    for size_known, checksums in ((False, False), (True, True)):
+        packed = frame.compress(
+            data,
+            block_size=size,
+            block_linked=linked,
+            store_size=size_known,
+            content_checksum=checksums,
+            block_checksum=checksums,
+        )
+        assert decompress(Codec.LZ4, packed) == data
+        with pytest.raises(CorruptBatchError):
+            decompress(Codec.LZ4, packed[:-1])
+
+
+@pytest.mark.parametrize("checksum", [False, True])
+@pytest.mark.parametrize("data", [TEXT * 10, NOISE * 20, b"\0" * 3_000_000])
+def test_zstd_frames_that_declare_no_size(data: bytes, checksum: bool) -> None:
+    zstandard = pytest.importorskip("zstandard")
+    packer = zstandard.ZstdCompressor(write_checksum=checksum, write_content_size=False)
+    packed = packer.compress(data)
+    assert decompress(Codec.ZSTD, packed) == data
+    assert decompress(Codec.ZSTD, packed + packed) == data + data
+    with pytest.raises(CorruptBatchError, match="zstd"):
+        decompress(Codec.ZSTD, packed[:-1])
+    with pytest.raises(CorruptBatchError, match=f"than the {len(data) - 1} bytes"):
+        decompress(Codec.ZSTD, packed, max_size=len(data) - 1)
+    if checksum:
+        wrong = packed[:-1] + bytes([packed[-1] ^ 1])
+        with pytest.raises(CorruptBatchError, match="zstd"):
+            decompress(Codec.ZSTD, wrong)
+
+
+def test_a_zstd_frame_that_lies_about_its_size() -> None:
+    zstandard = pytest.importorskip("zstandard")
+    packed = bytearray(zstandard.ZstdCompressor().compress(TEXT))
+    (declared,) = struct.unpack_from("<I", packed, 5)
+    assert declared == len(TEXT)
+    for lie in (0, 1, len(TEXT) - 1, len(TEXT) + 1, 2**32 - 1):
+        struct.pack_into("<I", packed, 5, lie)
+        with pytest.raises(CorruptBatchError):
+            decompress(Codec.ZSTD, packed)
+
+
+def test_a_zstd_window_that_takes_too_much_is_refused_by_the_package() -> None:
+    zstandard = pytest.importorskip("zstandard")
+    wide = zstandard.ZstdCompressionParameters(window_log=27, write_content_size=False)
+    packed = zstandard.ZstdCompressor(compression_params=wide).compress(bytes(12 << 20))
+    plain = _compress.Plain(12 << 20)
+    with pytest.raises(CorruptBatchError, match=r"window of \d+ beside them"):
+        fallback.decompress(Codec.ZSTD, memoryview(packed), plain)
+    plain = _compress.Plain(24 << 20)
+    fallback.decompress(Codec.ZSTD, memoryview(packed), plain)
+    assert plain.take() == bytes(12 << 20)
 
 
 def test_gzip_of_the_standard_library() -> None:
