@@ -1,16 +1,18 @@
-"""Build the extensions: every `kafka_fast/**/_*.pyx` is one, its C sources are listed below.
+"""Build the extensions: every `kafka_fast/**/_*.pyx` is one; C_LIBRARIES says what they link.
 
-`KAFKA_FAST_NATIVE_CODECS=0` builds without the compression libraries (the fallback build).
+`KAFKA_FAST_STRICT=1` makes errors of warnings and of what Cython hints at. For those who change the
+code: elsewhere a newer compiler, which warns of more, must not stop an installation.
+`KAFKA_FAST_DEBUG=1` keeps symbols and debug information, which are three quarters of the size.
+`KAFKA_FAST_NATIVE_CODECS=0` builds as on a machine that has no compression headers.
 `KAFKA_FAST_SANITIZE=address,undefined` builds the extensions for a sanitizer run.
 `KAFKA_FAST_BUILD_JOBS=n` runs n compilers at a time (default 2).
-A build with other options than the last one in the same folder starts from scratch; a changed
-header rebuilds what may include it.
-Warnings are errors: in our own C with -Wconversion, in the code that Cython generates without the
-classes of warning that its output always has (named where they are switched off).
+A build with other options than the last one in the same folder compiles everything anew; a changed
+header compiles what may include it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -18,90 +20,77 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-import threading
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-
-from Cython.Compiler import Errors, Options
-
-
-def fail_on_hint(position: Any, message: str, env: Any) -> None:
-    """Make an error of what Cython only hints at: code that takes the GIL, or that is slow."""
-    if env.directives["show_performance_hints"]:
-        Errors.error(position, f"performance hint: {message}")
-
-
-# Before the compiler's other modules take the function by name.
-Errors.performance_hint = fail_on_hint
-Options.warning_errors = True
-Options.fast_fail = True
+from typing import IO, Any
 
 from Cython.Build import cythonize
+from Cython.Compiler import Options
 from setuptools import Extension, setup
+from setuptools.command.build_clib import build_clib
 from setuptools.command.build_ext import build_ext
 
 ROOT = Path(__file__).parent
 JOBS = int(os.environ.get("KAFKA_FAST_BUILD_JOBS", "2"))
+STRICT = os.environ.get("KAFKA_FAST_STRICT", "0") == "1"
+SANITIZE = os.environ.get("KAFKA_FAST_SANITIZE", "")
+DEBUG = os.environ.get("KAFKA_FAST_DEBUG", "0") == "1" or bool(SANITIZE)
 
-# Extension module -> sources in src_c/ that it links. State that must exist once (the chosen CRC
-# path, for example) is linked by one extension, and the others cimport it from there.
-# The planes' shared state is functions over structs and holds nothing of its own, so each extension
-# that uses it links it.
-PLANE_SOURCES = [
-    "kf_pool.c",
-    "kf_plane.c",
-    "kf_batch.c",
-    "kf_queue.c",
-    "kf_split.c",
-    "kf_link.c",
-    "kf_frame.c",
-    "kf_fetch.c",
-]
-PLANE_MODULES = [
-    "dataplane._chunk",
-    "dataplane._reading",
-    "dataplane._lists",
-    "dataplane._produce",
-    "dataplane._outcomes",
-    "dataplane._links",
-    "dataplane._drain",
-    "dataplane._fetch_request",
-    "dataplane._fetch_answer",
-    "dataplane._fetcher",
-    "dataplane._repeats",
-    "dataplane._fetch_commands",
-    "dataplane._streams",
-    "dataplane._commands",
-    "dataplane._sender",
-    "dataplane._plane",
-    "dataplane._delivery",
-    "dataplane._observers",
-    "dataplane._partitioner",
-    "dataplane._accumulator",
-    "dataplane._batch_future",
-    "dataplane._bulk",
-    "dataplane._job",
-    "net._pump",
-    "net._compressor",
-    "testing._memory",
-]
-
-C_SOURCES: dict[str, list[str]] = {
-    "kafka_fast._wire._checksum": ["kf_crc32c.c"],
-    "kafka_fast.record._compress": [
-        "kf_compress.c",
-        "kf_gzip.c",
-        "kf_snappy.c",
-        "kf_lz4.c",
-        "kf_zstd.c",
-    ],
-    "kafka_fast.record._arrow_columns": ["kf_arrow_build.c"],
-    "kafka_fast.record._arrow_export": ["kf_arrow_build.c"],
-    **{f"kafka_fast.{module}": PLANE_SOURCES for module in PLANE_MODULES},
+# Static library -> its sources in src_c/ and the extensions that link it. State that must exist
+# once (the chosen CRC path, for example) is linked by one extension, and the others cimport it from
+# there. The planes' shared state is functions over structs and holds nothing of its own, so each
+# extension that uses it links it.
+C_LIBRARIES: dict[str, tuple[list[str], list[str]]] = {
+    "kf_crc32c": (["kf_crc32c.c"], ["_wire._checksum"]),
+    "kf_codecs": (
+        ["kf_compress.c", "kf_gzip.c", "kf_snappy.c", "kf_lz4.c", "kf_zstd.c"],
+        ["record._compress"],
+    ),
+    "kf_arrow": (["kf_arrow_build.c"], ["record._arrow_columns", "record._arrow_export"]),
+    "kf_planes": (
+        [
+            "kf_pool.c",
+            "kf_plane.c",
+            "kf_batch.c",
+            "kf_queue.c",
+            "kf_split.c",
+            "kf_link.c",
+            "kf_frame.c",
+            "kf_fetch.c",
+        ],
+        [
+            "dataplane._chunk",
+            "dataplane._reading",
+            "dataplane._lists",
+            "dataplane._produce",
+            "dataplane._outcomes",
+            "dataplane._links",
+            "dataplane._drain",
+            "dataplane._fetch_request",
+            "dataplane._fetch_answer",
+            "dataplane._fetcher",
+            "dataplane._repeats",
+            "dataplane._fetch_commands",
+            "dataplane._streams",
+            "dataplane._commands",
+            "dataplane._sender",
+            "dataplane._plane",
+            "dataplane._delivery",
+            "dataplane._observers",
+            "dataplane._partitioner",
+            "dataplane._accumulator",
+            "dataplane._batch_future",
+            "dataplane._bulk",
+            "dataplane._job",
+            "net._pump",
+            "net._compressor",
+            "testing._memory",
+        ],
+    ),
 }
 
-# Macro that says the library is there -> pkg-config name, header, linker name. Used by
-# record/_compress only. zlib serves gzip where libdeflate, which is faster, is missing.
+# Macro that says the library is there -> pkg-config name, header, linker name. zlib serves gzip
+# where libdeflate, which is faster, is missing.
 CODEC_LIBRARIES = {
     "KF_HAVE_LZ4": ("liblz4", "lz4frame.h", "lz4"),
     "KF_HAVE_ZSTD": ("libzstd", "zstd.h", "zstd"),
@@ -109,13 +98,19 @@ CODEC_LIBRARIES = {
     "KF_HAVE_LIBDEFLATE": ("libdeflate", "libdeflate.h", "deflate"),
     "KF_HAVE_ZLIB": ("zlib", "zlib.h", "z"),
 }
-CODEC_MODULE = "kafka_fast.record._compress"
-
-OUR_WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Werror"]
-# Generated code: Cython emits unused helpers, implicit narrowing and unused parameters by design.
-GENERATED_WARNINGS = ["-Wall", "-Werror", "-Wno-unused-function", "-Wno-unused-variable"]
+# Codec -> macros of the libraries that serve it, and Debian's package of the best one.
+CODECS = {
+    "gzip": (("KF_HAVE_LIBDEFLATE", "KF_HAVE_ZLIB"), "libdeflate-dev"),
+    "snappy": (("KF_HAVE_SNAPPY",), "libsnappy-dev"),
+    "lz4": (("KF_HAVE_LZ4",), "liblz4-dev"),
+    "zstd": (("KF_HAVE_ZSTD",), "libzstd-dev"),
+}
 
 COMPILE_ARGS = ["-std=gnu11", "-O3", "-fvisibility=hidden", "-fno-strict-overflow"]
+OUR_WARNINGS = ["-Wall", "-Wextra", "-Wconversion"]
+# Generated code: Cython emits unused helpers, implicit narrowing and unused parameters by design.
+GENERATED_WARNINGS = ["-Wall", "-Wno-unused-function", "-Wno-unused-variable"]
+ERRORS = ["-Werror"] if STRICT else []
 
 DIRECTIVES = {
     "language_level": 3,
@@ -128,6 +123,11 @@ DIRECTIVES = {
     "embedsignature.format": "clinic",  # inspect.signature reads it
     "show_performance_hints": True,
 }
+TRANSLATED = "build/cython"
+HINT = "performance hint:"
+
+
+# ---- what this machine has ----
 
 
 def pkg_config(*args: str) -> list[str] | None:
@@ -167,103 +167,187 @@ def find_library(package: str, header: str, library: str) -> tuple[list[str], li
     return ([], [f"-l{library}"]) if compiles(header, library) else None
 
 
-def codec_options() -> dict[str, list[Any]]:
-    """Return Extension keywords for the compression libraries found on this machine."""
-    options: dict[str, list[Any]] = {"define_macros": [], "extra_link_args": [], "include_dirs": []}
+def find_codecs() -> tuple[list[tuple[str, str]], list[str], list[str]]:
+    """Return macros, include directories and link flags for the compression libraries here."""
+    macros: list[tuple[str, str]] = []
+    include_dirs: list[str] = []
+    links: list[str] = []
     if os.environ.get("KAFKA_FAST_NATIVE_CODECS", "1") == "0":
-        return options
+        return macros, include_dirs, links
     for macro, names in CODEC_LIBRARIES.items():
-        if macro == "KF_HAVE_ZLIB" and ("KF_HAVE_LIBDEFLATE", "1") in options["define_macros"]:
+        if macro == "KF_HAVE_ZLIB" and ("KF_HAVE_LIBDEFLATE", "1") in macros:
             continue
         found = find_library(*names)
-        if found is None:
-            continue
-        options["define_macros"].append((macro, "1"))
-        options["include_dirs"] += found[0]
-        options["extra_link_args"] += found[1]
-    return options
+        if found is not None:
+            macros.append((macro, "1"))
+            include_dirs += found[0]
+            links += found[1]
+    return macros, include_dirs, links
 
 
-def extensions() -> list[Extension]:
-    """Return one Extension for each .pyx file of the package."""
-    sanitize = os.environ.get("KAFKA_FAST_SANITIZE", "")
-    extra = [f"-fsanitize={sanitize}", "-g", "-fno-omit-frame-pointer"] if sanitize else []
+def tell_of_missing(macros: list[tuple[str, str]]) -> None:
+    """Say in one line which codecs will be slow, and how to mend that."""
+    found = {macro for macro, _ in macros}
+    missing = {codec: debian for codec, (by, debian) in CODECS.items() if not found & {*by}}
+    if missing:
+        print(
+            f"kafka_fast: no headers for {', '.join(missing)} here, so slower Python packages "
+            f"serve {'it' if len(missing) == 1 else 'them'}; for compiled codecs install the "
+            f"headers (Debian: apt-get install {' '.join(missing.values())}) and build again "
+            "(pip install --no-cache-dir --force-reinstall)",
+            file=sys.stderr,
+        )
+
+
+# ---- what is built ----
+
+
+def libraries(
+    macros: list[tuple[str, str]], include_dirs: list[str]
+) -> list[tuple[str, dict[str, Any]]]:
+    """Return our own C as static libraries, as setuptools wants them."""
     headers = [str(path.relative_to(ROOT)) for path in sorted((ROOT / "src_c").rglob("*.h"))]
+    return [
+        (
+            name,
+            {
+                "sources": [f"src_c/{source}" for source in sources],
+                "obj_deps": {"": headers},
+                "include_dirs": ["src_c", *include_dirs],
+                "macros": macros if name == "kf_codecs" else [],
+                "cflags": [*compile_args(), *OUR_WARNINGS, *ERRORS],
+            },
+        )
+        for name, (sources, _) in C_LIBRARIES.items()
+    ]
+
+
+def extensions(codec_links: list[str]) -> list[Extension]:
+    """Return one Extension for each .pyx file of the package."""
     found = []
     for path in sorted((ROOT / "kafka_fast").rglob("_*.pyx")):
         relative = path.relative_to(ROOT)
         name = ".".join(relative.with_suffix("").parts)
-        options = codec_options() if name == CODEC_MODULE else {}
-        options.setdefault("include_dirs", []).append("src_c")
-        options.setdefault("extra_link_args", []).extend(extra)
+        linked = [library for library, (_, by) in C_LIBRARIES.items() if name[11:] in by]
         found.append(
             Extension(
                 name,
-                [str(relative), *(f"src_c/{source}" for source in C_SOURCES.get(name, []))],
-                extra_compile_args=[*COMPILE_ARGS, *extra],
-                depends=headers,
-                **options,
+                [str(relative)],
+                include_dirs=["src_c"],
+                libraries=linked,
+                extra_compile_args=[*compile_args(), *GENERATED_WARNINGS, *ERRORS],
+                extra_link_args=[
+                    *(codec_links if "kf_codecs" in linked else []),
+                    *([f"-fsanitize={SANITIZE}"] if SANITIZE else []),
+                    *([] if DEBUG else ["-Wl,--strip-all"]),
+                ],
+                depends=[str(header.relative_to(ROOT)) for header in (ROOT / "src_c").rglob("*.h")],
             )
         )
     return found
 
 
+def compile_args() -> list[str]:
+    """Return what all C is compiled with."""
+    if SANITIZE:
+        return [*COMPILE_ARGS, f"-fsanitize={SANITIZE}", "-g", "-fno-omit-frame-pointer"]
+    return [*COMPILE_ARGS, *([] if DEBUG else ["-g0"])]
+
+
+@contextlib.contextmanager
+def standard_error_in(file: IO[str]) -> Iterator[None]:
+    """Have what this process and its children say on stderr written to a file."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    os.dup2(file.fileno(), 2)
+    try:
+        yield
+    finally:
+        sys.stderr.flush()
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+def translate(modules: list[Extension]) -> list[Extension]:
+    """Let Cython make C of each .pyx; in a strict build what it warns of or hints at is an error.
+
+    A hint is code that takes the GIL, or is slow. Cython has no option that makes an error of it.
+    """
+    Options.warning_errors = Options.fast_fail = STRICT
+    before = {path: path.stat().st_mtime_ns for path in Path(TRANSLATED).rglob("*.c")}
+    with tempfile.TemporaryFile("w+") as said:
+        try:
+            with standard_error_in(said):
+                made: list[Extension] = cythonize(
+                    modules,
+                    compiler_directives=DIRECTIVES,
+                    include_path=["."],
+                    build_dir=TRANSLATED,
+                    nthreads=JOBS,
+                )
+        finally:
+            said.seek(0)
+            text = said.read()
+            sys.stderr.write(text)
+    if STRICT and any(line.startswith(HINT) for line in text.splitlines()):
+        for path in Path(TRANSLATED).rglob("*.c"):
+            if before.get(path) != path.stat().st_mtime_ns:
+                path.unlink()  # the next build is to hear of it again
+        raise SystemExit("Cython's performance hints are errors in a strict build")
+    return made
+
+
+def note_options(folder: str, ext_modules: list[Extension]) -> str:
+    """Write down all that decides what the compiler makes of the sources; return the file.
+
+    It is written only when it changes, and everything that is compiled depends on it.
+    """
+    decided = {
+        ext.name: [ext.libraries, ext.include_dirs, ext.extra_link_args] for ext in ext_modules
+    }
+    compiler = [os.environ.get("CFLAGS"), os.environ.get("CC"), compile_args(), sys.version]
+    text = json.dumps([decided, macros, include_dirs, compiler], indent=1)
+    path = Path(folder, "options.json")
+    if not path.exists() or path.read_text() != text:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return str(path)
+
+
+class BuildClib(build_clib):  # type: ignore[misc] # setuptools' commands are untyped
+    """Compile our own C."""
+
+    def build_libraries(self, libraries: list[tuple[str, dict[str, Any]]]) -> None:
+        """Compile anew if the options have changed."""
+        options = note_options(self.build_temp, self.distribution.ext_modules)
+        for _, library in libraries:
+            library["obj_deps"][""].append(options)
+        super().build_libraries(libraries)
+
+    def get_library_names(self) -> list[str]:
+        """Name none: each extension says what it links, and no other is to have it."""
+        return []
+
+
 class BuildExt(build_ext):  # type: ignore[misc] # setuptools' commands are untyped
-    """Compile our own C with all warnings, generated C with those that mean something there."""
+    """Compile our own C, translate, compile the generated C."""
 
     def finalize_options(self) -> None:
-        """Compile several extensions at a time; start afresh if the options have changed."""
+        """Compile several extensions at a time."""
         super().finalize_options()
         self.parallel: int | bool | None = self.parallel or JOBS
-        self._used = Path(self.build_temp) / ("inplace.json" if self.inplace else "options.json")
-        if not self._used.exists() or self._used.read_text() != self._options():
-            self.force = True
 
-    def build_extensions(self) -> None:
-        """Let each source be compiled with the warnings that fit it, then build as usual."""
-        compile_one = self.compiler._compile
-        locks: dict[str, threading.Lock] = {}
-        compiled: dict[str, list[str]] = {}
-
-        def compile_with_warnings(
-            obj: str,
-            src: str,
-            suffix: str,
-            cc_args: list[str],
-            extra: list[str],
-            pp_opts: list[str],
-        ) -> None:
-            ours = Path(src).parts[:1] == ("src_c",)
-            warnings = OUR_WARNINGS if ours else GENERATED_WARNINGS
-            # Extensions that are built at the same time share sources, and so object files.
-            with locks.setdefault(obj, threading.Lock()):
-                options = [*cc_args, *extra, *pp_opts]
-                if compiled.get(obj) != options:
-                    compile_one(obj, src, suffix, cc_args, [*extra, *warnings], pp_opts)
-                    compiled[obj] = options
-
-        self.compiler._compile = compile_with_warnings
-        try:
-            super().build_extensions()
-        finally:
-            self.compiler._compile = compile_one
-        self._used.parent.mkdir(parents=True, exist_ok=True)
-        self._used.write_text(self._options())
-
-    def _options(self) -> str:
-        """Return, as text, everything but the sources that decides what the compiler makes."""
-        decided = {
-            ext.name: [
-                ext.sources,
-                ext.define_macros,
-                ext.include_dirs,
-                ext.extra_compile_args,
-                ext.extra_link_args,
-            ]
-            for ext in self.extensions
-        }
-        flags = [OUR_WARNINGS, GENERATED_WARNINGS, os.environ.get("CFLAGS"), os.environ.get("CC")]
-        return json.dumps([decided, flags, sys.version], indent=1)
+    def run(self) -> None:
+        """Do what only a build needs, an sdist not."""
+        tell_of_missing(macros)
+        self.run_command("build_clib")
+        folder = self.get_finalized_command("build_clib").build_clib
+        options = note_options(self.build_temp, self.extensions)
+        sources = {ext.name: ext.sources for ext in translate(self.extensions)}
+        for ext in self.extensions:
+            ext.sources = sources[ext.name]
+            ext.depends += [options, *(f"{folder}/lib{library}.a" for library in ext.libraries)]
+        super().run()
 
 
 def refuse_unsupported() -> None:
@@ -281,13 +365,9 @@ def refuse_unsupported() -> None:
 
 
 refuse_unsupported()
+macros, include_dirs, codec_links = find_codecs()
 setup(
-    ext_modules=cythonize(
-        extensions(),
-        compiler_directives=DIRECTIVES,
-        include_path=["."],
-        build_dir="build/cython",
-        nthreads=JOBS,
-    ),
-    cmdclass={"build_ext": BuildExt},
+    libraries=libraries(macros, include_dirs),
+    ext_modules=extensions(codec_links),
+    cmdclass={"build_clib": BuildClib, "build_ext": BuildExt},
 )
