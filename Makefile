@@ -1,5 +1,6 @@
-# kafka_fast: every target does its own set-up. Needs Python >= 3.10 with venv, gcc and make; the
-# tests also Java 17 and Maven (real Kafka), clang (fuzzers, ThreadSanitizer).
+# kafka_fast: every target does its own set-up. Needs Python >= 3.10 with venv and headers, gcc and
+# make; the tests also Java 17 and Maven (real Kafka). What may be missing: the compression libraries'
+# headers (Python packages serve the codecs then), clang (fuzzers, ThreadSanitizer).
 #
 #   make demo                PySpark writes a data set into Kafka (BOOTSTRAP=host:port FILE=path)
 #   make test                everything; the last line names what could not run here
@@ -9,6 +10,7 @@
 #   make sim SEEDS=n         the simulation
 #   make tsan                the two-thread harness of the C state under ThreadSanitizer
 #   make wheel               a wheel for this Python, tried in a clean environment
+#   make test-without-codecs all that may meet a codec, in a copy that was built without their headers
 #   make test-old-brokers    the broker tests on Kafka 3.9.2, 2.8.2 and 2.1.1
 #   make test-spark35        the Spark tests on PySpark 3.5 (Python <= 3.11)
 #   make test-pythons        the tests that need no broker, on each of PYTHONS
@@ -30,12 +32,26 @@ PY := $(VENV)/bin/python
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 unexport PYTHONPATH VIRTUAL_ENV
 
+# Warnings are errors for those who change the code, and in CI. Who only runs the tests or the demo may
+# have a newer compiler, which warns of more.
+ifndef KAFKA_FAST_STRICT
+KAFKA_FAST_STRICT := 1
+test demo test-without-codecs: KAFKA_FAST_STRICT := $(if $(filter true,$(CI)),1,0)
+endif
+export KAFKA_FAST_STRICT
+export KAFKA_FAST_DEBUG ?= 1
+
 PYTEST := $(PY) -m pytest -q
 # Most tests wait, for a broker or for time to pass: more of them run at once than there are
 # processors. The tests of one file may share a real broker, and stay together.
 TOGETHER := -n 4 --dist worksteal
 FILES_TOGETHER := -n 3 --dist loadfile --no-loadscope-reorder
 NOT_RUN := build/not-run.txt
+LACKING := from kafka_fast.record import codecs_available as found; \
+	print(*(codec for codec, by in found().items() if by != "native"), sep=", ")
+MEET_CODECS := tests/unit/record tests/unit/dataplane tests/unit/cli tests/property tests/net \
+	tests/integration/test_documentation.py
+COPY := build/without-codecs
 EXTENSIONS = $(subst /,.,$(basename $(shell find kafka_fast -name '_*.pyx')))
 C_FILES = $(shell find src_c bench -name '*.[ch]')
 TYPED = kafka_fast setup.py \
@@ -50,6 +66,9 @@ help:
 $(VENV)/pip.stamp:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
 		|| { echo "kafka_fast needs Python 3.10 or later: make PYTHON=python3.x"; exit 1; }
+	@$(PYTHON) -c 'import os, sys, sysconfig; \
+		sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))' \
+		|| { echo "no headers of Python: install them (Debian: apt-get install python3-dev)"; exit 1; }
 	$(PYTHON) -m venv $(VENV) \
 		|| { echo "no venv module: install it (Debian: apt-get install python3-venv)"; exit 1; }
 	$(PY) -m pip install -q --upgrade 'pip>=25.1'
@@ -64,14 +83,9 @@ $(VENV)/%.stamp: $(VENV)/pip.stamp pyproject.toml
 
 # ---- build ----
 
-.PHONY: build fallback
+.PHONY: build
 build: $(VENV)/build.stamp
 	$(PY) setup.py -q build_ext --inplace
-
-# Without the compression libraries, beside the checkout: what a machine without headers builds.
-fallback: $(VENV)/build.stamp
-	KAFKA_FAST_NATIVE_CODECS=0 $(PY) setup.py -q build \
-		--build-base build/fallback --build-lib build/fallback/lib
 
 # ---- gates ----
 
@@ -97,8 +111,8 @@ stubtest: build $(VENV)/lint.stamp
 
 # ---- tests ----
 
-.PHONY: check test unit brokers codecs-fallback sim fuzz tsan wheel test-old-brokers test-spark35 \
-	test-pythons
+.PHONY: check test unit brokers codecs test-without-codecs test-codecs sim fuzz tsan wheel \
+	test-old-brokers test-spark35 test-pythons
 # Without the long simulations even six of them leave two processors time to spare.
 check: TOGETHER := -n 6 --dist worksteal
 check: build lint
@@ -108,7 +122,7 @@ test:
 	@mkdir -p build && : > $(NOT_RUN)
 	$(MAKE) --no-print-directory lint
 	$(MAKE) --no-print-directory unit
-	$(MAKE) --no-print-directory codecs-fallback
+	$(MAKE) --no-print-directory codecs
 	$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=10
 	$(MAKE) --no-print-directory tsan
 	$(MAKE) --no-print-directory brokers
@@ -123,13 +137,26 @@ unit: build $(VENV)/test.stamp
 brokers: build $(VENV)/test.stamp $(VENV)/spark.stamp
 	$(PYTEST) $(FILES_TOGETHER) -m "broker or spark"
 
-# All that may meet a codec; that packages are slow is known here.
-codecs-fallback: fallback $(VENV)/test.stamp
-	KAFKA_FAST_NATIVE_CODECS=0 PYTHONPATH="$(CURDIR)/build/fallback/lib:$(CURDIR)" \
-		$(VENV)/bin/pytest -q $(TOGETHER) -o pythonpath="" -m "not slow" \
-		-W "ignore:this build has no library" \
-		tests/unit/record tests/unit/dataplane tests/property \
-		tests/net/test_compression.py tests/net/test_sending.py
+# Where the build lacks codecs the tests have run with Python packages, and the last line of
+# `make test` says so; with CI=true they must be there.
+codecs: build
+	@mkdir -p build; lacking=$$($(PY) -c '$(LACKING)'); if [ -z "$$lacking" ]; then :; \
+	elif [ "$${CI:-}" = true ]; then echo "$$lacking: not compiled in, and CI must"; exit 1; \
+	else echo "compiled codecs ($$lacking: no headers here)" >> $(NOT_RUN); fi
+
+# As somebody has it whose machine lacks the headers: a clean copy of what git has here, with a .venv
+# of its own, built in place. KAFKA_FAST_NATIVE_CODECS=1 leaves it to the build whether there are any.
+test-without-codecs:
+	rm -rf $(COPY) && mkdir -p $(COPY)
+	git ls-files -z --cached --others --exclude-standard \
+		| xargs -0 sh -c 'for file; do [ ! -e "$$file" ] || echo "$$file"; done' _ \
+		| tar -c -T - | tar -x -C $(COPY)
+	KAFKA_FAST_NATIVE_CODECS=$${KAFKA_FAST_NATIVE_CODECS:-0} $(MAKE) -C $(COPY) build
+	KAFKA_FAST_NATIVE_CODECS=0 $(MAKE) -C $(COPY) test-codecs
+
+test-codecs: $(VENV)/test.stamp
+	@lacking=$$($(PY) -c '$(LACKING)'); echo "not compiled in: $${lacking:?nothing is missing here}"
+	$(PYTEST) $(TOGETHER) -m "not broker and not spark and not slow" $(MEET_CODECS)
 
 sim: build $(VENV)/test.stamp
 	$(PYTEST) $(TOGETHER) tests/sim --seeds $(SEEDS)

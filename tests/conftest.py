@@ -2,7 +2,8 @@
 
 `real_kafka` (one node) and `real_kafka_cluster` (three) are real Apache Kafka, started once for
 the whole run; tests that use them are marked `broker`. Without Java or Maven they are skipped
-with that reason, and fail where CI=true, because there nothing may be skipped silently.
+with that reason, and fail where CI=true, because there nothing may be skipped silently. The same
+holds for tests marked `native_codec` in a build that has no library for the codec.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from kafka_fast.logs import RateLimit
+from kafka_fast.record import codecs_available
 from kafka_fast.testing.broker_jars import DEFAULT_VERSION
 from kafka_fast.testing.real_kafka import RealKafka, ToolMissingError
 
@@ -31,6 +33,40 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 SHORT_ENOUGH_FOR_AN_ID = 20
 BROKER_FIXTURES = {"real_kafka", "real_kafka_cluster", "eager_kafka"}
+
+
+IS_CI = os.environ.get("CI") == "true"
+
+MEANT_TO_LACK_CODECS = os.environ.get("KAFKA_FAST_NATIVE_CODECS") == "0"
+"""Said by `make test-without-codecs`, whose build has no headers on purpose."""
+
+FOREIGN_CODECS = [codec for codec, by in codecs_available().items() if by != "native"]
+"""Those that Python packages serve here, because the build found no headers."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let producers say what is true of this build (of other codecs it stays an error).
+
+    A run in the background of a shell ignores Ctrl-C, and so would the processes of the tests: those
+    that wait for its effect would wait until the whole worker is ended.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    for codec in FOREIGN_CODECS:
+        config.addinivalue_line(
+            "filterwarnings", f"ignore:this build has no library for {codec}:RuntimeWarning"
+        )
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what needs a codec in C where this build has none (fail with CI=true)."""
+    for mark in item.iter_markers("native_codec"):
+        codec, why = mark.args
+        if codec not in FOREIGN_CODECS:
+            continue
+        if IS_CI and not MEANT_TO_LACK_CODECS:
+            pytest.fail(f"CI must have {codec} compiled in: {why}")
+        pytest.skip(f"this build has no library for {codec}: {why}")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -81,7 +117,7 @@ def started(
     try:
         kafka.start()
     except ToolMissingError as missing:
-        if os.environ.get("CI") == "true":
+        if IS_CI:
             pytest.fail(f"CI must run the real-broker tests: {missing}")
         pytest.skip(f"no real Kafka here: {missing}")
     return kafka

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -21,3 +23,12 @@ def eventually(
         assert time.monotonic() < deadline, f"waited {timeout:.0f} s for {what}, not {found!r}"
         time.sleep(0.005)
     return found
+
+
+@contextmanager
+def killed(process: subprocess.Popen[Any]) -> Iterator[None]:
+    """Kill a process that a failing test leaves behind: Popen waits for it for ever."""
+    try:
+        yield
+    finally:
+        process.kill()

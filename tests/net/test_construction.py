@@ -1,4 +1,7 @@
-"""A producer that cannot be made leaves nothing behind, whichever step of its making failed."""
+"""A producer that cannot be made leaves nothing behind, whichever step of its making failed.
+
+Each step fails where C libraries compress, in threads of their own, and where Python packages do.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +37,9 @@ STEPS = {
     "ProducerControl": (producer_core, "ProducerControl", refuse),
     "Machine": (producer_core, "Machine", refuse),
     "Compressor": (producer_core, "Compressor", refuse),
+    "the package": (producer_core, "compress", refuse),
+    "the package's warning": (producer_core.warnings, "warn", refuse),
+    "Handover": (producer_core, "Handover", refuse),
     "selector": (control_thread.selectors, "EpollSelector", refuse),
     "DataPlane": (producer_core, "DataPlane", refuse),
     "Pump": (producer_core, "Pump", refuse),
@@ -51,11 +57,23 @@ def no_collector() -> Iterator[None]:
     gc.enable()
 
 
+def cases() -> Iterator[object]:
+    """Yield each step, and who compresses; those of one way are no steps of the other."""
+    for step in STEPS:
+        if step not in ("the package", "the package's warning", "Handover"):
+            mark = pytest.mark.native_codec("lz4", "threads of their own compress")
+            yield pytest.param(step, "native", marks=mark)
+        if step != "Compressor":
+            yield pytest.param(step, "package")
+
+
 @pytest.mark.usefixtures("no_collector")
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.filterwarnings("ignore:this build has no library for lz4")
+@pytest.mark.parametrize(("step", "served"), [*cases()])
 def test_a_failed_step_takes_back_those_before_it(
-    monkeypatch: pytest.MonkeyPatch, step: str
+    monkeypatch: pytest.MonkeyPatch, step: str, served: str
 ) -> None:
+    monkeypatch.setattr(producer_core, "codecs_available", lambda: {"lz4": served})
     Producer(bootstrap_servers="127.0.0.1:1", compression_type="lz4").close()
     tasks, fds = entries("/proc/self/task"), entries("/proc/self/fd")
     cores = len(producer_exit._living)

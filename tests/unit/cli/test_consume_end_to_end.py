@@ -21,7 +21,7 @@ from kafka_fast.cli.main import main
 from kafka_fast.errors import UnknownTopicOrPartition
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import METADATA
-from tests.waiting import eventually
+from tests.waiting import eventually, killed
 
 ROOT = Path(__file__).parents[3]
 COUNT = 20_000
@@ -308,7 +308,7 @@ def test_a_closed_output(kafka: EmbeddedKafka, arguments: str, status: int, comp
 @pytest.mark.parametrize("more", [[], ["--until", "end"], ["--group", "g"]])
 def test_ctrl_c_while_no_broker_is_there(more: list[str]):
     arguments = [sys.executable, "-m", "kafka_fast", "consume", "lines", "-b", "127.0.0.1:1", *more]
-    with subprocess.Popen(arguments, stderr=subprocess.PIPE, cwd=ROOT) as it:
+    with subprocess.Popen(arguments, stderr=subprocess.PIPE, cwd=ROOT) as it, killed(it):
         assert it.stderr is not None
         assert b"refused" in it.stderr.readline()
         it.send_signal(signal.SIGINT)
@@ -322,7 +322,7 @@ def test_a_signal_does_not_cut_what_is_being_written(
     kafka: EmbeddedKafka, more: list[str], number: int, status: int
 ):
     arguments = command(kafka, "consume", "lines", "-F", "json", *more)
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, cwd=ROOT) as it:
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, cwd=ROOT) as it, killed(it):
         assert it.stdout is not None
         out = it.stdout
         eventually(lambda: waiting_in(out) >= FULL, "the pipe to be full")

@@ -25,6 +25,7 @@ from tests.integration.scenarios.wire import (
     connected,
     produce_request,
 )
+from tests.waiting import killed
 
 
 @pytest.fixture
@@ -198,7 +199,7 @@ def test_it_runs_as_a_process_until_a_signal(number: int) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", code], cwd=root, stdout=subprocess.PIPE, text=True
     )
-    with process:
+    with process, killed(process):
         assert process.stdout is not None
         line = process.stdout.readline()
         assert line.startswith("embedded broker for tests")
