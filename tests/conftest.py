@@ -47,8 +47,8 @@ FOREIGN_CODECS = [codec for codec, by in codecs_available().items() if by != "na
 def pytest_configure(config: pytest.Config) -> None:
     """Let producers say what is true of this build (of other codecs it stays an error).
 
-    A run in the background of a shell ignores Ctrl-C, and so would the processes of the tests: those
-    that wait for its effect would wait until the whole worker is ended.
+    A run in the background of a shell ignores Ctrl-C, and so would the processes that tests start.
+    A test that waits for such a process to end would wait until the worker's time is up.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

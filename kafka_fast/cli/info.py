@@ -9,6 +9,13 @@ from collections.abc import Iterator
 
 from kafka_fast import __version__
 
+#: Codec -> Debian's package of the headers that a build wants for it.
+_HEADERS = {
+    "gzip": "libdeflate-dev",
+    "snappy": "libsnappy-dev",
+    "lz4": "liblz4-dev",
+    "zstd": "libzstd-dev",
+}
 _OPTIONAL = ("numpy", "pyarrow", "pyspark", "tqdm", "lz4", "zstandard", "cramjam")
 
 
@@ -34,14 +41,15 @@ def facts() -> Iterator[tuple[str, str]]:
     yield "Python", f"{platform.python_implementation()} {platform.python_version()}"
     yield "platform", platform.platform()
     chosen, *others = paths()
+    codecs = codecs_available()
     yield "crc32c", f"{chosen} (also here: {', '.join(others)})" if others else chosen
-    yield (
-        "codecs",
-        ", ".join(
-            f"{codec} ({by})" if by else f"{codec} (none)"
-            for codec, by in codecs_available().items()
-        ),
-    )
+    yield "codecs", ", ".join(f"{codec} ({by or 'none'})" for codec, by in codecs.items())
+    slow = [codec for codec, by in codecs.items() if by != "native"]
+    if slow:
+        headers = " ".join(_HEADERS[codec] for codec in slow)
+        install = f"install the headers (Debian: apt-get install {headers})"
+        yield "slow", f"{', '.join(slow)}: this build found no C library for it"
+        yield "to mend it", f"{install}; pip install --no-cache-dir --force-reinstall builds again"
     yield "optional", ", ".join(name for name in _OPTIONAL if _is_there(name)) or "none"
 
 

@@ -139,7 +139,7 @@ class ProducerCore:
         self._compress(b"")  # a package that is not there raises here, not in the control thread
         warnings.warn(
             f"this build has no library for {codec.name.lower()}: a Python package compresses, "
-            "which is slow; see `kafka-fast info`",
+            "which is slow; `kafka-fast info` says how to mend it",
             RuntimeWarning,
             stacklevel=5,
         )

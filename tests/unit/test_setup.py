@@ -36,7 +36,7 @@ echo "$@" >> "$COMPILED"
 case "$*" in *probe.c*) exit 1;; esac
 if [ -z "$PLEASED" ]; then
     echo "warning: a newer compiler has its doubts" >&2
-    case "$*" in *-Werror*) exit 1;; esac
+    case " $* " in *" -Werror "*) exit 1;; esac
 fi
 while [ $# != 0 ]; do
     if [ "$1" = -o ]; then : > "$2"; fi

@@ -88,6 +88,22 @@ def test_info(capsys: pytest.CaptureFixture[str]) -> None:
         assert f"{codec} (" in facts["codecs"]
 
 
+def test_info_says_what_is_slow_and_how_to_mend_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served = {"gzip": "native", "snappy": "package", "lz4": None, "zstd": "native"}
+    monkeypatch.setattr("kafka_fast.record.codecs_available", lambda: served)
+    assert main(["info"]) == 0
+    facts = dict(line.split(":", 1) for line in capsys.readouterr().out.splitlines())
+    assert facts["codecs"].strip() == "gzip (native), snappy (package), lz4 (none), zstd (native)"
+    assert "snappy, lz4: this build found no C library" in facts["slow"]
+    assert "apt-get install libsnappy-dev liblz4-dev)" in facts["to mend it"]
+    assert "pip install --no-cache-dir --force-reinstall" in facts["to mend it"]
+    monkeypatch.setattr("kafka_fast.record.codecs_available", lambda: {"lz4": "native"})
+    assert main(["info"]) == 0
+    assert "slow" not in capsys.readouterr().out
+
+
 def test_as_a_module_into_a_closed_pipe() -> None:
     run = subprocess.Popen(
         [sys.executable, "-m", "kafka_fast", "config", "--markdown"],
