@@ -1,5 +1,5 @@
 # kafka_fast: every target does its own set-up. Needs Python >= 3.10 with venv and headers, gcc and
-# make; the tests also Java 17 and Maven (real Kafka). What may be missing: the compression libraries'
+# make; the tests also Java 17 and Maven (real Kafka). May be missing: the compression libraries'
 # headers (Python packages serve the codecs then), clang (fuzzers, ThreadSanitizer).
 #
 #   make demo                PySpark writes a data set into Kafka (BOOTSTRAP=host:port FILE=path)
@@ -10,7 +10,7 @@
 #   make sim SEEDS=n         the simulation
 #   make tsan                the two-thread harness of the C state under ThreadSanitizer
 #   make wheel               a wheel for this Python, tried in a clean environment
-#   make test-without-codecs all that may meet a codec, in a copy that was built without their headers
+#   make test-without-codecs all that may meet a codec, in a copy built without their headers
 #   make test-old-brokers    the broker tests on Kafka 3.9.2, 2.8.2 and 2.1.1
 #   make test-spark35        the Spark tests on PySpark 3.5 (Python <= 3.11)
 #   make test-pythons        the tests that need no broker, on each of PYTHONS
@@ -32,8 +32,8 @@ PY := $(VENV)/bin/python
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 unexport PYTHONPATH VIRTUAL_ENV
 
-# Warnings are errors for those who change the code, and in CI. Who only runs the tests or the demo may
-# have a newer compiler, which warns of more.
+# Warnings are errors for those who change the code, and in CI. Who only runs the tests or the demo
+# may have a newer compiler, which warns of more.
 ifndef KAFKA_FAST_STRICT
 KAFKA_FAST_STRICT := 1
 test demo test-without-codecs: KAFKA_FAST_STRICT := $(if $(filter true,$(CI)),1,0)
@@ -49,8 +49,10 @@ FILES_TOGETHER := -n 3 --dist loadfile --no-loadscope-reorder
 NOT_RUN := build/not-run.txt
 LACKING := from kafka_fast.record import codecs_available as found; \
 	print(*(codec for codec, by in found().items() if by != "native"), sep=", ")
-MEET_CODECS := tests/unit/record tests/unit/dataplane tests/unit/cli tests/property tests/net \
-	tests/integration/test_documentation.py
+MEET_CODECS := tests/unit/record tests/unit/dataplane tests/unit/cli tests/unit/test_setup.py \
+	tests/property/test_record_batch.py tests/integration/test_documentation.py \
+	$(patsubst %,tests/net/test_%.py,compression construction gil hostile_batches inline \
+		null_broker read_range resources sending)
 COPY := build/without-codecs
 EXTENSIONS = $(subst /,.,$(basename $(shell find kafka_fast -name '_*.pyx')))
 C_FILES = $(shell find src_c bench -name '*.[ch]')
@@ -144,18 +146,18 @@ codecs: build
 	elif [ "$${CI:-}" = true ]; then echo "$$lacking: not compiled in, and CI must"; exit 1; \
 	else echo "compiled codecs ($$lacking: no headers here)" >> $(NOT_RUN); fi
 
-# As somebody has it whose machine lacks the headers: a clean copy of what git has here, with a .venv
-# of its own, built in place. KAFKA_FAST_NATIVE_CODECS=1 leaves it to the build whether there are any.
+# As somebody has it whose machine lacks the headers: a clean copy of the checkout, with a .venv of
+# its own, built in place. KAFKA_FAST_NATIVE_CODECS=1 lets the build see that there are none.
 test-without-codecs:
 	rm -rf $(COPY) && mkdir -p $(COPY)
-	git ls-files -z --cached --others --exclude-standard \
-		| xargs -0 sh -c 'for file; do [ ! -e "$$file" ] || echo "$$file"; done' _ \
-		| tar -c -T - | tar -x -C $(COPY)
+	tar -c --exclude='*.so' --exclude=./build --exclude=./dist --exclude=./wheelhouse \
+		--exclude=.git --exclude='.venv*' --exclude='*.egg-info' --exclude='.*_cache' \
+		--exclude=.hypothesis --exclude=__pycache__ . | tar -x -C $(COPY)
 	KAFKA_FAST_NATIVE_CODECS=$${KAFKA_FAST_NATIVE_CODECS:-0} $(MAKE) -C $(COPY) build
 	KAFKA_FAST_NATIVE_CODECS=0 $(MAKE) -C $(COPY) test-codecs
 
 test-codecs: $(VENV)/test.stamp
-	@lacking=$$($(PY) -c '$(LACKING)'); echo "not compiled in: $${lacking:?nothing is missing here}"
+	@lacking=$$($(PY) -c '$(LACKING)'); echo "Python packages serve $${lacking:?no codec here}"
 	$(PYTEST) $(TOGETHER) -m "not broker and not spark and not slow" $(MEET_CODECS)
 
 sim: build $(VENV)/test.stamp

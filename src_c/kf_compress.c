@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "kf_codec.h"
 
@@ -11,7 +10,8 @@ enum {
     USUAL_RATIO = 4,                /* output over input, until a context has seen some */
     OUTPUT_MIN = 4096,              /* bytes of the first output buffer */
     PIECE_SIZE = 1024 * 1024,       /* bytes that are there twice while a large output moves */
-    UNUSUAL_SIZE = 16 * 1024 * 1024 /* no batch of a healthy topic gives as much */
+    UNUSUAL_SIZE = 16 * 1024 * 1024, /* no batch of a healthy topic gives as much */
+    PAGE_SIZE_MAX = 64 * 1024,       /* on any machine */
 };
 
 struct kf_codec_context {
@@ -91,21 +91,23 @@ ptrdiff_t kf_compress(kf_codec_context *context, const uint8_t *data, size_t siz
 /* Let the system have the pages that lie wholly within; their bytes are lost. malloc would keep
  * them for its next caller, who may not come. */
 static void discard(uint8_t *start, size_t size) {
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    uintptr_t first = ((uintptr_t)start + page - 1) & ~(page - 1);
-    uintptr_t end = ((uintptr_t)start + size) & ~(page - 1);
+    const uintptr_t within = PAGE_SIZE_MAX - 1;
+    uintptr_t first = ((uintptr_t)start + within) & ~within;
+    uintptr_t end = ((uintptr_t)start + size) & ~within;
     if (first < end) {
         madvise((void *)first, end - first, MADV_DONTNEED);
     }
 }
 
-/* Copy, and let go of what has been copied as it goes along. */
+/* Copy, and let go of what has been copied as it goes along: of pages that two pieces share with
+ * the second one. */
 static void move_bytes(uint8_t *to, uint8_t *from, size_t size) {
     for (size_t moved = 0; moved < size; moved += PIECE_SIZE) {
         size_t piece = size - moved < PIECE_SIZE ? size - moved : PIECE_SIZE;
+        size_t shared = moved < PAGE_SIZE_MAX ? moved : PAGE_SIZE_MAX;
         memcpy(to + moved, from + moved, piece);
         if (piece == PIECE_SIZE) {
-            discard(from + moved, piece);
+            discard(from + moved - shared, shared + piece);
         }
     }
 }

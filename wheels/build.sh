@@ -2,15 +2,16 @@
 # Build the source archive, from it a wheel for the Python in $1, and try that wheel alone.
 #
 # The wheel is made from the source archive, not from the checkout, so that a file which the archive
-# lacks is missed here and not by a user. The repaired wheel carries the codec libraries; the smoke
-# test runs in an environment that has nothing else, outside the checkout.
+# lacks is missed here and not by a user, and with a compiler that warns, which must stop nobody. The
+# repaired wheel carries the codec libraries; the smoke test runs in an environment that has nothing
+# else, outside the checkout.
 set -euo pipefail
 
 python=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 root=$(cd "$(dirname "$0")/.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-unset PYTHONPATH
+unset PYTHONPATH KAFKA_FAST_STRICT KAFKA_FAST_DEBUG # as whoever builds it elsewhere
 
 cd "$root"
 rm -rf dist wheelhouse
@@ -18,10 +19,13 @@ rm -rf dist wheelhouse
 mkdir "$work/source"
 tar -xzf dist/*.tar.gz -C "$work/source" --strip-components=1
 [ -f "$work/source/src_c/kf_wire.h" ] || { echo "the source archive lacks src_c"; exit 1; }
-"$python" -m build --no-isolation --wheel --outdir dist "$work/source"
+CFLAGS="-Wall -Wextra" "$python" -m build --no-isolation --wheel --outdir dist "$work/source" \
+    > "$work/build.log" 2>&1 || { cat "$work/build.log"; exit 1; }
+grep -q "warning:" "$work/build.log" || { echo "the compiler was to warn, and did not"; exit 1; }
+grep "^kafka_fast: " "$work/build.log" || true # which codecs are missing
 
 echo "---- what it links"
-if "$python" -m auditwheel repair -w wheelhouse dist/*.whl; then
+if "$python" -m auditwheel repair --strip -w wheelhouse dist/*.whl; then
     "$python" -m auditwheel show wheelhouse/*.whl
 else
     # No policy fits a C library as new as this machine's, or patchelf is missing: good for here.

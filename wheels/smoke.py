@@ -1,8 +1,8 @@
 """What an installed wheel must be able to do with nothing else installed.
 
 Run by an interpreter that has kafka_fast and no other package, outside the checkout: every module
-can be imported, `info` prints, and a record batch survives each codec. With `--all-codecs`, as for
-a wheel that others install, all of them must have been compiled in.
+can be imported, `info` prints, a record batch survives each codec, and all of it is small. With
+`--all-codecs`, as for a wheel that others install, all of them must have been compiled in.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ from pathlib import Path
 
 import kafka_fast
 from kafka_fast.record import Codec, RecordBatchBuilder, codecs_available, read_batches
+
+INSTALLED_SIZE_MAX = 10_000_000
+"""Bytes on disk, with the libraries that came along and the bytecode."""
 
 # Edges whose optional package (pyspark, pytest, numpy) is not there in a clean environment.
 OPTIONAL = ("kafka_fast.spark", "kafka_fast.testing.plugin")
@@ -29,6 +32,13 @@ def import_all() -> int:
         importlib.import_module(module.name)
         count += 1
     return count
+
+
+def installed_size(package: Path) -> int:
+    """Return how many bytes the package's files and its libraries have."""
+    folders = [package, package.with_name("kafka_fast.libs")]
+    files = (file for folder in folders for file in folder.rglob("*") if file.is_file())
+    return sum(file.stat().st_size for file in files)
 
 
 def round_trip(codec: Codec) -> None:
@@ -62,7 +72,11 @@ def main() -> int:
     codecs = [Codec[name.upper()] for name, server in available.items() if server]
     for codec in [Codec.NONE, *codecs]:
         round_trip(codec)
-    print(f"smoke: {modules} modules, codecs {', '.join(codec.name for codec in codecs)}: ok")
+    size = installed_size(installed.parent)
+    if size > INSTALLED_SIZE_MAX:
+        raise SystemExit(f"{size:,} bytes installed, more than {INSTALLED_SIZE_MAX:,}")
+    names = ", ".join(codec.name for codec in codecs)
+    print(f"smoke: {modules} modules, codecs {names}, {size:,} bytes installed: ok")
     return 0
 
 

@@ -6,7 +6,9 @@ import argparse
 import logging
 import os
 import sys
+import warnings
 from collections.abc import Callable, Sequence
+from typing import TextIO
 
 from kafka_fast import __version__
 from kafka_fast.cli import broker, config, consume, info, lag, produce
@@ -35,7 +37,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
     run: Callable[[argparse.Namespace], int] = args.run
     try:
-        status = run(args)
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            status = run(args)
         if sys.stdout is not None:  # closed by who started this
             sys.stdout.flush()
         return status
@@ -50,6 +54,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(error, FAILED)
     except KeyboardInterrupt:
         return INTERRUPTED
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Say what the user can do something about, without the line of our code."""
+    print(f"kafka-fast: {message}", file=sys.stderr)
 
 
 def _fail(error: BaseException, status: int) -> int:

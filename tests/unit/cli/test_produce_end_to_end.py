@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -61,6 +62,28 @@ def test_ctrl_c_delivers_what_was_read(kafka: EmbeddedKafka) -> None:
         finally:
             process.kill()
     assert [record.value for record in kafka.records("interrupted", 0)] == [b"a", b"b"]
+
+
+def test_a_warning_is_a_line_for_the_user(
+    kafka: EmbeddedKafka,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(
+        "kafka_fast.net.producer_core.codecs_available", lambda: {"gzip": "package"}
+    )
+    warnings.simplefilter("default")
+    file = tmp_path / "lines"
+    file.write_bytes(b"a\n")
+    argv = ["produce", "slowly", "-b", kafka.bootstrap, "-f", str(file), "-q"]
+    shown = warnings.showwarning
+    assert main([*argv, "-X", "compression.type=gzip"]) == 0
+    assert warnings.showwarning is shown
+    assert capfd.readouterr().err == (
+        "kafka-fast: this build has no library for gzip: a Python package compresses, which is "
+        "slow; `kafka-fast info` says how to mend it\n"
+    )
 
 
 def test_what_the_broker_refuses_is_counted(
