@@ -68,11 +68,11 @@ class ConsumerCore:
         self._pid = os.getpid()
         with ExitStack() as undo:  # a process that is out of threads or files is no worse after it
             self._start(undo)
+            # Threads run already; but they tell nothing of partitions before these are assigned.
+            self.reading = Reading(
+                settings, self.control, self.streams, self.waits, self.now, self.call
+            )
             undo.pop_all()
-        # Threads run already; but they tell nothing of partitions before these are assigned.
-        self.reading = Reading(
-            settings, self.control, self.streams, self.waits, self.now, self.call
-        )
         leaving.living.add(self)
 
     # ---- the machine: a simulation has another one ----
