@@ -20,7 +20,6 @@ from kafka_fast.net import consumer_core, control_thread, leaving, producer_core
 from tests.net.producing import entries
 from tests.waiting import eventually
 
-
 ROOT = Path(__file__).parents[2]
 
 

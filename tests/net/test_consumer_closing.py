@@ -15,11 +15,13 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import pytest
 
+import kafka_fast
 from kafka_fast import (
     Consumer,
     KafkaTimeoutError,
@@ -34,7 +36,7 @@ from kafka_fast.testing.broker.versions import LIST_OFFSETS
 from tests.net.consuming import MakeConsumer, committed, fill, read
 from tests.waiting import TIMEOUT, eventually
 
-PACKAGE = f"{os.sep}kafka_fast{os.sep}"
+PACKAGE = str(Path(kafka_fast.__file__).parent) + os.sep
 AT_ONCE = 20.0
 """Seconds: by far not as long as the waits that are to be ended."""
 
@@ -343,7 +345,7 @@ def call_at(place: int, call: Callable[[], object]) -> Iterator[None]:
 
     def look(frame: FrameType, event: str, arg: object) -> None:
         nonlocal left
-        if event in ("call", "c_return") and PACKAGE in frame.f_code.co_filename:
+        if event in ("call", "c_return") and frame.f_code.co_filename.startswith(PACKAGE):
             left -= 1
             if left == 0:
                 sys.setprofile(None)

@@ -11,18 +11,20 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import TypeVar
 
 import pytest
 
+import kafka_fast
 from kafka_fast import Consumer, ConsumerRecord, TopicPartition
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from tests.net.consuming import MakeConsumer, fill
 from tests.waiting import TIMEOUT, eventually
 
 COUNT = 3_000
-PACKAGE = f"{os.sep}kafka_fast{os.sep}"
+PACKAGE = str(Path(kafka_fast.__file__).parent) + os.sep
 
 T = TypeVar("T")
 
@@ -34,7 +36,7 @@ def interrupt_at(place: int) -> Iterator[None]:
 
     def look(frame: FrameType, event: str, arg: object) -> None:
         nonlocal left
-        if event in ("call", "c_return") and PACKAGE in frame.f_code.co_filename:
+        if event in ("call", "c_return") and frame.f_code.co_filename.startswith(PACKAGE):
             left -= 1
             if left == 0:
                 raise KeyboardInterrupt
