@@ -46,8 +46,8 @@ def codecs_available() -> dict[str, str | None]:
     found: dict[str, str | None] = {}
     for codec in Codec:
         if codec is not Codec.NONE:
-            package = "package" if fallback.available(codec) else None
-            found[codec.name.lower()] = "native" if codec in _NATIVE else package
+            by = "package" if codec not in _NATIVE and fallback.available(codec) else None
+            found[codec.name.lower()] = "native" if codec in _NATIVE else by
     return found
 
 
