@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from kafka_fast import __version__
 
-_OPTIONAL = ("numpy", "pyarrow", "pyspark", "tqdm", "lz4", "zstandard", "cramjam")
+_OPTIONAL = ("numpy", "pyarrow", "pyspark", "tqdm", "lz4", "zstandard", "cramjam", "orjson")
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

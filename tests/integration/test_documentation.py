@@ -67,7 +67,8 @@ SENT = {
     "docs/migration.md-5": ("orders", 101_001),
     "docs/producer.md-0": ("orders", 1),
     "docs/producer.md-1": ("orders", 6),
-    "docs/producer.md-2": ("orders", 1_000),
+    "docs/producer.md-2": ("purchases", 1),
+    "docs/producer.md-3": ("orders", 1_000),
 }
 
 
