@@ -276,7 +276,7 @@ def test_hooks() -> None:
     assert read_alike(b"[NaN,1]", allow_nan=True) == "[nan, 1]"
 
 
-@given(st.binary(max_size=20) | st.text("[]{}:,\"\\0123456789.eE+-truefalsn \n", max_size=20))
+@given(st.binary(max_size=20) | st.text('[]{}:,"\\0123456789.eE+-truefalsn \n', max_size=20))
 def test_any_bytes(data: bytes | str) -> None:
     read_alike(data.encode() if isinstance(data, str) else data)
 

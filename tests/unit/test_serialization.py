@@ -62,8 +62,11 @@ PAIRS: dict[Any, Any] = {
         (DoubleSerializer(), -2, b"\xc0" + b"\0" * 7),
         (JsonSerializer(), {"id": 1, "name": "Zürich"}, '{"id":1,"name":"Zürich"}'.encode()),
         (JsonSerializer(ensure_ascii=True), ["ü"], b'["\\u00fc"]'),
-        (JsonSerializer(sort_keys=True, separators=(", ", ": ")), {"b": 1, "a": 2},
-         b'{"a": 2, "b": 1}'),
+        (
+            JsonSerializer(sort_keys=True, separators=(", ", ": ")),
+            {"b": 1, "a": 2},
+            b'{"a": 2, "b": 1}',
+        ),
         (JsonSerializer(default=str), {"price": Decimal("1.50")}, b'{"price":"1.50"}'),
         (JsonSerializer(allow_nan=True), math.inf, b"Infinity"),
     ],
@@ -116,8 +119,12 @@ def test_round_trip(case: tuple[Any, Any]) -> None:
         (DoubleSerializer(), "x", "not str"),
         (StringSerializer(), b"x", "topic t: expected a str, not bytes"),
         (StringSerializer(), {}, "a str, not dict (JsonSerializer writes it as JSON)"),
-        (JsonSerializer(), {"at": object()}, "topic t: Object of type object is not JSON "
-         "serializable; JsonSerializer(default=str) writes it as text"),
+        (
+            JsonSerializer(),
+            {"at": object()},
+            ("topic t: Object of type object is not JSON "
+            "serializable; JsonSerializer(default=str) writes it as text"),
+        ),
         (JsonSerializer(), {(1, 2): 3}, "topic t: keys must be str"),
         (JsonSerializer(), [math.nan], "Out of range float values are not JSON compliant"),
         (JsonSerializer(), "\ud800", "topic t: 'utf-8' codec"),
