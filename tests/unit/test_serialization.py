@@ -122,8 +122,10 @@ def test_round_trip(case: tuple[Any, Any]) -> None:
         (
             JsonSerializer(),
             {"at": object()},
-            ("topic t: Object of type object is not JSON "
-            "serializable; JsonSerializer(default=str) writes it as text"),
+            (
+                "topic t: Object of type object is not JSON "
+                "serializable; JsonSerializer(default=str) writes it as text"
+            ),
         ),
         (JsonSerializer(), {(1, 2): 3}, "topic t: keys must be str"),
         (JsonSerializer(), [math.nan], "Out of range float values are not JSON compliant"),

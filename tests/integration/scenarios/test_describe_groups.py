@@ -172,7 +172,7 @@ def test_a_consumer_group_from_its_first_member_to_its_last(
     second = Consumer(client, group, [topic], instance_id="static", assignor="range")
 
     def step() -> ConsumerGroup:
-        second.beat()  # a new target is made at a heartbeat, not sooner than a second after the last
+        second.beat()  # which makes a new target, not sooner than a second after the last one
         return consumer(client, group)
 
     both = until(step, lambda one: one.group_state == "Reconciling")

@@ -1,0 +1,235 @@
+"""What a group's coordinator tells of the group to those outside of it: state and subscriptions.
+
+    ConsumerGroupDescribe ──GROUP_ID_NOT_FOUND, or not offered──► DescribeGroups
+
+A group is of one protocol or the other, and only its coordinator knows of which. Members of a
+classic group tell each other their subscriptions in blobs, which the coordinator hands on here
+while the group is stable. A regular expression of KIP-848 is known by what it made the coordinator
+assign.
+
+Thread: control.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from kafka_fast.control.backoff import Backoff
+from kafka_fast.control.group.coordinator import Coordinator
+from kafka_fast.control.instants import LONG_AGO, NEVER
+from kafka_fast.control.link import Link
+from kafka_fast.errors import (
+    ERRORS,
+    GroupIdNotFound,
+    KafkaError,
+    UnsupportedVersionError,
+    broker_error,
+)
+from kafka_fast.protocol.apis import consumer_group_describe as newer
+from kafka_fast.protocol.apis import describe_groups as classic
+from kafka_fast.protocol.consumer import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+)
+from kafka_fast.protocol.schema import decode_versioned
+
+CLASSIC_CONSUMERS = "consumer"
+"""The protocol type of classic groups of consumers; others have blobs of their own."""
+
+DEAD = "Dead"
+REBALANCING = frozenset({"PreparingRebalance", "CompletingRebalance"})
+
+
+@dataclass(frozen=True, slots=True)
+class GroupDescription:
+    """A group as its coordinator has it.
+
+    Attributes:
+        state: Kafka's word for it; Dead: there is no such group.
+        topics: that its members subscribe to or have been assigned, whether they exist or not.
+        member_count: how many members it has.
+    """
+
+    state: str = DEAD
+    topics: frozenset[str] = field(default_factory=frozenset)
+    member_count: int = 0
+
+    @property
+    def exists(self) -> bool:
+        """Whether the coordinator knows the group: it has members, or committed something."""
+        return self.state != DEAD
+
+    @property
+    def is_rebalancing(self) -> bool:
+        """Whether what its members subscribe to is not told for the moment."""
+        return self.state in REBALANCING
+
+
+@dataclass(slots=True, eq=False)
+class _Inquiry:
+    done: Callable[[GroupDescription | KafkaError], None]
+    is_classic: bool = False  # whether DescribeGroups is to be asked
+    failures: int = 0
+    not_before: float = LONG_AGO
+    in_flight: bool = False
+
+
+class Descriptions:
+    """Asks about one group. Control thread only."""
+
+    def __init__(self, coordinator: Coordinator, backoff: Backoff) -> None:
+        """Begin with nothing to ask.
+
+        Args:
+            coordinator: of the group.
+            backoff: between two tries.
+        """
+        self._coordinator = coordinator
+        self._backoff = backoff
+        self._inquiries: list[_Inquiry] = []
+
+    def next_deadline(self) -> float:
+        """Return when `tick` has something to do that no event announces."""
+        if self._coordinator.link is None:
+            return NEVER
+        waiting = (it.not_before for it in self._inquiries if not it.in_flight)
+        return min(waiting, default=NEVER)
+
+    def ask(
+        self, done: Callable[[GroupDescription | KafkaError], None], now: float
+    ) -> Callable[[], None]:
+        """Ask until there is an answer; returns what gives it up.
+
+        Args:
+            done: called with the description, or with why there is none.
+            now: the time.
+        """
+        inquiry = _Inquiry(done)
+        self._inquiries.append(inquiry)
+        self.tick(now)
+
+        def cancel() -> None:
+            if inquiry in self._inquiries:
+                self._inquiries.remove(inquiry)
+
+        return cancel
+
+    def tick(self, now: float) -> None:
+        """Do what is due at `now`."""
+        waiting = [it for it in self._inquiries if not it.in_flight and it.not_before <= now]
+        link = self._coordinator.want(now) if waiting else None
+        if link is not None:
+            for inquiry in waiting:
+                self._send(inquiry, link)
+
+    def fail_all(self, error: KafkaError) -> None:
+        """There will never be a coordinator."""
+        for inquiry in list(self._inquiries):
+            self._end(inquiry, error)
+
+    def _send(self, inquiry: _Inquiry, link: Link) -> None:
+        inquiry.in_flight = True
+        group_id = self._coordinator.group_id
+        if not inquiry.is_classic:
+            try:
+                self._coordinator.ask(
+                    link,
+                    newer.ConsumerGroupDescribeRequest(group_ids=[group_id]),
+                    newer.ConsumerGroupDescribeResponse,
+                    lambda response, now: self._handle_newer(inquiry, response, now),
+                    lambda error, now: self._retry(inquiry, now),
+                )
+                return
+            except UnsupportedVersionError:  # a broker older than KIP-848
+                inquiry.is_classic = True
+        try:
+            self._coordinator.ask(
+                link,
+                classic.DescribeGroupsRequest(groups=[group_id]),
+                classic.DescribeGroupsResponse,
+                lambda response, now: self._handle_classic(inquiry, response, now),
+                lambda error, now: self._retry(inquiry, now),
+            )
+        except KafkaError as error:
+            self._end(inquiry, error)
+
+    def _handle_newer(
+        self, inquiry: _Inquiry, response: newer.ConsumerGroupDescribeResponse, now: float
+    ) -> None:
+        found = response.groups[0] if response.groups else None
+        if found is not None and found.error_code == GroupIdNotFound.code:
+            inquiry.is_classic = True
+            inquiry.in_flight = False
+            self.tick(now)
+        elif self._is_answer(inquiry, found, now):
+            topics = frozenset(_newer_topics(found.members))
+            self._end(inquiry, GroupDescription(found.group_state, topics, len(found.members)))
+
+    def _handle_classic(
+        self, inquiry: _Inquiry, response: classic.DescribeGroupsResponse, now: float
+    ) -> None:
+        found = response.groups[0] if response.groups else None
+        if found is not None and found.error_code == GroupIdNotFound.code:
+            self._end(inquiry, GroupDescription())
+        elif self._is_answer(inquiry, found, now):
+            try:
+                topics = frozenset(_classic_topics(found))
+            except KafkaError as error:  # a blob of another client
+                self._end(inquiry, error)
+            else:
+                self._end(inquiry, GroupDescription(found.group_state, topics, len(found.members)))
+
+    def _is_answer(
+        self,
+        inquiry: _Inquiry,
+        found: newer.DescribedGroup | classic.DescribedGroup | None,
+        now: float,
+    ) -> bool:
+        """Tell whether the coordinator has described the group; else try again, or give up."""
+        if found is not None and found.error_code == 0:
+            return True
+        if found is None:
+            self._retry(inquiry, now)
+            return False
+        known = ERRORS.get(found.error_code)
+        moved = self._coordinator.handle_error(found.error_code, now)
+        if moved or (known is not None and known.retriable):
+            self._retry(inquiry, now)
+        else:
+            what = found.error_message or f"describing group {self._coordinator.group_id!r}"
+            self._end(inquiry, broker_error(found.error_code, what))
+        return False
+
+    def _retry(self, inquiry: _Inquiry, now: float) -> None:
+        inquiry.in_flight = False
+        inquiry.not_before = now + self._backoff.delay(inquiry.failures)
+        inquiry.failures += 1
+
+    def _end(self, inquiry: _Inquiry, result: GroupDescription | KafkaError) -> None:
+        if inquiry in self._inquiries:
+            self._inquiries.remove(inquiry)
+            inquiry.done(result)
+
+
+def _newer_topics(members: Iterable[newer.Member]) -> Iterator[str]:
+    for member in members:
+        yield from member.subscribed_topic_names
+        for assignment in (member.assignment, member.target_assignment):
+            yield from (topic.topic_name for topic in assignment.topic_partitions)
+
+
+def _classic_topics(group: classic.DescribedGroup) -> Iterator[str]:
+    """Yield the topics that the blobs name; there are none while the group rebalances.
+
+    Raises:
+        MalformedError: a blob is not what members of this protocol type have.
+    """
+    if group.protocol_type != CLASSIC_CONSUMERS:
+        return
+    for member in group.members:
+        if member.member_metadata:
+            yield from decode_versioned(ConsumerProtocolSubscription, member.member_metadata).topics
+        if member.member_assignment:
+            assigned = decode_versioned(ConsumerProtocolAssignment, member.member_assignment)
+            yield from (topic.topic for topic in assigned.assigned_partitions)
