@@ -29,9 +29,9 @@ INTERRUPT_FLUSH = 5.0
 """Seconds that Ctrl-C leaves to the records that were read before it."""
 
 EXAMPLES = r"""examples:
-  kafka-fast produce events                                  type records, Ctrl-D ends
+  kafka-fast produce events                     type records, Ctrl-D ends
   kafka-fast produce events -f events.json -X compression.type=zstd
-  kafka-fast produce users -f users.tsv -K '\t' --null NULL  key, tab, value
+  kafka-fast produce users -f users.tsv -K '\t' --null NULL
 """
 
 _UNDELIVERED = 1
