@@ -83,7 +83,8 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("the group has no name")
     config = reader_configuration(args)
     config["group.id"] = group_id(config, args.group)
-    with GroupObserver(config) as observer:
+    observer = GroupObserver(config)
+    with observer:
         state, subscribed = _subscriptions(observer, args.group, bool(args.topic))
         committed = {
             partition: at.offset for partition, at in observer.committed().items() if at is not None

@@ -157,22 +157,32 @@ class Descriptions:
     def _handle_newer(
         self, inquiry: _Inquiry, response: newer.ConsumerGroupDescribeResponse, now: float
     ) -> None:
-        found = response.groups[0] if response.groups else None
-        if found is not None and found.error_code == GroupIdNotFound.code:
+        if not response.groups:
+            self._retry(inquiry, now)
+            return
+        found = response.groups[0]
+        if found.error_code == GroupIdNotFound.code:
             inquiry.is_classic = True
             inquiry.in_flight = False
             self.tick(now)
-        elif self._is_answer(inquiry, found, now):
+        elif found.error_code:
+            self._handle_error(inquiry, found.error_code, found.error_message, now)
+        else:
             topics = frozenset(_newer_topics(found.members))
             self._end(inquiry, GroupDescription(found.group_state, topics, len(found.members)))
 
     def _handle_classic(
         self, inquiry: _Inquiry, response: classic.DescribeGroupsResponse, now: float
     ) -> None:
-        found = response.groups[0] if response.groups else None
-        if found is not None and found.error_code == GroupIdNotFound.code:
+        if not response.groups:
+            self._retry(inquiry, now)
+            return
+        found = response.groups[0]
+        if found.error_code == GroupIdNotFound.code:
             self._end(inquiry, GroupDescription())
-        elif self._is_answer(inquiry, found, now):
+        elif found.error_code:
+            self._handle_error(inquiry, found.error_code, found.error_message, now)
+        else:
             try:
                 topics = frozenset(_classic_topics(found))
             except KafkaError as error:  # a blob of another client
@@ -180,26 +190,13 @@ class Descriptions:
             else:
                 self._end(inquiry, GroupDescription(found.group_state, topics, len(found.members)))
 
-    def _is_answer(
-        self,
-        inquiry: _Inquiry,
-        found: newer.DescribedGroup | classic.DescribedGroup | None,
-        now: float,
-    ) -> bool:
-        """Tell whether the coordinator has described the group; else try again, or give up."""
-        if found is not None and found.error_code == 0:
-            return True
-        if found is None:
-            self._retry(inquiry, now)
-            return False
-        known = ERRORS.get(found.error_code)
-        moved = self._coordinator.handle_error(found.error_code, now)
-        if moved or (known is not None and known.retriable):
+    def _handle_error(self, inquiry: _Inquiry, code: int, message: str | None, now: float) -> None:
+        known = ERRORS.get(code)
+        if self._coordinator.handle_error(code, now) or (known is not None and known.retriable):
             self._retry(inquiry, now)
         else:
-            what = found.error_message or f"describing group {self._coordinator.group_id!r}"
-            self._end(inquiry, broker_error(found.error_code, what))
-        return False
+            what = message or f"describing group {self._coordinator.group_id!r}"
+            self._end(inquiry, broker_error(code, what))
 
     def _retry(self, inquiry: _Inquiry, now: float) -> None:
         inquiry.in_flight = False
