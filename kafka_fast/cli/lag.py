@@ -11,7 +11,7 @@ import argparse
 import json
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kafka_fast import TopicPartition
 from kafka_fast.cli.connection import add_connection, group_id, reader_configuration
@@ -66,8 +66,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.set_defaults(run=run)
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One partition, and where the group stands in it; None: not known, because it is gone."""
 
     partition: TopicPartition

@@ -13,7 +13,6 @@ Thread: control.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 
 from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.group.coordinator import Coordinator
@@ -33,6 +32,7 @@ from kafka_fast.protocol.consumer import (
     ConsumerProtocolSubscription,
 )
 from kafka_fast.protocol.schema import decode_versioned
+from kafka_fast.values import Value
 
 CLASSIC_CONSUMERS = "consumer"
 """The protocol type of classic groups of consumers; others have blobs of their own."""
@@ -41,8 +41,7 @@ DEAD = "Dead"
 REBALANCING = frozenset({"PreparingRebalance", "CompletingRebalance"})
 
 
-@dataclass(frozen=True, slots=True)
-class GroupDescription:
+class GroupDescription(Value):
     """A group as its coordinator has it.
 
     Attributes:
@@ -52,7 +51,7 @@ class GroupDescription:
     """
 
     state: str = DEAD
-    topics: frozenset[str] = field(default_factory=frozenset)
+    topics: frozenset[str] = frozenset()
     member_count: int = 0
 
     @property
@@ -66,8 +65,7 @@ class GroupDescription:
         return self.state in REBALANCING
 
 
-@dataclass(slots=True, eq=False)
-class _Inquiry:
+class _Inquiry(Value, frozen=False, eq=False):
     done: Callable[[GroupDescription | KafkaError], None]
     is_classic: bool = False  # whether DescribeGroups is to be asked
     failures: int = 0
