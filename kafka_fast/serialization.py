@@ -189,13 +189,21 @@ class DoubleDeserializer(_NumberDeserializer):
     _format = _FLOAT64
 
 
-class _Made:
-    """Keeps what was made of an object's fields: not a field itself, so not compared nor shown."""
+class _Writes:
+    """Keeps a function made of the fields. It is none itself, so it is not compared, nor shown."""
 
-    __slots__ = ("_made",)
+    __slots__ = ("_write",)
+    _write: Write
 
 
-class JsonSerializer(Value, _Made):
+class _Reads:
+    """The same for one that reads."""
+
+    __slots__ = ("_read",)
+    _read: Read
+
+
+class JsonSerializer(Value, _Writes):
     """Writes objects as JSON text in UTF-8, without blanks.
 
     Takes what `json.dumps` takes, and `orjson`, where it is installed, makes it faster but never
@@ -217,7 +225,6 @@ class JsonSerializer(Value, _Made):
     sort_keys: bool = False
     default: Callable[[Any], Any] | None = None
     allow_nan: bool = False
-    _made: ClassVar[Write]
 
     def __init__(
         self,
@@ -235,14 +242,14 @@ class JsonSerializer(Value, _Made):
             default=default,
             allow_nan=allow_nan,
         )
-        object.__setattr__(self, "_made", write)
+        object.__setattr__(self, "_write", write)
 
     def serialize(self, topic: str, value: Any, headers: Headers | None) -> bytes | None:
         """Return the JSON text of `value`."""
         if value is None:
             return None
         try:
-            return self._made(value)
+            return self._write(value)
         except (TypeError, ValueError, RecursionError) as error:
             hint = ""
             if self.default is None and "is not JSON serializable" in str(error):
@@ -250,7 +257,7 @@ class JsonSerializer(Value, _Made):
             raise SerializationError(f"topic {topic}: {error}{hint}") from error
 
 
-class JsonDeserializer(Value, _Made):
+class JsonDeserializer(Value, _Reads):
     """Reads JSON text in UTF-8, as `json.loads` does; `orjson` makes it faster but never other.
 
     Attributes:
@@ -263,7 +270,6 @@ class JsonDeserializer(Value, _Made):
     object_hook: Callable[[dict[str, Any]], Any] | None = None
     parse_float: Callable[[str], Any] | None = None
     allow_nan: bool = False
-    _made: ClassVar[Read]
 
     def __init__(
         self,
@@ -273,14 +279,14 @@ class JsonDeserializer(Value, _Made):
     ) -> None:
         super().__init__(object_hook, parse_float, allow_nan)
         read = make_reader(object_hook=object_hook, parse_float=parse_float, allow_nan=allow_nan)
-        object.__setattr__(self, "_made", read)
+        object.__setattr__(self, "_read", read)
 
     def deserialize(self, topic: str, data: bytes | None, headers: Headers | None) -> Any:
         """Return the object that `data` is the text of."""
         if data is None:
             return None
         try:
-            return self._made(data)
+            return self._read(data)
         except (ValueError, RecursionError) as error:
             raise SerializationError(f"topic {topic}: {error}") from error
 
