@@ -22,6 +22,7 @@ from kafka_fast.errors import (
     ERRORS,
     GroupIdNotFound,
     KafkaError,
+    UnsupportedVersion,
     UnsupportedVersionError,
     broker_error,
 )
@@ -36,6 +37,9 @@ from kafka_fast.values import Value
 
 CLASSIC_CONSUMERS = "consumer"
 """The protocol type of classic groups of consumers; others have blobs of their own."""
+
+# Kafka 3.7 to 3.9 offer the API also where the new groups are switched off, and then refuse it.
+_ANOTHER_PROTOCOL = frozenset({GroupIdNotFound.code, UnsupportedVersion.code})
 
 DEAD = "Dead"
 REBALANCING = frozenset({"PreparingRebalance", "CompletingRebalance"})
@@ -159,7 +163,7 @@ class Descriptions:
             self._retry(inquiry, now)
             return
         found = response.groups[0]
-        if found.error_code == GroupIdNotFound.code:
+        if found.error_code in _ANOTHER_PROTOCOL:
             inquiry.is_classic = True
             inquiry.in_flight = False
             self.tick(now)

@@ -69,6 +69,13 @@ def test_brokers_before_kip_848(versions: Any) -> None:
     assert Asked(world, member).answer() == GroupDescription("Stable", frozenset("t"), 1)
 
 
+def test_a_broker_whose_new_groups_are_switched_off() -> None:
+    """As Kafka 3.9 is by default: it offers ConsumerGroupDescribe all the same."""
+    world, asked = joined("classic", ["t"])
+    world.cluster.faults.error(CONSUMER_GROUP_DESCRIBE, errors.UnsupportedVersion)
+    assert asked.answer() == GroupDescription("Stable", frozenset("t"), 1)
+
+
 @pytest.mark.parametrize("versions", [None, KAFKA_2_1])
 def test_a_group_that_nobody_knows(versions: Any) -> None:
     """Newer brokers answer with an error, older ones with a state."""
