@@ -11,6 +11,7 @@ INFO the waits.
 from __future__ import annotations
 
 import logging
+import re
 import sys
 import warnings
 from collections.abc import Iterator
@@ -45,11 +46,14 @@ class LogLines(logging.Handler):
             self.handleError(record)
 
 
+_WAIT = re.compile(r"\bwait(s|ing)\b")
+
+
 def is_for_everybody(record: logging.LogRecord) -> bool:
     """Return whether a log record is shown without -v."""
-    return record.levelno >= logging.WARNING or (
-        record.levelno == logging.INFO and "waiting" in record.getMessage()
-    )
+    if record.levelno == logging.INFO:
+        return _WAIT.search(record.getMessage()) is not None
+    return record.levelno >= logging.WARNING
 
 
 @contextmanager

@@ -172,7 +172,7 @@ class _Sending:
         elif self._error:
             say(f"{self._error} (records delivered before it: {self._sent:,})")
         if self._interrupted:
-            say(f"interrupted after {self._sent:,} records")
+            say(f"interrupted after {self._sent:,} record{'s' if self._sent != 1 else ''}")
             return _INTERRUPTED
         return _UNDELIVERED if failed or self._error else 0
 

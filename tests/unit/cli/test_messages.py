@@ -35,13 +35,16 @@ def test_warnings_and_waits_are_for_everybody(capsys: pytest.CaptureFixture[str]
     with showing_logs(0):
         LOG.warning("no broker at %s", "h:1")
         LOG.info("at the end of the log, waiting for new records")
+        LOG.info("%s", "flush() waits; 5 records are not delivered yet")
         LOG.info("group g: epoch 5")
+        LOG.info("node 1 has this client wait for 5 ms: a quota")
         LOG.debug("waiting for nothing")
         LOG.error("lost")
         logging.getLogger("somebody.else").warning("not ours")
     assert capsys.readouterr().err.splitlines() == [
         "kafka-fast: no broker at h:1",
         "kafka-fast: at the end of the log, waiting for new records",
+        "kafka-fast: flush() waits; 5 records are not delivered yet",
         "kafka-fast: lost",
     ]
 
