@@ -147,7 +147,7 @@ def test_ctrl_c_ends_typing(kafka: EmbeddedKafka) -> None:
         kafka.wait_for_records("stopped", 1)
         it.type(INTERRUPT)
         assert it.end() == 130
-    assert it.text.splitlines()[-1] == "kafka-fast: interrupted after 1 record"
+    assert it.text.endswith("kafka-fast: interrupted after 1 record\n"), "behind the echo of ^C"
 
 
 def test_ctrl_c_ends_the_wait_for_what_was_typed(kafka: EmbeddedKafka) -> None:
