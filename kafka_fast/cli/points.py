@@ -6,8 +6,10 @@ import argparse
 import re
 import time
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta, timezone
 from typing import NamedTuple
+
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 """Unit of a relative time -> seconds."""
@@ -25,10 +27,12 @@ class Point(NamedTuple):
     Attributes:
         kind: beginning, end, offset or time.
         number: the offset, or the Unix time in ms.
+        is_number: whether a time was given as Unix ms: such a one is suspected of being seconds.
     """
 
     kind: str
     number: int = 0
+    is_number: bool = True
 
     @property
     def is_offset(self) -> bool:
@@ -41,9 +45,18 @@ class Point(NamedTuple):
         return self.kind == "time"
 
     @property
-    def value(self) -> int | None:
-        """The number; None for the log's own ends."""
-        return self.number if self.is_offset or self.is_time else None
+    def time(self) -> int | datetime:
+        """The time, of a point that names one."""
+        if self.is_number:
+            return self.number
+        return EPOCH + timedelta(milliseconds=self.number)
+
+    @property
+    def value(self) -> int | datetime | None:
+        """The offset or time; None for the log's own ends."""
+        if self.is_offset:
+            return self.number
+        return self.time if self.is_time else None
 
 
 BEGINNING = Point("beginning")
@@ -69,7 +82,7 @@ def parse_point(text: str) -> Point:
             f"{text!r} is neither beginning, end, an offset, now, a time before now such as -1h "
             "(s, m, h, d), @MS nor an ISO time since 1970"
         )
-    return Point("time", ms)
+    return Point("time", ms, is_number=False)
 
 
 def joined_times(argv: Iterable[str]) -> list[str]:

@@ -55,6 +55,18 @@ def output(kafka: EmbeddedKafka, *arguments: str) -> bytes:
     return run.stdout
 
 
+@pytest.mark.parametrize("more", [["--until", "now"], ["-n", str(COUNT)]])
+def test_a_time_before_kafka(kafka: EmbeddedKafka, more: list[str]):
+    assert output(kafka, "lines", "--from", "1970-01-02", *more) == b"\n".join(LINES) + b"\n"
+
+
+def test_seconds_are_suspected(kafka: EmbeddedKafka, capsys):
+    for more in ([], ["--until", "end"]):
+        arguments = ["consume", "lines", "--from", "@1700000000", *more]
+        assert main([*arguments, "-b", kafka.bootstrap]) == 2
+        assert "seconds instead of milliseconds?" in capsys.readouterr().err
+
+
 def test_what_is_there_now(kafka: EmbeddedKafka):
     assert output(kafka, "lines", "--until", "end") == b"\n".join(LINES) + b"\n"
 

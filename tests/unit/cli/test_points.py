@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import time
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 
 import pytest
 
 from kafka_fast.cli.points import BEGINNING, END, Point, joined_times, parse_point
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
+NOON_MS = int(NOON.timestamp()) * 1000
+LOCAL_MS = int(datetime(2026, 3, 1).timestamp()) * 1000  # noqa: DTZ001  as the user means it
 
 
 @pytest.mark.parametrize(
@@ -21,13 +23,23 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
         ("0", Point("offset", 0)),
         ("4711", Point("offset", 4711)),
         ("@1700000000000", Point("time", 1_700_000_000_000)),
-        ("2026-03-01T12:00:00Z", Point("time", int(NOON.timestamp()) * 1000)),
-        ("2026-03-01T13:00+01:00", Point("time", int(NOON.timestamp()) * 1000)),
-        ("2026-03-01", Point("time", int(datetime(2026, 3, 1).timestamp()) * 1000)),  # noqa: DTZ001
+        ("2026-03-01T12:00:00Z", Point("time", NOON_MS, False)),
+        ("2026-03-01T13:00:00.500+01:00", Point("time", NOON_MS + 500, False)),
+        ("2026-03-01", Point("time", LOCAL_MS, False)),
     ],
 )
 def test_absolute(text: str, point: Point) -> None:
     assert parse_point(text) == point
+
+
+def test_a_calendar_is_not_suspected_of_meaning_seconds() -> None:
+    """Unix times in ms are, where they lie before 1973; `1970-01-01` means what it says."""
+    assert parse_point("2026-03-01T12:00:00.250Z").value == NOON + timedelta(milliseconds=250)
+    early = parse_point("1970-01-02T00:00Z")
+    assert (early.number, early.time) == (86_400_000, datetime(1970, 1, 2, tzinfo=timezone.utc))
+    assert parse_point("@86400000").time == parse_point("@86400000").value == 86_400_000
+    assert parse_point("17").value == 17
+    assert END.value is None
 
 
 @pytest.mark.parametrize(
