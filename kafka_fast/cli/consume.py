@@ -188,6 +188,10 @@ def _commit(consumer: Consumer) -> None:
 
 
 def _run_alone(args: argparse.Namespace, config: dict[str, object], sink: _Sink) -> int:
+    from_end = args.start is None or args.start is END
+    if not (from_end or is_given(config, "auto.offset.reset", "consumer")):
+        # Records that are deleted before they were read are passed over, but not all the others.
+        config["auto.offset.reset"] = "earliest"
     with Consumer(config) as consumer, _interruptible(consumer.wakeup) as signalled:
         try:
             assign(consumer, sources(args.topic, args.partition), args.start)

@@ -60,6 +60,34 @@ def test_a_time_before_kafka(kafka: EmbeddedKafka, more: list[str]):
     assert output(kafka, "lines", "--from", "1970-01-02", *more) == b"\n".join(LINES) + b"\n"
 
 
+@pytest.mark.parametrize(
+    ("arguments", "reset"),
+    [
+        ([], None),
+        (["--from", "end"], None),
+        (["--from", "beginning"], "earliest"),
+        (["--from", "7"], "earliest"),
+        (["--from", "-1h"], "earliest"),
+        (["--from", "7", "-X", "auto.offset.reset=none"], "none"),
+    ],
+)
+def test_where_it_goes_on_if_records_are_deleted_under_it(
+    arguments: list[str], reset: str | None, monkeypatch: pytest.MonkeyPatch
+):
+    """Regression: it jumped to the end, over all that was there."""
+
+    class AskedError(Exception):
+        """With the configuration."""
+
+    def ask(config: dict[str, object]) -> None:
+        raise AskedError(config)
+
+    monkeypatch.setattr("kafka_fast.cli.consume.Consumer", ask)
+    with pytest.raises(AskedError) as caught:
+        main(["consume", "lines", *arguments])
+    assert caught.value.args[0].get("auto.offset.reset") == reset
+
+
 def test_seconds_are_suspected(kafka: EmbeddedKafka, capsys):
     for more in ([], ["--until", "end"]):
         arguments = ["consume", "lines", "--from", "@1700000000", *more]
