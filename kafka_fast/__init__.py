@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         read_range,
     )
     from kafka_fast.producer import BatchFuture, DeliveryFuture, Producer
+    from kafka_fast.serialization import JsonDeserializer, JsonSerializer
     from kafka_fast.types import (
         BatchResult,
         OffsetAndMetadata,
@@ -71,6 +72,8 @@ else:
         "ConsumerRecord": "consumer",
         "ConsumerRecords": "consumer",
         "DeliveryFuture": "producer",
+        "JsonDeserializer": "serialization",
+        "JsonSerializer": "serialization",
         "OffsetAndMetadata": "types",
         "PartitionInfo": "types",
         "PartitionResult": "types",
@@ -99,6 +102,8 @@ __all__ = [
     "DeliveryError",
     "DeliveryFuture",
     "FrameTooLargeError",
+    "JsonDeserializer",
+    "JsonSerializer",
     "KafkaConnectionError",
     "KafkaError",
     "KafkaTimeoutError",

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Final, NamedTuple, Protocol, TypeAlias, cast
 
 from kafka_fast.errors import SerializationError
+from kafka_fast.json_text import COMPACT, Read, Write, make_reader, make_writer
 from kafka_fast.types import Headers
 from kafka_fast.values import Value
 
@@ -188,6 +189,108 @@ class DoubleDeserializer(_NumberDeserializer):
     _format = _FLOAT64
 
 
+class _Writes:
+    """Keeps a function made of the fields. It is none itself, so it is not compared, nor shown."""
+
+    __slots__ = ("_write",)
+    _write: Write
+
+
+class _Reads:
+    """The same for one that reads."""
+
+    __slots__ = ("_read",)
+    _read: Read
+
+
+class JsonSerializer(Value, _Writes):
+    """Writes objects as JSON text in UTF-8, without blanks.
+
+    Takes what `json.dumps` takes, and `orjson`, where it is installed, makes it faster but never
+    other: dict, list, tuple, str, int of any size, float, bool and None in them. The value None is
+    no JSON `null` but a tombstone. NaN and the infinities are refused, as JSON has none.
+
+    Attributes:
+        ensure_ascii: write what is not ASCII as escapes.
+        separators: between items, and between key and value.
+        sort_keys: write the keys of dicts in their order, so that equal objects are equal bytes:
+            for keys of records.
+        default: returns what to write of an object that JSON does not know, such as a datetime, a
+            dataclass or a Decimal; `str`, for example.
+        allow_nan: write NaN, Infinity and -Infinity, which are not JSON.
+    """
+
+    ensure_ascii: bool = False
+    separators: tuple[str, str] = COMPACT
+    sort_keys: bool = False
+    default: Callable[[Any], Any] | None = None
+    allow_nan: bool = False
+
+    def __init__(
+        self,
+        ensure_ascii: bool = False,
+        separators: tuple[str, str] = COMPACT,
+        sort_keys: bool = False,
+        default: Callable[[Any], Any] | None = None,
+        allow_nan: bool = False,
+    ) -> None:
+        super().__init__(ensure_ascii, separators, sort_keys, default, allow_nan)
+        write = make_writer(
+            ensure_ascii=ensure_ascii,
+            separators=separators,
+            sort_keys=sort_keys,
+            default=default,
+            allow_nan=allow_nan,
+        )
+        object.__setattr__(self, "_write", write)
+
+    def serialize(self, topic: str, value: Any, headers: Headers | None) -> bytes | None:
+        """Return the JSON text of `value`."""
+        if value is None:
+            return None
+        try:
+            return self._write(value)
+        except (TypeError, ValueError, RecursionError) as error:
+            hint = ""
+            if self.default is None and "is not JSON serializable" in str(error):
+                hint = "; JsonSerializer(default=str) writes it as text"
+            raise SerializationError(f"topic {topic}: {error}{hint}") from error
+
+
+class JsonDeserializer(Value, _Reads):
+    """Reads JSON text in UTF-8, as `json.loads` does; `orjson` makes it faster but never other.
+
+    Attributes:
+        object_hook: makes something else of each dict.
+        parse_float: makes a number of the text of one with a fraction or an exponent;
+            `decimal.Decimal`, for example.
+        allow_nan: take NaN, Infinity and -Infinity, which are not JSON.
+    """
+
+    object_hook: Callable[[dict[str, Any]], Any] | None = None
+    parse_float: Callable[[str], Any] | None = None
+    allow_nan: bool = False
+
+    def __init__(
+        self,
+        object_hook: Callable[[dict[str, Any]], Any] | None = None,
+        parse_float: Callable[[str], Any] | None = None,
+        allow_nan: bool = False,
+    ) -> None:
+        super().__init__(object_hook, parse_float, allow_nan)
+        read = make_reader(object_hook=object_hook, parse_float=parse_float, allow_nan=allow_nan)
+        object.__setattr__(self, "_read", read)
+
+    def deserialize(self, topic: str, data: bytes | None, headers: Headers | None) -> Any:
+        """Return the object that `data` is the text of."""
+        if data is None:
+            return None
+        try:
+            return self._read(data)
+        except (ValueError, RecursionError) as error:
+            raise SerializationError(f"topic {topic}: {error}") from error
+
+
 class CallableSerializer(Value):
     """Makes a serializer of a callable that takes the value alone."""
 
@@ -216,9 +319,10 @@ SERIALIZERS: Final[Mapping[str, type[Serializer]]] = MappingProxyType(
         "IntegerSerializer": IntegerSerializer,
         "LongSerializer": LongSerializer,
         "DoubleSerializer": DoubleSerializer,
+        "JsonSerializer": JsonSerializer,
     }
 )
-"""Java's short name -> built-in serializer."""
+"""Short name, Java's where Java has it -> built-in serializer."""
 
 DESERIALIZERS: Final[Mapping[str, type[Deserializer]]] = MappingProxyType(
     {
@@ -228,9 +332,10 @@ DESERIALIZERS: Final[Mapping[str, type[Deserializer]]] = MappingProxyType(
         "IntegerDeserializer": IntegerDeserializer,
         "LongDeserializer": LongDeserializer,
         "DoubleDeserializer": DoubleDeserializer,
+        "JsonDeserializer": JsonDeserializer,
     }
 )
-"""Java's short name -> built-in deserializer."""
+"""Short name, Java's where Java has it -> built-in deserializer."""
 
 
 def as_serializer(given: SerializerLike | None, encoding: str = "utf-8") -> Serializer | None:
@@ -317,4 +422,7 @@ def _name_of(serializer: Serializer) -> str:
 
 
 def _wrong_type(topic: str, expected: str, value: object) -> SerializationError:
-    return SerializationError(f"topic {topic}: expected {expected}, not {type(value).__name__}")
+    hint = " (JsonSerializer writes it as JSON)" if isinstance(value, dict | list) else ""
+    return SerializationError(
+        f"topic {topic}: expected {expected}, not {type(value).__name__}{hint}"
+    )

@@ -6,6 +6,7 @@ Everything is in memory and gone when it ends.
 from __future__ import annotations
 
 import argparse
+import errno
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -23,12 +24,14 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         default=9092,
         help="of the first broker, the others follow; 0 for free ones (%(default)s)",
     )
-    parser.add_argument("--brokers", type=_count, default=1, help="(%(default)s)")
+    parser.add_argument(
+        "--brokers", type=_count, default=1, help="how many brokers it has (%(default)s)"
+    )
     parser.add_argument(
         "--partitions",
         type=_count,
         default=1,
-        help="of a topic that is created without saying (%(default)s)",
+        help="of a topic that is created without saying how many (%(default)s)",
     )
     parser.add_argument(
         "--no-auto-create",
@@ -46,14 +49,20 @@ def run(args: argparse.Namespace) -> int:
     """Run the cluster until SIGINT or SIGTERM."""
     from kafka_fast.testing.broker import server
 
-    server.run(
-        args.host,
-        args.port,
-        brokers=args.brokers,
-        partitions=args.partitions,
-        auto_create=args.auto_create,
-        insecure_bind=args.insecure_bind,
-    )
+    try:
+        server.run(
+            args.host,
+            args.port,
+            brokers=args.brokers,
+            partitions=args.partitions,
+            auto_create=args.auto_create,
+            insecure_bind=args.insecure_bind,
+        )
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise
+        why = f"{error.strerror}: choose another one with --port, or 0 for a free one"
+        raise OSError(error.errno, why) from error
     return 0
 
 

@@ -9,9 +9,19 @@ from kafka_fast.config import KEYS, as_written, find_key, reference_entry, refer
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser("config", help="list properties and their defaults")
+    parser = commands.add_parser(
+        "config",
+        help="list properties and their defaults",
+        description="List the properties of a client with their defaults, as a file of "
+        "properties, or print all about those that are named.",
+    )
     parser.add_argument("name", nargs="*", help="print all about these, in any client's spelling")
-    parser.add_argument("--client", choices=("producer", "consumer", "admin"), default="producer")
+    parser.add_argument(
+        "--client",
+        choices=("producer", "consumer", "admin"),
+        default="producer",
+        help="whose (default %(default)s)",
+    )
     parser.add_argument(
         "--markdown", action="store_true", help="print the reference page of all clients"
     )

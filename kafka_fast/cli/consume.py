@@ -31,9 +31,10 @@ from kafka_fast.cli.connection import (
     is_given,
     reader_configuration,
 )
+from kafka_fast.cli.messages import is_terminal, say
 from kafka_fast.cli.partitions import assign, parse_partition, sources
 from kafka_fast.cli.points import BEGINNING, END, Point, parse_point
-from kafka_fast.cli.progress import make_progress
+from kafka_fast.cli.progress import Progress, showing_progress
 from kafka_fast.cli.rendering import Render, make_render
 from kafka_fast.consumer import ConsumerRecords
 from kafka_fast.errors import UsageError, WakeupError
@@ -46,6 +47,12 @@ WAIT = 1.0
 
 COMMIT_INTERVAL = 5.0
 
+EXAMPLES = r"""examples:
+  kafka-fast consume events --until end                      what is there now
+  kafka-fast consume events --from -1h --until now -F json   the last hour
+  kafka-fast consume events -g audit --from beginning -F '%p %o %k %v\n'
+"""
+
 _SIGNALLED = 128
 """The exit status of who was ended by a signal is its number beyond this, as shells have it."""
 
@@ -55,9 +62,11 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser = commands.add_parser(
         "consume",
         help="write records to standard output",
-        description="Write the records of topics to standard output as they come.",
+        description="Write the records of topics to standard output as they come: new ones only, "
+        "unless --from, --until or --group says otherwise.",
+        epilog=EXAMPLES,
     )
-    parser.add_argument("topic", nargs="+")
+    parser.add_argument("topic", nargs="+", help="to read")
     parser.add_argument("-g", "--group", help="read as a member of this group, and commit")
     parser.add_argument(
         "-p",
@@ -73,18 +82,23 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         dest="start",
         metavar="POINT",
         type=parse_point,
-        help="beginning, end, an offset, @MS (Unix time in ms) or an ISO time; default: end, with "
-        "--until beginning, and with --group what it committed",
+        help="beginning, end, an offset, now, a time before now such as -90s, -1h or -7d, @MS "
+        "(Unix time in ms) or an ISO time; default: end, with --until beginning, and with --group "
+        "what it committed",
     )
     parser.add_argument(
-        "--until", metavar="POINT", type=parse_point, help="stop there; end: what is there now"
+        "--until",
+        metavar="POINT",
+        type=parse_point,
+        help="stop there, and end; POINT as above; end: what is there now",
     )
     parser.add_argument(
         "-F",
         "--format",
         default="value",
         help=r"value (default), json, hex, or a text with %%t topic, %%p partition, %%o offset, "
-        r"%%T Unix ms, %%k key, %%v value, %%h headers; \n, \t, \0 and \xNN are escapes",
+        r"%%T Unix ms, %%k key, %%v value, %%h headers; \n, \t, \0 and \xNN are escapes; what is "
+        "null is shown as null",
     )
     parser.add_argument("-n", "--max", type=_count, help="stop after so many records")
     add_connection(parser, "consumer")
@@ -103,15 +117,16 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("a group reads on and on: leave --group or --until out")
     if group is not None and args.partition:
         raise UsageError("a group shares its partitions out: leave --group or --partition out")
-    sink = _Sink(make_render(args.format), args)
-    try:
+    render = make_render(args.format)
+    if sys.stdout is None:  # closed by who started this
+        raise OSError(errno.EBADF, "there is no standard output")
+    with showing_progress(quiet=args.quiet or sys.stdout.isatty(), total=None) as progress:
+        sink = _Sink(render, args.max, progress)
         if args.until is not None:
             return _run_range(args, config, sink)
         if group is not None:
             return _run_member(args, {**config, "group.id": group}, sink)
         return _run_alone(args, config, sink)
-    finally:
-        sink.close()
 
 
 def _run_range(args: argparse.Namespace, config: dict[str, object], sink: _Sink) -> int:
@@ -173,11 +188,17 @@ def _commit(consumer: Consumer) -> None:
 
 
 def _run_alone(args: argparse.Namespace, config: dict[str, object], sink: _Sink) -> int:
+    from_end = args.start is None or args.start is END
+    if not (from_end or is_given(config, "auto.offset.reset", "consumer")):
+        # Records that are deleted before they were read are passed over, but not all the others.
+        config["auto.offset.reset"] = "earliest"
     with Consumer(config) as consumer, _interruptible(consumer.wakeup) as signalled:
         try:
             assign(consumer, sources(args.topic, args.partition), args.start)
         except WakeupError:
             return signalled()
+        if args.start is None and not args.quiet and is_terminal():
+            say("new records only (--from beginning: those that are there as well); Ctrl-C ends")
         for records in _polls(consumer, sink):
             if records and sink.write(records):
                 break
@@ -226,14 +247,12 @@ def _interruptible(stop: Callable[[], None]) -> Iterator[Callable[[], int]]:
 class _Sink:
     """Standard output, to which blocks go whole."""
 
-    def __init__(self, render: Render, args: argparse.Namespace) -> None:
+    def __init__(self, render: Render, most: int | None, progress: Progress) -> None:
         self.count = 0
         self._is_writing = False
         self._render = render
-        self._max: int | None = args.max
-        if sys.stdout is None:  # closed by who started this
-            raise OSError(errno.EBADF, "there is no standard output")
-        self._progress = make_progress(args.quiet or sys.stdout.isatty(), None)
+        self._max = most
+        self._progress = progress
 
     @property
     def left(self) -> int | None:
@@ -276,10 +295,6 @@ class _Sink:
         waits.register(sys.stdout.fileno(), 0)  # for POLLERR, which is always told
         if waits.poll(0):
             raise BrokenPipeError
-
-    def close(self) -> None:
-        """Leave the line of the progress."""
-        self._progress.close()
 
 
 def _at_most(left: int | None, most: int) -> int:

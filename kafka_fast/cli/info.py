@@ -16,12 +16,17 @@ _HEADERS = {
     "lz4": "liblz4-dev",
     "zstd": "libzstd-dev",
 }
-_OPTIONAL = ("numpy", "pyarrow", "pyspark", "tqdm", "lz4", "zstandard", "cramjam")
+_OPTIONAL = ("numpy", "pyarrow", "pyspark", "tqdm", "lz4", "zstandard", "cramjam", "orjson")
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser("info", help="print version, CPU paths and codecs")
+    parser = commands.add_parser(
+        "info",
+        help="print version, CPU paths and codecs",
+        description="Print version, interpreter, CPU paths, codecs and optional packages: put it "
+        "into bug reports.",
+    )
     parser.set_defaults(run=run)
 
 

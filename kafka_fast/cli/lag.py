@@ -1,15 +1,35 @@
-"""`kafka-fast lag`: how far a group is behind the ends of what it reads."""
+"""`kafka-fast lag`: how far a group is behind the ends of what it reads, or is to read.
+
+Listed is every partition of a topic that the group has committed an offset of, that a member of it
+subscribes to, or that the command line names. One without a commit is unread as a whole, so it
+counts from the beginning of its log, unless the group's consumers begin at the end.
+"""
 
 from __future__ import annotations
 
 import argparse
-import sys
+import json
+import time
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
-from kafka_fast import Consumer
+from kafka_fast import TopicPartition
 from kafka_fast.cli.connection import add_connection, group_id, reader_configuration
-from kafka_fast.errors import UsageError
+from kafka_fast.cli.messages import say
+from kafka_fast.consumer.observer import GroupObserver
+from kafka_fast.errors import KafkaError, KafkaTimeoutError, UnknownTopicOrPartition, UsageError
 
-_NOTHING = 1
+REBALANCE_WAIT = 5.0
+"""Seconds for which a group that rebalances is asked again: meanwhile it tells no subscriptions."""
+
+EXAMPLES = """examples:
+  kafka-fast lag audit                          all topics of the group
+  kafka-fast lag audit events -o json | jq .total_lag
+"""
+
+_ASK_AGAIN = 0.1
+_FAILED = 1
+_HEAD = ("TOPIC", "PARTITION", "COMMITTED", "END", "LAG")
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -18,48 +38,165 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "lag",
         help="print how far a group is behind",
         description="Print the committed offset, the end and the distance between them for every "
-        "partition of which a group has committed an offset. Joins nothing, changes nothing.",
+        "partition of the topics that a group has committed offsets of or that its members "
+        "subscribe to. Joins nothing, changes nothing.",
+        epilog=EXAMPLES,
     )
-    parser.add_argument("group")
-    parser.add_argument("topic", nargs="*", help="only these; default: all that there are")
+    parser.add_argument("group", help="its id")
+    parser.add_argument(
+        "topic",
+        nargs="*",
+        help="only these, whether the group has read of them or not; default: all of the group's",
+    )
+    parser.add_argument(
+        "--reset",
+        choices=("earliest", "latest"),
+        default="earliest",
+        help="where the group begins to read a partition of which it has committed nothing "
+        "(auto.offset.reset of its consumers): the lag counts from there (default %(default)s)",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        choices=("text", "json"),
+        default="text",
+        help="json: one object, for programs (default %(default)s)",
+    )
     add_connection(parser, "consumer")
     parser.set_defaults(run=run)
 
 
+class Row(NamedTuple):
+    """One partition, and where the group stands in it; None: not known, because it is gone."""
+
+    partition: TopicPartition
+    beginning: int | None
+    committed: int | None
+    end: int | None
+    lag: int | None
+
+
 def run(args: argparse.Namespace) -> int:
-    """Print one line for each partition and one for all; 1 if nothing is committed."""
+    """Print a line for each partition and one for all; 1 if there is nothing to print."""
     if not args.group:
         raise UsageError("the group has no name")
     config = reader_configuration(args)
     config["group.id"] = group_id(config, args.group)
-    with Consumer(config) as consumer:
+    observer = GroupObserver(config)
+    with observer:
+        state, subscribed = _subscriptions(observer, args.group, bool(args.topic))
         committed = {
-            partition: at.offset
-            for partition, at in sorted(consumer.committed().items())
-            if at is not None and (not args.topic or partition.topic in args.topic)
+            partition: at.offset for partition, at in observer.committed().items() if at is not None
         }
-        if not committed:
-            where = f" in {', '.join(args.topic)}" if args.topic else ""
-            print(f"kafka-fast: group {args.group} has committed nothing{where}", file=sys.stderr)
-            return _NOTHING
-        gone = {partition.topic for partition in committed} - consumer.topics(internal=True)
-        ends = consumer.end_offsets([it for it in committed if it.topic not in gone])
-    for topic in sorted(gone):
-        print(
-            f"kafka-fast: there is no topic {topic!r} any more, or it may not be seen",
-            file=sys.stderr,
-        )
-    rows: list[tuple[str, ...]] = [("TOPIC", "PARTITION", "COMMITTED", "END", "LAG")]
-    total = 0
-    for partition, offset in committed.items():
-        if partition in ends:
-            lag = max(0, ends[partition] - offset)
-            total += lag
-            rows.append(tuple(map(str, (*partition, offset, ends[partition], lag))))
-        else:
-            rows.append((*map(str, (*partition, offset)), "-", "-"))
-    width = max(len(row[0]) for row in rows)
-    for topic, *numbers in rows:
-        print(f"{topic:<{width}}" + "".join(f"{number:>14}" for number in numbers))
-    print(f"{'':<{width}}{total:>56}")
+        if args.topic:
+            committed = {it: at for it, at in committed.items() if it.topic in args.topic}
+        topics = set(args.topic) or {it.topic for it in committed} | subscribed
+        if not topics:
+            say(f"group {args.group} has committed nothing, and has no members that subscribe")
+            return _FAILED
+        rows = _rows(observer, sorted(topics), committed, args.reset)
+    if not rows:
+        return _FAILED  # it has been said why
+    if args.output == "json":
+        _print_json(args.group, state, rows)
+    else:
+        _print_table(rows, args.reset)
     return 0
+
+
+def _subscriptions(
+    observer: GroupObserver, group: str, are_named: bool
+) -> tuple[str | None, frozenset[str]]:
+    """Return the group's state, and the topics of its members as far as they can be told."""
+    deadline = time.monotonic() + (0.0 if are_named else REBALANCE_WAIT)
+    try:
+        while (found := observer.description()).is_rebalancing and time.monotonic() < deadline:
+            time.sleep(_ASK_AGAIN)
+    except KafkaTimeoutError:
+        raise
+    except KafkaError as error:  # not authorized, for example
+        say(f"what the members of group {group} subscribe to is not known: {error}")
+        return None, frozenset()
+    if not found.exists and are_named:
+        say(f"there is no group {group} (yet)")
+    elif found.is_rebalancing and not are_named:
+        say(
+            f"group {group} is rebalancing: what its members subscribe to is not known now, and "
+            "topics of which it has committed nothing may be missing here"
+        )
+    return found.state, found.topics
+
+
+def _rows(
+    observer: GroupObserver,
+    topics: Iterable[str],
+    committed: Mapping[TopicPartition, int],
+    reset: str,
+) -> list[Row]:
+    there = observer.topics(internal=True)
+    partitions: list[TopicPartition] = []
+    for topic in topics:
+        if topic in there:
+            partitions += _partitions(observer, topic)
+        else:
+            is_old = any(it.topic == topic for it in committed)
+            when = "any more, or it may not be seen" if is_old else "(yet), or it may not be seen"
+            say(f"there is no topic {topic!r} {when}")
+    firsts, ends = observer.beginning_offsets(partitions), observer.end_offsets(partitions)
+    rows = []
+    for partition in sorted({*partitions, *committed}):
+        first, end, at = firsts.get(partition), ends.get(partition), committed.get(partition)
+        start = at
+        if at is None:
+            start = first if reset == "earliest" else end
+        lag = None if start is None or end is None else max(0, end - start)
+        rows.append(Row(partition, first, at, end, lag))
+    return rows
+
+
+def _partitions(observer: GroupObserver, topic: str) -> list[TopicPartition]:
+    try:
+        return [TopicPartition(topic, it.partition) for it in observer.partitions_for(topic)]
+    except UnknownTopicOrPartition:  # deleted since the list was told
+        say(f"there is no topic {topic!r} any more")
+        return []
+
+
+def _print_table(rows: list[Row], reset: str) -> None:
+    cells: list[tuple[str, ...]] = [_HEAD]
+    for row in rows:
+        committed = "none" if row.committed is None else str(row.committed)
+        numbers = ("-" if it is None else str(it) for it in (row.end, row.lag))
+        cells.append((*map(str, row.partition), committed, *numbers))
+    total = str(sum(row.lag or 0 for row in rows))
+    cells.append(("TOTAL", "", "", "", total))
+    width = max(len(topic) for topic, *_ in cells)
+    for topic, *others in cells:
+        print(f"{topic:<{width}}" + "".join(f"{it:>14}" for it in others))
+    count = sum(row.committed is None for row in rows)
+    if count:
+        start = "beginning of the log (--reset latest: from its end)"
+        if reset == "latest":
+            start = "end of the log (--reset earliest: from its beginning)"
+        noun = "partition has" if count == 1 else "partitions have"
+        say(f"{count} {noun} no committed offset: the lag counts from the {start}")
+
+
+def _print_json(group: str, state: str | None, rows: list[Row]) -> None:
+    found = {
+        "group": group,
+        "state": state,
+        "total_lag": sum(row.lag or 0 for row in rows),
+        "partitions": [
+            {
+                "topic": row.partition.topic,
+                "partition": row.partition.partition,
+                "beginning": row.beginning,
+                "committed": row.committed,
+                "end": row.end,
+                "lag": row.lag,
+            }
+            for row in rows
+        ],
+    }
+    print(json.dumps(found, ensure_ascii=False))

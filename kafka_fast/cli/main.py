@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import logging
 import os
 import sys
-import warnings
+import textwrap
 from collections.abc import Callable, Sequence
-from typing import TextIO
 
 from kafka_fast import __version__
 from kafka_fast.cli import broker, config, consume, info, lag, produce
+from kafka_fast.cli.messages import say, showing_logs
+from kafka_fast.cli.points import joined_times
 from kafka_fast.errors import ConfigError, KafkaError, UsageError
 
 OK = 0
@@ -22,6 +22,17 @@ MISUSED = 2
 INTERRUPTED = 130
 """Ctrl-C: 128 + SIGINT, as shells have it."""
 
+STATUSES = """`kafka-fast COMMAND --help` tells of its options, with examples.
+
+exit status:
+  0    all was done
+  1    something was not: records not delivered, no broker reached, a file missing
+  2    the arguments or the configuration are wrong
+  130  Ctrl-C (143: SIGTERM)
+"""
+
+WIDTH = 78
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status.
@@ -29,17 +40,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     Args:
         argv: the arguments after the program's name; by default those of the process.
     """
-    args = _parser().parse_args(argv)
-    if args.verbose:
-        logging.basicConfig(
-            level=logging.DEBUG if args.verbose > 1 else logging.INFO,
-            format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-        )
+    args = _parser().parse_args(joined_times(sys.argv[1:] if argv is None else argv))
+    with showing_logs(args.verbose):
+        return _run(args)
+
+
+def _run(args: argparse.Namespace) -> int:
+    """Run the command of the arguments and turn errors into a status."""
     run: Callable[[argparse.Namespace], int] = args.run
     try:
-        with warnings.catch_warnings():
-            warnings.showwarning = _show_warning
-            status = run(args)
+        status = run(args)
         if sys.stdout is not None:  # closed by who started this
             sys.stdout.flush()
         return status
@@ -56,32 +66,43 @@ def main(argv: Sequence[str] | None = None) -> int:
         return INTERRUPTED
 
 
-def _show_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
-    """Say what the user can do something about, without the line of our code."""
-    print(f"kafka-fast: {message}", file=sys.stderr)
-
-
 def _fail(error: BaseException, status: int) -> int:
-    print(f"kafka-fast: {error}", file=sys.stderr)
+    say(_sentence(error))
     return status
+
+
+def _sentence(error: BaseException) -> str:
+    """Return an error without the operating system's number, which says nothing to people."""
+    if isinstance(error, KafkaError) or not isinstance(error, OSError) or not error.strerror:
+        return str(error)
+    return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="kafka-fast", description="An Apache Kafka client on the command line."
+        prog="kafka-fast",
+        description="An Apache Kafka client on the command line.",
+        epilog=STATUSES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"kafka-fast {__version__}")
-    parser.add_argument(
-        "-v", "--verbose", action="count", default=0, help="log to stderr; twice: everything"
-    )
+    _add_verbose(parser, default=0)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for module in (produce, consume, lag, broker, config, info):
         module.add_parser(commands)
+    for command in commands.choices.values():
+        _add_verbose(command, default=argparse.SUPPRESS)  # what stands before the command counts
+        if command.epilog:  # examples: their lines stay as they are
+            command.formatter_class = argparse.RawDescriptionHelpFormatter
+            command.description = textwrap.fill(command.description or "", WIDTH)
     return parser
+
+
+def _add_verbose(parser: argparse.ArgumentParser, default: object) -> None:
+    parser.add_argument(
+        "-v",
+        "--verbose",
+        action="count",
+        default=default,
+        help="log what the client does to standard error; twice: everything",
+    )

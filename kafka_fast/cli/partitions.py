@@ -54,7 +54,7 @@ def assign(consumer: Consumer, wanted: Sequence[Source], start: Point | None) ->
     elif start is None or start is END:
         consumer.seek_to_end()
     elif start.is_time:
-        consumer.seek_to_timestamp(start.number)
+        consumer.seek_to_timestamp(start.time)
     else:
         _check_offset(consumer, partitions, start.number)
         for partition in partitions:

@@ -3,8 +3,22 @@
 from __future__ import annotations
 
 import argparse
-from datetime import datetime
+import re
+import time
+from collections.abc import Iterable
+from datetime import datetime, timedelta, timezone
 from typing import NamedTuple
+
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+"""Unit of a relative time -> seconds."""
+
+_AGO = re.compile(r"-(?:\d+[smhd])+")
+_LIKE_AGO = re.compile(r"-\d.*")
+_PART = re.compile(r"(\d+)([smhd])")
+
+_OPTIONS = ("--from", "--until")
 
 
 class Point(NamedTuple):
@@ -13,10 +27,12 @@ class Point(NamedTuple):
     Attributes:
         kind: beginning, end, offset or time.
         number: the offset, or the Unix time in ms.
+        is_number: whether a time was given as Unix ms: such a one is suspected of being seconds.
     """
 
     kind: str
     number: int = 0
+    is_number: bool = True
 
     @property
     def is_offset(self) -> bool:
@@ -29,9 +45,18 @@ class Point(NamedTuple):
         return self.kind == "time"
 
     @property
-    def value(self) -> int | None:
-        """The number; None for the log's own ends."""
-        return self.number if self.is_offset or self.is_time else None
+    def time(self) -> int | datetime:
+        """The time, of a point that names one."""
+        if self.is_number:
+            return self.number
+        return EPOCH + timedelta(milliseconds=self.number)
+
+    @property
+    def value(self) -> int | datetime | None:
+        """The offset or time; None for the log's own ends."""
+        if self.is_offset:
+            return self.number
+        return self.time if self.is_time else None
 
 
 BEGINNING = Point("beginning")
@@ -39,9 +64,11 @@ END = Point("end")
 
 
 def parse_point(text: str) -> Point:
-    """Return the point that a text names: beginning, end, 4711, @1700000000000 or an ISO time.
+    """Return the point that a text names.
 
-    A time without a zone is local.
+    These are `beginning`, `end`, an offset such as `4711`, `now`, a time before now such as `-90s`,
+    `-1h30m` or `-7d`, a Unix time in ms such as `@1700000000000`, and an ISO time, which is local
+    without a zone.
     """
     if text in ("beginning", "end"):
         return BEGINNING if text == "beginning" else END
@@ -49,14 +76,35 @@ def parse_point(text: str) -> Point:
         return Point("offset", int(text))
     if text.startswith("@") and text[1:].isascii() and text[1:].isdigit():
         return Point("time", int(text[1:]))
+    ms = _ago(text) if text == "now" or _AGO.fullmatch(text) else _iso(text)
+    if ms < 0:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is neither beginning, end, an offset, now, a time before now such as -1h "
+            "(s, m, h, d), @MS nor an ISO time since 1970"
+        )
+    return Point("time", ms, is_number=False)
+
+
+def joined_times(argv: Iterable[str]) -> list[str]:
+    """Return arguments in which `--from -1h` is one: the parser would take -1h for an option."""
+    joined: list[str] = []
+    for argument in argv:
+        if joined and joined[-1] in _OPTIONS and _LIKE_AGO.fullmatch(argument):
+            joined[-1] += f"={argument}"
+        else:
+            joined.append(argument)
+    return joined
+
+
+def _ago(text: str) -> int:
+    seconds = sum(int(count) * SECONDS[unit] for count, unit in _PART.findall(text))
+    return int((time.time() - seconds) * 1000)
+
+
+def _iso(text: str) -> int:
     try:
         # Python 3.10 does not know the Z.
         at = datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
-        ms = round(at.timestamp() * 1000)
+        return round(at.timestamp() * 1000)
     except (ValueError, OverflowError, OSError):
-        ms = -1
-    if ms < 0:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is neither beginning, end, an offset, @MS nor an ISO time since 1970"
-        )
-    return Point("time", ms)
+        return -1

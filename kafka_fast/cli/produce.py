@@ -2,7 +2,7 @@
 
 Lines are read and sent a block at a time. What could not be delivered is counted by the
 producer, whose futures are dropped, and comes back from its flush: the exit status is 0 only if
-every line that was read is in the log.
+every line that was read is in the log. Somebody who types hears of each line that failed at once.
 """
 
 from __future__ import annotations
@@ -19,13 +19,20 @@ from typing import Protocol
 from kafka_fast.cli.connection import add_connection, configuration, key_value
 from kafka_fast.cli.escapes import unescape
 from kafka_fast.cli.lines import read_lines, split_keys
-from kafka_fast.cli.progress import Progress, make_progress
+from kafka_fast.cli.messages import say
+from kafka_fast.cli.progress import Progress, showing_progress
 from kafka_fast.config import ProducerSettings, producer_settings
-from kafka_fast.errors import DeliveryError, KafkaError, UsageError
+from kafka_fast.errors import DeliveryError, KafkaError, Outcome, UsageError
 from kafka_fast.types import Header
 
 INTERRUPT_FLUSH = 5.0
 """Seconds that Ctrl-C leaves to the records that were read before it."""
+
+EXAMPLES = r"""examples:
+  kafka-fast produce events                     type records, Ctrl-D ends
+  kafka-fast produce events -f events.json -X compression.type=zstd
+  kafka-fast produce users -f users.tsv -K '\t' --null NULL
+"""
 
 _UNDELIVERED = 1
 _INTERRUPTED = 130
@@ -37,9 +44,9 @@ class LineProducer(Protocol):
     def send_many(
         self,
         topic: str,
-        values: list[bytes],
+        values: Sequence[bytes | None],
         *,
-        keys: list[bytes] | None = None,
+        keys: Sequence[bytes | None] | None = None,
         partitions: int | None = None,
         headers: Sequence[Header] | None = None,
     ) -> object:
@@ -62,15 +69,24 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="send lines as records",
         description="Send each line of a file, or of standard input, as a record. The exit status "
         "is 0 only if all were delivered.",
+        epilog=EXAMPLES,
     )
-    parser.add_argument("topic")
-    parser.add_argument("-f", "--file", default="-", help="file to read (default - for stdin)")
+    parser.add_argument("topic", help="to send to; most clusters create one that is not there")
+    parser.add_argument(
+        "-f", "--file", default="-", help="file to read (default: -, which is standard input)"
+    )
     parser.add_argument(
         "-K",
         "--key-separator",
         metavar="TEXT",
         type=_separator,
         help=r"what divides a line into key and value; \t is a tab",
+    )
+    parser.add_argument(
+        "--null",
+        metavar="TEXT",
+        type=_bytes,
+        help="a key or value that is exactly TEXT is null, such as the value of a tombstone",
     )
     parser.add_argument(
         "-H",
@@ -99,13 +115,14 @@ def run(
     config = configuration(args, "producer")
     settings = producer_settings(config)  # say what is wrong before anything is opened
     with _open(args.file) as source:
-        progress = make_progress(args.quiet, _size_of(source))
-        producer = (connect or _connect)(config)
-        sending = _Sending(producer, args, settings, progress)
-        try:
+        is_typed = os.isatty(source.fileno())
+        quiet = args.quiet or is_typed  # a bar would stand where the user types
+        with showing_progress(quiet=quiet, total=_size_of(source)) as progress:
+            producer = (connect or _connect)(config)
+            if is_typed and not args.quiet:
+                say("one record a line, Ctrl-D ends")
+            sending = _Sending(producer, args, settings, progress, is_typed=is_typed)
             sending.run(source)
-        finally:
-            progress.close()
     return sending.report()
 
 
@@ -118,8 +135,11 @@ class _Sending:
         args: argparse.Namespace,
         settings: ProducerSettings,
         progress: Progress,
+        *,
+        is_typed: bool,
     ) -> None:
         self._producer = producer
+        self._is_typed = is_typed
         self._args = args
         self._max_line = settings.max_request_size
         self._progress = progress
@@ -147,12 +167,12 @@ class _Sending:
         # A record whose send was interrupted may be pending too, and is counted twice then.
         failed = min(self._failed, self._sent)
         if failed:
-            cause = f": {self._error}" if self._error else ""
-            _say(f"{failed:,} of {self._sent:,} records were not delivered{cause}")
+            cause = f": {_reason(self._error)}" if self._error else ""
+            say(f"{failed:,} of {self._sent:,} records were not delivered{cause}")
         elif self._error:
-            _say(f"{self._error} (records delivered before it: {self._sent:,})")
+            say(f"{self._error} (records delivered before it: {self._sent:,})")
         if self._interrupted:
-            _say(f"interrupted after {self._sent:,} records")
+            say(f"interrupted after {self._sent:,} record{'s' if self._sent != 1 else ''}")
             return _INTERRUPTED
         return _UNDELIVERED if failed or self._error else 0
 
@@ -160,15 +180,36 @@ class _Sending:
         """Send block by block, until the end of the input or the first error."""
         try:
             for lines in read_lines(source, self._max_line):
-                self._send(lines.values)
+                if self._is_typed:
+                    self._send_typed(lines.values)
+                else:
+                    self._send(lines.values)
                 self._progress.advance(len(lines.values), lines.size)
         except (KafkaError, OSError) as error:
             self._error = error
 
+    def _send_typed(self, lines: list[bytes]) -> None:
+        """Send what was just typed, wait for its fate, and say so if it failed."""
+        sent, failed = self._sent, self._failed
+        first, self._error = self._error, None
+        try:
+            self._send(lines)
+            self._settle(None)
+        except KafkaError as refused:
+            self._sent, self._failed = sent + len(lines), failed + len(lines)
+            self._error = refused
+        if self._failed > failed:
+            say(str(self._error))
+        self._error = first or self._error
+
     def _send(self, lines: list[bytes]) -> None:
-        keys, values = None, lines
+        keys: Sequence[bytes | None] | None = None
+        values: Sequence[bytes | None] = lines
         if self._args.key_separator is not None:
             keys, values = split_keys(lines, self._args.key_separator, self._sent + 1)
+        if self._args.null is not None:
+            values = self._with_nulls(values)
+            keys = None if keys is None else self._with_nulls(keys)
         self._sent += len(lines)
         try:
             self._producer.send_many(
@@ -182,6 +223,10 @@ class _Sending:
             self._failed += len(lines)  # none was accepted, or nobody knows how many
             raise
 
+    def _with_nulls(self, parts: Sequence[bytes | None]) -> list[bytes | None]:
+        null = self._args.null
+        return [None if part == null else part for part in parts]
+
     def _settle(self, timeout: float | None) -> None:
         """Flush, and count what failed or is still pending after `timeout`."""
         try:
@@ -194,6 +239,13 @@ class _Sending:
         # What is pending after an interrupted flush was counted by it; close() may say it again.
         with suppress(DeliveryError):
             self._producer.close(0.0 if self._interrupted else None)
+
+
+def _reason(error: BaseException) -> BaseException:
+    """Return why records were refused, without saying once more that they were."""
+    if isinstance(error, DeliveryError) and error.outcome is Outcome.REJECTED and error.first:
+        return error.first
+    return error
 
 
 def _connect(config: dict[str, object]) -> LineProducer:
@@ -221,12 +273,12 @@ def _size_of(source: FileIO) -> int | None:
     return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
-def _say(text: str) -> None:
-    print(f"kafka-fast: {text}", file=sys.stderr)
+def _bytes(text: str) -> bytes:
+    return unescape(os.fsencode(text))
 
 
 def _separator(text: str) -> bytes:
-    separator = unescape(os.fsencode(text))
+    separator = _bytes(text)
     if not separator:
         raise argparse.ArgumentTypeError("must not be empty")
     return separator

@@ -1,14 +1,23 @@
-"""Progress on a terminal: tqdm's bar if it is installed, else one line that is rewritten."""
+"""Progress on a terminal: tqdm's bar if it is installed, else one line that is rewritten.
+
+Messages may come meanwhile: from this thread, and as log records from the clients' threads. They
+go through `write_line`, which keeps them apart from the line that progress has on the terminal.
+"""
 
 from __future__ import annotations
 
 import importlib
 import sys
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol, TextIO
 
 REFRESH = 0.2
 """Seconds between two updates of the line."""
+
+WIDTH = 78
 
 
 class Progress(Protocol):
@@ -16,6 +25,10 @@ class Progress(Protocol):
 
     def advance(self, records: int, size: int) -> None:
         """Add records, and the bytes of input that they were made of."""
+        ...
+
+    def write(self, line: str) -> None:
+        """Write a line of something else to the same stream. Any thread."""
         ...
 
     def close(self) -> None:
@@ -26,8 +39,17 @@ class Progress(Protocol):
 class NoProgress:
     """Shows nothing: pipes, and those who asked for quiet."""
 
+    def __init__(self, stream: TextIO | None) -> None:
+        self._stream = stream  # None: standard error was closed by who started this
+
     def advance(self, records: int, size: int) -> None:
         """Do nothing."""
+
+    def write(self, line: str) -> None:
+        """Write the line."""
+        if self._stream is not None:
+            self._stream.write(f"{line}\n")
+            self._stream.flush()
 
     def close(self) -> None:
         """Do nothing."""
@@ -43,6 +65,7 @@ class StatusLine:
         self._size = 0
         self._start = time.monotonic()
         self._shown = 0.0
+        self._lock = threading.Lock()  # messages come from other threads
 
     def advance(self, records: int, size: int) -> None:
         """Count, and rewrite the line if it is old enough."""
@@ -51,13 +74,23 @@ class StatusLine:
         now = time.monotonic()
         if now - self._shown >= REFRESH:
             self._shown = now
-            self._show(now)
+            with self._lock:
+                self._show(now)
+
+    def write(self, line: str) -> None:
+        """Write the line in the place of the figures, and these again below it."""
+        with self._lock:
+            self._stream.write(f"\r{'':<{WIDTH}}\r{line}\n")
+            if self._shown:
+                self._show(time.monotonic())
+            self._stream.flush()
 
     def close(self) -> None:
         """Write the final figures and end the line."""
-        self._show(time.monotonic())
-        self._stream.write("\n")
-        self._stream.flush()
+        with self._lock:
+            self._show(time.monotonic())
+            self._stream.write("\n")
+            self._stream.flush()
 
     def _show(self, now: float) -> None:
         rate = self._records / max(now - self._start, 1e-9)
@@ -65,7 +98,7 @@ class StatusLine:
         text = (
             f"{self._records:,} records, {self._size / 1e6:,.1f} MB{share}, {rate:,.0f} records/s"
         )
-        self._stream.write(f"\r{text:<78}")
+        self._stream.write(f"\r{text:<{WIDTH}}")
         self._stream.flush()
 
 
@@ -73,6 +106,8 @@ class Bar:
     """tqdm's bar over the bytes of the input, with the records behind it."""
 
     def __init__(self, tqdm: Any, stream: TextIO, total: int | None) -> None:
+        self._tqdm = tqdm
+        self._stream = stream
         self._bar = tqdm(total=total, file=stream, unit="B", unit_scale=True)
         self._records = 0
 
@@ -82,22 +117,47 @@ class Bar:
         self._bar.set_postfix_str(f"{self._records:,} records", refresh=False)
         self._bar.update(size)
 
+    def write(self, line: str) -> None:
+        """Write the line above the bar."""
+        self._tqdm.write(line, file=self._stream)
+
     def close(self) -> None:
         """Leave the bar as it is and end the line."""
         self._bar.close()
 
 
-def make_progress(quiet: bool, total: int | None, stream: TextIO | None = None) -> Progress:
-    """Return what fits the stream.
+_shown: list[Progress] = []  # what has a line on the terminal now; the last one counts
+
+
+@contextmanager
+def showing_progress(
+    *, quiet: bool, total: int | None, stream: TextIO | None = None
+) -> Iterator[Progress]:
+    """Show progress, as it fits the stream, until the block ends.
 
     Args:
         quiet: show nothing.
         total: bytes of the whole input, if known.
         stream: standard error by default.
     """
-    stream = stream or sys.stderr
-    if quiet or not stream.isatty():
-        return NoProgress()
+    progress = _make_progress(quiet, total, stream or sys.stderr)
+    _shown.append(progress)
+    try:
+        yield progress
+    finally:
+        _shown.remove(progress)
+        progress.close()
+
+
+def write_line(line: str) -> None:
+    """Write a line to standard error, clear of any progress that is shown there. Any thread."""
+    progress = _shown[-1] if _shown else NoProgress(sys.stderr)
+    progress.write(line)
+
+
+def _make_progress(quiet: bool, total: int | None, stream: TextIO | None) -> Progress:
+    if quiet or stream is None or not stream.isatty():
+        return NoProgress(stream)
     try:
         tqdm = importlib.import_module("tqdm").tqdm
     except ImportError:

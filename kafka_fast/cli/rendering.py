@@ -2,8 +2,11 @@ r"""Records as bytes for people and for pipes.
 
 * value: the value and a line feed, byte for byte;
 * json: one object a line; what is no UTF-8 stands in `key_base64`, `value_base64`;
-* hex: key, tab, value, in hexadecimal digits; `-` for one that is null;
+* hex: key, tab, value, in hexadecimal digits;
 * any other text: its own bytes, and what its % letters stand for.
+
+A null, such as the value of a tombstone, is shown as `null` everywhere. Only json tells it from the
+text `null`, and hex from every value.
 """
 
 from __future__ import annotations
@@ -20,6 +23,8 @@ from kafka_fast.consumer import ConsumerRecord, ConsumerRecords
 from kafka_fast.errors import UsageError
 
 Render: TypeAlias = Callable[[ConsumerRecords], bytes]
+
+NULL = b"null"
 
 _PLACE = re.compile(rb"%(.|$)", re.DOTALL)
 
@@ -44,7 +49,7 @@ def _values(records: ConsumerRecords) -> bytes:
     try:
         block = b"\n".join(values)
     except TypeError:  # tombstones
-        block = b"\n".join([value or b"" for value in values])
+        block = b"\n".join([NULL if value is None else value for value in values])
     return block + b"\n" if values else b""
 
 
@@ -83,7 +88,11 @@ def _hex(records: ConsumerRecords) -> bytes:
 
 
 def _digits(data: bytes | None) -> str:
-    return "-" if data is None else data.hex()
+    return NULL.decode() if data is None else data.hex()
+
+
+def _shown(data: bytes | None) -> bytes:
+    return NULL if data is None else data
 
 
 _FIELDS: dict[bytes, Callable[[ConsumerRecord], bytes]] = {
@@ -91,10 +100,10 @@ _FIELDS: dict[bytes, Callable[[ConsumerRecord], bytes]] = {
     b"p": lambda record: b"%d" % record.partition,
     b"o": lambda record: b"%d" % record.offset,
     b"T": lambda record: b"%d" % record.timestamp_ms,
-    b"k": lambda record: record.key or b"",
-    b"v": lambda record: record.value or b"",
+    b"k": lambda record: _shown(record.key),
+    b"v": lambda record: _shown(record.value),
     b"h": lambda record: b",".join(
-        name.encode() + b"=" + (value or b"") for name, value in record.headers
+        name.encode() + b"=" + _shown(value) for name, value in record.headers
     ),
     b"%": lambda record: b"%",
 }

@@ -13,7 +13,9 @@ CONSUMER_ONLY: tuple[Key, ...] = (
         default=None,
         clients=_ONLY,
         doc="Turns the bytes of keys into objects: a callable `f(data)`, an object with "
-        "`deserialize(topic, data, headers)`, or the name of a built-in one.",
+        "`deserialize(topic, data, headers)`, or the name of a built-in one: "
+        "`StringDeserializer`, `BytesDeserializer`, `IntegerDeserializer`, `LongDeserializer`, "
+        "`DoubleDeserializer` or `JsonDeserializer`. Without one, keys are bytes.",
     ),
     Key(
         name="value.deserializer",

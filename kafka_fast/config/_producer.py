@@ -13,8 +13,10 @@ PRODUCER_ONLY: tuple[Key, ...] = (
         default=None,
         clients=_ONLY,
         doc="Turns keys into bytes: a callable `f(key)`, an object with "
-        "`serialize(topic, key, headers)`, or the name of a built-in one, such as "
-        "`StringSerializer`. Without one, keys are bytes-like or str.",
+        "`serialize(topic, key, headers)`, or the name of a built-in one: `StringSerializer`, "
+        "`BytesSerializer`, `IntegerSerializer`, `LongSerializer`, `DoubleSerializer` or "
+        "`JsonSerializer` (`kafka_fast.serialization` has the classes, with their options). "
+        "Without one, keys are bytes-like or str.",
     ),
     Key(
         name="value.serializer",

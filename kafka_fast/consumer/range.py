@@ -71,6 +71,16 @@ class RangeConsumer(Consumer):
         with self._turn:
             return self._core.control.silence(self._reading.intake.partitions)
 
+    def first_offsets(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """Return the offset of the first record that is not older than a time, -1 where none is.
+
+        Args:
+            times: Unix ms. They are not suspected of being seconds: whoever gave them was asked.
+        """
+        with self._turn:
+            found = self._core.questions.offsets(times, self._deadline(None))
+            return {partition: found[partition].offset for partition in times}
+
     def state(self) -> dict[TopicPartition, int]:
         """Return the positions that are known."""
         with self._turn:
@@ -363,23 +373,21 @@ def _by_offset(
 
 
 def _by_time(
-    consumer: Consumer,
+    consumer: RangeConsumer,
     partitions: list[TopicPartition],
     lows: Mapping[TopicPartition, int],
     highs: Mapping[TopicPartition, int],
 ) -> dict[TopicPartition, range]:
     """Return the ranges; where no record is young enough, both bounds are the end."""
     first, ends = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
-    starts = consumer.offsets_for_times(lows) if lows else {}
-    stops = consumer.offsets_for_times(highs) if highs else {}
+    starts = consumer.first_offsets(lows) if lows else {}
+    stops = consumer.first_offsets(highs) if highs else {}
     ranges = {}
     for partition in partitions:
         end = ends[partition]
-        start = first[partition]
-        if partition in starts:
-            low = starts[partition]
-            start = end if low is None else low.offset
-        high = stops.get(partition)
-        stop = end if high is None else min(high.offset, end)
+        start = starts.get(partition, first[partition])
+        stop = stops.get(partition, end)
+        start = end if start < 0 else start
+        stop = end if stop < 0 else min(stop, end)
         ranges[partition] = range(start, max(start, stop))
     return ranges

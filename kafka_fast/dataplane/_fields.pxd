@@ -18,6 +18,9 @@ cdef struct borrowed:
 cdef int borrow(borrowed* field, object value, str topic, str what) except -1
 cdef void give_back(borrowed* field) noexcept
 
+# The end of a message about a key or value of the wrong type: which serializer takes it.
+cdef str serializer_for(object value, str what)
+
 # The headers as they stand in a record, count included; None if there are none.
 cdef bytes encode_headers(object headers, str topic)
 

@@ -42,8 +42,18 @@ cdef int borrow(borrowed* field, object value, str topic, str what) except -1:
         borrow_buffer(field, value, topic, what)
     else:
         raise TypeError(f"{what} for topic {topic!r} must be bytes-like, str or None, "
-                        f"not {type(value).__name__}")
+                        f"not {type(value).__name__}{serializer_for(value, what)}")
     return 0
+
+
+cdef str serializer_for(object value, str what):
+    """Return the end of a message: how a value of this kind can be sent."""
+    if what.startswith("header"):
+        return ""
+    part = "key" if "key" in what else "value"
+    if isinstance(value, (dict, list, tuple)):
+        return f": {part}_serializer=JsonSerializer() sends it as JSON"
+    return f": give the producer a {part}_serializer, or pass bytes"
 
 
 cdef int borrow_buffer(borrowed* field, object value, str topic, str what) except -1:

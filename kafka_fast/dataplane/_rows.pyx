@@ -19,7 +19,7 @@ from kafka_fast.dataplane._column cimport (
     scalar_column,
     typed_buffer,
 )
-from kafka_fast.dataplane._fields cimport encode_headers, time_of
+from kafka_fast.dataplane._fields cimport encode_headers, serializer_for, time_of
 
 from collections.abc import Mapping, Sequence
 
@@ -218,7 +218,7 @@ cdef int refuse_item(object item, str topic, str what) except -1:
         return 0
     if not PyObject_CheckBuffer(item):
         raise TypeError(f"{what} for topic {topic!r} must be bytes-like, str or None, not "
-                        f"{type(item).__name__}")
+                        f"{type(item).__name__}{serializer_for(item, what)}")
     if not memoryview(item).c_contiguous:
         raise TypeError(f"{what} for topic {topic!r} is not contiguous in memory: pass a copy")
     return 0

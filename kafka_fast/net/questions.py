@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from kafka_fast.control.consumer.control import ConsumerControl
 from kafka_fast.control.consumer.lookup import Found
+from kafka_fast.control.group.descriptions import GroupDescription
 from kafka_fast.control.group.group import Group
 from kafka_fast.control.metadata import TopicName
 from kafka_fast.dataplane._plane import WAIT_SLICE
@@ -91,6 +92,17 @@ class Questions:
                 offsets, done, now, deadline=deadline, as_member=as_member, is_last=is_last
             )
         )
+
+    def description(self, deadline: float) -> GroupDescription:
+        """Return the group as its coordinator has it."""
+        group = self._group()
+        answer: Answer[GroupDescription] = Answer()
+        cancels: list[Callable[[], None]] = []
+        self._call(lambda now: cancels.append(group.descriptions.ask(answer.set, now)))
+        try:
+            return self._waits.wait(answer, deadline, "asking about the group")
+        finally:
+            self._call(lambda now: _call_all(cancels))
 
     def _group(self) -> Group:
         if self._control.group is None:

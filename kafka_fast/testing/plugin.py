@@ -1,25 +1,28 @@
 """pytest fixtures with an embedded Kafka, for the tests of whoever uses kafka_fast.
 
-Loaded by itself where kafka_fast is installed (entry point `pytest11`), or by
-`pytest_plugins = ["kafka_fast.testing.plugin"]` in the root conftest.py.
+pytest loads this by itself where kafka_fast is installed (entry point `pytest11`). Elsewhere
+`pytest_plugins = ["kafka_fast.testing.plugin"]` in the root conftest.py loads it.
 
     def test_orders_are_published(kafka_broker, kafka_topic):
         publish_orders(bootstrap=kafka_broker.bootstrap, topic=kafka_topic)
         assert [r.value for r in kafka_broker.records(kafka_topic)] == [b"1", b"2"]
 
-The broker is imported, and started, when a fixture is first asked for.
+Each pytest run in such an environment imports this module, whether it uses it or not. So nothing
+but pytest is imported here, and nothing starts, before a fixture is asked for.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import pytest
 
 if TYPE_CHECKING:
     from kafka_fast.testing.broker.server import EmbeddedKafka
+
+Scope: TypeAlias = Literal["function", "class", "module", "package", "session"]
 
 _topic_numbers = itertools.count(1)
 
@@ -40,44 +43,77 @@ def _shared_kafka(pytestconfig: pytest.Config) -> Iterator[EmbeddedKafka]:
         yield kafka
 
 
-@pytest.fixture
-def kafka_broker(_shared_kafka: EmbeddedKafka) -> Iterator[EmbeddedKafka]:
-    """A running cluster, shared by all tests; it is healed after each of them.
-
-    Topics stay: take `kafka_topic` for one of your own.
-    """
-    yield _shared_kafka
-    _shared_kafka.heal()
-
-
-@pytest.fixture
-def kafka_bootstrap(kafka_broker: EmbeddedKafka) -> str:
+@pytest.fixture(scope="session")
+def kafka_bootstrap(_shared_kafka: EmbeddedKafka) -> str:
     """The addresses of the shared cluster, as `bootstrap.servers` takes them."""
-    return kafka_broker.bootstrap
+    return _shared_kafka.bootstrap
 
 
-@pytest.fixture
-def kafka_topic(kafka_broker: EmbeddedKafka, request: pytest.FixtureRequest) -> str:
-    """A new topic, named after the test."""
-    legal = "".join(c if c.isascii() and c.isalnum() else "-" for c in request.node.name)
-    name = f"{legal[:200]}-{next(_topic_numbers)}"
-    kafka_broker.create_topic(name)
-    return name
+def _broker(scope: Scope) -> Any:
+    @pytest.fixture(scope=scope)
+    def broker(_shared_kafka: EmbeddedKafka) -> Iterator[EmbeddedKafka]:
+        """The cluster that all tests share; faults end with the scope.
+
+        `kafka_broker` is for one test, `kafka_broker_module` for fixtures and tests of a module,
+        and so on: always the same cluster. Topics stay: take `kafka_topic` for one of your own.
+        """
+        yield _shared_kafka
+        _shared_kafka.heal()
+
+    return broker
 
 
-@pytest.fixture
-def kafka_cluster() -> Iterator[Callable[..., EmbeddedKafka]]:
-    """A function that starts clusters with the arguments of EmbeddedKafka, for this test only."""
-    from kafka_fast.testing.broker.server import EmbeddedKafka
+def _topic(scope: Scope) -> Any:
+    @pytest.fixture(scope=scope)
+    def topic(_shared_kafka: EmbeddedKafka, request: pytest.FixtureRequest) -> str:
+        """The name of a new topic on the shared cluster, made for this test, module, ..."""
+        node = request.node.name or scope
+        legal = "".join(c if c.isascii() and c.isalnum() else "-" for c in node)
+        name = f"{legal[:200]}-{next(_topic_numbers)}"
+        _shared_kafka.create_topic(name)
+        return name
 
-    started: list[EmbeddedKafka] = []
+    return topic
 
-    def start(brokers: int = 1, **options: object) -> EmbeddedKafka:
-        kafka = EmbeddedKafka(brokers, **options)  # type: ignore[arg-type]  # checked at run time
-        kafka.start()
-        started.append(kafka)
-        return kafka
 
-    yield start
-    for kafka in started:
-        kafka.stop()
+def _cluster(scope: Scope) -> Any:
+    @pytest.fixture(scope=scope)
+    def cluster() -> Iterator[Callable[..., EmbeddedKafka]]:
+        """A function that starts clusters of your own, with EmbeddedKafka's arguments.
+
+        They end with the scope.
+        """
+        from kafka_fast.testing.broker.server import EmbeddedKafka
+
+        started: list[EmbeddedKafka] = []
+
+        def start(brokers: int = 1, **options: Any) -> EmbeddedKafka:
+            kafka = EmbeddedKafka(brokers, **options)
+            kafka.start()
+            started.append(kafka)
+            return kafka
+
+        yield start
+        for kafka in started:
+            kafka.stop()
+
+    return cluster
+
+
+kafka_broker = _broker("function")
+kafka_broker_class = _broker("class")
+kafka_broker_module = _broker("module")
+kafka_broker_package = _broker("package")
+kafka_broker_session = _broker("session")
+
+kafka_topic = _topic("function")
+kafka_topic_class = _topic("class")
+kafka_topic_module = _topic("module")
+kafka_topic_package = _topic("package")
+kafka_topic_session = _topic("session")
+
+kafka_cluster = _cluster("function")
+kafka_cluster_class = _cluster("class")
+kafka_cluster_module = _cluster("module")
+kafka_cluster_package = _cluster("package")
+kafka_cluster_session = _cluster("session")

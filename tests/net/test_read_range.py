@@ -239,6 +239,14 @@ class TestArrow:
             assert records._consumer._core.closed
 
 
+def test_a_datetime_before_1973_means_what_it_says(kafka: EmbeddedKafka, topic: str):
+    """Regression: it was suspected of being seconds, like a number."""
+    fill(kafka, topic, 3)
+    early = datetime(1970, 1, 2, tzinfo=timezone.utc)
+    assert offsets_of(kafka, topic, early, datetime.now(timezone.utc)) == {0: [0, 1, 2]}
+    assert offsets_of(kafka, topic, end=early) == {}
+
+
 def test_times_may_be_datetimes(kafka: EmbeddedKafka, topic: str):
     fill(kafka, topic, 30)  # a second apart
     began = datetime.fromtimestamp(FIRST_TIMESTAMP_MS / 1000, timezone.utc)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import pickle
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -23,6 +24,8 @@ from kafka_fast.serialization import (
     DoubleSerializer,
     IntegerDeserializer,
     IntegerSerializer,
+    JsonDeserializer,
+    JsonSerializer,
     LongDeserializer,
     LongSerializer,
     StringDeserializer,
@@ -38,6 +41,7 @@ PAIRS: dict[Any, Any] = {
     IntegerSerializer: IntegerDeserializer,
     LongSerializer: LongDeserializer,
     DoubleSerializer: DoubleDeserializer,
+    JsonSerializer: JsonDeserializer,
 }
 
 
@@ -56,6 +60,15 @@ PAIRS: dict[Any, Any] = {
         (LongSerializer(), -2, b"\xff" * 7 + b"\xfe"),
         (DoubleSerializer(), 1.0, b"\x3f\xf0" + b"\0" * 6),
         (DoubleSerializer(), -2, b"\xc0" + b"\0" * 7),
+        (JsonSerializer(), {"id": 1, "name": "Zürich"}, '{"id":1,"name":"Zürich"}'.encode()),
+        (JsonSerializer(ensure_ascii=True), ["ü"], b'["\\u00fc"]'),
+        (
+            JsonSerializer(sort_keys=True, separators=(", ", ": ")),
+            {"b": 1, "a": 2},
+            b'{"a": 2, "b": 1}',
+        ),
+        (JsonSerializer(default=str), {"price": Decimal("1.50")}, b'{"price":"1.50"}'),
+        (JsonSerializer(allow_nan=True), math.inf, b"Infinity"),
     ],
 )
 def test_bytes_are_javas(serializer: Any, value: object, data: bytes) -> None:
@@ -77,6 +90,10 @@ def test_none_is_none_both_ways(serializer: Any, deserializer: Any) -> None:
         st.tuples(st.just(IntegerSerializer), st.integers(-(2**31), 2**31 - 1)),
         st.tuples(st.just(LongSerializer), st.integers(-(2**63), 2**63 - 1)),
         st.tuples(st.just(DoubleSerializer), st.floats()),
+        st.tuples(
+            st.just(JsonSerializer),
+            st.dictionaries(st.text(), st.lists(st.integers() | st.booleans() | st.text())),
+        ),
     )
 )
 def test_round_trip(case: tuple[Any, Any]) -> None:
@@ -84,7 +101,7 @@ def test_round_trip(case: tuple[Any, Any]) -> None:
     try:
         data = serializer().serialize("t", value, ())
     except SerializationError:
-        assert isinstance(value, str)  # a lone surrogate has no UTF-8 form
+        assert isinstance(value, str | dict)  # a lone surrogate has no UTF-8 form
         return
     result = PAIRS[serializer]().deserialize("t", data, ())
     assert result == value or (math.isnan(result) and math.isnan(value))
@@ -101,6 +118,18 @@ def test_round_trip(case: tuple[Any, Any]) -> None:
         (LongSerializer(), 5.0, "not float"),
         (DoubleSerializer(), "x", "not str"),
         (StringSerializer(), b"x", "topic t: expected a str, not bytes"),
+        (StringSerializer(), {}, "a str, not dict (JsonSerializer writes it as JSON)"),
+        (
+            JsonSerializer(),
+            {"at": object()},
+            (
+                "topic t: Object of type object is not JSON "
+                "serializable; JsonSerializer(default=str) writes it as text"
+            ),
+        ),
+        (JsonSerializer(), {(1, 2): 3}, "topic t: keys must be str"),
+        (JsonSerializer(), [math.nan], "Out of range float values are not JSON compliant"),
+        (JsonSerializer(), "\ud800", "topic t: 'utf-8' codec"),
         (StringSerializer(), "\ud800", "topic t: 'utf-8' codec"),
         (StringSerializer("ascii"), "ä", "topic t: 'ascii' codec"),
         (BytesSerializer(), "x", "topic t: expected a bytes-like object, not str"),
@@ -125,6 +154,14 @@ def test_bad_text() -> None:
         StringDeserializer().deserialize("t", b"\xff", None)
 
 
+def test_bad_json() -> None:
+    with pytest.raises(SerializationError, match="topic t: Expecting value: line 1") as caught:
+        JsonDeserializer().deserialize("t", b"", None)
+    assert isinstance(caught.value.__cause__, json.JSONDecodeError)
+    price = JsonDeserializer(parse_float=Decimal, object_hook=lambda found: found["price"])
+    assert price.deserialize("t", b'{"price": 1.50}', None) == Decimal("1.50")
+
+
 class Upper:
     """A user's own object."""
 
@@ -137,6 +174,7 @@ def test_what_a_user_may_give() -> None:
     assert as_serializer(None) is None
     assert as_serializer(mine) is mine
     assert as_serializer("LongSerializer") == LongSerializer()
+    assert as_serializer("JsonSerializer") == JsonSerializer()
     assert as_serializer("StringSerializer", "latin-1") == StringSerializer("latin-1")
     wrapped = as_serializer(str.encode)
     assert wrapped == CallableSerializer(str.encode)
@@ -167,6 +205,10 @@ def test_all_built_in_ones_are_picklable_and_hashable() -> None:
             one = made()
             assert pickle.loads(pickle.dumps(one)) == one
             assert hash(made()) == hash(one)
+    sorting = JsonSerializer(sort_keys=True, default=str)
+    assert pickle.loads(pickle.dumps(sorting)) == sorting != JsonSerializer()
+    reading = JsonDeserializer(parse_float=Decimal)
+    assert pickle.loads(pickle.dumps(reading)) == reading != JsonDeserializer()
 
 
 def test_a_failure_names_record_part_topic_and_serializer() -> None:

@@ -19,6 +19,7 @@ from kafka_fast.control.group.commits import Commits
 from kafka_fast.control.group.committed import CommittedOffsets
 from kafka_fast.control.group.consumer_protocol.member import ConsumerProtocolMember
 from kafka_fast.control.group.coordinator import Coordinator
+from kafka_fast.control.group.descriptions import Descriptions
 from kafka_fast.control.group.member import (
     AssignWanted,
     GroupNews,
@@ -89,6 +90,7 @@ class Group:
             require_stable=settings.is_read_committed,
             is_consumer_protocol=is_consumer_protocol,
         )
+        self.descriptions = Descriptions(self.coordinator, backoff)
 
     def handle_revoked(self, wanted: RevokeWanted, now: float) -> None:
         """The user's thread has given up what it was asked to.
@@ -142,6 +144,7 @@ class Group:
         self.member.tick(now)
         self.commits.tick(now)
         self.committed.tick(now)
+        self.descriptions.tick(now)
 
     def next_deadline(self) -> float:
         """Return when `tick` has something to do that no event announces."""
@@ -150,6 +153,7 @@ class Group:
             self.member.next_deadline(),
             self.commits.next_deadline(),
             self.committed.next_deadline(),
+            self.descriptions.next_deadline(),
         )
 
     def poll_news(self) -> GroupNews | None:
@@ -159,4 +163,5 @@ class Group:
     def _handle_fatal(self, error: KafkaError) -> None:
         self.commits.fail_all(error)
         self.committed.fail_all(error)
+        self.descriptions.fail_all(error)
         self._news.append(MemberFailed(error))

@@ -2,6 +2,7 @@
 
     with EmbeddedKafka(brokers=3) as kafka:
         kafka.create_topic("t", partitions=6)
+        kafka.produce("t", ["a", "b"], keys=["1", "2"])
         producer = Producer(bootstrap_servers=kafka.bootstrap)
         kafka.move_leader("t", 0, node_id=2)
         kafka.faults.error(PRODUCE, NotEnoughReplicas, topic="t", count=3)
@@ -13,6 +14,7 @@ Listens on the loopback address, on free ports. Everything is in memory and gone
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import logging
 import random
@@ -24,8 +26,9 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FrameType, TracebackType
 from typing import TypeVar
 
-from kafka_fast.errors import ConfigError, InvalidConfig, UsageError
+from kafka_fast.errors import ConfigError, InvalidConfig, KafkaTimeoutError, UsageError
 from kafka_fast.record import Record
+from kafka_fast.testing.broker import filling
 from kafka_fast.testing.broker.cluster import Cluster
 from kafka_fast.testing.broker.faults import Faults
 from kafka_fast.testing.broker.groups.settings import GroupSettings
@@ -39,6 +42,10 @@ T = TypeVar("T")
 
 LOOPBACK = "127.0.0.1"
 DEFAULT_REPLICAS = 3  # or fewer, where there are fewer brokers
+
+WAIT = 10.0
+"""Seconds that a test waits for what the tested code does in other threads or processes."""
+_LOOK_AGAIN = 0.01
 
 
 class EmbeddedKafka:
@@ -165,7 +172,7 @@ class EmbeddedKafka:
         listeners: dict[int, Listener] = {}
         try:
             for node_id, port in enumerate(self._ports, start=1):
-                listeners[node_id] = Listener(self._host, port)
+                listeners[node_id] = self._listen(port)
         except OSError:
             for listener in listeners.values():
                 listener.close()
@@ -176,6 +183,15 @@ class EmbeddedKafka:
         ]
         self._cluster = Cluster(nodes, self._settings, random.Random(self._seed))
         self._server = SocketServer(self._cluster, listeners)
+
+    def _listen(self, port: int) -> Listener:
+        try:
+            return Listener(self._host, port)
+        except OSError as error:
+            why = f"port {port} of {self._host} is in use"
+            if error.errno != errno.EADDRINUSE:
+                why = f"{self._host}:{port}: {error.strerror or error}"
+            raise OSError(error.errno, why) from error
 
     # ---- what it is ----
 
@@ -200,11 +216,124 @@ class EmbeddedKafka:
             lambda cluster: cluster.state.partition(topic, partition).log.end_offset
         )
 
-    def records(self, topic: str, partition: int = 0) -> list[Record]:
-        """Return the records of a partition's log."""
-        return self.on_cluster(lambda cluster: cluster.records(topic, partition))
+    def records(self, topic: str, partition: int | None = None) -> list[Record]:
+        """Return the records in a topic's logs.
+
+        Args:
+            topic: the topic's name.
+            partition: only of this one; None: of all partitions, one after the other.
+
+        Raises:
+            UnknownTopicOrPartition: there is none.
+        """
+
+        def find(cluster: Cluster) -> list[Record]:
+            if partition is not None:
+                return cluster.records(topic, partition)
+            cluster.state.partition(topic, 0)  # raises if there is no such topic
+            count = len(cluster.state.topics[topic].partitions)
+            return [record for index in range(count) for record in cluster.records(topic, index)]
+
+        return self.on_cluster(find)
+
+    def committed(self, group: str) -> dict[tuple[str, int], int]:
+        """Return the offsets that a group has committed: topic and partition -> offset."""
+        return self.on_cluster(lambda cluster: cluster.committed(group))
+
+    # ---- waiting for the tested code ----
+
+    def wait_for_records(self, topic: str, count: int, timeout: float = WAIT) -> list[Record]:
+        """Return the records in a topic's logs as soon as there are `count`, or more.
+
+        Args:
+            topic: the topic's name; it need not exist yet.
+            count: how many are awaited, in all partitions together.
+            timeout: seconds.
+
+        Raises:
+            KafkaTimeoutError: there were fewer; it says how many.
+        """
+        deadline = time.monotonic() + timeout
+        while True:
+            exists = self.on_cluster(lambda cluster: topic in cluster.state.topics)
+            found = self.records(topic) if exists else []
+            if len(found) >= count:
+                return found
+            if time.monotonic() >= deadline:
+                there = f"{len(found)} of {count} records are there" if exists else "no such topic"
+                raise KafkaTimeoutError(f"topic {topic!r} after {timeout:g} s: {there}")
+            time.sleep(_LOOK_AGAIN)
+
+    def wait_for_commit(
+        self, group: str, topic: str, offset: int, *, partition: int = 0, timeout: float = WAIT
+    ) -> None:
+        """Wait until a group has committed this offset of a partition, or a later one.
+
+        Args:
+            group: its id.
+            topic: the topic's name.
+            offset: of the record that the group reads next.
+            partition: of the topic.
+            timeout: seconds.
+
+        Raises:
+            KafkaTimeoutError: it has not; it says what it has committed.
+        """
+        deadline = time.monotonic() + timeout
+        while (found := self.committed(group).get((topic, partition), -1)) < offset:
+            if time.monotonic() >= deadline:
+                what = f"offset {found}" if found >= 0 else "nothing"
+                raise KafkaTimeoutError(
+                    f"group {group!r} has committed {what} of {topic}-{partition} after "
+                    f"{timeout:g} s, not {offset}"
+                )
+            time.sleep(_LOOK_AGAIN)
 
     # ---- commands ----
+
+    def produce(
+        self,
+        topic: str,
+        values: Sequence[filling.Part],
+        *,
+        keys: Sequence[filling.Part] | None = None,
+        partition: int | None = None,
+        headers: filling.Headers = None,
+        timestamp_ms: int | None = None,
+    ) -> list[tuple[int, int]]:
+        """Write records, at once and without a client; return partition and offset of each.
+
+        Faults do not strike here. A topic that does not exist is created, unless the cluster was
+        told not to.
+
+        Args:
+            topic: the topic's name.
+            values: bytes, str (written in UTF-8) or None, which is a tombstone.
+            keys: likewise, one for each value; None: no keys.
+            partition: where all go; None: where their key belongs (as Java's client has it), and
+                without keys in turn.
+            headers: of each record: pairs or a mapping.
+            timestamp_ms: of each record, Unix ms; None: now.
+
+        Raises:
+            BrokerError: what a producer would be answered: no such topic, a record too large.
+        """
+        rows = filling.make_rows(values, keys)
+        pairs = filling.make_headers(headers)
+
+        def command(cluster: Cluster) -> list[tuple[int, int]]:
+            unix_ms = cluster.state.unix_ms(time.monotonic())
+            return filling.write_rows(
+                cluster.state,
+                topic,
+                rows,
+                partition=partition,
+                headers=pairs,
+                timestamp_ms=unix_ms if timestamp_ms is None else timestamp_ms,
+                unix_ms=unix_ms,
+            )
+
+        return self.on_cluster(command)
 
     def on_cluster(self, command: Callable[[Cluster], T]) -> T:
         """Run a command on the cluster, in the serving thread, and return what it returns.

@@ -15,6 +15,7 @@ JOIN_GROUP = 11
 HEARTBEAT = 12
 LEAVE_GROUP = 13
 SYNC_GROUP = 14
+DESCRIBE_GROUPS = 15
 API_VERSIONS = 18
 CREATE_TOPICS = 19
 DELETE_TOPICS = 20
@@ -22,6 +23,7 @@ DELETE_RECORDS = 21
 INIT_PRODUCER_ID = 22
 OFFSET_FOR_LEADER_EPOCH = 23
 CONSUMER_GROUP_HEARTBEAT = 68
+CONSUMER_GROUP_DESCRIBE = 69
 
 # As Kafka 4.4 does: API key -> lowest and highest version that is answered.
 OFFERED: Mapping[int, tuple[int, int]] = {
@@ -36,6 +38,7 @@ OFFERED: Mapping[int, tuple[int, int]] = {
     HEARTBEAT: (0, 4),
     LEAVE_GROUP: (0, 5),
     SYNC_GROUP: (0, 5),
+    DESCRIBE_GROUPS: (0, 6),
     API_VERSIONS: (0, 5),
     CREATE_TOPICS: (2, 7),
     DELETE_TOPICS: (1, 6),
@@ -43,6 +46,7 @@ OFFERED: Mapping[int, tuple[int, int]] = {
     INIT_PRODUCER_ID: (0, 5),
     OFFSET_FOR_LEADER_EPOCH: (2, 4),
     CONSUMER_GROUP_HEARTBEAT: (0, 1),
+    CONSUMER_GROUP_DESCRIBE: (0, 1),
 }
 
 # For Faults.limit_versions: the highest versions of older brokers.
@@ -58,6 +62,7 @@ KAFKA_2_1: Mapping[int, tuple[int, int]] = {
     HEARTBEAT: (0, 2),
     LEAVE_GROUP: (0, 2),
     SYNC_GROUP: (0, 2),
+    DESCRIBE_GROUPS: (0, 2),
     API_VERSIONS: (0, 2),
     CREATE_TOPICS: (0, 3),
     DELETE_TOPICS: (0, 3),
@@ -77,6 +82,7 @@ KAFKA_2_8: Mapping[int, tuple[int, int]] = {
     HEARTBEAT: (0, 4),
     LEAVE_GROUP: (0, 4),
     SYNC_GROUP: (0, 5),
+    DESCRIBE_GROUPS: (0, 5),
     API_VERSIONS: (0, 3),
     CREATE_TOPICS: (0, 7),
     DELETE_TOPICS: (0, 6),
@@ -96,6 +102,7 @@ KAFKA_3_9: Mapping[int, tuple[int, int]] = {
     HEARTBEAT: (0, 4),
     LEAVE_GROUP: (0, 5),
     SYNC_GROUP: (0, 5),
+    DESCRIBE_GROUPS: (0, 5),
     API_VERSIONS: (0, 4),
     CREATE_TOPICS: (0, 7),
     DELETE_TOPICS: (0, 6),

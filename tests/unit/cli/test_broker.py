@@ -46,6 +46,16 @@ def test_refuses_to_listen_to_the_world(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_a_port_in_use_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    """Regression: nothing said which port, nor what to do."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        assert main(["broker", "--port", str(taken.getsockname()[1])]) == 1
-    assert "in use" in capsys.readouterr().err
+        port = taken.getsockname()[1]
+        assert main(["broker", "--port", str(port)]) == 1
+    assert capsys.readouterr().err == (
+        f"kafka-fast: port {port} of 127.0.0.1 is in use: choose another one with --port, or 0 for "
+        "a free one\n"
+    )
+
+
+def test_an_address_of_another_machine(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["broker", "--host", "192.0.2.1", "--insecure-bind", "--port", "9"]) == 1
+    assert capsys.readouterr().err.startswith("kafka-fast: 192.0.2.1:9: ")

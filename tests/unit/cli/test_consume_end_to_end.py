@@ -18,9 +18,7 @@ import pytest
 
 from kafka_fast import Consumer, Producer, TopicPartition
 from kafka_fast.cli.main import main
-from kafka_fast.errors import UnknownTopicOrPartition
 from kafka_fast.testing.broker.server import EmbeddedKafka
-from kafka_fast.testing.broker.versions import METADATA
 from tests.waiting import eventually, killed
 
 ROOT = Path(__file__).parents[3]
@@ -55,6 +53,46 @@ def output(kafka: EmbeddedKafka, *arguments: str) -> bytes:
     )
     assert (run.returncode, run.stderr) == (0, b"")
     return run.stdout
+
+
+@pytest.mark.parametrize("more", [["--until", "now"], ["-n", str(COUNT)]])
+def test_a_time_before_kafka(kafka: EmbeddedKafka, more: list[str]):
+    assert output(kafka, "lines", "--from", "1970-01-02", *more) == b"\n".join(LINES) + b"\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reset"),
+    [
+        ([], None),
+        (["--from", "end"], None),
+        (["--from", "beginning"], "earliest"),
+        (["--from", "7"], "earliest"),
+        (["--from", "-1h"], "earliest"),
+        (["--from", "7", "-X", "auto.offset.reset=none"], "none"),
+    ],
+)
+def test_where_it_goes_on_if_records_are_deleted_under_it(
+    arguments: list[str], reset: str | None, monkeypatch: pytest.MonkeyPatch
+):
+    """Regression: it jumped to the end, over all that was there."""
+
+    class AskedError(Exception):
+        """With the configuration."""
+
+    def ask(config: dict[str, object]) -> None:
+        raise AskedError(config)
+
+    monkeypatch.setattr("kafka_fast.cli.consume.Consumer", ask)
+    with pytest.raises(AskedError) as caught:
+        main(["consume", "lines", *arguments])
+    assert caught.value.args[0].get("auto.offset.reset") == reset
+
+
+def test_seconds_are_suspected(kafka: EmbeddedKafka, capsys):
+    for more in ([], ["--until", "end"]):
+        arguments = ["consume", "lines", "--from", "@1700000000", *more]
+        assert main([*arguments, "-b", kafka.bootstrap]) == 2
+        assert "seconds instead of milliseconds?" in capsys.readouterr().err
 
 
 def test_what_is_there_now(kafka: EmbeddedKafka):
@@ -133,36 +171,7 @@ def test_a_group_commits_what_was_written_and_lag_tells(kafka: EmbeddedKafka, ca
     head, row, total = capsys.readouterr().out.splitlines()
     assert head.split() == ["TOPIC", "PARTITION", "COMMITTED", "END", "LAG"]
     assert row.split() == ["lines", "0", "12002", "20000", "7998"]
-    assert total.split() == ["7998"]
-    assert main(["lag", "nobody", "-b", kafka.bootstrap]) == 1
-    assert "committed nothing" in capsys.readouterr().err
-
-
-def test_the_lag_in_a_topic_that_is_gone(kafka: EmbeddedKafka, capsys):
-    """Brokers forget its offsets, but not all of them at once."""
-    kafka.create_topic("gone", 3)
-    with Consumer(bootstrap_servers=kafka.bootstrap, group_id="stale") as consumer:
-        consumer.commit(
-            {
-                TopicPartition("gone", 0): 4,
-                TopicPartition("gone", 2): 5,
-                TopicPartition("lines", 0): COUNT - 1,
-            }
-        )
-    kafka.faults.error(METADATA, UnknownTopicOrPartition, topic="gone")
-    try:
-        status = main(["lag", "stale", "-b", kafka.bootstrap, "-X", "default.api.timeout.ms=2000"])
-    finally:
-        kafka.heal()
-    shown = capsys.readouterr()
-    assert status == 0
-    assert shown.err == "kafka-fast: there is no topic 'gone' any more, or it may not be seen\n"
-    assert [line.split() for line in shown.out.splitlines()[1:]] == [
-        ["gone", "0", "4", "-", "-"],
-        ["gone", "2", "5", "-", "-"],
-        ["lines", "0", str(COUNT - 1), str(COUNT), "1"],
-        ["1"],
-    ]
+    assert total.split() == ["TOTAL", "7998"]
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

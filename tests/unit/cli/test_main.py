@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -36,6 +38,7 @@ def test_no_command_is_misuse(capsys: pytest.CaptureFixture[str]) -> None:
         (UsageError("no"), 2),
         (KafkaConnectionError("no"), 1),
         (OSError("no"), 1),
+        (OSError(5, "no"), 1),
         (KeyboardInterrupt(), 130),
     ],
 )
@@ -51,6 +54,51 @@ def test_exit_statuses(
     monkeypatch.setattr(info, "run", fail)
     assert main(["info"]) == status
     assert capsys.readouterr().err == ("" if status == 130 else "kafka-fast: no\n")
+
+
+def test_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["produce", "t", "-f", "/no/such/file"]) == 1
+    assert capsys.readouterr().err == "kafka-fast: /no/such/file: No such file or directory\n"
+
+
+@pytest.mark.parametrize("arguments", [["-v", "info"], ["info", "-v"], ["info", "-vv"]])
+def test_verbose_before_or_after_the_command(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def log(args: object) -> int:
+        logging.getLogger("kafka_fast.test").info("an event")
+        return 0
+
+    monkeypatch.setattr(info, "run", log)
+    assert main(arguments) == 0
+    assert capsys.readouterr().err.endswith(" INFO kafka_fast.test: an event\n")
+    assert main(["info"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("time", ["-1x", "-1"])
+def test_a_wrong_time_is_named(time: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """It looks like an option, and the parser would say that --from has no argument."""
+    with pytest.raises(SystemExit) as caught:
+        main(["consume", "t", "--from", time])
+    assert caught.value.code == 2
+    assert f"--from: {time!r} is neither beginning, end" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["produce", "consume", "lag", "broker", "config", "info"])
+def test_every_command_has_help(
+    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit) as caught:
+        main([command, "--help"])
+    assert caught.value.code == 0
+    text = capsys.readouterr().out
+    assert max(map(len, text.splitlines())) <= 80
+    described, *_ = text.split("\noptions:")
+    assert described.count("\n\n") >= 1, "a description"
+    for line in described.split("positional arguments:")[-1].splitlines():
+        assert not re.fullmatch(r"  \w+", line), f"{line.strip()} is not explained"
 
 
 def test_config_page(capsys: pytest.CaptureFixture[str]) -> None:

@@ -29,7 +29,7 @@ class FakeProducer:
 
     def __init__(self) -> None:
         self.config: dict[str, object] = {}
-        self.sent: list[tuple[bytes | None, bytes]] = []
+        self.sent: list[tuple[bytes | None, bytes | None]] = []
         self.calls: list[dict[str, Any]] = []
         self.flushes: list[float | None] = []
         self.closed: list[float | None] = []
@@ -100,6 +100,15 @@ def test_keys_headers_partition(run: Callable[..., int], producer: FakeProducer)
     assert producer.sent == [(b"k", b"v"), (b"", b"w")]
     assert producer.calls[0]["headers"] == [("a", b"1"), ("b", b"x=y")]
     assert producer.calls[0]["partitions"] == 3
+
+
+def test_nulls(run: Callable[..., int], producer: FakeProducer) -> None:
+    data = b"k\tNULL\nNULL\tv\nk\tNULL2\nk\t\n"
+    assert run(data, "-K", r"\t", "--null", "NULL") == 0
+    assert producer.sent == [(b"k", None), (None, b"v"), (b"k", b"NULL2"), (b"k", b"")]
+    producer.sent.clear()
+    assert run(b"a\n\nb\n", "--null", "") == 0
+    assert producer.sent == [(None, b"a"), (None, None), (None, b"b")]
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ class Beat:
     epoch: int
     instance_id: str | None
     rack_id: str | None
+    client_id: str
     rebalance_timeout_ms: int | None
     topic_names: frozenset[str] | None
     topic_regex: str | None
@@ -52,6 +53,7 @@ def updated(member: ConsumerMember, beat: Beat) -> ConsumerMember:
         member,
         instance_id=told(beat.instance_id, member.instance_id),
         rack_id=told(beat.rack_id, member.rack_id),
+        client_id=beat.client_id,
         rebalance_timeout_ms=told(beat.rebalance_timeout_ms, member.rebalance_timeout_ms),
         assignor=told(beat.assignor, member.assignor),
         topic_names=told(beat.topic_names, member.topic_names),

@@ -205,6 +205,7 @@ class ClassicGroup(Generations):
             join.session_timeout_ms,
             join.protocol_type,
             join.protocols,
+            join.client_id or "",
             is_new=True,
         )
         if not len(self.members):
@@ -249,6 +250,7 @@ class ClassicGroup(Generations):
 
     def _update(self, member: Member, join: Join) -> Reply[JoinGroupResponse]:
         member.protocols = join.protocols
+        member.client_id = join.client_id or ""
         member.rebalance_timeout_ms = join.rebalance_timeout_ms
         member.session_timeout_ms = join.session_timeout_ms
         reply = member.joining = Reply[JoinGroupResponse]()

@@ -69,6 +69,31 @@ class ConsumerGroup:
         """Tell whether the group has no members."""
         return not self.members
 
+    @property
+    def state(self) -> str:
+        """Return Kafka's name of the group's state."""
+        if not self.members:
+            return "Empty"
+        if self.epoch > self._targets.epoch:
+            return "Assigning"
+        if all(one.is_reconciled_to(self._targets.epoch) for one in self.members.values()):
+            return "Stable"
+        return "Reconciling"
+
+    @property
+    def assignment_epoch(self) -> int:
+        """Return the epoch of the group when the targets were made."""
+        return self._targets.epoch
+
+    @property
+    def assignor(self) -> str:
+        """Return the name of the assignor that makes the targets."""
+        return self._assignor()
+
+    def target(self, member_id: str) -> frozenset[TopicPartition]:
+        """Return what a member shall have."""
+        return self._targets.of(member_id)
+
     # ---- moving to another coordinator ----
 
     def unload(self) -> None:

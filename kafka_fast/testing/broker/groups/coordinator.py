@@ -123,6 +123,8 @@ class Coordinator:
         group = self.find(group_id)
         if group is None and create:
             group = self._state.groups[group_id] = ClassicGroup(group_id, self)
+        if group is None:
+            raise GroupIdNotFound(f"Group {group_id} not found.")
         if not isinstance(group, ClassicGroup):
             raise GroupIdNotFound(f"Group {group_id} is not a classic group.")
         return group
@@ -137,6 +139,8 @@ class Coordinator:
         if create and (group is None or (isinstance(group, ClassicGroup) and group.is_empty)):
             self._drop_timers(group_id)
             return ConsumerGroup(group_id, self)
+        if group is None:
+            raise GroupIdNotFound(f"Group {group_id} not found.")
         if not isinstance(group, ConsumerGroup):
             raise GroupIdNotFound(f"Group {group_id} is not a consumer group.")
         return group

@@ -24,6 +24,7 @@ class Member:
     session_timeout_ms: int
     protocol_type: str
     protocols: Protocols
+    client_id: str = ""
     assignment: bytes = b""
     joining: Reply[JoinGroupResponse] | None = None  # where its join is to be answered
     syncing: Reply[SyncGroupResponse] | None = None

@@ -35,6 +35,7 @@ class ConsumerMember:
     member_id: str
     instance_id: str | None = None
     rack_id: str | None = None
+    client_id: str = ""
     rebalance_timeout_ms: int = -1
     assignor: str | None = None
     topic_names: frozenset[str] = frozenset()

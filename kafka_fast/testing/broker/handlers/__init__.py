@@ -13,10 +13,12 @@ from kafka_fast.protocol.apis.api_versions import ApiVersionsResponse
 from kafka_fast.testing.broker.faults import Faults
 from kafka_fast.testing.broker.handlers import (
     api_versions,
+    consumer_group_describe,
     consumer_group_heartbeat,
     create_topics,
     delete_records,
     delete_topics,
+    describe_groups,
     fetch,
     find_coordinator,
     heartbeat,
@@ -34,10 +36,12 @@ from kafka_fast.testing.broker.handlers import (
 from kafka_fast.testing.broker.request import Answer, Request
 from kafka_fast.testing.broker.versions import (
     API_VERSIONS,
+    CONSUMER_GROUP_DESCRIBE,
     CONSUMER_GROUP_HEARTBEAT,
     CREATE_TOPICS,
     DELETE_RECORDS,
     DELETE_TOPICS,
+    DESCRIBE_GROUPS,
     FETCH,
     FIND_COORDINATOR,
     HEARTBEAT,
@@ -67,6 +71,7 @@ HANDLERS: Mapping[int, Callable[[Request], Answer]] = {
     HEARTBEAT: heartbeat.answer,
     LEAVE_GROUP: leave_group.answer,
     SYNC_GROUP: sync_group.answer,
+    DESCRIBE_GROUPS: describe_groups.answer,
     API_VERSIONS: api_versions.answer,
     CREATE_TOPICS: create_topics.answer,
     DELETE_TOPICS: delete_topics.answer,
@@ -74,6 +79,7 @@ HANDLERS: Mapping[int, Callable[[Request], Answer]] = {
     INIT_PRODUCER_ID: init_producer_id.answer,
     OFFSET_FOR_LEADER_EPOCH: offset_for_leader_epoch.answer,
     CONSUMER_GROUP_HEARTBEAT: consumer_group_heartbeat.answer,
+    CONSUMER_GROUP_DESCRIBE: consumer_group_describe.answer,
 }
 
 

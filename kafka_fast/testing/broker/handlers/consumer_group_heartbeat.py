@@ -33,7 +33,7 @@ def answer(request: Request) -> ConsumerGroupHeartbeatResponse:
         _check(body, request.version)
         request.coordinator.check(body.group_id, request.now)
         group = request.coordinator.consumer(body.group_id, create=body.member_epoch == JOINING)
-        told = group.beat(_beat(body), request.now)
+        told = group.beat(_beat(body, request.header.client_id or ""), request.now)
         request.coordinator.keep(group)
     except BrokerError as error:
         return ConsumerGroupHeartbeatResponse(error_code=error.code, error_message=error.args[0])
@@ -81,7 +81,7 @@ def _check_not_blank(name: str, value: str | None) -> None:
         raise InvalidRequest(f"{name} can't be empty.")
 
 
-def _beat(body: ConsumerGroupHeartbeatRequest) -> Beat:
+def _beat(body: ConsumerGroupHeartbeatRequest, client_id: str) -> Beat:
     names, owned, timeout = (
         body.subscribed_topic_names,
         body.topic_partitions,
@@ -92,6 +92,7 @@ def _beat(body: ConsumerGroupHeartbeatRequest) -> Beat:
         epoch=body.member_epoch,
         instance_id=body.instance_id,
         rack_id=body.rack_id,
+        client_id=client_id,
         rebalance_timeout_ms=None if timeout == _AS_BEFORE else timeout,
         topic_names=None if names is None else frozenset(names),
         topic_regex=body.subscribed_topic_regex,

@@ -152,8 +152,8 @@ class World:
 
     # ---- members ----
 
-    def join(self, name: str, topics: str | list[str], **given: object) -> Member:
-        """Start a member that subscribes."""
+    def join(self, name: str, topics: str | list[str] | None, **given: object) -> Member:
+        """Start a member that subscribes; None: one that stays outside."""
         settings = consumer_settings(
             {"bootstrap.servers": "127.0.0.1:9093", "group.id": "g"}, {**self.given, **given}
         )
@@ -161,6 +161,8 @@ class World:
         member = Member(name, control, settings)
         member.alive_until = self.now + member.settings.max_poll_interval
         self.members.append(member)
+        if topics is None:
+            return member
         wanted = (
             Subscription(pattern=re.compile(topics))
             if isinstance(topics, str)

@@ -1,0 +1,93 @@
+"""What the command line says on standard error: its own messages, log records and warnings.
+
+    say ──────────────────────────────┐
+    loggers kafka_fast.* ─► LogLines ─┼─► `kafka-fast: ...`, above the progress if that is shown
+    warnings ─────────────────────────┘
+
+Without `-v` a log record is shown if somebody who waits wants to know it: from WARNING on, and of
+INFO the waits.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from kafka_fast.cli.progress import write_line
+
+LOGGER = "kafka_fast"
+
+DETAILS = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+"""The form of log records with -v."""
+
+
+def say(text: str) -> None:
+    """Write a message for people. Any thread."""
+    write_line(f"kafka-fast: {text}")
+
+
+def is_terminal() -> bool:
+    """Return whether messages are read by somebody as they come."""
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+class LogLines(logging.Handler):
+    """Shows log records as messages."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Show one record. Any thread."""
+        try:
+            say(self.format(record) if self.formatter else record.getMessage())
+        except Exception:  # noqa: BLE001  as every handler: logging must not break what logs
+            self.handleError(record)
+
+
+_WAIT = re.compile(r"\bwait(s|ing)\b")
+
+
+def is_for_everybody(record: logging.LogRecord) -> bool:
+    """Return whether a log record is shown without -v."""
+    if record.levelno == logging.INFO:
+        return _WAIT.search(record.getMessage()) is not None
+    return record.levelno >= logging.WARNING
+
+
+@contextmanager
+def showing_logs(verbosity: int) -> Iterator[None]:
+    """Show log records and Python's warnings until the block ends.
+
+    Args:
+        verbosity: how often -v was given: 0 shows what everybody wants to know, 1 everything from
+            INFO on, 2 everything.
+    """
+    handler = LogLines()
+    if verbosity:
+        handler.setFormatter(logging.Formatter(DETAILS))
+    else:
+        handler.addFilter(is_for_everybody)
+    logger = logging.getLogger(LOGGER)
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG if verbosity > 1 else logging.INFO)
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: object = None,
+    line: str | None = None,
+) -> None:
+    say(str(message))

@@ -1,0 +1,26 @@
+"""A consumer that looks at a group from outside. For the command line only.
+
+The admin client will have this for everybody, and for many groups at once.
+"""
+
+from __future__ import annotations
+
+from kafka_fast.consumer.client import Consumer
+from kafka_fast.control.group.descriptions import GroupDescription
+
+
+class GroupObserver(Consumer):
+    """Never subscribes, so it is no member of its group and changes nothing there."""
+
+    def description(self, timeout: float | None = None) -> GroupDescription:
+        """Return the group's state, and what its members subscribe to.
+
+        Args:
+            timeout: seconds; None: default.api.timeout.ms.
+
+        Raises:
+            BrokerError: the group, or a topic of its members, may not be seen.
+            KafkaTimeoutError: no answer in time.
+        """
+        with self._turn:
+            return self._core.questions.description(self._deadline(timeout))

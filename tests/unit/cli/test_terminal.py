@@ -1,0 +1,216 @@
+"""The commands as somebody has them who sits at a terminal: a pseudo terminal stands for it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from kafka_fast.errors import NotEnoughReplicas, TopicAuthorizationFailed
+from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.versions import PRODUCE
+from tests.waiting import TIMEOUT
+
+ROOT = Path(__file__).parents[3]
+END = b"\x04"  # Ctrl-D
+INTERRUPT = b"\x03"  # Ctrl-C
+IN_FRONT = """
+import fcntl, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # so that the terminal's Ctrl-C reaches this process
+from kafka_fast.cli.main import main
+sys.exit(main())
+"""
+BANNER = "kafka-fast: one record a line, Ctrl-D ends"
+
+
+class Terminal:
+    """A command whose standard streams are one terminal."""
+
+    def __init__(self, master: int, process: subprocess.Popen[bytes]) -> None:
+        self._master = master
+        self.process = process
+        self.text = ""
+
+    def type(self, keys: bytes) -> None:
+        os.write(self._master, keys)
+
+    def await_text(self, text: str) -> None:
+        """Wait until it has been shown."""
+        deadline = time.monotonic() + TIMEOUT
+        while text not in self.text:
+            assert time.monotonic() < deadline, f"no {text!r} in {self.text!r}"
+            self.read(0.1)
+
+    def end(self) -> int:
+        """Wait for the end; return the exit status."""
+        deadline = time.monotonic() + TIMEOUT
+        while self.process.poll() is None:
+            assert time.monotonic() < deadline, self.text
+            self.read(0.05)
+        while self.read(0.0):
+            pass
+        return self.process.returncode
+
+    def read(self, timeout: float) -> bool:
+        """Take what is shown; tell whether there was anything."""
+        if not select.select([self._master], [], [], timeout)[0]:
+            return False
+        try:
+            data = os.read(self._master, 65536)
+        except OSError:  # the other side has closed it
+            return False
+        self.text += data.decode().replace("\r\n", "\n")
+        return bool(data)
+
+
+@contextmanager
+def terminal(*arguments: str) -> Iterator[Terminal]:
+    """Run `kafka-fast` on a terminal of its own, as the one in front."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    process = subprocess.Popen(
+        [sys.executable, "-c", IN_FRONT, *arguments],
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        cwd=ROOT,
+        start_new_session=True,
+    )
+    os.close(slave)
+    try:
+        yield Terminal(master, process)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(master)
+
+
+@pytest.fixture(scope="module")
+def kafka() -> Iterator[EmbeddedKafka]:
+    with EmbeddedKafka() as kafka:
+        yield kafka
+
+
+def values(kafka: EmbeddedKafka, topic: str) -> list[bytes | None]:
+    return [record.value for record in kafka.records(topic)]
+
+
+def test_records_are_typed(kafka: EmbeddedKafka) -> None:
+    """Regression: a bar stood where the user was to type, and nothing told how to end."""
+    with terminal("produce", "typed", "-b", kafka.bootstrap) as it:
+        it.await_text(BANNER)
+        it.type(b"one\n")
+        kafka.wait_for_records("typed", 1)
+        it.type(b"two\nthree")
+        it.type(END + END)  # the first one hands over the line as it is
+        assert it.end() == 0
+    assert values(kafka, "typed") == [b"one", b"two", b"three"]
+    assert it.text.startswith(f"{BANNER}\n")
+    assert "records/s" not in it.text
+    assert "B/s" not in it.text
+
+
+def test_what_fails_is_said_at_once(kafka: EmbeddedKafka) -> None:
+    kafka.create_topic("failing", 1)
+    with terminal("produce", "failing", "-b", kafka.bootstrap, "-K", ":") as it:
+        it.await_text(BANNER)
+        kafka.faults.error(PRODUCE, TopicAuthorizationFailed, topic="failing", count=1)
+        it.type(b"k:one\n")
+        it.await_text("kafka-fast: not delivered (rejected): TOPIC_AUTHORIZATION_FAILED")
+        it.type(b"no key\n")
+        it.await_text("kafka-fast: line 2: no key separator b':' in it")
+        it.type(b"k:two\n")
+        kafka.wait_for_records("failing", 1)
+        it.type(END)
+        assert it.end() == 1
+    assert values(kafka, "failing") == [b"two"]
+    last = it.text.splitlines()[-1]
+    assert last.startswith("kafka-fast: 2 of 3 records were not delivered: TOPIC_AUTHORIZATION")
+
+
+def test_ctrl_c_ends_typing(kafka: EmbeddedKafka) -> None:
+    with terminal("produce", "stopped", "-b", kafka.bootstrap) as it:
+        it.await_text(BANNER)
+        it.type(b"one\n")
+        kafka.wait_for_records("stopped", 1)
+        it.type(INTERRUPT)
+        assert it.end() == 130
+    assert it.text.endswith("kafka-fast: interrupted after 1 record\n"), "behind the echo of ^C"
+
+
+def test_ctrl_c_ends_the_wait_for_what_was_typed(kafka: EmbeddedKafka) -> None:
+    kafka.create_topic("waiting", 1)
+    kafka.faults.error(PRODUCE, NotEnoughReplicas, topic="waiting")
+    try:
+        with terminal("produce", "waiting", "-b", kafka.bootstrap) as it:
+            it.await_text(BANNER)
+            it.type(b"one\n")
+            it.await_text("NOT_ENOUGH_REPLICAS")
+            it.type(INTERRUPT)
+            kafka.heal()
+            assert it.end() == 130
+    finally:
+        kafka.heal()
+
+
+def test_quiet(kafka: EmbeddedKafka) -> None:
+    with terminal("produce", "quiet", "-q", "-b", kafka.bootstrap) as it:
+        it.type(b"one\n" + END)
+        assert it.end() == 0
+    assert it.text.splitlines()[0] == "one", "the terminal's own echo"
+    assert "kafka-fast" not in it.text
+
+
+def test_who_reads_from_the_end_is_told(kafka: EmbeddedKafka) -> None:
+    kafka.produce("read", ["old"])
+    with terminal("consume", "read", "-b", kafka.bootstrap, "-n", "1") as it:
+        it.await_text("kafka-fast: new records only (--from beginning: ")
+        deadline = time.monotonic() + TIMEOUT
+        while it.process.poll() is None:  # one of these is behind the end that it found
+            assert time.monotonic() < deadline
+            kafka.produce("read", ["new"])
+            it.read(0.05)
+        assert it.end() == 0
+    assert it.text.splitlines()[-1] == "new"
+
+
+def test_a_bar_where_it_does_not_disturb(kafka: EmbeddedKafka, tmp_path: Path) -> None:
+    pytest.importorskip("tqdm")
+    file = tmp_path / "lines"
+    file.write_bytes(b"line\n" * 1000)
+    with terminal("produce", "file", "-b", kafka.bootstrap, "-f", str(file)) as it:
+        assert it.end() == 0
+    assert "1,000 records" in it.text
+
+
+def test_log_records_stand_above_the_bar(kafka: EmbeddedKafka, tmp_path: Path) -> None:
+    """A warning of the client's own threads, in the middle of a bar."""
+    file = tmp_path / "lines"
+    file.write_bytes(b"line\n" * 10)
+    kafka.create_topic("warned", 1)
+    kafka.faults.error(PRODUCE, NotEnoughReplicas, topic="warned", count=2)
+    with terminal("-v", "produce", "warned", "-b", kafka.bootstrap, "-f", str(file)) as it:
+        assert it.end() == 0
+    shown = [line for line in it.text.replace("\r", "\n").splitlines() if "NOT_ENOUGH" in line]
+    assert shown
+    assert all(line.lstrip().startswith("kafka-fast: ") for line in shown)
+
+
+def test_a_signal_while_nothing_comes(kafka: EmbeddedKafka) -> None:
+    kafka.create_topic("silent", 1)
+    with terminal("consume", "silent", "-b", kafka.bootstrap) as it:
+        it.await_text("new records only")
+        it.process.send_signal(signal.SIGTERM)
+        assert it.end() == 143
