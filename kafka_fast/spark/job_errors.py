@@ -86,7 +86,9 @@ def _setup_error(text: str, *, on_driver: bool) -> SparkSetupError | None:
             "the driver's."
         )
     if no_package := NO_PACKAGE.search(text):
-        where = f"the driver's Python, {sys.executable}," if on_driver else "a Spark worker's Python"
+        where = (
+            f"the driver's Python, {sys.executable}," if on_driver else "a Spark worker's Python"
+        )
         extra = "spark" if on_driver else "arrow"
         return SparkSetupError(
             f"{where} lacks what write_df needs: {no_package[1] or no_package[2]}; "

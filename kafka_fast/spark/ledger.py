@@ -69,6 +69,8 @@ class Ledger:
         self._totals: dict[tuple[str | None, int], Totals] = {}
         self._failures = Failures()
         self._records = 0
+        self.unsettled = False
+        """Whether records may still be under way: their fate was not known in time."""
 
     def add(self, topic: str | None, future: Any) -> None:
         """Take the BatchFuture of a bulk call into the books.
@@ -134,6 +136,7 @@ class Ledger:
         try:
             result: BatchResult = future.result(timeout)
         except KafkaTimeoutError as error:
+            self.unsettled = True
             unknown = DeliveryError(
                 f"delivery not known in time: {error}",
                 outcome=Outcome.MAYBE_WRITTEN,

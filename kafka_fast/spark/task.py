@@ -115,6 +115,8 @@ def _write(send: Callable[[Any, Ledger], None], options: TaskOptions) -> list[Re
         error = ledger.error()
         if error is not None and options.on_error == "raise":
             raise error
+        if ledger.unsettled:
+            PRODUCERS.retire(producer)
     return ledger.rows()
 
 
