@@ -62,7 +62,7 @@ class Summary(NamedTuple):
         """Return records, bytes, partitions, topics, time and failures as a sentence."""
         filled = {(row.topic, row.partition) for row in self.rows if row.records}
         where = f" to {_count(len(filled), 'partition')} of {_topics(filled)}" if filled else ""
-        size = f" ({_size(self.bytes)} before compression)" if self.records else ""
+        size = f" ({_size(self.bytes)} uncompressed)" if self.records else ""
         said = f"Wrote {_count(self.records, 'record')}{size}{where} in {_duration(self.seconds)}; "
         if not self.errors:
             return said + "none failed."

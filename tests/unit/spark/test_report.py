@@ -76,5 +76,5 @@ FAILED = row(0, partition=-1, records=0, size=0, errors=1233, first_error="A\n r
 def test_a_summary_is_a_sentence(
     rows: list[ReportRow], seconds: float, what: str, how: str
 ) -> None:
-    sentence = f"Wrote {what.replace(')', ' before compression)', 1)}; {how or 'none failed.'}"
+    sentence = f"Wrote {what.replace(')', ' uncompressed)', 1)}; {how or 'none failed.'}"
     assert str(summarize(rows, seconds)) == sentence
