@@ -124,7 +124,7 @@ def standalone(folder: Path, home: Path, workers: int) -> Iterator[str]:
     with ExitStack() as stack:
         logs = [folder / "master.log"]
         stack.enter_context(_daemon(home, logs[0], "master.Master", "--port", "0"))
-        eventually(lambda: _said(logs[0], "I have been elected leader"), "a master", 120)
+        _wait_for("I have been elected leader", logs[0])
         found = re.search(r"Starting Spark master at (spark://\S+)", logs[0].read_text())
         assert found is not None
         for number in range(workers):
@@ -134,7 +134,7 @@ def standalone(folder: Path, home: Path, workers: int) -> Iterator[str]:
             stack.enter_context(_daemon(home, log, "worker.Worker", *arguments))
             logs.append(log)
         for log in logs[1:]:
-            eventually(lambda log=log: _said(log, "Successfully registered"), str(log), 120)  # type: ignore[misc]
+            _wait_for("Successfully registered with master", log)
         yield found[1]
 
 
@@ -164,8 +164,8 @@ def _daemon(home: Path, log: Path, name: str, *arguments: str) -> Iterator[None]
             process.wait(timeout=30)
 
 
-def _said(log: Path, text: str) -> bool:
-    return text in log.read_text()
+def _wait_for(text: str, log: Path) -> None:
+    eventually(lambda: text in log.read_text(), f"{text!r} in {log}", timeout=120)
 
 
 def read_all(bootstrap: str, topic: str) -> list[tuple[Any, Any, Any]]:
@@ -188,3 +188,8 @@ def read_all(bootstrap: str, topic: str) -> list[tuple[Any, Any, Any]]:
         return found
     finally:
         consumer.close()
+
+
+def numbers_aside(text: str) -> str:
+    """Return the text with a 0 for each number: sizes and times are not the page's."""
+    return re.sub(r"[\d.,]*\d( m?s\b)?", lambda found: "0 s" if found[1] else "0", text)

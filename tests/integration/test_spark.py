@@ -35,7 +35,7 @@ from tests.integration.spark_cluster import ROOT, read_all
 
 pytest.importorskip("pyspark")
 from pyspark.errors import StreamingQueryException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = [
     pytest.mark.spark,
@@ -385,12 +385,18 @@ def test_in_a_stream(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "file").write_text("line")
     lines = spark.readStream.text(str(tmp_path / "in"))
-    writer = lines.writeStream.foreachBatch(lambda batch, _: write_df(batch, NO_BROKER, "t"))  # type: ignore[arg-type,return-value]
+
+    def write(batch: DataFrame, _: int) -> None:
+        write_df(batch, NO_BROKER, "t")
+
+    writer = lines.writeStream.foreachBatch(write)
     query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
     with pytest.raises(StreamingQueryException) as raised:
         query.awaitTermination()
     assert "KafkaTimeoutError: no metadata of topic 't'" in str(raised.value).splitlines()[0]
     assert isinstance(kafka_error(raised.value), KafkaTimeoutError)
+    with pytest.raises(UsageError, match=r"^a streaming DataFrame has no end"):
+        write_df(lines, NO_BROKER, "t")
 
 
 @pytest.fixture

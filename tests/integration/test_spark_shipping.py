@@ -13,6 +13,7 @@ from kafka_fast.testing.real_kafka import RealKafka
 from tests.integration.spark_cluster import (
     ROOT,
     environment,
+    numbers_aside,
     read_all,
     run,
     spark_home,
@@ -28,11 +29,6 @@ PAGE = (ROOT / "docs/spark.md").read_text(encoding="utf-8")
 PACK, SUBMIT = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
 JOB = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)[0]
 PRINTED = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)[0]
-
-
-def numbers_aside(text: str) -> str:
-    """Return the text with a 0 for each number: sizes and times are not the page's."""
-    return re.sub(r"[\d.,]*\d( m?s\b)?", lambda found: "0 s" if found[1] else "0", text)
 
 
 @pytest.fixture(scope="module")
