@@ -8,9 +8,11 @@
                   │   an entry that holds plain data only
     worker        ▼
               entry ──► task ──► records (RDD) as columns, or Arrow batches
-                         │
-                         ├──► producers    one for each process and configuration
-                         └──► ledger       the task's own futures, one report row per partition
+                  │      │
+                  │      ├──► producers    one for each process and configuration
+                  │      └──► ledger       the task's own futures, one report row per partition
+                  ▼
+              task_errors                  an error as text ──► driver: job_errors raises it
 
 Importing this package imports neither pyspark nor pyarrow.
 """

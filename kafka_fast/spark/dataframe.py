@@ -60,7 +60,7 @@ def write_df(
         TypeError: An argument is something else, such as a topic where the configuration belongs.
         UsageError: A column is missing or has a type that cannot be written.
         KafkaDeliveryError: Records of a task were not delivered, on its last attempt too.
-        KafkaError: A task could not write at all. Of each of the two `__cause__` is Spark's error.
+        KafkaError: A task could not write at all. The `__cause__` of both is Spark's own error.
         SparkSetupError: A Python of the driver or of a worker lacks something.
     """
     if not hasattr(df, "mapInArrow"):

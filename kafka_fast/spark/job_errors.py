@@ -20,7 +20,8 @@ from kafka_fast.spark.task_errors import read_task_error
 
 # What Spark, Python and Java say where a worker, or the driver, could not even begin. PySpark 3.5
 # to 4.3.
-NO_PYTHON = re.compile(r'Cannot run program "([^"\n]+)"[^\n]*?error=\d+, ([^\n]+)')
+# A program of another name is not a worker's Python, but one that the input pipes records through.
+NO_PYTHON = re.compile(r'Cannot run program "([^"\n]*py[^"/\n]*)"[^\n]*?error=\d+, ([^\n]+)')
 OTHER_PYTHON = re.compile(r"\[PYTHON_VERSION_MISMATCH\] ([^\n]+?\.)(?:\s|$)")
 NO_PACKAGE = re.compile(
     r"^ModuleNotFoundError: (No module named 'pyarrow')"

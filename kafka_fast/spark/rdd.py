@@ -68,7 +68,7 @@ def write_rdd(
     Raises:
         ConfigError, TypeError, UsageError: As `write_partition`.
         KafkaDeliveryError: Records of a task were not delivered, on its last attempt too.
-        KafkaError: A task could not write at all. Of each of the two `__cause__` is Spark's error.
+        KafkaError: A task could not write at all. The `__cause__` of both is Spark's own error.
         SparkSetupError: The Python of a worker lacks something.
     """
     if not hasattr(rdd, "mapPartitions"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import traceback
 import venv
 from collections.abc import Iterable, Iterator
@@ -419,6 +420,17 @@ def test_a_worker_without_packages(
     with pytest.raises(SparkSetupError) as raised:
         write_something(spark, kind, config, "t")
     assert re.fullmatch(sentence, str(raised.value))
+
+
+def test_a_driver_without_pandas(
+    spark: SparkSession, config: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)  # type: ignore[arg-type]
+    with pytest.raises(SparkSetupError) as raised:
+        write_something(spark, "df", config, "t")
+    lacks = f"the driver's Python, {sys.executable}, lacks what write_df needs: Pandas >= "
+    assert str(raised.value).startswith(lacks)
+    assert str(raised.value).endswith("; pip install 'kafka_fast[spark]' there")
 
 
 def test_a_worker_without_python(

@@ -92,8 +92,8 @@ VERSIONS = "Python in worker has different version: 3.12 than that in driver: 3.
             ),
         ),
         (
-            'Cannot run program "/x" (in directory "/y"): error=13, Permission denied\n',
-            f"the Spark workers cannot run the Python '/x' (Permission denied), {PYTHON}",
+            'Cannot run program "/x/pypy3" (in directory "/y"): error=13, Permission denied\n',
+            f"the Spark workers cannot run the Python '/x/pypy3' (Permission denied), {PYTHON}",
         ),
         *[
             (
@@ -129,6 +129,7 @@ def test_what_the_driver_itself_lacks() -> None:
     [
         "ModuleNotFoundError: No module named 'pandas'",  # a function's of the input
         "ModuleNotFoundError: No module named 'pyarrow.cuda'",
+        'Cannot run program "/python/bin/ffmpeg": error=2, No such file or directory',
         "NumPy >= 1.23 must be installed; however, it was not found.",
     ],
 )
