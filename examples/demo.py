@@ -58,7 +58,6 @@ FORMATS = {
     ".ndjson": "json",
     ".parquet": "parquet",
 }
-KAFKA_ERROR = re.compile(r"^kafka_fast\.[\w.]+: .*", re.MULTILINE)
 SPARK_ERROR = re.compile(r"\[[A-Z][A-Z0-9_.]+\] .*")
 
 
@@ -81,9 +80,9 @@ def main() -> int:
     except (DemoError, KafkaError) as error:
         reason = str(error)
     except (PySparkException, Py4JError) as error:
-        # A failed job's text is the worker's traceback; what the user needs is in one line of it.
+        # Spark's text may be long; what the user needs is in one line of it.
         text = str(error)
-        said = KAFKA_ERROR.findall(text)[-1:] or SPARK_ERROR.findall(text) or text.splitlines()
+        said = SPARK_ERROR.findall(text) or text.splitlines()
         reason = f"Spark's job ended with {said[0]}"
     except KeyboardInterrupt:
         print("\nthe demo was interrupted", file=sys.stderr)

@@ -70,7 +70,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options of the simulation and of the old-broker run."""
+    """Add the options of the simulation, of the old-broker run and of the long tests."""
     parser.addoption(
         "--seeds", type=int, default=200, help="how many seeds each simulation runs (tests/sim)"
     )
@@ -78,18 +78,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--kafka-version", default=None, help="run the broker tests on this version of Kafka"
     )
+    parser.addoption(
+        "--long", action="store_true", help="run the tests that are marked so, and no others"
+    )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the tests that use a real broker; scenarios carry the word in a parameter.
 
-    Files with slow tests come first: workers that share the files then end at the same time.
+    Long tests are left to `make test-long`. Files with slow tests come first: workers that share
+    the files then end at the same time.
     """
     for item in items:
         fixtures = set(getattr(item, "fixturenames", ()))
         parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
         if BROKER_FIXTURES & fixtures or ("real" in parameters and "integration" in item.nodeid):
             item.add_marker(pytest.mark.broker)
+    long = config.getoption("--long")
+    items[:] = [item for item in items if ("long" in item.keywords) == long]
     slow = {item.path for item in items if {"slow", "spark"} & item.keywords.keys()}
     items.sort(key=lambda item: item.path not in slow)
 

@@ -8,21 +8,27 @@
                   │   an entry that holds plain data only
     worker        ▼
               entry ──► task ──► records (RDD) as columns, or Arrow batches
-                         │
-                         ├──► producers    one for each process and configuration
-                         └──► ledger       the task's own futures, one report row per partition
+                  │      │
+                  │      ├──► producers    one for each process and configuration
+                  │      └──► ledger       the task's own futures, one report row per partition
+                  ▼
+              task_errors                  an error as text ──► driver: job_errors raises it
 
 Importing this package imports neither pyspark nor pyarrow.
 """
 
 from kafka_fast.spark.dataframe import write_df
+from kafka_fast.spark.errors import KafkaDeliveryError, SparkSetupError
+from kafka_fast.spark.job_errors import kafka_error
 from kafka_fast.spark.rdd import write_partition, write_rdd
-from kafka_fast.spark.report import KafkaDeliveryError, ReportRow, Summary
+from kafka_fast.spark.report import ReportRow, Summary
 
 __all__ = [
     "KafkaDeliveryError",
     "ReportRow",
+    "SparkSetupError",
     "Summary",
+    "kafka_error",
     "write_df",
     "write_partition",
     "write_rdd",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from kafka_fast.errors import UsageError
 from kafka_fast.spark.entry import worker_entry
+from kafka_fast.spark.job_errors import typed_errors
 from kafka_fast.spark.options import OnError, task_options
 from kafka_fast.spark.report import REPORT_SCHEMA, ReportRow, Summary, summarize
 
@@ -58,18 +59,27 @@ def write_df(
         ConfigError: A property is unknown, out of range, or no plain value.
         TypeError: An argument is something else, such as a topic where the configuration belongs.
         UsageError: A column is missing or has a type that cannot be written.
-        PythonException: The job failed; the text holds the last task's KafkaDeliveryError.
+        KafkaDeliveryError: Records of a task were not delivered, on its last attempt too.
+        KafkaError: A task could not write at all. The `__cause__` of both is Spark's own error.
+        SparkSetupError: A Python of the driver or of a worker lacks something.
     """
-    call = "write_df(df, config, topic)"
     if not hasattr(df, "mapInArrow"):
-        raise TypeError(f"write_df takes a DataFrame of Spark's, not {type(df).__name__}: {call}")
-    options = task_options(config, topic, call=call, on_error=on_error)
+        is_rdd = hasattr(df, "mapPartitions")
+        right = "write_rdd(rdd, config, topic)" if is_rdd else "write_df(df, config, topic)"
+        raise TypeError(f"write_df takes a DataFrame of Spark's, not {type(df).__name__}: {right}")
+    options = task_options(config, topic, call="write_df(df, {config}, {topic})", on_error=on_error)
+    if df.isStreaming:
+        raise UsageError(
+            "a streaming DataFrame has no end: write each of its batches, "
+            "df.writeStream.foreachBatch(lambda batch, _: write_df(batch, config, topic)).start()"
+        )
     names = check_columns(
         [(field.name, field.dataType.simpleString()) for field in df.schema.fields], topic
     )
     write = worker_entry("write_batches", tuple(options))
     started = time.monotonic()
-    rows = df.select(*names).mapInArrow(write, REPORT_SCHEMA).collect()
+    with typed_errors():
+        rows = df.select(*names).mapInArrow(write, REPORT_SCHEMA).collect()
     return summarize([ReportRow(*row) for row in rows], time.monotonic() - started)
 
 
@@ -97,10 +107,14 @@ def check_columns(columns: list[tuple[str, str]], topic: str | None) -> list[str
             "of write_df for setting a topic."
         )
     if "value" not in found:
-        raise UsageError("Required attribute 'value' not found.")
+        there = ", ".join(name for name, _ in columns)
+        raise UsageError(f"Required attribute 'value' not found; the columns are: {there}.")
     if topic is not None:
         found.pop("topic", None)
     for name, kinds in TYPES.items():
         if name in found and found[name] not in kinds:
-            raise UsageError(f"{name} type must be a {' or '.join(kinds)}, but it is {found[name]}")
+            raise UsageError(
+                f"{name} type must be a {' or '.join(kinds)}, but it is {found[name]}: "
+                f'df.withColumn("{name}", df["{name}"].cast("{kinds[0]}"))'
+            )
     return list(found)

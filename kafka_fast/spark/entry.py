@@ -2,8 +2,9 @@
 
 A function of an importable module is pickled as its name, and a worker that cannot import it fails
 inside pickle, with a message that helps nobody. A nested function is pickled by value, with what
-it closes over. So the nested function below uses builtins and plain data only until it has
-imported the package itself.
+it closes over. So the nested function below uses the standard library and plain data only until it
+has imported the package itself. Versions of the package must be equal: what travels between them
+is nobody's interface.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from kafka_fast._version import __version__
+from kafka_fast.spark.task_errors import MARK
 
 
 def worker_entry(
@@ -23,19 +25,30 @@ def worker_entry(
         function: Name of the function; it is called with the task's input and `arguments`.
         arguments: Plain data.
     """
-    version = __version__
+    version, mark = __version__, MARK
 
     def entry(records: Iterable[Any]) -> Iterator[Any]:
+        import json
+        import platform
         import sys
 
+        def wrong(what: str) -> RuntimeError:
+            """Return a SparkSetupError in the form that the driver reads."""
+            said = (
+                f"the Python of a Spark worker, {sys.executable} on {platform.node()}, {what}: "
+                f"install kafka_fast {version} there, or let PYSPARK_PYTHON name a Python that "
+                "has it before the session starts"
+            )
+            coded = json.dumps({"type": "SparkSetupError", "args": [said], "state": {}})
+            return RuntimeError(f"{said}\n{mark}{coded}")
+
         try:
+            from kafka_fast._version import __version__ as found
             from kafka_fast.spark import task
         except ImportError as error:
-            raise RuntimeError(
-                f"this Spark worker runs {sys.executable}, which cannot import kafka_fast "
-                f"({error}). Install kafka_fast {version} there, or set PYSPARK_PYTHON to a Python "
-                "that has it before the session starts."
-            ) from error
-        return getattr(task, function)(records, *arguments)  # type: ignore[no-any-return]
+            raise wrong(f"cannot import kafka_fast ({error})") from None
+        if found != version:
+            raise wrong(f"has kafka_fast {found}, where the driver has {version}")
+        return task.run(function, records, arguments)
 
     return entry

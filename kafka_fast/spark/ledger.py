@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafka_fast.errors import DeliveryError, KafkaTimeoutError, Outcome
-from kafka_fast.spark.report import UNKNOWN_PARTITION, KafkaDeliveryError, ReportRow
+from kafka_fast.spark.errors import KafkaDeliveryError
+from kafka_fast.spark.report import UNKNOWN_PARTITION, ReportRow
 from kafka_fast.types import BatchResult
 
 MAX_OPEN_FUTURES = 256
@@ -68,6 +69,8 @@ class Ledger:
         self._totals: dict[tuple[str | None, int], Totals] = {}
         self._failures = Failures()
         self._records = 0
+        self.unsettled = False
+        """Whether records may still be under way: their fate was not known in time."""
 
     def add(self, topic: str | None, future: Any) -> None:
         """Take the BatchFuture of a bulk call into the books.
@@ -99,8 +102,8 @@ class Ledger:
         first = failures.samples[0]
         outcome = next(each for each in LEAST_CERTAIN_FIRST if each in failures.outcomes)
         return KafkaDeliveryError(
-            f"{failures.count} of {self._records} records of task {self._task}, attempt "
-            f"{self._attempt}, were not delivered ({outcome.value}); the first: {first}",
+            f"{failures.count} of {self._records} records were not delivered ({outcome.value}); "
+            f"the first: {first}",
             outcome=outcome,
             count=failures.count,
             first=first,
@@ -133,6 +136,7 @@ class Ledger:
         try:
             result: BatchResult = future.result(timeout)
         except KafkaTimeoutError as error:
+            self.unsettled = True
             unknown = DeliveryError(
                 f"delivery not known in time: {error}",
                 outcome=Outcome.MAYBE_WRITTEN,

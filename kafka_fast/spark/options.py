@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -15,6 +16,8 @@ FrozenConfig: TypeAlias = tuple[tuple[str, Scalar], ...]
 OnError: TypeAlias = Literal["raise", "report"]
 
 CHUNK_RECORDS = 10_000
+LONGEST_SHOWN = 100
+ADDRESS = re.compile(r":\d+\b")
 
 
 class TaskOptions(NamedTuple):
@@ -30,7 +33,7 @@ def task_options(
     config: Mapping[str, object],
     topic: str | None,
     *,
-    call: str = "write_rdd(rdd, config, topic)",
+    call: str = "write_rdd(rdd, {config}, {topic})",
     on_error: OnError = "raise",
     chunk_records: int = CHUNK_RECORDS,
 ) -> TaskOptions:
@@ -39,21 +42,23 @@ def task_options(
     Args:
         config: A producer's properties.
         topic: Where all records go, or None.
-        call: What takes these, as code with the words config and topic, for messages.
+        call: What takes these, as code with {config} and {topic}, for messages.
         on_error: What a failed record does.
         chunk_records: Most records that are handed to the producer at once.
 
     Raises:
         ConfigError: A property is unknown, out of range, or no plain value.
-        TypeError: The configuration is no mapping; it may have changed places with the topic.
+        TypeError: The configuration is no mapping, or the topic no str; the message has the call
+            that was most likely meant.
         UsageError: Another argument is not what it must be.
     """
     if not isinstance(config, Mapping):
-        raise _no_mapping(config, topic, call)
+        raise TypeError(_no_mapping(config, topic, call))
     frozen = freeze(config)
     producer_settings(dict(frozen))  # a mistake shows on the driver, before any task runs
     if topic is not None and not isinstance(topic, str):
-        raise UsageError(f"the topic must be a str, not {type(topic).__name__}")
+        right = call.format(config="config", topic="'events'")
+        raise TypeError(f"the topic is a str, not {_shown(topic)}: {right}")
     if on_error not in ("raise", "report"):
         raise UsageError(f"on_error must be 'raise' or 'report', not {on_error!r}")
     if chunk_records < 1:
@@ -61,15 +66,25 @@ def task_options(
     return TaskOptions(frozen, topic, on_error, chunk_records)
 
 
-def _no_mapping(config: object, topic: object, call: str) -> TypeError:
+def _no_mapping(config: object, topic: object, call: str) -> str:
     """Return what is wrong with a configuration that is no mapping, and the right call."""
-    swapped = isinstance(topic, Mapping)
-    named = config if swapped else topic
-    shown = call.replace("topic", repr(named) if isinstance(named, str) else "topic")
-    if not swapped:
-        shown = shown.replace("config", "{'bootstrap.servers': 'localhost:9092'}")
-    wrong = "comes before the topic" if swapped else f"is a mapping of properties, not {config!r}"
-    return TypeError(f"the configuration {wrong}: {shown}")
+    is_address = isinstance(config, str) and ADDRESS.search(config) is not None
+    meant = config if topic is None or isinstance(topic, Mapping) else topic
+    is_name = isinstance(meant, str) and not (meant is config and is_address)
+    servers = {"bootstrap.servers": config if is_address else "localhost:9092"}
+    right = call.format(
+        config="config" if isinstance(topic, Mapping) else servers,
+        topic=repr(meant) if is_name else "topic",
+    )
+    if isinstance(topic, Mapping):
+        return f"the configuration comes before the topic: {right}"
+    return f"the configuration is a mapping of properties, not {_shown(config)}: {right}"
+
+
+def _shown(given: object) -> str:
+    """Return the argument as code, or its type if that is long."""
+    shown = repr(given)
+    return shown if len(shown) <= LONGEST_SHOWN else type(given).__name__
 
 
 def freeze(config: Mapping[str, object]) -> FrozenConfig:

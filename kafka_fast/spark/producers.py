@@ -5,11 +5,14 @@ been idle for a minute. So a producer is lent to a task, which waits for its own
 tasks it is idle, and after connections.max.idle.ms without a task it is closed.
 
     lease(config) ──► idle? take it : make one ──► task ──► back, idle
-                                                     └ failed ──► retired: closed at once, so that
-                                                       nothing of that attempt is sent any more
+                                                     └ failed, or does not know what became of all
+                                                       its records ──► retired: closed at once, so
+                                                       that nothing of that attempt is sent any more
 
-Keys hold the process id and a fork forgets everything: a child never touches its parent's
-producers.
+So between tasks nothing is pending, and what a producer does at the end of a process
+(`net/producer_exit.py`: deliver what was accepted) is never needed here; `os._exit` and SIGKILL
+would not let it happen. Keys hold the process id and a fork forgets everything: a child never
+touches its parent's producers.
 """
 
 from __future__ import annotations
@@ -83,6 +86,15 @@ class ProducerCache:
             self._give_back(lent, retire=True)
             raise
         self._give_back(lent, retire=False)
+
+    def retire(self, producer: Any) -> None:
+        """Have this producer, which a task has, closed when its last task gives it back."""
+        with self._lock:
+            for lent in self._lent.values():
+                if lent.producer is producer:
+                    lent.retired = True
+                    del self._lent[lent.key]
+                    return
 
     def __len__(self) -> int:
         """Return the number of producers that tasks can get without making one."""

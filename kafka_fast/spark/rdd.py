@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kafka_fast.spark.entry import worker_entry
+from kafka_fast.spark.job_errors import typed_errors
 from kafka_fast.spark.options import CHUNK_RECORDS, OnError, task_options
 from kafka_fast.spark.report import ReportRow, Summary, summarize
 
@@ -46,7 +47,7 @@ def write_partition(
         TypeError: The configuration is no mapping.
         UsageError: Another argument is not what it must be.
     """
-    call = "rdd.mapPartitions(write_partition(config, topic))"
+    call = "rdd.mapPartitions(write_partition({config}, {topic}))"
     options = task_options(config, topic, call=call, on_error=on_error, chunk_records=chunk_records)
     return worker_entry("write_records", tuple(options))
 
@@ -66,13 +67,17 @@ def write_rdd(
 
     Raises:
         ConfigError, TypeError, UsageError: As `write_partition`.
-        Py4JJavaError: The job failed; the text holds the last task's KafkaDeliveryError.
+        KafkaDeliveryError: Records of a task were not delivered, on its last attempt too.
+        KafkaError: A task could not write at all. The `__cause__` of both is Spark's own error.
+        SparkSetupError: The Python of a worker lacks something.
     """
-    call = "write_rdd(rdd, config, topic)"
     if not hasattr(rdd, "mapPartitions"):
-        raise TypeError(f"write_rdd takes an RDD, not {type(rdd).__name__}: {call}")
-    options = task_options(config, topic, call=call, on_error=on_error, chunk_records=chunk_records)
+        is_df = hasattr(rdd, "mapInArrow")
+        right = "write_df(df, config, topic)" if is_df else "write_rdd(rdd, config, topic)"
+        raise TypeError(f"write_rdd takes an RDD, not {type(rdd).__name__}: {right}")
+    options = task_options(config, topic, on_error=on_error, chunk_records=chunk_records)
     write = worker_entry("write_records", tuple(options))
     started = time.monotonic()
-    rows = rdd.mapPartitions(write).collect()
+    with typed_errors():
+        rows = rdd.mapPartitions(write).collect()
     return summarize(rows, time.monotonic() - started)

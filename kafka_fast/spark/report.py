@@ -1,24 +1,11 @@
-"""What a task reports, what a job comes to, and the error that makes Spark try a task again."""
+"""What a task reports, and what a job comes to."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from kafka_fast.errors import DeliveryError
-
 UNKNOWN_PARTITION = -1
-
-
-class KafkaDeliveryError(DeliveryError):
-    """A task's records were not, or perhaps not, delivered; Spark runs the task again.
-
-    Attributes:
-        count: Number of those records.
-        first: The error of the first of them.
-        samples: A few errors, for the log.
-        outcome: What is known of them; of several, the least certain one.
-    """
 
 
 class ReportRow(NamedTuple):
@@ -55,7 +42,7 @@ REPORT_SCHEMA = (
 
 
 class Summary(NamedTuple):
-    """What a write comes to."""
+    """What a write comes to; as text it is a sentence."""
 
     records: int
     bytes: int
@@ -71,6 +58,17 @@ class Summary(NamedTuple):
         """Delivered records per second of the whole job."""
         return self.records / self.seconds if self.seconds > 0 else 0.0
 
+    def __str__(self) -> str:
+        """Return records, bytes, partitions, topics, time and failures as a sentence."""
+        filled = {(row.topic, row.partition) for row in self.rows if row.records}
+        where = f" to {_count(len(filled), 'partition')} of {_topics(filled)}" if filled else ""
+        size = f" ({_size(self.bytes)} uncompressed)" if self.records else ""
+        said = f"Wrote {_count(self.records, 'record')}{size}{where} in {_duration(self.seconds)}; "
+        if not self.errors:
+            return said + "none failed."
+        first = " ".join((self.first_error or "").split()).rstrip(".")
+        return f"{said}{_count(self.errors, 'record')} failed, the first: {first}."
+
 
 def summarize(rows: Iterable[ReportRow], seconds: float) -> Summary:
     """Return the summary of a job's report rows."""
@@ -83,3 +81,33 @@ def summarize(rows: Iterable[ReportRow], seconds: float) -> Summary:
         seconds=seconds,
         rows=ordered,
     )
+
+
+TOPICS_NAMED = 3
+"""Topics that a sentence names; of more it says how many there are."""
+
+
+def _topics(filled: set[tuple[str | None, int]]) -> str:
+    names = sorted({topic or "" for topic, _ in filled})
+    if len(names) > TOPICS_NAMED:
+        return f"{len(names):,} topics"
+    if len(names) == 1:
+        return f"topic {names[0]}"
+    return f"topics {', '.join(names[:-1])} and {names[-1]}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _size(size: int) -> str:
+    scaled, unit = float(size), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if scaled < 1000:
+            break
+        scaled, unit = scaled / 1000, larger
+    return f"{size} B" if unit == "B" else f"{scaled:,.1f} {unit}"
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:,.1f} s"

@@ -17,6 +17,7 @@ from kafka_fast.spark.options import TaskOptions
 from kafka_fast.spark.producers import PRODUCERS
 from kafka_fast.spark.records import columns
 from kafka_fast.spark.report import REPORT_SCHEMA, ReportRow
+from kafka_fast.spark.task_errors import carried, identity
 
 CHUNK_BYTES = 4 << 20
 """A chunk ends here: large records come in short ones."""
@@ -25,6 +26,8 @@ SAMPLED = 16
 """So many records are taken at a time, and the size of so many of them is looked at."""
 
 COLUMNS = ("key", "headers", "partition", "timestamp")
+OPTIONAL_COLUMNS = ("keys", "headers", "partitions", "timestamps_ms")
+"""The same of `send_many`, in the order of `Columns`."""
 NULL_TOPIC = (
     "null topic present in the data. Use the topic argument of write_df for setting a topic."
 )
@@ -32,27 +35,38 @@ ARROW_TYPES = {"int": "int32", "bigint": "int64", "string": "string", "double": 
 SIZED = (bytes, str, bytearray, memoryview)
 
 
+def run(function: str, records: Iterable[Any], arguments: tuple[Any, ...]) -> Iterator[Any]:
+    """Yield the rows of the task that `function` names.
+
+    Args:
+        function: `write_records` or `write_batches`.
+        records: The task's input.
+        arguments: The other arguments of the function.
+
+    Raises:
+        TaskError: In place of a KafkaError.
+    """
+    chosen = {"write_records": write_records, "write_batches": write_batches}[function]
+    yield from carried(chosen(records, *arguments))
+
+
 def write_records(records: Iterable[Any], *options: Any) -> Iterator[ReportRow]:
     """Write the records of an RDD's partition; yield the report once all of them are settled.
 
     Raises:
         KafkaDeliveryError: Records were not delivered, unless errors are to be reported.
+        UsageError: A record is nothing that can be written.
     """
     wanted = TaskOptions(*options)
 
     def send(producer: Any, ledger: Ledger) -> None:
         for chunk in chunks(records, wanted.chunk_records):
-            for topic, values, keys, headers, partitions, timestamps_ms in columns(
-                chunk, wanted.topic
-            ):
-                future = producer.send_many(
-                    topic,
-                    values,
-                    keys=keys,
-                    headers=headers,
-                    partitions=partitions,
-                    timestamps_ms=timestamps_ms,
-                )
+            for topic, values, *others in columns(chunk, wanted.topic):
+                named = dict(zip(OPTIONAL_COLUMNS, others, strict=True))
+                try:
+                    future = producer.send_many(topic, values, **named)
+                except TypeError as error:  # the input's own ones are raised outside
+                    raise UsageError(str(error)) from error
                 ledger.add(topic, future)
 
     yield from _write(send, wanted)
@@ -93,7 +107,7 @@ def _report_schema() -> Any:
 
 def _write(send: Callable[[Any, Ledger], None], options: TaskOptions) -> list[ReportRow]:
     """Have `send` put the input into a producer; wait, and return the report."""
-    task, attempt = _identity()
+    task, attempt = identity()
     ledger = Ledger(task, attempt, producer_settings(dict(options.config)).delivery_timeout)
     with PRODUCERS.lease(options.config) as producer:
         send(producer, ledger)
@@ -101,15 +115,9 @@ def _write(send: Callable[[Any, Ledger], None], options: TaskOptions) -> list[Re
         error = ledger.error()
         if error is not None and options.on_error == "raise":
             raise error
+        if ledger.unsettled:
+            PRODUCERS.retire(producer)
     return ledger.rows()
-
-
-def _identity() -> tuple[int, int]:
-    """Return the numbers of the Spark partition and of the attempt; zeros outside of Spark."""
-    from pyspark import TaskContext
-
-    context = TaskContext.get()
-    return (context.partitionId(), context.attemptNumber()) if context is not None else (0, 0)
 
 
 def chunks(records: Iterable[Any], most: int) -> Iterator[list[Any]]:

@@ -1,6 +1,7 @@
 """Every example of the README and of the pages runs, against an embedded broker or in Spark.
 
-docs/protocol.md and docs/testing.md have tests of their own, in tests/unit.
+docs/protocol.md and docs/testing.md have tests of their own, in tests/unit; docs/spark.md has
+test_spark_page.py and test_spark_shipping.py.
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ import pytest
 from kafka_fast import Producer
 from kafka_fast.config import consumer_settings, producer_settings
 from kafka_fast.errors import ConfigError
-from kafka_fast.spark import write_df
 from kafka_fast.testing import EmbeddedKafka
 from tests.conftest import without_codec_warnings
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 ADDRESS = re.compile(r"(localhost|broker1):9092(,broker2:9092)?")
-ELSEWHERE = {"docs/protocol.md", "docs/testing.md"}
+ELSEWHERE = {"docs/protocol.md", "docs/spark.md", "docs/testing.md"}
 
 
 def blocks(page: str, language: str = "python") -> list[str]:
@@ -40,7 +40,7 @@ def blocks(page: str, language: str = "python") -> list[str]:
 
 
 def is_spark(example: str) -> bool:
-    return "spark" in example or "writeStream" in example
+    return "spark" in example
 
 
 CONSUMERS = [
@@ -304,33 +304,8 @@ def rows(spark: SparkSession, tmp_path: Path) -> DataFrame:
 @pytest.mark.spark
 @pytest.mark.timeout(450)
 @pytest.mark.filterwarnings("ignore")  # PySpark's own
-def test_the_spark_examples_run(rows: DataFrame, kafka: EmbeddedKafka, tmp_path: Path) -> None:
+def test_the_spark_example_runs(rows: DataFrame, kafka: EmbeddedKafka, tmp_path: Path) -> None:
     (readme,) = filter(is_spark, blocks("README.md"))
-    bulk, _ = filter(is_spark, blocks("docs/spark.md"))
     readme = readme.replace('parquet("events")', f'parquet("{tmp_path}/events")')
     assert run("README.md", readme, kafka)["summary"].records == 10
-    assert run("docs/spark.md", bulk, kafka, df=rows)["summary"].records == 10
-    assert sum(len(kafka.records("events", number)) for number in range(6)) == 20
-
-
-@pytest.mark.spark
-@pytest.mark.timeout(300)
-@pytest.mark.filterwarnings("ignore")
-def test_the_stream_example_runs(
-    spark: SparkSession, rows: DataFrame, kafka: EmbeddedKafka, tmp_path: Path
-) -> None:
-    _, example = filter(is_spark, blocks("docs/spark.md"))
-    incoming = spark.readStream.schema(rows.schema).parquet(str(tmp_path / "events"))
-    run(
-        "docs/spark.md",
-        example,
-        kafka,
-        df=incoming.selectExpr("key", "to_json(struct(*)) value"),
-        write_df=write_df,
-        config={"bootstrap.servers": kafka.bootstrap},
-        path=str(tmp_path / "checkpoint"),
-    )
-    (query,) = spark.streams.active
-    query.processAllAvailable()
-    query.stop()
     assert sum(len(kafka.records("events", number)) for number in range(6)) == 10

@@ -3,16 +3,36 @@
 from __future__ import annotations
 
 import os
+import re
+import sys
+import traceback
+import venv
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kafka_fast.errors import UsageError
-from kafka_fast.spark import write_df, write_partition, write_rdd
+from kafka_fast.errors import (
+    DeliveryError,
+    InvalidTopicException,
+    KafkaTimeoutError,
+    MessageTooLarge,
+    Outcome,
+    UsageError,
+)
+from kafka_fast.spark import (
+    KafkaDeliveryError,
+    SparkSetupError,
+    kafka_error,
+    write_df,
+    write_partition,
+    write_rdd,
+)
 from kafka_fast.testing import EmbeddedKafka
 from kafka_fast.testing.real_kafka import RealKafka
+from tests.integration.spark_cluster import ROOT, read_all
 
 pytest.importorskip("pyspark")
 from pyspark.sql import SparkSession
@@ -79,16 +99,19 @@ def test_every_shape_of_record(
         {"value": "text", "topic": "shapes-a", "partition": 0},
         (b"key", b"pair", None, "shapes-a", 0),
         ("key", None, [("h", b"1"), ("h", None)], "shapes-b", 1, 1_000),
+        {"value": b"m", "headers": {"one": b"1"}, "topic": "shapes-b", "partition": 0},
         {"value": b"v", "key": None, "topic": "shapes-b", "partition": 1, "timestamp": moment},
     ]
     rdd = spark.sparkContext.parallelize(rows, 1)
-    assert write_rdd(rdd, config).records == 4
+    assert write_rdd(rdd, config).records == 5
     plain = spark.sparkContext.parallelize([b"bytes", "str", (b"k", "v")], 1)
     assert write_rdd(plain, config, "shapes-c").records == 3
 
     first, second = kafka.records("shapes-a", 0)
     assert (first.key, first.value) == (None, b"text")
     assert (second.key, second.value) == (b"key", b"pair")
+    (mapped,) = kafka.records("shapes-b", 0)
+    assert (mapped.value, mapped.headers) == (b"m", (("one", b"1"),))
     tombstone, timed = kafka.records("shapes-b", 1)
     assert (tombstone.key, tombstone.value, tombstone.timestamp_ms) == (b"key", None, 1_000)
     assert tombstone.headers == (("h", b"1"), ("h", None))
@@ -128,8 +151,14 @@ def test_a_job_that_fails_says_why_and_the_next_one_starts_clean(
     spark: SparkSession, kafka: EmbeddedKafka, topic: str, config: dict[str, object]
 ) -> None:
     spoilt = spark.sparkContext.parallelize([b"fine", bytes(2 << 20), b"fine"], 1)
-    with pytest.raises(Exception, match=r"KafkaDeliveryError: 1 of 3 records of task 0, attempt 3"):
+    with pytest.raises(KafkaDeliveryError) as raised:
         write_rdd(spoilt, config, topic)
+    assert FIRST_LINE.fullmatch(str(raised.value))
+    assert "(Spark task 0, attempt 3, on " in str(raised.value)
+    assert (raised.value.count, raised.value.outcome) == (1, Outcome.NOT_SENT)
+    (sample,) = raised.value.samples
+    assert isinstance(sample, DeliveryError) and isinstance(sample.first, MessageTooLarge)
+    assert is_sparks(raised.value.__cause__)
     summary = write_rdd(spark.sparkContext.parallelize([b"1", b"2"], 2), config, topic)
     assert (summary.records, summary.errors) == (2, 0)
 
@@ -173,6 +202,22 @@ def test_workers_keep_one_producer(
     assert found
     assert all(ids.count("reuse") <= 1 for ids in found.values())
     assert any("reuse" in ids for ids in found.values())
+
+
+def test_nothing_is_pending_between_tasks(
+    spark: SparkSession, topic: str, config: dict[str, object]
+) -> None:
+    def pending(_: Iterable[Any]) -> Iterator[list[int]]:
+        from kafka_fast.spark.producers import PRODUCERS
+
+        yield [lent.producer.metrics()["pending_records"] for lent in PRODUCERS._lent.values()]
+
+    context = spark.sparkContext
+    spoilt = context.range(0, 8_000, numSlices=4).map(lambda i: bytes(2 << 20 if i == 7 else 9))
+    summary = write_rdd(spoilt, {**config, "linger.ms": 60_000}, topic, on_error="report")
+    assert (summary.records, summary.errors) == (7_999, 1)
+    found = context.parallelize(range(8), 8).mapPartitions(pending).collect()
+    assert {count for counts in found for count in counts} == {0}
 
 
 def test_each_action_on_the_bare_function_writes(
@@ -246,11 +291,13 @@ def test_refusals_come_before_the_job(spark: SparkSession, config: dict[str, obj
         write_df(spark.sql("select id value from range(1)"), config, "t")
     with pytest.raises(UsageError, match="Required attribute 'value' not found"):
         write_df(spark.sql("select id from range(1)"), config, "t")
+    with pytest.raises(UsageError, match=r"^a streaming DataFrame has no end"):
+        write_df(spark.readStream.format("rate").load(), config, "t")
 
 
 def test_a_null_topic_fails_the_job(spark: SparkSession, config: dict[str, object]) -> None:
     df = spark.sql("select 'v' value, cast(null as string) topic from range(1)")
-    with pytest.raises(Exception, match="null topic present in the data"):
+    with pytest.raises(UsageError, match=r"^null topic present in the data"):
         write_df(df, config)
 
 
@@ -258,10 +305,148 @@ def test_a_dataframe_whose_records_fail(
     spark: SparkSession, topic: str, config: dict[str, object]
 ) -> None:
     df = spark.sql("select if(id = 1, repeat('x', 2000000), 'v') value from range(0, 4, 1, 1)")
-    with pytest.raises(Exception, match="KafkaDeliveryError: 1 of 4 records"):
+    with pytest.raises(KafkaDeliveryError, match=r"^1 of 4 records were not delivered") as raised:
         write_df(df, config, topic)
+    assert is_sparks(raised.value.__cause__)
     summary = write_df(df, config, topic, on_error="report")
     assert (summary.records, summary.errors) == (3, 1)
+
+
+# ---- what a user sees ----
+
+FIRST_LINE = re.compile(
+    r"1 of 3 records were not delivered \(not sent\); the first: MESSAGE_TOO_LARGE \(10\): a "
+    r"record of 2097152 bytes .* \(Spark task \d, attempt \d, on \S+\)"
+)
+NO_BROKER = {"bootstrap.servers": "127.0.0.1:1", "max.block.ms": 300}
+
+
+def is_sparks(error: BaseException | None) -> bool:
+    return type(error).__module__.startswith(("pyspark.", "py4j."))
+
+
+def write_something(spark: SparkSession, kind: str, config: dict[str, object], topic: str) -> None:
+    if kind == "df":
+        write_df(spark.sql("select 'v' value"), config, topic)
+    else:
+        write_rdd(spark.sparkContext.parallelize([b"v"], 1), config, topic)
+
+
+@pytest.mark.parametrize("kind", ["df", "rdd"])
+def test_without_a_broker_the_sentence_comes_first(spark: SparkSession, kind: str) -> None:
+    with pytest.raises(KafkaTimeoutError, match=r"^no metadata of topic 't' after") as raised:
+        write_something(spark, kind, NO_BROKER, "t")
+    lines = "".join(traceback.format_exception(raised.value)).splitlines()
+    sentence = f"kafka_fast.errors.KafkaTimeoutError: {raised.value}"
+    assert (lines[0], lines[-1]) == (sentence, sentence)
+    assert "Connection refused" in sentence and "(Spark task 0, attempt 3, on " in sentence
+    assert is_sparks(raised.value.__cause__)
+
+
+def test_without_the_topic(spark: SparkSession) -> None:
+    with EmbeddedKafka(1, auto_create=False) as strict:
+        config: dict[str, object] = {"bootstrap.servers": strict.bootstrap, "max.block.ms": 300}
+        with pytest.raises(KafkaTimeoutError, match=r"^[^\n]*'nowhere'[^\n]*$"):
+            write_something(spark, "df", config, "nowhere")
+
+
+def test_with_a_topic_that_cannot_be(spark: SparkSession, config: dict[str, object]) -> None:
+    with pytest.raises(InvalidTopicException, match=r"topic 'a b' \(Spark task 0, attempt 3"):
+        write_something(spark, "rdd", config, "a b")
+
+
+def test_a_record_that_cannot_be(spark: SparkSession, config: dict[str, object]) -> None:
+    rdd = spark.sparkContext.parallelize([(1, b"v")], 1)
+    with pytest.raises(UsageError, match=r"^the key of row 0 for topic 't' must be bytes-like"):
+        write_rdd(rdd, config, "t")
+
+
+def test_an_error_of_the_inputs_own_is_sparks(
+    spark: SparkSession, config: dict[str, object]
+) -> None:
+    rdd = spark.sparkContext.parallelize([0], 1).map(lambda number: 1 / number)
+    with pytest.raises(Exception, match="ZeroDivisionError") as raised:
+        write_rdd(rdd, config, "t")
+    assert is_sparks(raised.value)
+    assert kafka_error(raised.value) is None
+
+
+def test_in_an_action_of_ones_own(spark: SparkSession) -> None:
+    written = spark.sparkContext.parallelize([b"v"], 1).mapPartitions(
+        write_partition(NO_BROKER, "t")
+    )
+    with pytest.raises(Exception, match="no metadata of topic") as raised:
+        written.count()
+    assert is_sparks(raised.value)
+    found = kafka_error(raised.value)
+    assert isinstance(found, KafkaTimeoutError)
+    assert str(found).startswith("no metadata of topic 't' after max.block.ms (300)")
+
+
+@pytest.fixture
+def bare_python(tmp_path: Path) -> Path:
+    """A Python without packages. It looks away from the checkout, which all others find."""
+    venv.create(tmp_path / "bare", symlinks=True)
+    script = tmp_path / "python"
+    script.write_text(
+        f"#!/bin/sh\ncd {tmp_path}/bare\n"
+        f"PYTHONPATH=$(echo \"$PYTHONPATH\" | tr : '\\n' | grep -vxF '{ROOT}' | paste -sd:) "
+        'exec bin/python "$@"\n'
+    )
+    script.chmod(0o755)
+    return script
+
+
+@pytest.mark.parametrize(
+    ("kind", "sentence"),
+    [
+        ("df", r"a Spark worker's Python lacks what write_df needs: .*[Pp]y[Aa]rrow.*"),
+        (
+            "rdd",
+            r"the Python of a Spark worker, .*/bare/bin/python on .*, cannot import kafka_fast .*",
+        ),
+    ],
+    ids=["df", "rdd"],
+)
+def test_a_worker_without_packages(
+    spark: SparkSession,
+    config: dict[str, object],
+    bare_python: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    sentence: str,
+) -> None:
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", str(bare_python))
+    with pytest.raises(SparkSetupError) as raised:
+        write_something(spark, kind, config, "t")
+    assert re.fullmatch(sentence, str(raised.value))
+
+
+def test_a_driver_without_pandas(
+    spark: SparkSession, config: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)  # type: ignore[arg-type]
+    with pytest.raises(SparkSetupError) as raised:
+        write_something(spark, "df", config, "t")
+    lacks = f"the driver's Python, {sys.executable}, lacks what write_df needs: Pandas >= "
+    assert str(raised.value).startswith(lacks)
+    assert str(raised.value).endswith("; pip install 'kafka_fast[spark]' there")
+
+
+def test_a_worker_without_python(
+    spark: SparkSession, config: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", "./environment/bin/python")
+    with pytest.raises(SparkSetupError, match=r"^the Spark workers cannot run the Python './envir"):
+        write_something(spark, "df", config, "t")
+
+
+def test_a_worker_with_another_python(
+    spark: SparkSession, config: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark.sparkContext, "pythonVer", "3.7")  # what the driver says of itself
+    with pytest.raises(SparkSetupError, match=r"^Python in worker has different version"):
+        write_something(spark, "rdd", config, "t")
 
 
 # ---- real Kafka ----
@@ -284,25 +469,3 @@ def test_on_real_kafka(spark: SparkSession, real_kafka: RealKafka) -> None:
     assert {(key, value) for _, key, value in frame} == expected
     assert len(frame) == 50_000
     assert sorted(frame) == sorted(pairs)  # the same keys went into the same partitions
-
-
-def read_all(bootstrap: str, topic: str) -> list[tuple[Any, Any, Any]]:
-    """Return (partition, key, value) of all records, as confluent-kafka reads them."""
-    from confluent_kafka import Consumer, TopicPartition
-
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "spark-tests"})
-    try:
-        partitions = consumer.list_topics(topic, timeout=30).topics[topic].partitions
-        consumer.assign([TopicPartition(topic, index, 0) for index in partitions])
-        ends = [
-            consumer.get_watermark_offsets(TopicPartition(topic, index), timeout=30)[1]
-            for index in partitions
-        ]
-        found: list[tuple[Any, Any, Any]] = []
-        while len(found) < sum(ends):
-            for message in consumer.consume(10_000, timeout=30):
-                assert message.error() is None
-                found.append((message.partition(), message.key(), message.value()))
-        return found
-    finally:
-        consumer.close()

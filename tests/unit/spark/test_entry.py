@@ -1,16 +1,20 @@
-"""What Spark pickles: no import of kafka_fast before the sentence that says it is missing."""
+"""What Spark pickles: no import of kafka_fast before the sentence that says what is wrong."""
 
 from __future__ import annotations
 
 import pickle
+import platform
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from kafka_fast._version import __version__
-from kafka_fast.spark import write_partition
+from kafka_fast.errors import KafkaError
+from kafka_fast.spark import SparkSetupError, task, write_partition
+from kafka_fast.spark.task_errors import read_task_error
 
 pytest.importorskip("pyspark")
 import py4j
@@ -30,23 +34,63 @@ def pickled(function: object) -> bytes:
     return data
 
 
-def test_a_worker_without_kafka_fast_names_the_variable(tmp_path: Path) -> None:
-    packages = tmp_path / "packages"
-    packages.mkdir()
-    for module in (pyspark, py4j):  # a worker has these from Spark itself
+@pytest.fixture
+def packages(tmp_path: Path) -> Path:
+    """What a worker without kafka_fast has: pyspark and py4j, from Spark itself."""
+    made = tmp_path / "packages"
+    made.mkdir()
+    for module in (pyspark, py4j):
         folder = Path(module.__path__[0])
-        (packages / folder.name).symlink_to(folder)
+        (made / folder.name).symlink_to(folder)
+    return made
+
+
+def run_in_worker(packages: Path) -> tuple[str, KafkaError | None]:
+    """Return what an entry ends with in a worker with these packages, and the driver makes of it.
+
+    The first is the worker's last line but one: the last one is for the driver.
+    """
     data = pickled(write_partition({"bootstrap.servers": "a:1"}, "t"))
     assert len(data) < 4000
-    ran = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", RUN, str(packages)], input=data, capture_output=True
+    command = [sys.executable, "-I", "-S", "-c", RUN, str(packages)]
+    ran = subprocess.run(command, input=data, capture_output=True)
+    text = ran.stderr.decode()
+    return text.strip().splitlines()[-2], read_task_error(text)
+
+
+def test_a_worker_without_kafka_fast_names_the_variable(packages: Path) -> None:
+    said, error = run_in_worker(packages)
+    sentence = (
+        f"the Python of a Spark worker, {sys.executable} on {platform.node()}, cannot import "
+        f"kafka_fast (No module named 'kafka_fast'): install kafka_fast {__version__} there, or "
+        "let PYSPARK_PYTHON name a Python that has it before the session starts"
     )
-    said = ran.stderr.decode().strip().splitlines()[-1]
-    assert said == (
-        f"RuntimeError: this Spark worker runs {sys.executable}, which cannot import kafka_fast "
-        f"(No module named 'kafka_fast'). Install kafka_fast {__version__} there, or set "
-        "PYSPARK_PYTHON to a Python that has it before the session starts."
-    )
+    assert said == f"RuntimeError: {sentence}"
+    assert (type(error), str(error)) == (SparkSetupError, sentence)
+
+
+def test_a_worker_with_another_version_is_refused(packages: Path) -> None:
+    other = packages / "kafka_fast"
+    (other / "spark").mkdir(parents=True)
+    for file in ("__init__.py", "spark/__init__.py", "spark/task.py"):
+        (other / file).touch()
+    (other / "_version.py").write_text('__version__ = "0.0.7"')
+    _, error = run_in_worker(packages)
+    assert isinstance(error, SparkSetupError)
+    assert f"has kafka_fast 0.0.7, where the driver has {__version__}: install" in str(error)
+
+
+def test_a_worker_that_has_it_runs_the_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[tuple[object, ...]] = []
+
+    def write_records(*given: object) -> Iterator[str]:
+        called.append(given)
+        yield from "ab"
+
+    monkeypatch.setattr(task, "write_records", write_records)
+    entry = pickle.loads(pickled(write_partition({"bootstrap.servers": "a:1"}, "t")))
+    assert list(entry([b"record"])) == ["a", "b"]
+    assert called == [([b"record"], (("bootstrap.servers", "a:1"),), "t", "raise", 10_000)]
 
 
 def test_it_is_pickled_by_value() -> None:

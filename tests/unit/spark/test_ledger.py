@@ -52,9 +52,8 @@ def test_failures_are_counted_where_they_belong() -> None:
     error = books.error()
     assert isinstance(error, KafkaDeliveryError)
     assert (error.count, error.outcome, str(error.first)) == (3, Outcome.REJECTED, "first")
-    assert str(error) == (
-        "3 of 10 records of task 3, attempt 1, were not delivered (rejected); the first: first"
-    )
+    assert str(error) == "3 of 10 records were not delivered (rejected); the first: first"
+    assert not books.unsettled
     rows = {row.partition: (row.records, row.errors, row.first_error) for row in books.rows()}
     assert rows == {-1: (0, 1, "too large"), 0: (7, 0, None), 4: (0, 2, "first")}
 
@@ -83,6 +82,7 @@ def test_what_is_not_known_at_the_deadline_may_be_written() -> None:
     error = books.error()
     assert error is not None
     assert (error.count, error.outcome) == (4, Outcome.MAYBE_WRITTEN)
+    assert books.unsettled
     rows = {row.partition: (row.records, row.errors) for row in books.rows()}
     assert rows == {-1: (0, 4), 0: (2, 0)}
 

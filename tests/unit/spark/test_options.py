@@ -42,7 +42,6 @@ def test_a_wrong_configuration(config: dict[str, Any], said: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"topic": b"t"}, "the topic must be a str, not bytes"),
         ({"topic": "t", "on_error": "ignore"}, "on_error must be 'raise' or 'report'"),
         ({"topic": "t", "chunk_records": 0}, "chunk_records must be at least 1"),
     ],
@@ -51,3 +50,56 @@ def test_wrong_arguments(arguments: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError) as raised:
         write_partition(CONFIG, **arguments)
     assert said in str(raised.value)
+
+
+DF, RDD = "write_df(df, {config}, {topic})", "write_rdd(rdd, {config}, {topic})"
+
+
+@pytest.mark.parametrize(
+    ("config", "topic", "call", "said"),
+    [
+        (
+            "events",
+            CONFIG,
+            DF,
+            "the configuration comes before the topic: write_df(df, config, 'events')",
+        ),
+        (None, CONFIG, RDD, "comes before the topic: write_rdd(rdd, config, topic)"),
+        (
+            "b1:9092,b2:9092",
+            "events",
+            DF,
+            (
+                "is a mapping of properties, not 'b1:9092,b2:9092': "
+                "write_df(df, {'bootstrap.servers': 'b1:9092,b2:9092'}, 'events')"
+            ),
+        ),
+        ("b1:9092", None, DF, "write_df(df, {'bootstrap.servers': 'b1:9092'}, topic)"),
+        (
+            "events",
+            None,
+            DF,
+            "not 'events': write_df(df, {'bootstrap.servers': 'localhost:9092'}, 'events')",
+        ),
+        ("config", "topic", DF, "write_df(df, {'bootstrap.servers': 'localhost:9092'}, 'topic')"),
+        ([("acks", 1)], "t", RDD, "not [('acks', 1)]: write_rdd(rdd, "),
+        (["x" * 100], "t", RDD, "is a mapping of properties, not list: "),
+        (
+            CONFIG,
+            b"events",
+            DF,
+            "the topic is a str, not b'events': write_df(df, config, 'events')",
+        ),
+        (CONFIG, ["events"], DF, "the topic is a str, not ['events']: "),
+    ],
+)
+def test_arguments_in_the_wrong_place(config: Any, topic: Any, call: str, said: str) -> None:
+    with pytest.raises(TypeError) as raised:
+        task_options(config, topic, call=call)
+    assert said in str(raised.value)
+
+
+def test_the_bare_function_shows_its_own_call() -> None:
+    with pytest.raises(TypeError) as raised:
+        write_partition("events", CONFIG)  # type: ignore[arg-type]
+    assert str(raised.value).endswith(": rdd.mapPartitions(write_partition(config, 'events'))")

@@ -73,6 +73,17 @@ def test_a_retired_producer_stays_open_for_its_other_task(cache: ProducerCache) 
     assert second.closed == []
 
 
+def test_one_that_is_not_sure_of_all_records_goes_with_its_last_task(cache: ProducerCache) -> None:
+    with cache.lease(config()) as first, cache.lease(config()):
+        cache.retire(first)
+        with cache.lease(config()) as second:
+            assert second is not first
+        assert first.closed == []
+    assert (first.closed, second.closed) == ([0.0], [])
+    cache.retire(first)  # it has gone already
+    assert len(cache) == 1
+
+
 def test_idle_producers_are_closed(cache: ProducerCache, clock: Clock) -> None:
     with cache.lease(config(0, idle_ms=10_000)) as short:
         pass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import sys
 import types
 from collections.abc import Iterator
@@ -9,10 +10,12 @@ from typing import Any
 
 import pytest
 
+from kafka_fast.errors import UsageError
 from kafka_fast.spark import KafkaDeliveryError, task
 from kafka_fast.spark.options import TaskOptions, task_options
 from kafka_fast.spark.producers import ProducerCache
 from kafka_fast.spark.task import CHUNK_BYTES, PART_RECORDS, chunks, write_records
+from kafka_fast.spark.task_errors import TaskError, read_task_error
 from tests.unit.spark.fakes import FakeFuture, FakeProducer, refused
 
 CONFIG = {"bootstrap.servers": "nowhere:1", "delivery.timeout.ms": 200_000}
@@ -66,7 +69,7 @@ def test_a_failure_fails_the_task_and_is_not_the_next_ones(cache: Cache) -> None
     wanted = options()
     assert sum(row.records for row in write_records([b"1"], *wanted)) == 1
     cache.made[0].outcome = lambda topic, count: FakeFuture(topic, count, 0, [refused(topic)])
-    with pytest.raises(KafkaDeliveryError, match="1 of 3 records of task 5, attempt 2"):
+    with pytest.raises(KafkaDeliveryError, match="1 of 3 records were not delivered"):
         list(write_records([b"1", b"2", b"3"], *wanted))
     assert cache.made[0].closed == [0.0]
     (row,) = write_records([b"4"], *wanted)
@@ -80,6 +83,50 @@ def test_failures_can_be_reported_instead(cache: Cache) -> None:
     (row,) = write_records([b"1", b"2"], *options(on_error="report"))
     assert (row.records, row.errors, row.first_error) == (1, 1, "refused")
     assert len(cache) == 1
+
+
+def test_a_producer_with_records_under_way_serves_no_other_task(cache: Cache) -> None:
+    wanted = options(on_error="report")
+    with cache.lease(wanted.config) as producer:
+        producer.outcome = never
+    (row,) = write_records([b"1", b"2"], *wanted)
+    assert (row.records, row.errors) == (0, 2)
+    assert "delivery not known in time" in (row.first_error or "")
+    assert (producer.closed, len(cache)) == ([0.0], 0)
+
+
+def never(topic: str, count: int) -> FakeFuture:
+    future = FakeFuture(topic, count, 0)
+    future.known = False
+    return future
+
+
+def test_a_record_of_a_wrong_type_is_the_callers_mistake(cache: Cache) -> None:
+    def refuse(topic: str, count: int) -> FakeFuture:
+        raise TypeError(f"the value of row 0 for topic {topic!r} must be bytes-like")
+
+    with cache.lease(options().config) as producer:
+        producer.outcome = refuse
+    with pytest.raises(UsageError, match="the value of row 0 for topic 't' must be bytes-like"):
+        list(write_records([(None, 5)], *options()))
+
+    def broken() -> Iterator[bytes]:
+        raise TypeError("the input's own")
+        yield b""
+
+    with pytest.raises(TypeError, match="the input's own"):
+        list(write_records(broken(), *options()))
+
+
+def test_spark_gets_what_it_can_carry(cache: Cache) -> None:
+    with cache.lease(options().config) as producer:
+        producer.outcome = lambda topic, count: FakeFuture(topic, count, 0, [refused(topic)])
+    with pytest.raises(TaskError) as raised:
+        list(task.run("write_records", [b"1"], tuple(options())))
+    error = read_task_error(str(raised.value))
+    assert isinstance(error, KafkaDeliveryError)
+    assert str(error).startswith("1 of 1 records were not delivered (rejected); the first: refused")
+    assert f"(Spark task 5, attempt 2, on {platform.node()})" in str(error)
 
 
 def test_an_input_that_fails_leaves_nothing_to_the_next_task(cache: Cache) -> None:

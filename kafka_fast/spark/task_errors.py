@@ -1,0 +1,149 @@
+"""How the error of a task reaches the driver with its type, its attributes and its first line.
+
+Spark carries an exception of a worker to the driver as text: a traceback, inside a Java exception,
+inside another traceback. So a task raises a `TaskError`, whose text ends in a line of JSON, and the
+driver finds that line, however deep it is.
+
+    worker    KafkaError ──► TaskError: the sentence
+                                        kafka_fast-error {"type": ..., "args": ..., "state": ...}
+    Spark     its own errors round that text
+    driver    text ──► KafkaError, of the same type and with the same attributes
+
+The text may come from anywhere, so nothing is unpickled: JSON names a known type of exception and
+holds plain values for it.
+"""
+
+from __future__ import annotations
+
+import builtins
+import json
+import platform
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from kafka_fast import errors
+from kafka_fast.errors import KafkaError, Outcome, fresh_copy
+from kafka_fast.spark.errors import KafkaDeliveryError, SparkSetupError
+
+MARK = "kafka_fast-error "
+"""In front of the JSON. `entry` has it in its closure, for workers without kafka_fast."""
+
+MAX_DEPTH = 4
+"""So many errors are carried, each an attribute of the one before."""
+
+OWN = {each.__name__: each for each in (KafkaDeliveryError, SparkSetupError)}
+
+
+class TaskError(Exception):
+    """What a task raises for Spark; the driver turns it into the KafkaError that it stands for."""
+
+
+# ---- in the worker ----
+
+
+def carried(rows: Iterable[Any]) -> Iterator[Any]:
+    """Yield the rows of a task; what stops them is raised in the form that the driver reads.
+
+    Raises:
+        TaskError: In place of any KafkaError, with its traceback.
+    """
+    try:
+        yield from rows
+    except KafkaError as error:
+        inside = error.__traceback__ and error.__traceback__.tb_next
+        raise task_error(error).with_traceback(inside) from error.__cause__
+
+
+def task_error(error: KafkaError) -> TaskError:
+    """Return what to raise for `error`: its sentence with the place, and the line of JSON."""
+    placed = fresh_copy(error)
+    said = placed.args[0] if placed.args else None
+    placed.args = (f"{said or getattr(error, 'description', '')} ({_place()})", *placed.args[1:])
+    return TaskError(f"{placed}\n{MARK}{json.dumps(_encoded(placed, MAX_DEPTH))}")
+
+
+def identity() -> tuple[int, int]:
+    """Return the numbers of the Spark partition and of the attempt; zeros outside of Spark."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return (context.partitionId(), context.attemptNumber()) if context is not None else (0, 0)
+
+
+def _place() -> str:
+    task, attempt = identity()
+    return f"Spark task {task}, attempt {attempt}, on {platform.node()}"
+
+
+def _encoded(error: BaseException, depth: int) -> dict[str, Any]:
+    kind = type(error)
+    known = next(each for each in kind.__mro__ if _type_named(each.__name__) is each)
+    exact = known is kind or issubclass(known, KafkaError)
+    state = dict(error.__dict__) if issubclass(known, KafkaError) else {}
+    if state.get("samples") and state.get("first") is state["samples"][0]:
+        del state["first"]  # once is enough
+    return {
+        "type": known.__name__,
+        "args": _plain(list(error.args) if exact else [str(error)], depth),
+        "state": {name: _plain(value, depth) for name, value in state.items()},
+    }
+
+
+def _plain(value: Any, depth: int) -> Any:
+    """Return the value as JSON has it; None for what cannot be carried."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, Outcome):
+        return {"outcome": value.name}
+    if isinstance(value, BaseException):
+        return {"error": _encoded(value, depth - 1)} if depth > 1 else None
+    if isinstance(value, (tuple, list)):
+        return [_plain(each, depth) for each in value]
+    return None
+
+
+# ---- on the driver ----
+
+
+def read_task_error(text: str) -> KafkaError | None:
+    """Return the error that a task put into this text, None if there is none."""
+    start = text.find(MARK)
+    while start >= 0:
+        try:
+            found, _ = json.JSONDecoder().raw_decode(text, start + len(MARK))
+            error = _decoded(found)
+        except (ValueError, LookupError, TypeError, AttributeError):
+            error = None  # somebody else's text, or cut short
+        if isinstance(error, KafkaError):
+            return error
+        start = text.find(MARK, start + 1)
+    return None
+
+
+def _decoded(found: Any) -> BaseException:
+    kind = _type_named(found["type"])
+    if kind is None:
+        raise LookupError(found["type"])
+    args = tuple(map(_value, found["args"]))
+    error = kind.__new__(kind, *args)
+    error.args = args
+    state = {str(name): _value(value) for name, value in found["state"].items()}
+    if state.get("samples"):
+        state["samples"] = tuple(state["samples"])
+        state.setdefault("first", state["samples"][0])
+    error.__dict__.update(state)
+    return error
+
+
+def _value(plain: Any) -> Any:
+    if isinstance(plain, dict):
+        return Outcome[plain["outcome"]] if "outcome" in plain else _decoded(plain["error"])
+    if isinstance(plain, list):
+        return [_value(each) for each in plain]
+    return plain
+
+
+def _type_named(name: str) -> type[BaseException] | None:
+    """Return the exception of this name: ours, kafka_fast's or Python's; None: there is none."""
+    kind = OWN.get(name) or vars(errors).get(name) or vars(builtins).get(name)
+    return kind if isinstance(kind, type) and issubclass(kind, BaseException) else None

@@ -1,0 +1,83 @@
+"""The snippets of docs/spark.md run and print what the page says; its recipe has another file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_fast.errors import KafkaTimeoutError
+from kafka_fast.testing import EmbeddedKafka
+
+pytest.importorskip("pyspark")
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+
+from tests.integration.spark_cluster import ROOT, numbers_aside
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.timeout(300),
+    pytest.mark.filterwarnings("ignore"),  # PySpark's own
+]
+
+PAGE = ROOT / "docs" / "spark.md"
+TEXT = PAGE.read_text(encoding="utf-8")
+JOB, FAILURE, STREAM, END_OF_STREAM = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+PRINTED, ERROR = re.findall(r"```text\n(.*?)```", TEXT, re.DOTALL)
+SERVERS = "broker1:9092,broker2:9092"
+
+
+@pytest.fixture(scope="module")
+def kafka() -> Iterator[EmbeddedKafka]:
+    with EmbeddedKafka(brokers=2, partitions=6) as broker:
+        yield broker
+
+
+def run(example: str, names: dict[str, Any], bootstrap: str = "") -> None:
+    exec(compile(example.replace(SERVERS, bootstrap), str(PAGE), "exec"), names)
+
+
+def test_the_job_and_its_failure(
+    spark: SparkSession, kafka: EmbeddedKafka, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names: dict[str, Any] = {}
+    run(JOB, names, kafka.bootstrap)
+    out = capsys.readouterr().out
+    assert numbers_aside(out) == numbers_aside(PRINTED), out
+    assert out.startswith("Wrote 1,000 records (") and " 6 partitions of topic events" in out
+    run(FAILURE, names)
+    error, attributes = capsys.readouterr().out.splitlines()
+    assert error.startswith(ERROR.removesuffix("...\n"))
+    assert attributes.startswith("1 not sent (DeliveryError(")
+
+
+@pytest.mark.parametrize("works", [True, False])
+def test_the_stream_and_its_end(
+    spark: SparkSession, kafka: EmbeddedKafka, tmp_path: Path, works: bool
+) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "lines").write_text("one\ntwo\nthree")
+    servers = kafka.bootstrap if works else "127.0.0.1:1"
+    names: dict[str, Any] = {
+        "config": {"bootstrap.servers": servers, "max.block.ms": 10_000 if works else 300},
+        "df": spark.readStream.text(str(tmp_path / "in")),
+        "path": str(tmp_path / "checkpoint"),
+    }
+    exec("from kafka_fast.spark import write_df", names)
+    run(STREAM.replace('topic="events"', 'topic="lines"'), names)
+    if works:
+        names["query"].processAllAvailable()
+        names["query"].stop()
+        records = [it for number in range(6) for it in kafka.records("lines", number)]
+        assert sorted(it.value or b"" for it in records) == [b"one", b"three", b"two"]
+    else:
+        with pytest.raises(KafkaTimeoutError, match="no metadata of topic 'lines'") as raised:
+            run(END_OF_STREAM, names)
+        # Spark's own error has the sentence in its first line, too.
+        assert isinstance(raised.value.__context__, StreamingQueryException)
+        first, *_ = str(raised.value.__context__).splitlines()
+        assert f"KafkaTimeoutError: {raised.value}" in first

@@ -1,0 +1,137 @@
+"""What is raised for a failed job; the texts are those of PySpark 3.5, 4.0 and 4.3."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+
+import pytest
+
+from kafka_fast.errors import KafkaTimeoutError
+from kafka_fast.spark import SparkSetupError, kafka_error
+from kafka_fast.spark.job_errors import typed_errors
+from kafka_fast.spark.task_errors import MARK
+
+TASK = MARK + '{"type": "KafkaTimeoutError", "args": ["no metadata of topic \'t\'"], "state": {}}'
+
+
+class PythonException(Exception):  # noqa: N818  PySpark's name
+    """What PySpark raises."""
+
+
+def job_that_fails(error: Exception) -> BaseException:
+    """Return what a write raises for a job that fails with this."""
+    with pytest.raises(BaseException) as raised, typed_errors():
+        raise error
+    return raised.value
+
+
+def test_the_sentence_is_the_first_line_and_the_last() -> None:
+    error = PythonException(f"\n  An exception was thrown from the Python worker.\n{TASK}\n\tat x")
+    raised = job_that_fails(error)
+    assert type(raised) is KafkaTimeoutError
+    assert str(raised) == "no metadata of topic 't'"
+    assert raised.__cause__ is error
+    lines = "".join(traceback.format_exception(raised)).splitlines()
+    sentence = "kafka_fast.errors.KafkaTimeoutError: no metadata of topic 't'"
+    assert (lines[0], lines[-1]) == (sentence, sentence)
+    assert kafka_error(raised) is raised
+
+
+def test_other_errors_are_raised_as_they_are() -> None:
+    error = PythonException("Traceback ...\nZeroDivisionError: division by zero")
+    assert job_that_fails(error) is error
+    assert (error.__cause__, kafka_error(error)) == (None, None)
+
+
+def test_a_cause_that_spark_names_is_kept() -> None:
+    error, cause = PythonException(TASK), ValueError("why")
+    error.__cause__ = cause
+    job_that_fails(error)
+    assert error.__cause__ is cause
+
+
+WORKER = "a Spark worker's Python lacks what write_df needs: "
+ARROW = "; pip install 'kafka_fast[arrow]' there"
+
+
+PYTHON = (
+    "which PYSPARK_PYTHON or spark.pyspark.python names: have it on every node, or in the archive "
+    "that the job ships"
+)
+VERSIONS = "Python in worker has different version: 3.12 than that in driver: 3.11, PySpark cannot."
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (
+            "import pyarrow as pa\nModuleNotFoundError: No module named 'pyarrow'\n\tat x",
+            f"{WORKER}No module named 'pyarrow'{ARROW}",
+        ),
+        (
+            (
+                "base.PySparkImportError: [PACKAGE_NOT_INSTALLED] PyArrow >= 18.0.0 must be "
+                "installed; however, it was not found.\n"
+            ),
+            f"{WORKER}PyArrow >= 18.0.0 must be installed; however, it was not found{ARROW}",
+        ),
+        (
+            "ImportError: PyArrow >= 4.0.0 must be installed; however, your version was 3.0.0.\nx",
+            f"{WORKER}PyArrow >= 4.0.0 must be installed; however, your version was 3.0.0{ARROW}",
+        ),
+        (
+            (
+                ": org.apache.spark.SparkException: Job aborted due to stage failure: Task 1 "
+                'failed: java.io.IOException: Cannot run program "./environment/bin/python": '
+                "error=2, No such file or directory\n\tat java.base"
+            ),
+            (
+                "the Spark workers cannot run the Python './environment/bin/python' (No such file "
+                f"or directory), {PYTHON}"
+            ),
+        ),
+        (
+            'Cannot run program "/x/pypy3" (in directory "/y"): error=13, Permission denied\n',
+            f"the Spark workers cannot run the Python '/x/pypy3' (Permission denied), {PYTHON}",
+        ),
+        *[
+            (
+                f"PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] {VERSIONS}{end}Please check.",
+                (
+                    f"{VERSIONS} PYSPARK_PYTHON names the workers' Python, PYSPARK_DRIVER_PYTHON "
+                    "the driver's."
+                ),
+            )
+            for end in (" ", "\n")
+        ],
+    ],
+    ids=["module", "4.3", "3.5", "no Python", "not to be run", "versions", "versions, two lines"],
+)
+def test_what_keeps_a_worker_from_beginning(text: str, sentence: str) -> None:
+    raised = job_that_fails(PythonException(text))
+    assert type(raised) is SparkSetupError
+    assert str(raised) == sentence
+
+
+def test_what_the_driver_itself_lacks() -> None:
+    raised = job_that_fails(
+        ImportError("Pandas >= 2.2.0 must be installed; however, it was not found.")
+    )
+    assert str(raised) == (
+        f"the driver's Python, {sys.executable}, lacks what write_df needs: Pandas >= 2.2.0 must "
+        "be installed; however, it was not found; pip install 'kafka_fast[spark]' there"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ModuleNotFoundError: No module named 'pandas'",  # a function's of the input
+        "ModuleNotFoundError: No module named 'pyarrow.cuda'",
+        'Cannot run program "/python/bin/ffmpeg": error=2, No such file or directory',
+        "NumPy >= 1.23 must be installed; however, it was not found.",
+    ],
+)
+def test_what_the_input_lacks_is_no_matter_of_the_write(text: str) -> None:
+    assert kafka_error(PythonException(text)) is None
