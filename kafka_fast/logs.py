@@ -1,13 +1,18 @@
-"""The package's loggers: each says the same thing only so often.
+"""The package's loggers: each says the same thing only so often, and what is waited for.
 
 A client retries for as long as its user lets it, and a cluster may be away for a week. A message
 is known by its logger, level and text before its arguments; it passes `BURST` times in `PERIOD`
 seconds, and the first one after that tells how many were left out.
+
+Whoever waits for something says so once, when the wait has become long: see `LongWait`. No clock is
+read here: `now` comes with each call, and is virtual in a simulation.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Hashable
+from typing import NamedTuple
 
 BURST = 20
 """How often a message passes in a period."""
@@ -20,6 +25,88 @@ UNLIMITED = {"unlimited": True}
 
 TEXTS_MAX = 1024
 """Texts that are remembered; more are only seen where a text is made of its arguments."""
+
+
+LONG = 3.0
+"""Seconds after which a wait is long."""
+
+AGAIN = 1.0
+"""Seconds from one look at what is waited for to the next, once a wait is long."""
+
+NEVER = float("inf")
+
+
+class Waiting(NamedTuple):
+    """What is waited for.
+
+    Attributes:
+        text: a sentence for the user.
+        level: of the log; INFO if to wait for this is normal.
+        key: waits for the same have the same one, whatever their texts.
+    """
+
+    text: str
+    level: int = logging.WARNING
+    key: Hashable = None
+
+
+class LongWait:
+    """Logs what is waited for when that has lasted for `LONG` seconds, and only once.
+
+    A wait that comes to be one for something else is another wait. Thread: that of its owner.
+    """
+
+    __slots__ = ("_began", "_key", "_logger", "_look_at", "_told")
+
+    def __init__(self, logger: logging.Logger) -> None:
+        """Begin with nothing that is waited for.
+
+        Args:
+            logger: takes what is said.
+        """
+        self._logger = logger
+        self._began: float | None = None
+        self._look_at = NEVER
+        self._key: Hashable = None  # of what was waited for at the last look
+        self._told: set[Hashable] = set()
+
+    def end(self) -> None:
+        """What was waited for has come, or is not waited for any more."""
+        if self._began is not None:
+            self._began = None
+            self._look_at = NEVER
+            self._key = None
+            self._told.clear()
+
+    @property
+    def deadline(self) -> float:
+        """When to look next; infinity while nothing is waited for."""
+        return self._look_at
+
+    def look(self, now: float, describe: Callable[[float], Waiting | None]) -> None:
+        """Note that something is waited for, and say what if that is due.
+
+        Args:
+            now: the time.
+            describe: called with the time when the wait is long; returns what is waited for; None:
+                nothing that has to be said yet.
+        """
+        if self._began is None:
+            self._began = now
+            self._look_at = now + LONG
+        if now < self._look_at:
+            return
+        self._look_at = now + AGAIN
+        found = describe(now)
+        if found is None or found.key in self._told:
+            return
+        if self._told and found.key != self._key:  # something else: see whether that lasts, too
+            self._key = found.key
+            self._look_at = now + LONG
+            return
+        self._told.add(found.key)
+        self._key = found.key
+        self._logger.log(found.level, "%s", found.text)
 
 
 class RateLimit(logging.Filter):

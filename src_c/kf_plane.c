@@ -187,6 +187,24 @@ kf_row *kf_event_row(kf_event *event) {
     return row;
 }
 
+kf_event *kf_event_bad_answer(int32_t link_id, int request_kind, int16_t version,
+                              const uint8_t *frame, size_t size, const kf_misfit *misfit) {
+    kf_event *event = kf_event_new(KF_EVENT_BAD_ANSWER, link_id);
+    kf_row *row = kf_event_row(event);
+    event->token = request_kind;
+    event->code = version;
+    row->error_code = (int16_t)misfit->kind;
+    row->queue_id = misfit->asked;
+    row->serial = misfit->place;
+    row->attempts = misfit->earlier;
+    event->bytes = malloc(size);
+    if (event->bytes != NULL) {
+        memcpy(event->bytes, frame, size);
+        event->size = size;
+    }
+    return event;
+}
+
 void kf_event_free(kf_event *event) {
     free(event->bytes);
     free(event->rows);
@@ -299,6 +317,17 @@ bool kf_plane_flushed(kf_plane *plane, int64_t serial) {
     bool flushed = plane->oldest == NULL || plane->oldest->serial >= serial;
     kf_unlock(&plane->lock);
     return flushed;
+}
+
+bool kf_plane_oldest(kf_plane *plane, int64_t *queue_id, double *created) {
+    kf_lock(&plane->lock);
+    const kf_batch *batch = plane->oldest;
+    if (batch != NULL) {
+        *queue_id = batch->queue->id;
+        *created = batch->created;
+    }
+    kf_unlock(&plane->lock);
+    return batch != NULL;
 }
 
 int64_t kf_plane_pending_before(kf_plane *plane, int64_t serial) {

@@ -24,7 +24,7 @@ from kafka_fast.control.metadata import (
     with_leader,
 )
 from kafka_fast.control.plane import TopicSettled
-from kafka_fast.errors import ERRORS, broker_error
+from kafka_fast.errors import ERRORS, BrokerError, broker_error
 from kafka_fast.logs import get_logger
 from kafka_fast.protocol.apis.metadata import MetadataResponseTopic
 from kafka_fast.values import replace
@@ -46,6 +46,7 @@ class Topology:
         self._topics: dict[str, Topic] = {}
         self._names: dict[bytes, str] = {}  # topic id → name; the inverse of Topic.topic_id
         self._errors: dict[str, int] = {}  # topics whose last answer was an error
+        self._left_out: set[str] = set()  # of these, those that the last answer did not name
         self._removed: set[str] = set()  # known topics that the brokers do not know any more
         self._answers: Counter[str] = Counter()  # how many answers have told of each topic
 
@@ -106,6 +107,23 @@ class Topology:
         """Return how many answers have told of a topic, be it that there is none."""
         return self._answers[topic]
 
+    def is_absent(self, topic: str) -> bool:
+        """Tell whether the last answer for a topic was that there is none."""
+        return self.error(topic) in (UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID)
+
+    def refusal(self, topic: str) -> BrokerError | None:
+        """Return what the last answer for a topic was, if that was an error."""
+        code = self.error(topic)
+        if not code:
+            return None
+        if topic in self._left_out:
+            return broker_error(code, f"the answer to Metadata leaves topic {topic!r} out")
+        if code == UNKNOWN_TOPIC_OR_PARTITION:
+            return broker_error(code, f"there is no topic {topic!r}")
+        known = ERRORS.get(code)
+        what = "" if known is None else f": {known.description}"
+        return broker_error(code, f"topic {topic!r}{what}")
+
     def forget_error(self, topic: str) -> None:
         """Take the next answer's error of a topic for news, also if it is the same as before."""
         self._errors.pop(topic, None)
@@ -165,6 +183,7 @@ class Topology:
         known = self._topics.get(name)
         if reported is None or code:
             self._errors[name] = code
+            (self._left_out.add if reported is None else self._left_out.discard)(name)
             is_gone = code in (UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID)
             if is_gone and known is not None and name not in self._removed:
                 self._removed.add(name)

@@ -34,6 +34,7 @@ EVENT_THROTTLED = KF_EVENT_THROTTLED
 EVENT_ROUTE = KF_EVENT_ROUTE
 EVENT_REPORT = KF_EVENT_REPORT
 EVENT_DUMP = KF_EVENT_DUMP
+EVENT_BAD_ANSWER = KF_EVENT_BAD_ANSWER
 
 FORMAT_NAME = KF_TOPIC_NAME
 FORMAT_COMPACT_NAME = KF_TOPIC_COMPACT_NAME
@@ -400,6 +401,17 @@ cdef class DataPlane:
         """Have `bridge(loop)` find or make what an event loop awaits, a LoopWaits."""
         self.loop_bridge = bridge
 
+    def set_guide(self, guide):
+        """Have failures and long waits explained by this, see net/guide."""
+        self.guide = guide
+
+    cdef tuple oldest(self):
+        """Return queue and time of the batch that was opened first of those under way, and now."""
+        cdef int64_t queue_id = -1
+        cdef double created = 0.0
+        kf_plane_oldest(self.plane, &queue_id, &created)
+        return queue_id, created, self.plane.env.now(self.plane.env.context)
+
     def refuse(self, error=None):
         """Accept no record from now on; what was accepted goes on.
 
@@ -439,6 +451,7 @@ cdef class DataPlane:
         cdef kf_plane* plane = self.plane
         cdef int64_t serial = kf_plane_serial(plane)
         cdef double now
+        cdef object wait = None
         if kf_plane_flushed(plane, serial):
             return 0
         self.check_may_wait()
@@ -453,6 +466,8 @@ cdef class DataPlane:
                     kf_plane_wait_flushed(plane, serial, KF_WAIT_SLICE if deadline == 0.0
                                           else min(KF_WAIT_SLICE, deadline - now))
                 PyErr_CheckSignals()
+                if self.guide is not None:
+                    wait = self.guide.look(wait, self, "flush() waits", *self.oldest())
         finally:
             kf_add(&plane.flushing, -1)
         return kf_plane_pending_before(plane, serial)

@@ -7,13 +7,13 @@ they go on. Nothing is done here: `decide` returns one of a handful of decisions
 from __future__ import annotations
 
 import enum
+import struct
 from typing import NamedTuple
 
 from kafka_fast.control.consumer.assigned import NO_NODE, Position
-from kafka_fast.control.consumer.plane import FetchPunt
-from kafka_fast.errors import ERRORS, BrokerError, ProtocolError, broker_error
-from kafka_fast.protocol import frame
-from kafka_fast.protocol.apis.fetch import FetchResponse, PartitionData
+from kafka_fast.errors import ERRORS, CorruptBatchError, KafkaError, broker_error
+from kafka_fast.protocol.apis.fetch import PartitionData
+from kafka_fast.protocol.schema import Buffer
 from kafka_fast.types import TopicPartition
 
 OFFSET_OUT_OF_RANGE = 1
@@ -26,6 +26,9 @@ UNKNOWN_SERVER_ERROR = -1
 RETRY_CODES = frozenset({UNKNOWN_SERVER_ERROR, OFFSET_NOT_AVAILABLE, UNKNOWN_LEADER_EPOCH})
 """Retried though the error table does not say so, or as it says but without blame for metadata:
 the broker has not caught up, or did not expect what happened to it."""
+
+BATCH_FRONT = struct.Struct(">qi")
+"""What every batch begins with: base offset, and the length of the rest."""
 
 REFRESH_CODES = frozenset({FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH})
 
@@ -50,7 +53,7 @@ class Decision(NamedTuple):
     replica: int = NO_NODE
     end: Position | None = None
     """With TRUNCATED: where the logs diverged."""
-    error: BrokerError | None = None
+    error: KafkaError | None = None
 
 
 def decide(
@@ -70,6 +73,11 @@ def decide(
             return Decision(Step.TRUNCATED, end=end)
         if data.preferred_read_replica >= 0:
             return Decision(Step.REPLICA, replica=data.preferred_read_replica)
+        if data.records and data.current_leader.leader_id < 0:
+            # The data plane has found no batch to go on with.
+            if at_replica:
+                return Decision(Step.REPLICA)
+            return Decision(Step.RAISE, error=_leads_nowhere(partition, data.records))
         return Decision(Step.AGAIN)
     if at_replica and code:
         # Whatever a follower complains of, the leader decides.
@@ -86,13 +94,14 @@ def decide(
     return Decision(Step.RAISE, error=broker_error(code, f"Fetch of {partition}"))
 
 
-def why_unreadable(event: FetchPunt) -> ProtocolError:
-    """Return what is wrong with an answer that the data plane has closed its link for."""
-    try:
-        frame.decode_response(FetchResponse, event.frame, event.version)
-    except ProtocolError as error:
-        return error
-    return ProtocolError(
-        f"FetchResponse v{event.version}: well formed, but it names partitions that were not asked "
-        "for, one twice, leaves one out, or is of another session"
+def _leads_nowhere(partition: TopicPartition, records: Buffer) -> CorruptBatchError:
+    """Return what is wrong with bytes in which no batch from the position on is whole."""
+    data = bytes(records[: BATCH_FRONT.size])
+    what = f"{len(records)} bytes"
+    if len(data) == BATCH_FRONT.size:
+        offset, size = BATCH_FRONT.unpack(data)
+        what = f"{what}, which begin with a batch of {size} bytes at offset {offset}"
+    return CorruptBatchError(
+        f"Fetch of {partition}: its leader sends {what}, and no batch that is whole and goes on "
+        "from the position; it is asked again; seek() to pass it"
     )

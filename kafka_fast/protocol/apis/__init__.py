@@ -37,6 +37,7 @@ MODULES = {
     25: "add_offsets_to_txn",
     26: "end_txn",
     28: "txn_offset_commit",
+    32: "describe_configs",
     36: "sasl_authenticate",
     68: "consumer_group_heartbeat",
     71: "get_telemetry_subscriptions",

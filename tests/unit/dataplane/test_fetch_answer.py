@@ -63,12 +63,14 @@ def test_a_last_batch_that_is_cut_off_is_fetched_again() -> None:
         assert (chunk.data, chunk.next_offset, chunk.broken) == (whole, 13, False)
 
 
-def test_nothing_but_a_piece_of_a_batch_is_nothing() -> None:
+def test_nothing_but_a_piece_of_a_batch_is_the_control_planes_business() -> None:
+    """The first batch comes whole (KIP-74): asked again, the broker would say the same for ever."""
     rig = FetchRig()
     rig.answer(rig.request(), {"t": [part(0, batch(10, 3)[:-1])]})
     assert rig.offsets() == []
+    assert rig.rows(EVENT_FETCH_PUNT) == [(0, 0, 0, 10, -1)]
     rig.advance(1.0)
-    assert rig.request().positions == {}  # where the session has it already
+    assert rig.requests() == []
 
 
 BAD = [
@@ -107,9 +109,9 @@ def test_what_ends_below_the_position_is_passed_over() -> None:
     rig.answer(rig.request(), {"t": [part(0, data)]})
     (chunk,) = rig.streams.take_chunks(10)
     assert (chunk.data, chunk.next_offset, chunk.broken) == (data, 11, False)
+    assert rig.rows(EVENT_FETCH_PUNT) == []
     rig.answer(rig.request(), {"t": [part(0, data)]})
-    assert rig.requests() == []  # not at once: such an answer brings nothing
-    assert rig.request().positions == {}  # where the session has it already
+    assert rig.rows(EVENT_FETCH_PUNT) == [(0, 0, 0, 11, 3)]  # nothing at all leads on
 
 
 def test_old_formats_are_walked_as_well() -> None:

@@ -16,6 +16,7 @@ Thread: control. Partitions change hands in the user's thread, see `group.member
 from __future__ import annotations
 
 import enum
+import logging
 from collections.abc import Callable, Iterable, Sequence
 
 from kafka_fast.config import ConsumerSettings
@@ -44,7 +45,7 @@ from kafka_fast.control.group.subscription import SubscribedTopics
 from kafka_fast.control.instants import NEVER
 from kafka_fast.control.questions import Questions
 from kafka_fast.errors import ERRORS, KafkaError, broker_error, error_name
-from kafka_fast.logs import get_logger
+from kafka_fast.logs import Waiting, get_logger
 from kafka_fast.types import TopicPartition
 
 logger = get_logger("kafka_fast.group")
@@ -141,6 +142,22 @@ class ClassicMember:
         stay this member's.
         """
         return self._state is State.JOINING and self.identity.generation != NO_GENERATION
+
+    def waits_for(self) -> Waiting | None:
+        """Return what the member waits for while it owns nothing. Any thread."""
+        match self._state:
+            case State.JOINING:
+                return Waiting(self._rebalance.waits_for(), logging.INFO, self._rebalance.step)
+            case State.STABLE if self._rejoin_reason is None:
+                if (nothing := self._subscription.waits_for()) is not None:
+                    return nothing
+                generation = self.identity.generation
+                text = f"generation {generation} has no partition for this member"
+                return Waiting(f"{text}: others have them all", logging.INFO, "spare")
+            case _:
+                return self._subscription.waits_for() or Waiting(
+                    "this member has yet to join", logging.INFO, self._state
+                )
 
     @property
     def state(self) -> State:
@@ -296,6 +313,7 @@ class ClassicMember:
 
     def _handle_entered(self, now: float) -> None:
         self._readiness.succeed()
+        self._coordinator.note_success()
         # Not at once: an answer that the group rebalances would have this member join again as
         # fast as it can, were it given each time.
         self._keep_alive(now, delay=self._settings.heartbeat_interval)
@@ -361,7 +379,7 @@ class ClassicMember:
         """Take an error of JoinGroup, SyncGroup or Heartbeat."""
         reason = f"{what}: {error_name(code)}"
         known = ERRORS.get(code)
-        if self._coordinator.handle_error(code, now):
+        if self._coordinator.handle_error(code, now, what):
             if what == "Heartbeat":
                 self.tick(now)  # still a member; the next coordinator knows
             else:

@@ -134,6 +134,23 @@ class Rebalance:
         """Whether a request is out that the coordinator answers when the others have come."""
         return self._step in (Step.JOINING, Step.SYNCING)
 
+    def waits_for(self) -> str:
+        """Return whose turn it is, in words. Any thread."""
+        node, joined = self._coordinator.node, self._joined
+        match self._step:
+            case Step.JOINING:
+                return (
+                    f"its coordinator, {node}, answers JoinGroup once all members have joined (a "
+                    "new group waits for group.initial.rebalance.delay.ms, one that rebalances at "
+                    "most for the members' max.poll.interval.ms)"
+                )
+            case Step.ASSIGNING:
+                return "this member leads it, and waits for metadata to assign partitions by"
+            case Step.SYNCING if joined.leader != joined.member_id:
+                return f"its leader, member {joined.leader!r}, has yet to assign the partitions"
+            case _:
+                return f"its coordinator, {node}, has yet to confirm what this member has assigned"
+
     # Commands
 
     def begin(self, link: Link, request: JoinGroupRequest, now: float) -> None:
