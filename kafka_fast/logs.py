@@ -36,6 +36,11 @@ AGAIN = 1.0
 NEVER = float("inf")
 
 
+def in_seconds(duration: float) -> str:
+    """Return a duration for messages: "0.3 s", "60 s"."""
+    return f"{duration:.0f} s" if duration >= 100 else f"{duration:.3g} s"
+
+
 class Waiting(NamedTuple):
     """What is waited for.
 

@@ -45,6 +45,7 @@ from kafka_fast.errors import (
     ProtocolError,
     UnsupportedVersionError,
 )
+from kafka_fast.logs import in_seconds
 from kafka_fast.protocol.apis import api_name
 from kafka_fast.protocol.apis.find_coordinator import FindCoordinatorResponse
 from kafka_fast.protocol.apis.init_producer_id import InitProducerIdResponse
@@ -180,7 +181,7 @@ class Links:
         text, seconds = max(waiting, key=lambda it: it[1], default=("", 0.0))
         if not text or seconds < least:
             return None
-        text = f"{text} for {seconds:.3g} s"
+        text = f"{text} for {in_seconds(seconds)}"
         return Reason(text, KafkaTimeoutError(text))
 
     def next_deadline(self) -> float:
@@ -335,7 +336,10 @@ class Links:
     def handle_response(self, event: Response, now: float) -> None:
         """Take the answer to a raw request."""
         if event.frame is None and event.link_id in self._opened:
-            asked = self.questions.unanswered(event.token)
+            if event.token == NEGOTIATION:
+                asked: Unanswered | None = Unanswered("ApiVersions", self._settings.request_timeout)
+            else:
+                asked = self.questions.unanswered(event.token)
             if asked is not None:
                 self._unanswered.setdefault(event.link_id, asked)
         if event.token == NEGOTIATION:

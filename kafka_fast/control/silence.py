@@ -45,7 +45,7 @@ def reason(cluster: Cluster, links: Links, partition: TopicPartition) -> Reason:
         trouble = links.troubles.now(leader_id)
         if trouble is None:
             return Reason(f"no connection to its leader, {node}, yet")
-        return Reason(f"no connection to its leader, {node}: {trouble}", trouble.error)
+        return Reason(f"no connection to its leader: {trouble}", trouble.error)
     return Reason(f"its leader, {node}, does not answer")
 
 

@@ -30,6 +30,7 @@ from kafka_fast.errors import (
     ProtocolError,
     fresh_copy,
 )
+from kafka_fast.logs import in_seconds
 from kafka_fast.types import TopicPartition
 
 __all__ = ["About", "Reason", "Subject", "Trouble", "Troubles", "late"]
@@ -48,7 +49,8 @@ class About(enum.Enum):
     """Subjects that a client has one of."""
 
     METADATA = "metadata"
-    GROUP = "the group"
+    COORDINATOR = "finding the group's coordinator"
+    GROUP = "what the coordinator is asked"
     PRODUCER_ID = "the producer id"
 
 
@@ -90,7 +92,7 @@ class Trouble:
     def __str__(self) -> str:
         if self.tries == 1:
             return str(self.error)
-        return f"{self.error} ({self.tries} times in {self.at - self.began:.3g} s)"
+        return f"{self.error} ({self.tries} times in {in_seconds(self.at - self.began)})"
 
 
 class Troubles:
@@ -202,7 +204,7 @@ def _goes_on(trouble: Trouble, error: KafkaError, now: float) -> bool:
 
 def _patience(subject: Subject, error: KafkaError) -> float:
     """Return for how many seconds an error is part of normal life."""
-    if subject in (About.GROUP, About.PRODUCER_ID):
+    if subject in (About.COORDINATOR, About.GROUP, About.PRODUCER_ID):
         return GATHERING
     return SETTLING if isinstance(error, BrokerError) and error.refresh_metadata else 0.0
 

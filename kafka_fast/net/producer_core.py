@@ -35,7 +35,7 @@ from kafka_fast.errors import (
     UsageError,
     fresh_copy,
 )
-from kafka_fast.logs import LongWait, Waiting, get_logger
+from kafka_fast.logs import LongWait, Waiting, get_logger, in_seconds
 from kafka_fast.net import carrier, producer_exit
 from kafka_fast.net._compressor import Compressor, Handover
 from kafka_fast.net._pump import Machine, Pump
@@ -207,7 +207,7 @@ class ProducerCore:
     def _describe_topic(self, name: str, now: float, began: float, max_block: float) -> Waiting:
         """Return what the wait for a topic's metadata is for."""
         text = topic_wait(self.control.cluster, self.control.links, name, now, began)
-        return Waiting(f"{text}; waiting up to max.block.ms ({max_block:g} s)")
+        return Waiting(f"{text}; waiting up to max.block.ms ({in_seconds(max_block)})")
 
     def flush(self, timeout: float | None) -> int:
         """Send what was accepted and wait; returns the records still pending."""

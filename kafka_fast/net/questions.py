@@ -16,7 +16,7 @@ from kafka_fast.control.metadata import TopicName
 from kafka_fast.control.silence import of_topic, topic_wait
 from kafka_fast.dataplane._plane import WAIT_SLICE
 from kafka_fast.errors import KafkaError, KafkaTimeoutError, UsageError, fresh_copy
-from kafka_fast.logs import LongWait, Waiting, get_logger
+from kafka_fast.logs import LongWait, Waiting, get_logger, in_seconds
 from kafka_fast.net.waits import Answer, Waits
 from kafka_fast.types import OffsetAndMetadata, PartitionInfo, TopicPartition
 
@@ -150,7 +150,7 @@ class Questions:
 
     def _describe_topic(self, topic: str, began: float, deadline: float, now: float) -> Waiting:
         text = topic_wait(self._control.cluster, self._control.links, topic, now, began)
-        return Waiting(f"{text}; waiting up to {deadline - began:.4g} s")
+        return Waiting(f"{text}; waiting up to {in_seconds(deadline - began)}")
 
     def all_topics(self, deadline: float, *, keep: bool) -> frozenset[TopicName]:
         """Return the names of all topics, asked for just now.

@@ -16,7 +16,7 @@ from kafka_fast.control.consumer.control import ConsumerControl
 from kafka_fast.control.silence import around
 from kafka_fast.control.troubles import Reason, late
 from kafka_fast.errors import KafkaError, KafkaTimeoutError, UsageError, WakeupError, fresh_copy
-from kafka_fast.logs import LongWait, Waiting, get_logger
+from kafka_fast.logs import LongWait, Waiting, get_logger, in_seconds
 
 logger = get_logger("kafka_fast.consumer")
 
@@ -138,12 +138,12 @@ class Waits:
         reasons = [] if missing is None else [missing]
         reasons += around(self._control.links, now, min(began, now - self._memory))
         why = "; ".join(it.text for it in reasons if it.text)
-        limit = "" if deadline - began > NO_LIMIT else f" up to {deadline - began:.4g} s"
+        limit = "" if deadline - began > NO_LIMIT else f" up to {in_seconds(deadline - began)}"
         return Waiting(f"{what}: waiting{limit}" + (f"; {why}" if why else ""))
 
     def limit(self, began: float, deadline: float) -> str:
         """Return how long was waited, for messages."""
-        return f"within {max(0.0, deadline - began):.4g} s"
+        return f"within {in_seconds(max(0.0, deadline - began))}"
 
     def check(self, *, may_wake: bool = True) -> None:
         """Raise what there is to tell to a call that has to wait.

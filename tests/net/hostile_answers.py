@@ -31,6 +31,7 @@ from kafka_fast.testing.broker.versions import OFFERED
 
 HUGE = 2**31 - 1
 MIB = 1 << 20
+HUGE_ASSIGNMENT = bytes.fromhex("00007fffffff")
 NAMES = {key: response_class(key).__name__.removesuffix("Response") for key in OFFERED}
 NODE = r"127\.0\.0\.1:\d+"
 
@@ -463,15 +464,17 @@ SENSELESS = [
     Case("Fetch-twice", "poll", rf"{NODE} answered Fetch v12 with t-0 twice",
          scripted(api.FETCH, twice, 12)),
     Case("Fetch-batch-of-2^31-1", "poll",
-         f"Fetch of t-0: .* 61 bytes, which begin with a batch of {HUGE} bytes at offset 0",
+         f"t-0 at offset 0: .* 61 bytes, which begin with a batch of {HUGE} bytes at offset 0",
          scripted(api.FETCH, batch_of(HUGE))),
     Case("Fetch-batch-of-minus-1", "poll",
          "t-0 at offset 0: record batch at offset 0 announces -1 bytes",
          scripted(api.FETCH, batch_of(-1))),
-    Case("JoinGroup-unknown-code", "poll_joining", r"UNKNOWN_9999 \(9999\): JoinGroup in group 'g'",
+    Case("JoinGroup-unknown-code", "poll_joining",
+         r"UNKNOWN_9999 \(9999\): JoinGroup in group 'g'",
          failing(api.JOIN_GROUP, 9999)),
-    Case("SyncGroup-assignment", "poll_joining", "ConsumerProtocolAssignment",
-         scripted(api.SYNC_GROUP, lambda it: setattr(it, "assignment", b"\0\0\x7f\xff\xff\xff"))),
+    Case("SyncGroup-assignment", "poll_joining",
+         "has assigned what cannot be read: ConsumerProtocolAssignment",
+         scripted(api.SYNC_GROUP, lambda it: setattr(it, "assignment", HUGE_ASSIGNMENT))),
     Case("ApiVersions-no-APIs", "send", rf"{NODE} answered ApiVersions v\d, and names no API",
          scripted(api.API_VERSIONS, lambda it: it.api_keys.clear())),
     Case("ApiVersions-error", "send", rf"UNKNOWN_9999 .*the answer of {NODE} to ApiVersions",

@@ -11,7 +11,13 @@ import struct
 from typing import NamedTuple
 
 from kafka_fast.control.consumer.assigned import NO_NODE, Position
-from kafka_fast.errors import ERRORS, CorruptBatchError, KafkaError, broker_error
+from kafka_fast.errors import (
+    ERRORS,
+    KafkaError,
+    UnknownBrokerError,
+    UnreadableBatchError,
+    broker_error,
+)
 from kafka_fast.protocol.apis.fetch import PartitionData
 from kafka_fast.protocol.schema import Buffer
 from kafka_fast.types import TopicPartition
@@ -57,7 +63,12 @@ class Decision(NamedTuple):
 
 
 def decide(
-    partition: TopicPartition, code: int, data: PartitionData | None, *, at_replica: bool
+    partition: TopicPartition,
+    code: int,
+    data: PartitionData | None,
+    *,
+    position: int,
+    at_replica: bool,
 ) -> Decision:
     """Return how a partition goes on after this answer.
 
@@ -65,6 +76,7 @@ def decide(
         partition: which.
         code: its error code.
         data: its part of the answer; None if that cannot be read.
+        position: where it was to be read from.
         at_replica: whether it was read from a replica that is not its leader.
     """
     if code == 0 and data is not None:
@@ -77,7 +89,7 @@ def decide(
             # The data plane has found no batch to go on with.
             if at_replica:
                 return Decision(Step.REPLICA)
-            return Decision(Step.RAISE, error=_leads_nowhere(partition, data.records))
+            return Decision(Step.RAISE, error=_leads_nowhere(partition, position, data.records))
         return Decision(Step.AGAIN)
     if at_replica and code:
         # Whatever a follower complains of, the leader decides.
@@ -91,17 +103,24 @@ def decide(
         return Decision(Step.LATER, refresh=True)
     if known is not None and known.retriable and code != CORRUPT_MESSAGE:
         return Decision(Step.LATER)
-    return Decision(Step.RAISE, error=broker_error(code, f"Fetch of {partition}"))
+    words = ERRORS.get(code, UnknownBrokerError).description
+    return Decision(Step.RAISE, error=broker_error(code, f"Fetch of {partition}: {words}"))
 
 
-def _leads_nowhere(partition: TopicPartition, records: Buffer) -> CorruptBatchError:
+def _leads_nowhere(
+    partition: TopicPartition, position: int, records: Buffer
+) -> UnreadableBatchError:
     """Return what is wrong with bytes in which no batch from the position on is whole."""
     data = bytes(records[: BATCH_FRONT.size])
     what = f"{len(records)} bytes"
     if len(data) == BATCH_FRONT.size:
         offset, size = BATCH_FRONT.unpack(data)
         what = f"{what}, which begin with a batch of {size} bytes at offset {offset}"
-    return CorruptBatchError(
-        f"Fetch of {partition}: its leader sends {what}, and no batch that is whole and goes on "
-        "from the position; it is asked again; seek() to pass it"
+    return UnreadableBatchError(
+        f"{partition} at offset {position}: its leader sends {what}, and no whole batch to go on "
+        "with; it is asked again until a seek() passes this place",
+        topic=partition.topic,
+        partition=partition.partition,
+        offset=position,
+        next_offset=None,
     )

@@ -32,7 +32,13 @@ from kafka_fast.control.consumer.streams import Streams
 from kafka_fast.control.discovery import Discovery
 from kafka_fast.control.instants import NEVER
 from kafka_fast.control.links import Links
-from kafka_fast.errors import ERRORS, ProtocolError, broker_error, error_name
+from kafka_fast.errors import (
+    ERRORS,
+    ProtocolError,
+    UnknownBrokerError,
+    broker_error,
+    error_name,
+)
 from kafka_fast.logs import get_logger
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.fetch import FetchResponse, PartitionData
@@ -143,7 +149,13 @@ class Restarts:
                 partition = assigned.partition
                 at_replica = assigned.replica != NO_NODE
                 data = parts.get(partition)
-                decision = decide(partition, row.error_code, data, at_replica=at_replica)
+                decision = decide(
+                    partition,
+                    row.error_code,
+                    data,
+                    position=row.fetch_position,
+                    at_replica=at_replica,
+                )
                 self._carry_out(assigned, row, decision, now)
 
     # Details
@@ -217,9 +229,8 @@ class Restarts:
         """Keep what a partition's leader answers, and warn of it once."""
         error = decision.error
         if error is None and code:
-            known = ERRORS.get(code)
-            what = "an error that this client does not know" if known is None else known.description
-            error = broker_error(code, f"Fetch of {partition}: {what}")
+            known = ERRORS.get(code, UnknownBrokerError)
+            error = broker_error(code, f"Fetch of {partition}: {known.description}")
         if error is not None:
             self._links.troubles.note(partition, error, now)
 

@@ -26,6 +26,7 @@ from kafka_fast.errors import (
     KafkaError,
     KafkaTimeoutError,
     ProtocolError,
+    UnknownBrokerError,
     UnsupportedVersionError,
     broker_error,
 )
@@ -255,16 +256,17 @@ class Coordinator:
         """Return why it cannot be asked now; None if it can. Any thread."""
         node = self._node
         if node is None:
-            trouble = self._links.troubles.now(About.GROUP)
+            troubles = self._links.troubles
+            trouble = troubles.now(About.COORDINATOR) or troubles.now(About.GROUP)
             if trouble is not None:
                 return Reason(f"it has no coordinator yet: {trouble}", trouble.error)
-            return Reason("its coordinator is being looked for")
+            return Reason("its coordinator is looked for")
         if self.link is not None:
             return None
         trouble = self._links.troubles.now(COORDINATOR_BASE + node.id)
         if trouble is None:
             return Reason(f"no connection to its coordinator, {node}, yet")
-        return Reason(f"no connection to its coordinator, {node}: {trouble}", trouble.error)
+        return Reason(f"no connection to its coordinator: {trouble}", trouble.error)
 
     def handle_error(self, code: int, now: float, what: str = "") -> bool:
         """Take an error of any answer of the coordinator's; whether to look for it again.
@@ -289,26 +291,25 @@ class Coordinator:
         self._asking = False
         found = response.coordinators[0] if response.coordinators else response
         if found.error_code:
-            error = broker_error(
+            refusal = broker_error(
                 found.error_code,
                 f"coordinator of group {self.group_id!r}: {found.error_message or _say(found)}",
             )
-            if error.retriable:
-                self.note_refusal(error, now)
+            if refusal.retriable:
+                self._links.troubles.note(About.COORDINATOR, refusal, now)
                 self._retry(now)
             else:
-                self._give_up(error, now)
+                self._give_up(refusal, now)
             return
         if not is_host(found.host) or not 0 < found.port < 65536:
-            self.note_refusal(
-                ProtocolError(
-                    f"the coordinator of group {self.group_id!r} has no address that can be used: "
-                    f"node {found.node_id} at {found.host!r}, port {found.port}"
-                ),
-                now,
+            error = ProtocolError(
+                f"the coordinator of group {self.group_id!r} has no address that can be used: "
+                f"node {found.node_id} at {found.host!r}, port {found.port}"
             )
+            self._links.troubles.note(About.COORDINATOR, error, now)
             self._retry(now)
             return
+        self._links.troubles.clear(About.COORDINATOR)
         self._failures = 0
         self._node = Node(found.node_id, found.host, found.port)
         logger.info("group %s: its coordinator is %s", self.group_id, self._node)
@@ -328,5 +329,4 @@ class Coordinator:
 
 def _say(found: Found | FindCoordinatorResponse) -> str:
     """Return what an error means that came without words."""
-    known = ERRORS.get(found.error_code)
-    return "an error that this client does not know" if known is None else known.description
+    return ERRORS.get(found.error_code, UnknownBrokerError).description

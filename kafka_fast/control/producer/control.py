@@ -58,10 +58,11 @@ from kafka_fast.errors import (
     BrokerError,
     KafkaError,
     ProtocolError,
+    UnknownBrokerError,
     UnsupportedVersionError,
     broker_error,
 )
-from kafka_fast.logs import LONG, LongWait, Waiting, get_logger
+from kafka_fast.logs import LONG, LongWait, Waiting, get_logger, in_seconds
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.produce import (
     PartitionProduceResponse,
@@ -227,7 +228,7 @@ class ProducerControl:
         why = self.causes.of_silence(waiting[0], now - LONG, now, is_sent=False)
         return Waiting(
             f"records of {some_of(waiting)} wait to be sent: {why.text}; they fail after "
-            f"delivery.timeout.ms ({self._settings.delivery_timeout:g} s)"
+            f"delivery.timeout.ms ({in_seconds(self._settings.delivery_timeout)})"
         )
 
     def next_deadline(self) -> float:
@@ -487,8 +488,8 @@ class ProducerControl:
         code = answer.error_code
         if code in TOO_LARGE or code == DUPLICATE_SEQUENCE_NUMBER:
             return  # it is split, or counts as success; a single record that is too large fails
-        known = ERRORS.get(code)
-        words = [answer.error_message or ("" if known is None else known.description)]
+        known = ERRORS.get(code, UnknownBrokerError)
+        words = [answer.error_message or known.description]
         words += [it.batch_index_error_message or "" for it in answer.record_errors[:1]]
         who = "its leader" if link is None else link.versions.node
         text = ": ".join([f"{where}, says {who}", *(it for it in words if it)])

@@ -17,7 +17,13 @@ from kafka_fast.control.link import Link
 from kafka_fast.control.producer.verdicts import Identity
 from kafka_fast.control.questions import Questions
 from kafka_fast.control.troubles import About, Troubles
-from kafka_fast.errors import ERRORS, KafkaError, UnsupportedVersionError, broker_error
+from kafka_fast.errors import (
+    ERRORS,
+    KafkaError,
+    UnknownBrokerError,
+    UnsupportedVersionError,
+    broker_error,
+)
 from kafka_fast.protocol.apis.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 LAST_EPOCH = 32767
@@ -128,5 +134,4 @@ class IdentityKeeper:
 
 def _say(code: int) -> str:
     """Return what an answer means for whoever waits for a producer id."""
-    known = ERRORS.get(code)
-    return "InitProducerId" if known is None else f"InitProducerId: {known.description}"
+    return f"InitProducerId: {ERRORS.get(code, UnknownBrokerError).description}"

@@ -20,7 +20,7 @@ from kafka_fast.control.group.classic.leader import Assignments, Leader
 from kafka_fast.control.group.classic.session import Session
 from kafka_fast.control.group.coordinator import Coordinator
 from kafka_fast.control.link import Link
-from kafka_fast.errors import KafkaError
+from kafka_fast.errors import KafkaError, MalformedError
 from kafka_fast.protocol.apis.join_group import JoinGroupRequest, JoinGroupResponse
 from kafka_fast.protocol.apis.sync_group import SyncGroupResponse
 from kafka_fast.protocol.schema import Response
@@ -229,8 +229,12 @@ class Rebalance:
             return
         try:
             partitions, user_data = messages.read_assignment(response.assignment)
-        except KafkaError as error:
-            self._end(Failed(error), now)
+        except MalformedError as error:
+            who = f"the leader of group {self._coordinator.group_id!r}, member"
+            text = f"{who} {self._joined.leader!r}, has assigned what cannot be read: {error}"
+            failed = MalformedError(text)
+            failed.__cause__ = error
+            self._end(Failed(failed), now)
             return
         self._end(Assigned(partitions, self._joined.protocol_name or "", user_data), now)
 
