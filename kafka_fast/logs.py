@@ -36,6 +36,11 @@ AGAIN = 1.0
 NEVER = float("inf")
 
 
+def count_of(count: int, unit: str) -> str:
+    """Return a number with its unit, for messages: "1 record", "2 records"."""
+    return f"{count} {unit}" if count == 1 else f"{count} {unit}s"
+
+
 def in_seconds(duration: float) -> str:
     """Return a duration for messages: "0.3 s", "60 s"."""
     return f"{duration:.0f} s" if duration >= 100 else f"{duration:.3g} s"
@@ -82,6 +87,11 @@ class LongWait:
             self._look_at = NEVER
             self._key = None
             self._told.clear()
+
+    @property
+    def is_told(self) -> bool:
+        """Whether the log says what is waited for."""
+        return bool(self._told)
 
     @property
     def deadline(self) -> float:

@@ -5,6 +5,8 @@ A serializer is an object with `serialize(topic, value, headers) -> bytes | None
 `f(data)`. `as_serializer` and `as_deserializer` bring what a user gave into the first form. The
 built-in ones write Java's formats, so that either side reads what the other wrote. None is always
 None: a missing key, or a tombstone.
+
+Errors of the built-in ones say what was expected. Their callers name record, topic and serializer.
 """
 
 from __future__ import annotations
@@ -54,11 +56,11 @@ class StringSerializer(Value):
         if value is None:
             return None
         if not isinstance(value, str):
-            raise _wrong_type(topic, "a str", value)
+            raise SerializationError("expected a str")
         try:
             return value.encode(self.encoding)
         except UnicodeEncodeError as error:
-            raise SerializationError(f"topic {topic}: {error}") from error
+            raise SerializationError(str(error)) from error
 
 
 class StringDeserializer(Value):
@@ -73,7 +75,7 @@ class StringDeserializer(Value):
         try:
             return data.decode(self.encoding)
         except UnicodeDecodeError as error:
-            raise SerializationError(f"topic {topic}: {error}") from error
+            raise SerializationError(str(error)) from error
 
 
 class BytesSerializer(Value):
@@ -84,7 +86,7 @@ class BytesSerializer(Value):
         if value is None or isinstance(value, bytes):
             return value
         if not isinstance(value, bytearray | memoryview):
-            raise _wrong_type(topic, "a bytes-like object", value)
+            raise SerializationError("expected a bytes-like object")
         return bytes(value)
 
 
@@ -120,13 +122,11 @@ class _NumberSerializer(Value):
             return None
         name, layout, accepts = self._format
         if isinstance(value, bool) or not isinstance(value, accepts):
-            raise _wrong_type(topic, f"a number for {name}", value)
+            raise SerializationError(f"expected a number for {name}")
         try:
             return layout.pack(value)
         except (struct.error, OverflowError) as error:
-            raise SerializationError(
-                f"topic {topic}: {value!r} is out of range for {name}"
-            ) from error
+            raise SerializationError(f"{value!r} is out of range for {name}") from error
 
 
 class _NumberDeserializer(Value):
@@ -140,9 +140,7 @@ class _NumberDeserializer(Value):
             return None
         name, layout, _ = self._format
         if len(data) != layout.size:
-            raise SerializationError(
-                f"topic {topic}: expected the {layout.size} bytes of {name}, not {len(data)}"
-            )
+            raise SerializationError(f"expected the {layout.size} bytes of {name}, not {len(data)}")
         return layout.unpack(data)[0]
 
 
@@ -286,12 +284,12 @@ def serialize(
         data = serializer.serialize(topic, value, headers)
     except Exception as error:
         raise SerializationError(
-            f"{part} of a record for topic {topic}: {_name_of(serializer)} failed on "
+            f"the {part} of a record for topic {topic!r}: {_name_of(serializer)} failed on "
             f"{type(value).__name__}: {error}"
         ) from error
     if data is not None and not isinstance(data, bytes | bytearray | memoryview):
         raise SerializationError(
-            f"{part} of a record for topic {topic}: {_name_of(serializer)} returned "
+            f"the {part} of a record for topic {topic!r}: {_name_of(serializer)} returned "
             f"{type(data).__name__}, not bytes"
         )
     return data
@@ -314,7 +312,3 @@ def _name_of(serializer: Serializer) -> str:
     if isinstance(serializer, CallableSerializer):
         return str(getattr(serializer.function, "__qualname__", repr(serializer.function)))
     return type(serializer).__name__
-
-
-def _wrong_type(topic: str, expected: str, value: object) -> SerializationError:
-    return SerializationError(f"topic {topic}: expected {expected}, not {type(value).__name__}")

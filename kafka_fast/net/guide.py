@@ -9,12 +9,13 @@ Thread: any that uses a producer.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from kafka_fast.control.producer.causes import Causes
 from kafka_fast.control.troubles import Reason, late
 from kafka_fast.dataplane._plane import DataPlane
 from kafka_fast.errors import KafkaTimeoutError
-from kafka_fast.logs import LONG, LongWait, Waiting, get_logger
+from kafka_fast.logs import LONG, LongWait, Waiting, count_of, get_logger
 from kafka_fast.types import TopicPartition
 
 logger = get_logger("kafka_fast.producer")
@@ -23,13 +24,15 @@ logger = get_logger("kafka_fast.producer")
 class Guide:
     """Explains one producer's failures and waits. The data plane calls it with plain values."""
 
-    def __init__(self, causes: Causes) -> None:
+    def __init__(self, causes: Causes, is_told: Callable[[], bool]) -> None:
         """Explain by these.
 
         Args:
             causes: know why records are not delivered.
+            is_told: returns whether the log says already why none can be sent.
         """
         self._causes = causes
+        self._is_told = is_told
         self.explain = causes.explain
 
     def look(
@@ -58,7 +61,8 @@ class Guide:
     def say(self, plane: DataPlane, what: str, queue_id: int, created: float, now: float) -> None:
         """Likewise, of a wait that is known to be long."""
         waiting = self._describe(plane, what, queue_id, created, now)
-        logger.log(waiting.level, "%s", waiting.text)
+        if waiting is not None:
+            logger.log(waiting.level, "%s", waiting.text)
 
     def late(
         self, plane: DataPlane, what: str, queue_id: int, since: float, now: float
@@ -75,8 +79,10 @@ class Guide:
 
     def _describe(
         self, plane: DataPlane, what: str, queue_id: int, created: float, now: float
-    ) -> Waiting:
-        left = f"{what}; {plane.pending()} records are not delivered yet"
+    ) -> Waiting | None:
+        if self._is_told():
+            return None
+        left = f"{what}; not delivered yet: {count_of(plane.pending(), 'record')}"
         if queue_id < 0 or now - created < LONG:  # what was accepted first is on its way
             return Waiting(left, logging.INFO)
         return Waiting(f"{left}; {self._why(plane, queue_id, created, now).text}")

@@ -56,21 +56,22 @@ class Idle:
         self._wait.look(now, self._describe)
 
     def _describe(self, now: float) -> Waiting | None:
-        group = self._control.group
-        partitions = self._intake.partitions
-        if not partitions:
-            return None if group is None else group.waits_for()
+        group, partitions = self._control.group, self._intake.partitions
         active = [it for it in partitions if it not in self._intake.paused]
+        if not partitions:
+            return None if group is None else self._with_trouble(group.waits_for(), now)
         if not active:
             text = f"all partitions that are assigned are paused: {some_of(partitions)}"
             return Waiting(text, logging.INFO, "paused")
-        behind = [it for it in active if self._intake.lag(it) != 0]
+        held_up = [it for it in active if not self._control.is_fetched(it)]
+        if held_up:
+            return self._held_up(held_up, now)
+        behind = [it for it in active if not self._intake.is_at_end(it)]
         if not behind:
             return self._at_the_end(active)
-        is_asked = all(self._intake.position(it) is not None for it in behind)
-        if is_asked and now - self._began < self._fetch_max_wait + FETCH_GRACE:
+        if now - self._began < self._fetch_max_wait + FETCH_GRACE:
             return None  # the first answers may not have come yet
-        return self._behind(behind, now)
+        return self._held_up(behind, now)
 
     def _at_the_end(self, active: list[TopicPartition]) -> Waiting | None:
         ended_in = frozenset(active)
@@ -82,13 +83,16 @@ class Idle:
             text += "; auto.offset.reset is latest: what was there before is not read"
         return Waiting(text, logging.INFO, "end")
 
-    def _behind(self, behind: list[TopicPartition], now: float) -> Waiting:
-        cluster = self._control.cluster
-        absent = {it.topic for it in behind if cluster.is_absent(it.topic)}
-        if absent:
-            names = some_of(repr(it) for it in sorted(absent))
-            return Waiting(f"there is no topic {names} (yet); waiting for it", key="absent")
-        why = self._control.silence(behind)
-        around_it = around(self._control.links, now, now - LONG)
-        more = [it.text for it in around_it if it.cause is None or str(it.cause) not in why.text]
-        return Waiting("; ".join([f"waiting for records of {why.text}", *more]), key="behind")
+    def _held_up(self, partitions: list[TopicPartition], now: float) -> Waiting | None:
+        if all(self._control.cluster.is_absent(it.topic) for it in partitions):
+            return None  # `Topics` says so
+        why = self._control.silence(partitions)
+        return self._with_trouble(Waiting(f"waiting for records of {why.text}", key="held"), now)
+
+    def _with_trouble(self, waiting: Waiting | None, now: float) -> Waiting | None:
+        """Add the last trouble to what is wrong, unless that tells it."""
+        if waiting is None or waiting.level < logging.WARNING:
+            return waiting
+        found = around(self._control.links, now, now - LONG)
+        more = [it.text for it in found if it.cause is None or str(it.cause) not in waiting.text]
+        return waiting._replace(text="; ".join([waiting.text, *more]))

@@ -132,7 +132,7 @@ class ProducerCore:
         self._control.start()
         self.plane.set_callback_starter(self._start_callbacks)
         self.plane.set_loop_bridge(LoopBridge(self.plane, self._machine))
-        self.plane.set_guide(Guide(self.control.causes))
+        self.plane.set_guide(Guide(self.control.causes, self.control.says_what_waits))
 
     def _use_packages(self, codec: Codec) -> Handover:
         """Have the control thread compress with Python packages, and say that this is slow."""

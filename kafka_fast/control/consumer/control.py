@@ -178,10 +178,17 @@ class ConsumerControl:
                 if group is not None:
                     return Reason(f"it {waits.text}, but {group.text}", group.cause)
             return Reason(f"it {waits.text}", waits.cause)
+        return self._trouble(partition) or reason(self.cluster, self.links, partition)
+
+    def is_fetched(self, partition: TopicPartition) -> bool:
+        """Tell whether a partition is fetched and nothing known is in the way. Any thread."""
+        known = self.positions.partitions.get(partition)
+        is_running = known is not None and known.phase is Phase.READY and known.is_running
+        return is_running and self._trouble(partition) is None
+
+    def _trouble(self, partition: TopicPartition) -> Reason | None:
         trouble = self.troubles.now(partition, self._now - RECENT)
-        if trouble is not None:
-            return Reason(str(trouble), trouble.error)
-        return reason(self.cluster, self.links, partition)
+        return None if trouble is None else Reason(str(trouble), trouble.error)
 
     # Commands of the user's thread
 

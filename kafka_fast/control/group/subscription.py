@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
+
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.group.member import Subscription
-from kafka_fast.control.silence import some_of
 from kafka_fast.logs import Waiting
 
 
@@ -42,11 +43,8 @@ class SubscribedTopics:
         refusals = [self._cluster.refusal(topic) for topic in sorted(topics)]
         if not refusals or None in refusals:
             return None
-        absent = [topic for topic in sorted(topics) if self._cluster.is_absent(topic)]
-        if absent:
-            names = some_of(map(repr, absent))
-            return Waiting(f"there is no topic {names} (yet)", key="absent")
-        return Waiting(f"the brokers answer {refusals[0]}", key="refused")
+        # Of topics that are not there, and of those that are forbidden, the user hears otherwise.
+        return Waiting(f"the brokers answer {refusals[0]}", logging.DEBUG, "refused")
 
     def replace(self, subscription: Subscription, now: float) -> None:
         """Subscribe to this and to nothing else."""

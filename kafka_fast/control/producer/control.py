@@ -20,6 +20,7 @@ from kafka_fast.control import link_events
 from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.discovery import Discovery
+from kafka_fast.control.instants import NEVER
 from kafka_fast.control.link import Link
 from kafka_fast.control.links import Links
 from kafka_fast.control.metadata import ClusterChanges, node_name
@@ -179,6 +180,10 @@ class ProducerControl:
             return [Reason(str(self.fatal), self.fatal)]
         return of_topic(self.cluster, self.links, topic, now, since)
 
+    def says_what_waits(self) -> bool:
+        """Tell whether the log says already what records wait for. Any thread."""
+        return self._unsent.is_told
+
     # Commands of the callers
 
     def want_topic(self, topic: str, now: float) -> None:
@@ -212,10 +217,10 @@ class ProducerControl:
         if self._settings.enable_idempotence and self.identity.next_deadline() <= now:
             self.identity.tick(self.discovery.any_link(), now)
         self.limits.tick(now)
-        if any(True for _ in self._unsendable()):
-            self._unsent.look(now, self._describe_unsent)
-        else:
+        if not any(True for _ in self._unsendable()):
             self._unsent.end()
+        elif not self._unsent.is_told:
+            self._unsent.look(now, self._describe_unsent)
 
     def _unsendable(self) -> Iterator[TopicPartition]:
         """Yield the partitions whose records cannot be sent now."""
@@ -239,7 +244,7 @@ class ProducerControl:
             self.links.next_deadline(),
             self.discovery.next_deadline(),
             self.limits.next_deadline(),
-            self._unsent.deadline,
+            NEVER if self._unsent.is_told else self._unsent.deadline,
         )
         if self._settings.enable_idempotence and any(True for _ in self.links.ready):
             deadline = min(deadline, self.identity.next_deadline())

@@ -44,7 +44,7 @@ from kafka_fast.control.group.readiness import OVERSTAYED, Readiness, warn_of_ov
 from kafka_fast.control.group.subscription import SubscribedTopics
 from kafka_fast.control.instants import NEVER
 from kafka_fast.control.questions import Questions
-from kafka_fast.errors import ERRORS, KafkaError, broker_error, error_name
+from kafka_fast.errors import ERRORS, KafkaError, UnknownBrokerError, broker_error, error_name
 from kafka_fast.logs import Waiting, get_logger
 from kafka_fast.types import TopicPartition
 
@@ -53,6 +53,7 @@ logger = get_logger("kafka_fast.group")
 COORDINATOR_LOAD_IN_PROGRESS = 14
 ILLEGAL_GENERATION = 22
 UNKNOWN_MEMBER_ID = 25
+INVALID_SESSION_TIMEOUT = 26
 FENCED_INSTANCE_ID = 82
 
 NOT_A_MEMBER = frozenset({ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID})
@@ -391,8 +392,18 @@ class ClassicMember:
             at_once = code == REBALANCE_IN_PROGRESS and self._readiness.may_hurry(now)
             self._retry(reason, now, at_once=at_once)
         else:
-            error = broker_error(code, f"{what} in group {self._coordinator.group_id!r}")
-            self._fail(error, now, fenced=code == FENCED_INSTANCE_ID)
+            text = f"{what} in group {self._coordinator.group_id!r}: {self._say(code)}"
+            self._fail(broker_error(code, text), now, fenced=code == FENCED_INSTANCE_ID)
+
+    def _say(self, code: int) -> str:
+        """Return what an error means for this member, and what to do about it."""
+        if code == INVALID_SESSION_TIMEOUT:
+            return (
+                f"session.timeout.ms ({self._settings.session_timeout_ms}) is not within the "
+                "brokers' group.min.session.timeout.ms and group.max.session.timeout.ms (by "
+                "default 6000 and 1800000)"
+            )
+        return ERRORS.get(code, UnknownBrokerError).description
 
     def _lose_place(self, code: int, reason: str) -> None:
         """The coordinator does not know this member any more, or not in this generation."""
