@@ -49,6 +49,7 @@ JOBS = int(os.environ.get("KAFKA_FAST_BUILD_JOBS", "2"))
 # that uses it links it.
 PLANE_SOURCES = [
     "kf_pool.c",
+    "kf_event.c",
     "kf_plane.c",
     "kf_batch.c",
     "kf_queue.c",

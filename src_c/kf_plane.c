@@ -120,15 +120,8 @@ bool kf_plane_has_news(kf_plane *plane, int level) {
 
 /* ---- commands down, events up ---- */
 
-static void *must(void *memory) {
-    if (memory == NULL) {
-        abort();
-    }
-    return memory;
-}
-
 kf_command *kf_command_new(int kind) {
-    kf_command *command = must(calloc(1, sizeof *command));
+    kf_command *command = kf_must(calloc(1, sizeof *command));
     command->kind = kind;
     return command;
 }
@@ -167,50 +160,6 @@ kf_command *kf_plane_take_commands(kf_plane *plane) {
     return taken;
 }
 
-kf_event *kf_event_new(int kind, int32_t link_id) {
-    kf_event *event = must(calloc(1, sizeof *event));
-    event->kind = kind;
-    event->link_id = link_id;
-    return event;
-}
-
-kf_row *kf_event_row(kf_event *event) {
-    if (event->row_count == event->row_capacity) {
-        int capacity = event->row_capacity == 0 ? 4 : event->row_capacity * 2;
-        event->rows = must(realloc(event->rows, (size_t)capacity * sizeof *event->rows));
-        event->row_capacity = capacity;
-    }
-    kf_row *row = &event->rows[event->row_count++];
-    memset(row, 0, sizeof *row);
-    row->serial = -1;
-    row->base_offset = -1;
-    return row;
-}
-
-kf_event *kf_event_bad_answer(int32_t link_id, int request_kind, int16_t version,
-                              const uint8_t *frame, size_t size, const kf_misfit *misfit) {
-    kf_event *event = kf_event_new(KF_EVENT_BAD_ANSWER, link_id);
-    kf_row *row = kf_event_row(event);
-    event->token = request_kind;
-    event->code = version;
-    row->error_code = (int16_t)misfit->kind;
-    row->queue_id = misfit->asked;
-    row->serial = misfit->place;
-    row->attempts = misfit->earlier;
-    event->bytes = malloc(size);
-    if (event->bytes != NULL) {
-        memcpy(event->bytes, frame, size);
-        event->size = size;
-    }
-    return event;
-}
-
-void kf_event_free(kf_event *event) {
-    free(event->bytes);
-    free(event->rows);
-    free(event);
-}
-
 void kf_plane_event(kf_plane *plane, kf_event *event) {
     event->next = NULL;
     kf_lock(&plane->lock);
@@ -237,7 +186,7 @@ kf_node *kf_plane_node(kf_plane *plane, int32_t id) {
             return node;
         }
     }
-    kf_node *node = must(calloc(1, sizeof *node));
+    kf_node *node = kf_must(calloc(1, sizeof *node));
     node->id = id;
     kf_lock(&plane->lock); /* readers walk the list under it */
     node->next = plane->nodes;

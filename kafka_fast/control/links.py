@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from kafka_fast.config import CommonSettings
 from kafka_fast.control import link_events

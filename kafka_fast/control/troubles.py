@@ -18,7 +18,6 @@ import logging
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from kafka_fast.control.instants import LONG_AGO
@@ -32,6 +31,7 @@ from kafka_fast.errors import (
 )
 from kafka_fast.logs import in_seconds
 from kafka_fast.types import TopicPartition
+from kafka_fast.values import Value
 
 __all__ = ["About", "Reason", "Subject", "Trouble", "Troubles", "late"]
 
@@ -67,8 +67,7 @@ class Reason(NamedTuple):
     """The error behind it; kept by others, so copies of it are raised."""
 
 
-@dataclass(slots=True)
-class Trouble:
+class Trouble(Value, frozen=False):
     """The last thing that went wrong about one subject.
 
     Attributes:

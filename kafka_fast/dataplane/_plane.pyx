@@ -18,7 +18,7 @@ from libc.string cimport memcpy
 
 from kafka_fast._wire._checksum cimport crc32c_join, crc32c_update
 from kafka_fast.dataplane._sender cimport sender_destroy, sender_init, step
-from kafka_fast.dataplane._tuples cimport event_tuple, histogram_dict
+from kafka_fast.dataplane._tuples cimport event_tuple, node_dict, stats_dict
 from kafka_fast.dataplane.link cimport *
 from kafka_fast.dataplane.state cimport *
 
@@ -534,26 +534,7 @@ cdef class DataPlane:
     def stats(self):
         """Return counters and histograms; times in microseconds, sizes in bytes."""
         self.check_owner()
-        cdef kf_stats* stats = &self.plane.stats
-        return {
-            "records_acked": kf_counted(&stats.records_acked),
-            "records_failed": kf_counted(&stats.records_failed),
-            "batches_acked": kf_counted(&stats.batches_acked),
-            "batches_failed": kf_counted(&stats.batches_failed),
-            "retries": kf_counted(&stats.retries),
-            "punts": kf_counted(&stats.punts),
-            "splits": kf_counted(&stats.splits),
-            "expired_batches": kf_counted(&stats.expired_batches),
-            "throttle_ms": kf_counted(&stats.throttle_ms),
-            "requests": kf_counted(&stats.requests),
-            "blocked": kf_counted(&stats.blocked),
-            "bytes_out": kf_counted(&stats.bytes_out),
-            "bytes_in": kf_counted(&stats.bytes_in),
-            "buffer_bytes": kf_pool_reserved(&self.plane.pool),
-            "queue_time_us": histogram_dict(&stats.queue_time),
-            "request_time_us": histogram_dict(&stats.request_time),
-            "batch_bytes": histogram_dict(&stats.batch_bytes),
-        }
+        return stats_dict(&self.plane.stats, kf_pool_reserved(&self.plane.pool))
 
     def node_stats(self):
         """Return counters for each node that there ever was a link to, by node id."""
@@ -564,13 +545,7 @@ cdef class DataPlane:
         node = self.plane.nodes
         kf_unlock(&self.plane.lock)
         while node != NULL:
-            found[node.id] = {
-                "links": kf_counted(&node.links),
-                "requests": kf_counted(&node.requests),
-                "bytes_out": kf_counted(&node.bytes_out),
-                "bytes_in": kf_counted(&node.bytes_in),
-                "request_time_us": histogram_dict(&node.request_time),
-            }
+            found[node.id] = node_dict(node)
             node = node.next
         return found
 

@@ -363,9 +363,12 @@ class ProducerCore:
         return losses
 
     def _given_up(self, why: str, topic: str) -> DeliveryError:
-        trouble = self.control.connect_error or self.control.links.troubles.since(0.0)
-        text = why if trouble is None else f"{why}; the last trouble: {trouble}"
-        return DeliveryError(text, outcome=Outcome.MAYBE_WRITTEN, topic=topic)
+        reason = self.control.causes.of_topic(topic, time.monotonic())
+        if reason is None:
+            return DeliveryError(why, outcome=Outcome.MAYBE_WRITTEN, topic=topic)
+        error = DeliveryError(f"{why}; {reason.text}", outcome=Outcome.MAYBE_WRITTEN, topic=topic)
+        error.__cause__ = reason.cause
+        return error
 
     def mark_forked(self) -> None:
         """Called in a forked child: nothing of this runs here, and its locks may be held."""

@@ -46,6 +46,7 @@ class Causes:
             fatal: returns why the producer cannot go on, if it cannot.
         """
         self._is_idempotent = settings.enable_idempotence
+        self._delivery_timeout = settings.delivery_timeout
         self._cluster = cluster
         self._links = links
         self._identity = identity
@@ -109,6 +110,14 @@ class Causes:
                 Reason("there is no producer id yet"), *around(self._links, until, since)
             )
         return trouble or Reason(f"its leader, {leader}, takes no more for now")
+
+    def of_topic(self, topic: str, now: float) -> Reason | None:
+        """Return the last trouble that records of a topic, still pending, may have met."""
+        since = now - self._delivery_timeout
+        troubles = self._links.troubles
+        partitions = range(self._cluster.partition_count(topic) or 0)
+        answered = troubles.last(since, [TopicPartition(topic, it) for it in partitions])
+        return last_trouble(answered or troubles.last(since))
 
     def of_wait(self, partition: TopicPartition, since: float, now: float) -> Reason:
         """Return why records of a partition have not been acknowledged since then."""

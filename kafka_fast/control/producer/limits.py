@@ -7,7 +7,6 @@ request brings it, if this client may ask; the verdict on the batch waits for th
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from kafka_fast.control.instants import NEVER
 from kafka_fast.control.link import Link
@@ -18,6 +17,7 @@ from kafka_fast.protocol.apis.describe_configs import (
     DescribeConfigsResource,
     DescribeConfigsResponse,
 )
+from kafka_fast.values import Value, field
 
 TOPIC_RESOURCE = 2
 
@@ -30,10 +30,9 @@ PATIENCE = 2.0
 """Seconds that a verdict waits for the answer."""
 
 
-@dataclass(slots=True)
-class _Topic:
+class _Topic(Value, frozen=False):
     asked_at: float
-    limits: dict[str, int] = field(default_factory=dict)
+    limits: dict[str, int] = field(factory=dict)
     is_settled: bool = False
 
 

@@ -18,8 +18,8 @@ from kafka_fast.control.plane import Command, NameTopic, Program, Route, SetAvai
 from kafka_fast.errors import UnsupportedVersionError
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.produce import ProduceRequest
-from kafka_fast.values import Value
 from kafka_fast.types import TopicPartition
+from kafka_fast.values import Value
 
 FIRST_VERSION_WITH_IDS = 13
 LAST_VERSION_WITH_NAMES = 12
