@@ -50,7 +50,7 @@ class Topics:
         # Topics whose partitions the user waits for, and until when they may be denied.
         self._awaited: dict[str, float] = {}
         self._subscribed: frozenset[str] = frozenset()  # by name
-        self._absent: dict[str, LongWait] = {}  # what is to be read, and the brokers deny
+        self._absent: dict[str, LongWait] = {}  # subscribed, and the brokers deny it
         self._fatal: KafkaError | None = None
 
     # Commands
@@ -84,7 +84,7 @@ class Topics:
 
     def tick(self, now: float) -> None:
         """Keep metadata of awaited topics wanted, but not of one that is denied for long."""
-        for topic in [it for it in self._absent if not self._is_to_be_read(it)]:
+        for topic in self._absent.keys() - self._subscribed:
             del self._absent[topic]
         for topic, wait in self._absent.items():
             if not wait.is_told:
@@ -121,19 +121,17 @@ class Topics:
         reading = self._positions.of_topic(topic)
         if not self._cluster.is_absent(topic):
             self._absent.pop(topic, None)
-        if not code or not (self._is_to_be_read(topic) or topic in self._awaited):
+        if not code:
             return
         error = broker_error(code, f"topic {topic!r}")
         if self._cluster.is_absent(topic):
-            self._absent.setdefault(topic, LongWait(logger))
+            if topic in self._subscribed:  # of those assigned by hand, absent.py tells
+                self._absent.setdefault(topic, LongWait(logger))
         elif not error.retriable and reading:
             for assigned in reading:
                 self._on_news(PartitionFailed(assigned.partition, assigned.seeks, error, False))
         elif not error.retriable and topic in self._subscribed:
             self._on_news(TopicFailed(error))
-
-    def _is_to_be_read(self, topic: str) -> bool:
-        return topic in self._subscribed or bool(self._positions.of_topic(topic))
 
     def _settle(self, topic: str) -> None:
         """Tell the user who waits for a topic, if there is something to tell."""
