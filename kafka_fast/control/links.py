@@ -330,7 +330,7 @@ class Links:
         link = self._links.get(event.link_id)
         if link is not None:
             named = type(error)(f"{link.versions.node} {error}")
-            self._note_nonsense(link, event.api_key, named, now, is_first=event.is_first)
+            self._note_nonsense(link, event.api_key, named, now, was_well=event.was_well)
 
     def handle_response(self, event: Response, now: float) -> None:
         """Take the answer to a raw request."""
@@ -374,18 +374,18 @@ class Links:
         text = f"{bad.link.versions.node} {answered(bad.api_key, bad.version, bad.error)}"
         named = type(bad.error)(text)
         named.__cause__ = bad.error
-        self._note_nonsense(bad.link, bad.api_key, named, now, is_first=bad.is_first)
+        self._note_nonsense(bad.link, bad.api_key, named, now, was_well=bad.was_well)
         link = self._links.get(bad.link.id)
         if link is not None:
             self.refuse(link, named, now)
 
     def _note_nonsense(
-        self, link: Link, api_key: int, error: KafkaError, now: float, *, is_first: bool
+        self, link: Link, api_key: int, error: KafkaError, now: float, *, was_well: bool
     ) -> None:
         node_id = _answering(link, api_key)
         self._told.add(link.node_id)
         self.troubles.note_malformed(api_name(api_key))
-        if self._nonsense.note(node_id, api_key, now, is_first=is_first):
+        if self._nonsense.note(node_id, api_key, now, was_well=was_well):
             self._on_nonsense(api_key, error)
 
     def _note_sound(self, link: Link, api_key: int) -> None:

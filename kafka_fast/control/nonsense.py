@@ -30,17 +30,17 @@ class Nonsense:
         self._patience = patience
         self._rows: dict[tuple[int, int], tuple[float, float]] = {}  # began or told, last seen
 
-    def note(self, node_id: int, api_key: int, now: float, *, is_first: bool = False) -> bool:
+    def note(self, node_id: int, api_key: int, now: float, *, was_well: bool = False) -> bool:
         """Take note of an answer that nobody can read; return whether that is to be told now.
 
         Args:
             node_id: whose answer it is.
             api_key: to what.
             now: the time.
-            is_first: an answer before it was well: no row goes on.
+            was_well: an answer before it was well: no row goes on.
         """
         began, last = self._rows.get((node_id, api_key), (now, now))
-        if is_first or now - last > QUIET:
+        if was_well or now - last > QUIET:
             began = now
         return self._look((node_id, api_key), began, now)
 

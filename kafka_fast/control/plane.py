@@ -118,7 +118,7 @@ class BadAnswer(Value):
     """The queue or stream that is left out."""
     place: int
     """Which partition of the answer, in its order, is foreign or there twice."""
-    is_first: bool
+    was_well: bool
     """Earlier answers of this kind over the same link were well."""
 
 

@@ -79,7 +79,7 @@ class BadMessage(Value):
     api_key: int
     version: int
     error: ProtocolError
-    is_first: bool
+    was_well: bool
     """Earlier answers to the same repeated request were well."""
 
 
@@ -320,9 +320,9 @@ class Questions:
             _, body = frame.decode_response(question.response_class, event.frame, question.version)
         except ProtocolError as error:
             self._forget_question(event.token, question)
-            is_first = question.is_well(event.token, now)
+            was_well = question.is_well(event.token, now)
             self._on_malformed(
-                BadMessage(question.link, api_key, question.version, error, is_first), now
+                BadMessage(question.link, api_key, question.version, error, was_well), now
             )
             question.handle_failure(error, now)
             return

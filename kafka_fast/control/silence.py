@@ -13,6 +13,7 @@ from kafka_fast.control.links import Links
 from kafka_fast.control.metadata import NO_LEADER, node_name
 from kafka_fast.control.troubles import About, Reason, Subject, last_trouble
 from kafka_fast.errors import KafkaError
+from kafka_fast.logs import count_of
 from kafka_fast.types import TopicPartition
 
 NAMED = 5
@@ -32,7 +33,7 @@ def reason(cluster: Cluster, links: Links, partition: TopicPartition) -> Reason:
     if not partitions:
         return Reason("nothing is known of its topic yet")
     if number >= len(partitions):
-        return Reason(f"its topic has {len(partitions)} partitions")
+        return Reason(f"its topic has {count_of(len(partitions), 'partition')}")
     leader_id = partitions[number].leader_id
     if leader_id == NO_LEADER:
         return Reason("it has no leader")

@@ -46,7 +46,7 @@ class Topology:
         self._topics: dict[str, Topic] = {}
         self._names: dict[bytes, str] = {}  # topic id → name; the inverse of Topic.topic_id
         self._errors: dict[str, int] = {}  # topics whose last answer was an error
-        self._left_out: set[str] = set()  # of these, those that the last answer did not name
+        self._lacks: dict[str, str] = {}  # of these, what the last answer did not say
         self._removed: set[str] = set()  # known topics that the brokers do not know any more
         self._answers: Counter[str] = Counter()  # how many answers have told of each topic
 
@@ -116,8 +116,8 @@ class Topology:
         code = self.error(topic)
         if not code:
             return None
-        if topic in self._left_out:
-            return broker_error(code, f"the answer to Metadata leaves topic {topic!r} out")
+        if topic in self._lacks:
+            return broker_error(code, f"the answer to Metadata {self._lacks[topic]}")
         if code == UNKNOWN_TOPIC_OR_PARTITION:
             return broker_error(code, f"there is no topic {topic!r}")
         known = ERRORS.get(code, UnknownBrokerError)
@@ -174,15 +174,20 @@ class Topology:
     ) -> None:
         """Take what an answer of `version` says of a topic that was asked for (None: nothing)."""
         self._answers[name] += 1
-        code = UNKNOWN_TOPIC_OR_PARTITION if reported is None else reported.error_code
-        if reported is not None and not code and not reported.partitions:
+        self._lacks.pop(name, None)
+        if reported is None:
+            code = UNKNOWN_TOPIC_OR_PARTITION
+            self._lacks[name] = f"leaves topic {name!r} out"
+        elif not reported.error_code and not reported.partitions:
             code = LEADER_NOT_AVAILABLE  # a topic that is still being made
+            self._lacks[name] = f"names no partition of topic {name!r}"
+        else:
+            code = reported.error_code
         if code != self._errors.get(name, 0):
             changes.topic_errors[name] = code
         known = self._topics.get(name)
         if reported is None or code:
             self._errors[name] = code
-            (self._left_out.add if reported is None else self._left_out.discard)(name)
             is_gone = code in (UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID)
             if is_gone and known is not None and name not in self._removed:
                 self._removed.add(name)
@@ -221,6 +226,7 @@ class Topology:
 
     def _forget_topic(self, name: str) -> None:
         """Forget all that is known of a topic."""
+        self._lacks.pop(name, None)
         topic = self._topics.pop(name, None)
         if topic is not None and topic.topic_id is not None:
             del self._names[topic.topic_id]

@@ -123,11 +123,19 @@ class Troubles:
             trouble.is_past = False
         else:
             trouble = self._last[subject] = Trouble(error, now, now)
+        trouble.is_told = trouble.is_told or self._is_told_elsewhere(subject, error, now)
         is_settled = now - trouble.began >= _patience(subject, error)
         self._logger.log(
             logging.WARNING if is_settled and not trouble.is_told else logging.DEBUG, "%s", error
         )
         trouble.is_told = trouble.is_told or is_settled
+
+    def _is_told_elsewhere(self, subject: Subject, error: KafkaError, now: float) -> bool:
+        """Tell whether the other connection to bootstrap.servers has met, and told, the same."""
+        if not _is_bootstrap(subject):
+            return False
+        found = (trouble for it, trouble in self._last.items() if _is_bootstrap(it))
+        return any(it.is_told and _goes_on(it, error, now) for it in found)
 
     def clear(self, subject: Subject) -> None:
         """It has gone well: the next trouble of this subject is news."""
@@ -192,6 +200,10 @@ class Troubles:
             found = [self._last[key] for key in subjects if key in self._last]
         recent = [it for it in found if it.at >= since]
         return max(recent, key=lambda it: it.at, default=None)
+
+
+def _is_bootstrap(subject: Subject) -> bool:
+    return isinstance(subject, int) and subject < 0
 
 
 def _goes_on(trouble: Trouble, error: KafkaError, now: float) -> bool:

@@ -67,7 +67,8 @@ class Causes:
         """
         if code in SETTINGS:
             setting, limit = SETTINGS[code], self._limits.limit(partition.topic, code)
-            allowed = "allows" if limit is None else f"({limit}) allows"
+            # One that is not smaller was changed since it was asked for, or another limit is meant.
+            allowed = "allows" if limit is None or limit >= size else f"({limit}) allows"
             return broker_error(
                 code,
                 f"a record of {partition} takes {size} bytes in a batch of its own: more than the "

@@ -23,7 +23,7 @@ def test_it_is_told_when_it_has_lasted_and_again(nonsense: Nonsense) -> None:
 def test_an_answer_that_can_be_read_ends_it(nonsense: Nonsense) -> None:
     for now in range(20):
         assert not nonsense.note(1, FETCH, float(now))
-        assert not nonsense.note(2, FETCH, float(now), is_first=True)
+        assert not nonsense.note(2, FETCH, float(now), was_well=True)
         nonsense.note_sense(1, FETCH)
 
 

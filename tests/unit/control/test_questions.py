@@ -194,7 +194,7 @@ def test_an_answer_that_cannot_be_read_ends_it(rig: Rig, is_aside: bool) -> None
     assert (bad.link.id, bad.version, now) == (7, VERSION, 1.0)
     assert bad.api_key == (JoinGroupResponse if is_aside else HeartbeatResponse).api_key
     assert isinstance(bad.error, MalformedError)
-    assert not bad.is_first
+    assert not bad.was_well
     assert rig.sound == []
     rig.answer(token, OTHER)
     rig.answer(aside, JOINED)

@@ -117,3 +117,15 @@ def test_a_wait_in_vain_has_text_and_cause_and_can_be_pickled(troubles: Troubles
     assert error.__cause__ is not REFUSED
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
     assert late("no metadata", None).__cause__ is None
+
+
+def test_what_both_connections_to_bootstrap_servers_meet_is_told_once(
+    troubles: Troubles, caplog: pytest.LogCaptureFixture
+) -> None:
+    refused = [KafkaConnectionError(f"127.0.0.1:{port}: refused") for port in (1, 2)]
+    for now in (1.0, 2.0):
+        troubles.note(-1, refused[0], now)
+        troubles.note(-2, refused[1], now)
+    assert [it.getMessage() for it in caplog.records] == ["127.0.0.1:1: refused"]
+    troubles.note(-2, KafkaConnectionError("another matter"), 3.0)
+    assert [it.getMessage() for it in caplog.records][1:] == ["another matter"]
