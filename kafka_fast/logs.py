@@ -1,7 +1,8 @@
 """The package's loggers: each says the same thing only so often, and what is waited for.
 
 A client retries for as long as its user lets it, and a cluster may be away for a week. A message
-is known by its logger, level and text before its arguments; it passes `BURST` times in `PERIOD`
+is known by its logger, level and text before its arguments, or by the kind that it names (for
+`extra`, where the whole text is an argument); it passes `BURST` times in `PERIOD`
 seconds, and the first one after that tells how many were left out.
 
 Whoever waits for something says so once, when the wait has become long: see `LongWait`. No clock is
@@ -23,9 +24,11 @@ PERIOD = 60.0
 UNLIMITED = {"unlimited": True}
 """For `extra` of a record that always passes: one that counts what is told nowhere else."""
 
+WAIT = {"kind": "wait"}
+"""For `extra` of a record that tells of a long wait."""
+
 TEXTS_MAX = 1024
 """Texts that are remembered; more are only seen where a text is made of its arguments."""
-
 
 LONG = 3.0
 """Seconds after which a wait is long."""
@@ -42,7 +45,9 @@ def count_of(count: int, unit: str) -> str:
 
 
 def in_seconds(duration: float) -> str:
-    """Return a duration for messages: "0.3 s", "60 s"."""
+    """Return a duration for messages: "0.8 ms", "0.3 s", "60 s"."""
+    if 0 < duration < 0.1:
+        return f"{duration * 1000:.3g} ms"
     return f"{duration:.0f} s" if duration >= 100 else f"{duration:.3g} s"
 
 
@@ -121,7 +126,7 @@ class LongWait:
             return
         self._told.add(found.key)
         self._key = found.key
-        self._logger.log(found.level, "%s", found.text)
+        self._logger.log(found.level, "%s", found.text, extra=WAIT)
 
 
 class RateLimit(logging.Filter):
@@ -140,7 +145,7 @@ class RateLimit(logging.Filter):
         """Return whether the record passes; add to it what was left out."""
         if getattr(record, "unlimited", False):
             return True
-        key = (record.levelno, record.msg)
+        key = (record.levelno, getattr(record, "kind", record.msg))
         since, count = self._said.get(key, (record.created, 0))
         left_out = 0
         if record.created - since >= PERIOD:

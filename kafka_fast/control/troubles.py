@@ -125,9 +125,8 @@ class Troubles:
             trouble = self._last[subject] = Trouble(error, now, now)
         trouble.is_told = trouble.is_told or self._is_told_elsewhere(subject, error, now)
         is_settled = now - trouble.began >= _patience(subject, error)
-        self._logger.log(
-            logging.WARNING if is_settled and not trouble.is_told else logging.DEBUG, "%s", error
-        )
+        level = logging.WARNING if is_settled and not trouble.is_told else logging.DEBUG
+        self._logger.log(level, "%s", error, extra={"kind": type(error)})
         trouble.is_told = trouble.is_told or is_settled
 
     def _is_told_elsewhere(self, subject: Subject, error: KafkaError, now: float) -> bool:

@@ -6,7 +6,17 @@ import logging
 
 import pytest
 
-from kafka_fast.logs import BURST, LONG, PERIOD, TEXTS_MAX, LongWait, RateLimit, Waiting, get_logger
+from kafka_fast.logs import (
+    BURST,
+    LONG,
+    PERIOD,
+    TEXTS_MAX,
+    LongWait,
+    RateLimit,
+    Waiting,
+    get_logger,
+    in_seconds,
+)
 
 
 def say(limit: RateLimit, at: float, text: str, *args: object) -> str | None:
@@ -101,3 +111,32 @@ def test_what_need_not_be_said_is_looked_at_again(waits: Waits) -> None:
     assert waits.look(0.0, None) == []
     assert waits.look(3.0, None) == []
     assert waits.look(4.0, Waiting("no leader")) == ["WARNING no leader"]
+
+
+@pytest.mark.parametrize(
+    ("duration", "text"),
+    [
+        (0.0, "0 s"),
+        (0.0008, "0.8 ms"),
+        (0.0997, "99.7 ms"),
+        (0.3, "0.3 s"),
+        (2.346, "2.35 s"),
+        (60.0, "60 s"),
+        (3600.4, "3600 s"),
+    ],
+)
+def test_durations_in_messages(duration: float, text: str) -> None:
+    assert in_seconds(duration) == text
+
+
+def test_what_is_all_argument_is_known_by_its_kind() -> None:
+    limit = RateLimit()
+
+    def heard(kind: object) -> bool:
+        record = logging.LogRecord("n", logging.WARNING, "p", 1, "%s", ("text",), None)
+        record.created = 1.0
+        record.kind = kind
+        return limit.filter(record)
+
+    assert [heard("a") for _ in range(BURST + 1)] == [True] * BURST + [False]
+    assert heard("b")

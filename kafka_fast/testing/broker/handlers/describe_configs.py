@@ -16,7 +16,7 @@ from kafka_fast.protocol.apis.describe_configs import (
     DescribeConfigsResult,
 )
 from kafka_fast.testing.broker.request import Request
-from kafka_fast.testing.broker.topics import TOPIC_DEFAULTS
+from kafka_fast.testing.broker.topics import TOPIC_DEFAULTS, check_topic_name
 
 _TOPIC, _BROKER = 2, 4
 _SET_FOR_THE_TOPIC, _DEFAULT = 1, 5
@@ -66,5 +66,6 @@ def _settings(request: Request, asked: DescribeConfigsResource) -> dict[str, str
         raise broker_error(planned.code)
     topic = request.state.topics.get(asked.resource_name)
     if topic is None:
+        check_topic_name(asked.resource_name)
         raise UnknownTopicOrPartition(f"no topic {asked.resource_name!r}")
     return dict(topic.config.texts)
