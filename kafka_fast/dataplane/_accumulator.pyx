@@ -164,13 +164,12 @@ cdef class Accumulator:
             raise UsageError(f"a record of {need} bytes for topic {topic.name!r} is larger than "
                              f"buffer.memory ({plane.pool.limit})")
         if now >= wait.deadline:
-            raise late(self._plane, f"{self.no_room(topic)} after max.block.ms "
-                                   f"({self.max_block * 1000:.0f})", NULL,
-                       wait.deadline - self.max_block)
+            what = f"{self.no_room(topic)} after max.block.ms ({self.max_block * 1000:.0f})"
+            raise late(self._plane, what, NULL, wait.deadline - self.max_block)
         if not wait.told and now >= wait.deadline - self.max_block + LONG:
             wait.told = True
-            say_long(self._plane, f"{self.no_room(topic)}; waiting up to max.block.ms "
-                                 f"({self.max_block:g} s)")
+            what = f"{self.no_room(topic)}; waiting up to max.block.ms ({self.max_block:g} s)"
+            say_long(self._plane, what)
         with nogil:
             kf_add(&plane.pool.waiting, 1)
             kf_plane_urge(plane)

@@ -67,9 +67,9 @@ cdef object malformed(const source *src, const step *field, str problem):
     """
     label = (<Program>src.trail.program).label
     pos = (src.reader.pos if field == NULL else src.at) - src.start
-    place = path_of(&src.trail, field)
-    return MalformedError(f"{label}: {problem} at byte {pos} ({place})", problem=problem,
-                          place=place, pos=pos)
+    where = path_of(&src.trail, field)
+    return MalformedError(f"{label}: {problem} at byte {pos} ({where})", problem=problem,
+                          place=where, pos=pos)
 
 
 cdef str kind_of(uint8_t op):
