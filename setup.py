@@ -50,6 +50,7 @@ C_LIBRARIES: dict[str, tuple[list[str], list[str]]] = {
     "kf_planes": (
         [
             "kf_pool.c",
+            "kf_event.c",
             "kf_plane.c",
             "kf_batch.c",
             "kf_queue.c",

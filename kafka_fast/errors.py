@@ -130,7 +130,20 @@ class ProtocolError(KafkaError):
 
 
 class MalformedError(ProtocolError):
-    """Bytes do not follow the schema of the message they were read as."""
+    """Bytes do not follow the schema of the message they were read as.
+
+    Attributes:
+        problem: what stands there instead, as in "an answer with ..."; "" where nobody has said.
+        place: the field: "topics[3].name".
+        pos: the byte at which that stands; -1: nobody has said. In an answer that came over a
+            connection byte 0 is the first one of the correlation id.
+    """
+
+    def __init__(self, message: str, *, problem: str = "", place: str = "", pos: int = -1) -> None:
+        super().__init__(message)
+        self.problem = problem
+        self.place = place
+        self.pos = pos
 
 
 class CorruptBatchError(ProtocolError):

@@ -1,13 +1,19 @@
-"""The package's loggers: each says the same thing only so often.
+"""The package's loggers: each says the same thing only so often, and what is waited for.
 
 A client retries for as long as its user lets it, and a cluster may be away for a week. A message
-is known by its logger, level and text before its arguments; it passes `BURST` times in `PERIOD`
+is known by its logger, level and text before its arguments, or by the kind that it names (for
+`extra`, where the whole text is an argument); it passes `BURST` times in `PERIOD`
 seconds, and the first one after that tells how many were left out.
+
+Whoever waits for something says so once, when the wait has become long: see `LongWait`. No clock is
+read here: `now` comes with each call, and is virtual in a simulation.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Hashable
+from typing import NamedTuple
 
 BURST = 20
 """How often a message passes in a period."""
@@ -18,8 +24,109 @@ PERIOD = 60.0
 UNLIMITED = {"unlimited": True}
 """For `extra` of a record that always passes: one that counts what is told nowhere else."""
 
+WAIT = {"kind": "wait"}
+"""For `extra` of a record that tells of a long wait."""
+
 TEXTS_MAX = 1024
 """Texts that are remembered; more are only seen where a text is made of its arguments."""
+
+LONG = 3.0
+"""Seconds after which a wait is long."""
+
+AGAIN = 1.0
+"""Seconds from one look at what is waited for to the next, once a wait is long."""
+
+NEVER = float("inf")
+
+
+def count_of(count: int, unit: str) -> str:
+    """Return a number with its unit, for messages: "1 record", "2 records"."""
+    return f"{count} {unit}" if count == 1 else f"{count} {unit}s"
+
+
+def in_seconds(duration: float) -> str:
+    """Return a duration for messages: "0.8 ms", "0.3 s", "60 s"."""
+    if 0 < duration < 0.1:
+        return f"{duration * 1000:.3g} ms"
+    return f"{duration:.0f} s" if duration >= 100 else f"{duration:.3g} s"
+
+
+class Waiting(NamedTuple):
+    """What is waited for.
+
+    Attributes:
+        text: a sentence for the user.
+        level: of the log; INFO if to wait for this is normal.
+        key: waits for the same have the same one, whatever their texts.
+    """
+
+    text: str
+    level: int = logging.WARNING
+    key: Hashable = None
+
+
+class LongWait:
+    """Logs what is waited for when that has lasted for `LONG` seconds, and only once.
+
+    A wait that comes to be one for something else is another wait. Thread: that of its owner.
+    """
+
+    __slots__ = ("_began", "_key", "_logger", "_look_at", "_told")
+
+    def __init__(self, logger: logging.Logger) -> None:
+        """Begin with nothing that is waited for.
+
+        Args:
+            logger: takes what is said.
+        """
+        self._logger = logger
+        self._began: float | None = None
+        self._look_at = NEVER
+        self._key: Hashable = None  # of what was waited for at the last look
+        self._told: set[Hashable] = set()
+
+    def end(self) -> None:
+        """What was waited for has come, or is not waited for any more."""
+        if self._began is not None:
+            self._began = None
+            self._look_at = NEVER
+            self._key = None
+            self._told.clear()
+
+    @property
+    def is_told(self) -> bool:
+        """Whether the log says what is waited for."""
+        return bool(self._told)
+
+    @property
+    def deadline(self) -> float:
+        """When to look next; infinity while nothing is waited for."""
+        return self._look_at
+
+    def look(self, now: float, describe: Callable[[float], Waiting | None]) -> None:
+        """Note that something is waited for, and say what if that is due.
+
+        Args:
+            now: the time.
+            describe: called with the time when the wait is long; returns what is waited for; None:
+                nothing that has to be said yet.
+        """
+        if self._began is None:
+            self._began = now
+            self._look_at = now + LONG
+        if now < self._look_at:
+            return
+        self._look_at = now + AGAIN
+        found = describe(now)
+        if found is None or found.key in self._told:
+            return
+        if self._told and found.key != self._key:  # something else: see whether that lasts, too
+            self._key = found.key
+            self._look_at = now + LONG
+            return
+        self._told.add(found.key)
+        self._key = found.key
+        self._logger.log(found.level, "%s", found.text, extra=WAIT)
 
 
 class RateLimit(logging.Filter):
@@ -38,7 +145,7 @@ class RateLimit(logging.Filter):
         """Return whether the record passes; add to it what was left out."""
         if getattr(record, "unlimited", False):
             return True
-        key = (record.levelno, record.msg)
+        key = (record.levelno, getattr(record, "kind", record.msg))
         since, count = self._said.get(key, (record.created, 0))
         left_out = 0
         if record.created - since >= PERIOD:

@@ -5,6 +5,8 @@ A serializer is an object with `serialize(topic, value, headers) -> bytes | None
 `f(data)`. `as_serializer` and `as_deserializer` bring what a user gave into the first form. The
 built-in ones write Java's formats, so that either side reads what the other wrote. None is always
 None: a missing key, or a tombstone.
+
+Errors of the built-in ones say what was expected. Their callers name record, topic and serializer.
 """
 
 from __future__ import annotations
@@ -55,11 +57,11 @@ class StringSerializer(Value):
         if value is None:
             return None
         if not isinstance(value, str):
-            raise _wrong_type(topic, "a str", value)
+            raise _expected("a str", value)
         try:
             return value.encode(self.encoding)
         except UnicodeEncodeError as error:
-            raise SerializationError(f"topic {topic}: {error}") from error
+            raise SerializationError(str(error)) from error
 
 
 class StringDeserializer(Value):
@@ -74,7 +76,7 @@ class StringDeserializer(Value):
         try:
             return data.decode(self.encoding)
         except UnicodeDecodeError as error:
-            raise SerializationError(f"topic {topic}: {error}") from error
+            raise SerializationError(str(error)) from error
 
 
 class BytesSerializer(Value):
@@ -85,7 +87,7 @@ class BytesSerializer(Value):
         if value is None or isinstance(value, bytes):
             return value
         if not isinstance(value, bytearray | memoryview):
-            raise _wrong_type(topic, "a bytes-like object", value)
+            raise _expected("a bytes-like object", value)
         return bytes(value)
 
 
@@ -121,13 +123,11 @@ class _NumberSerializer(Value):
             return None
         name, layout, accepts = self._format
         if isinstance(value, bool) or not isinstance(value, accepts):
-            raise _wrong_type(topic, f"a number for {name}", value)
+            raise _expected(f"a number for {name}", value)
         try:
             return layout.pack(value)
         except (struct.error, OverflowError) as error:
-            raise SerializationError(
-                f"topic {topic}: {value!r} is out of range for {name}"
-            ) from error
+            raise SerializationError(f"{value!r} is out of range for {name}") from error
 
 
 class _NumberDeserializer(Value):
@@ -141,9 +141,7 @@ class _NumberDeserializer(Value):
             return None
         name, layout, _ = self._format
         if len(data) != layout.size:
-            raise SerializationError(
-                f"topic {topic}: expected the {layout.size} bytes of {name}, not {len(data)}"
-            )
+            raise SerializationError(f"expected the {layout.size} bytes of {name}, not {len(data)}")
         return layout.unpack(data)[0]
 
 
@@ -254,7 +252,7 @@ class JsonSerializer(Value, _Writes):
             hint = ""
             if self.default is None and "is not JSON serializable" in str(error):
                 hint = "; JsonSerializer(default=str) writes it as text"
-            raise SerializationError(f"topic {topic}: {error}{hint}") from error
+            raise SerializationError(f"{error}{hint}") from error
 
 
 class JsonDeserializer(Value, _Reads):
@@ -288,7 +286,7 @@ class JsonDeserializer(Value, _Reads):
         try:
             return self._read(data)
         except (ValueError, RecursionError) as error:
-            raise SerializationError(f"topic {topic}: {error}") from error
+            raise SerializationError(str(error)) from error
 
 
 class CallableSerializer(Value):
@@ -391,12 +389,12 @@ def serialize(
         data = serializer.serialize(topic, value, headers)
     except Exception as error:
         raise SerializationError(
-            f"{part} of a record for topic {topic}: {_name_of(serializer)} failed on "
+            f"the {part} of a record for topic {topic!r}: {_name_of(serializer)} failed on "
             f"{type(value).__name__}: {error}"
         ) from error
     if data is not None and not isinstance(data, bytes | bytearray | memoryview):
         raise SerializationError(
-            f"{part} of a record for topic {topic}: {_name_of(serializer)} returned "
+            f"the {part} of a record for topic {topic!r}: {_name_of(serializer)} returned "
             f"{type(data).__name__}, not bytes"
         )
     return data
@@ -421,8 +419,6 @@ def _name_of(serializer: Serializer) -> str:
     return type(serializer).__name__
 
 
-def _wrong_type(topic: str, expected: str, value: object) -> SerializationError:
+def _expected(what: str, value: object) -> SerializationError:
     hint = " (JsonSerializer writes it as JSON)" if isinstance(value, dict | list) else ""
-    return SerializationError(
-        f"topic {topic}: expected {expected}, not {type(value).__name__}{hint}"
-    )
+    return SerializationError(f"expected {what}{hint}")

@@ -78,6 +78,15 @@ static void child_ended(kf_plane *plane, kf_batch *parent) {
     }
 }
 
+/* Keep what became of the tries of a batch that fails: the data plane may still hold it. */
+static void note_tries(kf_batch *batch) {
+    const kf_env *env = &batch->queue->plane->env;
+    batch->tries = batch->attempts;
+    batch->last_answer = batch->last_error;
+    batch->wire_size = batch->coded != NULL ? batch->coded->size : batch->size;
+    batch->failed_at = env->now(env->context);
+}
+
 void kf_batch_end(kf_batch *batch, int state, int32_t error_code, int32_t outcome,
                   int64_t base_offset, int64_t append_time_ms) {
     kf_plane *plane = batch->queue->plane;
@@ -93,6 +102,7 @@ void kf_batch_end(kf_batch *batch, int state, int32_t error_code, int32_t outcom
         kf_count(&batch->queue->records_acked, batch->record_count);
         kf_count(&batch->queue->bytes_acked, (int64_t)batch->size);
     } else {
+        note_tries(batch);
         kf_count(&plane->stats.records_failed, batch->record_count);
         kf_count(&plane->stats.batches_failed, 1);
         kf_count(&batch->queue->records_failed, batch->record_count);

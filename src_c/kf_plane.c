@@ -120,15 +120,8 @@ bool kf_plane_has_news(kf_plane *plane, int level) {
 
 /* ---- commands down, events up ---- */
 
-static void *must(void *memory) {
-    if (memory == NULL) {
-        abort();
-    }
-    return memory;
-}
-
 kf_command *kf_command_new(int kind) {
-    kf_command *command = must(calloc(1, sizeof *command));
+    kf_command *command = kf_must(calloc(1, sizeof *command));
     command->kind = kind;
     return command;
 }
@@ -167,32 +160,6 @@ kf_command *kf_plane_take_commands(kf_plane *plane) {
     return taken;
 }
 
-kf_event *kf_event_new(int kind, int32_t link_id) {
-    kf_event *event = must(calloc(1, sizeof *event));
-    event->kind = kind;
-    event->link_id = link_id;
-    return event;
-}
-
-kf_row *kf_event_row(kf_event *event) {
-    if (event->row_count == event->row_capacity) {
-        int capacity = event->row_capacity == 0 ? 4 : event->row_capacity * 2;
-        event->rows = must(realloc(event->rows, (size_t)capacity * sizeof *event->rows));
-        event->row_capacity = capacity;
-    }
-    kf_row *row = &event->rows[event->row_count++];
-    memset(row, 0, sizeof *row);
-    row->serial = -1;
-    row->base_offset = -1;
-    return row;
-}
-
-void kf_event_free(kf_event *event) {
-    free(event->bytes);
-    free(event->rows);
-    free(event);
-}
-
 void kf_plane_event(kf_plane *plane, kf_event *event) {
     event->next = NULL;
     kf_lock(&plane->lock);
@@ -219,7 +186,7 @@ kf_node *kf_plane_node(kf_plane *plane, int32_t id) {
             return node;
         }
     }
-    kf_node *node = must(calloc(1, sizeof *node));
+    kf_node *node = kf_must(calloc(1, sizeof *node));
     node->id = id;
     kf_lock(&plane->lock); /* readers walk the list under it */
     node->next = plane->nodes;
@@ -299,6 +266,17 @@ bool kf_plane_flushed(kf_plane *plane, int64_t serial) {
     bool flushed = plane->oldest == NULL || plane->oldest->serial >= serial;
     kf_unlock(&plane->lock);
     return flushed;
+}
+
+bool kf_plane_oldest(kf_plane *plane, int64_t *queue_id, double *created) {
+    kf_lock(&plane->lock);
+    const kf_batch *batch = plane->oldest;
+    if (batch != NULL) {
+        *queue_id = batch->queue->id;
+        *created = batch->created;
+    }
+    kf_unlock(&plane->lock);
+    return batch != NULL;
 }
 
 int64_t kf_plane_pending_before(kf_plane *plane, int64_t serial) {

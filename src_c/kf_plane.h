@@ -10,6 +10,7 @@
 #ifndef KF_PLANE_H
 #define KF_PLANE_H
 
+#include "kf_event.h"
 #include "kf_pool.h"
 #include "kf_sync.h"
 
@@ -44,64 +45,6 @@ enum kf_wake {
     KF_WAKE_OPENED = 3,   /* a first record */
     KF_WAKE_NEVER = 4,    /* of an empty inbox */
 };
-
-/* What the data plane reports upwards; the control plane owns (and frees) each event. */
-enum kf_event_kind {
-    KF_EVENT_RESPONSE = 1,    /* the answer to a raw request: token, bytes */
-    KF_EVENT_PUNT = 2, /* a Produce answer that is not plain success; `code`: its version */
-    KF_EVENT_LINK_CLOSED = 3, /* `code`: enum kf_close; bytes: the head of what is no frame */
-    KF_EVENT_THROTTLED = 4, /* `code`: throttle_time_ms of a Produce answer */
-    KF_EVENT_ROUTE = 5, /* rows: queues with data that have no link */
-    KF_EVENT_REPORT = 6, /* a frozen queue has nothing in flight any more. Rows: the queue's
-                          * own (serial -1), then its unresolved batches in order */
-    KF_EVENT_DUMP = 7, /* a link's debug ring: `bytes` are kf_trace, oldest first; `code`: requests
-                        * in flight. One with link_id 0 ends the answer to `token` */
-    KF_EVENT_FETCH_PUNT = 8, /* a Fetch answer (version `code`) for which these rows were frozen */
-    KF_EVENT_STREAMS_STOPPED = 9, /* rows: stopped by command, or their link is gone */
-    KF_EVENT_REPEAT_ENDED = 10, /* the user is stuck: `token` is repeated no more */
-};
-
-/* Why a link was closed. */
-enum kf_close {
-    KF_CLOSE_BY_US = 1, /* asked by the control plane */
-    KF_CLOSE_EOF = 2, /* the peer closed */
-    KF_CLOSE_OS_ERROR = 3, /* read or write failed; `detail` is errno */
-    KF_CLOSE_TIMEOUT = 4, /* request.timeout.ms passed without an answer */
-    KF_CLOSE_BAD_FRAME = 5, /* length out of range; `detail` is the length */
-    KF_CLOSE_BAD_RESPONSE = 6, /* malformed Produce response */
-    KF_CLOSE_CORRELATION = 7, /* answer to nothing that is in flight; `detail` is its id */
-    KF_CLOSE_IDLE = 8, /* connections.max.idle.ms passed without a request */
-};
-
-/* A queue, or a batch of it, in an event. Of a stream: queue_id is its id, base_offset the fetch
- * position, base_sequence the leader epoch of the last batch that was fetched. */
-typedef struct kf_row {
-    int64_t queue_id;
-    int64_t serial; /* with `slice`: the batch; -1: the queue's own row */
-    int64_t generation; /* of the freeze: a verdict must carry it */
-    int64_t base_offset; /* as answered last, or -1 */
-    int32_t base_sequence; /* the queue's own row: its next one */
-    int32_t record_count;
-    int32_t attempts; /* how often this batch was sent */
-    int32_t slice; /* of a split batch */
-    int16_t error_code; /* as answered last; 0: its link was closed without an answer */
-    bool doubt; /* may be in the log. The queue's own row: a batch that may be in the log
-                 * expired, so the sequences may have a gap */
-} kf_row;
-
-typedef struct kf_event {
-    struct kf_event *next;
-    int kind;
-    int32_t link_id;
-    int32_t code;
-    int64_t detail;
-    int64_t token;
-    uint8_t *bytes; /* a frame without its length field, or NULL */
-    size_t size;
-    kf_row *rows;
-    int row_count;
-    int row_capacity;
-} kf_event;
 
 /* What the control plane asks of the data plane; carried out at the start of the next step. */
 enum kf_command_kind {
@@ -253,18 +196,14 @@ kf_queue *kf_plane_take_inbox(kf_plane *plane);
 /* All queues, linked by `registered`; new ones are put before these. */
 kf_queue *kf_plane_queues(kf_plane *plane);
 
-/* Commands, events and rows are a few hundred bytes each: a process that cannot have them any
- * more is beyond saving, so these three abort instead of returning NULL. */
+/* Aborts instead of returning NULL, see kf_event.h. */
 kf_command *kf_command_new(int kind);
 void kf_plane_command(kf_plane *plane, kf_command *command); /* owns it from here on */
 kf_command *kf_plane_take_commands(kf_plane *plane);
 void kf_command_free(kf_command *command);
 
-kf_event *kf_event_new(int kind, int32_t link_id);
-kf_row *kf_event_row(kf_event *event); /* append a row, for the caller to fill in */
 void kf_plane_event(kf_plane *plane, kf_event *event);
 kf_event *kf_plane_take_events(kf_plane *plane);
-void kf_event_free(kf_event *event);
 
 /* True if the data plane must not go to sleep at this level: something that may end such a sleep
  * came in meanwhile. */
@@ -279,7 +218,9 @@ void kf_plane_ended(kf_plane *plane, kf_batch *batch);
 /* Data plane: queues with a batch opened before `cutoff`, at most `capacity`; the number found.
  * `*next` gets the opening time of the oldest batch that is younger, or 0. */
 int kf_plane_overdue(kf_plane *plane, double cutoff, kf_queue **queues, int capacity, double *next);
-
+/* The batch that was opened first of those whose fate is not known: its queue and when it was
+ * opened. False: there is none. */
+bool kf_plane_oldest(kf_plane *plane, int64_t *queue_id, double *created);
 /* The serial that the next batch will get: a flush waits for all below it. */
 int64_t kf_plane_serial(kf_plane *plane);
 /* True once no batch with a serial below `serial` is incomplete; and the records of those. */

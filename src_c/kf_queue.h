@@ -91,6 +91,11 @@ struct kf_batch {
     int64_t append_time_ms; /* log append time, or -1: the records' own */
     int32_t error_code;
     int32_t outcome; /* enum kf_outcome */
+    /* of a batch that failed: what it came to before */
+    int32_t tries; /* how often it was sent */
+    int16_t last_answer; /* error code; 0: its last request was not answered, if it was in any */
+    size_t wire_size; /* bytes in a request */
+    double failed_at;
 
     /* splitting */
     kf_batch *parent;

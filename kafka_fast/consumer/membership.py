@@ -34,6 +34,7 @@ from kafka_fast.errors import (
 )
 from kafka_fast.logs import get_logger
 from kafka_fast.net.consumer_core import ConsumerCore
+from kafka_fast.net.questions import NO_GROUP
 from kafka_fast.net.waits import Answer
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
@@ -85,7 +86,7 @@ class Membership:
         """
         group = self._core.control.group
         if group is None:
-            raise UsageError("this needs a group.id")
+            raise UsageError(NO_GROUP)
         return group
 
     @property
@@ -275,7 +276,13 @@ class Membership:
             as_member=self.is_subscribed,
             is_last=is_last,
         )
-        self._core.waits.wait(answer, deadline, "committing offsets", may_wake=not is_last)
+        self._core.waits.wait(
+            answer,
+            deadline,
+            "committing offsets",
+            may_wake=not is_last,
+            missing=self.group.why_silent,
+        )
         self.run_callbacks()
 
     def commit_later(self, offsets: Offsets, callback: OnCommit | None, deadline: float) -> None:

@@ -19,6 +19,7 @@ from typing import Any, Literal
 from kafka_fast.config import check_mapping, find_key
 from kafka_fast.consumer.bounds import Bound, Topics, bounds_of, kind_of, partitions_named
 from kafka_fast.consumer.client import Consumer
+from kafka_fast.control.troubles import Reason
 from kafka_fast.dataplane._consumer_records import ConsumerRecords
 from kafka_fast.errors import KafkaTimeoutError, PositionError, UsageError
 from kafka_fast.record._arrow_export import ArrowSteps, arrow_steps
@@ -66,10 +67,12 @@ class RangeConsumer(Consumer):
                 self._reading.assign(left)
             return len(left)
 
-    def silence(self) -> str:
-        """Return which partitions are not at their ends yet, and why nothing comes of them."""
+    def late(self, what: str) -> KafkaTimeoutError:
+        """Return what a wait in vain raises: which partitions are not at their ends, and why."""
         with self._turn:
-            return self._core.control.silence(self._reading.intake.partitions)
+            why = self._core.control.silence(self._reading.intake.partitions)
+            unread = Reason(f"unread: {why.text}", why.cause)
+            return self._core.waits.late(what, None, unread)
 
     def first_offsets(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """Return the offset of the first record that is not older than a time, -1 where none is.
@@ -152,9 +155,7 @@ class RecordRange:
                 if now != before:
                     moved, before = time.monotonic(), now
                 elif time.monotonic() - moved >= self._timeout:
-                    raise KafkaTimeoutError(
-                        f"nothing arrived for {self._timeout:g} s; unread: {consumer.silence()}"
-                    )
+                    raise consumer.late(f"nothing arrived for {self._timeout:g} s")
 
     def tables(
         self, *, layout: Literal["kafka", "spark"] = "kafka", views: bool = False

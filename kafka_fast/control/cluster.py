@@ -237,7 +237,7 @@ class Cluster(Topology):
         nodes = read_nodes(response.brokers)
         failure = self._refusal(response, nodes, changes)
         if failure is not None:
-            logger.warning("metadata answer not used: %s", failure)
+            logger.debug("metadata answer not used: %s", failure)
             changes.failure = failure
             self._schedule.handle_failure(now)
             return changes
@@ -306,10 +306,9 @@ class Cluster(Topology):
                 changes.rebootstrap = self._can_rebootstrap
             return broker_error(response.error_code, "answer to Metadata")
         if not nodes:
-            return ProtocolError(
-                f"Metadata answer names {len(response.brokers)} brokers, "
-                "none of them with a host and a port"
-            )
+            count = len(response.brokers)
+            said = f"{count} brokers, none of them with a host and a port" if count else "no broker"
+            return ProtocolError(f"the answer to Metadata names {said}")
         is_foreign = None not in (self._cluster_id, response.cluster_id) and (
             self._cluster_id != response.cluster_id
         )

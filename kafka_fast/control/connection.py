@@ -33,6 +33,7 @@ from kafka_fast.config import Address, CommonSettings
 from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.bootstrap import Candidate, Candidates
 from kafka_fast.control.instants import LONG_AGO, NEVER
+from kafka_fast.control.link_errors import say
 from kafka_fast.control.link_events import (
     CloseLink,
     Event,
@@ -100,6 +101,7 @@ class Connection:
         self.name = name
         self.node_id = node_id
         self._client_id = client_id
+        self._security_protocol = settings.security_protocol
         self._candidates = Candidates(endpoints, random)
         self._backoff = Backoff(
             settings.reconnect_backoff_ms, settings.reconnect_backoff_max_ms, random
@@ -113,6 +115,7 @@ class Connection:
         self._events: deque[Event] = deque()
         self._failures = 0  # in a row: rounds, and links that broke soon after they were ready
         self._failures_before_ready = 0
+        self._failing_since = 0.0  # when the first of them was
         self._failed_rounds = 0  # since a link was ready
         self._retry_at = LONG_AGO
         self._deadline = NEVER  # of the state
@@ -121,7 +124,6 @@ class Connection:
         self._cluster_id: str | None = None  # that the other side is to belong to
         self._negotiation: Negotiation | None = None
         self._versions: NodeVersions | None = None
-        self._round_began = 0.0
         self._step_began = 0.0
         self._ready_since = 0.0
         self._errors: list[KafkaError] = []  # of this round
@@ -200,6 +202,22 @@ class Connection:
             return self._retry_at
         return self._deadline
 
+    def under_way(self, now: float) -> tuple[str, float] | None:
+        """Return what the other side has yet to do, and for how long; None: nothing. Any thread."""
+        seconds = now - self._step_began
+        match self._state:
+            case ConnectionState.RESOLVING:
+                return f"{self._where()}: its address is being looked up", seconds
+            case ConnectionState.CONNECTING:
+                return f"{self._where()} has not accepted the connection", seconds
+            case ConnectionState.NEGOTIATING:
+                return (
+                    f"{self._where()} has accepted the connection and not answered ApiVersions",
+                    seconds,
+                )
+            case _:
+                return None
+
     # Commands
 
     def connect(self, now: float, *, cluster_id: str | None = None) -> None:
@@ -246,12 +264,17 @@ class Connection:
             if now >= self._retry_at:
                 self._begin_round(now)
         elif now >= self._deadline:
-            place: Candidate | Address | None = self._candidate
-            if self._state is ConnectionState.RESOLVING:
-                place = self._candidates.resolving
-                self._candidates.handle_resolved(())
-            where = self._where(place, now)
-            self._fail_step(KafkaTimeoutError(f"{where}: timed out {self._state.value}"), now)
+            self._fail_step(KafkaTimeoutError(self._too_late(now)), now)
+
+    def _too_late(self, now: float) -> str:
+        """Say what was not done in its time; the next address or endpoint is tried."""
+        where, limit = self._where(), f"within {now - self._step_began:.3g} s"
+        if self._state is ConnectionState.RESOLVING:
+            self._candidates.handle_resolved(())
+            return f"{where}: its address was not found {limit}"
+        if self._state is ConnectionState.CONNECTING:
+            return f"{where} did not accept the connection {limit}"
+        return f"{where} accepted the connection and did not answer ApiVersions {limit}"
 
     # Out
 
@@ -269,10 +292,10 @@ class Connection:
         if endpoint.host != host:
             return  # of a lookup that was given up
         if isinstance(result, BaseException) or not result:
+            where = self._where()
             self._candidates.handle_resolved(())
-            error = KafkaConnectionError(
-                f"{self._where(endpoint, now)}: {host!r} does not resolve: {_say(result)}"
-            )
+            why = say(result) if isinstance(result, BaseException) else "no address"
+            error = KafkaConnectionError(f"{where}: {host!r} does not resolve: {why}")
             if isinstance(result, BaseException):
                 error.__cause__ = result
             self._fail_step(error, now)
@@ -285,7 +308,7 @@ class Connection:
         if link != self._link or self._state is not ConnectionState.CONNECTING:
             return
         self._negotiation = Negotiation(
-            f"{self.name} ({self._candidate})",
+            self._where(),
             self._client_id,
             cluster_id=self._cluster_id if self.node_id >= 0 else None,
             node_id=self.node_id if self._cluster_id is not None else -1,
@@ -296,7 +319,7 @@ class Connection:
     def handle_connect_failed(self, link: int, error: BaseException, now: float) -> None:
         """Take note that a link could not be opened; the shell has closed its socket."""
         if link == self._link and self._state is ConnectionState.CONNECTING:
-            failure = KafkaConnectionError(f"{self._where(self._candidate, now)}: {_say(error)}")
+            failure = KafkaConnectionError(f"{self._where()}: {say(error)}")
             failure.__cause__ = error
             self._candidate = None
             self._fail_step(failure, now)
@@ -323,33 +346,53 @@ class Connection:
         correlation_id = negotiation.next_correlation_id
         self._events.append(Ready(link, candidate.endpoint, versions, correlation_id))
 
-    def handle_closed(self, link: int, error: BaseException | None, now: float) -> None:
+    def handle_closed(
+        self, link: int, error: BaseException | None, now: float, awaited: str = ""
+    ) -> None:
         """Take note that a link broke; its socket is closed.
 
         Args:
             link: the link.
-            error: why; None: the other side closed it. A `ProtocolError`, which says that the other
-                side talks nonsense or something else than Kafka, keeps its class.
+            error: why; None: the other side closed it. The text of a `KafkaError` goes on from the
+                name of the other side. A `ProtocolError`, which says that the other side talks
+                nonsense or something else than Kafka, keeps its class.
             now: the time.
+            awaited: the request that it should have answered first; "" for none.
         """
         if link != self._link or self._candidate is None:
             return
-        why = "closed by the other side" if error is None else _say(error)
-        kind = type(error) if isinstance(error, ProtocolError) else KafkaConnectionError
-        where, doing = self._where(self._candidate, now), self._state.value
-        failure: KafkaError = kind(f"{where}: {why} while {doing}")
-        failure.__cause__ = error
+        failure = self._lost(error, awaited)
         self._candidate = None
         if self._state is ConnectionState.READY:
             self._lose(failure, now)
         else:
             self._fail_step(failure, now)
 
+    def _lost(self, error: BaseException | None, awaited: str) -> KafkaError:
+        """Return what to say of a link that broke."""
+        where, hint = self._where(), ""
+        if self._state is ConnectionState.NEGOTIATING:
+            awaited = "ApiVersions"
+            if error is None or isinstance(error, ConnectionError):
+                # What a TLS listener does with a request that is no handshake, if it sends no
+                # alert: close, or be reset with the rest of the request unread.
+                hint = f": a TLS listener? security.protocol is {self._security_protocol}"
+        instead = f" instead of an answer to {awaited}" if awaited else ""
+        if error is None:
+            text = f"{where} closed the connection{instead}{hint}"
+        elif isinstance(error, KafkaError):
+            text = f"{where} {error}"
+        else:
+            text = f"{where}: {say(error)}{instead}{hint}"
+        kind = type(error) if isinstance(error, ProtocolError) else KafkaConnectionError
+        failure: KafkaError = kind(text)
+        failure.__cause__ = error
+        return failure
+
     # Steps of a round
 
     def _begin_round(self, now: float) -> None:
         """Try every address of every endpoint, beginning now."""
-        self._round_began = now
         self._errors.clear()
         self._candidates.begin_round()
         self._try_next(now)
@@ -383,11 +426,11 @@ class Connection:
             self._drop_link(str(error))
             self._lose(error, now, rebootstrap=True)
             return
-        where = self._where(self._candidate, now)
+        where = self._where()
         if isinstance(error, BrokerError):
-            named: KafkaError = broker_error(error.code, f"{where}: answer to ApiVersions")
+            named: KafkaError = broker_error(error.code, f"the answer of {where} to ApiVersions")
         else:
-            named = type(error)(f"{where}: {error}")
+            named = type(error)(f"{where} {error}")
             named.__cause__ = error
         self._fail_step(named, now)
 
@@ -397,9 +440,9 @@ class Connection:
         error = self._errors[-1] if self._errors else None
         if error is None or len(self._errors) > 1:
             tried = "; ".join(map(str, self._errors[:5])) or "no address"
+            count = len(self._errors)
             error = KafkaConnectionError(
-                f"{self.name}: none of {len(self._errors)} addresses answered within "
-                f"{now - self._round_began:.3g} s (attempt {self._failures + 1}): {tried}"
+                f"{self.name}: none of {count} addresses answered: {tried}"
             )
             error.__cause__ = self._errors[-1] if self._errors else None
         self._lose(error, now)
@@ -413,10 +456,12 @@ class Connection:
         is_young = now - self._ready_since < self._backoff.maximum
         if self._state is ConnectionState.READY and is_young:
             self._failures = self._failures_before_ready
+        if not self._failures:
+            self._failing_since = now
         self._retry_at = now + self._backoff.delay(self._failures)
         self._failures += 1
         self._enter(ConnectionState.IDLE)
-        self._events.append(Failed(error, self._retry_at, rebootstrap))
+        self._events.append(Failed(error, self._retry_at, rebootstrap, self._failing_since))
 
     def _drop_link(self, reason: str) -> None:
         """Have the link's socket closed, if there is one."""
@@ -436,16 +481,8 @@ class Connection:
             self._step_began = now
             self._deadline = now + self._setup_timeout.delay(self._failed_rounds)
 
-    def _where(self, place: Candidate | Address | None, now: float) -> str:
-        """Name the other side, the place, the attempt and how long it took, for errors."""
-        if self._state is ConnectionState.READY:
-            return f"{self.name} at {place}, after {now - self._ready_since:.3g} s"
-        took = f"attempt {self._failures + 1}, after {now - self._step_began:.3g} s"
-        return f"{self.name} at {place}, {took}"
-
-
-def _say(result: BaseException | Sequence[str]) -> str:
-    """Put a failure of the operating system into words; some have none of their own."""
-    if isinstance(result, BaseException):
-        return str(result) or type(result).__name__
-    return "no address"
+    def _where(self) -> str:
+        """Name the other side: the place, and the node that is expected there."""
+        resolving = self._state is ConnectionState.RESOLVING
+        place = self._candidates.resolving if resolving else self._candidate
+        return f"{self.name} at {place}" if self.node_id >= 0 else str(place)

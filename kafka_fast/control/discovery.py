@@ -22,7 +22,8 @@ from kafka_fast.control.instants import NEVER
 from kafka_fast.control.link import Link
 from kafka_fast.control.links import BOOTSTRAP, BOOTSTRAP_BESIDE, Links
 from kafka_fast.control.metadata import ClusterChanges, node_name
-from kafka_fast.errors import KafkaError, UnsupportedVersionError
+from kafka_fast.control.troubles import About
+from kafka_fast.errors import BrokerError, KafkaError, UnsupportedVersionError, broker_error
 from kafka_fast.logs import get_logger
 from kafka_fast.protocol.apis.metadata import MetadataRequest, MetadataResponse
 
@@ -177,7 +178,6 @@ class Discovery:
 
     def handle_connect_failed(self, node_id: int, failed: link_events.Failed, now: float) -> None:
         """Take note that a node cannot be reached."""
-        logger.warning("%s", failed.error)
         if failed.rebootstrap and self._settings.metadata_recovery_strategy == "rebootstrap":
             self.rebootstrap(str(failed.error), now)
         elif node_id >= 0:
@@ -212,7 +212,9 @@ class Discovery:
                     link,
                     self._request,
                     MetadataResponse,
-                    lambda response, then: self._handle_answer(number, response, versions[0], then),
+                    lambda response, then: self._handle_answer(
+                        number, link, response, versions[0], then
+                    ),
                     lambda error, then: self._handle_no_answer(number, then),
                     timeout=self._settings.request_timeout,
                 )
@@ -240,12 +242,17 @@ class Discovery:
             self.ask_node(node_id, now)
 
     def _handle_answer(
-        self, number: int, response: MetadataResponse, version: int, now: float
+        self, number: int, link: Link, response: MetadataResponse, version: int, now: float
     ) -> None:
         if number != self._number or not self._is_asking:
             return  # somebody else was faster
         self._request = None
-        self.apply(self._cluster.handle_response(response, now, version), now)
+        changes = self._cluster.handle_response(response, now, version)
+        if changes.failure is None:
+            self._links.troubles.clear(About.METADATA)
+        else:
+            self._links.troubles.note(About.METADATA, _said_by(link, changes.failure), now)
+        self.apply(changes, now)
 
     def _handle_no_answer(self, number: int, now: float) -> None:
         if number != self._number or not self._is_asking:
@@ -265,3 +272,12 @@ class Discovery:
         for node in changes.nodes_removed:
             self._links.forget(node.id, "it left the cluster", now)
         self._on_changes(changes, now)
+
+
+def _said_by(link: Link, failure: KafkaError) -> KafkaError:
+    """Return why an answer was not used, with the name of the node that gave it."""
+    if isinstance(failure, BrokerError):
+        return broker_error(failure.code, f"the answer of {link.versions.node} to Metadata")
+    named = type(failure)(f"{link.versions.node}: {failure}")
+    named.__cause__ = failure
+    return named

@@ -19,7 +19,9 @@ from kafka_fast.control.discovery import Discovery
 from kafka_fast.control.instants import LONG_AGO, NEVER
 from kafka_fast.control.link import Link
 from kafka_fast.control.links import Links
-from kafka_fast.errors import ERRORS, KafkaError, broker_error
+from kafka_fast.control.troubles import Reason
+from kafka_fast.errors import ERRORS, BrokerError, KafkaError, ProtocolError, broker_error
+from kafka_fast.protocol.apis import api_name
 from kafka_fast.protocol.schema import Request
 from kafka_fast.protocol.schema import Response as ResponseBody
 from kafka_fast.types import TopicPartition
@@ -51,8 +53,8 @@ class _Question(Value, Generic[D], frozen=False):
     detail: D
     asked: int | None = None
     """The link over which it is in flight."""
-    refusal: str | None = None
-    """The error that it was answered with last, if asking again may help."""
+    refusal: KafkaError | None = None
+    """What its last answer was, if asking again may help."""
     is_seen: bool = False
     """A tick has looked at it, and worked towards the link that it needs."""
 
@@ -108,13 +110,15 @@ class LeaderQuery(Generic[D, R]):
         """The topics that are asked about."""
         return {partition.topic for partition in self._questions}
 
-    def silence(self, partition: TopicPartition) -> str | None:
+    def silence(self, partition: TopicPartition) -> Reason | None:
         """Return why a partition's question is open; None if it is not. Any thread."""
         question = self._questions.get(partition)
         if question is None:
             return None
+        if isinstance(question.refusal, BrokerError):
+            return Reason(f"its leader answers {question.refusal}", question.refusal)
         if question.refusal is not None:
-            return f"its leader answers {question.refusal}"
+            return Reason(str(question.refusal), question.refusal)
         return silence.reason(self._cluster, self._links, partition)
 
     def next_deadline(self) -> float:
@@ -197,6 +201,7 @@ class LeaderQuery(Generic[D, R]):
         now: float,
     ) -> None:
         left = dict(questions)
+        api = api_name(self._form.response_class.api_key)
         for partition, code, answer in self._form.read(response):
             question = left.pop(partition, None)
             if question is None or self._questions.get(partition) is not question:
@@ -205,17 +210,19 @@ class LeaderQuery(Generic[D, R]):
             if code == 0:
                 del self._questions[partition]
                 self._backoff.handle_success(partition)
+                self._links.troubles.clear(partition)
                 self._on_result(partition, question.detail, answer, now)
             elif known is not None and (known.retriable or code == UNKNOWN_SERVER_ERROR):
                 if known.refresh_metadata:
                     self._cluster.request_refresh(known.name, partition.topic)
-                else:
-                    question.refusal = known.name
+                question.refusal = broker_error(code, f"{api} of {partition}: {known.description}")
+                self._links.troubles.note(partition, question.refusal, now)
                 self._retry(partition, question, now)
             else:
-                what = f"{self._form.response_class.__name__} for {partition}"
-                self._refuse(partition, question, broker_error(code, what), now)
-        for partition, question in left.items():  # what the broker left out
+                self._refuse(partition, question, broker_error(code, f"{api} of {partition}"), now)
+        for partition, question in left.items():
+            question.refusal = ProtocolError(f"the answer to {api} leaves {partition} out")
+            self._links.troubles.note(partition, question.refusal, now)
             self._retry(partition, question, now)
 
     def _retry(self, partition: TopicPartition, question: _Question[D], now: float) -> None:

@@ -60,6 +60,8 @@ class Failed(Value):
     retry_at: float
     rebootstrap: bool
     """The broker says that it is not the one it was taken for (KIP-1242)."""
+    since: float = 0.0
+    """When the row of failures began that this one goes on."""
 
 
 Event: TypeAlias = Resolve | Open | SendFrame | Ready | CloseLink | Failed

@@ -14,15 +14,18 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from kafka_fast.config import CommonSettings
 from kafka_fast.control import link_events
 from kafka_fast.control.connection import Connection, ConnectionState
 from kafka_fast.control.instants import LONG_AGO, NEVER
 from kafka_fast.control.link import Link
+from kafka_fast.control.link_errors import answered, close_error, misfit_error
 from kafka_fast.control.metadata import BESIDE_BASE, Node, node_name
+from kafka_fast.control.nonsense import PATIENCE, WHATEVER, Nonsense
 from kafka_fast.control.plane import (
+    Awaited,
+    BadAnswer,
     CloseLink,
     CloseReason,
     Command,
@@ -32,9 +35,21 @@ from kafka_fast.control.plane import (
     Response,
     SendRaw,
 )
-from kafka_fast.control.questions import NEGOTIATION, Questions
-from kafka_fast.control.troubles import Troubles
-from kafka_fast.errors import KafkaConnectionError, KafkaError, ProtocolError
+from kafka_fast.control.questions import NEGOTIATION, BadMessage, Questions, Unanswered
+from kafka_fast.control.troubles import Reason, Troubles
+from kafka_fast.errors import (
+    KafkaConnectionError,
+    KafkaError,
+    KafkaTimeoutError,
+    ProtocolError,
+    UnsupportedVersionError,
+)
+from kafka_fast.logs import in_seconds
+from kafka_fast.protocol.apis import api_name
+from kafka_fast.protocol.apis.find_coordinator import FindCoordinatorResponse
+from kafka_fast.protocol.apis.init_producer_id import InitProducerIdResponse
+from kafka_fast.protocol.apis.metadata import MetadataResponse
+from kafka_fast.types import TopicPartition
 from kafka_fast.values import replace
 
 BOOTSTRAP = -1
@@ -42,6 +57,11 @@ BOOTSTRAP = -1
 
 BOOTSTRAP_BESIDE = -2
 """That of a second one, for when the first hangs at one of the servers."""
+
+ANSWERED_BY_ANY = frozenset(
+    {MetadataResponse.api_key, FindCoordinatorResponse.api_key, InitProducerIdResponse.api_key}
+)
+"""What any node may answer: one that can is enough."""
 
 
 class Links:
@@ -52,10 +72,13 @@ class Links:
         settings: CommonSettings,
         client_id: str,
         random: Callable[[], float],
+        troubles: Troubles,
         *,
         on_ready: Callable[[Link, float], None],
         on_lost: Callable[[Link, KafkaError | None, float], None],
         on_failed: Callable[[int, link_events.Failed, float], None],
+        on_nonsense: Callable[[int, KafkaError], None] = lambda api_key, error: None,
+        patience: float = PATIENCE,
     ) -> None:
         """Begin without connections.
 
@@ -63,9 +86,13 @@ class Links:
             settings: the client's configuration.
             client_id: of all requests.
             random: returns a float in [0, 1).
+            troubles: the client's.
             on_ready: called with a link that may be used now.
             on_lost: called with a ready link that is gone, and why; None: nobody had used it.
             on_failed: called with a node id and how connecting to it failed.
+            on_nonsense: called when a node's answers have not been understood for a while, with the
+                API (WHATEVER: all that it was asked) and the last error.
+            patience: seconds that make a while.
         """
         self._settings = settings
         self._client_id = client_id
@@ -73,7 +100,9 @@ class Links:
         self._on_ready = on_ready
         self._on_lost = on_lost
         self._on_failed = on_failed
-        self.troubles = Troubles()
+        self._on_nonsense = on_nonsense
+        self.troubles = troubles
+        self._nonsense = Nonsense(patience)
         self._connections: dict[int, Connection] = {}
         self._addresses: dict[int, tuple[str, int]] = {}
         self._links: dict[int, Link] = {}  # ready ones, by link id
@@ -83,7 +112,14 @@ class Links:
         self._link_ids: dict[tuple[int, int], int] = {}
         self._next_link_id = 1
         self._commands: deque[Command] = deque()
-        self.questions = Questions(client_id, self._commands, on_malformed=self._refuse_malformed)
+        self._unanswered: dict[int, Unanswered] = {}  # by link: what its end was first told of
+        self._told: set[int] = set()  # nodes whose nonsense is counted by its API
+        self.questions = Questions(
+            client_id,
+            self._commands,
+            on_malformed=self._refuse_malformed,
+            on_sound=self._note_sound,
+        )
 
     # Getters
 
@@ -131,6 +167,21 @@ class Links:
         """Return the time before which no link to this node is opened."""
         connection = self._connections.get(node_id)
         return LONG_AGO if connection is None else connection.retry_at
+
+    def under_way(self, now: float, least: float = 0.0) -> Reason | None:
+        """Return what a node has yet to do, and has not done for the longest time. Any thread.
+
+        Args:
+            now: the time.
+            least: seconds; what is under way for less is not worth a word.
+        """
+        states = (it.under_way(now) for it in list(self._connections.values()))
+        waiting = [it for it in states if it is not None] + self.questions.under_way(now)
+        text, seconds = max(waiting, key=lambda it: it[1], default=("", 0.0))
+        if not text or seconds < least:
+            return None
+        text = f"{text} for {in_seconds(seconds)}"
+        return Reason(text, KafkaTimeoutError(text))
 
     def next_deadline(self) -> float:
         """Return when `tick` has something to do."""
@@ -206,6 +257,7 @@ class Links:
 
     def tick(self, now: float) -> None:
         """Do what is due at `now`."""
+        self.questions.now = now
         for node_id, connection in list(self._connections.items()):
             if connection.next_deadline() <= now:
                 connection.tick(now)
@@ -246,17 +298,49 @@ class Links:
         if event.reason is CloseReason.IDLE and link is not None:
             self._disconnect_idle(link, now)
             return
-        error = self.troubles.note_closed(event)
+        awaited, patience = self._awaited(event)
+        error = self.troubles.note_closed(event) or close_error(event, awaited, patience)
         self._tell(
-            event.link_id, lambda connection, own: connection.handle_closed(own, error, now), now
+            event.link_id,
+            lambda connection, own: connection.handle_closed(own, error, now, awaited),
+            now,
         )
         self._forget_number(event.link_id)
         if link is not None:
-            why = f"{node_name(link.node_id)}: {error or 'closed by peer'}"
-            self._lose(link, KafkaConnectionError(why), now)
+            why = "it closed the connection" if error is None else str(error)
+            self._lose(link, KafkaConnectionError(f"{link.versions.node}: {why}"), now)
+
+    def handle_bad_answer(
+        self,
+        event: BadAnswer,
+        partition: Callable[[int], TopicPartition | None],
+        name: Callable[[bytes], str | None],
+        now: float,
+    ) -> None:
+        """Take an answer that the data plane did not take: its link is closed next.
+
+        Args:
+            event: the answer.
+            partition: returns the partition behind the id of a queue or a stream.
+            name: returns the topic with an id.
+            now: the time.
+        """
+        error = misfit_error(event, partition, name)
+        self.troubles.explain(event.link_id, error)
+        link = self._links.get(event.link_id)
+        if link is not None:
+            named = type(error)(f"{link.versions.node} {error}")
+            self._note_nonsense(link, event.api_key, named, now, was_well=event.was_well)
 
     def handle_response(self, event: Response, now: float) -> None:
         """Take the answer to a raw request."""
+        if event.frame is None and event.link_id in self._opened:
+            if event.token == NEGOTIATION:
+                asked: Unanswered | None = Unanswered("ApiVersions", self._settings.request_timeout)
+            else:
+                asked = self.questions.unanswered(event.token)
+            if asked is not None:
+                self._unanswered.setdefault(event.link_id, asked)
         if event.token == NEGOTIATION:
             data = event.frame
             if data is not None:
@@ -268,17 +352,44 @@ class Links:
             return
         self.questions.handle_response(event, now)
 
+    def _awaited(self, event: LinkClosed) -> tuple[str, str]:
+        """Return the oldest request that a link leaves unanswered, and how long it was given."""
+        asked = self._unanswered.pop(event.link_id, None)
+        usual = f"request.timeout.ms ({self._settings.request_timeout_ms})"
+        match event.awaited:
+            case Awaited.PRODUCE:
+                return "Produce", usual
+            case Awaited.FETCH:
+                return "Fetch", f"fetch.max.wait.ms and {usual}"
+            case _ if asked is not None:
+                is_usual = asked.timeout == self._settings.request_timeout
+                return asked.label, usual if is_usual else f"{asked.timeout:g} s"
+            case _:
+                return "", usual
+
     # Between connections and commands
 
-    def _refuse_malformed(
-        self, link_id: int, response_class: type[Any], error: ProtocolError, now: float
-    ) -> None:
-        self.troubles.note_malformed(response_class)
-        link = self._links.get(link_id)
+    def _refuse_malformed(self, bad: BadMessage, now: float) -> None:
+        """Close the link over which an answer came that cannot be read."""
+        text = f"{bad.link.versions.node} {answered(bad.api_key, bad.version, bad.error)}"
+        named = type(bad.error)(text)
+        named.__cause__ = bad.error
+        self._note_nonsense(bad.link, bad.api_key, named, now, was_well=bad.was_well)
+        link = self._links.get(bad.link.id)
         if link is not None:
-            named = type(error)(f"{node_name(link.node_id)}: {error}")
-            named.__cause__ = error
             self.refuse(link, named, now)
+
+    def _note_nonsense(
+        self, link: Link, api_key: int, error: KafkaError, now: float, *, was_well: bool
+    ) -> None:
+        node_id = _answering(link, api_key)
+        self._told.add(link.node_id)
+        self.troubles.note_malformed(api_name(api_key))
+        if self._nonsense.note(node_id, api_key, now, was_well=was_well):
+            self._on_nonsense(api_key, error)
+
+    def _note_sound(self, link: Link, api_key: int) -> None:
+        self._nonsense.note_sense(_answering(link, api_key), api_key)
 
     def _tell(self, link_id: int, what: Callable[[Connection, int], None], now: float) -> None:
         node_id, own = self._opened.get(link_id, (BOOTSTRAP, -1))
@@ -306,14 +417,28 @@ class Links:
                 case link_events.Ready(own, _, versions, _):
                     link = Link(self._link_ids[node_id, own], node_id, versions)
                     self._links[link.id] = self._by_node[node_id] = link
+                    self.troubles.pass_by(node_id)
                     self._on_ready(link, now)
                 case link_events.CloseLink(own, _):
                     link_id = self._link_ids[node_id, own]
                     self._commands.append(CloseLink(link_id))
                     self._forget_number(link_id)
                 case link_events.Failed(error):
-                    self.troubles.note_failure(error, now)
+                    self.troubles.note_failure(node_id, error, now)
+                    self._note_failed(node_id, event, now)
                     self._on_failed(node_id, event, now)
+
+    def _note_failed(self, node_id: int, event: link_events.Failed, now: float) -> None:
+        """Tell of a node where something else than a broker has talked for a while."""
+        if node_id in self._told:
+            self._told.discard(node_id)
+            return
+        is_nonsense = isinstance(event.error, ProtocolError)
+        is_understood = isinstance(event.error, UnsupportedVersionError)
+        if not is_nonsense or is_understood:
+            return
+        if self._nonsense.note_link(node_id, event.since, now):
+            self._on_nonsense(WHATEVER, event.error)
 
     def _forget_number(self, link_id: int) -> None:
         """Hear no more of a link: the node's next connection counts its links from 1 again."""
@@ -337,3 +462,8 @@ class Links:
         if self._by_node.get(link.node_id) is link:
             del self._by_node[link.node_id]
         self._on_lost(link, error, now)
+
+
+def _answering(link: Link, api_key: int) -> int:
+    """Return whose nonsense counts: a node's, or that of all nodes where any may answer."""
+    return BOOTSTRAP if api_key in ANSWERED_BY_ANY else link.node_id

@@ -75,7 +75,7 @@ class Node(Value):
         return node_name(self.id)
 
     def __str__(self) -> str:
-        return f"{self.name} ({self.host}:{self.port})"
+        return f"{self.name} at {self.host}:{self.port}"
 
 
 def node_name(node_id: int) -> str:
@@ -203,14 +203,14 @@ def read_nodes(brokers: Iterable[Endpoint]) -> dict[int, Node]:
     """Return the brokers that can be addressed, by id."""
     nodes: dict[int, Node] = {}
     for broker in brokers:
-        if broker.node_id >= 0 and _is_host(broker.host) and 0 < broker.port < 65536:
+        if broker.node_id >= 0 and is_host(broker.host) and 0 < broker.port < 65536:
             nodes.setdefault(
                 broker.node_id, Node(broker.node_id, broker.host, broker.port, broker.rack)
             )
     return nodes
 
 
-def _is_host(host: str) -> bool:
+def is_host(host: str) -> bool:
     """Tell whether a broker's word for its host can be one; it ends up in errors and logs."""
     return host.isprintable() and host.split() == [host]
 

@@ -123,24 +123,32 @@ class Negotiation:
             The result, or None if there is another `question` to send.
 
         Raises:
-            MalformedError, ProtocolError: the other side does not speak Kafka's protocol.
+            MalformedError, ProtocolError: the other side does not speak Kafka's protocol. (The
+                texts of these, and of the next one, go on from its name.)
             UnsupportedVersionError: not even a version of ApiVersions is shared.
             BrokerError: the broker refuses the link.
         """
         try:
             correlation_id, response = frame.decode_api_versions_response(data, self._version)
         except MalformedError as error:
-            raise MalformedError(f"answer to ApiVersions v{self._version}: {error}") from error
+            what = f"{error.problem} at byte {error.pos} ({error.place})"
+            raise MalformedError(
+                f"answered ApiVersions v{self._version} with {what}",
+                problem=error.problem,
+                place=error.place,
+                pos=error.pos,
+            ) from error
         if correlation_id != self._correlation_id:
             raise ProtocolError(
-                f"answer to ApiVersions has correlation id {correlation_id}, "
+                f"answered ApiVersions under correlation id {correlation_id}, "
                 f"not {self._correlation_id}"
             )
         if response.error_code == UNSUPPORTED_VERSION:
             lower = retry_version(response, self._version)
             if lower is None:
                 raise UnsupportedVersionError(
-                    f"no version of ApiVersions in common; v{self._version} was refused last"
+                    f"knows no version of ApiVersions that this client does; v{self._version} was "
+                    "refused last"
                 )
             self._version = lower
             self._correlation_id += 1
@@ -148,5 +156,5 @@ class Negotiation:
         if response.error_code:
             raise broker_error(response.error_code, "answer to ApiVersions")
         if not response.api_keys:
-            raise ProtocolError("answer to ApiVersions names no API at all")
+            raise ProtocolError(f"answered ApiVersions v{self._version}, and names no API at all")
         return NodeVersions(self._node, response)

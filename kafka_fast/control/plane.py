@@ -32,6 +32,31 @@ class CloseReason(enum.IntEnum):
     IDLE = 8
 
 
+class Awaited(enum.IntEnum):
+    """The oldest request on a link that was closed."""
+
+    NOTHING = 0
+    RAW = 1
+    PRODUCE = 2
+    FETCH = 3
+    REPEAT = 4
+
+
+class Misfit(enum.IntEnum):
+    """How a Produce or Fetch answer does not fit its request."""
+
+    FORM = 0
+    """It does not follow its schema."""
+    FOREIGN = 1
+    """It names a partition that was not asked for."""
+    TWICE = 2
+    """It names a partition twice."""
+    MISSING = 3
+    """It leaves out a partition that was asked for."""
+    SESSION = 4
+    """It is of another fetch session."""
+
+
 class Row(NamedTuple):
     """A queue, or one of its unresolved batches, in a report."""
 
@@ -78,6 +103,23 @@ class LinkClosed(Value):
     """errno, a frame's length or a correlation id, as the reason has it."""
     head: bytes = b""
     """What was read and is no whole frame: its first bytes, which may tell who talks there."""
+    awaited: Awaited = Awaited.NOTHING
+
+
+class BadAnswer(Value):
+    """A Produce or Fetch answer for which the link is closed next."""
+
+    link_id: int
+    api_key: int
+    version: int
+    frame: bytes
+    misfit: Misfit
+    asked: int
+    """The queue or stream that is left out."""
+    place: int
+    """Which partition of the answer, in its order, is foreign or there twice."""
+    was_well: bool
+    """Earlier answers of this kind over the same link were well."""
 
 
 class Throttled(Value):
@@ -108,7 +150,7 @@ class RepeatEnded(Value):
 
 
 PlaneEvent: TypeAlias = (
-    Response | Punt | LinkClosed | Throttled | RouteWanted | Report | RepeatEnded
+    Response | Punt | BadAnswer | LinkClosed | Throttled | RouteWanted | Report | RepeatEnded
 )
 
 

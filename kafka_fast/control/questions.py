@@ -14,16 +14,23 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from kafka_fast.control.instants import NEVER
 from kafka_fast.control.link import Link
 from kafka_fast.control.plane import Command, Interject, Repeat, Response, SendRaw, StopRepeat
 from kafka_fast.errors import KafkaConnectionError, KafkaError, ProtocolError
 from kafka_fast.protocol import frame
+from kafka_fast.protocol.apis import api_name
+from kafka_fast.protocol.apis.join_group import JoinGroupResponse
+from kafka_fast.protocol.apis.sync_group import SyncGroupResponse
 from kafka_fast.protocol.schema import Request
 from kafka_fast.protocol.schema import Response as ResponseBody
 from kafka_fast.values import Value
 
 NEGOTIATION = 0
 """The token of ApiVersions requests, which belong to the connection."""
+
+ANSWERED_LATE = frozenset({JoinGroupResponse.api_key, SyncGroupResponse.api_key})
+"""What the coordinator answers when the other members have come: however late, all is well."""
 
 RESPONSE_BODY_POS = 8
 """In a response frame, behind length and correlation id."""
@@ -34,12 +41,46 @@ R = TypeVar("R", bound=ResponseBody)
 class _Question(Value, frozen=False):
     """A raw request in flight."""
 
-    link_id: int
+    link: Link
     response_class: type[Any]
     version: int
     handle: Callable[[Any, float], None]
     handle_failure: Callable[[KafkaError, float], None]
+    timeout: float
+    asked_at: float
     repetition: _Repetition | None = None  # that it is, or is said aside
+
+    @property
+    def label(self) -> str:
+        """What was asked: "Metadata v13"."""
+        return f"{api_name(self.response_class.api_key)} v{self.version}"
+
+    def is_well(self, token: int, now: float) -> bool:
+        """Whether this is a repeated request that must have been answered as expected before."""
+        repetition = self.repetition
+        if repetition is None or repetition.token != token:
+            return False
+        return now > repetition.surely_heard_by
+
+
+class Unanswered(Value):
+    """A request whose answer has not come."""
+
+    label: str
+    """The API and its version."""
+    timeout: float
+    """Seconds for which the answer is waited for."""
+
+
+class BadMessage(Value):
+    """An answer that cannot be read."""
+
+    link: Link
+    api_key: int
+    version: int
+    error: ProtocolError
+    was_well: bool
+    """Earlier answers to the same repeated request were well."""
 
 
 class _Repetition(Value, frozen=False):
@@ -48,6 +89,7 @@ class _Repetition(Value, frozen=False):
     token: int
     heard: int = 0
     aside: int | None = None  # the request aside that has no answer yet
+    surely_heard_by: float = NEVER  # if it is still there, the data plane has swallowed an answer
 
 
 class Questions:
@@ -58,27 +100,46 @@ class Questions:
         client_id: str,
         commands: deque[Command],
         *,
-        on_malformed: Callable[[int, type[Any], ProtocolError, float], None],
+        on_malformed: Callable[[BadMessage, float], None],
+        on_sound: Callable[[Link, int], None],
     ) -> None:
         """Begin without any.
 
         Args:
             client_id: of all requests.
             commands: takes what the data plane is to do.
-            on_malformed: called with the link, the class of the answer, what is wrong with it, and
-                the time.
+            on_malformed: called with an answer that cannot be read, and the time.
+            on_sound: called with the link and the API of one that can.
         """
         self._client_id = client_id
         self._commands = commands
         self._on_malformed = on_malformed
+        self._on_sound = on_sound
+        self.now = 0.0
+        """The time of the turn, or of the event, that is under way."""
         self._questions: dict[int, _Question] = {}
         self._next_token = NEGOTIATION + 1
 
-    # Out
+    # Getters
 
     def load(self, link: Link) -> int:
         """Return how many of the control plane's questions wait for an answer on a link."""
-        return sum(question.link_id == link.id for question in self._questions.values())
+        return sum(question.link.id == link.id for question in self._questions.values())
+
+    def under_way(self, now: float) -> list[tuple[str, float]]:
+        """Return who has not answered what, and for how many seconds. Any thread."""
+        return [
+            (f"{it.link.versions.node} has not answered {it.label}", now - it.asked_at)
+            for it in list(self._questions.values())
+            if it.repetition is None and it.response_class.api_key not in ANSWERED_LATE
+        ]
+
+    def unanswered(self, token: int) -> Unanswered | None:
+        """Return what was asked under a token; None if that is not known any more."""
+        question = self._questions.get(token)
+        return None if question is None else Unanswered(question.label, question.timeout)
+
+    # Out
 
     def ask(
         self,
@@ -110,7 +171,9 @@ class Questions:
         """
         version = link.versions.pick(type(body), max_version)
         token = self._take_token()
-        self._questions[token] = _Question(link.id, response_class, version, handle, handle_failure)
+        self._questions[token] = _Question(
+            link, response_class, version, handle, handle_failure, timeout, self.now
+        )
         data = frame.encode_request(body, version, 0, self._client_id)
         self._commands.append(SendRaw(link.id, token, data, timeout))
         return version
@@ -155,8 +218,16 @@ class Questions:
         """
         version = link.versions.pick(type(body))
         token = self._take_token()
+        heard_by = self.now + delay + 1.5 * period
         self._questions[token] = _Question(
-            link.id, type(expected), version, handle, handle_failure, _Repetition(token)
+            link,
+            type(expected),
+            version,
+            handle,
+            handle_failure,
+            timeout,
+            self.now,
+            _Repetition(token, surely_heard_by=heard_by),
         )
         data = frame.encode_request(body, version, 0, self._client_id)
         epoch_pos = 0
@@ -211,7 +282,14 @@ class Questions:
         assert repetition.aside is None
         repetition.aside = self._take_token()
         self._questions[repetition.aside] = _Question(
-            link.id, response_class, version, handle, question.handle_failure, repetition
+            link,
+            response_class,
+            version,
+            handle,
+            question.handle_failure,
+            timeout,
+            self.now,
+            repetition,
         )
         data = frame.encode_request(body, version, 0, self._client_id)
         self._commands.append(Interject(token, repetition.aside, repetition.heard, data, timeout))
@@ -225,21 +303,30 @@ class Questions:
 
     def handle_response(self, event: Response, now: float) -> None:
         """Take an answer, or news of the end of the link that it should have come over."""
+        self.now = now
         question = self._questions.get(event.token)
         if question is None:
             return
         if event.frame is None:
             self._forget_question(event.token, question)
-            lost = KafkaConnectionError(f"link {event.link_id} was closed before the answer came")
+            lost = KafkaConnectionError(
+                f"{question.link.versions.node} did not answer {question.label}: the connection "
+                "was closed"
+            )
             question.handle_failure(lost, now)
             return
+        api_key = question.response_class.api_key
         try:
             _, body = frame.decode_response(question.response_class, event.frame, question.version)
         except ProtocolError as error:
             self._forget_question(event.token, question)
-            self._on_malformed(event.link_id, question.response_class, error, now)
+            was_well = question.is_well(event.token, now)
+            self._on_malformed(
+                BadMessage(question.link, api_key, question.version, error, was_well), now
+            )
             question.handle_failure(error, now)
             return
+        self._on_sound(question.link, api_key)
         if question.repetition is None:
             del self._questions[event.token]
         else:

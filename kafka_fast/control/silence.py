@@ -1,6 +1,6 @@
-"""Why a partition's leader says nothing: what whoever waited for it in vain is told.
+"""Why something has not come: what whoever has waited for it in vain is told.
 
-Thread: any. What is read changes meanwhile, and that is well: it is for people.
+Thread: any. What is read may change meanwhile: the text is a diagnosis for people.
 """
 
 from __future__ import annotations
@@ -11,33 +11,77 @@ from itertools import islice
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.links import Links
 from kafka_fast.control.metadata import NO_LEADER, node_name
-from kafka_fast.errors import ERRORS
+from kafka_fast.control.troubles import About, Reason, Subject, last_trouble
+from kafka_fast.errors import KafkaError
+from kafka_fast.logs import count_of
 from kafka_fast.types import TopicPartition
 
 NAMED = 5
 """Most partitions that one message names."""
 
+WORTH_A_WORD = 0.05
+"""Seconds that something has been under way, if it may be what a wait was in vain for."""
 
-def reason(cluster: Cluster, links: Links, partition: TopicPartition) -> str:
-    """Return what stands between this client and a partition's leader, in a few words."""
+
+def reason(cluster: Cluster, links: Links, partition: TopicPartition) -> Reason:
+    """Return what stands between this client and a partition's leader."""
     topic, number = partition
-    if code := cluster.error(topic):
-        known = ERRORS.get(code)
-        return f"the brokers say {code if known is None else known.name} of its topic"
+    refusal = cluster.refusal(topic)
+    if refusal is not None:
+        return Reason(f"the brokers answer {refusal}", refusal)
     partitions = cluster.partitions(topic)
     if not partitions:
-        return "nothing is known of its topic yet"
+        return Reason("nothing is known of its topic yet")
     if number >= len(partitions):
-        return f"its topic has {len(partitions)} partitions"
+        return Reason(f"its topic has {count_of(len(partitions), 'partition')}")
     leader_id = partitions[number].leader_id
     if leader_id == NO_LEADER:
-        return "it has no leader"
-    leader = node_name(leader_id)
-    if cluster.node(leader_id) is None:
-        return f"its leader, {leader}, is not there"
+        return Reason("it has no leader")
+    node = cluster.node(leader_id)
+    if node is None:
+        known = some_of(it.id for it in cluster.nodes)
+        name = node_name(leader_id)
+        return Reason(f"its leader, {name}, is not among the brokers that Metadata names ({known})")
     if links.link_to(leader_id) is None and links.free_link_to(leader_id) is None:
-        return f"no connection to its leader, {leader}"
-    return f"its leader, {leader}, does not answer"
+        trouble = links.troubles.now(leader_id)
+        if trouble is None:
+            return Reason(f"no connection to its leader, {node}, yet")
+        return Reason(f"no connection to its leader: {trouble}", trouble.error)
+    return Reason(f"its leader, {node}, does not answer")
+
+
+def around(
+    links: Links, now: float, since: float, subjects: Iterable[Subject] | None = None
+) -> list[Reason]:
+    """Return the last trouble since then, and what is under way for long.
+
+    Args:
+        links: the client's.
+        now: the time.
+        since: when a trouble may have been what the wait was in vain for.
+        subjects: what it may be about; None: any node.
+    """
+    trouble = last_trouble(links.troubles.last(since, subjects))
+    least = max(WORTH_A_WORD, min(1.0, (now - since) / 4))
+    found = [trouble, links.under_way(now, least)]
+    return [it for it in found if it is not None]
+
+
+def of_topic(cluster: Cluster, links: Links, topic: str, now: float, since: float) -> list[Reason]:
+    """Return why nothing is known of a topic."""
+    refusal: KafkaError | None = cluster.refusal(topic)
+    if refusal is not None:
+        return [Reason(f"the brokers answer {refusal}", refusal)]
+    trouble = last_trouble(links.troubles.of(About.METADATA, since))
+    return ([] if trouble is None else [trouble]) or around(links, now, since)
+
+
+def topic_wait(cluster: Cluster, links: Links, topic: str, now: float, since: float) -> str:
+    """Return what a wait for a topic is for, in a sentence."""
+    if cluster.is_absent(topic):
+        return f"there is no topic {topic!r} (yet)"
+    reasons = of_topic(cluster, links, topic, now, since)
+    return "; ".join([f"no metadata of topic {topic!r} yet", *(it.text for it in reasons)])
 
 
 def some_of(things: Iterable[object]) -> str:

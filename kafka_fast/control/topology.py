@@ -24,7 +24,7 @@ from kafka_fast.control.metadata import (
     with_leader,
 )
 from kafka_fast.control.plane import TopicSettled
-from kafka_fast.errors import ERRORS, broker_error
+from kafka_fast.errors import ERRORS, BrokerError, UnknownBrokerError, broker_error
 from kafka_fast.logs import get_logger
 from kafka_fast.protocol.apis.metadata import MetadataResponseTopic
 from kafka_fast.values import replace
@@ -46,6 +46,7 @@ class Topology:
         self._topics: dict[str, Topic] = {}
         self._names: dict[bytes, str] = {}  # topic id → name; the inverse of Topic.topic_id
         self._errors: dict[str, int] = {}  # topics whose last answer was an error
+        self._lacks: dict[str, str] = {}  # of these, what the last answer did not say
         self._removed: set[str] = set()  # known topics that the brokers do not know any more
         self._answers: Counter[str] = Counter()  # how many answers have told of each topic
 
@@ -106,6 +107,22 @@ class Topology:
         """Return how many answers have told of a topic, be it that there is none."""
         return self._answers[topic]
 
+    def is_absent(self, topic: str) -> bool:
+        """Tell whether the last answer for a topic was that there is none."""
+        return self.error(topic) in (UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID)
+
+    def refusal(self, topic: str) -> BrokerError | None:
+        """Return what the last answer for a topic was, if that was an error."""
+        code = self.error(topic)
+        if not code:
+            return None
+        if topic in self._lacks:
+            return broker_error(code, f"the answer to Metadata {self._lacks[topic]}")
+        if code == UNKNOWN_TOPIC_OR_PARTITION:
+            return broker_error(code, f"there is no topic {topic!r}")
+        known = ERRORS.get(code, UnknownBrokerError)
+        return broker_error(code, f"topic {topic!r}: {known.description}")
+
     def forget_error(self, topic: str) -> None:
         """Take the next answer's error of a topic for news, also if it is the same as before."""
         self._errors.pop(topic, None)
@@ -157,9 +174,15 @@ class Topology:
     ) -> None:
         """Take what an answer of `version` says of a topic that was asked for (None: nothing)."""
         self._answers[name] += 1
-        code = UNKNOWN_TOPIC_OR_PARTITION if reported is None else reported.error_code
-        if reported is not None and not code and not reported.partitions:
+        self._lacks.pop(name, None)
+        if reported is None:
+            code = UNKNOWN_TOPIC_OR_PARTITION
+            self._lacks[name] = f"leaves topic {name!r} out"
+        elif not reported.error_code and not reported.partitions:
             code = LEADER_NOT_AVAILABLE  # a topic that is still being made
+            self._lacks[name] = f"names no partition of topic {name!r}"
+        else:
+            code = reported.error_code
         if code != self._errors.get(name, 0):
             changes.topic_errors[name] = code
         known = self._topics.get(name)
@@ -203,6 +226,7 @@ class Topology:
 
     def _forget_topic(self, name: str) -> None:
         """Forget all that is known of a topic."""
+        self._lacks.pop(name, None)
         topic = self._topics.pop(name, None)
         if topic is not None and topic.topic_id is not None:
             del self._names[topic.topic_id]

@@ -1,54 +1,172 @@
-"""What has gone wrong on the links of one client: each kind counted, and the last one kept.
+"""What has gone wrong between one client and its brokers: the home of every "last trouble".
 
-A wait that ends in vain says what the last trouble was: that a broker talks nonsense is no reason
-to give up, another one may not, but whoever waits should hear of it.
+    links: refused, lost, nonsense ───┐               ┌─► one WARNING for each subject and cause
+    answers that are an error code ───┼─► Troubles ───┤
+    answers that nobody can read ─────┘               └─► why a wait was in vain: text and cause
 
-Thread: control; what is counted may be read from any.
+A trouble has a *subject*: the node that it was met at, a partition, a topic, the group. That a
+broker talks nonsense, or refuses, is no reason to give up: another try may go well. But whoever has
+waited in vain is told the last trouble of what the wait was for.
+
+Thread: control; getters may be called from any.
 """
 
 from __future__ import annotations
 
-import os
+import enum
+import logging
+import re
 from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple, TypeAlias
 
-from kafka_fast.control.negotiation import foreign_protocol
-from kafka_fast.control.plane import CloseReason, LinkClosed
-from kafka_fast.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError, ProtocolError
+from kafka_fast.control.instants import LONG_AGO
+from kafka_fast.control.plane import LinkClosed
+from kafka_fast.errors import (
+    BrokerError,
+    KafkaError,
+    KafkaTimeoutError,
+    ProtocolError,
+    fresh_copy,
+)
+from kafka_fast.logs import in_seconds
+from kafka_fast.types import TopicPartition
+from kafka_fast.values import Value
 
-__all__ = ["Troubles", "close_error"]
+__all__ = ["About", "Reason", "Subject", "Trouble", "Troubles", "late"]
+
+QUIET = 60.0
+"""Seconds without a trouble after which the same one is news again."""
+
+SETTLING = 1.0
+"""Seconds for which an answer that our metadata are stale is no news: leaders move."""
+
+GATHERING = 3.0
+"""Likewise for errors of a coordinator: one that is new has to load what it coordinates."""
+
+
+class About(enum.Enum):
+    """Subjects that a client has one of."""
+
+    METADATA = "metadata"
+    COORDINATOR = "finding the group's coordinator"
+    GROUP = "what the coordinator is asked"
+    PRODUCER_ID = "the producer id"
+
+
+Subject: TypeAlias = int | str | TopicPartition | About
+"""A node by its id (connections beside the first one have ids of their own), a topic by its name,
+a partition, or one of `About`."""
+
+
+class Reason(NamedTuple):
+    """Why something has not come."""
+
+    text: str
+    cause: KafkaError | None = None
+    """The error behind it; kept by others, so copies of it are raised."""
+
+
+class Trouble(Value, frozen=False):
+    """The last thing that went wrong about one subject.
+
+    Attributes:
+        error: what it was; names the node, and in an answer the API, its version and the place.
+        began: when it happened first, in a row of tries that all ended so.
+        at: when it happened last.
+        tries: how often, in that row.
+        is_over: it has gone well since.
+        is_past: of a node: there is a link to it again.
+        is_told: the log has it.
+    """
+
+    error: KafkaError
+    began: float
+    at: float
+    tries: int = 1
+    is_over: bool = False
+    is_past: bool = False
+    is_told: bool = False
+
+    def __str__(self) -> str:
+        if self.tries == 1:
+            return str(self.error)
+        return f"{self.error} ({self.tries} times in {in_seconds(self.at - self.began)})"
 
 
 class Troubles:
     """The troubles of one client."""
 
-    def __init__(self) -> None:
+    def __init__(self, logger: logging.Logger) -> None:
+        """Begin without any.
+
+        Args:
+            logger: the client's; a trouble that is news is a warning there.
+        """
         self.closed: Counter[str] = Counter()
         """Links that were closed, by reason."""
         self.malformed: Counter[str] = Counter()
         """Answers that were not what their request asked for, by API."""
         self.failures = 0
         """How often a node could not be reached, or the link to it broke."""
-        self._last: KafkaError | None = None
-        self._last_at = 0.0
+        self._logger = logger
+        self._last: dict[Subject, Trouble] = {}
         self._explained: dict[int, ProtocolError] = {}  # by link
 
-    def note_failure(self, error: KafkaError, now: float) -> None:
+    # What happens
+
+    def note(self, subject: Subject, error: KafkaError, now: float) -> None:
+        """Keep what has gone wrong, and log it if that is news."""
+        trouble = self._last.get(subject)
+        if trouble is not None and _goes_on(trouble, error, now):
+            trouble.error, trouble.at, trouble.tries = error, now, trouble.tries + 1
+            trouble.is_past = False
+        else:
+            trouble = self._last[subject] = Trouble(error, now, now)
+        trouble.is_told = trouble.is_told or self._is_told_elsewhere(subject, error, now)
+        is_settled = now - trouble.began >= _patience(subject, error)
+        level = logging.WARNING if is_settled and not trouble.is_told else logging.DEBUG
+        self._logger.log(level, "%s", error, extra={"kind": type(error)})
+        trouble.is_told = trouble.is_told or is_settled
+
+    def _is_told_elsewhere(self, subject: Subject, error: KafkaError, now: float) -> bool:
+        """Tell whether the other connection to bootstrap.servers has met, and told, the same."""
+        if not _is_bootstrap(subject):
+            return False
+        found = (trouble for it, trouble in self._last.items() if _is_bootstrap(it))
+        return any(it.is_told and _goes_on(it, error, now) for it in found)
+
+    def clear(self, subject: Subject) -> None:
+        """It has gone well: the next trouble of this subject is news."""
+        trouble = self._last.get(subject)
+        if trouble is not None:
+            trouble.is_over = True
+
+    def pass_by(self, node_id: int) -> None:
+        """There is a link to a node again; that it goes well has yet to be seen."""
+        trouble = self._last.get(node_id)
+        if trouble is not None:
+            trouble.is_past = True
+
+    def note_failure(self, node_id: int, error: KafkaError, now: float) -> None:
         """Count that there is no link to a node any more, and keep why."""
         self.failures += 1
-        self._last, self._last_at = error, now
+        self.note(node_id, error, now)
 
-    def note_malformed(self, response_class: type[object]) -> None:
-        """Count an answer that could not be read."""
-        self.malformed[response_class.__name__.removesuffix("Response")] += 1
+    def note_closed(self, event: LinkClosed) -> ProtocolError | None:
+        """Count that a link was closed; return what was wrong with its last answer, if anything."""
+        self.closed[event.reason.name.lower()] += 1
+        return self._explained.pop(event.link_id, None)
 
     def explain(self, link_id: int, error: ProtocolError) -> None:
         """Say what was wrong with the answer that a link is about to be closed for."""
         self._explained[link_id] = error
 
-    def note_closed(self, event: LinkClosed) -> KafkaError | OSError | None:
-        """Count that a link was closed; return why, None if the peer closed it."""
-        self.closed[event.reason.name.lower()] += 1
-        return self._explained.pop(event.link_id, None) or close_error(event)
+    def note_malformed(self, api: str) -> None:
+        """Count an answer that could not be read, or that does not fit its request."""
+        self.malformed[api] += 1
+
+    # Getters
 
     def stats(self) -> dict[str, object]:
         """Return what was counted, as `metrics()` has it."""
@@ -58,30 +176,64 @@ class Troubles:
             "link_failures": self.failures,
         }
 
-    def since(self, began: float) -> KafkaError | None:
-        """Return the last trouble, if there was one since then."""
-        return self._last if self._last_at >= began else None
+    def of(self, subject: Subject, since: float = LONG_AGO) -> Trouble | None:
+        """Return the last trouble about a subject, if there was one since then."""
+        trouble = self._last.get(subject)
+        return None if trouble is None or trouble.at < since else trouble
+
+    def now(self, subject: Subject, since: float = LONG_AGO) -> Trouble | None:
+        """Likewise, if it is not known to be over."""
+        trouble = self.of(subject, since)
+        return None if trouble is None or trouble.is_over or trouble.is_past else trouble
+
+    def last(self, since: float, subjects: Iterable[Subject] | None = None) -> Trouble | None:
+        """Return the last trouble since then.
+
+        Args:
+            since: the time.
+            subjects: that it may be about; None: any node, whatever it was asked.
+        """
+        if subjects is None:
+            found = [it for key, it in list(self._last.items()) if isinstance(key, int)]
+        else:
+            found = [self._last[key] for key in subjects if key in self._last]
+        recent = [it for it in found if it.at >= since]
+        return max(recent, key=lambda it: it.at, default=None)
 
 
-def close_error(event: LinkClosed) -> KafkaError | OSError | None:
-    """Return why a link was closed; None if the peer closed it."""
-    speaker = foreign_protocol(event.head)
-    if speaker is not None:
-        return ProtocolError(f"the other side talks like {speaker}")
-    match event.reason:
-        case CloseReason.EOF:
-            return None
-        case CloseReason.OS_ERROR:
-            return OSError(event.detail, os.strerror(event.detail))
-        case CloseReason.TIMEOUT:
-            return KafkaTimeoutError("request.timeout.ms passed without an answer")
-        case CloseReason.BAD_FRAME:
-            return ProtocolError(
-                f"the other side sent {event.head.hex(' ')}: a frame of {event.detail} bytes"
-            )
-        case CloseReason.BAD_RESPONSE:
-            return ProtocolError("an answer that does not fit its request")
-        case CloseReason.CORRELATION:
-            return ProtocolError(f"an answer to nothing in flight (correlation id {event.detail})")
-        case CloseReason.BY_US | CloseReason.IDLE:
-            return KafkaConnectionError("closed by this client")
+def _is_bootstrap(subject: Subject) -> bool:
+    return isinstance(subject, int) and subject < 0
+
+
+def _goes_on(trouble: Trouble, error: KafkaError, now: float) -> bool:
+    """Tell whether an error is one more of a row; they may differ in numbers, such as seconds."""
+    if trouble.is_over or now - trouble.at >= QUIET or type(trouble.error) is not type(error):
+        return False
+    return re.sub(r"\d+", "", str(trouble.error)) == re.sub(r"\d+", "", str(error))
+
+
+def _patience(subject: Subject, error: KafkaError) -> float:
+    """Return for how many seconds an error is part of normal life."""
+    if subject in (About.COORDINATOR, About.GROUP, About.PRODUCER_ID):
+        return GATHERING
+    return SETTLING if isinstance(error, BrokerError) and error.refresh_metadata else 0.0
+
+
+def last_trouble(trouble: Trouble | None) -> Reason | None:
+    """Return a trouble as the reason of a wait in vain."""
+    return None if trouble is None else Reason(f"last trouble: {trouble}", trouble.error)
+
+
+def late(what: str, *reasons: Reason | None) -> KafkaTimeoutError:
+    """Return what a wait in vain raises.
+
+    Args:
+        what: was waited for, and how long.
+        reasons: why it has not come, the most telling one first; None: not known.
+    """
+    known = [it for it in reasons if it is not None]
+    error = KafkaTimeoutError("; ".join([what, *(it.text for it in known if it.text)]))
+    causes = (it.cause for it in known)
+    cause = next((it for it in causes if it is not None), None)
+    error.__cause__ = None if cause is None else fresh_copy(cause)
+    return error

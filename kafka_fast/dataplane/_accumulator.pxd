@@ -8,6 +8,12 @@ from kafka_fast.dataplane._plane cimport DataPlane, Topic
 from kafka_fast.dataplane.state cimport kf_batch
 
 
+# A wait of one call for memory.
+ctypedef struct standstill:
+    double deadline  # 0: it has not begun
+    bint told        # the log says that it has become long
+
+
 cdef class Accumulator:
     cdef readonly DataPlane _plane
     cdef readonly object _origin  # allocated with the producer: tracemalloc names its line by it
@@ -23,7 +29,8 @@ cdef class Accumulator:
 
     cdef Topic topic_of(self, object name)
     cdef int mind_event_loop(self, str what) except -1
-    cdef int wait_for_memory(self, Topic topic, size_t need, double* deadline) except -1
+    cdef int wait_for_memory(self, Topic topic, size_t need, standstill* wait) except -1
+    cdef str no_room(self, Topic topic)
     cdef int add(self, object topic, object value, object key, object partition,
                  object timestamp_ms, object headers, int hold, kf_batch** batch, int32_t* index,
                  int64_t* timestamp) except -1

@@ -17,6 +17,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from kafka_fast._wire.layout cimport *
 from kafka_fast.dataplane._awaiting cimport running_loop
+from kafka_fast.dataplane._causes cimport late, say_long
 from kafka_fast.dataplane._delivery cimport DeliveryFuture, new_delivery, observe_beside
 from kafka_fast.dataplane._fields cimport (
     borrow,
@@ -40,13 +41,8 @@ from kafka_fast.dataplane.state cimport *
 
 import warnings
 
-from kafka_fast.errors import (
-    DeliveryError,
-    KafkaTimeoutError,
-    Outcome,
-    UsageError,
-    broker_error,
-)
+from kafka_fast.errors import DeliveryError, Outcome, UsageError, broker_error
+from kafka_fast.logs import LONG as LONG_WAIT
 
 cdef extern from "Python.h":
     ctypedef struct PyMethodDef:
@@ -63,6 +59,7 @@ cdef extern from "Python.h":
     PyObject* item_of "PyTuple_GET_ITEM"(PyObject* names, Py_ssize_t i)
 
 cdef int MESSAGE_TOO_LARGE = 10
+cdef double LONG = LONG_WAIT  # seconds after which a wait is told of
 
 cdef class Accumulator:
     """The part of a producer that takes records.
@@ -153,31 +150,39 @@ cdef class Accumulator:
         raise DeliveryError(str(cause), outcome=Outcome.NOT_SENT, first=cause,
                             topic=topic.name) from cause
 
-    cdef int wait_for_memory(self, Topic topic, size_t need, double* deadline) except -1:
-        """Wait a moment for `need` bytes of buffer.memory; raises once `*deadline` has passed."""
+    cdef int wait_for_memory(self, Topic topic, size_t need, standstill* wait) except -1:
+        """Wait a moment for `need` bytes of buffer.memory; raises after max.block.ms in all."""
         cdef kf_plane* plane = self._plane.plane
         cdef double now = plane.env.now(plane.env.context)
-        if deadline[0] == 0.0:
+        if wait.deadline == 0.0:
             self._plane.check_may_wait()
             self.mind_event_loop("room in buffer.memory: call it")
-            deadline[0] = now + self.max_block
+            wait.deadline = now + self.max_block
+            wait.told = False
             kf_count(&plane.stats.blocked, 1)
         if need > plane.pool.limit:
             raise UsageError(f"a record of {need} bytes for topic {topic.name!r} is larger than "
                              f"buffer.memory ({plane.pool.limit})")
-        if now >= deadline[0]:
-            raise KafkaTimeoutError(
-                f"no room in buffer.memory ({plane.pool.limit} bytes) for a record of topic "
-                f"{topic.name!r} after max.block.ms ({self.max_block * 1000:.0f})")
+        if now >= wait.deadline:
+            what = f"{self.no_room(topic)} after max.block.ms ({self.max_block * 1000:.0f})"
+            raise late(self._plane, what, NULL, wait.deadline - self.max_block)
+        if not wait.told and now >= wait.deadline - self.max_block + LONG:
+            wait.told = True
+            what = f"{self.no_room(topic)}; waiting up to max.block.ms ({self.max_block:g} s)"
+            say_long(self._plane, what)
         with nogil:
             kf_add(&plane.pool.waiting, 1)
             kf_plane_urge(plane)
-            kf_pool_wait(&plane.pool, need, min(KF_WAIT_SLICE, deadline[0] - now))
+            kf_pool_wait(&plane.pool, need, min(KF_WAIT_SLICE, wait.deadline - now))
             kf_add(&plane.pool.waiting, -1)
         PyErr_CheckSignals()
         if self._plane.dead:
             self._plane.check_may_wait()
         return 0
+
+    cdef str no_room(self, Topic topic):
+        limit = self._plane.plane.pool.limit
+        return f"no room in buffer.memory ({limit} bytes) for a record of topic {topic.name!r}"
 
     cdef int add(self, object topic_name, object value, object key, object partition,
                  object timestamp_ms, object headers, int hold, kf_batch** batch, int32_t* index,
@@ -297,7 +302,7 @@ cdef inline int append(Accumulator self, Topic topic, const kf_record* record, o
     """Put the record into its partition's open batch, waiting for memory if there is none."""
     cdef kf_topic* shared = topic.topic
     cdef int32_t number
-    cdef double deadline = 0.0
+    cdef standstill wait
     cdef int result
     if partition is not None:
         number = check_partition(topic, partition)
@@ -306,6 +311,7 @@ cdef inline int append(Accumulator self, Topic topic, const kf_record* record, o
         if shared.sticky_left <= 0 and is_sticky(&self.how, record):
             flags |= KF_LEAVE_FULL
     kf_set(&shared.used, 1)
+    wait.deadline = 0.0
     while True:
         result = kf_queue_append(shared.queues[number], record, timestamp_ms, flags, batch, index)
         if result == KF_APPEND_OK:
@@ -317,7 +323,7 @@ cdef inline int append(Accumulator self, Topic topic, const kf_record* record, o
             return self.refuse_size(topic, record)
         else:
             self.wait_for_memory(topic, record.key_len + record.value_len + record.headers_size
-                                 + 256, &deadline)
+                                 + 256, &wait)
 
 
 # ---- the short way in ----

@@ -15,6 +15,7 @@ cimport cython
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free
 
+from kafka_fast.dataplane._causes cimport late
 from kafka_fast.dataplane._delivery cimport wait_for
 from kafka_fast.dataplane._observers cimport (
     add_lost,
@@ -26,7 +27,7 @@ from kafka_fast.dataplane._observers cimport (
 from kafka_fast.dataplane._plane cimport DataPlane
 from kafka_fast.dataplane.state cimport *
 
-from kafka_fast.errors import DeliveryError, KafkaTimeoutError, Outcome
+from kafka_fast.errors import DeliveryError, Outcome
 from kafka_fast.types import BatchResult, PartitionResult, RecordMetadata, TopicPartition
 
 cdef tuple LEAST_CERTAIN_FIRST = (Outcome.MAYBE_WRITTEN, Outcome.REJECTED, Outcome.NOT_SENT)
@@ -255,8 +256,9 @@ cdef class BatchFuture:
             self.kick()
             while not self.done():
                 if not wait_for(self.plane, self.slices.items[self.ended].batch, deadline):
-                    raise KafkaTimeoutError(f"the delivery of {self.record_count} records is not "
-                                            f"known in full after {timeout} s")
+                    raise late(self.plane, f"the delivery of {self.record_count} records is not "
+                                           f"known in full after {timeout} s",
+                               self.slices.items[self.ended].batch, deadline - timeout)
         self.seen = True
         return True
 

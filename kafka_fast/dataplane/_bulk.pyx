@@ -12,7 +12,7 @@ Thread: any caller's.
 from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.stdlib cimport realloc
 
-from kafka_fast.dataplane._accumulator cimport Accumulator
+from kafka_fast.dataplane._accumulator cimport Accumulator, standstill
 from kafka_fast.dataplane._batch_future cimport BatchFuture, new_batch_future
 from kafka_fast.dataplane._column cimport Column, kf_column_get
 from kafka_fast.dataplane._fields cimport check_partition
@@ -352,7 +352,7 @@ cdef class BulkAccumulator(Accumulator):
         """Append all rows of the job, waiting for memory without the GIL where there is none."""
         cdef int result
         cdef int64_t blocked_at = -1
-        cdef double deadline = 0.0
+        cdef standstill wait
         cdef kf_record* record
         cdef size_t need
         while True:
@@ -375,9 +375,9 @@ cdef class BulkAccumulator(Accumulator):
                 continue
             if job.pos != blocked_at:  # max.block.ms is for each standstill
                 blocked_at = job.pos
-                deadline = 0.0
+                wait.deadline = 0.0
             try:
-                self.wait_for_memory(topic, need, &deadline)
+                self.wait_for_memory(topic, need, &wait)
             except (KafkaTimeoutError, UsageError) as error:
                 self.give_up(topic, job, future, error)
                 return 0

@@ -22,6 +22,7 @@ from kafka_fast.dataplane._awaiting cimport (
     running_loop,
     running_waits,
 )
+from kafka_fast.dataplane._causes cimport late, say_waiting
 from kafka_fast.dataplane._observers cimport (
     add_lost,
     drop_holds,
@@ -34,8 +35,6 @@ from kafka_fast.dataplane._observers cimport (
 )
 from kafka_fast.dataplane._plane cimport DataPlane
 from kafka_fast.dataplane.state cimport *
-
-from kafka_fast.errors import KafkaTimeoutError
 
 cdef extern from "Python.h":
     """
@@ -67,6 +66,7 @@ cdef int spare_count = 0
 cdef bint wait_for(DataPlane plane, kf_batch* batch, double deadline) except -1:
     cdef kf_plane* shared = plane.plane
     cdef double now
+    cdef object wait = None
     if kf_batch_is_done(batch):
         return True
     plane.check_lives()
@@ -81,6 +81,8 @@ cdef bint wait_for(DataPlane plane, kf_batch* batch, double deadline) except -1:
             kf_plane_wait_batch(shared, batch, KF_WAIT_SLICE if deadline == 0.0
                                 else min(KF_WAIT_SLICE, deadline - now))
         PyErr_CheckSignals()
+        if not kf_batch_is_done(batch):
+            wait = say_waiting(plane, wait, "result() waits", batch)
     return True
 
 
@@ -226,7 +228,8 @@ cdef int wait_until_known(DeliveryFuture future, timeout) except -1:
     if timeout is not None:
         deadline = shared.env.now(shared.env.context) + max(<double>timeout, 1e-9)
     if not wait_for(plane_of(future.batch), future.batch, deadline):
-        raise KafkaTimeoutError(f"the record's delivery is not known after {timeout} s")
+        raise late(plane_of(future.batch), f"the record's delivery is not known after {timeout} s",
+                   future.batch, deadline - timeout)
     return 0
 
 

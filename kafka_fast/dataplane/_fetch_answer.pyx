@@ -128,8 +128,20 @@ cdef void read_heading(kf_reader* reader, const kf_session* session, heading* it
 
 # ---- the first time: the whole ----
 
-cdef bint is_well_formed(kf_session* session, const kf_frame* frame) noexcept nogil:
-    """Return whether the answer is one to the request in flight, from the first byte to the last.
+cdef void find_missing(const kf_session* session, kf_misfit* misfit) noexcept nogil:
+    """Say which stream a full answer leaves out."""
+    cdef int32_t i
+    misfit.kind = KF_MISFIT_MISSING
+    for i in range(session.count):
+        if session.entries[i].seen != session.answers:
+            misfit.asked = session.entries[i].stream.id
+            return
+
+
+cdef bint is_well_formed(kf_session* session, const kf_frame* frame,
+                         kf_misfit* misfit) noexcept nogil:
+    """Return whether the answer is one to the request in flight, from the first byte to the last;
+    else `misfit` says what is wrong.
     """
     cdef kf_reader reader = kf_reader_of(frame.data, frame.size)
     cdef heading head
@@ -139,6 +151,9 @@ cdef bint is_well_formed(kf_session* session, const kf_frame* frame) noexcept no
     cdef int64_t _i, _j
     cdef int32_t place = -1
     cdef int32_t found = 0
+    memset(misfit, 0, sizeof(kf_misfit))
+    misfit.asked = -1
+    misfit.earlier = session.answers > 0
     session.answers += 1
     read_heading(&reader, session, &head)
     for _i in range(read_count(&reader, session.flexible, 2)):
@@ -149,6 +164,8 @@ cdef bint is_well_formed(kf_session* session, const kf_frame* frame) noexcept no
                 return False
             place = kf_session_find(session, place + 1, topic, topic_size, it.partition)
             if place < 0 or session.entries[place].seen == session.answers:
+                misfit.kind = KF_MISFIT_FOREIGN if place < 0 else KF_MISFIT_TWICE
+                misfit.place = found
                 return False
             session.entries[place].seen = session.answers
             found += 1
@@ -162,8 +179,11 @@ cdef bint is_well_formed(kf_session* session, const kf_frame* frame) noexcept no
         return False
     # A full answer names everything, unless it is an error as a whole, or only says that the
     # client is too fast (KIP-219).
-    return (not session.full or found == session.count or head.error_code != 0
-            or (found == 0 and head.throttle_ms > 0))
+    if (not session.full or found == session.count or head.error_code != 0
+            or (found == 0 and head.throttle_ms > 0)):
+        return True
+    find_missing(session, misfit)
+    return False
 
 
 # ---- the second time: what it means ----
@@ -219,8 +239,11 @@ cdef kf_event* freeze(kf_event* punt, const kf_link* link, kf_stream* stream,
 
 
 cdef kf_chunk* take_part(kf_frame* frame, kf_session* session, const kf_entry* entry,
-                         const part* it) noexcept nogil:
+                         const part* it, bint* leads_nowhere) noexcept nogil:
     """Bring the stream up to date with its part of the answer; returns the chunk, if there is one.
+
+    Bytes may lead nowhere: a piece of a batch, or only what is below the position. Brokers send the
+    first batch whole (KIP-74), so the next answer would be the same.
     """
     cdef kf_stream* stream = entry.stream
     cdef kf_chunk* chunk
@@ -232,7 +255,8 @@ cdef kf_chunk* take_part(kf_frame* frame, kf_session* session, const kf_entry* e
         return NULL
     kf_walk(it.records, it.records_size, entry.offset, &batches)
     if batches.next_offset == entry.offset and not batches.broken:
-        return NULL  # it leads nowhere: a piece of a batch, or only what is below the position
+        leads_nowhere[0] = True
+        return NULL
     chunk = make_chunk(frame, session, entry, it, &batches)
     if chunk == NULL:
         return NULL
@@ -257,11 +281,12 @@ cdef void send_up(sender_state* state, kf_link* link, kf_event* punt,
     kf_plane_event(state.plane, punt)
 
 
-cdef void send_up_bad(sender_state* state, kf_link* link, const kf_frame* frame) noexcept nogil:
-    """Hand up an answer that will cost its link, without streams: to say what is wrong with it."""
-    cdef kf_event* punt = kf_event_new(KF_EVENT_FETCH_PUNT, link.id)
-    punt.code = link.session.version
-    send_up(state, link, punt, frame)
+cdef void send_up_bad(sender_state* state, kf_link* link, const kf_frame* frame,
+                      const kf_misfit* misfit) noexcept nogil:
+    """Hand up an answer that will cost its link, to say what is wrong with it."""
+    kf_plane_event(state.plane, kf_event_bad_answer(link.id, KF_REQUEST_FETCH,
+                                                    link.session.version, frame.data, frame.size,
+                                                    misfit))
 
 
 cdef void punt_all(sender_state* state, kf_link* link, const kf_frame* frame,
@@ -303,6 +328,7 @@ cdef void take_parts(sender_state* state, kf_link* link, kf_frame* frame,
     cdef kf_chunk** tail = &chunks
     cdef int32_t count = 0
     cdef int32_t place = -1
+    cdef bint leads_nowhere
     cdef kf_entry* entry
     cdef heading head
     cdef part it
@@ -321,7 +347,10 @@ cdef void take_parts(sender_state* state, kf_link* link, kf_frame* frame,
             elif it.error_code != 0 or it.preferred_replica >= 0 or it.hint:
                 punt = freeze(punt, link, entry.stream, it.error_code)
             else:
-                tail[0] = take_part(frame, session, entry, &it)
+                leads_nowhere = False
+                tail[0] = take_part(frame, session, entry, &it, &leads_nowhere)
+                if leads_nowhere:
+                    punt = freeze(punt, link, entry.stream, 0)
                 if tail[0] != NULL:
                     kf_count(&stats.bytes, tail[0].size)
                     kf_count(&stats.broken_chunks, tail[0].broken)
@@ -342,9 +371,10 @@ cdef bint answer_fetch(sender_state* state, kf_link* link, kf_frame* frame,
     cdef kf_session* session = link.session
     cdef kf_reader reader = kf_reader_of(frame.data, frame.size)
     cdef heading head
+    cdef kf_misfit misfit
     memset(outcome, 0, sizeof(fetch_outcome))
-    if not is_well_formed(session, frame):
-        send_up_bad(state, link, frame)
+    if not is_well_formed(session, frame, &misfit):
+        send_up_bad(state, link, frame, &misfit)
         return False
     read_heading(&reader, session, &head)
     outcome.throttle_ms = max(0, head.throttle_ms)
@@ -360,7 +390,8 @@ cdef bint answer_fetch(sender_state* state, kf_link* link, kf_frame* frame,
         kf_session_clear(session)
         return True
     if not follow_session(state.plane.fetcher, session, &head):
-        send_up_bad(state, link, frame)
+        misfit.kind = KF_MISFIT_SESSION
+        send_up_bad(state, link, frame, &misfit)
         return False
     take_parts(state, link, frame, outcome)
     return True

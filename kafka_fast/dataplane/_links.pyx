@@ -61,6 +61,7 @@ cdef void close_link(sender_state* state, kf_link* link, int reason, int64_t det
     kf_link_trace(link, now, KF_TRACE_CLOSE, 0, -1, detail)
     event.code = reason
     event.detail = detail
+    event.token = 0 if request == NULL else request.kind
     copy_bytes(event, link.buffer, min(link.filled, <size_t>HEAD_BYTES))
     while request != NULL:
         following = request.next
@@ -92,11 +93,17 @@ cdef bint answer_produce(sender_state* state, kf_link* link, kf_request* request
     """Two passes: freeze what failed, then complete what succeeded. False: a bad answer."""
     cdef kf_event* event = NULL
     cdef produce_answer* answers
+    cdef kf_misfit misfit
     cdef int32_t throttle_ms = 0
     cdef int i
     answers = <produce_answer*>malloc(request.batch_count * sizeof(produce_answer))
-    if answers == NULL or not scan_answer(request, frame, size, answers, &throttle_ms):
+    if answers == NULL:
+        return False
+    if not scan_answer(request, frame, size, answers, &throttle_ms, &misfit):
         free(answers)
+        kf_plane_event(state.plane, kf_event_bad_answer(link.id, KF_REQUEST_PRODUCE,
+                                                        request.form.version, frame, size,
+                                                        &misfit))
         return False
     for i in range(request.batch_count):
         if answers[i].error_code != 0:

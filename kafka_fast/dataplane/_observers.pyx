@@ -25,17 +25,12 @@ from kafka_fast.dataplane._awaiting cimport (
     new_waiter,
     running_waits,
 )
+from kafka_fast.dataplane._causes cimport cause_of
 from kafka_fast.dataplane._plane cimport DataPlane, Topic
 from kafka_fast.dataplane.state cimport *
 
 from kafka_fast.dataplane.losses import Losses
-from kafka_fast.errors import (
-    DeliveryError,
-    KafkaTimeoutError,
-    Outcome,
-    UsageError,
-    broker_error,
-)
+from kafka_fast.errors import BrokerError, DeliveryError, Outcome
 from kafka_fast.types import RecordMetadata
 
 cdef extern from "Python.h":
@@ -52,26 +47,15 @@ cdef dict OUTCOMES = {
 
 # ---- what became of a record ----
 
-cdef object cause_of(int32_t code, str where):
-    """Return the error behind a failed delivery."""
-    if code == KF_ERROR_EXPIRED:
-        return KafkaTimeoutError(f"delivery.timeout.ms passed for a record of {where}")
-    if code == KF_ERROR_CLOSED:
-        return UsageError(f"the producer was closed before a record of {where} was delivered")
-    if code == KF_ERROR_ABANDONED:
-        return broker_error(45, f"a record of {where} could not keep its place in the sequence")
-    return broker_error(code, f"a record of {where} was refused")
-
-
 cdef object failure_of(kf_batch* batch, DataPlane plane):
     """Return the DeliveryError of a failed batch, for one record."""
     name, partition = plane.queue_of(batch.queue.id)
-    where = f"{name}-{partition}"
-    cause = cause_of(batch.error_code, where)
+    cause = cause_of(batch, plane, name, partition)
     outcome = OUTCOMES[batch.outcome]
     error = DeliveryError(f"not delivered ({outcome.value}): {cause}", outcome=outcome,
                           first=cause, topic=name, partition=partition)
-    error.__cause__ = cause
+    # A broker's own error stands for itself, also behind a time that has passed.
+    error.__cause__ = cause.__cause__ if isinstance(cause.__cause__, BrokerError) else cause
     return error
 
 

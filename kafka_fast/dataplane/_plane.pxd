@@ -44,6 +44,7 @@ cdef class DataPlane:
     cdef readonly bint inherited  # through fork: its locks may be held, for ever, by nobody
     cdef object callback_starter  # starts the thread that runs callbacks; None: it runs
     cdef object loop_bridge   # (event loop) -> its LoopWaits, see _awaiting; None: no loop may wait
+    cdef object guide         # explains failures and waits, see net/guide; None: nobody does
     cdef object last_waits    # weak reference to the LoopWaits that was used last, or None
     cdef int owner_pid
     cdef unsigned long callback_thread  # runs the users' callbacks; 0: none yet
@@ -51,6 +52,7 @@ cdef class DataPlane:
 
     cdef kf_queue* queue(self, int64_t queue_id) except NULL
     cdef Topic find_topic(self, str name)
+    cdef tuple oldest(self)
 
 
 # A malloc'ed copy; whoever is handed it (a command, a session, a repetition) owns it.

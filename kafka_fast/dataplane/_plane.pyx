@@ -18,7 +18,7 @@ from libc.string cimport memcpy
 
 from kafka_fast._wire._checksum cimport crc32c_join, crc32c_update
 from kafka_fast.dataplane._sender cimport sender_destroy, sender_init, step
-from kafka_fast.dataplane._tuples cimport event_tuple, histogram_dict
+from kafka_fast.dataplane._tuples cimport event_tuple, node_dict, stats_dict
 from kafka_fast.dataplane.link cimport *
 from kafka_fast.dataplane.state cimport *
 
@@ -34,6 +34,7 @@ EVENT_THROTTLED = KF_EVENT_THROTTLED
 EVENT_ROUTE = KF_EVENT_ROUTE
 EVENT_REPORT = KF_EVENT_REPORT
 EVENT_DUMP = KF_EVENT_DUMP
+EVENT_BAD_ANSWER = KF_EVENT_BAD_ANSWER
 
 FORMAT_NAME = KF_TOPIC_NAME
 FORMAT_COMPACT_NAME = KF_TOPIC_COMPACT_NAME
@@ -400,6 +401,17 @@ cdef class DataPlane:
         """Have `bridge(loop)` find or make what an event loop awaits, a LoopWaits."""
         self.loop_bridge = bridge
 
+    def set_guide(self, guide):
+        """Have failures and long waits explained by this, see net/guide."""
+        self.guide = guide
+
+    cdef tuple oldest(self):
+        """Return queue and time of the batch that was opened first of those under way, and now."""
+        cdef int64_t queue_id = -1
+        cdef double created = 0.0
+        kf_plane_oldest(self.plane, &queue_id, &created)
+        return queue_id, created, self.plane.env.now(self.plane.env.context)
+
     def refuse(self, error=None):
         """Accept no record from now on; what was accepted goes on.
 
@@ -439,6 +451,7 @@ cdef class DataPlane:
         cdef kf_plane* plane = self.plane
         cdef int64_t serial = kf_plane_serial(plane)
         cdef double now
+        cdef object wait = None
         if kf_plane_flushed(plane, serial):
             return 0
         self.check_may_wait()
@@ -453,6 +466,8 @@ cdef class DataPlane:
                     kf_plane_wait_flushed(plane, serial, KF_WAIT_SLICE if deadline == 0.0
                                           else min(KF_WAIT_SLICE, deadline - now))
                 PyErr_CheckSignals()
+                if self.guide is not None:
+                    wait = self.guide.look(wait, self, "flush() waits", *self.oldest())
         finally:
             kf_add(&plane.flushing, -1)
         return kf_plane_pending_before(plane, serial)
@@ -519,26 +534,7 @@ cdef class DataPlane:
     def stats(self):
         """Return counters and histograms; times in microseconds, sizes in bytes."""
         self.check_owner()
-        cdef kf_stats* stats = &self.plane.stats
-        return {
-            "records_acked": kf_counted(&stats.records_acked),
-            "records_failed": kf_counted(&stats.records_failed),
-            "batches_acked": kf_counted(&stats.batches_acked),
-            "batches_failed": kf_counted(&stats.batches_failed),
-            "retries": kf_counted(&stats.retries),
-            "punts": kf_counted(&stats.punts),
-            "splits": kf_counted(&stats.splits),
-            "expired_batches": kf_counted(&stats.expired_batches),
-            "throttle_ms": kf_counted(&stats.throttle_ms),
-            "requests": kf_counted(&stats.requests),
-            "blocked": kf_counted(&stats.blocked),
-            "bytes_out": kf_counted(&stats.bytes_out),
-            "bytes_in": kf_counted(&stats.bytes_in),
-            "buffer_bytes": kf_pool_reserved(&self.plane.pool),
-            "queue_time_us": histogram_dict(&stats.queue_time),
-            "request_time_us": histogram_dict(&stats.request_time),
-            "batch_bytes": histogram_dict(&stats.batch_bytes),
-        }
+        return stats_dict(&self.plane.stats, kf_pool_reserved(&self.plane.pool))
 
     def node_stats(self):
         """Return counters for each node that there ever was a link to, by node id."""
@@ -549,13 +545,7 @@ cdef class DataPlane:
         node = self.plane.nodes
         kf_unlock(&self.plane.lock)
         while node != NULL:
-            found[node.id] = {
-                "links": kf_counted(&node.links),
-                "requests": kf_counted(&node.requests),
-                "bytes_out": kf_counted(&node.bytes_out),
-                "bytes_in": kf_counted(&node.bytes_in),
-                "request_time_us": histogram_dict(&node.request_time),
-            }
+            found[node.id] = node_dict(node)
             node = node.next
         return found
 

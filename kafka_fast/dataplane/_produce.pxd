@@ -5,7 +5,7 @@ the request. Everything else about Produce is the table codec's business.
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
 
 from kafka_fast.dataplane.link cimport kf_link, kf_request
-from kafka_fast.dataplane.state cimport kf_batch, kf_plane, kf_queue
+from kafka_fast.dataplane.state cimport kf_batch, kf_misfit, kf_plane, kf_queue
 
 
 # One partition of a Produce answer, by position of its batch in the request.
@@ -26,6 +26,7 @@ cdef kf_request* build_request(kf_plane* plane, kf_link* link, kf_batch** batche
                                int count) noexcept nogil
 
 # Read an answer into `answers[0:request.batch_count]`; False if it is malformed, names a partition
-# twice, one that was not sent, or not all of them.
+# twice, one that was not sent, or not all of them: `misfit` says which.
 cdef bint scan_answer(const kf_request* request, const uint8_t* frame, int64_t size,
-                      produce_answer* answers, int32_t* throttle_ms) noexcept nogil
+                      produce_answer* answers, int32_t* throttle_ms,
+                      kf_misfit* misfit) noexcept nogil

@@ -44,7 +44,11 @@ from kafka_fast.dataplane.link cimport (
     kf_topic_field,
 )
 from kafka_fast.dataplane.state cimport (
+    KF_MISFIT_FOREIGN,
+    KF_MISFIT_MISSING,
+    KF_MISFIT_TWICE,
     kf_batch,
+    kf_misfit,
     kf_plane,
     kf_slab,
     kf_topic,
@@ -302,32 +306,58 @@ cdef int find_batch(const kf_request* request, int hint, const uint8_t* topic, s
     return -1
 
 
+cdef bint take_partition(kf_reader* reader, const kf_request* request, const uint8_t* topic,
+                         size_t topic_size, produce_answer* answers, int place,
+                         kf_misfit* misfit) noexcept nogil:
+    """Read one partition's answer into its place. False: it is none."""
+    cdef produce_answer answer
+    cdef int32_t partition
+    cdef int pos
+    read_partition(reader, &request.form, &answer, &partition)
+    if reader.bad:
+        return False
+    pos = find_batch(request, place, topic, topic_size, partition)
+    if pos < 0 or answers[pos].seen:
+        misfit.kind = KF_MISFIT_FOREIGN if pos < 0 else KF_MISFIT_TWICE
+        misfit.place = place
+        return False
+    answer.seen = True
+    answer.queue = request.batches[pos].queue
+    answers[pos] = answer
+    return True
+
+
+cdef void find_missing(const kf_request* request, const produce_answer* answers,
+                       kf_misfit* misfit) noexcept nogil:
+    """Say which partition a well-formed answer leaves out, if it does."""
+    cdef int i
+    for i in range(request.batch_count):
+        if not answers[i].seen:
+            misfit.kind = KF_MISFIT_MISSING
+            misfit.asked = request.batches[i].queue.id
+            return
+
+
 cdef bint scan_answer(const kf_request* request, const uint8_t* frame, int64_t size,
-                      produce_answer* answers, int32_t* throttle_ms) noexcept nogil:
+                      produce_answer* answers, int32_t* throttle_ms,
+                      kf_misfit* misfit) noexcept nogil:
     cdef kf_reader reader = kf_reader_of(frame, size)
     cdef const kf_produce_form* form = &request.form
-    cdef produce_answer answer
     cdef const uint8_t* topic
     cdef size_t topic_size
-    cdef int32_t _i, _j, partition
-    cdef int pos
+    cdef int32_t _i, _j
     cdef int found = 0
     memset(answers, 0, request.batch_count * sizeof(produce_answer))
+    memset(misfit, 0, sizeof(kf_misfit))
+    misfit.asked = -1
     kf_read_i32(&reader)  # the correlation id, matched already
     if form.flexible:
         kf_skip_tags(&reader)
     for _i in range(read_count(&reader, form.flexible)):
         topic = kf_read_topic(&reader, form.topic_format, &topic_size)
         for _j in range(read_count(&reader, form.flexible)):
-            read_partition(&reader, form, &answer, &partition)
-            if reader.bad:
+            if not take_partition(&reader, request, topic, topic_size, answers, found, misfit):
                 return False
-            pos = find_batch(request, found, topic, topic_size, partition)
-            if pos < 0 or answers[pos].seen:
-                return False
-            answer.seen = True
-            answer.queue = request.batches[pos].queue
-            answers[pos] = answer
             found += 1
         if form.flexible:
             kf_skip_tags(&reader)
@@ -336,4 +366,7 @@ cdef bint scan_answer(const kf_request* request, const uint8_t* frame, int64_t s
     throttle_ms[0] = kf_read_i32(&reader)
     if form.flexible:
         kf_skip_tags(&reader)
-    return not reader.bad and kf_left(&reader) == 0 and found == request.batch_count
+    if reader.bad or kf_left(&reader) != 0:
+        return False
+    find_missing(request, answers, misfit)
+    return misfit.kind != KF_MISFIT_MISSING

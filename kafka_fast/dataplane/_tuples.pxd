@@ -1,6 +1,8 @@
 """What leaves the data plane, as plain Python values."""
 
-from kafka_fast.dataplane.structs cimport kf_event, kf_histogram
+from libc.stdint cimport int64_t
+
+from kafka_fast.dataplane.structs cimport kf_event, kf_histogram, kf_node, kf_stats
 
 
 # (kind, link_id, code, detail, token, bytes or None, rows): as `DataPlane.take_events` has them.
@@ -8,3 +10,9 @@ cdef tuple event_tuple(const kf_event* event)
 
 # Count, sum, and the buckets that are not empty by their upper bounds, in the histogram's unit.
 cdef dict histogram_dict(const kf_histogram* histogram)
+
+# The counters of a plane, as `DataPlane.stats` has them.
+cdef dict stats_dict(const kf_stats* stats, int64_t buffer_bytes)
+
+# The counters of the links to one node.
+cdef dict node_dict(const kf_node* node)

@@ -1,6 +1,7 @@
-"""What leaves the data plane, as plain Python values: events and histograms."""
+"""What leaves the data plane, as plain Python values: events and numbers."""
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
+from libc.stdint cimport int64_t
 
 from kafka_fast.dataplane.state cimport *
 
@@ -27,4 +28,36 @@ cdef dict histogram_dict(const kf_histogram* histogram):
         "sum": kf_summed(&histogram.sum),
         "buckets": {1 << i: kf_counted(&histogram.buckets[i]) for i in range(KF_HISTOGRAM_BUCKETS)
                     if kf_counted(&histogram.buckets[i])},
+    }
+
+
+cdef dict stats_dict(const kf_stats* stats, int64_t buffer_bytes):
+    return {
+        "records_acked": kf_counted(&stats.records_acked),
+        "records_failed": kf_counted(&stats.records_failed),
+        "batches_acked": kf_counted(&stats.batches_acked),
+        "batches_failed": kf_counted(&stats.batches_failed),
+        "retries": kf_counted(&stats.retries),
+        "punts": kf_counted(&stats.punts),
+        "splits": kf_counted(&stats.splits),
+        "expired_batches": kf_counted(&stats.expired_batches),
+        "throttle_ms": kf_counted(&stats.throttle_ms),
+        "requests": kf_counted(&stats.requests),
+        "blocked": kf_counted(&stats.blocked),
+        "bytes_out": kf_counted(&stats.bytes_out),
+        "bytes_in": kf_counted(&stats.bytes_in),
+        "buffer_bytes": buffer_bytes,
+        "queue_time_us": histogram_dict(&stats.queue_time),
+        "request_time_us": histogram_dict(&stats.request_time),
+        "batch_bytes": histogram_dict(&stats.batch_bytes),
+    }
+
+
+cdef dict node_dict(const kf_node* node):
+    return {
+        "links": kf_counted(&node.links),
+        "requests": kf_counted(&node.requests),
+        "bytes_out": kf_counted(&node.bytes_out),
+        "bytes_in": kf_counted(&node.bytes_in),
+        "request_time_us": histogram_dict(&node.request_time),
     }

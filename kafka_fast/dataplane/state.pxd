@@ -44,6 +44,14 @@ cdef extern from "kf_plane.h" nogil:
         KF_EVENT_FETCH_PUNT
         KF_EVENT_STREAMS_STOPPED
         KF_EVENT_REPEAT_ENDED
+        KF_EVENT_BAD_ANSWER
+
+    enum kf_misfit_kind:
+        KF_MISFIT_FORM
+        KF_MISFIT_FOREIGN
+        KF_MISFIT_TWICE
+        KF_MISFIT_MISSING
+        KF_MISFIT_SESSION
 
     enum kf_close:
         KF_CLOSE_BY_US
@@ -100,6 +108,8 @@ cdef extern from "kf_plane.h" nogil:
     void kf_command_free(kf_command* command)
     kf_event* kf_event_new(int kind, int32_t link_id)
     kf_row* kf_event_row(kf_event* event)
+    kf_event* kf_event_bad_answer(int32_t link_id, int request_kind, int16_t version,
+                                  const uint8_t* frame, size_t size, const kf_misfit* misfit)
     void kf_plane_event(kf_plane* plane, kf_event* event)
     kf_event* kf_plane_take_events(kf_plane* plane)
     void kf_event_free(kf_event* event)
@@ -107,6 +117,7 @@ cdef extern from "kf_plane.h" nogil:
     kf_node* kf_plane_node(kf_plane* plane, int32_t id)
     int kf_plane_overdue(kf_plane* plane, double cutoff, kf_queue** queues, int capacity,
                          double* next)
+    bint kf_plane_oldest(kf_plane* plane, int64_t* queue_id, double* created)
     int64_t kf_plane_serial(kf_plane* plane)
     bint kf_plane_flushed(kf_plane* plane, int64_t serial)
     int64_t kf_plane_pending_before(kf_plane* plane, int64_t serial)

@@ -66,6 +66,12 @@ cdef extern from "kf_plane.h" nogil:
         int16_t error_code
         bint doubt
 
+    ctypedef struct kf_misfit:
+        int kind
+        int32_t place
+        int64_t asked
+        bint earlier
+
     ctypedef struct kf_event:
         kf_event* next
         int kind
@@ -213,6 +219,10 @@ cdef extern from "kf_queue.h" nogil:
         int64_t append_time_ms
         int32_t error_code
         int32_t outcome
+        int32_t tries
+        int16_t last_answer
+        size_t wire_size
+        double failed_at
         kf_batch* parent
         kf_batch* children
         kf_batch* sibling

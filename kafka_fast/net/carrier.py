@@ -8,12 +8,15 @@ from __future__ import annotations
 from typing import Any
 
 from kafka_fast.control.plane import (
+    Awaited,
+    BadAnswer,
     CloseLink,
     CloseReason,
     Command,
     Fail,
     FailQueue,
     LinkClosed,
+    Misfit,
     NameTopic,
     PlaneEvent,
     Program,
@@ -38,6 +41,7 @@ from kafka_fast.control.producer.routes import FIRST_VERSION_WITH_IDS
 from kafka_fast.dataplane import _plane
 from kafka_fast.dataplane._plane import DataPlane
 from kafka_fast.errors import Outcome
+from kafka_fast.protocol.apis.fetch import FetchRequest
 from kafka_fast.protocol.apis.produce import ProduceRequest
 
 _OUTCOMES = {
@@ -45,6 +49,9 @@ _OUTCOMES = {
     Outcome.REJECTED: _plane.OUTCOME_REJECTED,
     Outcome.MAYBE_WRITTEN: _plane.OUTCOME_MAYBE_WRITTEN,
 }
+
+
+API_KEYS = {Awaited.PRODUCE: ProduceRequest.api_key, Awaited.FETCH: FetchRequest.api_key}
 
 
 def read_event(event: tuple[Any, ...]) -> PlaneEvent:
@@ -55,7 +62,13 @@ def read_event(event: tuple[Any, ...]) -> PlaneEvent:
     if kind == _plane.EVENT_PUNT:
         return Punt(link_id, code, frame)
     if kind == _plane.EVENT_LINK_CLOSED:
-        return LinkClosed(link_id, CloseReason(code), detail, frame or b"")
+        return LinkClosed(link_id, CloseReason(code), detail, frame or b"", Awaited(token))
+    if kind == _plane.EVENT_BAD_ANSWER:
+        ((asked, _, place, _, misfit, _, _, _, earlier, _),) = rows
+        api_key = API_KEYS[Awaited(token)]
+        return BadAnswer(
+            link_id, api_key, code, frame or b"", Misfit(misfit), asked, place, bool(earlier)
+        )
     if kind == _plane.EVENT_THROTTLED:
         return Throttled(link_id, code)
     if kind == _plane.EVENT_ROUTE:

@@ -21,6 +21,7 @@ from typing import Any
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.control.consumer.control import ConsumerControl
 from kafka_fast.control.consumer.plane import (
+    BrokerFailed,
     ConsumerCommand,
     PartitionFailed,
     PartitionFound,
@@ -199,7 +200,14 @@ class ConsumerCore:
         match command:
             case TopicSettled(topic, error):
                 self.questions.settle(topic, error)
-            case PartitionFailed() | PartitionFound() | Positioned() | Reposition() | Recreated():
+            case (
+                PartitionFailed()
+                | PartitionFound()
+                | Positioned()
+                | Reposition()
+                | Recreated()
+                | BrokerFailed()
+            ):
                 self.reading.put_news(command)
             case RevokeWanted() | AssignWanted() | MemberFailed() | TopicFailed():
                 self.reading.put_group_news(command)

@@ -38,6 +38,9 @@ class Streams(Protocol):
     def take_chunks_into(self, found: list[Chunk], most: int) -> None:
         """Append what has arrived, in order."""
 
+    def watermarks(self, stream_id: int) -> tuple[int, int, int]:
+        """Return high watermark, last stable offset and log start offset; -1: not told."""
+
 
 class Stream(Value, frozen=False, eq=False):
     """A partition as the user's thread has it."""
@@ -167,6 +170,14 @@ class Intake:
         end = end if end >= 0 else stream.reader.high_watermark
         at = stream.reader.position if done is None else done
         return None if stream.is_waiting or end < 0 else max(0, end - at)
+
+    def is_at_end(self, partition: TopicPartition) -> bool:
+        """Return whether all is handed over that the broker had when it was asked last."""
+        stream = self._by_partition[partition]
+        high_watermark, last_stable_offset, _ = self._plane.watermarks(stream.id)
+        end = last_stable_offset if self._read_committed else -1
+        end = end if end >= 0 else high_watermark
+        return not stream.is_waiting and 0 <= end <= stream.reader.position
 
     @property
     def paused(self) -> set[TopicPartition]:

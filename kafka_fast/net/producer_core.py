@@ -23,24 +23,25 @@ from kafka_fast.config import ProducerSettings
 from kafka_fast.control.metadata import Partition
 from kafka_fast.control.plane import Command, TopicSettled
 from kafka_fast.control.producer.control import ProducerControl
+from kafka_fast.control.silence import topic_wait
+from kafka_fast.control.troubles import late
 from kafka_fast.dataplane._observers import collect, notify, take_lost, take_unlogged
 from kafka_fast.dataplane._plane import EVENT_DUMP, WAIT_SLICE, DataPlane
 from kafka_fast.dataplane.losses import Losses
 from kafka_fast.errors import (
     DeliveryError,
     KafkaError,
-    KafkaTimeoutError,
     Outcome,
     UsageError,
-    error_name,
     fresh_copy,
 )
-from kafka_fast.logs import get_logger
+from kafka_fast.logs import LongWait, Waiting, get_logger, in_seconds
 from kafka_fast.net import carrier, producer_exit
 from kafka_fast.net._compressor import Compressor, Handover
 from kafka_fast.net._pump import Machine, Pump
 from kafka_fast.net.control_thread import ControlThread
 from kafka_fast.net.dump import LinkDump
+from kafka_fast.net.guide import Guide
 from kafka_fast.net.loop import LoopBridge
 from kafka_fast.net.loss_log import LossLog
 from kafka_fast.record import Codec, codecs_available, compress
@@ -131,6 +132,7 @@ class ProducerCore:
         self._control.start()
         self.plane.set_callback_starter(self._start_callbacks)
         self.plane.set_loop_bridge(LoopBridge(self.plane, self._machine))
+        self.plane.set_guide(Guide(self.control.causes, self.control.says_what_waits))
 
     def _use_packages(self, codec: Codec) -> Handover:
         """Have the control thread compress with Python packages, and say that this is slow."""
@@ -181,7 +183,9 @@ class ProducerCore:
     def _await_topic(self, name: str, max_block: float, known: Callable[[], int | None]) -> None:
         """Ask for the topic's metadata and wait until `known()` tells of partitions."""
         self.plane.check_may_wait()
-        deadline = time.monotonic() + max_block
+        began = time.monotonic()
+        deadline = began + max_block
+        wait = LongWait(logger)
         with self._settled:
             self._topic_errors.pop(name, None)
             self._control.call(lambda now: self.control.want_topic(name, now))
@@ -189,22 +193,21 @@ class ProducerCore:
                 error = self._failure or self._topic_errors.get(name)
                 if error is not None:
                     raise fresh_copy(error)
-                left = deadline - time.monotonic()
-                if left <= 0:
+                now = time.monotonic()
+                if now >= deadline:
                     self._control.call(lambda now: self.control.give_up_topic(name))
-                    raise KafkaTimeoutError(
-                        self._no_metadata(name, max_block)
-                    ) from self.control.connect_error
+                    what = f"no metadata of topic {name!r} after max.block.ms"
+                    reasons = self.control.why_no_topic(name, now, began)
+                    raise late(f"{what} ({max_block * 1000:.0f})", *reasons)
                 if self.plane.dead:
                     raise UsageError("the producer was closed")
-                self._settled.wait(min(WAIT_SLICE, left))
+                wait.look(now, lambda at: self._describe_topic(name, at, began, max_block))
+                self._settled.wait(min(WAIT_SLICE, deadline - now))
 
-    def _no_metadata(self, name: str, max_block: float) -> str:
-        code = self.control.cluster.error(name)
-        why = f": {error_name(code)}" if code else ""
-        if self.control.connect_error is not None:
-            why = f": {self.control.connect_error}"
-        return f"no metadata of topic {name!r} after max.block.ms ({max_block * 1000:.0f}){why}"
+    def _describe_topic(self, name: str, now: float, began: float, max_block: float) -> Waiting:
+        """Return what the wait for a topic's metadata is for."""
+        text = topic_wait(self.control.cluster, self.control.links, name, now, began)
+        return Waiting(f"{text}; waiting up to max.block.ms ({in_seconds(max_block)})")
 
     def flush(self, timeout: float | None) -> int:
         """Send what was accepted and wait; returns the records still pending."""
@@ -360,9 +363,12 @@ class ProducerCore:
         return losses
 
     def _given_up(self, why: str, topic: str) -> DeliveryError:
-        trouble = self.control.connect_error or self.control.links.troubles.since(0.0)
-        text = why if trouble is None else f"{why}; the last trouble: {trouble}"
-        return DeliveryError(text, outcome=Outcome.MAYBE_WRITTEN, topic=topic)
+        reason = self.control.causes.of_topic(topic, time.monotonic())
+        if reason is None:
+            return DeliveryError(why, outcome=Outcome.MAYBE_WRITTEN, topic=topic)
+        error = DeliveryError(f"{why}; {reason.text}", outcome=Outcome.MAYBE_WRITTEN, topic=topic)
+        error.__cause__ = reason.cause
+        return error
 
     def mark_forked(self) -> None:
         """Called in a forked child: nothing of this runs here, and its locks may be held."""

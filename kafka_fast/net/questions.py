@@ -14,10 +14,16 @@ from kafka_fast.control.consumer.lookup import Found
 from kafka_fast.control.group.descriptions import GroupDescription
 from kafka_fast.control.group.group import Group
 from kafka_fast.control.metadata import TopicName
+from kafka_fast.control.silence import of_topic, topic_wait
 from kafka_fast.dataplane._plane import WAIT_SLICE
-from kafka_fast.errors import KafkaError, UsageError, fresh_copy
+from kafka_fast.errors import KafkaError, KafkaTimeoutError, UsageError, fresh_copy
+from kafka_fast.logs import LongWait, Waiting, get_logger, in_seconds
 from kafka_fast.net.waits import Answer, Waits
 from kafka_fast.types import OffsetAndMetadata, PartitionInfo, TopicPartition
+
+logger = get_logger("kafka_fast.consumer")
+
+NO_GROUP = "this needs a group.id; without a group use assign(), or read_range() for a range"
 
 Call: TypeAlias = Callable[[Callable[[float], None]], None]
 """Has a function of `now` called on the control thread."""
@@ -72,7 +78,8 @@ class Questions:
 
         self._call(ask)
         try:
-            return self._waits.wait(answer, deadline, "fetching committed offsets")
+            missing = group.why_silent
+            return self._waits.wait(answer, deadline, "fetching committed offsets", missing=missing)
         finally:
             self._call(lambda now: _call_all(cancels))
 
@@ -106,7 +113,7 @@ class Questions:
 
     def _group(self) -> Group:
         if self._control.group is None:
-            raise UsageError("this needs a group.id")
+            raise UsageError(NO_GROUP)
         return self._control.group
 
     # Topics
@@ -118,16 +125,19 @@ class Questions:
             KafkaTimeoutError: it is not known by the deadline.
             BrokerError: the topic cannot be used.
         """
+        began = self._now()
+        wait = LongWait(logger)
         with self._settled:
             self._topics.pop(topic, None)
             self._call(lambda now: self._control.topics.want(topic, now))
             while topic not in self._topics:
-                left = deadline - self._now()
+                now = self._now()
                 self._waits.check()
-                if left <= 0:
+                if now >= deadline:
                     self._call(lambda now: self._control.topics.give_up(topic))
-                    raise self._waits.late(f"no metadata of topic {topic!r} in time")
-                self._settled.wait(min(WAIT_SLICE, left))
+                    raise self._no_metadata(topic, began, deadline)
+                wait.look(now, lambda at: self._describe_topic(topic, began, deadline, at))
+                self._settled.wait(min(WAIT_SLICE, deadline - now))
             error = self._topics[topic]
         if error is not None:
             raise fresh_copy(error)
@@ -144,6 +154,16 @@ class Questions:
             for it in self._control.cluster.partitions(topic)
         ]
 
+    def _no_metadata(self, topic: str, began: float, deadline: float) -> KafkaTimeoutError:
+        control = self._control
+        reasons = of_topic(control.cluster, control.links, topic, self._now(), began)
+        limit = self._waits.limit(began, deadline)
+        return self._waits.late(f"no metadata of topic {topic!r} {limit}", began, *reasons)
+
+    def _describe_topic(self, topic: str, began: float, deadline: float, now: float) -> Waiting:
+        text = topic_wait(self._control.cluster, self._control.links, topic, now, began)
+        return Waiting(f"{text}; waiting up to {in_seconds(deadline - began)}")
+
     def all_topics(self, deadline: float, *, keep: bool) -> frozenset[TopicName]:
         """Return the names of all topics, asked for just now.
 
@@ -159,15 +179,20 @@ class Questions:
             cluster.request_refresh("the user asks for all topics")
 
         self._call(ask)
+        began = self._now()
+        wait = LongWait(logger)
+        what = "asking for all topics"
         try:
             # Forgotten once more first, if the user has just asked the same.
             while (found := cluster.all_topics) is before or found is None:
                 self._waits.check()
-                left = deadline - self._now()
-                if left <= 0:
-                    raise self._waits.late("the brokers did not tell their topics in time")
+                now = self._now()
+                if now >= deadline:
+                    limit = self._waits.limit(began, deadline)
+                    raise self._waits.late(f"{what}: no answer {limit}", began)
+                wait.look(now, lambda at: self._waits.describe(what, began, deadline, at, None))
                 with self._settled:
-                    self._settled.wait(min(WAIT_SLICE, left))
+                    self._settled.wait(min(WAIT_SLICE, deadline - now))
             return found
         finally:
             if not keep:

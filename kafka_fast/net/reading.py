@@ -18,6 +18,7 @@ from kafka_fast.config import ConsumerSettings, OffsetReset
 from kafka_fast.control.consumer.assigned import Position
 from kafka_fast.control.consumer.control import ConsumerControl
 from kafka_fast.control.consumer.plane import (
+    BrokerFailed,
     News,
     PartitionFailed,
     PartitionFound,
@@ -30,12 +31,20 @@ from kafka_fast.dataplane._consumer_records import ConsumerRecords
 from kafka_fast.dataplane._plane import WAIT_SLICE
 from kafka_fast.dataplane._reading import PartitionReader
 from kafka_fast.dataplane._streams import Streams
+from kafka_fast.errors import fresh_copy
+from kafka_fast.logs import LongWait, Waiting, get_logger
+from kafka_fast.net.idle import Idle
 from kafka_fast.net.intake import Intake
 from kafka_fast.net.questions import Call
 from kafka_fast.net.waits import Waits
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
+logger = get_logger("kafka_fast.consumer")
+
 NO_END = 2**63 - 1
+
+FRESH = 10.0
+"""Seconds for which it is news that a node has talked nonsense: who polls later asks anew."""
 
 Forget: TypeAlias = Callable[[Iterable[TopicPartition]], None]
 """Drops what was handed over of these partitions and is not read yet."""
@@ -75,6 +84,8 @@ class Reading:
         self._group_news: deque[GroupNews] = deque()
         self._forget: Callable[[], Forget | None] = lambda: None
         self.intake = Intake(streams, self._make_reader, read_committed=settings.is_read_committed)
+        self._idle = Idle(control, self.intake, settings)
+        self._nonsense: BrokerFailed | None = None  # that a poll has to raise
         self.ends: dict[TopicPartition, int] = {}
         """Where partitions that are assigned from now on end; those not named go on for ever."""
 
@@ -139,14 +150,27 @@ class Reading:
             self._read_news()
             if self.has_group_news:  # what is here may be others' by now
                 return ConsumerRecords()
+            self._raise_nonsense(urgent=True)
             slices = self.intake.take(most)
             if slices:
+                self._idle.end()
                 return ConsumerRecords(slices)
+            self._raise_nonsense(urgent=False)
             self._waits.check()
-            left = deadline - self._now()
-            if left <= 0:
+            now = self._now()
+            self._idle.look(now)
+            if deadline <= now:
                 return ConsumerRecords()
-            self._streams.wait_chunks(left)
+            self._streams.wait_chunks(deadline - now)
+
+    def _raise_nonsense(self, *, urgent: bool) -> None:
+        """Raise that nothing but nonsense has come for a while, if that is still true."""
+        failed = self._nonsense
+        if failed is None or failed.is_urgent is not urgent:
+            return
+        self._nonsense = None
+        if self._now() < failed.at + FRESH:
+            raise fresh_copy(failed.error)
 
     def await_position(self, partition: TopicPartition, deadline: float) -> OffsetAndMetadata:
         """Return where reading goes on, once that is known.
@@ -154,6 +178,8 @@ class Reading:
         Raises:
             KafkaError: there is no position, or none by the deadline.
         """
+        began = self._now()
+        wait = LongWait(logger)
         while True:
             self.intake.feed()
             self._read_news()
@@ -164,11 +190,20 @@ class Reading:
             if error is not None:
                 raise error
             self._waits.check()
-            left = deadline - self._now()
+            now = self._now()
+            left = deadline - now
             if left <= 0:
-                why = self._control.positions.silence(partition)
-                raise self._waits.late(f"no position of {partition} in time: it {why}")
+                limit = self._waits.limit(began, deadline)
+                why = self._control.silence_of(partition)
+                raise self._waits.late(f"no position of {partition} {limit}", began, why)
+            wait.look(now, lambda at: self._describe(partition, began, deadline, at))
             self._streams.wait_chunks(min(left, WAIT_SLICE))
+
+    def _describe(
+        self, partition: TopicPartition, began: float, deadline: float, now: float
+    ) -> Waiting:
+        why = self._control.silence_of(partition)
+        return self._waits.describe(f"position of {partition}", began, deadline, now, why)
 
     # News
 
@@ -220,6 +255,8 @@ class Reading:
                         self._go_back(partition, offset, epoch)
                 case Recreated(partition, seeks):
                     self._begin_again(partition, seeks)
+                case BrokerFailed() as failed:
+                    self._nonsense = failed
                 case Positioned(partition, generation, offset, epoch):
                     self.intake.positioned(partition, generation, Position(offset, epoch))
             del self._news[0]  # not before: a Ctrl-C in here must not lose it

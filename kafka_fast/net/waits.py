@@ -13,9 +13,17 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from kafka_fast.control.consumer.control import ConsumerControl
+from kafka_fast.control.silence import around
+from kafka_fast.control.troubles import Reason, late
 from kafka_fast.errors import KafkaError, KafkaTimeoutError, UsageError, WakeupError, fresh_copy
+from kafka_fast.logs import LongWait, Waiting, get_logger, in_seconds
+
+logger = get_logger("kafka_fast.consumer")
 
 T = TypeVar("T")
+
+NO_LIMIT = 1e6
+"""Seconds beyond which a wait is one without a limit, as far as messages go."""
 
 
 class Answer(Generic[T]):
@@ -87,29 +95,55 @@ class Waits:
         what: str,
         *,
         may_wake: bool = True,
-        missing: Callable[[], str] = str,
+        missing: Callable[[], Reason | None] = lambda: None,
     ) -> T:
-        """Wait for an answer of the control thread.
+        """Wait for an answer of the control thread; one that takes long is told of in the log.
 
         Args:
             answer: that the control thread will set.
             deadline: when to give up.
-            what: is waited for, for the message.
+            what: is waited for, for messages.
             may_wake: `wakeup` ends this wait; else it ends the next one that it may.
-            missing: returns what the answer lacks yet, for the message.
+            missing: returns what the answer lacks yet, for messages.
 
         Raises:
             KafkaTimeoutError: there was none by the deadline.
             WakeupError: another thread called `wakeup`.
         """
+        began = self._now()
+        wait = LongWait(logger)
         while True:
-            left = deadline - self._now()
+            now = self._now()
+            left = deadline - now
             if self._wait_slice(answer, left):
                 return answer.get()
             self.check(may_wake=may_wake)
             if left <= 0:
-                lack = missing()
-                raise self.late(f"{what}: no answer in time" + (f" for {lack}" if lack else ""))
+                limit = self.limit(began, deadline)
+                raise self.late(f"{what}: no answer {limit}", began, missing())
+            wait.look(now, lambda at: self.describe(what, began, deadline, at, missing()))
+
+    def describe(
+        self, what: str, began: float, deadline: float, now: float, missing: Reason | None
+    ) -> Waiting:
+        """Return what the log says of a wait that has become long.
+
+        Args:
+            what: is waited for.
+            began: when the wait began.
+            deadline: when it ends.
+            now: the time.
+            missing: what there is not yet; None: there is nothing to say of that.
+        """
+        reasons = [] if missing is None else [missing]
+        reasons += around(self._control.links, now, min(began, now - self._memory))
+        why = "; ".join(it.text for it in reasons if it.text)
+        limit = "" if deadline - began > NO_LIMIT else f" up to {in_seconds(deadline - began)}"
+        return Waiting(f"{what}: waiting{limit}" + (f"; {why}" if why else ""))
+
+    def limit(self, began: float, deadline: float) -> str:
+        """Return how long was waited, for messages."""
+        return f"within {in_seconds(max(0.0, deadline - began))}"
 
     def check(self, *, may_wake: bool = True) -> None:
         """Raise what there is to tell to a call that has to wait.
@@ -148,12 +182,24 @@ class Waits:
         if self._failure is not None:
             raise fresh_copy(self._failure)
 
-    def late(self, what: str) -> KafkaTimeoutError:
-        """Return what a wait in vain raises: caused by the last trouble with brokers, if any."""
-        trouble = self._control.links.troubles.since(self._now() - self._memory)
-        error = KafkaTimeoutError(what if trouble is None else f"{what}: {trouble}")
-        error.__cause__ = None if trouble is None else fresh_copy(trouble)
-        return error
+    def late(
+        self, what: str, began: float | None = None, *reasons: Reason | None
+    ) -> KafkaTimeoutError:
+        """Return what a wait in vain raises: caused by the last trouble with brokers, if any.
+
+        Args:
+            what: was waited for, and how long.
+            began: when the wait began; None: when a trouble may have been its cause.
+            reasons: why nothing has come, as far as that is known; None: it is not.
+        """
+        now = self._now()
+        since = now - self._memory
+        found = around(self._control.links, now, since if began is None else min(began, since))
+        known = [it for it in reasons if it is not None]
+        said = "; ".join(it.text for it in known)
+        # What a reason has said of an error is not said again.
+        more = [it for it in found if it.cause is None or str(it.cause) not in said]
+        return late(what, *known, *more)
 
     def wakeup(self) -> None:
         """End the wait under way with its next slice, or the next wait. Any thread."""

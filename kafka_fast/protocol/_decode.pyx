@@ -53,42 +53,60 @@ cdef str PROSE = "error_message"
 cdef struct source:
     kf_reader reader
     const uint8_t *start     # first byte of the message: positions in errors count from here
+    const uint8_t *at        # first byte of the field that is being read
     void *data               # the object that owns the bytes; records are views of it
     trail trail
 
 
-cdef object malformed(const source *src, const step *field, str reason):
-    """Return the error for the bytes at the cursor."""
+cdef object malformed(const source *src, const step *field, str problem):
+    """Return the error for the field that is being read.
+
+    Args:
+        field: Which; NULL: what stands at the cursor, which is no field.
+        problem: What stands there, as in "an answer with ...".
+    """
     label = (<Program>src.trail.program).label
-    pos = src.reader.pos - src.start
-    return MalformedError(f"{label}: {path_of(&src.trail, field)} at byte {pos}: {reason}")
+    pos = (src.reader.pos if field == NULL else src.at) - src.start
+    where = path_of(&src.trail, field)
+    return MalformedError(f"{label}: {problem} at byte {pos} ({where})", problem=problem,
+                          place=where, pos=pos)
 
 
-cdef int64_t read_length(source *src, const step *field, bint wide) except -2:
-    """Read the length of a string (two bytes unless `wide` or compact); return -1 for null."""
+cdef str kind_of(uint8_t op):
+    """Return what to call the value of a field that has a length."""
+    return "a string" if op == STRING else "bytes"
+
+
+cdef str count_of(int64_t count, str unit):
+    """Return a number with its unit: "1 byte", "2 bytes"."""
+    return f"{count} {unit}" if count == 1 else f"{count} {unit}s"
+
+
+cdef int64_t read_length(source *src, const step *field, uint8_t op) except -2:
+    """Read the length of a string (two bytes unless compact) or of bytes; return -1 for null."""
     cdef int64_t length
     if field.compact:
         length = <int64_t>kf_read_uvarint(&src.reader) - 1
-    elif wide:
-        length = kf_read_i32(&src.reader)
-    else:
+    elif op == STRING:
         length = kf_read_i16(&src.reader)
+    else:
+        length = kf_read_i32(&src.reader)
     if src.reader.bad:
-        raise malformed(src, field, "no length that can be read")
+        raise malformed(src, field, "a length that cannot be read")
     if length >= 0:
         if <uint64_t>length > kf_left(&src.reader):
-            left = kf_left(&src.reader)
-            raise malformed(src, field, f"a length of {length} with {left} bytes left")
+            left = count_of(kf_left(&src.reader), "byte")
+            raise malformed(src, field, f"{kind_of(op)} of length {length} in {left}")
     elif length < -1:
-        raise malformed(src, field, f"a length of {length}")
+        raise malformed(src, field, f"{kind_of(op)} of length {length}")
     elif not field.nullable:
-        raise malformed(src, field, "null where the version does not allow it")
+        raise malformed(src, field, "a null that the version does not allow")
     return length
 
 
 cdef object read_text(source *src, const step *field, uint8_t op):
     """Read a string, bytes or records: a length, then that many bytes."""
-    cdef int64_t length = read_length(src, field, op != STRING)
+    cdef int64_t length = read_length(src, field, op)
     cdef const uint8_t *at
     cdef Py_ssize_t pos
     if length < 0:
@@ -105,7 +123,7 @@ cdef object read_text(source *src, const step *field, uint8_t op):
     except UnicodeDecodeError as error:
         if (<str>field.name).endswith(PROSE):
             return PyUnicode_DecodeUTF8(<const char *>at, <Py_ssize_t>length, "replace")
-        raise malformed(src, field, f"not UTF-8: {error.reason}") from error
+        raise malformed(src, field, f"a string that is not UTF-8 ({error.reason})") from error
 
 
 cdef object read_scalar(source *src, const step *field, uint8_t op):
@@ -137,7 +155,7 @@ cdef object read_scalar(source *src, const step *field, uint8_t op):
         memcpy(&real, &raw, sizeof(real))
         value = real
     if src.reader.bad:
-        raise malformed(src, field, "the bytes end inside the field")
+        raise malformed(src, field, "too few bytes")
     return value
 
 
@@ -153,15 +171,15 @@ cdef object read_array(source *src, const step *field):
     else:
         count = kf_read_i32(&src.reader)
     if src.reader.bad:
-        raise malformed(src, field, "no count that can be read")
+        raise malformed(src, field, "a count that cannot be read")
     if count < 0:
         if count == -1 and field.nullable:
             return None
-        raise malformed(src, field, "null where the version does not allow it" if count == -1
-                        else f"a count of {count}")
+        raise malformed(src, field, "a null that the version does not allow" if count == -1
+                        else f"an array of {count} elements")
     if count > MAX_ELEMENTS or count > <int64_t>kf_left(&src.reader) // field.item_size:
-        left = kf_left(&src.reader)
-        raise malformed(src, field, f"{count} elements with {left} bytes left")
+        left = count_of(kf_left(&src.reader), "byte")
+        raise malformed(src, field, f"an array of {count_of(count, 'element')} in {left}")
     first = <Py_ssize_t>min(count, <int64_t>FIRST_ELEMENTS)
     made = PyList_New(first)
     here = &src.trail.places[src.trail.depth]
@@ -169,6 +187,7 @@ cdef object read_array(source *src, const step *field):
     program = None if field.program == NULL else <Program>field.program
     for i in range(<Py_ssize_t>count):
         here.index = i
+        src.at = src.reader.pos
         if program is not None:
             element = read(program, src)
         else:
@@ -188,7 +207,7 @@ cdef object read_struct(source *src, const step *field):
     if field.nullable:
         mark = kf_read_i8(&src.reader)
         if src.reader.bad:
-            raise malformed(src, field, "the bytes end inside the field")
+            raise malformed(src, field, "too few bytes")
         if mark < 0:
             return None
     descend(&src.trail, field)
@@ -214,6 +233,7 @@ cdef object read(Program program, source *src):
     for i in range(program.count):
         field = &program.steps[i]
         if field.present and field.tag < 0:
+            src.at = src.reader.pos
             field.set(<object>field.member, made, read_value(src, field))
         else:
             field.set(<object>field.member, made, default_of(field))
@@ -229,25 +249,29 @@ cdef int read_tags(Program program, source *src, object made) except -1:
     cdef Py_ssize_t known = program.count - program.tagged
     cdef kf_reader outer
     cdef const step *field
-    if src.reader.bad or count > MAX_TAGS or count > kf_left(&src.reader) // 2:
+    if src.reader.bad:
+        raise malformed(src, NULL, "a count of tagged fields that cannot be read")
+    if count > MAX_TAGS or count > kf_left(&src.reader) // 2:
         raise malformed(src, NULL, f"a section of {count} tagged fields")
     for i in range(count):
         tag = kf_read_uvarint(&src.reader)
         if i != 0 and tag <= last:
-            raise malformed(src, NULL, f"tag {tag} follows tag {last}")
+            raise malformed(src, NULL, f"tag {tag} behind tag {last}")
         last = tag
         outer = src.reader
         kf_enter(&outer, &src.reader, <int64_t>kf_read_uvarint(&outer))
         if outer.bad:
             src.reader = outer
-            raise malformed(src, NULL, f"the bytes end inside tag {tag}")
+            raise malformed(src, NULL, f"too few bytes for tag {tag}")
         while known < program.count and program.steps[known].tag < tag:
             known += 1
         if known < program.count and program.steps[known].tag == tag:
             field = &program.steps[known]
+            src.at = src.reader.pos
             field.set(<object>field.member, made, read_value(src, field))
             if src.reader.pos != src.reader.end:
-                raise malformed(src, field, f"{kf_left(&src.reader)} bytes left in tag {tag}")
+                left = count_of(kf_left(&src.reader), "byte")
+                raise malformed(src, field, f"{left} left over in tag {tag}")
         src.reader = outer
     return 0
 
@@ -275,14 +299,14 @@ cdef tuple scan(Program program, object data, bint exact):
     cdef Py_buffer view
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     try:
-        src.start = <const uint8_t *>view.buf
+        src.start = src.at = <const uint8_t *>view.buf
         src.reader = kf_reader_of(view.buf, <size_t>view.len)
         src.data = <void *>data
         src.trail.program = <void *>program
         src.trail.depth = 0
         made = read(program, &src)
         if exact and src.reader.pos != src.reader.end:
-            raise malformed(&src, NULL, f"{kf_left(&src.reader)} bytes left over")
+            raise malformed(&src, NULL, f"{count_of(kf_left(&src.reader), 'byte')} left over")
         return made, src.reader.pos - src.start
     finally:
         PyBuffer_Release(&view)

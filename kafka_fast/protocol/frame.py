@@ -97,10 +97,11 @@ def decode_response(cls: type[R], frame: Buffer, version: int) -> tuple[int, R]:
         The correlation id and the body; `records` in it are views of `frame`.
 
     Raises:
-        MalformedError: the bytes are not this response in this version.
+        MalformedError: the bytes are not this response in this version; its position counts from
+            the correlation id.
     """
     correlation_id, pos = _response_header(frame, response_header_version(cls.api_key, version))
-    return correlation_id, cls.decode(memoryview(frame)[pos:], version)
+    return correlation_id, _body(cls, frame, version, pos)
 
 
 def decode_api_versions_response(frame: Buffer, version: int) -> tuple[int, ApiVersionsResponse]:
@@ -111,11 +112,11 @@ def decode_api_versions_response(frame: Buffer, version: int) -> tuple[int, ApiV
     `api_keys` is empty, which says no more than: ask with a lower version (`retry_version`).
     """
     correlation_id, pos = _response_header(frame, 0)
-    body = memoryview(frame)[pos:]
-    if len(body) < 2 or _INT16.unpack_from(body)[0] != UNSUPPORTED_VERSION:
-        return correlation_id, ApiVersionsResponse.decode(body, version)
+    code = memoryview(frame)[pos : pos + _INT16.size]
+    if len(code) < _INT16.size or _INT16.unpack(code)[0] != UNSUPPORTED_VERSION:
+        return correlation_id, _body(ApiVersionsResponse, frame, version, pos)
     try:
-        return correlation_id, ApiVersionsResponse.decode(body, 0)
+        return correlation_id, _body(ApiVersionsResponse, frame, 0, pos)
     except MalformedError:
         return correlation_id, ApiVersionsResponse(error_code=UNSUPPORTED_VERSION)
 
@@ -226,3 +227,17 @@ def _response_header(frame: Buffer, version: int) -> tuple[int, int]:
     """Return the correlation id and where the body starts."""
     header, pos = decode_front(headers.ResponseHeader.program(version), frame)
     return header.correlation_id, pos
+
+
+def _body(cls: type[R], frame: Buffer, version: int, pos: int) -> R:
+    """Read the body, which begins at `pos`; errors count from the beginning of the frame."""
+    try:
+        return cls.decode(memoryview(frame)[pos:], version)
+    except MalformedError as error:
+        at = error.pos + pos
+        raise MalformedError(
+            f"{cls.__name__} v{version}: {error.problem} at byte {at} ({error.place})",
+            problem=error.problem,
+            place=error.place,
+            pos=at,
+        ) from error

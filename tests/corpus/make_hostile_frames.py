@@ -85,10 +85,16 @@ def whole(api: int, version: int) -> bytes:
 BAD = "MalformedError"
 
 
+def said(api: int, version: int) -> str:
+    """Return how the error of a decoder begins, or of the connection that the answer came over."""
+    name = response_class(api).__name__.removesuffix("Response")
+    return f"{BAD} {name}(Response v{version}:| v{version} with) "
+
+
 def every() -> list[Case]:
     cases = []
     for api, version in EVERY.items():
-        label = f"{BAD} {response_class(api).__name__} v{version}: "
+        label = said(api, version)
         name = response_class(api).__name__.removesuffix("Response")
         body = whole(api, version)
         cases += [
@@ -120,9 +126,9 @@ def refused(why: bytes) -> bytes:
     return head + b"\0" + struct.pack(">iib", 0, 0, -1) + b"\0"
 
 
-HOST = f"{BAD} FindCoordinatorResponse v0: host at byte"
-TAGS = f"{BAD} FindCoordinatorResponse v3: "
-TOPICS = f"{BAD} ListOffsetsResponse v1: topics"
+HOST = said(FIND_COORDINATOR, 0)
+TAGS = said(FIND_COORDINATOR, 3)
+TOPICS = said(LIST_OFFSETS, 1)
 
 
 def metadata(partitions: bytes) -> bytes:
@@ -131,31 +137,59 @@ def metadata(partitions: bytes) -> bytes:
 
 
 FIELDS = [
-    message("F9-length-minus-1", FIND_COORDINATOR, 0, coordinator(text(b"", -1)), f"{HOST} .*null"),
-    message("F9-length-minus-2", FIND_COORDINATOR, 0, coordinator(text(b"", -2)), f"{HOST} .*-2"),
     message(
-        "F9-past-end", FIND_COORDINATOR, 0, coordinator(text(b"", 999)), f"{HOST} .*999 with 4"
+        "F9-length-minus-1",
+        FIND_COORDINATOR,
+        0,
+        coordinator(text(b"", -1)),
+        f"{HOST}a null.*byte 10 .host",
     ),
-    message("F10-host", FIND_COORDINATOR, 0, coordinator(text(b"\xff\xfe")), f"{HOST} .*not UTF-8"),
+    message(
+        "F9-length-minus-2",
+        FIND_COORDINATOR,
+        0,
+        coordinator(text(b"", -2)),
+        f"{HOST}a string of length -2 at byte 10 .host",
+    ),
+    message(
+        "F9-past-end", FIND_COORDINATOR, 0, coordinator(text(b"", 999)), f"{HOST}.*999 in 4 bytes"
+    ),
+    message("F10-host", FIND_COORDINATOR, 0, coordinator(text(b"\xff\xfe")), f"{HOST}.*not UTF-8"),
     message(
         "F10-topic",
         METADATA,
         1,
         struct.pack(">iiih", 0, 1, 1, 0) + text(b"\xc3") + bytes(5),
-        f"{BAD} MetadataResponse v1: topics.0..name at byte .*not UTF-8",
+        f"{said(METADATA, 1)}.*not UTF-8.*topics.0..name",
     ),
     message("F10-error-message", CONSUMER_HEARTBEAT, 0, refused(b"no \xff\xfe, \xc3"), "ok"),
-    message("F11-null", LIST_OFFSETS, 1, struct.pack(">i", -1), f"{TOPICS} .*null"),
-    message("F11-negative", LIST_OFFSETS, 1, struct.pack(">i", -2), f"{TOPICS} .*-2"),
-    message("F11-huge", LIST_OFFSETS, 1, struct.pack(">i", 2**31 - 1), f"{TOPICS} .*2147483647 el"),
-    message("F11-too-many", LIST_OFFSETS, 1, struct.pack(">i", 3) + bytes(8), f"{TOPICS} .*3 elem"),
+    message("F11-null", LIST_OFFSETS, 1, struct.pack(">i", -1), f"{TOPICS}a null.*topics"),
+    message(
+        "F11-negative", LIST_OFFSETS, 1, struct.pack(">i", -2), f"{TOPICS}an array of -2 elements"
+    ),
+    message(
+        "F11-huge",
+        LIST_OFFSETS,
+        1,
+        struct.pack(">i", 2**31 - 1),
+        f"{TOPICS}an array of 2147483647 el",
+    ),
+    message(
+        "F11-too-many",
+        LIST_OFFSETS,
+        1,
+        struct.pack(">i", 3) + bytes(8),
+        f"{TOPICS}an array of 3 elem",
+    ),
     message("F12-six-bytes", FIND_COORDINATOR, 3, b"\xff" * 6, BAD),
     message("F12-at-the-end", FIND_COORDINATOR, 3, b"\xff", BAD),
     message("F12-overlong", FIND_COORDINATOR, 3, tagged("8080808000"), "ok"),
     message("F12-33-bits", FIND_COORDINATOR, 3, tagged("8080808010"), BAD),
-    message("F13-unsorted", FIND_COORDINATOR, 3, tagged("02 0500 0300"), f"{TAGS}.*tag 3 follows"),
-    message("F13-repeated", FIND_COORDINATOR, 3, tagged("02 0500 0500"), f"{TAGS}.*tag 5 follows"),
-    message("F13-past-end", FIND_COORDINATOR, 3, tagged("01 05ff01"), f"{TAGS}.*inside tag 5"),
+    message("F13-unsorted", FIND_COORDINATOR, 3, tagged("02 0500 0300"), f"{TAGS}tag 3 behind"),
+    message("F13-repeated", FIND_COORDINATOR, 3, tagged("02 0500 0500"), f"{TAGS}tag 5 behind"),
+    message(
+        "F13-past-end", FIND_COORDINATOR, 3, tagged("01 05ff01"), f"{TAGS}too few bytes for tag 5"
+    ),
     message("F13-count", FIND_COORDINATOR, 3, tagged("ffffffff0f"), f"{TAGS}.*tagged fields"),
     message("F13-unknown", FIND_COORDINATOR, 3, tagged("02 0500 6303616263"), "ok"),
     message(
@@ -163,7 +197,7 @@ FIELDS = [
         METADATA,
         1,
         metadata(struct.pack(">ihiiii", 1, 0, 0, 0, MIB, 0)),
-        f"{BAD} MetadataResponse v1: topics.*1048576 elements",
+        f"{said(METADATA, 1)}an array of 1048576 elements.*topics",
     ),
     message("F15-no-brokers", METADATA, 1, struct.pack(">iii", 0, -1, 0), "ok"),
     message("F16-Heartbeat", HEARTBEAT, 0, struct.pack(">h", 9999), "ok"),
@@ -231,22 +265,33 @@ def fetch_case(
     return Case(f"{name}-v{version}", data, FETCH, version, "answer", expected)
 
 
-UNASKED = "ProtocolError well formed, but it names partitions that were not asked for"
+ASKED_FOR_NOT = "which was not asked for"
 FETCHES = [
-    fetch_case(name, version, parts, UNASKED)
+    fetch_case(name, version, parts, f"ProtocolError answered Fetch v{version} {misfit}")
     for version in (4, 12)
-    for name, parts in {
-        "R15-partition-twice": [("t", [0, 1, 1])],
-        "R15-partition-missing": [("t", [1])],
-        "R15-nothing": [],
-        "R15-partition-not-asked-for": [("t", [0, 1, 7])],
-        "R15-topic-not-asked-for": [("t", [0, 1]), ("u", [0])],
-        "R15-topic-without-name": [("", [0, 1])],
-    }.items()
+    for name, parts, misfit in (
+        ("R15-partition-twice", [("t", [0, 1, 1])], "with t-1 twice"),
+        ("R15-partition-missing", [("t", [1])], "without t-0"),
+        ("R15-nothing", [], "without t-"),
+        ("R15-partition-not-asked-for", [("t", [0, 1, 7])], f"with t-7, {ASKED_FOR_NOT}"),
+        ("R15-topic-not-asked-for", [("t", [0, 1]), ("u", [0])], f"with u-0, {ASKED_FOR_NOT}"),
+        ("R15-topic-without-name", [("", [0, 1])], f"with partition 0 .*, {ASKED_FOR_NOT}"),
+    )
 ] + [
-    fetch_case("R15-nothing", 13, [], UNASKED),
-    fetch_case("R15-topic-without-id", 13, [("", [0, 1])], UNASKED),
-    fetch_case("R15-topic-not-asked-for", 13, [("", [0, 1])], UNASKED, topic_id=b"\x5a" * 16),
+    fetch_case("R15-nothing", 13, [], "ProtocolError answered Fetch v13 without t-"),
+    fetch_case(
+        "R15-topic-without-id",
+        13,
+        [("", [0, 1])],
+        f"ProtocolError answered Fetch v13 with partition 0 .* of id 0000.*, {ASKED_FOR_NOT}",
+    ),
+    fetch_case(
+        "R15-topic-not-asked-for",
+        13,
+        [("", [0, 1])],
+        f"ProtocolError answered Fetch v13 with partition 0 .* of id 5a5a.*, {ASKED_FOR_NOT}",
+        topic_id=b"\x5a" * 16,
+    ),
 ]
 
 
@@ -272,7 +317,7 @@ NEGOTIATIONS = [
         "F17-downgrade-loop", versions([(API_VERSIONS, 0, 4)], 35), "UnsupportedVersionError"
     ),
     negotiated("F17-refused-without-a-list", versions([], 35), "UnsupportedVersionError"),
-    negotiated("F17-cut", frame(versions(SOUND)[8:20]), "MalformedError answer to ApiVersions v5"),
+    negotiated("F17-cut", frame(versions(SOUND)[8:20]), said(API_VERSIONS, 5)),
     negotiated("F17-unknown-error", versions([], 9999), "UnknownBrokerError 9999"),
 ]
 

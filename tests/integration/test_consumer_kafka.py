@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions
 from kafka_fast import Consumer, TopicPartition
 from kafka_fast.control.consumer import absent
 from kafka_fast.dataplane._consumer_record import ConsumerRecord
-from kafka_fast.errors import OffsetOutOfRangeError, UnknownTopicOrPartition
+from kafka_fast.errors import InvalidSessionTimeout, OffsetOutOfRangeError, UnknownTopicOrPartition
 from kafka_fast.testing.real_kafka import RealKafka
 from kafka_fast.types import OffsetAndMetadata
 from tests.conftest import started
@@ -285,6 +285,16 @@ def test_a_group_with_a_member_of_confluent_kafka(
 
 
 @pytest.mark.needs_kafka("2.3", "static members (KIP-345)")
+def test_a_session_timeout_that_the_broker_does_not_take(
+    consumer_on: MakeConsumer, group: str
+) -> None:
+    consumer = consumer_on(group_id=group, session_timeout_ms=2_000, heartbeat_interval_ms=500)
+    consumer.subscribe(["t"])
+    text = r"\(2000\) is not within the brokers' group\.min\.session\.timeout\.ms and group\.max"
+    with pytest.raises(InvalidSessionTimeout, match=text):
+        read(consumer, 1)
+
+
 def test_a_static_member_is_not_missed_while_it_restarts(
     real_kafka: RealKafka, consumer_on: MakeConsumer, group: str
 ) -> None:

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafka_fast import Consumer, Producer
+from kafka_fast import Consumer, Producer, logs
+from kafka_fast.control.producer import control as producer_control
+from kafka_fast.net import guide, idle
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from tests.net.consuming import MakeConsumer
 from tests.net.producing import MakeProducer, new_topic
@@ -29,6 +31,16 @@ def healed_cluster(cluster: EmbeddedKafka) -> Iterator[EmbeddedKafka]:
 def topic(kafka: EmbeddedKafka, request: pytest.FixtureRequest) -> str:
     """A new topic with one partition, led by broker 1."""
     return new_topic(kafka, request.node.name)
+
+
+@pytest.fixture
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> float:
+    """What is waited for is told after so many seconds."""
+    long = 0.15
+    for module in (logs, guide, idle, producer_control):
+        monkeypatch.setattr(module, "LONG", long)
+    monkeypatch.setattr(logs, "AGAIN", long / 5)
+    return long
 
 
 @pytest.fixture

@@ -180,7 +180,7 @@ class TestTopicsThatCannotBeRead:
         kafka: EmbeddedKafka,
         consumer_on: MakeConsumer,
         caplog: pytest.LogCaptureFixture,
-        request: pytest.FixtureRequest,
+        short_waits: float,
     ) -> None:
         consumer = consumer_on(
             group_id="early", allow_auto_create_topics=False, metadata_max_age_ms=100

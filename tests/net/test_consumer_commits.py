@@ -235,7 +235,9 @@ class TestByHand:
             alone.group_metadata,
             lambda: alone.unsubscribe() or alone.subscribe(["t"]),  # type: ignore[func-returns-value]
         ):
-            with pytest.raises(UsageError, match=r"group\.id"):
+            with pytest.raises(
+                UsageError, match=r"group\.id; without a group use assign\(\), or read_range"
+            ):
                 use()
 
 

@@ -12,7 +12,12 @@ import pytest
 
 from kafka_fast import CommitFailedError, Consumer, RebalanceListener, TopicPartition, UsageError
 from kafka_fast.dataplane._consumer_record import ConsumerRecord
-from kafka_fast.errors import FencedInstanceId, GroupAuthorizationFailed, KafkaError
+from kafka_fast.errors import (
+    FencedInstanceId,
+    GroupAuthorizationFailed,
+    InvalidSessionTimeout,
+    KafkaError,
+)
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import (
     FIND_COORDINATOR,
@@ -443,6 +448,16 @@ class TestCoordinators:
         member = member_on()
         with pytest.raises(GroupAuthorizationFailed):
             poll_until([member], lambda: False)
+
+    def test_a_session_timeout_that_the_brokers_do_not_take(
+        self, kafka: EmbeddedKafka, member_on: MakeConsumer
+    ) -> None:
+        kafka.faults.error(JOIN_GROUP, InvalidSessionTimeout)
+        member = member_on(session_timeout_ms=6_000)
+        with pytest.raises(InvalidSessionTimeout) as caught:
+            poll_until([member], lambda: False)
+        for said in ("session.timeout.ms (6000)", "group.min.session", "group.max.session"):
+            assert said in str(caught.value)
 
 
 @pytest.fixture(autouse=True)

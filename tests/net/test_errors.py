@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import struct
 import threading
 import time
 
 import pytest
 
 from kafka_fast import Producer
+from kafka_fast.control.producer import limits
 from kafka_fast.errors import (
     BrokerError,
     ClusterAuthorizationFailed,
@@ -20,11 +23,17 @@ from kafka_fast.errors import (
     NotLeaderOrFollower,
     Outcome,
     RequestTimedOut,
+    TopicAuthorizationFailed,
     UnknownTopicOrPartition,
     UsageError,
 )
 from kafka_fast.testing.broker.server import EmbeddedKafka
-from kafka_fast.testing.broker.versions import INIT_PRODUCER_ID, PRODUCE
+from kafka_fast.testing.broker.versions import (
+    DESCRIBE_CONFIGS,
+    INIT_PRODUCER_ID,
+    OFFERED,
+    PRODUCE,
+)
 from tests.net.producing import TIMEOUT, MakeProducer, new_topic, send_and_check, values
 from tests.waiting import eventually
 
@@ -115,6 +124,63 @@ def test_a_record_too_large_fails_alone(kafka: EmbeddedKafka, producer_on: MakeP
     assert isinstance(errors[7], DeliveryError)
     assert isinstance(errors[7].__cause__, MessageTooLarge)
     assert values(kafka, topic) == [value for value in sent if len(value) < 100]
+
+
+class TestWhatIsTooLarge:
+    """The error names the size and what the topic takes, which one more question brings."""
+
+    @staticmethod
+    def failure(producer: Producer, topic: str) -> DeliveryError:
+        error = producer.send(topic, b"x" * 6_000).exception(TIMEOUT)
+        assert error is not None
+        assert error.outcome is Outcome.REJECTED
+        assert isinstance(error.__cause__, MessageTooLarge)
+        return error
+
+    @pytest.fixture
+    def small_topic(self, kafka: EmbeddedKafka, request: pytest.FixtureRequest) -> str:
+        return new_topic(kafka, request.node.name, max_message_bytes="5000")
+
+    def test_the_limit_is_named_and_asked_for_once(
+        self, kafka: EmbeddedKafka, small_topic: str, producer_on: MakeProducer
+    ) -> None:
+        producer = producer_on()
+        asked: list[int] = []
+        kafka.faults.script(DESCRIBE_CONFIGS, lambda response, node: asked.append(node))
+        for _ in range(3):
+            error = self.failure(producer, small_topic)
+            assert re.search(
+                rf"MESSAGE_TOO_LARGE \(10\): a record of {small_topic}-0 takes 60\d\d bytes in a "
+                r"batch of its own: more than the topic's max.message.bytes \(5000\) allows",
+                str(error),
+            )
+        assert len(asked) == 1
+
+    @pytest.mark.parametrize("fault", ["not allowed", "not known", "not answered soon", "nonsense"])
+    def test_without_the_limit_its_setting_is_named(
+        self,
+        small_topic: str,
+        kafka: EmbeddedKafka,
+        producer_on: MakeProducer,
+        fault: str,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.setattr(limits, "PATIENCE", 0.2)
+        match fault:
+            case "not allowed":
+                kafka.faults.error(DESCRIBE_CONFIGS, TopicAuthorizationFailed)
+            case "not known":
+                offered = {api: it for api, it in OFFERED.items() if api != DESCRIBE_CONFIGS}
+                kafka.faults.limit_versions(offered)
+            case "not answered soon":
+                kafka.faults.delay(0.5, api=DESCRIBE_CONFIGS)
+            case "nonsense":
+                nothing = struct.pack(">i", 4)
+                kafka.faults.garble(lambda it: nothing + it[4:8], api=DESCRIBE_CONFIGS)
+        producer = producer_on()
+        error = self.failure(producer, small_topic)
+        assert "more than the topic's max.message.bytes allows" in str(error)
+        producer.send(small_topic, b"small").result(TIMEOUT)
 
 
 def test_an_illegal_topic_fails_at_once(producer_on: MakeProducer) -> None:

@@ -102,6 +102,8 @@ def test_troubles_with_links_are_counted_by_kind() -> None:
             assert (before["malformed_answers"], before["link_failures"]) == ({}, 0)
             kafka.faults.garble(nonsense, api=METADATA, count=1)
             eventually(lambda: producer.metrics()["malformed_answers"] == {"Metadata": 1})
+            # Before its link is closed, the next request would go over the same one.
+            eventually(lambda: producer.metrics()["links_closed"].get("by_us") == 1)
             kafka.faults.garble(nonsense, api=PRODUCE, count=1)
             producer.send("t", b"second").result(TIMEOUT)
             after = producer.metrics()

@@ -6,7 +6,17 @@ import logging
 
 import pytest
 
-from kafka_fast.logs import BURST, PERIOD, TEXTS_MAX, RateLimit, get_logger
+from kafka_fast.logs import (
+    BURST,
+    LONG,
+    PERIOD,
+    TEXTS_MAX,
+    LongWait,
+    RateLimit,
+    Waiting,
+    get_logger,
+    in_seconds,
+)
 
 
 def say(limit: RateLimit, at: float, text: str, *args: object) -> str | None:
@@ -45,3 +55,88 @@ def test_loggers_have_one_limit(caplog: pytest.LogCaptureFixture) -> None:
     for _ in range(2 * BURST):
         logger.warning("again")
     assert len(caplog.records) == BURST
+
+
+class Waits:
+    """A wait, and what it says."""
+
+    def __init__(self, caplog: pytest.LogCaptureFixture) -> None:
+        self.log = caplog
+        self.wait = LongWait(get_logger("kafka_fast.test"))
+        self.looks = 0
+
+    def look(self, now: float, waiting: Waiting | None) -> list[str]:
+        """Look once; return what is logged."""
+
+        def describe(at: float) -> Waiting | None:
+            assert at == now
+            self.looks += 1
+            return waiting
+
+        self.log.clear()
+        self.wait.look(now, describe)
+        return [f"{record.levelname} {record.getMessage()}" for record in self.log.records]
+
+
+@pytest.fixture
+def waits(caplog: pytest.LogCaptureFixture) -> Waits:
+    caplog.set_level(logging.INFO)
+    return Waits(caplog)
+
+
+def test_a_wait_is_told_once_when_it_is_long(waits: Waits) -> None:
+    said = [waits.look(tenth / 10, Waiting("no leader")) for tenth in range(200)]
+    assert [lines for lines in said if lines] == [["WARNING no leader"]]
+    assert said[int(LONG * 10)] != []
+    assert waits.looks < 20, "what it costs to find out is not paid in each slice"
+    assert waits.wait.deadline < 21.0
+    waits.wait.end()
+    assert waits.wait.deadline == float("inf")
+    assert waits.look(21.0, Waiting("no leader")) == []
+    assert waits.look(24.0, Waiting("no leader")) == ["WARNING no leader"]
+
+
+def test_a_wait_for_something_else_is_another_wait(waits: Waits) -> None:
+    joins = Waiting("joins", logging.INFO, "join")
+    syncs = Waiting("syncs", logging.INFO, "sync")
+    assert waits.look(0.0, joins) == []
+    assert waits.look(3.0, joins) == ["INFO joins"]
+    assert waits.look(4.0, syncs) == []
+    assert waits.look(6.0, syncs) == []
+    assert waits.look(7.0, syncs) == ["INFO syncs"]
+    assert waits.look(20.0, joins) == [], "that was told"
+
+
+def test_what_need_not_be_said_is_looked_at_again(waits: Waits) -> None:
+    assert waits.look(0.0, None) == []
+    assert waits.look(3.0, None) == []
+    assert waits.look(4.0, Waiting("no leader")) == ["WARNING no leader"]
+
+
+@pytest.mark.parametrize(
+    ("duration", "text"),
+    [
+        (0.0, "0 s"),
+        (0.0008, "0.8 ms"),
+        (0.0997, "99.7 ms"),
+        (0.3, "0.3 s"),
+        (2.346, "2.35 s"),
+        (60.0, "60 s"),
+        (3600.4, "3600 s"),
+    ],
+)
+def test_durations_in_messages(duration: float, text: str) -> None:
+    assert in_seconds(duration) == text
+
+
+def test_what_is_all_argument_is_known_by_its_kind() -> None:
+    limit = RateLimit()
+
+    def heard(kind: object) -> bool:
+        record = logging.LogRecord("n", logging.WARNING, "p", 1, "%s", ("text",), None)
+        record.created = 1.0
+        record.kind = kind
+        return limit.filter(record)
+
+    assert [heard("a") for _ in range(BURST + 1)] == [True] * BURST + [False]
+    assert heard("b")

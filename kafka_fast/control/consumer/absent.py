@@ -22,13 +22,13 @@ from kafka_fast.control.consumer.plane import PartitionFailed, PartitionFound
 from kafka_fast.control.consumer.positions import Positions
 from kafka_fast.control.topology import UNKNOWN_TOPIC_OR_PARTITION
 from kafka_fast.errors import broker_error
-from kafka_fast.logs import get_logger
+from kafka_fast.logs import LONG, get_logger
 from kafka_fast.types import TopicPartition
 from kafka_fast.values import Value
 
 logger = get_logger("kafka_fast.consumer")
 
-PATIENCE = 3.0
+PATIENCE = LONG
 """Seconds for which a partition may be denied before anything is said."""
 
 CONFIRMATIONS = 2

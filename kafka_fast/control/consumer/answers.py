@@ -7,13 +7,19 @@ they go on. Nothing is done here: `decide` returns one of a handful of decisions
 from __future__ import annotations
 
 import enum
+import struct
 from typing import NamedTuple
 
 from kafka_fast.control.consumer.assigned import NO_NODE, Position
-from kafka_fast.control.consumer.plane import FetchPunt
-from kafka_fast.errors import ERRORS, BrokerError, ProtocolError, broker_error
-from kafka_fast.protocol import frame
-from kafka_fast.protocol.apis.fetch import FetchResponse, PartitionData
+from kafka_fast.errors import (
+    ERRORS,
+    KafkaError,
+    UnknownBrokerError,
+    UnreadableBatchError,
+    broker_error,
+)
+from kafka_fast.protocol.apis.fetch import PartitionData
+from kafka_fast.protocol.schema import Buffer
 from kafka_fast.types import TopicPartition
 
 OFFSET_OUT_OF_RANGE = 1
@@ -26,6 +32,9 @@ UNKNOWN_SERVER_ERROR = -1
 RETRY_CODES = frozenset({UNKNOWN_SERVER_ERROR, OFFSET_NOT_AVAILABLE, UNKNOWN_LEADER_EPOCH})
 """Retried though the error table does not say so, or as it says but without blame for metadata:
 the broker has not caught up, or did not expect what happened to it."""
+
+BATCH_FRONT = struct.Struct(">qi")
+"""What every batch begins with: base offset, and the length of the rest."""
 
 REFRESH_CODES = frozenset({FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH})
 
@@ -50,11 +59,16 @@ class Decision(NamedTuple):
     replica: int = NO_NODE
     end: Position | None = None
     """With TRUNCATED: where the logs diverged."""
-    error: BrokerError | None = None
+    error: KafkaError | None = None
 
 
 def decide(
-    partition: TopicPartition, code: int, data: PartitionData | None, *, at_replica: bool
+    partition: TopicPartition,
+    code: int,
+    data: PartitionData | None,
+    *,
+    position: int,
+    at_replica: bool,
 ) -> Decision:
     """Return how a partition goes on after this answer.
 
@@ -62,6 +76,7 @@ def decide(
         partition: which.
         code: its error code.
         data: its part of the answer; None if that cannot be read.
+        position: where it was to be read from.
         at_replica: whether it was read from a replica that is not its leader.
     """
     if code == 0 and data is not None:
@@ -70,6 +85,11 @@ def decide(
             return Decision(Step.TRUNCATED, end=end)
         if data.preferred_read_replica >= 0:
             return Decision(Step.REPLICA, replica=data.preferred_read_replica)
+        if data.records and data.current_leader.leader_id < 0:
+            # The data plane has found no batch to go on with.
+            if at_replica:
+                return Decision(Step.REPLICA)
+            return Decision(Step.RAISE, error=_leads_nowhere(partition, position, data.records))
         return Decision(Step.AGAIN)
     if at_replica and code:
         # Whatever a follower complains of, the leader decides.
@@ -83,16 +103,24 @@ def decide(
         return Decision(Step.LATER, refresh=True)
     if known is not None and known.retriable and code != CORRUPT_MESSAGE:
         return Decision(Step.LATER)
-    return Decision(Step.RAISE, error=broker_error(code, f"Fetch of {partition}"))
+    words = ERRORS.get(code, UnknownBrokerError).description
+    return Decision(Step.RAISE, error=broker_error(code, f"Fetch of {partition}: {words}"))
 
 
-def why_unreadable(event: FetchPunt) -> ProtocolError:
-    """Return what is wrong with an answer that the data plane has closed its link for."""
-    try:
-        frame.decode_response(FetchResponse, event.frame, event.version)
-    except ProtocolError as error:
-        return error
-    return ProtocolError(
-        f"FetchResponse v{event.version}: well formed, but it names partitions that were not asked "
-        "for, one twice, leaves one out, or is of another session"
+def _leads_nowhere(
+    partition: TopicPartition, position: int, records: Buffer
+) -> UnreadableBatchError:
+    """Return what is wrong with bytes in which no batch from the position on is whole."""
+    data = bytes(records[: BATCH_FRONT.size])
+    what = f"{len(records)} bytes"
+    if len(data) == BATCH_FRONT.size:
+        offset, size = BATCH_FRONT.unpack(data)
+        what = f"{what}, which begin with a batch of {size} bytes at offset {offset}"
+    return UnreadableBatchError(
+        f"{partition} at offset {position}: its leader sends {what}, and no whole batch to go on "
+        "with; it is asked again until a seek() passes this place",
+        topic=partition.topic,
+        partition=partition.partition,
+        offset=position,
+        next_offset=None,
     )

@@ -26,6 +26,7 @@ from kafka_fast.control.consumer.assigned import NO_NODE, Assigned, Phase, Posit
 from kafka_fast.control.consumer.committed_starts import CommittedStarts
 from kafka_fast.control.consumer.lookup import Lookup
 from kafka_fast.control.consumer.plane import (
+    BrokerFailed,
     ConsumerCommand,
     ConsumerEvent,
     FetchPunt,
@@ -45,13 +46,20 @@ from kafka_fast.control.instants import NEVER
 from kafka_fast.control.link import Link
 from kafka_fast.control.links import Links
 from kafka_fast.control.metadata import ClusterChanges, node_name
-from kafka_fast.control.plane import LinkClosed, RepeatEnded, Response, Throttled
+from kafka_fast.control.nonsense import PATIENCE
+from kafka_fast.control.plane import BadAnswer, LinkClosed, RepeatEnded, Response, Throttled
 from kafka_fast.control.silence import reason, some_of
+from kafka_fast.control.troubles import Reason, Troubles
 from kafka_fast.errors import KafkaError
 from kafka_fast.logs import get_logger
+from kafka_fast.protocol.apis.fetch import FetchRequest
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
 logger = get_logger("kafka_fast.consumer")
+
+RECENT = 10.0
+"""Seconds for which an answer that was an error explains why nothing comes: that a later one was
+none, the control plane does not hear."""
 
 
 class ConsumerControl:
@@ -73,6 +81,7 @@ class ConsumerControl:
             wall_ms: returns the Unix time in ms.
         """
         backoff = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms, random)
+        self.troubles = Troubles(logger)
         self.cluster = Cluster(
             settings, random, allow_auto_create_topics=settings.allow_auto_create_topics
         )
@@ -80,9 +89,12 @@ class ConsumerControl:
             settings,
             client_id,
             random,
+            self.troubles,
             on_ready=self._handle_ready,
             on_lost=self._handle_lost,
             on_failed=self._handle_connect_failed,
+            on_nonsense=self._handle_nonsense,
+            patience=min(PATIENCE, settings.default_api_timeout),
         )
         self.discovery = Discovery(
             settings,
@@ -146,15 +158,37 @@ class ConsumerControl:
         ]
         return "\n".join(lines)
 
-    def silence(self, partitions: Iterable[TopicPartition]) -> str:
+    def silence(self, partitions: Iterable[TopicPartition]) -> Reason:
         """Return why nothing comes of the first few of these partitions. Any thread."""
-        known = self.positions.partitions
-        return some_of(
-            f"{it} (it {self.positions.silence(it)})"
-            if it not in known or known[it].phase is not Phase.READY
-            else f"{it} ({reason(self.cluster, self.links, it)})"
-            for it in partitions
+        reasons = [(it, self.silence_of(it)) for it in partitions]
+        causes = (reason.cause for _, reason in reasons)
+        return Reason(
+            some_of(f"{it} ({reason.text})" for it, reason in reasons),
+            next((it for it in causes if it is not None), None),
         )
+
+    def silence_of(self, partition: TopicPartition) -> Reason:
+        """Return why nothing comes of a partition. Any thread."""
+        known = self.positions.partitions.get(partition)
+        if known is None or known.phase is not Phase.READY:
+            waits = self.positions.silence(partition)
+            is_committed = known is not None and known.phase is Phase.COMMITTED
+            if is_committed and self.group is not None:
+                group = self.group.coordinator.silence()
+                if group is not None:
+                    return Reason(f"it {waits.text}, but {group.text}", group.cause)
+            return Reason(f"it {waits.text}", waits.cause)
+        return self._trouble(partition) or reason(self.cluster, self.links, partition)
+
+    def is_fetched(self, partition: TopicPartition) -> bool:
+        """Tell whether a partition is fetched and nothing known is in the way. Any thread."""
+        known = self.positions.partitions.get(partition)
+        is_running = known is not None and known.phase is Phase.READY and known.is_running
+        return is_running and self._trouble(partition) is None
+
+    def _trouble(self, partition: TopicPartition) -> Reason | None:
+        trouble = self.troubles.now(partition, self._now - RECENT)
+        return None if trouble is None else Reason(str(trouble), trouble.error)
 
     # Commands of the user's thread
 
@@ -311,6 +345,10 @@ class ConsumerControl:
                     self.restarts.handle_stopped(row, now)
             case FetchPunt():
                 self.restarts.handle_punt(event, now)
+            case BadAnswer():
+                self.links.handle_bad_answer(
+                    event, self._partition_of, self.cluster.topic_name, now
+                )
             case LinkClosed():
                 self.links.handle_closed(event, now)
             case Throttled(link_id, throttle_ms):
@@ -329,7 +367,6 @@ class ConsumerControl:
     def _handle_lost(self, link: Link, error: KafkaError | None, now: float) -> None:
         self.streams.handle_lost(link)
         if error is not None:
-            logger.info("%s", error)
             self.discovery.handle_lost(link)
 
     def _handle_connect_failed(self, node_id: int, failed: link_events.Failed, now: float) -> None:
@@ -355,6 +392,15 @@ class ConsumerControl:
         self.absent.handle_answer(now)
         if self.group is not None:
             self.group.member.handle_metadata(now)
+
+    def _handle_nonsense(self, api_key: int, error: KafkaError) -> None:
+        """Nothing but nonsense comes: a user who polls is told, as of any error."""
+        is_urgent = api_key == FetchRequest.api_key
+        self._commands.append(BrokerFailed(error, is_urgent, self._now))
+
+    def _partition_of(self, stream_id: int) -> TopicPartition | None:
+        assigned = self.streams.stream(stream_id)
+        return None if assigned is None else assigned.partition
 
     def _handle_fatal(self, error: KafkaError) -> None:
         logger.error("the consumer cannot go on: %s", error)

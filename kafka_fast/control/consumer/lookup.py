@@ -16,6 +16,7 @@ from kafka_fast.control.leader_query import LeaderQuery
 from kafka_fast.control.links import Links
 from kafka_fast.control.silence import some_of
 from kafka_fast.control.topology import UNKNOWN_TOPIC_OR_PARTITION
+from kafka_fast.control.troubles import Reason
 from kafka_fast.errors import KafkaError, broker_error
 from kafka_fast.types import TopicPartition
 
@@ -83,10 +84,15 @@ class Lookup:
         self._done = None
         self._absent_until.clear()
 
-    def missing(self) -> str:
+    def missing(self) -> Reason:
         """Return which partitions have not been answered for, and why. Any thread."""
-        silent = ((it, self._query.silence(it)) for it in self._wanted)
-        return some_of(f"{it} ({reason})" for it, reason in silent if reason is not None)
+        asked = ((it, self._query.silence(it)) for it in list(self._wanted))
+        silent = [(it, reason) for it, reason in asked if reason is not None]
+        causes = (reason.cause for _, reason in silent)
+        return Reason(
+            some_of(f"{it} ({reason.text})" for it, reason in silent),
+            next((it for it in causes if it is not None), None),
+        )
 
     def tick(self, now: float) -> None:
         """Do what is due at `now`."""

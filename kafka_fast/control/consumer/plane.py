@@ -159,7 +159,19 @@ class Recreated(Value):
     seeks: int
 
 
-News: TypeAlias = PartitionFailed | PartitionFound | Reposition | Positioned | Recreated
+class BrokerFailed(Value):
+    """Raise this at the next poll: for seconds, nothing but nonsense has come from a node."""
+
+    error: KafkaError
+    is_urgent: bool
+    """It concerns the records of partitions, so raise it even if others bring records."""
+    at: float
+    """When it was so; a user who comes back much later asks anew."""
+
+
+News: TypeAlias = (
+    PartitionFailed | PartitionFound | Reposition | Positioned | Recreated | BrokerFailed
+)
 
 ConsumerCommand: TypeAlias = (
     plane.Command

@@ -33,6 +33,7 @@ from kafka_fast.control.consumer.offsets import (
 from kafka_fast.control.discovery import Discovery
 from kafka_fast.control.leader_query import LeaderQuery
 from kafka_fast.control.links import Links
+from kafka_fast.control.troubles import Reason
 from kafka_fast.errors import (
     KafkaError,
     LogTruncationError,
@@ -119,13 +120,15 @@ class Positions:
         """Return the partitions that wait for their committed offsets."""
         return [it.partition for it in self.partitions.values() if it.phase is Phase.COMMITTED]
 
-    def silence(self, partition: TopicPartition) -> str:
+    def silence(self, partition: TopicPartition) -> Reason:
         """Return what a partition's position waits for, and why. Any thread."""
         assigned = self.partitions.get(partition)
         if assigned is None:  # the control thread has not heard of it yet
-            return Phase.RESET.value
+            return Reason(Phase.RESET.value)
         reason = self._lookups.silence(partition) or self._validations.silence(partition)
-        return assigned.phase.value + (f", but {reason}" if reason else "")
+        if reason is None:
+            return Reason(assigned.phase.value)
+        return Reason(f"{assigned.phase.value}, but {reason.text}", reason.cause)
 
     def next_deadline(self) -> float:
         """Return when `tick` has something to do."""

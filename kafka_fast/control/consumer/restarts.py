@@ -17,7 +17,7 @@ from itertools import chain
 
 from kafka_fast.control.backoff import Backoff, KeyedBackoff
 from kafka_fast.control.cluster import Cluster
-from kafka_fast.control.consumer.answers import Decision, Step, decide, why_unreadable
+from kafka_fast.control.consumer.answers import Decision, Step, decide
 from kafka_fast.control.consumer.assigned import NO_NODE, NOWHERE, Assigned, Phase, Position
 from kafka_fast.control.consumer.plane import (
     FetchPunt,
@@ -32,7 +32,13 @@ from kafka_fast.control.consumer.streams import Streams
 from kafka_fast.control.discovery import Discovery
 from kafka_fast.control.instants import NEVER
 from kafka_fast.control.links import Links
-from kafka_fast.errors import ProtocolError, error_name
+from kafka_fast.errors import (
+    ERRORS,
+    ProtocolError,
+    UnknownBrokerError,
+    broker_error,
+    error_name,
+)
 from kafka_fast.logs import get_logger
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.fetch import FetchResponse, PartitionData
@@ -136,10 +142,6 @@ class Restarts:
 
     def handle_punt(self, event: FetchPunt, now: float) -> None:
         """Decide for each partition of an answer that the data plane did not understand."""
-        if not event.rows:
-            self._links.troubles.note_malformed(FetchResponse)
-            self._links.troubles.explain(event.link_id, why_unreadable(event))
-            return
         stopped = [(self._take_stop(row), row) for row in event.rows]
         parts = self._read_punt(event, now)
         for assigned, row in stopped:
@@ -147,7 +149,13 @@ class Restarts:
                 partition = assigned.partition
                 at_replica = assigned.replica != NO_NODE
                 data = parts.get(partition)
-                decision = decide(partition, row.error_code, data, at_replica=at_replica)
+                decision = decide(
+                    partition,
+                    row.error_code,
+                    data,
+                    position=row.fetch_position,
+                    at_replica=at_replica,
+                )
                 self._carry_out(assigned, row, decision, now)
 
     # Details
@@ -193,8 +201,7 @@ class Restarts:
         self, assigned: Assigned, row: StreamRow, decision: Decision, now: float
     ) -> None:
         partition, positions = assigned.partition, self._positions
-        if row.error_code:
-            logger.info("%s: %s", partition, error_name(row.error_code))
+        self._note(partition, row.error_code, decision, now)
         if decision.refresh:
             self._cluster.request_refresh(error_name(row.error_code), partition.topic)
         match decision.step:
@@ -217,6 +224,15 @@ class Restarts:
                     failed = PartitionFailed(partition, assigned.seeks, decision.error, False)
                     self._on_news(failed)
                 self._begin_again_later(partition, now)
+
+    def _note(self, partition: TopicPartition, code: int, decision: Decision, now: float) -> None:
+        """Keep what a partition's leader answers, and warn of it once."""
+        error = decision.error
+        if error is None and code:
+            known = ERRORS.get(code, UnknownBrokerError)
+            error = broker_error(code, f"Fetch of {partition}: {known.description}")
+        if error is not None:
+            self._links.troubles.note(partition, error, now)
 
     def _begin_again_later(self, partition: TopicPartition, now: float) -> None:
         """Start a partition again once its backoff is over; a row of failures ends with quiet."""

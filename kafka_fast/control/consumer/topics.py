@@ -6,6 +6,8 @@ Thread: control.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from itertools import chain
 
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.consumer.plane import PartitionFailed
@@ -16,7 +18,7 @@ from kafka_fast.control.metadata import ClusterChanges
 from kafka_fast.control.plane import TopicSettled
 from kafka_fast.control.topology import UNKNOWN_TOPIC_OR_PARTITION
 from kafka_fast.errors import KafkaError, broker_error
-from kafka_fast.logs import get_logger
+from kafka_fast.logs import LongWait, Waiting, get_logger
 
 logger = get_logger("kafka_fast.consumer")
 
@@ -48,6 +50,7 @@ class Topics:
         # Topics whose partitions the user waits for, and until when they may be denied.
         self._awaited: dict[str, float] = {}
         self._subscribed: frozenset[str] = frozenset()  # by name
+        self._absent: dict[str, LongWait] = {}  # subscribed, and the brokers deny it
         self._fatal: KafkaError | None = None
 
     # Commands
@@ -81,6 +84,12 @@ class Topics:
 
     def tick(self, now: float) -> None:
         """Keep metadata of awaited topics wanted, but not of one that is denied for long."""
+        for topic in self._absent.keys() - self._subscribed:
+            del self._absent[topic]
+        for topic, wait in self._absent.items():
+            if not wait.is_told:
+                text = f"there is no topic {topic!r} (yet); it is read once there is one"
+                wait.look(now, partial(_say, text))
         for topic, until in list(self._awaited.items()):
             self._cluster.want_topic(topic, now)
             if self._cluster.error(topic) != UNKNOWN_TOPIC_OR_PARTITION:
@@ -94,7 +103,8 @@ class Topics:
 
     def next_deadline(self) -> float:
         """Return when `tick` has something to do that no event announces."""
-        return min(self._awaited.values(), default=NEVER)
+        looks = (wait.deadline for wait in self._absent.values() if not wait.is_told)
+        return min(chain(self._awaited.values(), looks), default=NEVER)
 
     # In
 
@@ -109,11 +119,14 @@ class Topics:
         """Tell the user of a topic that cannot be read, as soon as it is to be read."""
         code = self._cluster.error(topic)
         reading = self._positions.of_topic(topic)
-        if not code or not (reading or topic in self._subscribed or topic in self._awaited):
+        if not self._cluster.is_absent(topic):
+            self._absent.pop(topic, None)
+        if not code:
             return
         error = broker_error(code, f"topic {topic!r}")
-        if code == UNKNOWN_TOPIC_OR_PARTITION:
-            logger.warning("there is no topic %r (yet)", topic)
+        if self._cluster.is_absent(topic):
+            if topic in self._subscribed:  # of those assigned by hand, absent.py tells
+                self._absent.setdefault(topic, LongWait(logger))
         elif not error.retriable and reading:
             for assigned in reading:
                 self._on_news(PartitionFailed(assigned.partition, assigned.seeks, error, False))
@@ -126,3 +139,7 @@ class Topics:
         if settled is not None:
             self._awaited.pop(topic, None)
             self._on_news(settled)
+
+
+def _say(text: str, now: float) -> Waiting:
+    return Waiting(text)

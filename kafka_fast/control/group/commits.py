@@ -26,7 +26,6 @@ from kafka_fast.errors import (
     ERRORS,
     CommitFailedError,
     KafkaError,
-    KafkaTimeoutError,
     broker_error,
 )
 from kafka_fast.logs import get_logger
@@ -200,7 +199,8 @@ class Commits:
     def _send_next(self, now: float) -> None:
         for commit in [it for it in self._commits if it.deadline <= now]:
             if not (self._committing and commit is self._commits[0]):
-                self._end_commit(commit, KafkaTimeoutError("the commit was not sent in time"))
+                late = self._coordinator.late("the commit was not sent in time")
+                self._end_commit(commit, late)
         if not self._commits or self._committing or now < self._commit_at or self._is_held():
             return
         link = self._coordinator.want(now)
@@ -297,7 +297,8 @@ class Commits:
                 known = ERRORS.get(code)
                 may_pass = known is not None and known.retriable
                 is_stale = code == STALE_MEMBER_EPOCH and self._is_consumer_protocol
-                if self._coordinator.handle_error(code, now) or may_pass or is_stale:
+                what = f"OffsetCommit of {partition}"
+                if self._coordinator.handle_error(code, now, what) or may_pass or is_stale:
                     retry = True
                     if code in TOPIC_GONE:
                         self._cluster.request_refresh("a commit found no such topic", name)
@@ -306,6 +307,7 @@ class Commits:
                     if code in NOT_OURS_ANY_MORE or code == FENCED_INSTANCE_ID:
                         self._on_stale(code, now)
         if worst is not None or not retry:
+            self._coordinator.note_success()
             self._end_commit(commit, worst)
             self.tick(now)
         else:

@@ -20,7 +20,7 @@ from kafka_fast.control.leader_query import by_topic
 from kafka_fast.control.link import Link
 from kafka_fast.control.metadata import NO_TOPIC_ID
 from kafka_fast.control.topology import UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION
-from kafka_fast.errors import ERRORS, KafkaError, broker_error
+from kafka_fast.errors import ERRORS, KafkaError, ProtocolError, broker_error
 from kafka_fast.protocol.apis.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -217,9 +217,15 @@ class CommittedOffsets:
                 None if offset.offset < 0 else offset
             )
         refused = [it for it in codes if not self._is_passing(it, now)]
+        left_out = [it for it in fetch.partitions or () if it not in found]
+        if not codes and not left_out:
+            self._coordinator.note_success()
         if refused:
             self._end(fetch, broker_error(refused[0], "committed offsets"))
-        elif codes or not all(partition in found for partition in fetch.partitions or ()):
+        elif codes or left_out:
+            if not codes:
+                text = f"the answer to OffsetFetch leaves {left_out[0]} out"
+                self._coordinator.note_refusal(ProtocolError(text), now)
             self._retry(fetch, now)
         elif fetch.partitions is None:
             self._end(fetch, found)
@@ -240,7 +246,7 @@ class CommittedOffsets:
 
     def _is_passing(self, code: int, now: float) -> bool:
         """Tell whether a fetch that got this error may succeed later."""
-        if self._coordinator.handle_error(code, now):
+        if self._coordinator.handle_error(code, now, "OffsetFetch"):
             return True
         if self._is_consumer_protocol and code in (STALE_MEMBER_EPOCH, UNKNOWN_MEMBER_ID):
             return True  # the heartbeat brings the new epoch

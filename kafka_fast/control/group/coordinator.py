@@ -19,9 +19,19 @@ from kafka_fast.control.discovery import Discovery
 from kafka_fast.control.instants import LONG_AGO, NEVER
 from kafka_fast.control.link import Link
 from kafka_fast.control.links import Links
-from kafka_fast.control.metadata import COORDINATOR_BASE, Node
-from kafka_fast.errors import ERRORS, KafkaError, UnsupportedVersionError, broker_error
+from kafka_fast.control.metadata import COORDINATOR_BASE, Node, is_host
+from kafka_fast.control.troubles import About, Reason, late
+from kafka_fast.errors import (
+    ERRORS,
+    KafkaError,
+    KafkaTimeoutError,
+    ProtocolError,
+    UnknownBrokerError,
+    UnsupportedVersionError,
+    broker_error,
+)
 from kafka_fast.logs import get_logger
+from kafka_fast.protocol.apis.find_coordinator import Coordinator as Found
 from kafka_fast.protocol.apis.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
@@ -201,7 +211,7 @@ class Coordinator:
             request,
             FindCoordinatorResponse,
             self._handle_found,
-            lambda error, then: self._fail(str(error), then),
+            lambda error, then: self._retry(then),
             timeout=self._settings.request_timeout,
         )
 
@@ -217,8 +227,59 @@ class Coordinator:
         if self._node is not None and node_id == COORDINATOR_BASE + self._node.id:
             self.handle_moved(str(error), now)
 
-    def handle_error(self, code: int, now: float) -> bool:
-        """Take an error of any answer of the coordinator's; whether to look for it again."""
+    def note_refusal(self, error: KafkaError, now: float) -> None:
+        """Keep what the coordinator answers while it is asked again and again."""
+        self._links.troubles.note(About.GROUP, error, now)
+
+    def why_silent(self) -> Reason | None:
+        """Return why it has not answered a question that stays open; None if that is not known.
+
+        Any thread.
+        """
+        reason = self.silence()
+        if reason is not None:
+            return reason
+        trouble = self._links.troubles.now(About.GROUP)
+        if trouble is None:
+            return None
+        return Reason(f"its coordinator, {self._node}, answers {trouble}", trouble.error)
+
+    def late(self, what: str) -> KafkaTimeoutError:
+        """Return what a wait in vain for the coordinator raises, before it has been asked."""
+        return late(what, self.why_silent())
+
+    def note_success(self) -> None:
+        """The coordinator does what it is asked."""
+        self._links.troubles.clear(About.GROUP)
+
+    def silence(self) -> Reason | None:
+        """Return why it cannot be asked now; None if it can. Any thread."""
+        node = self._node
+        if node is None:
+            troubles = self._links.troubles
+            trouble = troubles.now(About.COORDINATOR) or troubles.now(About.GROUP)
+            if trouble is not None:
+                return Reason(f"it has no coordinator yet: {trouble}", trouble.error)
+            return Reason("its coordinator is looked for")
+        if self.link is not None:
+            return None
+        trouble = self._links.troubles.now(COORDINATOR_BASE + node.id)
+        if trouble is None:
+            return Reason(f"no connection to its coordinator, {node}, yet")
+        return Reason(f"no connection to its coordinator: {trouble}", trouble.error)
+
+    def handle_error(self, code: int, now: float, what: str = "") -> bool:
+        """Take an error of any answer of the coordinator's; whether to look for it again.
+
+        Args:
+            code: of the error.
+            now: the time.
+            what: was asked: the API.
+        """
+        if code in ERRORS and ERRORS[code].retriable:
+            asked = f"{what} in " if what else ""
+            text = f"{asked}group {self.group_id!r}: {ERRORS[code].description}"
+            self.note_refusal(broker_error(code, text), now)
         if code in MOVED:
             self.handle_moved(ERRORS[code].name, now)
             return True
@@ -230,14 +291,25 @@ class Coordinator:
         self._asking = False
         found = response.coordinators[0] if response.coordinators else response
         if found.error_code:
-            error = broker_error(
-                found.error_code, found.error_message or f"coordinator of group {self.group_id!r}"
+            refusal = broker_error(
+                found.error_code,
+                f"coordinator of group {self.group_id!r}: {found.error_message or _say(found)}",
             )
-            if error.retriable:
-                self._fail(str(error), now)
+            if refusal.retriable:
+                self._links.troubles.note(About.COORDINATOR, refusal, now)
+                self._retry(now)
             else:
-                self._give_up(error, now)
+                self._give_up(refusal, now)
             return
+        if not is_host(found.host) or not 0 < found.port < 65536:
+            error = ProtocolError(
+                f"the coordinator of group {self.group_id!r} has no address that can be used: "
+                f"node {found.node_id} at {found.host!r}, port {found.port}"
+            )
+            self._links.troubles.note(About.COORDINATOR, error, now)
+            self._retry(now)
+            return
+        self._links.troubles.clear(About.COORDINATOR)
         self._failures = 0
         self._node = Node(found.node_id, found.host, found.port)
         logger.info("group %s: its coordinator is %s", self.group_id, self._node)
@@ -245,12 +317,16 @@ class Coordinator:
 
     def _give_up(self, error: KafkaError, now: float) -> None:
         """Tell that there is none; who wants it all the same has it asked for no sooner."""
-        self._fail(str(error), now)
+        self._retry(now)
         self._wanted = False
         self._on_fatal(error)
 
-    def _fail(self, reason: str, now: float) -> None:
-        logger.debug("group %s: no coordinator: %s", self.group_id, reason)
+    def _retry(self, now: float) -> None:
         self._asking = False
         self._ask_at = now + self._backoff.delay(self._failures)
         self._failures += 1
+
+
+def _say(found: Found | FindCoordinatorResponse) -> str:
+    """Return what an error means that came without words."""
+    return ERRORS.get(found.error_code, UnknownBrokerError).description

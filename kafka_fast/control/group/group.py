@@ -28,7 +28,9 @@ from kafka_fast.control.group.member import (
     RevokeWanted,
 )
 from kafka_fast.control.links import Links
+from kafka_fast.control.troubles import Reason
 from kafka_fast.errors import KafkaError
+from kafka_fast.logs import Waiting
 from kafka_fast.types import TopicPartition
 
 
@@ -91,6 +93,24 @@ class Group:
             is_consumer_protocol=is_consumer_protocol,
         )
         self.descriptions = Descriptions(self.coordinator, backoff)
+
+    def why_silent(self) -> Reason | None:
+        """Return why the group's coordinator has not answered; None if that is not known.
+
+        Any thread.
+        """
+        return self.coordinator.why_silent()
+
+    def waits_for(self) -> Waiting | None:
+        """Return what this member waits for that reads nothing; None: nothing. Any thread."""
+        group = f"group {self.coordinator.group_id!r}"
+        why = self.coordinator.why_silent()
+        if why is not None:
+            return Waiting(f"waiting for {group}: {why.text}", key="coordinator")
+        waiting = self.member.waits_for()
+        if waiting is None:
+            return None
+        return waiting._replace(text=f"waiting for {group}: {waiting.text}")
 
     def handle_revoked(self, wanted: RevokeWanted, now: float) -> None:
         """The user's thread has given up what it was asked to.

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol, TypeAlias
 
 from kafka_fast.errors import KafkaError
+from kafka_fast.logs import Waiting
 from kafka_fast.types import TopicPartition
 from kafka_fast.values import Value
 
@@ -104,6 +105,9 @@ class Member(Protocol):
     @property
     def is_between_generations(self) -> bool:
         """Whether nothing can be committed now: the coordinator would read it in the next one."""
+
+    def waits_for(self) -> Waiting | None:
+        """Return what the member waits for while it owns nothing; None: nothing. Any thread."""
 
     def subscribe(self, subscription: Subscription, now: float) -> None:
         """Belong to the group with this subscription; replaces the last one."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.group.member import Subscription
+from kafka_fast.logs import Waiting
 
 
 class SubscribedTopics:
@@ -28,6 +31,20 @@ class SubscribedTopics:
         if self._wanted.regex is not None:
             return self._wanted
         return None if self.topics is None else Subscription(self.topics)
+
+    def waits_for(self) -> Waiting | None:
+        """Return why there is nothing to read; None if there is something. Any thread."""
+        wanted, topics = self._wanted, self.topics
+        if topics is None:
+            return Waiting("the names of all topics are not known yet", key="names")
+        if wanted.pattern is not None and not topics:
+            text = f"no topic matches the pattern {wanted.pattern.pattern!r} (yet)"
+            return Waiting(text, key="pattern")
+        refusals = [self._cluster.refusal(topic) for topic in sorted(topics)]
+        if not refusals or None in refusals:
+            return None
+        # Of topics that are not there, and of those that are forbidden, the user hears otherwise.
+        return Waiting(f"the brokers answer {refusals[0]}", logging.DEBUG, "refused")
 
     def replace(self, subscription: Subscription, now: float) -> None:
         """Subscribe to this and to nothing else."""

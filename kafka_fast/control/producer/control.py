@@ -13,17 +13,19 @@ Thread: control. `now` comes in; randomness comes in; bytes of records stay out.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from kafka_fast.config import ProducerSettings
 from kafka_fast.control import link_events
 from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.discovery import Discovery
+from kafka_fast.control.instants import NEVER
 from kafka_fast.control.link import Link
 from kafka_fast.control.links import Links
 from kafka_fast.control.metadata import ClusterChanges, node_name
 from kafka_fast.control.plane import (
+    BadAnswer,
     Command,
     FailQueue,
     LinkClosed,
@@ -37,26 +39,38 @@ from kafka_fast.control.plane import (
     Throttled,
     TopicSettled,
 )
+from kafka_fast.control.producer.causes import Causes
 from kafka_fast.control.producer.identity import IdentityKeeper
+from kafka_fast.control.producer.limits import TopicLimits
 from kafka_fast.control.producer.routes import Routes
 from kafka_fast.control.producer.verdicts import (
+    DUPLICATE_SEQUENCE_NUMBER,
+    TOO_LARGE,
     Identity,
     Judgement,
     Rules,
     begin_again,
     judge,
 )
+from kafka_fast.control.silence import of_topic, some_of
+from kafka_fast.control.troubles import Reason, Troubles
 from kafka_fast.errors import (
     ERRORS,
     BrokerError,
     KafkaError,
     ProtocolError,
+    UnknownBrokerError,
     UnsupportedVersionError,
-    error_name,
+    broker_error,
 )
-from kafka_fast.logs import get_logger
+from kafka_fast.logs import LONG, LongWait, Waiting, get_logger, in_seconds
 from kafka_fast.protocol import frame
-from kafka_fast.protocol.apis.produce import ProduceRequest, ProduceResponse
+from kafka_fast.protocol.apis.produce import (
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+)
+from kafka_fast.types import TopicPartition
 
 logger = get_logger("kafka_fast.producer")
 
@@ -78,11 +92,13 @@ class ProducerControl:
         """
         self._settings = settings
         retry = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms, random)
+        self.troubles = Troubles(logger)
         self.cluster = Cluster(settings, random, max_idle=settings.metadata_max_idle)
         self.links = Links(
             settings,
             client_id,
             random,
+            self.troubles,
             on_ready=self._handle_ready,
             on_lost=self._handle_lost,
             on_failed=self._handle_connect_failed,
@@ -104,9 +120,24 @@ class ProducerControl:
         self.identity = IdentityKeeper(
             self.links.questions,
             retry,
+            self.troubles,
             timeout=settings.request_timeout,
             on_identity=self._handle_identity,
             on_fatal=self._handle_fatal,
+        )
+        self.limits = TopicLimits(
+            self.links.questions,
+            timeout=settings.request_timeout,
+            max_age=settings.metadata_max_age,
+            on_settled=self._handle_limits,
+        )
+        self.causes = Causes(
+            settings,
+            self.cluster,
+            self.links,
+            self.identity,
+            self.limits,
+            lambda: self.fatal,
         )
         self._rules = Rules(
             idempotent=settings.enable_idempotence,
@@ -118,9 +149,9 @@ class ProducerControl:
         self._awaited: set[str] = set()  # topics that callers wait for
         self._new_leaders: set[int] = set()  # queues whose leader moved since their freeze
         self._waiting_for_epoch: list[Report] = []
+        self._waiting_for_limits: dict[int, Report] = {}  # by queue
+        self._unsent = LongWait(logger)
         self.fatal: KafkaError | None = None
-        self.connect_error: KafkaError | None = None
-        """How connecting failed last, while nothing is connected."""
 
     @property
     def awaited(self) -> frozenset[str]:
@@ -142,6 +173,16 @@ class ProducerControl:
             for link in list(self.links.ready)
         ]
         return "\n".join(lines)
+
+    def why_no_topic(self, topic: str, now: float, since: float) -> list[Reason]:
+        """Return why nothing is known of a topic that was asked for at `since`. Any thread."""
+        if self.fatal is not None:
+            return [Reason(str(self.fatal), self.fatal)]
+        return of_topic(self.cluster, self.links, topic, now, since)
+
+    def says_what_waits(self) -> bool:
+        """Tell whether the log says already what records wait for. Any thread."""
+        return self._unsent.is_told
 
     # Commands of the callers
 
@@ -175,12 +216,36 @@ class ProducerControl:
             self.discovery.want_node(node_id, now)
         if self._settings.enable_idempotence and self.identity.next_deadline() <= now:
             self.identity.tick(self.discovery.any_link(), now)
+        self.limits.tick(now)
+        if not any(True for _ in self._unsendable()):
+            self._unsent.end()
+        elif not self._unsent.is_told:
+            self._unsent.look(now, self._describe_unsent)
+
+    def _unsendable(self) -> Iterator[TopicPartition]:
+        """Yield the partitions whose records cannot be sent now."""
+        lacks_id = self._settings.enable_idempotence and self.identity.identity is None
+        return self.routes.with_data() if lacks_id else self.routes.without_link()
+
+    def _describe_unsent(self, now: float) -> Waiting:
+        """Return what records wait for that could not be sent for long."""
+        waiting = list(self._unsendable())
+        why = self.causes.of_silence(waiting[0], now - LONG, now, is_sent=False)
+        return Waiting(
+            f"records of {some_of(waiting)} wait to be sent: {why.text}; they fail after "
+            f"delivery.timeout.ms ({in_seconds(self._settings.delivery_timeout)})"
+        )
 
     def next_deadline(self) -> float:
         """Return when `tick` has something to do that no event announces."""
         if self.fatal is not None:
             return self.links.next_deadline()
-        deadline = min(self.links.next_deadline(), self.discovery.next_deadline())
+        deadline = min(
+            self.links.next_deadline(),
+            self.discovery.next_deadline(),
+            self.limits.next_deadline(),
+            NEVER if self._unsent.is_told else self._unsent.deadline,
+        )
         if self._settings.enable_idempotence and any(True for _ in self.links.ready):
             deadline = min(deadline, self.identity.next_deadline())
         return deadline
@@ -204,6 +269,10 @@ class ProducerControl:
                 self._handle_report(event, now)
             case Punt():
                 self._handle_punt(event, now)
+            case BadAnswer():
+                self.links.handle_bad_answer(
+                    event, self._partition_of, self.cluster.topic_name, now
+                )
             case LinkClosed():
                 self.links.handle_closed(event, now)
             case RouteWanted(queue_ids):
@@ -274,7 +343,6 @@ class ProducerControl:
         except UnsupportedVersionError as error:
             self._refuse_link(link, error, now)
             return
-        self.connect_error = None
         self.routes.handle_ready(link)
 
     def _refuse_link(self, link: Link, error: UnsupportedVersionError, now: float) -> None:
@@ -285,12 +353,9 @@ class ProducerControl:
     def _handle_lost(self, link: Link, error: KafkaError | None, now: float) -> None:
         self.routes.handle_lost(link)
         if error is not None:
-            logger.info("%s", error)
             self.discovery.handle_lost(link)
 
     def _handle_connect_failed(self, node_id: int, failed: link_events.Failed, now: float) -> None:
-        if not any(True for _ in self.links.ready):
-            self.connect_error = failed.error
         self.discovery.handle_connect_failed(node_id, failed, now)
 
     # Identity
@@ -321,6 +386,8 @@ class ProducerControl:
     def _handle_report(self, report: Report, now: float, new: Identity | None = None) -> None:
         """Judge a frozen queue; `new` is the identity that it has waited for."""
         queue = self.routes.queue(report.queue.queue_id)
+        if self._asks_for_limits(report, queue.topic, now):
+            return
         leader_is_new = queue.id in self._new_leaders
         judgement = judge(report, self._rules, now, leader_is_new=leader_is_new)
         if self.fatal is not None:
@@ -332,6 +399,28 @@ class ProducerControl:
         self._commands.append(judgement.thaw)
         self.cluster.want_topic(queue.topic, now)
         self._refresh_after(report, queue.topic)
+
+    def _asks_for_limits(self, report: Report, topic: str, now: float) -> bool:
+        """Tell whether a report has to wait until it is known what the topic takes.
+
+        That is so if a record is about to fail because it is too large: its error names the limit.
+        """
+        queue_id = report.queue.queue_id
+        self._waiting_for_limits.pop(queue_id, None)  # a report of an older failure is void
+        large = [row for row in report.batches if row.error_code in TOO_LARGE]
+        is_final = any(row.record_count == 1 for row in large)
+        if not is_final or self.fatal is not None or self.limits.is_settled(topic, now):
+            return False
+        self._waiting_for_limits[queue_id] = report
+        self.limits.ask(topic, self.discovery.any_link(), now)  # perhaps that judges it at once
+        return True
+
+    def _handle_limits(self, topic: str, now: float) -> None:
+        """It is known what a topic takes, or will not be: judge what has waited for that."""
+        for queue_id, report in list(self._waiting_for_limits.items()):
+            if self.routes.queue(queue_id).topic == topic:
+                del self._waiting_for_limits[queue_id]
+                self._handle_report(report, now)
 
     def _begin_again(
         self, report: Report, judgement: Judgement, now: float, new: Identity | None
@@ -362,25 +451,26 @@ class ProducerControl:
                 self.cluster.request_refresh(f"{known.name} for {topic}", topic)
                 return
 
+    def _partition_of(self, queue_id: int) -> TopicPartition | None:
+        if queue_id not in self.routes.queue_ids:
+            return None
+        queue = self.routes.queue(queue_id)
+        return TopicPartition(queue.topic, queue.partition)
+
     def _handle_punt(self, event: Punt, now: float) -> None:
-        """Take the leaders that the answer names, and say in the log what it refused."""
+        """Take the leaders that the answer names, and keep what it refused."""
         try:
             _, body = frame.decode_response(ProduceResponse, event.frame, event.version)
         except ProtocolError as error:
             logger.warning("a Produce answer cannot be read: %s", error)
             return
+        link = self.links.link(event.link_id)
         for topic in body.responses:
             for partition in topic.partition_responses:
                 if partition.error_code == 0:
                     continue
                 name = topic.name or self.cluster.topic_name(topic.topic_id) or "?"
-                logger.info(
-                    "%s-%d: %s %s",
-                    name,
-                    partition.index,
-                    error_name(partition.error_code),
-                    partition.error_message or "",
-                )
+                self._note_refusal(TopicPartition(name, partition.index), partition, link, now)
                 hint = partition.current_leader
                 if hint.leader_id >= 0:
                     changes = self.cluster.apply_leader_hint(
@@ -391,3 +481,21 @@ class ProducerControl:
                         body.node_endpoints,
                     )
                     self.discovery.apply(changes, now)
+
+    def _note_refusal(
+        self,
+        where: TopicPartition,
+        answer: PartitionProduceResponse,
+        link: Link | None,
+        now: float,
+    ) -> None:
+        """Keep a partition's error, in the broker's words if it has any."""
+        code = answer.error_code
+        if code in TOO_LARGE or code == DUPLICATE_SEQUENCE_NUMBER:
+            return  # it is split, or counts as success; a single record that is too large fails
+        known = ERRORS.get(code, UnknownBrokerError)
+        words = [answer.error_message or known.description]
+        words += [it.batch_index_error_message or "" for it in answer.record_errors[:1]]
+        who = "its leader" if link is None else link.versions.node
+        text = ": ".join([f"{where}, says {who}", *(it for it in words if it)])
+        self.troubles.note(where, broker_error(code, text), now)

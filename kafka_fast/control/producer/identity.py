@@ -16,7 +16,14 @@ from kafka_fast.control.instants import NEVER
 from kafka_fast.control.link import Link
 from kafka_fast.control.producer.verdicts import Identity
 from kafka_fast.control.questions import Questions
-from kafka_fast.errors import KafkaError, UnsupportedVersionError, broker_error
+from kafka_fast.control.troubles import About, Troubles
+from kafka_fast.errors import (
+    ERRORS,
+    KafkaError,
+    UnknownBrokerError,
+    UnsupportedVersionError,
+    broker_error,
+)
 from kafka_fast.protocol.apis.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 LAST_EPOCH = 32767
@@ -30,6 +37,7 @@ class IdentityKeeper:
         self,
         questions: Questions,
         backoff: Backoff,
+        troubles: Troubles,
         *,
         timeout: float,
         on_identity: Callable[[Identity, float], None],
@@ -40,12 +48,14 @@ class IdentityKeeper:
         Args:
             questions: carry the request.
             backoff: between tries.
+            troubles: the client's.
             timeout: seconds for one try.
             on_identity: called with each new identity.
             on_fatal: called with an error after which there will be none.
         """
         self._questions = questions
         self._backoff = backoff
+        self._troubles = troubles
         self._timeout = timeout
         self._on_identity = on_identity
         self._on_fatal = on_fatal
@@ -104,11 +114,13 @@ class IdentityKeeper:
         self._asking = False
         if response.error_code == 0:
             self._failures = 0
+            self._troubles.clear(About.PRODUCER_ID)
             self._identity = Identity(response.producer_id, response.producer_epoch)
             self._on_identity(self._identity, now)
             return
-        error = broker_error(response.error_code, "no producer id")
+        error = broker_error(response.error_code, _say(response.error_code))
         if error.retriable:
+            self._troubles.note(About.PRODUCER_ID, error, now)
             self._handle_failure(error, now)
         else:
             self._ask_at = NEVER
@@ -118,3 +130,8 @@ class IdentityKeeper:
         self._asking = False
         self._ask_at = now + self._backoff.delay(self._failures)
         self._failures += 1
+
+
+def _say(code: int) -> str:
+    """Return what an answer means for whoever waits for a producer id."""
+    return f"InitProducerId: {ERRORS.get(code, UnknownBrokerError).description}"

@@ -8,6 +8,7 @@ connects to the leaders it needs and to no others.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.link import Link
@@ -17,6 +18,7 @@ from kafka_fast.control.plane import Command, NameTopic, Program, Route, SetAvai
 from kafka_fast.errors import UnsupportedVersionError
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.produce import ProduceRequest
+from kafka_fast.types import TopicPartition
 from kafka_fast.values import Value
 
 FIRST_VERSION_WITH_IDS = 13
@@ -92,6 +94,16 @@ class Routes:
             self._cluster.leader(queue.topic, queue.partition) for queue in self._wanted.values()
         )
         return {leader.id for leader in leaders if leader is not None}
+
+    def without_link(self) -> Iterator[TopicPartition]:
+        """Yield the partitions whose records wait for a link to their leader."""
+        return (TopicPartition(it.topic, it.partition) for it in self._wanted.values())
+
+    def with_data(self) -> Iterator[TopicPartition]:
+        """Likewise, and those that have such a link: they have had records at least."""
+        yield from self.without_link()
+        for queues in self._over.values():
+            yield from (TopicPartition(it.topic, it.partition) for it in queues.values())
 
     def poll_command(self) -> Command | None:
         """Return the next thing to do; None if there is nothing."""

@@ -38,6 +38,7 @@ MODULES = {
     25: "add_offsets_to_txn",
     26: "end_txn",
     28: "txn_offset_commit",
+    32: "describe_configs",
     36: "sasl_authenticate",
     68: "consumer_group_heartbeat",
     69: "consumer_group_describe",

@@ -22,6 +22,7 @@ DELETE_TOPICS = 20
 DELETE_RECORDS = 21
 INIT_PRODUCER_ID = 22
 OFFSET_FOR_LEADER_EPOCH = 23
+DESCRIBE_CONFIGS = 32
 CONSUMER_GROUP_HEARTBEAT = 68
 CONSUMER_GROUP_DESCRIBE = 69
 
@@ -45,6 +46,7 @@ OFFERED: Mapping[int, tuple[int, int]] = {
     DELETE_RECORDS: (0, 2),
     INIT_PRODUCER_ID: (0, 5),
     OFFSET_FOR_LEADER_EPOCH: (2, 4),
+    DESCRIBE_CONFIGS: (1, 4),
     CONSUMER_GROUP_HEARTBEAT: (0, 1),
     CONSUMER_GROUP_DESCRIBE: (0, 1),
 }
@@ -69,6 +71,7 @@ KAFKA_2_1: Mapping[int, tuple[int, int]] = {
     DELETE_RECORDS: (0, 1),
     INIT_PRODUCER_ID: (0, 1),
     OFFSET_FOR_LEADER_EPOCH: (0, 2),
+    DESCRIBE_CONFIGS: (0, 2),
 }
 KAFKA_2_8: Mapping[int, tuple[int, int]] = {
     PRODUCE: (0, 9),
@@ -89,6 +92,7 @@ KAFKA_2_8: Mapping[int, tuple[int, int]] = {
     DELETE_RECORDS: (0, 2),
     INIT_PRODUCER_ID: (0, 4),
     OFFSET_FOR_LEADER_EPOCH: (0, 4),
+    DESCRIBE_CONFIGS: (0, 4),
 }
 KAFKA_3_9: Mapping[int, tuple[int, int]] = {
     PRODUCE: (0, 11),
@@ -109,4 +113,5 @@ KAFKA_3_9: Mapping[int, tuple[int, int]] = {
     DELETE_RECORDS: (0, 2),
     INIT_PRODUCER_ID: (0, 5),
     OFFSET_FOR_LEADER_EPOCH: (0, 4),
+    DESCRIBE_CONFIGS: (0, 4),
 }

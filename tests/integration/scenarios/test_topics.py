@@ -15,12 +15,18 @@ from kafka_fast.protocol.apis.create_topics import (
 from kafka_fast.protocol.apis.delete_topics import (
     DeleteTopicState,
 )
+from kafka_fast.protocol.apis.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResult,
+)
 from kafka_fast.protocol.apis.metadata import MetadataRequest, MetadataRequestTopic
 from tests.integration.scenarios.steps import (
     NO_ID,
     UNKNOWN_ID,
     create,
     delete,
+    new_topic,
     unique_name,
 )
 from tests.integration.scenarios.wire import (
@@ -194,3 +200,50 @@ def test_metadata_of_what_is_not_there(client: WireClient) -> None:
 
 def test_metadata_of_one_topic_twice(client: WireClient, topic: str) -> None:
     assert [one.name for one in client.metadata(topic, topic).topics] == [topic]
+
+
+TOPIC = 2  # a resource type
+SET_FOR_THE_TOPIC, DEFAULT = 1, 5
+
+
+def configs(
+    client: WireClient, name: str, keys: list[str] | None, version: int = 4, kind: int = TOPIC
+) -> DescribeConfigsResult:
+    resource = DescribeConfigsResource(
+        resource_type=kind, resource_name=name, configuration_keys=keys
+    )
+    result: DescribeConfigsResult
+    (result,) = client.ask(DescribeConfigsRequest(resources=[resource]), version).results
+    assert (result.resource_type, result.resource_name) == (kind, name)
+    return result
+
+
+@pytest.mark.parametrize("version", range(1, 5))
+def test_the_settings_of_a_topic(client: WireClient, version: int) -> None:
+    name = new_topic(client, max_message_bytes="5000")
+    result = configs(client, name, ["max.message.bytes", "cleanup.policy", "nonsense"], version)
+    assert result.error_code == 0
+    found = {it.name: (it.value, it.config_source, it.is_sensitive) for it in result.configs}
+    assert found == {
+        "max.message.bytes": ("5000", SET_FOR_THE_TOPIC, False),
+        "cleanup.policy": ("delete", DEFAULT, False),
+    }
+    every = {it.name: it.value for it in configs(client, name, None, version).configs}
+    assert every["max.message.bytes"] == "5000"
+    assert every["message.timestamp.type"] == "CreateTime"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "error"),
+    [
+        (unique_name(), TOPIC, errors.UnknownTopicOrPartition),
+        ("a/b", TOPIC, errors.InvalidTopicException),
+        ("x", 77, errors.InvalidRequest),
+    ],
+    ids=["no such topic", "no topic's name", "no such kind"],
+)
+def test_the_settings_of_what_is_not_there(
+    client: WireClient, name: str, kind: int, error: type[errors.BrokerError]
+) -> None:
+    result = configs(client, name, None, kind=kind)
+    assert (result.error_code, result.configs) == (error.code, [])

@@ -55,7 +55,7 @@ def test_first_answer_fills_the_cache() -> None:
     leader = cluster.leader("t", 1)
     assert leader is not None
     assert (leader.id, leader.address) == (2, ("kafka", 9092))
-    assert str(leader) == "node 2 (kafka:9092)"
+    assert str(leader) == "node 2 at kafka:9092"
     assert cluster.leader_epoch("t", 1) == 6
     assert (cluster.topic_id("t"), cluster.topic_name(A)) == (A, "t")
     assert (cluster.cluster_id, cluster.controller_id) == ("c", 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from kafka_fast.control.discovery import PATIENCE, Discovery
 from kafka_fast.control.link_events import Failed
 from kafka_fast.control.links import Links
 from kafka_fast.control.plane import CloseReason, LinkClosed, PlaneEvent, Response
+from kafka_fast.control.troubles import Troubles
 from kafka_fast.errors import KafkaError
 from kafka_fast.protocol.apis.metadata import MetadataRequest, MetadataResponse
 from tests.unit.control.fake_machine import FakeMachine
@@ -31,6 +33,7 @@ class Client:
             settings,
             "test",
             lambda: 0.5,
+            Troubles(logging.getLogger("test")),
             on_ready=lambda link, now: None,
             on_lost=lambda link, error, now: self.discovery.handle_lost(link),
             on_failed=self._handle_connect_failed,

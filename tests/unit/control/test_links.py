@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from kafka_fast.config import producer_settings
 from kafka_fast.control.links import Links
 from kafka_fast.control.metadata import Node
 from kafka_fast.control.plane import CloseLink, CloseReason, LinkClosed, OpenLink
+from kafka_fast.control.troubles import Troubles
 
 NODE = 3
 
@@ -18,7 +20,10 @@ def ignore(*event: Any) -> None:
 
 def new_links() -> Links:
     settings = producer_settings({"bootstrap.servers": "10.0.0.1:9092"}, {})
-    return Links(settings, "me", lambda: 0.5, on_ready=ignore, on_lost=ignore, on_failed=ignore)
+    troubles = Troubles(logging.getLogger("test"))
+    return Links(
+        settings, "me", lambda: 0.5, troubles, on_ready=ignore, on_lost=ignore, on_failed=ignore
+    )
 
 
 def commands(links: Links) -> list[Any]:

@@ -31,8 +31,12 @@ class Rig:
         self.commands: deque[Command] = deque()
         self.malformed: list[Any] = []
         self.heard: list[Any] = []
+        self.sound: list[int] = []
         self.questions = Questions(
-            "rig", self.commands, on_malformed=lambda *what: self.malformed.append(what)
+            "rig",
+            self.commands,
+            on_malformed=lambda *what: self.malformed.append(what),
+            on_sound=lambda link, api_key: self.sound.append(api_key),
         )
         apis = (HeartbeatRequest, JoinGroupRequest)
         shared = [
@@ -186,10 +190,12 @@ def test_an_answer_that_cannot_be_read_ends_it(rig: Rig, is_aside: bool) -> None
     broken = Response(7, aside if is_aside else token, bytes(5), 0)
     rig.questions.handle_response(broken, 1.0)
     assert rig.heard == ["MalformedError"]
-    ((link_id, response_class, error, now),) = rig.malformed
-    assert (link_id, now) == (7, 1.0)
-    assert response_class is (JoinGroupResponse if is_aside else HeartbeatResponse)
-    assert isinstance(error, MalformedError)
+    ((bad, now),) = rig.malformed
+    assert (bad.link.id, bad.version, now) == (7, VERSION, 1.0)
+    assert bad.api_key == (JoinGroupResponse if is_aside else HeartbeatResponse).api_key
+    assert isinstance(bad.error, MalformedError)
+    assert not bad.was_well
+    assert rig.sound == []
     rig.answer(token, OTHER)
     rig.answer(aside, JOINED)
     assert len(rig.heard) == 1

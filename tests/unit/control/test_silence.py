@@ -1,10 +1,25 @@
-"""Messages of waits in vain stay short."""
+"""What stands between a client and a partition: named in few words."""
 
 from __future__ import annotations
 
+import logging
+from typing import Any
+
 import pytest
 
-from kafka_fast.control.silence import NAMED, some_of
+from kafka_fast.config import producer_settings
+from kafka_fast.control.cluster import Cluster
+from kafka_fast.control.links import Links
+from kafka_fast.control.metadata import Node
+from kafka_fast.control.silence import NAMED, around, of_topic, reason, some_of, topic_wait
+from kafka_fast.control.troubles import About, Troubles
+from kafka_fast.errors import KafkaConnectionError, NotEnoughReplicas
+from kafka_fast.protocol.apis.metadata import MetadataResponse
+from kafka_fast.types import TopicPartition
+from tests.unit.control.metadata_answers import answer, topic
+
+NO_LEADER, UNKNOWN_TOPIC = -1, 3
+REFUSED = KafkaConnectionError("node 1 at kafka:9092: Connection refused")
 
 
 @pytest.mark.parametrize(
@@ -13,3 +28,100 @@ from kafka_fast.control.silence import NAMED, some_of
 )
 def test_the_first_few_are_named(count: int, text: str) -> None:
     assert some_of(iter(range(count))) == text
+
+
+class Rig:
+    """A cluster, and links to it, of which there are none."""
+
+    def __init__(self) -> None:
+        settings = producer_settings({"bootstrap.servers": "kafka:9092"})
+        self.cluster = Cluster(settings, lambda: 0.5)
+        self.troubles = Troubles(logging.getLogger("test"))
+
+        def ignore(*event: Any) -> None:
+            pass
+
+        self.links = Links(
+            settings,
+            "me",
+            lambda: 0.5,
+            self.troubles,
+            on_ready=ignore,
+            on_lost=ignore,
+            on_failed=ignore,
+        )
+
+    def learn(self, found: MetadataResponse) -> None:
+        self.cluster.want_topic("t", 1.0)
+        self.cluster.poll_request(1.0)
+        self.cluster.handle_response(found, 1.0, 12)
+
+    def reason(self, partition: int = 0) -> str:
+        return reason(self.cluster, self.links, TopicPartition("t", partition)).text
+
+
+@pytest.fixture
+def rig() -> Rig:
+    return Rig()
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        (None, "nothing is known of its topic yet"),
+        (answer(topic("t", error=UNKNOWN_TOPIC)), "the brokers answer UNKNOWN_TOPIC_OR_PARTITION"),
+        (
+            answer(topic("t", [])),
+            "the brokers answer LEADER_NOT_AVAILABLE (5): the answer to Metadata names no part",
+        ),
+        (
+            answer(),
+            "the brokers answer UNKNOWN_TOPIC_OR_PARTITION (3): the answer to Metadata leaves top",
+        ),
+        (answer(topic("t", [(NO_LEADER, 0)])), "it has no leader"),
+        (
+            answer(topic("t", [(9, 0)])),
+            "its leader, node 9, is not among the brokers that Metadata names (1, 2)",
+        ),
+        (answer(topic("t")), "no connection to its leader, node 1 at kafka:9092, yet"),
+    ],
+)
+def test_how_far_the_way_to_the_leader_is_known(
+    rig: Rig, found: MetadataResponse | None, text: str
+) -> None:
+    if found is not None:
+        rig.learn(found)
+    assert rig.reason().startswith(text)
+
+
+def test_a_partition_that_its_topic_does_not_have(rig: Rig) -> None:
+    rig.learn(answer(topic("t")))
+    assert rig.reason(7) == "its topic has 1 partition"
+
+
+def test_a_leader_that_cannot_be_reached(rig: Rig) -> None:
+    rig.learn(answer(topic("t")))
+    rig.troubles.note(1, REFUSED, 2.0)
+    found = reason(rig.cluster, rig.links, TopicPartition("t", 0))
+    assert found.text == f"no connection to its leader: {REFUSED}"
+    assert found.cause is REFUSED
+
+
+def test_what_lies_around_a_wait_is_what_happened_since(rig: Rig) -> None:
+    rig.troubles.note(1, REFUSED, 2.0)
+    assert [it.text for it in around(rig.links, 9.0, 1.0)] == [f"last trouble: {REFUSED}"]
+    assert around(rig.links, 9.0, 3.0) == []
+    rig.links.want_node(Node(1, "10.0.0.1", 9092), 3.0)
+    (under_way,) = around(rig.links, 9.0, 3.0)
+    assert "node 1" in under_way.text
+
+
+def test_a_topic_of_which_nothing_is_known(rig: Rig) -> None:
+    error = NotEnoughReplicas("it says so")
+    rig.troubles.note(About.METADATA, error, 2.0)
+    (found,) = of_topic(rig.cluster, rig.links, "t", 9.0, 1.0)
+    assert found.cause is error
+    said = topic_wait(rig.cluster, rig.links, "t", 9.0, 1.0)
+    assert said == f"no metadata of topic 't' yet; last trouble: {error}"
+    rig.learn(answer(topic("t", error=UNKNOWN_TOPIC)))
+    assert topic_wait(rig.cluster, rig.links, "t", 9.0, 1.0) == "there is no topic 't' (yet)"

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from kafka_fast.dataplane._plane import EVENT_LINK_CLOSED
+from kafka_fast.control.plane import Misfit, Row
+from kafka_fast.dataplane._plane import EVENT_BAD_ANSWER, EVENT_LINK_CLOSED
 from kafka_fast.dataplane._streams import EVENT_FETCH_PUNT, EVENT_STREAMS_STOPPED
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.fetch import (
@@ -63,12 +64,14 @@ def test_a_last_batch_that_is_cut_off_is_fetched_again() -> None:
         assert (chunk.data, chunk.next_offset, chunk.broken) == (whole, 13, False)
 
 
-def test_nothing_but_a_piece_of_a_batch_is_nothing() -> None:
+def test_nothing_but_a_piece_of_a_batch_is_the_control_planes_business() -> None:
+    """The first batch comes whole (KIP-74): asked again, the broker would say the same for ever."""
     rig = FetchRig()
     rig.answer(rig.request(), {"t": [part(0, batch(10, 3)[:-1])]})
     assert rig.offsets() == []
+    assert rig.rows(EVENT_FETCH_PUNT) == [(0, 0, 0, 10, -1)]
     rig.advance(1.0)
-    assert rig.request().positions == {}  # where the session has it already
+    assert rig.requests() == []
 
 
 BAD = [
@@ -107,9 +110,9 @@ def test_what_ends_below_the_position_is_passed_over() -> None:
     rig.answer(rig.request(), {"t": [part(0, data)]})
     (chunk,) = rig.streams.take_chunks(10)
     assert (chunk.data, chunk.next_offset, chunk.broken) == (data, 11, False)
+    assert rig.rows(EVENT_FETCH_PUNT) == []
     rig.answer(rig.request(), {"t": [part(0, data)]})
-    assert rig.requests() == []  # not at once: such an answer brings nothing
-    assert rig.request().positions == {}  # where the session has it already
+    assert rig.rows(EVENT_FETCH_PUNT) == [(0, 0, 0, 11, 3)]  # nothing at all leads on
 
 
 def test_old_formats_are_walked_as_well() -> None:
@@ -291,6 +294,15 @@ def closed_as_bad(rig: FetchRig) -> bool:
     return True
 
 
+def told_as_bad(rig: FetchRig) -> tuple[Misfit, int, bool]:
+    """Return what was wrong with an answer, where or with what, and whether one was well before."""
+    ((*_, rows),) = rig.take(EVENT_BAD_ANSWER)
+    row = Row(*rows[0])
+    misfit = Misfit(row.error_code)
+    which = row.queue_id if misfit is Misfit.MISSING else row.serial
+    return misfit, which, bool(row.attempts)
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_an_answer_that_ends_too_early_closes_the_link(version: int) -> None:
     aborted = [AbortedTransaction(producer_id=1, first_offset=2)]
@@ -323,19 +335,21 @@ def test_flipped_bits_do_no_harm(version: int) -> None:
 
 
 WRONG = {
-    "of a partition that was not asked for": {"t": [part(0), part(1), part(2)]},
-    "of a topic that was not asked for": {"t": [part(0), part(1)], "u": [part(0)]},
-    "with a partition twice": {"t": [part(0), part(1), part(1)]},
-    "without one that was asked for": {"t": [part(1)]},
-    "with nothing": {},
+    "of a partition that was not asked for": ({"t": [part(0), part(1), part(2)]}, "FOREIGN", 2),
+    "of a topic that was not asked for": ({"t": [part(0), part(1)], "u": [part(0)]}, "FOREIGN", 2),
+    "with a partition twice": ({"t": [part(0), part(1), part(1)]}, "TWICE", 2),
+    "without one that was asked for": ({"t": [part(1)]}, "MISSING", 0),
+    "with nothing": ({}, "MISSING", 0),
 }
 
 
 @pytest.mark.parametrize("version", [4, 12, 13])
 @pytest.mark.parametrize("case", WRONG)
-def test_an_answer_to_something_else_closes_the_link(case: str, version: int) -> None:
+def test_an_answer_to_something_else_is_told_and_closes_the_link(case: str, version: int) -> None:
     rig = FetchRig(partitions=2, version=version)
-    rig.answer(rig.request(), WRONG[case])
+    parts, misfit, which = WRONG[case]
+    rig.answer(rig.request(), parts)
+    assert told_as_bad(rig) == (Misfit[misfit], which, False)
     assert closed_as_bad(rig)
 
 
@@ -343,6 +357,7 @@ def test_a_session_that_changes_its_id_closes_the_link() -> None:
     rig = FetchRig(partitions=2)
     rig.answer(rig.request(), {"t": [part(0), part(1)]})
     rig.answer(rig.request(), {}, session_id=SESSION + 1)
+    assert told_as_bad(rig) == (Misfit.SESSION, 0, True)
     assert closed_as_bad(rig)
 
 

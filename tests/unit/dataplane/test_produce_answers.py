@@ -10,8 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_fast.control.plane import CloseReason
-from kafka_fast.dataplane._plane import EVENT_LINK_CLOSED, EVENT_PUNT, EVENT_THROTTLED
+from kafka_fast.control.plane import CloseReason, Misfit, Row
+from kafka_fast.dataplane._plane import (
+    EVENT_BAD_ANSWER,
+    EVENT_LINK_CLOSED,
+    EVENT_PUNT,
+    EVENT_THROTTLED,
+)
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.produce import (
     BatchIndexAndErrorMessage,
@@ -241,23 +246,28 @@ def lose_topics(response: ProduceResponse) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize(
-    "spoil",
+    ("spoil", "misfit"),
     [
-        lose_partition,
-        repeat_partition,
-        add_partition,
-        name_other_partition,
-        name_other_topic,
-        lose_topics,
+        (lose_partition, (Misfit.MISSING, 1)),
+        (repeat_partition, (Misfit.TWICE, 1)),
+        (add_partition, (Misfit.TWICE, 2)),
+        (name_other_partition, (Misfit.FOREIGN, 0)),
+        (name_other_topic, (Misfit.FOREIGN, 0)),
+        (lose_topics, (Misfit.MISSING, 0)),
     ],
 )
-def test_an_answer_to_something_else_closes_the_link(
-    version: int, spoil: Callable[[ProduceResponse], None]
+def test_an_answer_to_something_else_is_told_and_closes_the_link(
+    version: int, spoil: Callable[[ProduceResponse], None], misfit: tuple[Misfit, int]
 ) -> None:
     rig, sent = in_flight(version)
     response = response_to(sent)
     spoil(response)
     rig.links[1].arrive(encode(response, sent))
+    ((_, link_id, told_version, _, _, told, rows),) = rig.take(EVENT_BAD_ANSWER)
+    assert (link_id, told_version, told) == (1, version, encode(response, sent)[4:])
+    row = Row(*rows[0])
+    which = row.queue_id if misfit[0] is Misfit.MISSING else row.serial
+    assert (Misfit(row.error_code), which, row.attempts) == (*misfit, 0)
     assert closing(rig) == [CloseReason.BAD_RESPONSE]
     check_all_came_back(rig, 2)
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
+from kafka_fast.dataplane._accumulator import Accumulator
 from kafka_fast.errors import KafkaTimeoutError
+from kafka_fast.logs import LONG
 from tests.unit.dataplane.rig import Rig
+from tests.waiting import TIMEOUT, eventually
 
 MOMENT = 200e-6  # seconds
 ONE_LOOK = 1.5e-9  # and no second one: that comes two nanoseconds after the first
@@ -42,3 +46,56 @@ def test_with_other_batches_under_way_nobody_stays_awake() -> None:
     rig = Rig(partitions=2)
     futures = [rig.send(partition=partition) for partition in range(2)]
     assert not any(stays_awake(rig, future) for future in futures)
+
+
+class Told:
+    """Stands for net/guide: notes what it is told to say."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def say(self, plane: Any, what: str, queue_id: int, created: float, now: float) -> None:
+        self.said.append(what)
+
+    def late(
+        self, plane: Any, what: str, queue_id: int, since: float, now: float
+    ) -> KafkaTimeoutError:
+        return KafkaTimeoutError(f"{what}; since {since:.0f}")
+
+    def explain(self, *failure: Any) -> tuple[str, None]:
+        return "", None
+
+
+def send_for_ever(rig: Rig) -> None:
+    while True:
+        rig.send_nowait(b"x" * 20_000)
+
+
+def test_a_wait_for_memory_that_is_long_is_told_once() -> None:
+    rig = Rig(buffer_memory=64 << 10)
+    guide = Told()
+    rig.plane.set_guide(guide)
+    accumulator = Accumulator(rig.plane, max_block=60.0)
+    with pytest.raises(KafkaTimeoutError, match="no room"):
+        send_for_ever(rig)
+    began = rig.machine.now
+    raised: list[BaseException] = []
+
+    def send() -> None:
+        try:
+            accumulator.send_nowait("t", b"x" * 20_000, partition=0)
+        except KafkaTimeoutError as error:
+            raised.append(error)
+
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(send)
+        eventually(lambda: rig.plane.stats()["blocked"] == 2)
+        assert guide.said == []
+        rig.machine.advance(began + LONG + 0.1)
+        eventually(lambda: bool(guide.said))
+        rig.machine.advance(began + 30.0)
+        rig.machine.advance(began + 60.1)
+        waiting.result(TIMEOUT)
+    memory = "no room in buffer.memory (65536 bytes) for a record of topic 't'"
+    assert guide.said == [f"{memory}; waiting up to max.block.ms (60 s)"]
+    assert str(raised[0]).startswith(f"{memory} after max.block.ms (60000)")

@@ -35,6 +35,9 @@ class FakeStreams:
     def set_paused(self, stream_id: int, paused: bool) -> None:
         (self.paused.add if paused else self.paused.discard)(stream_id)
 
+    def watermarks(self, stream_id: int) -> tuple[int, int, int]:
+        return -1, -1, -1
+
     def take_chunks_into(self, found: list[Chunk], most: int) -> None:
         found += self.arrived[:most]
         del self.arrived[:most]

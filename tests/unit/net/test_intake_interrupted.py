@@ -33,6 +33,9 @@ class Arrivals:
     def set_paused(self, stream_id: int, paused: bool) -> None:
         """Do nothing."""
 
+    def watermarks(self, stream_id: int) -> tuple[int, int, int]:
+        return -1, -1, -1
+
     def take_chunks_into(self, found: list[Chunk], most: int) -> None:
         found += self.chunks
         self.chunks = []

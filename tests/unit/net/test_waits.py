@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from kafka_fast.control.troubles import Reason, Troubles
 from kafka_fast.errors import (
+    CoordinatorLoadInProgress,
     KafkaConnectionError,
-    KafkaError,
     KafkaTimeoutError,
     UsageError,
     WakeupError,
+    broker_error,
 )
 from kafka_fast.net.waits import Answer, Waits
 
@@ -29,14 +32,15 @@ class Clock:
         return answer.is_known
 
 
-class Troubles:
-    """What went wrong with brokers."""
+class Links:
+    """Connections to node 1, with what has gone wrong there."""
 
     def __init__(self) -> None:
-        self.last: tuple[float, KafkaError] | None = None
+        self.troubles = Troubles(logging.getLogger("kafka_fast.test"))
+        self.busy: Reason | None = None
 
-    def since(self, then: float) -> KafkaError | None:
-        return self.last[1] if self.last is not None and self.last[0] >= then else None
+    def under_way(self, now: float, least: float) -> Reason | None:
+        return self.busy
 
 
 @pytest.fixture
@@ -46,7 +50,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def control() -> Any:
-    return SimpleNamespace(fatal=None, links=SimpleNamespace(troubles=Troubles()))
+    return SimpleNamespace(fatal=None, links=Links())
 
 
 @pytest.fixture
@@ -67,15 +71,44 @@ def test_an_answer_is_returned_or_raised(waits: Waits) -> None:
 
 def test_the_deadline_names_the_last_trouble(waits: Waits, clock: Clock, control: Any) -> None:
     answer: Answer[int] = Answer()
-    with pytest.raises(KafkaTimeoutError, match=r"^counting: no answer in time$"):
+    with pytest.raises(KafkaTimeoutError, match=r"^counting: no answer within 0\.1 s$"):
         waits.wait(answer, 100.1, "counting")
     assert 100.1 <= clock.now < 100.2
-    control.links.troubles.last = (clock.now - 29.0, KafkaConnectionError("refused"))
-    with pytest.raises(KafkaTimeoutError, match="no answer in time: refused") as caught:
+    control.links.troubles.note(1, KafkaConnectionError("refused"), clock.now - 29.0)
+    with pytest.raises(KafkaTimeoutError, match=r"; last trouble: refused$") as caught:
         waits.wait(answer, 0.0, "counting")
     assert isinstance(caught.value.__cause__, KafkaConnectionError)
     clock.now += 2.0
     assert waits.late("late").__cause__ is None
+
+
+def test_the_deadline_names_what_is_missing_and_who_is_silent(
+    waits: Waits, control: Any, clock: Clock
+) -> None:
+    refusal = broker_error(14)
+    control.links.busy = Reason("node 1 has not answered", KafkaTimeoutError("not answered"))
+    with pytest.raises(KafkaTimeoutError) as caught:
+        waits.wait(Answer[int](), 100.1, "counting", missing=lambda: Reason("t-0 lacks", refusal))
+    assert str(caught.value) == (
+        "counting: no answer within 0.1 s; t-0 lacks; node 1 has not answered"
+    )
+    cause = caught.value.__cause__
+    assert isinstance(cause, CoordinatorLoadInProgress)
+    assert cause is not refusal, "it would gather the tracebacks of all who wait"
+
+
+def test_a_long_wait_is_told_of_once(
+    waits: Waits, control: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    control.links.troubles.note(1, KafkaConnectionError("refused"), 99.0)
+    caplog.clear()
+    with pytest.raises(KafkaTimeoutError):
+        waits.wait(Answer[int](), 120.0, "counting")
+    assert caplog.messages == ["counting: waiting up to 20 s; last trouble: refused"]
+    caplog.clear()
+    with pytest.raises(KafkaTimeoutError):
+        waits.wait(Answer[int](), 122.0, "counting")
+    assert caplog.messages == [], "nothing to tell of after two seconds"
 
 
 def test_a_wakeup_ends_one_wait_that_it_may_end(waits: Waits) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from kafka_fast.errors import MalformedError, UnsupportedVersionError
@@ -156,11 +158,11 @@ def test_unknown_tags_are_skipped():
 @pytest.mark.parametrize(
     ("section", "reason"),
     [
-        ("02 05 00 05 00", "tag 5 follows tag 5"),
-        ("02 05 00 04 00", "tag 4 follows tag 5"),
-        ("01 05 02 00", "end inside tag 5"),
-        ("01 00 03 0274 00", "bytes left in tag 0"),
-        ("01 00 01 02", "0 bytes left"),
+        ("02 05 00 05 00", "tag 5 behind tag 5"),
+        ("02 05 00 04 00", "tag 4 behind tag 5"),
+        ("01 05 02 00", "too few bytes for tag 5"),
+        ("01 00 03 0274 00", "1 byte left over in tag 0"),
+        ("01 00 01 02", "in 0 bytes"),
         ("ffffffff0f", "4294967295 tagged fields"),
         ("ffffffffff0f", "tagged fields"),
     ],
@@ -187,28 +189,32 @@ def test_truncation_at_every_byte(version):
 
 @pytest.mark.parametrize("version", GOLDEN)
 def test_bytes_left_over(version):
-    with pytest.raises(MalformedError, match="1 bytes left over"):
+    with pytest.raises(MalformedError, match="1 byte left over"):
         Sample.decode(bytes.fromhex(GOLDEN[version]) + b"\x00", version)
 
 
 @pytest.mark.parametrize(
     ("data", "version", "message"),
     [
-        ("7fffffff" + "00" * 8, 1, r"topics at byte 4: 2147483647 elements with 8 bytes left"),
-        ("fffffffe", 1, r"topics at byte 4: a count of -2"),
-        ("ffffffff", 0, r"topics at byte 4: null where"),
-        ("00000001 fffe", 1, r"topics\[0\].name at byte 6: a length of -2"),
-        ("00000001 ffff", 1, r"topics\[0\].name at byte 6: null where"),
-        ("00000001 0005 6162", 1, r"topics\[0\].name at byte 6: a length of 5 with 2 bytes"),
-        ("00000001 0002 ff61", 1, r"topics\[0\].name at byte 8: not UTF-8"),
-        ("00000001 0003 eda080", 1, r"topics\[0\].name at byte 9: not UTF-8"),
-        ("02 00 00 01 00 00 00", 9, r"topics\[0\].name at byte 2: null where"),
-        ("8080808010", 9, r"topics at byte 0: no count that can be read"),
+        ("7fffffff" + "00" * 8, 1, "an array of 2147483647 elements in 8 bytes at byte 0 (topics)"),
+        ("fffffffe", 1, "an array of -2 elements at byte 0 (topics)"),
+        ("ffffffff", 0, "a null that the version does not allow at byte 0 (topics)"),
+        ("00000001 fffe", 1, "a string of length -2 at byte 4 (topics[0].name)"),
+        ("00000001 ffff", 1, "a null that the version does not allow at byte 4 (topics[0].name)"),
+        ("00000001 0005 6162", 1, "a string of length 5 in 2 bytes at byte 4 (topics[0].name)"),
+        ("00000001 0002 ff61", 1, "a string that is not UTF-8 (invalid start byte) at byte 4"),
+        ("00000001 0003 eda080", 1, "a string that is not UTF-8 (invalid continuation byte)"),
+        ("02 00 00 01 00 00 00", 9, "a null that the version does not allow at byte 1 (topics[0]"),
+        ("8080808010", 9, "a count that cannot be read at byte 0 (topics)"),
     ],
 )  # fmt: skip
 def test_errors_name_the_field_and_the_position(data, version, message):
-    with pytest.raises(MalformedError, match=f"MetadataRequest v{version}: {message}"):
+    with pytest.raises(MalformedError) as caught:
         MetadataRequest.decode(bytes.fromhex(data), version)
+    error = caught.value
+    assert f"MetadataRequest v{version}: {message}" in str(error)
+    assert f"{error.problem} at byte {error.pos} ({error.place})" in str(error)
+    assert pickle.loads(pickle.dumps(error)).place == error.place
 
 
 def test_an_array_has_at_most_a_million_elements():

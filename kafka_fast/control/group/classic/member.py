@@ -16,6 +16,7 @@ Thread: control. Partitions change hands in the user's thread, see `group.member
 from __future__ import annotations
 
 import enum
+import logging
 from collections.abc import Callable, Iterable, Sequence
 
 from kafka_fast.config import ConsumerSettings
@@ -43,8 +44,8 @@ from kafka_fast.control.group.readiness import OVERSTAYED, Readiness, warn_of_ov
 from kafka_fast.control.group.subscription import SubscribedTopics
 from kafka_fast.control.instants import NEVER
 from kafka_fast.control.questions import Questions
-from kafka_fast.errors import ERRORS, KafkaError, broker_error, error_name
-from kafka_fast.logs import get_logger
+from kafka_fast.errors import ERRORS, KafkaError, UnknownBrokerError, broker_error, error_name
+from kafka_fast.logs import Waiting, get_logger
 from kafka_fast.types import TopicPartition
 
 logger = get_logger("kafka_fast.group")
@@ -52,6 +53,7 @@ logger = get_logger("kafka_fast.group")
 COORDINATOR_LOAD_IN_PROGRESS = 14
 ILLEGAL_GENERATION = 22
 UNKNOWN_MEMBER_ID = 25
+INVALID_SESSION_TIMEOUT = 26
 FENCED_INSTANCE_ID = 82
 
 NOT_A_MEMBER = frozenset({ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID})
@@ -141,6 +143,22 @@ class ClassicMember:
         stay this member's.
         """
         return self._state is State.JOINING and self.identity.generation != NO_GENERATION
+
+    def waits_for(self) -> Waiting | None:
+        """Return what the member waits for while it owns nothing. Any thread."""
+        match self._state:
+            case State.JOINING:
+                return Waiting(self._rebalance.waits_for(), logging.INFO, self._rebalance.step)
+            case State.STABLE if self._rejoin_reason is None:
+                if (nothing := self._subscription.waits_for()) is not None:
+                    return nothing
+                generation = self.identity.generation
+                text = f"generation {generation} has no partition for this member"
+                return Waiting(f"{text}: others have them all", logging.INFO, "spare")
+            case _:
+                return self._subscription.waits_for() or Waiting(
+                    "this member has yet to join", logging.INFO, self._state
+                )
 
     @property
     def state(self) -> State:
@@ -296,6 +314,7 @@ class ClassicMember:
 
     def _handle_entered(self, now: float) -> None:
         self._readiness.succeed()
+        self._coordinator.note_success()
         # Not at once: an answer that the group rebalances would have this member join again as
         # fast as it can, were it given each time.
         self._keep_alive(now, delay=self._settings.heartbeat_interval)
@@ -361,7 +380,7 @@ class ClassicMember:
         """Take an error of JoinGroup, SyncGroup or Heartbeat."""
         reason = f"{what}: {error_name(code)}"
         known = ERRORS.get(code)
-        if self._coordinator.handle_error(code, now):
+        if self._coordinator.handle_error(code, now, what):
             if what == "Heartbeat":
                 self.tick(now)  # still a member; the next coordinator knows
             else:
@@ -373,8 +392,18 @@ class ClassicMember:
             at_once = code == REBALANCE_IN_PROGRESS and self._readiness.may_hurry(now)
             self._retry(reason, now, at_once=at_once)
         else:
-            error = broker_error(code, f"{what} in group {self._coordinator.group_id!r}")
-            self._fail(error, now, fenced=code == FENCED_INSTANCE_ID)
+            text = f"{what} in group {self._coordinator.group_id!r}: {self._say(code)}"
+            self._fail(broker_error(code, text), now, fenced=code == FENCED_INSTANCE_ID)
+
+    def _say(self, code: int) -> str:
+        """Return what an error means for this member, and what to do about it."""
+        if code == INVALID_SESSION_TIMEOUT:
+            return (
+                f"session.timeout.ms ({self._settings.session_timeout_ms}) is not within the "
+                "brokers' group.min.session.timeout.ms and group.max.session.timeout.ms (by "
+                "default 6000 and 1800000)"
+            )
+        return ERRORS.get(code, UnknownBrokerError).description
 
     def _lose_place(self, code: int, reason: str) -> None:
         """The coordinator does not know this member any more, or not in this generation."""

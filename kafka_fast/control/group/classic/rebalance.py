@@ -20,7 +20,7 @@ from kafka_fast.control.group.classic.leader import Assignments, Leader
 from kafka_fast.control.group.classic.session import Session
 from kafka_fast.control.group.coordinator import Coordinator
 from kafka_fast.control.link import Link
-from kafka_fast.errors import KafkaError
+from kafka_fast.errors import KafkaError, MalformedError
 from kafka_fast.protocol.apis.join_group import JoinGroupRequest, JoinGroupResponse
 from kafka_fast.protocol.apis.sync_group import SyncGroupResponse
 from kafka_fast.protocol.schema import Response
@@ -134,6 +134,23 @@ class Rebalance:
         """Whether a request is out that the coordinator answers when the others have come."""
         return self._step in (Step.JOINING, Step.SYNCING)
 
+    def waits_for(self) -> str:
+        """Return whose turn it is, in words. Any thread."""
+        node, joined = self._coordinator.node, self._joined
+        match self._step:
+            case Step.JOINING:
+                return (
+                    f"its coordinator, {node}, answers JoinGroup once all members have joined (a "
+                    "new group waits for group.initial.rebalance.delay.ms, one that rebalances at "
+                    "most for the members' max.poll.interval.ms)"
+                )
+            case Step.ASSIGNING:
+                return "this member leads it, and waits for metadata to assign partitions by"
+            case Step.SYNCING if joined.leader != joined.member_id:
+                return f"its leader, member {joined.leader!r}, has yet to assign the partitions"
+            case _:
+                return f"its coordinator, {node}, has yet to confirm what this member has assigned"
+
     # Commands
 
     def begin(self, link: Link, request: JoinGroupRequest, now: float) -> None:
@@ -212,8 +229,12 @@ class Rebalance:
             return
         try:
             partitions, user_data = messages.read_assignment(response.assignment)
-        except KafkaError as error:
-            self._end(Failed(error), now)
+        except MalformedError as error:
+            who = f"the leader of group {self._coordinator.group_id!r}, member"
+            text = f"{who} {self._joined.leader!r}, has assigned what cannot be read: {error}"
+            failed = MalformedError(text)
+            failed.__cause__ = error
+            self._end(Failed(failed), now)
             return
         self._end(Assigned(partitions, self._joined.protocol_name or "", user_data), now)
 

@@ -14,6 +14,7 @@ Thread: control. Partitions change hands in the user's thread, see `group.member
 from __future__ import annotations
 
 import enum
+import logging
 from collections import deque
 from collections.abc import Callable, Iterable
 
@@ -41,7 +42,7 @@ from kafka_fast.errors import (
     broker_error,
     error_name,
 )
-from kafka_fast.logs import get_logger
+from kafka_fast.logs import Waiting, get_logger
 from kafka_fast.protocol.apis.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
 )
@@ -131,6 +132,21 @@ class ConsumerProtocolMember:
     def is_between_generations(self) -> bool:
         """Never: a commit under an epoch that has passed is sent again under the next one."""
         return False
+
+    def waits_for(self) -> Waiting | None:
+        """Return what the member waits for while it owns nothing. Any thread."""
+        if self._state is not State.MEMBER:
+            node = self._coordinator.node
+            text = f"its coordinator, {node}, has yet to answer the heartbeat by which it joins"
+            return self._topics.waits_for() or Waiting(text, logging.INFO, self._state)
+        if self._reconciliation.lacks_names:
+            return Waiting("the name of a topic that was assigned is looked up", key="name")
+        if (nothing := self._topics.waits_for()) is not None:
+            return nothing
+        text = f"epoch {self._epoch} has no partition for this member (yet)"
+        return Waiting(
+            f"{text}: others have them all, or have yet to give some up", logging.INFO, "spare"
+        )
 
     @property
     def state(self) -> State:
@@ -285,6 +301,7 @@ class ConsumerProtocolMember:
             )
             return
         self._readiness.succeed()
+        self._coordinator.note_success()
         if self._state is State.JOINING:
             self._state = State.MEMBER
             self._reconciliation.begin()
@@ -306,7 +323,7 @@ class ConsumerProtocolMember:
     def _handle_error(self, code: int, message: str | None, now: float) -> None:
         """Take an error that a heartbeat was answered with."""
         known = ERRORS.get(code)
-        if self._coordinator.handle_error(code, now):
+        if self._coordinator.handle_error(code, now, "ConsumerGroupHeartbeat"):
             self.tick(now)  # still a member; the next coordinator knows
         elif code in NOT_A_MEMBER:
             self._lose(error_name(code))

@@ -59,6 +59,12 @@ class Reconciliation:
         """Whether the user's thread has something to do."""
         return bool(self._wanted)
 
+    @property
+    def lacks_names(self) -> bool:
+        """Whether all that was assigned is of topics whose names are not known. Any thread."""
+        target = self._target or NOTHING
+        return bool(target) and not any(self._names.is_known(topic_id) for topic_id, _ in target)
+
     # What the coordinator says
 
     def begin(self) -> None:

@@ -69,6 +69,10 @@ class TopicNames:
             self._found[topic_id] = name  # also when the cluster knows a newer topic of that name
         return name
 
+    def is_known(self, topic_id: bytes) -> bool:
+        """Tell whether there is a name. Any thread."""
+        return topic_id in self._found or self._cluster.topic_name(topic_id) is not None
+
     def want(self, topic_ids: Iterable[bytes]) -> None:
         """Find these names, and forget all other questions."""
         self._wanted = frozenset(topic_ids)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
 from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.producer.identity import LAST_EPOCH, IdentityKeeper
 from kafka_fast.control.producer.verdicts import Identity
+from kafka_fast.control.troubles import Troubles
 from kafka_fast.errors import KafkaConnectionError, KafkaError
 from kafka_fast.protocol.apis.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
@@ -44,6 +46,7 @@ class World:
         self.keeper = IdentityKeeper(
             links,
             Backoff(100, 1000, lambda: 0.5),
+            Troubles(logging.getLogger("test")),
             timeout=30.0,
             on_identity=lambda identity, now: self.identities.append(identity),
             on_fatal=self.fatal.append,

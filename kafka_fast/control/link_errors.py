@@ -1,0 +1,120 @@
+"""What was wrong with a link, or with an answer that came over it, in words.
+
+The texts made here go on from the name of the other side, which their caller knows: "127.0.0.1:9092
+answered Metadata v13 with a string of length -2 at byte 31 (topics[0].name)".
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from kafka_fast.control.negotiation import foreign_protocol
+from kafka_fast.control.plane import BadAnswer, CloseReason, LinkClosed, Misfit
+from kafka_fast.errors import KafkaConnectionError, KafkaTimeoutError, MalformedError, ProtocolError
+from kafka_fast.protocol import frame
+from kafka_fast.protocol.apis import api_name, response_class
+from kafka_fast.types import TopicPartition
+
+__all__ = ["answered", "close_error", "misfit_error", "say"]
+
+
+def say(error: BaseException) -> str:
+    """Put a failure of the operating system into words; some have none of their own."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error) or type(error).__name__
+
+
+def answered(api_key: int, version: int, error: ProtocolError) -> str:
+    """Return what a broker did that answered with something that cannot be read."""
+    what = f"answered {api_name(api_key)} v{version} with"
+    if isinstance(error, MalformedError) and error.problem:
+        return f"{what} {error.problem} at byte {error.pos} ({error.place})"
+    return f"{what} what cannot be read: {error}"
+
+
+def close_error(
+    event: LinkClosed, awaited: str, patience: str
+) -> ProtocolError | KafkaTimeoutError | KafkaConnectionError | OSError | None:
+    """Return why a link was closed; None if the peer closed it.
+
+    Args:
+        event: the end of the link.
+        awaited: the oldest request without an answer, as "Metadata v13"; "" for none.
+        patience: how long that was waited for.
+    """
+    speaker = foreign_protocol(event.head)
+    if speaker is not None:
+        return ProtocolError(f"talks like {speaker}")
+    instead = f" instead of an answer to {awaited}" if awaited else ""
+    match event.reason:
+        case CloseReason.EOF:
+            return None
+        case CloseReason.OS_ERROR:
+            return OSError(event.detail, os.strerror(event.detail))
+        case CloseReason.TIMEOUT:
+            return KafkaTimeoutError(f"did not answer {awaited or 'a request'} within {patience}")
+        case CloseReason.BAD_FRAME:
+            head = event.head.hex(" ")
+            return ProtocolError(f"sent {head}: a frame of {event.detail} bytes{instead}")
+        case CloseReason.BAD_RESPONSE:
+            return ProtocolError(f"sent what does not fit the request{instead}")
+        case CloseReason.CORRELATION:
+            number = event.detail
+            return ProtocolError(
+                f"sent an answer to nothing in flight (correlation id {number}){instead}"
+            )
+        case CloseReason.BY_US | CloseReason.IDLE:
+            return KafkaConnectionError("was left: this client closed the connection")
+
+
+def misfit_error(
+    event: BadAnswer,
+    partition: Callable[[int], TopicPartition | None],
+    name: Callable[[bytes], str | None],
+) -> ProtocolError:
+    """Return what is wrong with a Produce or Fetch answer that the data plane did not take.
+
+    Args:
+        event: the answer.
+        partition: returns the partition behind the id of a queue or a stream.
+        name: returns the topic with an id.
+    """
+    cls = response_class(event.api_key)
+    try:
+        _, body = frame.decode_response(cls, event.frame, event.version)
+    except MalformedError as error:
+        raised = MalformedError(
+            answered(event.api_key, event.version, error),
+            problem=error.problem,
+            place=error.place,
+            pos=error.pos,
+        )
+        raised.__cause__ = error
+        return raised
+    what = f"answered {api_name(event.api_key)} v{event.version}"
+    if event.misfit is Misfit.SESSION:
+        return ProtocolError(f"{what} under another fetch session than asked")
+    if event.misfit is Misfit.MISSING:
+        return ProtocolError(f"{what} without {partition(event.asked) or 'a partition'}")
+    named = next((it for n, it in enumerate(_partitions(body, name)) if n == event.place), "more")
+    if event.misfit is Misfit.TWICE:
+        return ProtocolError(f"{what} with {named} twice")
+    if event.misfit is Misfit.FOREIGN:
+        return ProtocolError(f"{what} with {named}, which was not asked for")
+    return ProtocolError(f"{what} with bytes that do not follow from the request")
+
+
+def _partitions(body: Any, name: Callable[[bytes], str | None]) -> Iterator[str]:
+    """Yield the partitions that a Produce or Fetch answer names, as text, in its order."""
+    for topic in body.responses:
+        is_produce = hasattr(topic, "partition_responses")
+        known = (topic.name if is_produce else topic.topic) or name(topic.topic_id)
+        for part in topic.partition_responses if is_produce else topic.partitions:
+            number = part.index if is_produce else part.partition_index
+            if known:
+                yield str(TopicPartition(known, number))
+            else:
+                yield f"partition {number} of the topic of id {topic.topic_id.hex()}"

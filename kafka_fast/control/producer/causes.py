@@ -1,0 +1,168 @@
+"""Why records are not delivered: what their handles, and waits for them, say of it.
+
+Thread: any. What is read may change meanwhile: the text is a diagnosis for people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kafka_fast.config import ProducerSettings
+from kafka_fast.control.cluster import Cluster
+from kafka_fast.control.links import Links
+from kafka_fast.control.producer.identity import IdentityKeeper
+from kafka_fast.control.producer.limits import SETTINGS, TopicLimits
+from kafka_fast.control.silence import around, reason
+from kafka_fast.control.troubles import About, Reason, last_trouble
+from kafka_fast.errors import BrokerError, KafkaError, broker_error
+from kafka_fast.types import TopicPartition
+
+UNSUPPORTED_VERSION = 35
+
+GRACE = 1.0
+"""Seconds by which what is heard of a failure may be later than the failure."""
+
+
+class Causes:
+    """What stands behind one producer's failures. Any thread."""
+
+    def __init__(
+        self,
+        settings: ProducerSettings,
+        cluster: Cluster,
+        links: Links,
+        identity: IdentityKeeper,
+        limits: TopicLimits,
+        fatal: Callable[[], KafkaError | None],
+    ) -> None:
+        """Look at these.
+
+        Args:
+            settings: the producer's configuration.
+            cluster: knows the leaders.
+            links: lead to them, and know what went wrong there.
+            identity: knows whether there is a producer id.
+            limits: know how large a batch a topic takes.
+            fatal: returns why the producer cannot go on, if it cannot.
+        """
+        self._is_idempotent = settings.enable_idempotence
+        self._delivery_timeout = settings.delivery_timeout
+        self._cluster = cluster
+        self._links = links
+        self._identity = identity
+        self._limits = limits
+        self._fatal = fatal
+
+    def of_answer(
+        self, partition: TopicPartition, code: int, size: int, since: float, until: float
+    ) -> BrokerError:
+        """Return the error behind an answer of the partition's leader.
+
+        Args:
+            partition: which.
+            code: of the error.
+            size: bytes of the batch in a request.
+            since: when the batch was begun.
+            until: when its fate was known.
+        """
+        if code in SETTINGS:
+            setting, limit = SETTINGS[code], self._limits.limit(partition.topic, code)
+            # One that is not smaller was changed since it was asked for, or another limit is meant.
+            allowed = "allows" if limit is None or limit >= size else f"({limit}) allows"
+            return broker_error(
+                code,
+                f"a record of {partition} takes {size} bytes in a batch of its own: more than the "
+                f"topic's {setting} {allowed}",
+            )
+        fatal = self._fatal()
+        if fatal is not None and code in (UNSUPPORTED_VERSION, getattr(fatal, "code", None)):
+            return fatal if isinstance(fatal, BrokerError) else broker_error(code, str(fatal))
+        trouble = self._links.troubles.of(partition, since)
+        error = None if trouble is None or trouble.began > until + GRACE else trouble.error
+        if isinstance(error, BrokerError) and error.code == code:
+            return error
+        return broker_error(code, f"a record of {partition} was refused")
+
+    def of_silence(
+        self, partition: TopicPartition, since: float, until: float, *, is_sent: bool
+    ) -> Reason:
+        """Return why records of a partition are not acknowledged.
+
+        Args:
+            partition: which.
+            since: when they were begun.
+            until: until when they have waited.
+            is_sent: they were in a request, which has not been answered.
+        """
+        leader = self._cluster.leader(*partition)
+        link = None if leader is None else self._links.link_to(leader.id)
+        if leader is None or link is None:
+            return self._together(
+                reason(self._cluster, self._links, partition), *around(self._links, until, since)
+            )
+        trouble = last_trouble(self._links.troubles.last(since, [leader.id]))
+        if is_sent:
+            return trouble or Reason(f"its leader, {leader}, has not answered")
+        if self._is_idempotent and self._identity.identity is None:
+            refused = self._links.troubles.now(About.PRODUCER_ID, since)
+            if refused is not None:
+                return Reason(f"there is no producer id yet: {refused}", refused.error)
+            return self._together(
+                Reason("there is no producer id yet"), *around(self._links, until, since)
+            )
+        return trouble or Reason(f"its leader, {leader}, takes no more for now")
+
+    def of_topic(self, topic: str, now: float) -> Reason | None:
+        """Return the last trouble that records of a topic, still pending, may have met."""
+        since = now - self._delivery_timeout
+        troubles = self._links.troubles
+        partitions = range(self._cluster.partition_count(topic) or 0)
+        answered = troubles.last(since, [TopicPartition(topic, it) for it in partitions])
+        return last_trouble(answered or troubles.last(since))
+
+    def of_wait(self, partition: TopicPartition, since: float, now: float) -> Reason:
+        """Return why records of a partition have not been acknowledged since then."""
+        answered = last_trouble(self._links.troubles.now(partition, since))
+        if answered is not None:
+            return answered
+        leader = self._cluster.leader(*partition)
+        is_linked = leader is not None and self._links.link_to(leader.id) is not None
+        lacks_id = self._is_idempotent and self._identity.identity is None
+        return self.of_silence(partition, since, now, is_sent=is_linked and not lacks_id)
+
+    def _together(self, *reasons: Reason) -> Reason:
+        """Return several reasons as one; what the first one says of an error is not repeated."""
+        first, *others = reasons
+        texts, cause = [first.text], first.cause
+        for other in others:
+            if other.cause is not None and str(other.cause) not in first.text:
+                texts.append(other.text)
+            cause = cause or other.cause
+        return Reason("; ".join(texts), cause)
+
+    def explain(
+        self,
+        topic: str,
+        partition: int,
+        code: int,
+        size: int,
+        since: float,
+        until: float,
+        is_sent: bool,
+    ) -> tuple[str, KafkaError | None]:
+        """Return what is known of a failure, for the data plane, whose handles tell of it.
+
+        Args:
+            topic: of the record.
+            partition: of the record.
+            code: that its leader answered last; 0: nothing.
+            size: bytes of the batch in a request.
+            since: when the batch was begun.
+            until: when its fate was known.
+            is_sent: it was in a request.
+        """
+        where = TopicPartition(topic, partition)
+        if code:
+            error = self.of_answer(where, code, size, since, until)
+            return str(error), error
+        return self.of_silence(where, since, until, is_sent=is_sent)

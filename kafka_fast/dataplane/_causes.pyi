@@ -1,0 +1,1 @@
+"""What failures and long waits say of their causes."""

@@ -1,0 +1,98 @@
+"""What a consumer waits for whose polls bring nothing: told once, when that has lasted.
+
+    poll, poll, poll … nothing for three seconds ──► Idle ──► the log: the group, a leader, or only
+                                                              the end of the log
+
+Thread: the user's.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from kafka_fast.config import LATEST, ConsumerSettings
+from kafka_fast.control.consumer.control import ConsumerControl
+from kafka_fast.control.silence import around, some_of
+from kafka_fast.logs import LONG, LongWait, Waiting, get_logger
+from kafka_fast.net.intake import Intake
+from kafka_fast.types import TopicPartition
+
+logger = get_logger("kafka_fast.consumer")
+
+FETCH_GRACE = 1.0
+"""Seconds by which an answer to Fetch may be later than fetch.max.wait.ms."""
+
+
+class Idle:
+    """The wait for records of one consumer's user."""
+
+    def __init__(
+        self, control: ConsumerControl, intake: Intake, settings: ConsumerSettings
+    ) -> None:
+        """Begin with nothing waited for.
+
+        Args:
+            control: knows what stands between this client and records.
+            intake: knows how far the user has read.
+            settings: the consumer's configuration.
+        """
+        self._control = control
+        self._intake = intake
+        self._wait = LongWait(logger)
+        self._fetch_max_wait = settings.fetch_max_wait_ms / 1000
+        self._begins_at_end = settings.auto_offset_reset == LATEST
+        self._began = 0.0
+        self._ended_in: frozenset[TopicPartition] = frozenset()  # whose end was told
+
+    def end(self) -> None:
+        """There are records."""
+        self._wait.end()
+        self._began = 0.0
+        self._begins_at_end = False
+
+    def look(self, now: float) -> None:
+        """There is nothing: say why if that has lasted."""
+        self._began = self._began or now
+        self._wait.look(now, self._describe)
+
+    def _describe(self, now: float) -> Waiting | None:
+        group, partitions = self._control.group, self._intake.partitions
+        active = [it for it in partitions if it not in self._intake.paused]
+        if not partitions:
+            return None if group is None else self._with_trouble(group.waits_for(), now)
+        if not active:
+            text = f"all partitions that are assigned are paused: {some_of(partitions)}"
+            return Waiting(text, logging.INFO, "paused")
+        held_up = [it for it in active if not self._control.is_fetched(it)]
+        if held_up:
+            return self._held_up(held_up, now)
+        behind = [it for it in active if not self._intake.is_at_end(it)]
+        if not behind:
+            return self._at_the_end(active)
+        if now - self._began < self._fetch_max_wait + FETCH_GRACE:
+            return None  # the first answers may not have come yet
+        return self._held_up(behind, now)
+
+    def _at_the_end(self, active: list[TopicPartition]) -> Waiting | None:
+        ended_in = frozenset(active)
+        if ended_in == self._ended_in:
+            return None  # whoever reads as fast as records come is there again and again
+        self._ended_in = ended_in
+        text = f"at the end of the log of {some_of(active)}, waiting for new records"
+        if self._begins_at_end:
+            text += "; auto.offset.reset is latest: what was there before is not read"
+        return Waiting(text, logging.INFO, "end")
+
+    def _held_up(self, partitions: list[TopicPartition], now: float) -> Waiting | None:
+        if all(self._control.cluster.is_absent(it.topic) for it in partitions):
+            return None  # `Topics` says so
+        why = self._control.silence(partitions)
+        return self._with_trouble(Waiting(f"waiting for records of {why.text}", key="held"), now)
+
+    def _with_trouble(self, waiting: Waiting | None, now: float) -> Waiting | None:
+        """Add the last trouble to what is wrong, unless that tells it."""
+        if waiting is None or waiting.level < logging.WARNING:
+            return waiting
+        found = around(self._control.links, now, now - LONG)
+        more = [it.text for it in found if it.cause is None or str(it.cause) not in waiting.text]
+        return waiting._replace(text="; ".join([waiting.text, *more]))

@@ -1,0 +1,71 @@
+"""DescribeConfigs: the settings of topics. Brokers have none that anybody could set here."""
+
+from __future__ import annotations
+
+from kafka_fast.errors import (
+    BrokerError,
+    InvalidRequest,
+    UnknownTopicOrPartition,
+    broker_error,
+)
+from kafka_fast.protocol.apis.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+)
+from kafka_fast.testing.broker.request import Request
+from kafka_fast.testing.broker.topics import TOPIC_DEFAULTS, check_topic_name
+
+_TOPIC, _BROKER = 2, 4
+_SET_FOR_THE_TOPIC, _DEFAULT = 1, 5
+"""Where a value comes from, as Kafka's `config_source`."""
+
+
+def answer(request: Request) -> DescribeConfigsResponse:
+    """Return the settings of each resource, or those of them that were asked for."""
+    body: DescribeConfigsRequest = request.body
+    return DescribeConfigsResponse(results=[_result(request, one) for one in body.resources])
+
+
+def _result(request: Request, asked: DescribeConfigsResource) -> DescribeConfigsResult:
+    result = DescribeConfigsResult(
+        resource_type=asked.resource_type, resource_name=asked.resource_name
+    )
+    try:
+        settings = _settings(request, asked)
+    except BrokerError as error:
+        result.error_code, result.error_message = error.code, error.args[0]
+        return result
+    wanted = asked.configuration_keys
+    result.configs = [
+        DescribeConfigsResourceResult(
+            name=name,
+            value=value,
+            config_source=_DEFAULT if TOPIC_DEFAULTS[name] == value else _SET_FOR_THE_TOPIC,
+        )
+        for name, value in settings.items()
+        if wanted is None or name in wanted
+    ]
+    return result
+
+
+def _settings(request: Request, asked: DescribeConfigsResource) -> dict[str, str]:
+    """Return what a resource is set to.
+
+    Raises:
+        BrokerError: there is no such resource, or a fault was planned for it.
+    """
+    if asked.resource_type == _BROKER:
+        return {}
+    if asked.resource_type != _TOPIC:
+        raise InvalidRequest(f"no settings of resources of type {asked.resource_type}")
+    planned = request.planned_error(asked.resource_name)
+    if planned is not None:
+        raise broker_error(planned.code)
+    topic = request.state.topics.get(asked.resource_name)
+    if topic is None:
+        check_topic_name(asked.resource_name)
+        raise UnknownTopicOrPartition(f"no topic {asked.resource_name!r}")
+    return dict(topic.config.texts)

@@ -1,0 +1,102 @@
+/* What the data plane reports upwards; the control plane takes it as tuples.
+ *
+ * Events and rows are a few hundred bytes each: a process that cannot have them any more is beyond
+ * saving, so what makes them aborts instead of returning NULL.
+ */
+#ifndef KF_EVENT_H
+#define KF_EVENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The control plane owns (and frees) each event. */
+enum kf_event_kind {
+    KF_EVENT_RESPONSE = 1,    /* the answer to a raw request: token, bytes */
+    KF_EVENT_PUNT = 2, /* a Produce answer that is not plain success; `code`: its version */
+    KF_EVENT_LINK_CLOSED = 3, /* `code`: enum kf_close; bytes: the head of what is no frame;
+                               * token: kind of the oldest request in flight, or 0 */
+    KF_EVENT_THROTTLED = 4, /* `code`: throttle_time_ms of a Produce answer */
+    KF_EVENT_ROUTE = 5, /* rows: queues with data that have no link */
+    KF_EVENT_REPORT = 6, /* a frozen queue has nothing in flight any more. Rows: the queue's
+                          * own (serial -1), then its unresolved batches in order */
+    KF_EVENT_DUMP = 7, /* a link's debug ring: `bytes` are kf_trace, oldest first; `code`: requests
+                        * in flight. One with link_id 0 ends the answer to `token` */
+    KF_EVENT_FETCH_PUNT = 8, /* a Fetch answer (version `code`) for which these rows were frozen */
+    KF_EVENT_STREAMS_STOPPED = 9, /* rows: stopped by command, or their link is gone */
+    KF_EVENT_REPEAT_ENDED = 10, /* the user is stuck: `token` is repeated no more */
+    KF_EVENT_BAD_ANSWER = 11, /* bytes: an answer for which the link is closed next; token: kind of
+                               * the request; code: its version; one row made of a kf_misfit:
+                               * error_code is its kind, queue_id asked, serial place, and
+                               * attempts earlier */
+};
+
+/* How a Produce or Fetch answer does not fit its request. */
+enum kf_misfit_kind {
+    KF_MISFIT_FORM = 0, /* it does not follow its schema */
+    KF_MISFIT_FOREIGN = 1, /* it names a partition that was not asked for */
+    KF_MISFIT_TWICE = 2, /* it names a partition twice */
+    KF_MISFIT_MISSING = 3, /* it leaves out a partition that was asked for */
+    KF_MISFIT_SESSION = 4, /* it is of another fetch session */
+};
+
+/* Why a link was closed. */
+enum kf_close {
+    KF_CLOSE_BY_US = 1, /* asked by the control plane */
+    KF_CLOSE_EOF = 2, /* the peer closed */
+    KF_CLOSE_OS_ERROR = 3, /* read or write failed; `detail` is errno */
+    KF_CLOSE_TIMEOUT = 4, /* request.timeout.ms passed without an answer */
+    KF_CLOSE_BAD_FRAME = 5, /* length out of range; `detail` is the length */
+    KF_CLOSE_BAD_RESPONSE = 6, /* a Produce or Fetch answer that does not fit its request */
+    KF_CLOSE_CORRELATION = 7, /* answer to nothing that is in flight; `detail` is its id */
+    KF_CLOSE_IDLE = 8, /* connections.max.idle.ms passed without a request */
+};
+
+/* A queue, or a batch of it, in an event. Of a stream: queue_id is its id, base_offset the fetch
+ * position, base_sequence the leader epoch of the last batch that was fetched. */
+typedef struct kf_row {
+    int64_t queue_id;
+    int64_t serial; /* with `slice`: the batch; -1: the queue's own row */
+    int64_t generation; /* of the freeze: a verdict must carry it */
+    int64_t base_offset; /* as answered last, or -1 */
+    int32_t base_sequence; /* the queue's own row: its next one */
+    int32_t record_count;
+    int32_t attempts; /* how often this batch was sent */
+    int32_t slice; /* of a split batch */
+    int16_t error_code; /* as answered last; 0: its link was closed without an answer */
+    bool doubt; /* may be in the log. The queue's own row: a batch that may be in the log
+                 * expired, so the sequences may have a gap */
+} kf_row;
+
+typedef struct kf_misfit {
+    int kind; /* enum kf_misfit_kind */
+    int32_t place; /* which partition of the answer, in its order, is foreign or there twice */
+    int64_t asked; /* id of the queue or stream that is missing, or -1 */
+    bool earlier; /* another such answer over the same link was well */
+} kf_misfit;
+
+typedef struct kf_event {
+    struct kf_event *next;
+    int kind;
+    int32_t link_id;
+    int32_t code;
+    int64_t detail;
+    int64_t token;
+    uint8_t *bytes; /* a frame without its length field, or NULL */
+    size_t size;
+    kf_row *rows;
+    int row_count;
+    int row_capacity;
+} kf_event;
+
+kf_event *kf_event_new(int kind, int32_t link_id);
+kf_row *kf_event_row(kf_event *event); /* append a row, for the caller to fill in */
+/* KF_EVENT_BAD_ANSWER, with a copy of the frame; without memory for that it has none. */
+kf_event *kf_event_bad_answer(int32_t link_id, int request_kind, int16_t version,
+                              const uint8_t *frame, size_t size, const kf_misfit *misfit);
+void kf_event_free(kf_event *event);
+
+/* Return `memory`; abort if there was none. */
+void *kf_must(void *memory);
+
+#endif /* KF_EVENT_H */

@@ -1,0 +1,131 @@
+"""The last trouble of each subject: kept, told once, and made the cause of a wait in vain."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+
+import pytest
+
+from kafka_fast.control.troubles import (
+    GATHERING,
+    QUIET,
+    SETTLING,
+    About,
+    Reason,
+    Troubles,
+    last_trouble,
+    late,
+)
+from kafka_fast.errors import (
+    KafkaConnectionError,
+    KafkaError,
+    MalformedError,
+    NotEnoughReplicas,
+    NotLeaderOrFollower,
+    broker_error,
+)
+from kafka_fast.types import TopicPartition
+
+T0 = TopicPartition("t", 0)
+REFUSED = KafkaConnectionError("node 1 at h:9092: Connection refused")
+
+
+@pytest.fixture
+def troubles() -> Troubles:
+    return Troubles(logging.getLogger("kafka_fast.test"))
+
+
+def test_a_row_of_the_same_is_one_warning(
+    troubles: Troubles, caplog: pytest.LogCaptureFixture
+) -> None:
+    for number in range(5):
+        troubles.note(1, KafkaConnectionError(f"no answer within {number} s"), float(number))
+    assert caplog.messages == ["no answer within 0 s"]
+    trouble = troubles.of(1)
+    assert trouble is not None
+    assert str(trouble) == "no answer within 4 s (5 times in 4 s)"
+
+
+@pytest.mark.parametrize(
+    ("error", "after"),
+    [(KafkaConnectionError("reset"), 1.0), (MalformedError(str(REFUSED)), 1.0), (REFUSED, QUIET)],
+)
+def test_another_cause_or_a_long_quiet_makes_it_news(
+    troubles: Troubles, caplog: pytest.LogCaptureFixture, error: KafkaError, after: float
+) -> None:
+    troubles.note(1, REFUSED, 0.0)
+    troubles.note(1, error, after)
+    assert len(caplog.messages) == 2
+    assert str(troubles.of(1)) == str(error)
+
+
+def test_success_makes_the_next_one_news(
+    troubles: Troubles, caplog: pytest.LogCaptureFixture
+) -> None:
+    error = NotEnoughReplicas("t-0")
+    troubles.note(T0, error, 0.0)
+    assert troubles.now(T0) is not None
+    troubles.clear(T0)
+    assert troubles.now(T0) is None
+    assert troubles.of(T0) is not None, "whoever has waited until then is told all the same"
+    troubles.note(T0, error, 1.0)
+    assert len(caplog.messages) == 2
+
+
+@pytest.mark.parametrize(
+    ("subject", "error", "patience"),
+    [
+        (T0, NotLeaderOrFollower(), SETTLING),
+        (About.GROUP, broker_error(15), GATHERING),
+        (About.PRODUCER_ID, broker_error(14), GATHERING),
+    ],
+)
+def test_what_passes_soon_is_no_news_until_it_lasts(
+    troubles: Troubles,
+    caplog: pytest.LogCaptureFixture,
+    subject: TopicPartition | About,
+    error: KafkaError,
+    patience: float,
+) -> None:
+    for part in range(10):
+        troubles.note(subject, error, part / 10 * patience)
+    assert caplog.messages == []
+    troubles.note(subject, error, patience)
+    troubles.note(subject, error, patience + 0.1)
+    assert caplog.messages == [str(error)]
+
+
+def test_the_last_one_of_any_node_or_of_some_subjects(troubles: Troubles) -> None:
+    troubles.note(1, REFUSED, 1.0)
+    troubles.note(-1, KafkaConnectionError("bootstrap"), 2.0)
+    troubles.note(T0, broker_error(19), 3.0)
+    assert str(troubles.last(0.0)) == "bootstrap"
+    assert troubles.last(2.5) is None
+    assert str(troubles.last(0.0, [1, "u"])) == str(REFUSED)
+    assert str(troubles.last(0.0, [1, T0])).startswith("NOT_ENOUGH_REPLICAS (19)")
+    troubles.pass_by(-1)  # there is a link again: no reason why there is none
+    assert troubles.now(-1) is None
+    assert str(troubles.last(0.0)) == "bootstrap"
+
+
+def test_a_wait_in_vain_has_text_and_cause_and_can_be_pickled(troubles: Troubles) -> None:
+    troubles.note(1, REFUSED, 1.0)
+    error = late("no metadata", None, last_trouble(troubles.of(1)), Reason("and more"))
+    assert str(error) == f"no metadata; last trouble: {REFUSED}; and more"
+    assert str(error.__cause__) == str(REFUSED)
+    assert error.__cause__ is not REFUSED
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+    assert late("no metadata", None).__cause__ is None
+
+
+def test_what_both_connections_to_bootstrap_servers_meet_is_told_once(
+    troubles: Troubles, caplog: pytest.LogCaptureFixture
+) -> None:
+    refused = [KafkaConnectionError(f"127.0.0.1:{port}: refused") for port in (1, 2)]
+    for now in (1.0, 2.0):
+        troubles.note(-1, refused[0], now)
+        troubles.note(-2, refused[1], now)
+    assert [it.getMessage() for it in caplog.records] == ["127.0.0.1:1: refused"]
+    troubles.note(-2, KafkaConnectionError("another matter"), 3.0)
+    assert [it.getMessage() for it in caplog.records][1:] == ["another matter"]
