@@ -5,6 +5,7 @@
 #   make demo                PySpark writes a data set into Kafka (BOOTSTRAP=host:port FILE=path)
 #   make test                everything; the last line names what could not run here
 #   make check               lint, types and the tests that need no broker
+#   make docs                the site in build/site, with every link checked
 #   make bench               bench/RESULTS.md (FULL=1: all of it)
 #   make fuzz                each fuzz target for FUZZ_SECONDS (60)
 #   make sim SEEDS=n         the simulation
@@ -209,6 +210,17 @@ test-pythons:
 		.venv-$$python/bin/python setup.py -q build_ext --inplace; \
 		PATH="$(CURDIR)/.venv-$$python/bin:$$PATH" .venv-$$python/bin/python -m pytest -q $(TOGETHER) \
 			-m "not broker and not slow and not spark" --seeds 50; done
+
+# ---- the site ----
+
+# The pages as they lie in the checkout, so that links are the same here and there.
+PAGES = README.md ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE \
+	bench/README.md bench/RESULTS.md examples/demo.py $(shell find docs -name '*.md')
+
+.PHONY: docs
+docs: build $(VENV)/docs.stamp
+	rm -rf build/docs && mkdir -p build/docs && cp --parents $(PAGES) build/docs
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs -q build --strict
 
 # ---- what a user gets ----
 

@@ -32,7 +32,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SHORT_ENOUGH_FOR_AN_ID = 20
-BROKER_FIXTURES = {"real_kafka", "real_kafka_cluster", "eager_kafka"}
+BROKER_FIXTURES = {"real_kafka", "real_kafka_cluster", "eager_kafka", "stock_kafka"}
 
 
 IS_CI = os.environ.get("CI") == "true"
@@ -116,10 +116,14 @@ def _every_test_may_hear_everything() -> None:
 
 
 def started(
-    nodes: int, version: str | None, overrides: Mapping[str, str | int | bool] | None = None
+    nodes: int,
+    version: str | None,
+    overrides: Mapping[str, str | int | bool] | None = None,
+    *,
+    stock: bool = False,
 ) -> RealKafka:
     """Start a cluster, or skip the test that wants it (fail with CI=true)."""
-    kafka = RealKafka(nodes, version or DEFAULT_VERSION, overrides=overrides)
+    kafka = RealKafka(nodes, version or DEFAULT_VERSION, overrides=overrides, stock=stock)
     try:
         kafka.start()
     except ToolMissingError as missing:

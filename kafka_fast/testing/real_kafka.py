@@ -52,6 +52,7 @@ WAIT_TIMEOUT = 60.0
 OFFSETS_TOPIC = "__consumer_offsets"
 WAIT_POLL = 0.05
 HOST = "127.0.0.1"
+STOCK_HOST = "localhost"  # which clients look up, and may find at ::1 first
 
 # Consumers that name a rack are sent to the replica there (KIP-392); releases before 2.4 ignore it.
 RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
@@ -66,6 +67,15 @@ FAST_FAILOVER = {
 # Nobody takes over from a single node: one that stalls would only be fenced by itself.
 SINGLE_NODE = {"broker.session.timeout.ms": "30000"}
 FAST_FAILOVER_ZOOKEEPER = {"zookeeper.session.timeout.ms": "2000"}
+# What Kafka's own config/server.properties says beside listeners and folders, as far as it is not
+# the default of the property anyway: without a second node these topics cannot have replicas.
+STOCK_SINGLE_NODE = {
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+}
 # A test's broker lives for seconds: the C1 compiler alone starts faster and needs less memory.
 TEST_JVM = ("-Xms128m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
@@ -76,6 +86,7 @@ class Node(JavaProcess):
     Attributes:
         node_id: 1, 2, 3.
         port: its client port on the loopback address; stays the same over restarts.
+        host: what the loopback address is called for clients.
         data_dir: its log directory.
     """
 
@@ -83,10 +94,12 @@ class Node(JavaProcess):
     port: int
     data_dir: Path
 
+    host: str = HOST
+
     @property
     def address(self) -> str:
         """`host:port` for clients."""
-        return f"{HOST}:{self.port}"
+        return f"{self.host}:{self.port}"
 
 
 class RealKafka:
@@ -99,6 +112,9 @@ class RealKafka:
         fast_failover: short session timeouts, so that a dead leader is replaced in 2 to 3 s.
         jvm_options: replaces the options for short tests; benchmarks leave the C2 compiler on.
         format_options: arguments of the storage format, `["--feature", "transaction.version=0"]`.
+        stock: one node as Kafka's `config/server.properties` has it, to see what a user sees. The
+            harness is kinder elsewhere: groups do not wait for further members (3 s), nothing is
+            deleted for its age, names are not looked up, and topics must be made before their use.
 
     Attributes:
         cluster_id: the id that the storage was formatted with; empty with ZooKeeper.
@@ -113,9 +129,12 @@ class RealKafka:
         fast_failover: bool = True,
         jvm_options: Sequence[str] = TEST_JVM,
         format_options: Sequence[str] = (),
+        stock: bool = False,
     ) -> None:
         if nodes not in (1, 3):
             raise RealKafkaError(f"a cluster has 1 or 3 nodes, not {nodes}")
+        if stock and nodes != 1:
+            raise RealKafkaError("Kafka is delivered with the settings of one node, not of three")
         self.release = release(version)
         self.cluster_id = ""
         self._count = nodes
@@ -126,6 +145,7 @@ class RealKafka:
         self._fast_failover = fast_failover
         self._jvm_options = tuple(jvm_options)
         self._format_options = tuple(format_options)
+        self._stock = stock
         self._nodes: list[Node] = []
         self._zookeeper: JavaProcess | None = None
         self._reaper: Reaper | None = None
@@ -343,8 +363,8 @@ class RealKafka:
         self.cluster_id = _new_cluster_id()
         controllers = [self._port() for _ in range(self._count)]
         voters = ",".join(f"{i}@{HOST}:{port}" for i, port in enumerate(controllers, 1))
-        failover = FAST_FAILOVER if self._fast_failover else {}
-        if self._count == 1:
+        failover = FAST_FAILOVER if self._fast_failover and not self._stock else {}
+        if self._count == 1 and not self._stock:
             failover = failover | SINGLE_NODE
         for node_id, controller in enumerate(controllers, 1):
             port = self._port()
@@ -401,13 +421,12 @@ class RealKafka:
         """Write the properties of one node and remember it."""
         assert self._reaper is not None
         name = f"node-{node_id}"
+        host = STOCK_HOST if self._stock else HOST
         properties = {
-            **_common_properties(self._count),
+            **(STOCK_SINGLE_NODE if self._stock else _common_properties(self._count, node_id)),
             **own,
-            "advertised.listeners": f"PLAINTEXT://{HOST}:{port}",
+            "advertised.listeners": f"PLAINTEXT://{host}:{port}",
             "log.dirs": str(self._dir / name),
-            "broker.rack": f"rack{node_id}",
-            "replica.selector.class": RACK_AWARE,
             **self._overrides,
         }
         config = self._dir / f"{name}.properties"
@@ -422,6 +441,7 @@ class RealKafka:
             reaper=self._reaper,
         )
         node.node_id, node.port, node.data_dir = node_id, port, self._dir / name
+        node.host = host
         self._nodes.append(node)
 
     def _format(self, java: str, jars: Path) -> None:
@@ -459,9 +479,11 @@ def _new_cluster_id() -> str:
             return text
 
 
-def _common_properties(nodes: int) -> dict[str, str]:
-    """Return the broker properties that do not depend on the node."""
+def _common_properties(nodes: int, node_id: int) -> dict[str, str]:
+    """Return the properties of a node that is for tests of the client."""
     properties = {
+        "broker.rack": f"rack{node_id}",
+        "replica.selector.class": RACK_AWARE,
         "auto.create.topics.enable": "false",
         "auto.leader.rebalance.enable": "false",  # after minutes, in the middle of some test
         "default.replication.factor": str(nodes),
@@ -491,6 +513,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     start = commands.add_parser("start", help="start a cluster and keep it until Ctrl-C")
     start.add_argument("--nodes", type=int, choices=(1, 3), default=1)
+    start.add_argument("--stock", action="store_true", help="one node with Kafka's own settings")
     start.add_argument("--override", action="append", default=[], metavar="KEY=VALUE")
     fetch = commands.add_parser("fetch", help="only fill the cache")
     for command in (start, fetch):
@@ -504,7 +527,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         overrides = dict(pair.partition("=")[::2] for pair in chosen.override)
         # SIGTERM ends the cluster as Ctrl-C does.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-        with RealKafka(chosen.nodes, chosen.version, overrides=overrides) as kafka:
+        kafka = RealKafka(chosen.nodes, chosen.version, overrides=overrides, stock=chosen.stock)
+        with kafka:
             print(kafka.bootstrap, flush=True)
             signal.pause()
     except KeyboardInterrupt:

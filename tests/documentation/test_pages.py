@@ -1,0 +1,45 @@
+"""Every page, followed word by word on `kafka-fast broker`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.documentation.conftest import CommandBroker
+from tests.documentation.pages import RUN, SHOWN, all_pages, blocks
+from tests.documentation.reader import Reader, matches
+
+PAGES = [page for page in all_pages() if blocks(page)]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_is_true_with_the_embedded_broker(
+    page: str, command_broker: CommandBroker, tmp_path: Path
+) -> None:
+    said = command_broker.said
+    with Reader(tmp_path, command_broker.port, said_by_broker=said) as reader:
+        reader.follow(blocks(page))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_blocks_of_a_page_say_what_they_are(page: str) -> None:
+    for block in blocks(page):
+        assert block.language in {*RUN, *SHOWN}, f"{block.place}: {block.language or 'nothing'}"
+        if block.language not in RUN:
+            assert block.language == "text" or block.title, f"{block.place}: a file has a title"
+
+
+@pytest.mark.parametrize(
+    ("shown", "said", "does"),
+    [
+        ("one\n", "one\n", True),
+        ("one\n", "one\ntwo\n", False),
+        ("one\n...\n", "one\ntwo\nthree\n", True),
+        ("offset=...)\n", "offset=17)\n", True),
+        ("offset=...)\n", "offset=17\n", False),
+        ("", "a warning\n", False),
+    ],
+)
+def test_what_is_shown_is_compared_whole(shown: str, said: str, does: bool) -> None:
+    assert matches(shown, said) is does
