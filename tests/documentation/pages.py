@@ -12,6 +12,7 @@ A comment before a block changes what is done with it:
     <!-- run: later -->                           what a program in the background prints later,
     <!-- run: after SIGTERM -->                   ... and what, once it was told to end
     <!-- run: the broker -->                      how a broker is started: the tests have one
+    <!-- run: with Spark -->                      starts a Spark session: run by itself
     <!-- run: elsewhere, tests/x/test_y.py -->    another test runs it
 """
 

@@ -25,6 +25,7 @@ BROKERS = ("broker1:9092,broker2:9092", "localhost:9092")
 """What the pages call the broker."""
 SERVER_PORT = "8000"
 """Where the pages' own servers listen."""
+_SERVER = re.compile(rf"\b{SERVER_PORT}\b")
 
 
 class Reader:
@@ -46,7 +47,7 @@ class Reader:
         self._ports = PortPool()
         self._server_port = self._ports.take()
         self._background: list[Program] = []
-        self._environment = _environment(folder, python)
+        self._environment = _environment(folder, port, python)
 
     def __enter__(self) -> Reader:
         """Nothing runs yet."""
@@ -72,6 +73,8 @@ class Reader:
     def _do(self, block: Block, shown: str) -> None:
         if block.how.startswith("elsewhere, "):
             assert (ROOT / block.how.removeprefix("elsewhere, ")).exists(), block.place
+        elif block.how == "with Spark":
+            pass  # test_pages_spark.py does
         elif block.how == "the broker":
             if self._said_by_broker:
                 compare(block, shown, self._as_on_page(self._said_by_broker))
@@ -85,7 +88,9 @@ class Reader:
     def _save(self, block: Block, name: str) -> None:
         path = self._folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(self._as_here(block.text), encoding="utf-8")
+        # A program in the background gets the signals, not its shell.
+        shell = "exec " if block.how == "in the background" and block.language == "sh" else ""
+        path.write_text(shell + self._as_here(block.text), encoding="utf-8")
 
     def _run(self, block: Block, shown: str) -> None:
         """Run a block; compare what it has printed when it ends, or goes on in the background."""
@@ -132,7 +137,7 @@ class Reader:
         """Put our ports in place of the page's."""
         for name in BROKERS:
             text = text.replace(name, f"localhost:{self._port}")
-        return text.replace(SERVER_PORT, str(self._server_port))
+        return _SERVER.sub(str(self._server_port), text)
 
     def _as_on_page(self, text: str) -> str:
         """Put the page's ports, and the names of its programs, in place of ours."""
@@ -179,8 +184,8 @@ class Program:
             raise AssertionError(f"{place} does not end; it said:\n{self.said()}") from None
 
     def signal(self, number: signal.Signals) -> None:
-        """Give it a signal: the program itself, where a shell runs it."""
-        os.killpg(self._process.pid, number)
+        """Give it a signal."""
+        self._process.send_signal(number)
 
     def kill(self) -> None:
         """End it and all that it has started."""
@@ -208,18 +213,34 @@ def _lines(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.strip("\n").splitlines())
 
 
-def _environment(folder: Path, python: Path | None) -> dict[str, str]:
+def _environment(folder: Path, port: int, python: Path | None) -> dict[str, str]:
     """Return an environment in which `python` and `kafka-fast` are there, as on the reader's."""
     names = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     names["PYTHONUNBUFFERED"] = "1"
-    if python is not None:
+    if python is None:
+        names["PYTHONPATH"] = str(ROOT)
+    else:
         names.pop("PYTHONPATH", None)
-        return {**names, "PATH": f"{python.parent}{os.pathsep}{names['PATH']}"}
+    interpreter = python or Path(sys.executable)
     commands = folder / ".commands"
     commands.mkdir()
-    for name, arguments in {"python": "", "kafka-fast": " -m kafka_fast"}.items():
+    for name, text in {"python": _PYTHON, "kafka-fast": _KAFKA_FAST}.items():
         script = commands / name
-        script.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)}{arguments} "$@"\n')
+        script.write_text(text.format(python=shlex.quote(str(interpreter)), port=port))
         script.chmod(0o755)
-    path = os.pathsep.join([str(commands), str(Path(sys.executable).parent), names["PATH"]])
-    return {**names, "PATH": path, "PYTHONPATH": str(ROOT)}
+    path = [str(commands), str(interpreter.parent), names["PATH"]]
+    return {**names, "PATH": os.pathsep.join(path)}
+
+
+_PYTHON = """\
+#!/bin/sh
+exec {python} "$@"
+"""
+# Its broker is at localhost:9092 unless it is told another one.
+_KAFKA_FAST = """\
+#!/bin/bash
+case "$1" in
+produce | consume | lag) [[ " $* " == *" -b "* ]] || set -- "$@" --bootstrap localhost:{port} ;;
+esac
+exec {python} -m kafka_fast "$@"
+"""
