@@ -17,6 +17,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from kafka_fast import __version__
 from kafka_fast.testing.java_process import PortPool
 from tests.documentation.pages import ROOT, RUN, Block
 
@@ -217,19 +218,27 @@ def _environment(folder: Path, port: int, python: Path | None) -> dict[str, str]
     """Return an environment in which `python` and `kafka-fast` are there, as on the reader's."""
     names = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     names["PYTHONUNBUFFERED"] = "1"
-    if python is None:
-        names["PYTHONPATH"] = str(ROOT)
-    else:
-        names.pop("PYTHONPATH", None)
+    names.pop("PYTHONPATH", None)
     interpreter = python or Path(sys.executable)
     commands = folder / ".commands"
     commands.mkdir()
+    if python is None:
+        names["PYTHONPATH"] = os.pathsep.join([str(ROOT), str(commands)])
+        _install(commands)
     for name, text in {"python": _PYTHON, "kafka-fast": _KAFKA_FAST}.items():
         script = commands / name
         script.write_text(text.format(python=shlex.quote(str(interpreter)), port=port))
         script.chmod(0o755)
     path = [str(commands), str(interpreter.parent), names["PATH"]]
     return {**names, "PATH": os.pathsep.join(path)}
+
+
+def _install(folder: Path) -> None:
+    """Let pytest find the plugin, as where the package is installed."""
+    about = folder / f"kafka_fast-{__version__}.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text(f"Name: kafka_fast\nVersion: {__version__}\n")
+    (about / "entry_points.txt").write_text("[pytest11]\nkafka_fast = kafka_fast.testing.plugin\n")
 
 
 _PYTHON = """\
