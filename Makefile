@@ -214,13 +214,13 @@ test-pythons:
 # ---- the site ----
 
 # The pages as they lie in the checkout, so that links are the same here and there.
-PAGES = README.md ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE \
+PAGES = README.md docs/_site/site.css ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE \
 	bench/README.md bench/RESULTS.md examples/demo.py $(shell find docs -name '*.md')
 
 .PHONY: docs
 docs: build $(VENV)/docs.stamp
 	rm -rf build/docs && mkdir -p build/docs && cp --parents $(PAGES) build/docs
-	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs -q build --strict
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
 
 # ---- what a user gets ----
 

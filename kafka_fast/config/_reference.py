@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from textwrap import fill
 
 from kafka_fast.config._common import COMMON
 from kafka_fast.config._consumer import CONSUMER_ONLY
@@ -24,6 +25,9 @@ different values are a `ConfigError`. Lists are lists, or strings with commas. W
 have and this one has not is refused with what to do instead, see the end of the page.
 """
 
+WIDTH = 100
+"""Columns of the page; tables are wider, because Markdown gives no choice."""
+
 _SECTIONS = (
     ("All clients", COMMON),
     ("Producer", PRODUCER_ONLY),
@@ -44,8 +48,12 @@ def reference_page() -> str:
 
 
 def reference_entry(key: Key) -> str:
-    """Return the paragraphs of one property."""
-    return "\n".join(_paragraphs(key))
+    """Return the paragraphs of one property, in lines that can be read and compared."""
+    paragraphs = (
+        fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
+        for text in _paragraphs(key)
+    )
+    return "\n\n".join(paragraphs) + "\n"
 
 
 def as_written(key: Key, value: object) -> str:
@@ -63,10 +71,10 @@ def as_written(key: Key, value: object) -> str:
 
 
 def _paragraphs(key: Key) -> Iterator[str]:
-    yield f"### `{key.name}`\n"
-    yield f"{key.doc}\n"
+    yield f"### `{key.name}`"
+    yield f"{key.doc}"
     if key.pending:
-        yield f"Not supported yet: this version has no {key.pending}.\n"
+        yield f"Not supported yet: this version has no {key.pending}."
     facts = [f"Type: {key.kind.value}", f"default: {_defaults(key)}"]
     if describe_range(key):
         allowed = describe_range(key)
@@ -80,14 +88,14 @@ def _paragraphs(key: Key) -> Iterator[str]:
     if key.own:
         facts.append("not a property of the Java client")
     facts.append(f"since {key.since}")
-    yield f"{'; '.join(facts)}.\n"
+    yield f"{'; '.join(facts)}."
     if key.later:
-        yield f"Not supported yet: {', '.join(f'`{choice}`' for choice in key.later)}.\n"
+        yield f"Not supported yet: {', '.join(f'`{choice}`' for choice in key.later)}."
     if key.differs:
-        yield f"{key.differs}\n"
+        yield f"{key.differs}"
     if key.aliases:
         names = (f"`{alias.name}` ({_origin(alias.peer, alias.scale)})" for alias in key.aliases)
-        yield f"Also: {', '.join(names)}.\n"
+        yield f"Also: {', '.join(names)}."
 
 
 def _pending(keys: Iterable[Key]) -> Iterator[str]:
