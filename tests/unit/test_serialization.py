@@ -155,7 +155,7 @@ def test_bad_text() -> None:
 
 
 def test_bad_json() -> None:
-    with pytest.raises(SerializationError, match="^Expecting value: line 1") as caught:
+    with pytest.raises(SerializationError, match=r"^Expecting value: line 1") as caught:
         JsonDeserializer().deserialize("t", b"", None)
     assert isinstance(caught.value.__cause__, json.JSONDecodeError)
     price = JsonDeserializer(parse_float=Decimal, object_hook=lambda found: found["price"])
