@@ -77,6 +77,7 @@ def build(tmp_path: Path) -> Build:
     return run
 
 
+@pytest.mark.slow
 def test_a_warning_stops_nobody(build: Build, tmp_path: Path) -> None:
     done = build("build_ext")
     assert done.returncode == 0, done.stderr
@@ -101,6 +102,7 @@ def test_symbols_are_kept_on_demand(build: Build, tmp_path: Path) -> None:
     assert "-g0" not in (tmp_path / "compiled").read_text()
 
 
+@pytest.mark.slow
 def test_a_hint_of_cython_is_an_error_for_us_as_often_as_we_build(build: Build) -> None:
     for _ in range(2):
         strict = build("build_ext", HINTED, KAFKA_FAST_STRICT="1", PLEASED="yes")

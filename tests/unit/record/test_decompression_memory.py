@@ -24,6 +24,8 @@ zstandard = pytest.importorskip("zstandard")
 
 ROOT = Path(__file__).parents[3]
 MIB = 1 << 20
+pytestmark = pytest.mark.slow  # 25 seconds of processors together
+
 CAP = 40 * MIB
 """`max.decompressed.batch.bytes`; malloc maps what is larger than 32 MiB, and keeps the rest."""
 
