@@ -43,6 +43,10 @@ from kafka_fast.types import (
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from typing_extensions import Unpack
+
+    from kafka_fast.config.properties import ConsumerProperties
+
 logger = get_logger("kafka_fast.consumer")
 
 _numbers = itertools.count(1)
@@ -74,7 +78,11 @@ class Consumer:
         ConfigError: A property is unknown, out of range or contradicts another.
     """
 
-    def __init__(self, config: Mapping[str, object] | None = None, **properties: object) -> None:
+    def __init__(
+        self,
+        config: Mapping[str, object] | None = None,
+        **properties: Unpack[ConsumerProperties],
+    ) -> None:
         self._settings = consumer_settings(config, properties)
         group = self._settings.group_id
         number = next(_numbers)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from types import TracebackType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from kafka_fast.config import check_mapping, find_key
 from kafka_fast.consumer.bounds import Bound, Topics, bounds_of, kind_of, partitions_named
@@ -25,6 +25,11 @@ from kafka_fast.errors import KafkaTimeoutError, PositionError, UsageError
 from kafka_fast.record._arrow_export import ArrowSteps, arrow_steps
 from kafka_fast.record._slices import RecordSlice
 from kafka_fast.types import TopicPartition
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from kafka_fast.config.properties import ConsumerProperties
 
 OWN_DEFAULTS: Mapping[str, object] = {
     "auto.offset.reset": "none",  # what was deleted is not passed over in silence
@@ -268,7 +273,7 @@ def read_range(
     by: Literal["offset", "timestamp"] | None = None,
     max_records: int = MAX_RECORDS,
     config: Mapping[str, object] | None = None,
-    **properties: object,
+    **properties: Unpack[ConsumerProperties],
 ) -> RecordRange:
     """Read what stands between two points of the log, once, and end there.
 
@@ -323,9 +328,7 @@ def read_range(
         raise
 
 
-def _consumer(
-    config: Mapping[str, object] | None, properties: Mapping[str, object]
-) -> RangeConsumer:
+def _consumer(config: Mapping[str, object] | None, properties: ConsumerProperties) -> RangeConsumer:
     """Make the consumer, with other defaults than one that reads on and on."""
     check_mapping(
         config, "config of read_range", "read_range('topic', bootstrap_servers='localhost:9092')"

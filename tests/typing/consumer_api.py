@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from datetime import datetime
 
-from typing_extensions import assert_type
+from typing_extensions import Unpack, assert_type
 
 from kafka_fast import (
     Consumer,
@@ -16,6 +16,7 @@ from kafka_fast import (
     TopicPartition,
     read_range,
 )
+from kafka_fast.config.properties import ConsumerProperties
 from kafka_fast.consumer import ConsumerRecord, ConsumerRecords
 from kafka_fast.types import OffsetAndTimestamp
 
@@ -74,3 +75,18 @@ def asking_for_times(consumer: Consumer, partition: TopicPartition, noon: dateti
     consumer.seek_to_timestamp(noon, partition)
     found = consumer.offsets_for_times({partition: noon})[partition]
     assert_type(found, OffsetAndTimestamp | None)
+
+
+def properties() -> None:
+    Consumer(group_id="g", group_protocol="consumer", max_poll_records=500)
+    Consumer({"max.poll.records": "500"}, group_id="g")
+    Consumer(grop_id="g")  # type: ignore[call-arg] # no such property
+    Consumer(max_poll_records="500")  # type: ignore[arg-type] # an int
+    Consumer(isolation_level="serializable")  # type: ignore[arg-type] # no such level
+    read_range("topic", isolation_level="read_committed", check_crcs=False)
+    read_range("topic", linger_ms=5)  # type: ignore[call-arg] # the producer's
+
+
+def mine(**properties: Unpack[ConsumerProperties]) -> Consumer:
+    """Whoever wraps the constructor can say the same."""
+    return Consumer(**properties)
