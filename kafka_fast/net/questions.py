@@ -160,8 +160,13 @@ class Questions:
         limit = self._waits.limit(began, deadline)
         return self._waits.late(f"no metadata of topic {topic!r} {limit}", began, *reasons)
 
-    def _describe_topic(self, topic: str, began: float, deadline: float, now: float) -> Waiting:
-        text = topic_wait(self._control.cluster, self._control.links, topic, now, began)
+    def _describe_topic(
+        self, topic: str, began: float, deadline: float, now: float
+    ) -> Waiting | None:
+        cluster = self._control.cluster
+        if cluster.is_absent(topic):
+            return None  # the error that says so is about to come
+        text = topic_wait(cluster, self._control.links, topic, now, began)
         return Waiting(f"{text}; waiting up to {in_seconds(deadline - began)}")
 
     def all_topics(self, deadline: float, *, keep: bool) -> frozenset[TopicName]:

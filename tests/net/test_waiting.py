@@ -16,6 +16,7 @@ from kafka_fast.errors import (
     CoordinatorLoadInProgress,
     KafkaError,
     KafkaTimeoutError,
+    LeaderNotAvailable,
     NotEnoughReplicas,
 )
 from kafka_fast.testing.broker.groups.settings import GroupSettings
@@ -24,6 +25,7 @@ from kafka_fast.testing.broker.versions import (
     FETCH,
     INIT_PRODUCER_ID,
     JOIN_GROUP,
+    METADATA,
     OFFSET_FETCH,
     PRODUCE,
 )
@@ -305,11 +307,17 @@ def test_questions(kafka: EmbeddedKafka, log: Log) -> None:
         with pytest.raises(KafkaTimeoutError):
             consumer.committed([TopicPartition("t", 0)], timeout=0.6)
         with pytest.raises(KafkaTimeoutError):
+            consumer.partitions_for("absent", timeout=0.6)
+        kafka.create_topic("events")
+        kafka.faults.error(METADATA, LeaderNotAvailable, topic="events")
+        with pytest.raises(KafkaTimeoutError):
             consumer.partitions_for("events", timeout=0.6)
         consumer.assign([TopicPartition("t", 0)])
         with pytest.raises(KafkaTimeoutError):
             consumer.position(TopicPartition("t", 0), timeout=0.6)
     (committed,) = log.lines("fetching committed offsets: waiting up to 0.6 s; its coordinator, ")
     assert "answers COORDINATOR_LOAD_IN_PROGRESS (14): OffsetFetch in group 'g'" in committed
-    assert len(log.lines("there is no topic 'events' .yet.; waiting up to 0.6 s")) == 1
+    assert not log.lines("there is no topic 'absent'"), "an error says so soon"
+    said = r"no metadata of topic 'events' yet; .*LEADER_NOT_AVAILABLE \(5\).*; waiting up to 0.6 s"
+    assert len(log.lines(said)) == 1
     assert len(log.lines("position of t-0: waiting up to 0.6 s; it waits for its committed")) == 1
