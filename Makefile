@@ -8,17 +8,17 @@
 #   make docs                the site in build/site, with every link checked
 #   make bench               bench/RESULTS.md (FULL=1: all of it)
 #   make fuzz                each fuzz target for FUZZ_SECONDS (60)
-#   make sim SEEDS=n         the simulation
+#   make sim SEEDS=n         the simulation (500)
 #   make tsan                the two-thread harness of the C state under ThreadSanitizer
 #   make wheel               a wheel for this Python, tried in a clean environment
 #   make test-without-codecs all that may meet a codec, in a copy built without their headers
 #   make test-old-brokers    the broker tests on Kafka 3.9.2, 2.8.2 and 2.1.1
 #   make test-spark35        the Spark tests on PySpark 3.5 (Python <= 3.11)
-#   make test-long           what takes minutes: a Spark cluster, Spark Connect
+#   make test-long           what takes minutes: a Spark cluster, Spark Connect, many seeds
 #   make test-pythons        the tests that need no broker, on each of PYTHONS
 
 PYTHON ?= python3
-SEEDS ?= 2000
+SEEDS ?= 500
 FUZZ_SECONDS ?= 60
 SPARK35_PYTHON ?= $(PYTHON)
 PYTHONS ?= python3.10 python3.12 python3.13
@@ -189,6 +189,7 @@ test-old-brokers: build $(VENV)/test.stamp
 # What takes minutes each; the environment that Spark ships is made from the wheel.
 test-long: build wheel $(VENV)/test.stamp $(VENV)/spark.stamp
 	$(PYTEST) --long
+	$(MAKE) --no-print-directory sim SEEDS=2000
 
 # Beside .venv: PySpark 3.5 knows Python up to 3.11. Extensions carry their Python in the name.
 test-spark35:
