@@ -184,7 +184,7 @@ tsan:
 test-old-brokers: build $(VENV)/test.stamp
 	for version in 3.9.2 2.8.2 2.1.1; do \
 		echo "Kafka $$version"; $(PYTEST) $(FILES_TOGETHER) -m broker \
-			--kafka-version $$version --ignore tests/integration/scenarios; done
+			--kafka-version $$version --ignore tests/integration/scenarios --ignore tests/documentation; done
 
 # What takes minutes each; the environment that Spark ships is made from the wheel.
 test-long: build wheel $(VENV)/test.stamp $(VENV)/spark.stamp
