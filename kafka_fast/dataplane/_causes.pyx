@@ -28,8 +28,9 @@ cdef object explained(kf_batch* batch, DataPlane plane, str topic, int32_t parti
     """
     if plane.guide is None:
         return "", None
-    text, error = plane.guide.explain(topic, partition, code, batch.wire_size, batch.created,
-                                      batch.failed_at, batch.tries > 0)
+    text, error = plane.guide.explain(topic, partition, code, batch.record_count,
+                                      batch.wire_size, batch.created, batch.failed_at,
+                                      batch.tries > 0)
     return text, None if error is None else fresh_copy(error)
 
 

@@ -284,7 +284,6 @@ def test_a_group_with_a_member_of_confluent_kafka(
     assert {one.value for one in found[before:]} == written, "they have committed what they read"
 
 
-@pytest.mark.needs_kafka("2.3", "static members (KIP-345)")
 def test_a_session_timeout_that_the_broker_does_not_take(
     consumer_on: MakeConsumer, group: str
 ) -> None:
@@ -295,6 +294,7 @@ def test_a_session_timeout_that_the_broker_does_not_take(
         read(consumer, 1)
 
 
+@pytest.mark.needs_kafka("2.3", "static members (KIP-345)")
 def test_a_static_member_is_not_missed_while_it_restarts(
     real_kafka: RealKafka, consumer_on: MakeConsumer, group: str
 ) -> None:

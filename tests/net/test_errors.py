@@ -182,6 +182,22 @@ class TestWhatIsTooLarge:
         assert "more than the topic's max.message.bytes allows" in str(error)
         producer.send(small_topic, b"small").result(TIMEOUT)
 
+    def test_what_may_be_written_is_not_split_and_the_error_says_so(
+        self, small_topic: str, kafka: EmbeddedKafka, producer_on: MakeProducer
+    ) -> None:
+        kafka.faults.drop(api=PRODUCE, applied=False, count=1)
+        producer = producer_on(request_timeout_ms=300, linger_ms=200)
+        futures = [producer.send(small_topic, b"x" * 1_000) for _ in range(6)]
+        errors = [future.exception(TIMEOUT) for future in futures]
+        error = errors[5]
+        assert error is not None
+        assert {it.outcome for it in errors if it is not None} == {Outcome.MAYBE_WRITTEN}
+        assert re.search(
+            rf"a batch of 6 records of {small_topic}-0 takes 6\d\d\d bytes: more than the topic's "
+            r"max.message.bytes \(5000\) allows; it is not split, because an earlier try",
+            str(error),
+        )
+
 
 def test_an_illegal_topic_fails_at_once(producer_on: MakeProducer) -> None:
     with pytest.raises(InvalidTopicException):

@@ -54,13 +54,20 @@ class Causes:
         self._fatal = fatal
 
     def of_answer(
-        self, partition: TopicPartition, code: int, size: int, since: float, until: float
+        self,
+        partition: TopicPartition,
+        code: int,
+        records: int,
+        size: int,
+        since: float,
+        until: float,
     ) -> BrokerError:
         """Return the error behind an answer of the partition's leader.
 
         Args:
             partition: which.
             code: of the error.
+            records: in the batch.
             size: bytes of the batch in a request.
             since: when the batch was begun.
             until: when its fate was known.
@@ -69,11 +76,15 @@ class Causes:
             setting, limit = SETTINGS[code], self._limits.limit(partition.topic, code)
             # One that is not smaller was changed since it was asked for, or another limit is meant.
             allowed = "allows" if limit is None or limit >= size else f"({limit}) allows"
-            return broker_error(
-                code,
-                f"a record of {partition} takes {size} bytes in a batch of its own: more than the "
-                f"topic's {setting} {allowed}",
-            )
+            than = f"more than the topic's {setting} {allowed}"
+            if records == 1:
+                text = f"a record of {partition} takes {size} bytes in a batch of its own: {than}"
+            else:
+                text = (
+                    f"a batch of {records} records of {partition} takes {size} bytes: {than}; it "
+                    "is not split, because an earlier try that was not answered may be in the log"
+                )
+            return broker_error(code, text)
         fatal = self._fatal()
         if fatal is not None and code in (UNSUPPORTED_VERSION, getattr(fatal, "code", None)):
             return fatal if isinstance(fatal, BrokerError) else broker_error(code, str(fatal))
@@ -145,6 +156,7 @@ class Causes:
         topic: str,
         partition: int,
         code: int,
+        records: int,
         size: int,
         since: float,
         until: float,
@@ -156,6 +168,7 @@ class Causes:
             topic: of the record.
             partition: of the record.
             code: that its leader answered last; 0: nothing.
+            records: in the batch.
             size: bytes of the batch in a request.
             since: when the batch was begun.
             until: when its fate was known.
@@ -163,6 +176,6 @@ class Causes:
         """
         where = TopicPartition(topic, partition)
         if code:
-            error = self.of_answer(where, code, size, since, until)
+            error = self.of_answer(where, code, records, size, since, until)
             return str(error), error
         return self.of_silence(where, since, until, is_sent=is_sent)

@@ -51,6 +51,7 @@ from kafka_fast.control.producer.verdicts import (
     Rules,
     begin_again,
     judge,
+    may_split,
 )
 from kafka_fast.control.silence import of_topic, some_of
 from kafka_fast.control.troubles import Reason, Troubles
@@ -403,12 +404,13 @@ class ProducerControl:
     def _asks_for_limits(self, report: Report, topic: str, now: float) -> bool:
         """Tell whether a report has to wait until it is known what the topic takes.
 
-        That is so if a record is about to fail because it is too large: its error names the limit.
+        That is so if records are about to fail because they are too large: the error names the
+        limit.
         """
         queue_id = report.queue.queue_id
         self._waiting_for_limits.pop(queue_id, None)  # a report of an older failure is void
         large = [row for row in report.batches if row.error_code in TOO_LARGE]
-        is_final = any(row.record_count == 1 for row in large)
+        is_final = any(not may_split(row, self._rules) for row in large)
         if not is_final or self.fatal is not None or self.limits.is_settled(topic, now):
             return False
         self._waiting_for_limits[queue_id] = report

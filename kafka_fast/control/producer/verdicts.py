@@ -88,6 +88,14 @@ def is_retriable(code: int, *, idempotent: bool) -> bool:
     return known is not None and known.retriable
 
 
+def may_split(row: Row, rules: Rules) -> bool:
+    """Tell whether smaller batches may take the place of one that is too large.
+
+    Not if an earlier try of it may be in the log: parts of it are no duplicates to the broker.
+    """
+    return row.record_count > 1 and not (rules.idempotent and row.doubt)
+
+
 def judge(report: Report, rules: Rules, now: float, *, leader_is_new: bool) -> Judgement:
     """Return the verdicts on a frozen queue.
 
@@ -105,7 +113,7 @@ def judge(report: Report, rules: Rules, now: float, *, leader_is_new: bool) -> J
         code = row.error_code
         if code == DUPLICATE_SEQUENCE_NUMBER:
             commands.append(Succeed(row, row.base_offset))
-        elif code in TOO_LARGE and row.record_count > 1 and not (rules.idempotent and row.doubt):
+        elif code in TOO_LARGE and may_split(row, rules):
             commands.append(Split(row, rules.split_size, code))
             kept.append(row)
         elif is_retriable(code, idempotent=rules.idempotent) and row.attempts <= rules.retries:
