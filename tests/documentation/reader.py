@@ -19,7 +19,8 @@ from pathlib import Path
 
 from kafka_fast import __version__
 from kafka_fast.testing.java_process import PortPool
-from tests.documentation.pages import ROOT, RUN, Block
+from tests.conftest import without_codec_warnings
+from tests.documentation.pages import ELSEWHERE, ROOT, RUN, Block
 
 STEP_TIMEOUT = 60.0
 BROKERS = ("broker1:9092,broker2:9092", "localhost:9092")
@@ -72,11 +73,9 @@ class Reader:
             self._do(block, shown)
 
     def _do(self, block: Block, shown: str) -> None:
-        if block.how.startswith("elsewhere, "):
-            assert (ROOT / block.how.removeprefix("elsewhere, ")).exists(), block.place
-        elif block.how == "with Spark":
-            pass  # test_pages_spark.py does
-        elif block.how == "the broker":
+        if block.how.startswith(ELSEWHERE):
+            return
+        if block.how == "the broker":
             if self._said_by_broker:
                 compare(block, shown, self._as_on_page(self._said_by_broker))
         elif block.language == "text":
@@ -141,8 +140,8 @@ class Reader:
         return _SERVER.sub(str(self._server_port), text)
 
     def _as_on_page(self, text: str) -> str:
-        """Put the page's ports, and the names of its programs, in place of ours."""
-        text = text.replace(f":{self._port}", ":9092")
+        """Put the page's ports in place of ours; leave out what only this build has to say."""
+        text = without_codec_warnings(text).replace(f":{self._port}", ":9092")
         return text.replace(str(self._server_port), SERVER_PORT)
 
 
@@ -218,6 +217,7 @@ def _environment(folder: Path, port: int, python: Path | None) -> dict[str, str]
     """Return an environment in which `python` and `kafka-fast` are there, as on the reader's."""
     names = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     names["PYTHONUNBUFFERED"] = "1"
+    names["PYTEST_ADDOPTS"] = "-p no:hypothesispytest -p no:xdist"  # ours; their import takes long
     names.pop("PYTHONPATH", None)
     interpreter = python or Path(sys.executable)
     commands = folder / ".commands"
