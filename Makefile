@@ -125,6 +125,7 @@ check: build lint
 test:
 	@mkdir -p build && : > $(NOT_RUN)
 	$(MAKE) --no-print-directory lint
+	$(MAKE) --no-print-directory docs
 	$(MAKE) --no-print-directory unit
 	$(MAKE) --no-print-directory codecs
 	$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=10
@@ -220,8 +221,9 @@ PAGES = README.md docs/_site/site.css ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.
 
 .PHONY: docs
 docs: build $(VENV)/docs.stamp
-	rm -rf build/docs && mkdir -p build/docs && cp --parents $(PAGES) build/docs
-	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
+	@rm -rf build/docs && mkdir -p build/docs && cp --parents $(PAGES) build/docs
+	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict 2>&1 | { grep -v "^INFO" || true; }
+	@echo "the site, with every link checked: build/site/index.html"
 
 # ---- what a user gets ----
 

@@ -197,9 +197,15 @@ class Program:
 
 
 def matches(shown: str, said: str) -> bool:
-    """Say whether a program has printed what a page shows, `...` standing for anything."""
-    pattern = ".*?".join(re.escape(part) for part in _lines(shown).split("..."))
-    return re.fullmatch(pattern, _lines(said), re.DOTALL) is not None
+    """Say whether a program has printed what a page shows, `...` standing for anything.
+
+    A line `...` stands for any lines, or none.
+    """
+    pattern = "".join(
+        r"(?:.*\n)*?" if line == "...\n" else ".*?".join(map(re.escape, line.split("...")))
+        for line in _lines(shown).splitlines(True)
+    )
+    return re.fullmatch(pattern, _lines(said)) is not None
 
 
 def compare(block: Block, shown: str, said: str) -> None:
@@ -210,7 +216,7 @@ def compare(block: Block, shown: str, said: str) -> None:
 
 
 def _lines(text: str) -> str:
-    return "\n".join(line.rstrip() for line in text.strip("\n").splitlines())
+    return "".join(line.rstrip() + "\n" for line in text.strip("\n").splitlines())
 
 
 def _environment(folder: Path, port: int, python: Path | None) -> dict[str, str]:
