@@ -11,7 +11,8 @@ A comment before a block changes what is done with it:
     <!-- run: in the background -->               waited for until it has printed what is said
     <!-- run: later -->                           what a program in the background prints later,
     <!-- run: after SIGTERM -->                   ... and what, once it was told to end
-    <!-- run: the broker -->                      how a broker is started: the tests have one
+    <!-- run: the broker -->                      how a broker is started: the tests have one;
+                                                  what `kafka-fast broker` prints is compared
     <!-- run: elsewhere, tests/x/test_y.py -->    another test runs it, and names the page
 """
 

@@ -76,7 +76,7 @@ class Reader:
         if block.how.startswith(ELSEWHERE):
             return
         if block.how == "the broker":
-            if self._said_by_broker:
+            if self._said_by_broker and shown:
                 compare(block, shown, self._as_on_page(self._said_by_broker))
         elif block.language == "text":
             self._look_again(block)
