@@ -52,7 +52,7 @@ NOT_RUN := build/not-run.txt
 LACKING := from kafka_fast.record import codecs_available as found; \
 	print(*(codec for codec, by in found().items() if by != "native"), sep=", ")
 MEET_CODECS := tests/unit/record tests/unit/dataplane tests/unit/cli tests/unit/test_setup.py \
-	tests/property/test_record_batch.py tests/integration/test_documentation.py \
+	tests/property/test_record_batch.py tests/documentation \
 	$(patsubst %,tests/net/test_%.py,compression construction gil hostile_batches inline \
 		null_broker read_range resources sending)
 COPY := build/without-codecs
@@ -125,6 +125,7 @@ check: build lint
 test:
 	@mkdir -p build && : > $(NOT_RUN)
 	$(MAKE) --no-print-directory lint
+	$(MAKE) --no-print-directory docs
 	$(MAKE) --no-print-directory unit
 	$(MAKE) --no-print-directory codecs
 	$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=10
@@ -220,8 +221,9 @@ PAGES = README.md docs/_site/site.css ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.
 
 .PHONY: docs
 docs: build $(VENV)/docs.stamp
-	rm -rf build/docs && mkdir -p build/docs && cp --parents $(PAGES) build/docs
-	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
+	@rm -rf build/docs && mkdir -p build/docs && cp --parents $(PAGES) build/docs
+	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict 2>&1 | { grep -v "^INFO" || true; }
+	@echo "the site, with every link checked: build/site/index.html"
 
 # ---- what a user gets ----
 

@@ -4,7 +4,7 @@
 # The wheel is made from the source archive, not from the checkout, so that a file which the archive
 # lacks is missed here and not by a user, and with a compiler that warns, which must stop nobody. The
 # repaired wheel carries the codec libraries; the smoke test runs in an environment that has nothing
-# else, outside the checkout.
+# else, outside the checkout. What README.md says of pip is tried with that.
 set -euo pipefail
 
 python=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")

@@ -8,11 +8,14 @@ docstring are not shown a second time, without a word.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
 from griffe import Attribute, Class, Docstring, DocstringSectionKind, Extension, Module, Object
+
+_SHARED = re.compile(r"^ {4}(\w+(?:, \w+)+): (.*(?:\n {5,}.*)*)", re.MULTILINE)
 
 
 class Reference(Extension):
@@ -49,9 +52,17 @@ def _add_docstrings(documented: Object, compiled: object) -> None:
         text = getattr(found, "__doc__", None)
         is_own = text != getattr(getattr(object, name, None), "__doc__", None)
         if member.docstring is None and isinstance(text, str) and is_own and not _is_generic(text):
-            member.docstring = Docstring(inspect.cleandoc(text), parent=member, parser="google")
+            member.docstring = Docstring(_one_by_one(text), parent=member, parser="google")
         if isinstance(member, Class) and found is not None:
             _add_docstrings(member, found)
+
+
+def _one_by_one(text: str) -> str:
+    """Give each parameter a line of its own where several share a description."""
+    return _SHARED.sub(
+        lambda found: "\n".join(f"    {name}: {found[2]}" for name in found[1].split(", ")),
+        inspect.cleandoc(text),
+    )
 
 
 def _is_generic(text: str) -> bool:

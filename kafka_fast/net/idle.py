@@ -42,6 +42,7 @@ class Idle:
         self._fetch_max_wait = settings.fetch_max_wait_ms / 1000
         self._begins_at_end = settings.auto_offset_reset == LATEST
         self._began = 0.0
+        self._is_assigned = False
         self._ended_in: frozenset[TopicPartition] = frozenset()  # whose end was told
 
     def end(self) -> None:
@@ -53,6 +54,10 @@ class Idle:
     def look(self, now: float) -> None:
         """There is nothing: say why if that has lasted."""
         self._began = self._began or now
+        if bool(self._intake.partitions) != self._is_assigned:
+            self._is_assigned = not self._is_assigned
+            if not self._wait.is_told:
+                self._wait.end()  # of a new group: it takes just under three seconds to form
         self._wait.look(now, self._describe)
 
     def _describe(self, now: float) -> Waiting | None:

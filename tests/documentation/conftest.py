@@ -35,7 +35,7 @@ def stock_kafka(request: pytest.FixtureRequest) -> Iterator[RealKafka]:
         yield kafka
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def command_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CommandBroker]:
     """What the pages tell newcomers to start."""
     output = tmp_path_factory.mktemp("broker") / "said"

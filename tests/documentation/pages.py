@@ -11,9 +11,9 @@ A comment before a block changes what is done with it:
     <!-- run: in the background -->               waited for until it has printed what is said
     <!-- run: later -->                           what a program in the background prints later,
     <!-- run: after SIGTERM -->                   ... and what, once it was told to end
-    <!-- run: the broker -->                      how a broker is started: the tests have one
-    <!-- run: with Spark -->                      starts a Spark session: run by itself
-    <!-- run: elsewhere, tests/x/test_y.py -->    another test runs it
+    <!-- run: the broker -->                      how a broker is started: the tests have one;
+                                                  what `kafka-fast broker` prints is compared
+    <!-- run: elsewhere, tests/x/test_y.py -->    another test runs it, and names the page
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ RUN = ("python", "sh")
 """Languages of blocks that are run."""
 SHOWN = ("text", "ini", "toml", "yaml", "properties", "json", "dockerfile")
 """Languages of blocks that are output, or files."""
+ELSEWHERE = "elsewhere, "
+"""How a directive begins that names the test of a block."""
 
 _FENCE = re.compile(r'^(?P<indent> *)```(?P<language>\w*)(?: title="(?P<title>[^"]+)")?$')
 _DIRECTIVE = re.compile(r"^ *<!-- run: (.+) -->$")

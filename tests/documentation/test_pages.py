@@ -7,13 +7,19 @@ from pathlib import Path
 import pytest
 
 from tests.documentation.conftest import CommandBroker
-from tests.documentation.pages import RUN, SHOWN, all_pages, blocks
+from tests.documentation.pages import ELSEWHERE, ROOT, RUN, SHOWN, all_pages, blocks
 from tests.documentation.reader import Reader, matches
 
 PAGES = [page for page in all_pages() if blocks(page)]
+WIDTH = 100  # columns; rows of tables cannot be folded
+SLOW = {"docs/cookbook/celery.md"}  # its workers look once a second whether they are to end
+FOLLOWED = [
+    pytest.param(page, marks=pytest.mark.slow) if page in SLOW else page
+    for page in sorted(PAGES, key=lambda page: page not in SLOW)
+]
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", FOLLOWED)
 def test_a_page_is_true_with_the_embedded_broker(
     page: str, command_broker: CommandBroker, tmp_path: Path
 ) -> None:
@@ -30,12 +36,31 @@ def test_the_blocks_of_a_page_say_what_they_are(page: str) -> None:
             assert block.language == "text" or block.title, f"{block.place}: a file has a title"
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_what_runs_elsewhere_is_run_there(page: str) -> None:
+    for block in blocks(page):
+        if block.how.startswith(ELSEWHERE):
+            test = ROOT / block.how.removeprefix(ELSEWHERE)
+            assert Path(page).name in test.read_text(encoding="utf-8"), block.place
+
+
+@pytest.mark.parametrize("page", all_pages())
+def test_lines_can_be_read_side_by_side(page: str) -> None:
+    lines = (ROOT / page).read_text(encoding="utf-8").splitlines()
+    wide = [number for number, line in enumerate(lines, 1) if len(line) > WIDTH]
+    assert [number for number in wide if not lines[number - 1].lstrip().startswith("|")] == []
+
+
 @pytest.mark.parametrize(
     ("shown", "said", "does"),
     [
         ("one\n", "one\n", True),
         ("one\n", "one\ntwo\n", False),
         ("one\n...\n", "one\ntwo\nthree\n", True),
+        ("one\n...\n", "one\n", True),
+        ("...\ntwo\n", "one\ntwo\n", True),
+        ("...\ntwo\n", "one, two\n", False),
+        ("on...\n", "one\ntwo\n", False),
         ("offset=...)\n", "offset=17)\n", True),
         ("offset=...)\n", "offset=17\n", False),
         ("", "a warning\n", False),

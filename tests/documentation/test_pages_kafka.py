@@ -32,8 +32,11 @@ def readings(
         if item.path == request.path and isinstance(item, pytest.Function)
     }
 
+    pages = tmp_path_factory.mktemp("pages")  # which is not for many threads at once
+
     def read(page: str) -> None:
-        folder = tmp_path_factory.mktemp("page")
+        folder = pages / page.replace("/", "-")
+        folder.mkdir()
         with Reader(folder, stock_kafka.nodes[0].port) as reader:
             reader.follow(blocks(page))
 

@@ -1,4 +1,7 @@
-"""The demo with a user's own file and cluster: what it writes, and what it says if it cannot."""
+"""The demo, which README.md names: what it writes, and what it says if it cannot.
+
+Here with a user's own file and cluster; `make demo` without any takes its own.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The snippets of docs/spark.md run and print what the page says; its recipe has another file."""
+"""The snippets of docs/spark.md, and README.md's, run and print what the page says.
+
+The recipe of docs/spark.md has a file of its own.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,8 @@ pytest.importorskip("pyspark")
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
+from tests.documentation.pages import blocks
+from tests.documentation.reader import compare
 from tests.integration.spark_cluster import ROOT, numbers_aside
 
 pytestmark = [
@@ -53,6 +58,18 @@ def test_the_job_and_its_failure(
     error, attributes = capsys.readouterr().out.splitlines()
     assert error.startswith(ERROR.removesuffix("...\n"))
     assert attributes.startswith("1 not sent (DeliveryError(")
+
+
+def test_the_readme(
+    spark: SparkSession, kafka: EmbeddedKafka, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    found = blocks("README.md")
+    (number,) = [number for number, block in enumerate(found) if "write_df" in block.text]
+    kafka.create_topic("numbers", partitions=1)
+    exec(found[number].text.replace("localhost:9092", kafka.bootstrap), {})
+    compare(found[number], found[number + 1].text, capsys.readouterr().out)
+    assert len(kafka.records("numbers")) == 1000
 
 
 @pytest.mark.parametrize("works", [True, False])

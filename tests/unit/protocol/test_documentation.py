@@ -1,15 +1,24 @@
-"""The examples of docs/protocol.md run as they stand there."""
+"""The examples of docs/protocol.md run as they stand there, and it names all APIs."""
 
 from __future__ import annotations
 
+import pkgutil
 import re
 from pathlib import Path
 
-from kafka_fast.protocol import frame, schema
+from kafka_fast.protocol import apis, frame, schema
 from kafka_fast.protocol.apis.api_versions import ApiVersion, ApiVersionsResponse
 from kafka_fast.protocol.apis.metadata import MetadataRequest, MetadataResponse
 
 PAGE = Path(__file__).parents[3] / "docs" / "protocol.md"
+
+
+def test_every_api_is_named() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    modules = [module.name for module in pkgutil.iter_modules(apis.__path__)]
+    assert len(modules) > 30
+    names = ["".join(map(str.capitalize, module.split("_"))) for module in modules]
+    assert {name for name in names if not re.search(rf"\b{name}\b", page)} == set()
 
 
 class Socket:

@@ -1,33 +1,14 @@
-"""The examples of docs/testing.md run."""
+"""docs/testing.md describes all that there is; tests/documentation runs its examples."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 from kafka_fast.testing import plugin
 from kafka_fast.testing.broker.server import EmbeddedKafka
-from tests.integration.scenarios.wire import batch, connected
 
 PAGE = Path(__file__).parents[3] / "docs" / "testing.md"
-EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-
-
-def publish_orders(bootstrap: str, topic: str = "orders") -> None:
-    """Stand in for the reader's code."""
-    with connected(bootstrap.split(",", maxsplit=1)[0]) as client:
-        client.produce(topic, batch(value=b"1"))
-
-
-@pytest.mark.parametrize("example", [text for text in EXAMPLES if "def test_" not in text])
-def test_examples_run(example: str) -> None:
-    names: dict[str, Any] = {"publish_orders": publish_orders}
-    exec(compile(example, str(PAGE), "exec"), names)
-    if "publish_orders" in example:
-        assert names["values"] == [b"1"]
 
 
 def test_every_fixture_of_the_plugin_is_described() -> None:

@@ -185,6 +185,7 @@ class Rebalance:
     def _handle_joined(self, response: JoinGroupResponse, now: float) -> None:
         code = response.error_code
         if code == MEMBER_ID_REQUIRED:
+            self._coordinator.note_success()
             self._session.take_id(response.member_id)
             self._end(Interrupted("the coordinator gave us an id", at_once=True), now)
             return

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kafka_fast.errors import NotCoordinator
 from kafka_fast.testing.broker.versions import (
     CONSUMER_GROUP_HEARTBEAT,
     FIND_COORDINATOR,
@@ -52,6 +53,15 @@ def test_a_group_that_waits_for_its_members() -> None:
     world.run(1.0)
     check(other, INFO, r"its coordinator, .*node 1.*, answers JoinGroup once all members have")
     assert one.owned
+
+
+def test_a_coordinator_that_has_come_into_its_office_meanwhile() -> None:
+    world = make()
+    world.cluster.faults.error(JOIN_GROUP, NotCoordinator, count=2)
+    world.cluster.faults.delay(5, api=JOIN_GROUP, skip=3)  # the third one gives the member its id
+    member = world.join("a", ["t"])
+    world.run(1.0)
+    check(member, INFO, r"its coordinator, .*node 1.*, answers JoinGroup once all members have")
 
 
 def test_a_member_that_waits_for_the_leaders_plan() -> None:

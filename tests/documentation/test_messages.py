@@ -1,0 +1,75 @@
+"""Messages that pages show without making them happen: they are in the sources as they stand there.
+
+Where a message has a name or a number, the words around that are compared.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import pytest
+
+from tests.documentation.pages import ROOT, RUN, all_pages, blocks
+
+OF_THE_SYSTEM = "Name or service not known|Connection reset by peer|Connection refused"
+VARIABLE = re.compile(
+    rf"{OF_THE_SYSTEM}|'[^']*'|\b[\w-]*\d[\w.:-]*|\.\.\.|…|\b[A-Z][A-Z_]+\b|[()]|: |; "
+)
+ROWS = re.compile(r"^\| (`.+?) \|", re.MULTILINE)
+
+
+@cache
+def sources() -> str:
+    """Return all code, with each text in one piece."""
+    paths = [*(ROOT / "kafka_fast").rglob("*.py"), *(ROOT / "kafka_fast").rglob("*.pyx")]
+    code = "\n".join(path.read_text(encoding="utf-8") for path in paths)
+    return re.sub(r"[\"']\s*(?:\+ )?f?[\"']", "", code)
+
+
+def shown(page: str) -> list[str]:
+    """Return the messages of a page, from its texts that no block before them prints."""
+    found, printed = [], False
+    for block in blocks(page):
+        if block.language == "text" and not printed and not block.how:
+            found += block.text.replace("\n", " ").split("  ")
+        printed = block.language in RUN or bool(block.title)
+    if page == "docs/troubleshooting.md":
+        for row in ROWS.findall((ROOT / page).read_text(encoding="utf-8")):
+            found += re.findall(r"`([^`]+)`", row)
+    return found
+
+
+def fragments(message: str) -> list[str]:
+    """Return what a message has of words that are the same each time."""
+    parts = [part.strip() for part in VARIABLE.split(message)]
+    return [part for part in parts if part.count(" ") >= 2]
+
+
+def is_said(fragment: str) -> bool:
+    """Say whether it is in the sources: in one piece, or as two texts that meet in a message."""
+    if fragment in sources():
+        return True
+    words = fragment.split()
+    cuts = [(" ".join(words[:cut]), " ".join(words[cut:])) for cut in range(1, len(words))]
+    return any(
+        re.search(rf"{re.escape(one)} ?[{{\"]", sources())
+        and re.search(rf"[}}\"] ?{re.escape(other)}", sources())
+        for one, other in cuts
+    )
+
+
+PAGES = [page for page in all_pages() if shown(page)]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_messages_are_what_the_code_says(page: str) -> None:
+    wanted = [part for message in shown(page) for part in fragments(message)]
+    assert [part for part in wanted if not is_said(part)] == []
+
+
+def test_there_are_messages_to_compare() -> None:
+    assert "docs/troubleshooting.md" in PAGES
+    said = fragments("there is no topic 'typo' (yet); it is read once there is one")
+    assert said == ["there is no topic", "it is read once there is one"]
+    assert not is_said("it is written once there is one")
