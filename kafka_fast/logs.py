@@ -119,6 +119,7 @@ class LongWait:
         self._look_at = now + AGAIN
         found = describe(now)
         if found is None or found.key in self._told:
+            self._key = None if found is None else found.key
             return
         if self._told and found.key != self._key:  # something else: see whether that lasts, too
             self._key = found.key

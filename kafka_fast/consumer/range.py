@@ -75,7 +75,8 @@ class RangeConsumer(Consumer):
     def late(self, what: str) -> KafkaTimeoutError:
         """Return what a wait in vain raises: which partitions are not at their ends, and why."""
         with self._turn:
-            why = self._core.control.silence(self._reading.intake.partitions)
+            partitions = self._reading.intake.partitions
+            why = self._core.control.silence(partitions, self._core.now())
             unread = Reason(f"unread: {why.text}", why.cause)
             return self._core.waits.late(what, None, unread)
 

@@ -68,7 +68,7 @@ class Idle:
         if not active:
             text = f"all partitions that are assigned are paused: {some_of(partitions)}"
             return Waiting(text, logging.INFO, "paused")
-        held_up = [it for it in active if not self._control.is_fetched(it)]
+        held_up = [it for it in active if not self._control.is_fetched(it, now)]
         if held_up:
             return self._held_up(held_up, now)
         behind = [it for it in active if not self._intake.is_at_end(it)]
@@ -91,7 +91,7 @@ class Idle:
     def _held_up(self, partitions: list[TopicPartition], now: float) -> Waiting | None:
         if all(self._control.cluster.is_absent(it.topic) for it in partitions):
             return None  # `Topics` says so
-        why = self._control.silence(partitions)
+        why = self._control.silence(partitions, now)
         return self._with_trouble(Waiting(f"waiting for records of {why.text}", key="held"), now)
 
     def _with_trouble(self, waiting: Waiting | None, now: float) -> Waiting | None:

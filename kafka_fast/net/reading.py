@@ -194,7 +194,7 @@ class Reading:
             left = deadline - now
             if left <= 0:
                 limit = self._waits.limit(began, deadline)
-                why = self._control.silence_of(partition)
+                why = self._control.silence_of(partition, now)
                 raise self._waits.late(f"no position of {partition} {limit}", began, why)
             wait.look(now, lambda at: self._describe(partition, began, deadline, at))
             self._streams.wait_chunks(min(left, WAIT_SLICE))
@@ -202,7 +202,7 @@ class Reading:
     def _describe(
         self, partition: TopicPartition, began: float, deadline: float, now: float
     ) -> Waiting:
-        why = self._control.silence_of(partition)
+        why = self._control.silence_of(partition, now)
         return self._waits.describe(f"position of {partition}", began, deadline, now, why)
 
     # News

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from kafka_fast import Consumer, Producer, TopicPartition
+from kafka_fast.control.consumer import control as consumer_control
 from kafka_fast.errors import (
     CoordinatorLoadInProgress,
     KafkaError,
@@ -232,6 +233,25 @@ def test_a_partition_that_is_held_up(kafka: EmbeddedKafka, log: Log) -> None:
         log.says_once(said, polling(consumer))
         eventually(lambda: log.lines(r"WARNING kafka_fast.consumer: KAFKA_STORAGE_ERROR \(56\)"))
         assert len(log.lines("consumer: KAFKA_STORAGE_ERROR")) == 1
+
+
+def test_an_answer_that_is_over_is_not_blamed(
+    log: Log, monkeypatch: pytest.MonkeyPatch, short_waits: float
+) -> None:
+    """Regression: each leader that moved made idle consumers warn, seconds after all was well."""
+    monkeypatch.setattr(consumer_control, "ANSWER_GRACE", short_waits / 3)
+    with EmbeddedKafka(2, auto_create=False) as kafka, consumer_of(kafka.bootstrap) as consumer:
+        kafka.create_topic("t", 1)
+        consumer.assign([TopicPartition("t", 0)])
+        log.says_once("at the end of the log of t-0, waiting", polling(consumer))
+        leader = kafka.on_cluster(lambda cluster: cluster.state.partition("t", 0).leader)
+        kafka.move_leader("t", 0, node_id=3 - leader)
+        troubles = consumer._core.control.troubles
+        eventually(lambda: troubles.of(TopicPartition("t", 0)) is not None)
+        until = time.monotonic() + 6 * short_waits
+        while time.monotonic() < until:
+            consumer.poll(0.02)
+        assert log.lines("waiting for records") == []
 
 
 def test_the_other_members_of_a_group_are_waited_for(kafka: EmbeddedKafka, log: Log) -> None:

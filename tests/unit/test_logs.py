@@ -107,6 +107,17 @@ def test_a_wait_for_something_else_is_another_wait(waits: Waits) -> None:
     assert waits.look(20.0, joins) == [], "that was told"
 
 
+def test_what_passes_soon_is_not_told_when_it_comes_again(waits: Waits) -> None:
+    """Regression: of two leaders that moved an hour apart the second was told of at once."""
+    end, held = Waiting("at the end", logging.INFO, "end"), Waiting("held up", key="held")
+    assert waits.look(0.0, end) == []
+    assert waits.look(3.0, end) == ["INFO at the end"]
+    for again in (4.0, 3604.0):
+        assert waits.look(again, held) == []
+        assert waits.look(again + 3.0, end if again == 4.0 else None) == []
+    assert waits.look(7204.0, held) == []
+
+
 def test_what_need_not_be_said_is_looked_at_again(waits: Waits) -> None:
     assert waits.look(0.0, None) == []
     assert waits.look(3.0, None) == []

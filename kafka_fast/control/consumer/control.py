@@ -61,6 +61,9 @@ RECENT = 10.0
 """Seconds for which an answer that was an error explains why nothing comes: that a later one was
 none, the control plane does not hear."""
 
+ANSWER_GRACE = 1.0
+"""Seconds by which the answer to a Fetch may be later than fetch.max.wait.ms."""
+
 
 class ConsumerControl:
     """Policy of one consumer. Control thread only."""
@@ -81,6 +84,8 @@ class ConsumerControl:
             wall_ms: returns the Unix time in ms.
         """
         backoff = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms, random)
+        # Seconds after which an error would have come again, if the next answer were one, too.
+        self._next_answer = settings.retry_backoff_max + settings.fetch_max_wait + ANSWER_GRACE
         self.troubles = Troubles(logger)
         self.cluster = Cluster(
             settings, random, allow_auto_create_topics=settings.allow_auto_create_topics
@@ -158,16 +163,16 @@ class ConsumerControl:
         ]
         return "\n".join(lines)
 
-    def silence(self, partitions: Iterable[TopicPartition]) -> Reason:
+    def silence(self, partitions: Iterable[TopicPartition], now: float) -> Reason:
         """Return why nothing comes of the first few of these partitions. Any thread."""
-        reasons = [(it, self.silence_of(it)) for it in partitions]
+        reasons = [(it, self.silence_of(it, now)) for it in partitions]
         causes = (reason.cause for _, reason in reasons)
         return Reason(
             some_of(f"{it} ({reason.text})" for it, reason in reasons),
             next((it for it in causes if it is not None), None),
         )
 
-    def silence_of(self, partition: TopicPartition) -> Reason:
+    def silence_of(self, partition: TopicPartition, now: float) -> Reason:
         """Return why nothing comes of a partition. Any thread."""
         known = self.positions.partitions.get(partition)
         if known is None or known.phase is not Phase.READY:
@@ -178,17 +183,16 @@ class ConsumerControl:
                 if group is not None:
                     return Reason(f"it {waits.text}, but {group.text}", group.cause)
             return Reason(f"it {waits.text}", waits.cause)
-        return self._trouble(partition) or reason(self.cluster, self.links, partition)
+        trouble = self.troubles.now(partition, now - RECENT)
+        if trouble is not None:
+            return Reason(str(trouble), trouble.error)
+        return reason(self.cluster, self.links, partition)
 
-    def is_fetched(self, partition: TopicPartition) -> bool:
+    def is_fetched(self, partition: TopicPartition, now: float) -> bool:
         """Tell whether a partition is fetched and nothing known is in the way. Any thread."""
         known = self.positions.partitions.get(partition)
         is_running = known is not None and known.phase is Phase.READY and known.is_running
-        return is_running and self._trouble(partition) is None
-
-    def _trouble(self, partition: TopicPartition) -> Reason | None:
-        trouble = self.troubles.now(partition, self._now - RECENT)
-        return None if trouble is None else Reason(str(trouble), trouble.error)
+        return is_running and self.troubles.now(partition, now - self._next_answer) is None
 
     # Commands of the user's thread
 
