@@ -66,6 +66,7 @@ __all__ = [
     "UsageError",
     "WakeupError",
     "broker_error",
+    "drop_frames",
     "error_name",
     "fresh_copy",
 ]
@@ -99,6 +100,21 @@ def fresh_copy(error: _Error) -> _Error:
     if error.__cause__ is not None:
         copied.__cause__ = error.__cause__
     return copied
+
+
+def drop_frames(error: BaseException) -> None:
+    """Let go of the frames that an error, and what led to it, was raised in.
+
+    For errors that are kept: an answer that cannot be read stands in such a frame, whole.
+    """
+    chain: list[BaseException | None] = [error]
+    seen: set[int] = set()
+    while chain:
+        link = chain.pop()
+        if link is not None and id(link) not in seen:
+            seen.add(id(link))
+            link.__traceback__ = None
+            chain += [link.__cause__, link.__context__]
 
 
 class ConfigError(KafkaError, ValueError):

@@ -27,6 +27,7 @@ from kafka_fast.errors import (
     KafkaError,
     KafkaTimeoutError,
     ProtocolError,
+    drop_frames,
     fresh_copy,
 )
 from kafka_fast.logs import in_seconds
@@ -117,6 +118,7 @@ class Troubles:
 
     def note(self, subject: Subject, error: KafkaError, now: float) -> None:
         """Keep what has gone wrong, and log it if that is news."""
+        drop_frames(error)
         trouble = self._last.get(subject)
         if trouble is not None and _goes_on(trouble, error, now):
             trouble.error, trouble.at, trouble.tries = error, now, trouble.tries + 1

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import pickle
+import weakref
 
 import pytest
 
@@ -25,6 +27,8 @@ from kafka_fast.errors import (
     NotLeaderOrFollower,
     broker_error,
 )
+from kafka_fast.protocol import frame
+from kafka_fast.protocol.apis.metadata import MetadataResponse
 from kafka_fast.types import TopicPartition
 
 T0 = TopicPartition("t", 0)
@@ -129,3 +133,28 @@ def test_what_both_connections_to_bootstrap_servers_meet_is_told_once(
     assert [it.getMessage() for it in caplog.records] == ["127.0.0.1:1: refused"]
     troubles.note(-2, KafkaConnectionError("another matter"), 3.0)
     assert [it.getMessage() for it in caplog.records][1:] == ["another matter"]
+
+
+def test_what_cannot_be_read_is_not_kept(troubles: Troubles) -> None:
+    """Regression: the last malformed answer of each node, of any size, stayed in memory."""
+
+    class Answer(bytearray):
+        """One that a weak reference may tell of."""
+
+    def read(answer: Answer) -> None:
+        try:
+            frame.decode_response(MetadataResponse, answer, 9)
+        except MalformedError as error:
+            named = MalformedError(f"node 1: {error}")
+            named.__cause__ = error
+            troubles.note(1, named, 0.0)
+
+    answer = Answer(bytes(9) + b"\xff" * 9)
+    left = weakref.ref(answer)
+    read(answer)
+    del answer
+    gc.collect()
+    assert left() is None
+    trouble = troubles.of(1)
+    assert trouble is not None
+    assert isinstance(trouble.error.__cause__, MalformedError)
