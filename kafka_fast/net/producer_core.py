@@ -189,7 +189,10 @@ class ProducerCore:
         with self._settled:
             self._topic_errors.pop(name, None)
             self._control.call(lambda now: self.control.want_topic(name, now))
-            while not known():
+        while True:
+            with self._settled:
+                if known():
+                    return
                 error = self._failure or self._topic_errors.get(name)
                 if error is not None:
                     raise fresh_copy(error)
@@ -201,8 +204,9 @@ class ProducerCore:
                     raise late(f"{what} ({max_block * 1000:.0f})", *reasons)
                 if self.plane.dead:
                     raise UsageError("the producer was closed")
-                wait.look(now, lambda at: self._describe_topic(name, at, began, max_block))
                 self._settled.wait(min(WAIT_SLICE, deadline - now))
+            # Without the lock: whoever takes what is logged may wait for this very producer.
+            wait.look(now, lambda at: self._describe_topic(name, at, began, max_block))
 
     def _describe_topic(self, name: str, now: float, began: float, max_block: float) -> Waiting:
         """Return what the wait for a topic's metadata is for."""

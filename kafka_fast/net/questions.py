@@ -130,15 +130,19 @@ class Questions:
         with self._settled:
             self._topics.pop(topic, None)
             self._call(lambda now: self._control.topics.want(topic, now))
-            while topic not in self._topics:
+        while True:
+            with self._settled:
+                if topic in self._topics:
+                    error = self._topics[topic]
+                    break
                 now = self._now()
                 self._waits.check()
                 if now >= deadline:
                     self._call(lambda now: self._control.topics.give_up(topic))
                     raise self._no_metadata(topic, began, deadline)
-                wait.look(now, lambda at: self._describe_topic(topic, began, deadline, at))
                 self._settled.wait(min(WAIT_SLICE, deadline - now))
-            error = self._topics[topic]
+            # Without the lock: the control thread waits for it, and handlers of logs may be slow.
+            wait.look(now, lambda at: self._describe_topic(topic, began, deadline, at))
         if error is not None:
             raise fresh_copy(error)
         return [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -192,6 +193,41 @@ def test_no_room_in_the_buffer(kafka: EmbeddedKafka) -> None:
             producer.close(0)
 
 
+class Meanwhile(logging.Handler):
+    """Has another thread do something while a record is logged, and waits for it."""
+
+    def __init__(self, what: Callable[[], object]) -> None:
+        super().__init__()
+        self._what = what
+        self.was_done: list[bool] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if "metadata" in record.getMessage() or "no topic" in record.getMessage():
+            thread = threading.Thread(target=self._what)
+            thread.start()
+            thread.join(5.0 if all(self.was_done) else 0)
+            self.was_done.append(not thread.is_alive())
+
+    @contextmanager
+    def used(self) -> Iterator[None]:
+        loggers = logging.getLogger("kafka_fast")
+        loggers.addHandler(self)
+        try:
+            yield
+        finally:
+            loggers.removeHandler(self)
+
+
+def test_a_log_handler_may_wait_for_the_producer_that_waits(kafka: EmbeddedKafka) -> None:
+    """Regression: the wait was told of under the lock by which topics become known."""
+    config = {"bootstrap.servers": kafka.bootstrap, **QUICK}
+    with Producer(config, max_block_ms=600) as producer:
+        handler = Meanwhile(lambda: producer.send("t", b"log").result(TIMEOUT))
+        with handler.used(), pytest.raises(KafkaTimeoutError):
+            producer.send("events", b"v")
+    assert handler.was_done == [True]
+
+
 # ---- consumers ----
 
 
@@ -341,3 +377,12 @@ def test_questions(kafka: EmbeddedKafka, log: Log) -> None:
     said = r"no metadata of topic 'events' yet; .*LEADER_NOT_AVAILABLE \(5\).*; waiting up to 0.6 s"
     assert len(log.lines(said)) == 1
     assert len(log.lines("position of t-0: waiting up to 0.6 s; it waits for its committed")) == 1
+
+
+def test_a_log_handler_may_wait_for_the_control_thread(kafka: EmbeddedKafka) -> None:
+    kafka.faults.error(METADATA, LeaderNotAvailable, topic="t")
+    with consumer_of(kafka.bootstrap) as consumer:
+        handler = Meanwhile(consumer._core.questions.interrupt)
+        with handler.used(), pytest.raises(KafkaTimeoutError):
+            consumer.partitions_for("t", timeout=0.6)
+    assert handler.was_done == [True]
