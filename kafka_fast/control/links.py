@@ -255,9 +255,13 @@ class Links:
         self._tell(link.id, lambda connection, own: connection.refuse(own, error, now), now)
         self._lose(link, error, now)
 
+    def begin_turn(self, now: float) -> None:
+        """Know the time of what is asked before anything happens, or is due."""
+        self.questions.now = now
+
     def tick(self, now: float) -> None:
         """Do what is due at `now`."""
-        self.questions.now = now
+        self.begin_turn(now)
         for node_id, connection in list(self._connections.items()):
             if connection.next_deadline() <= now:
                 connection.tick(now)

@@ -138,6 +138,7 @@ class ControlThread:
         try:
             while not self._stopping:
                 now = time.monotonic()
+                self._links.begin_turn(now)
                 while self._calls:
                     self._calls.popleft()(now)
                 for connecting in [it for it in self._connecting.values() if it.deadline <= now]:

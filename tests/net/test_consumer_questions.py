@@ -6,14 +6,16 @@ than any test lasts: whatever is answered was answered before the Fetch.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import pytest
 
 from kafka_fast import Consumer, OffsetAndMetadata, TopicPartition
 from kafka_fast.control.metadata import BESIDE_BASE
+from kafka_fast.errors import KafkaTimeoutError
 from kafka_fast.testing.broker.server import EmbeddedKafka
-from kafka_fast.testing.broker.versions import FETCH, OFFSET_FOR_LEADER_EPOCH
+from kafka_fast.testing.broker.versions import FETCH, OFFSET_COMMIT, OFFSET_FOR_LEADER_EPOCH
 from tests.net.consuming import FIRST_TIMESTAMP_MS, MakeConsumer, fill, read
 from tests.net.producing import new_topic
 from tests.waiting import TIMEOUT, eventually
@@ -142,3 +144,21 @@ def test_a_broker_may_hold_a_fetch_for_longer_than_any_other_request(
     assert held.links(held.node) == 1
     fill(kafka, topic, 5)
     assert len(read(consumer, 5)) == 5
+
+
+def test_how_long_an_answer_takes_is_counted_from_its_question(
+    kafka: EmbeddedKafka, topic: str, consumer_on: MakeConsumer
+) -> None:
+    """Regression: after an idle hour, a commit had "not been answered for 3600 s"."""
+    consumer = consumer_on(group_id=f"group-of-{topic}")
+    offsets = {TopicPartition(topic, 0): OffsetAndMetadata(0)}
+    consumer.commit(offsets)
+    questions = consumer._core.control.links.questions
+    eventually(lambda: time.monotonic() - questions.now > 0.3, "the control thread sleeps")
+    kafka.faults.delay(1.0, api=OFFSET_COMMIT)
+    began = time.monotonic()
+    with pytest.raises(KafkaTimeoutError):
+        consumer.commit(offsets, timeout=0.1)
+    ((what, seconds),) = questions.under_way(time.monotonic())
+    assert "has not answered OffsetCommit" in what
+    assert seconds <= time.monotonic() - began

@@ -192,6 +192,7 @@ class Host:
             return
         self.machine.advance(now)
         self.turns += 1
+        self._links.begin_turn(now)
         while self._calls:
             self._calls.popleft()(now)
         for link_id in [it.link_id for it in self._connecting.values() if it.deadline <= now]:
