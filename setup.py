@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -112,6 +113,8 @@ OUR_WARNINGS = ["-Wall", "-Wextra", "-Wconversion"]
 # Generated code: Cython emits unused helpers, implicit narrowing and unused parameters by design.
 GENERATED_WARNINGS = ["-Wall", "-Wno-unused-function", "-Wno-unused-variable"]
 ERRORS = ["-Werror"] if STRICT else []
+FLAGS = ("CFLAGS", "CPPFLAGS", "LDFLAGS")
+"""Of the environment; setuptools hands them to the compiler."""
 
 DIRECTIVES = {
     "language_level": 3,
@@ -140,15 +143,21 @@ def pkg_config(*args: str) -> list[str] | None:
 
 
 def compiles(header: str, library: str) -> bool:
-    """Return whether the compiler finds the header and the library without being told where."""
-    compiler = os.environ.get("CC", "cc").split()
+    """Return whether the compiler finds the header and the library, as it will be called."""
+    compiler = (os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc").split()
+    if shutil.which(compiler[0]) is None:
+        return False  # nothing is compiled for an sdist; a build says by itself what it lacks
+    flags = {name: shlex.split(os.environ.get(name, "")) for name in FLAGS}
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "probe.c")
         source.write_text(
             f"#include <stddef.h>\n#include <{header}>\nint main(void) {{return 0;}}\n"
         )
         run = subprocess.run(
-            [*compiler, str(source), f"-l{library}", "-o", str(Path(folder, "probe"))],
+            [
+                *[*compiler, *flags["CFLAGS"], *flags["CPPFLAGS"], str(source)],
+                *[*flags["LDFLAGS"], f"-l{library}", "-o", str(Path(folder, "probe"))],
+            ],
             capture_output=True,
             check=False,
         )
@@ -306,7 +315,7 @@ def note_options(folder: str, ext_modules: list[Extension]) -> str:
     decided = {
         ext.name: [ext.libraries, ext.include_dirs, ext.extra_link_args] for ext in ext_modules
     }
-    compiler = [os.environ.get("CFLAGS"), os.environ.get("CC"), compile_args(), sys.version]
+    compiler = [*map(os.environ.get, ("CC", *FLAGS)), compile_args(), sys.version]
     text = json.dumps([decided, macros, include_dirs, compiler], indent=1)
     path = Path(folder, "options.json")
     if not path.exists() or path.read_text() != text:

@@ -109,3 +109,20 @@ def test_a_hint_of_cython_is_an_error_for_us_as_often_as_we_build(build: Build) 
         assert strict.returncode != 0
         assert "performance hint: kafka_fast/_tiny.pyx" in strict.stderr
         assert "performance hints are errors in a strict build" in strict.stderr
+
+
+def test_an_sdist_needs_no_compiler(build: Build, tmp_path: Path) -> None:
+    """Regression: without `cc` every command of setup.py ended in a traceback."""
+    bare = {"PATH": str(tmp_path), "KAFKA_FAST_NATIVE_CODECS": "1"}
+    for compiler in (str(tmp_path / "nowhere"), ""):
+        done = build("--version", CC=compiler, **bare)
+        assert done.returncode == 0, done.stderr
+
+
+def test_libraries_are_looked_for_where_the_flags_say(build: Build, tmp_path: Path) -> None:
+    """Regression: headers in a place of one's own, named in CFLAGS, were not found."""
+    flags = {"CFLAGS": "-I/opt/a", "CPPFLAGS": "-I'/opt/b c'", "LDFLAGS": "-L/opt/lib"}
+    assert build("--version", PATH=str(tmp_path), KAFKA_FAST_NATIVE_CODECS="1", **flags)
+    probes = (tmp_path / "compiled").read_text().splitlines()
+    assert len(probes) == 5
+    assert all("-I/opt/a -I/opt/b c" in it and "-L/opt/lib -l" in it for it in probes)
