@@ -112,12 +112,13 @@ class Topology:
         return self.error(topic) in (UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID)
 
     def refusal(self, topic: str) -> BrokerError | None:
-        """Return what the last answer for a topic was, if that was an error."""
+        """Return what the last answer for a topic was, if that was an error. Any thread."""
         code = self.error(topic)
         if not code:
             return None
-        if topic in self._lacks:
-            return broker_error(code, f"the answer to Metadata {self._lacks[topic]}")
+        lacks = self._lacks.get(topic)  # once: other threads ask, and an answer may come meanwhile
+        if lacks is not None:
+            return broker_error(code, f"the answer to Metadata {lacks}")
         if code == UNKNOWN_TOPIC_OR_PARTITION:
             return broker_error(code, f"there is no topic {topic!r}")
         known = ERRORS.get(code, UnknownBrokerError)

@@ -125,3 +125,15 @@ def test_a_topic_of_which_nothing_is_known(rig: Rig) -> None:
     assert said == f"no metadata of topic 't' yet; last trouble: {error}"
     rig.learn(answer(topic("t", error=UNKNOWN_TOPIC)))
     assert topic_wait(rig.cluster, rig.links, "t", 9.0, 1.0) == "there is no topic 't' (yet)"
+
+
+def test_an_answer_may_come_while_another_thread_asks_why(rig: Rig) -> None:
+    """Regression: a KeyError in a user's call, in the moment in which the topic became known."""
+
+    class Racing(dict[str, str]):
+        def __contains__(self, key: object) -> bool:
+            return True
+
+    rig.learn(answer(topic("t", error=UNKNOWN_TOPIC)))
+    rig.cluster._lacks = Racing()
+    assert "there is no topic 't'" in str(rig.cluster.refusal("t"))
