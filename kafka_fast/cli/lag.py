@@ -199,4 +199,4 @@ def _print_json(group: str, state: str | None, rows: list[Row]) -> None:
             for row in rows
         ],
     }
-    print(json.dumps(found, ensure_ascii=False))
+    print(json.dumps(found))  # ASCII, which every encoding of standard output has

@@ -65,7 +65,9 @@ class StatusLine:
         self._size = 0
         self._start = time.monotonic()
         self._shown = 0.0
-        self._lock = threading.Lock()  # messages come from other threads
+        # Messages come from other threads, and from this one in the middle of a line: a warning of
+        # an object that is collected there.
+        self._lock = threading.RLock()
 
     def advance(self, records: int, size: int) -> None:
         """Count, and rewrite the line if it is old enough."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -267,3 +269,15 @@ def test_no_broker(capsys: pytest.CaptureFixture[str]) -> None:
     quick = ["-X", "default.api.timeout.ms=100"]
     assert main(["lag", "g", "-b", "127.0.0.1:1", *quick]) == 1
     assert "refused" in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_json_for_a_terminal_that_has_only_ascii(
+    kafka: EmbeddedKafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Regression: the name of a group ended in a traceback where the locale does not have it."""
+    out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", out)
+    commit(kafka, "grüße", {("orders", 1): 4})
+    assert main(["lag", "grüße", "--output", "json", "-b", kafka.bootstrap]) == 0
+    out.seek(0)
+    assert json.loads(out.read())["group"] == "grüße"

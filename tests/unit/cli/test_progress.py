@@ -9,6 +9,7 @@ import threading
 import pytest
 
 from kafka_fast.cli.progress import NoProgress, StatusLine, showing_progress, write_line
+from tests.waiting import TIMEOUT
 
 
 class Terminal(io.StringIO):
@@ -50,6 +51,23 @@ def test_the_line_is_not_rewritten_all_the_time() -> None:
     for _ in range(1000):
         progress.advance(1, 1)
     assert terminal.getvalue().count("\r") < 10
+
+
+def test_a_message_in_the_middle_of_a_line() -> None:
+    """Regression: a warning of an object that was collected there waited for its own thread."""
+
+    class Collecting(Terminal):
+        def flush(self) -> None:
+            if "left" not in self.getvalue():
+                progress.write("one was left open")
+
+    terminal = Collecting()
+    progress = StatusLine(terminal, None)
+    thread = threading.Thread(target=progress.advance, args=(1, 1), daemon=True)
+    thread.start()
+    thread.join(TIMEOUT)
+    assert not thread.is_alive()
+    assert "one was left open\n" in terminal.getvalue()
 
 
 def test_a_bar_with_tqdm() -> None:
