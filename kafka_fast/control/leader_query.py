@@ -55,6 +55,8 @@ class _Question(Value, Generic[D], frozen=False):
     """The link over which it is in flight."""
     refusal: KafkaError | None = None
     """What its last answer was, if asking again may help."""
+    refused_by: int | None = None
+    """The node that gave this answer."""
     is_seen: bool = False
     """A tick has looked at it, and worked towards the link that it needs."""
 
@@ -115,11 +117,12 @@ class LeaderQuery(Generic[D, R]):
         question = self._questions.get(partition)
         if question is None:
             return None
-        if isinstance(question.refusal, BrokerError):
-            return Reason(f"its leader answers {question.refusal}", question.refusal)
-        if question.refusal is not None:
-            return Reason(str(question.refusal), question.refusal)
-        return silence.reason(self._cluster, self._links, partition)
+        refusal, leader = question.refusal, self._cluster.leader(*partition)
+        is_last = leader is not None and leader.id == question.refused_by
+        if refusal is None or not is_last or not self._has_link(partition):
+            return silence.reason(self._cluster, self._links, partition)
+        answers = "its leader answers " if isinstance(refusal, BrokerError) else ""
+        return Reason(f"{answers}{refusal}", refusal)
 
     def next_deadline(self) -> float:
         """Return when `tick` has something to do that no event announces.
@@ -165,11 +168,17 @@ class LeaderQuery(Generic[D, R]):
         for node_id, questions in by_node.items():
             link = self._discovery.ask_node(node_id, now)
             if link is not None:
-                self._ask(link, questions, now)
+                self._ask(node_id, link, questions, now)
 
     # In
 
-    def _ask(self, link: Link, questions: dict[TopicPartition, _Question[D]], now: float) -> None:
+    def _ask(
+        self,
+        node_id: int,
+        link: Link,
+        questions: dict[TopicPartition, _Question[D]],
+        now: float,
+    ) -> None:
         wanted = {partition: question.detail for partition, question in questions.items()}
         epochs = {partition: self._cluster.leader_epoch(*partition) for partition in questions}
         try:
@@ -177,7 +186,7 @@ class LeaderQuery(Generic[D, R]):
                 link,
                 self._form.request(wanted, epochs),
                 self._form.response_class,
-                lambda response, then: self._handle_answer(questions, response, then),
+                lambda response, then: self._handle_answer(node_id, questions, response, then),
                 lambda error, then: self._handle_failure(questions, then),
                 timeout=self._timeout,
                 max_version=self._form.max_version,
@@ -196,6 +205,7 @@ class LeaderQuery(Generic[D, R]):
 
     def _handle_answer(
         self,
+        node_id: int,
         questions: Mapping[TopicPartition, _Question[D]],
         response: ResponseBody,
         now: float,
@@ -215,15 +225,26 @@ class LeaderQuery(Generic[D, R]):
             elif known is not None and (known.retriable or code == UNKNOWN_SERVER_ERROR):
                 if known.refresh_metadata:
                     self._cluster.request_refresh(known.name, partition.topic)
-                question.refusal = broker_error(code, f"{api} of {partition}: {known.description}")
-                self._links.troubles.note(partition, question.refusal, now)
-                self._retry(partition, question, now)
+                text = f"{api} of {partition}: {known.description}"
+                self._put_off(partition, question, node_id, broker_error(code, text), now)
             else:
                 self._refuse(partition, question, broker_error(code, f"{api} of {partition}"), now)
         for partition, question in left.items():
-            question.refusal = ProtocolError(f"the answer to {api} leaves {partition} out")
-            self._links.troubles.note(partition, question.refusal, now)
-            self._retry(partition, question, now)
+            error = ProtocolError(f"the answer to {api} leaves {partition} out")
+            self._put_off(partition, question, node_id, error, now)
+
+    def _put_off(
+        self,
+        partition: TopicPartition,
+        question: _Question[D],
+        node_id: int,
+        error: KafkaError,
+        now: float,
+    ) -> None:
+        """Ask again later, and know why."""
+        question.refusal, question.refused_by = error, node_id
+        self._links.troubles.note(partition, error, now)
+        self._retry(partition, question, now)
 
     def _retry(self, partition: TopicPartition, question: _Question[D], now: float) -> None:
         if self._questions.get(partition) is question:

@@ -6,6 +6,7 @@ than any test lasts: whatever is answered was answered before the Fetch.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 
@@ -13,9 +14,14 @@ import pytest
 
 from kafka_fast import Consumer, OffsetAndMetadata, TopicPartition
 from kafka_fast.control.metadata import BESIDE_BASE
-from kafka_fast.errors import KafkaTimeoutError
+from kafka_fast.errors import KafkaTimeoutError, NotLeaderOrFollower
 from kafka_fast.testing.broker.server import EmbeddedKafka
-from kafka_fast.testing.broker.versions import FETCH, OFFSET_COMMIT, OFFSET_FOR_LEADER_EPOCH
+from kafka_fast.testing.broker.versions import (
+    FETCH,
+    LIST_OFFSETS,
+    OFFSET_COMMIT,
+    OFFSET_FOR_LEADER_EPOCH,
+)
 from tests.net.consuming import FIRST_TIMESTAMP_MS, MakeConsumer, fill, read
 from tests.net.producing import new_topic
 from tests.waiting import TIMEOUT, eventually
@@ -162,3 +168,24 @@ def test_how_long_an_answer_takes_is_counted_from_its_question(
     ((what, seconds),) = questions.under_way(time.monotonic())
     assert "has not answered OffsetCommit" in what
     assert seconds <= time.monotonic() - began
+
+
+def test_what_a_leader_answered_explains_nothing_once_it_is_gone() -> None:
+    """Regression: "its leader answers NOT_LEADER_OR_FOLLOWER", of one that nobody could reach."""
+    where = TopicPartition("t", 0)
+    with EmbeddedKafka(1) as kafka, Consumer(bootstrap_servers=kafka.bootstrap) as consumer:
+        kafka.create_topic("t")
+        kafka.faults.error(LIST_OFFSETS, NotLeaderOrFollower)
+        troubles = consumer._core.control.troubles
+
+        def kill() -> None:
+            eventually(lambda: troubles.of(where) is not None)
+            kafka.kill(1)
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        with pytest.raises(KafkaTimeoutError) as caught:
+            consumer.end_offsets([where], timeout=1.0)
+        killer.join()
+    assert "its leader answers" not in str(caught.value)
+    assert "no connection to its leader: node 1 at" in str(caught.value)
