@@ -103,31 +103,35 @@ class LongWait:
         """When to look next; infinity while nothing is waited for."""
         return self._look_at
 
-    def look(self, now: float, describe: Callable[[float], Waiting | None]) -> None:
+    def look(self, now: float, describe: Callable[[float], Waiting | None]) -> Waiting | None:
         """Note that something is waited for, and say what if that is due.
 
         Args:
             now: the time.
             describe: called with the time when the wait is long; returns what is waited for; None:
                 nothing that has to be said yet.
+
+        Returns:
+            What has been said now.
         """
         if self._began is None:
             self._began = now
             self._look_at = now + LONG
         if now < self._look_at:
-            return
+            return None
         self._look_at = now + AGAIN
         found = describe(now)
         if found is None or found.key in self._told:
             self._key = None if found is None else found.key
-            return
+            return None
         if self._told and found.key != self._key:  # something else: see whether that lasts, too
             self._key = found.key
             self._look_at = now + LONG
-            return
+            return None
         self._told.add(found.key)
         self._key = found.key
         self._logger.log(found.level, "%s", found.text, extra=WAIT)
+        return found
 
 
 class RateLimit(logging.Filter):

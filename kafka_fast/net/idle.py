@@ -19,6 +19,9 @@ from kafka_fast.types import TopicPartition
 
 logger = get_logger("kafka_fast.consumer")
 
+END = "end"
+"""Key of the wait for new records."""
+
 FETCH_GRACE = 1.0
 """Seconds by which an answer to Fetch may be later than fetch.max.wait.ms."""
 
@@ -43,6 +46,7 @@ class Idle:
         self._begins_at_end = settings.auto_offset_reset == LATEST
         self._began = 0.0
         self._is_assigned = False
+        self._at_end: frozenset[TopicPartition] = frozenset()  # at the last look
         self._ended_in: frozenset[TopicPartition] = frozenset()  # whose end was told
 
     def end(self) -> None:
@@ -58,7 +62,9 @@ class Idle:
             self._is_assigned = not self._is_assigned
             if not self._wait.is_told:
                 self._wait.end()  # of a new group: it takes just under three seconds to form
-        self._wait.look(now, self._describe)
+        told = self._wait.look(now, self._describe)
+        if told is not None and told.key == END:
+            self._ended_in = self._at_end
 
     def _describe(self, now: float) -> Waiting | None:
         group, partitions = self._control.group, self._intake.partitions
@@ -79,14 +85,13 @@ class Idle:
         return self._held_up(behind, now)
 
     def _at_the_end(self, active: list[TopicPartition]) -> Waiting | None:
-        ended_in = frozenset(active)
-        if ended_in == self._ended_in:
+        self._at_end = frozenset(active)
+        if self._at_end == self._ended_in:
             return None  # whoever reads as fast as records come is there again and again
-        self._ended_in = ended_in
         text = f"at the end of the log of {some_of(active)}, waiting for new records"
         if self._begins_at_end:
             text += "; auto.offset.reset is latest: what was there before is not read"
-        return Waiting(text, logging.INFO, "end")
+        return Waiting(text, logging.INFO, END)
 
     def _held_up(self, partitions: list[TopicPartition], now: float) -> Waiting | None:
         if all(self._control.cluster.is_absent(it.topic) for it in partitions):

@@ -253,6 +253,19 @@ def test_whoever_begins_at_the_end_is_told_so(kafka: EmbeddedKafka, log: Log) ->
         log.says_once(said, polling(consumer))
 
 
+def test_a_member_that_has_waited_for_its_group_is_told_of_the_end(log: Log) -> None:
+    """Regression: on a stock Kafka, where a group begins with 3 s of rest, nobody was told."""
+    groups = GroupSettings(initial_rebalance_delay_ms=400)
+    with (
+        EmbeddedKafka(auto_create=False, groups=groups) as kafka,
+        Consumer(bootstrap_servers=kafka.bootstrap, group_id="g", fetch_max_wait_ms=20) as consumer,
+    ):
+        kafka.create_topic("t", 1)
+        consumer.subscribe(["t"])
+        log.says_once("answers JoinGroup once all members have joined", polling(consumer))
+        log.says_once("new records; auto.offset.reset is latest: what was", polling(consumer))
+
+
 def test_paused_partitions(kafka: EmbeddedKafka, log: Log) -> None:
     with consumer_of(kafka.bootstrap) as consumer:
         consumer.assign(partitions_of("t", 2))
