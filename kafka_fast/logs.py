@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Hashable
+from contextvars import ContextVar
 from typing import NamedTuple
 
 BURST = 20
@@ -63,6 +64,23 @@ class Waiting(NamedTuple):
     text: str
     level: int = logging.WARNING
     key: Hashable = None
+
+
+_is_telling: ContextVar[bool] = ContextVar("is_telling", default=False)  # of a wait, in a thread
+
+
+def tell(logger: logging.Logger, waiting: Waiting) -> None:
+    """Log what is waited for.
+
+    Whoever handles the record may send it to Kafka, and wait for the same: that is not told again.
+    """
+    if _is_telling.get():
+        return
+    token = _is_telling.set(True)
+    try:
+        logger.log(waiting.level, "%s", waiting.text, extra=WAIT)
+    finally:
+        _is_telling.reset(token)
 
 
 class LongWait:
@@ -130,7 +148,7 @@ class LongWait:
             return None
         self._told.add(found.key)
         self._key = found.key
-        self._logger.log(found.level, "%s", found.text, extra=WAIT)
+        tell(self._logger, found)
         return found
 
 

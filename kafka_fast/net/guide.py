@@ -15,7 +15,7 @@ from kafka_fast.control.producer.causes import Causes
 from kafka_fast.control.troubles import Reason, late
 from kafka_fast.dataplane._plane import DataPlane
 from kafka_fast.errors import KafkaTimeoutError
-from kafka_fast.logs import LONG, WAIT, LongWait, Waiting, count_of, get_logger
+from kafka_fast.logs import LONG, LongWait, Waiting, count_of, get_logger, tell
 from kafka_fast.types import TopicPartition
 
 logger = get_logger("kafka_fast.producer")
@@ -62,7 +62,7 @@ class Guide:
         """Likewise, of a wait that is known to be long."""
         waiting = self._describe(plane, what, queue_id, created, now)
         if waiting is not None:
-            logger.log(waiting.level, "%s", waiting.text, extra=WAIT)
+            tell(logger, waiting)
 
     def late(
         self, plane: DataPlane, what: str, queue_id: int, since: float, now: float

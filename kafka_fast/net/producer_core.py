@@ -183,6 +183,11 @@ class ProducerCore:
     def _await_topic(self, name: str, max_block: float, known: Callable[[], int | None]) -> None:
         """Ask for the topic's metadata and wait until `known()` tells of partitions."""
         self.plane.check_may_wait()
+        if self._control.is_current:  # such as a handler of logs that sends them to Kafka
+            raise UsageError(
+                f"the producer's own thread must not wait for metadata of topic {name!r}: it would "
+                "wait for itself"
+            )
         began = time.monotonic()
         deadline = began + max_block
         wait = LongWait(logger)

@@ -20,6 +20,7 @@ from kafka_fast.errors import (
     KafkaTimeoutError,
     LeaderNotAvailable,
     NotEnoughReplicas,
+    UsageError,
 )
 from kafka_fast.testing.broker.groups.settings import GroupSettings
 from kafka_fast.testing.broker.server import EmbeddedKafka
@@ -226,6 +227,34 @@ def test_a_log_handler_may_wait_for_the_producer_that_waits(kafka: EmbeddedKafka
         with handler.used(), pytest.raises(KafkaTimeoutError):
             producer.send("events", b"v")
     assert handler.was_done == [True]
+
+
+def test_a_log_handler_in_the_control_thread_does_not_wait_for_it(kafka: EmbeddedKafka) -> None:
+    """Regression: it waited for max.block.ms, and so did all that the producer had to do."""
+    config = {"bootstrap.servers": kafka.bootstrap, **QUICK}
+    found: list[BaseException] = []
+    with Producer(config) as producer:
+
+        class ToKafka(logging.Handler):
+            def emit(self, record: logging.LogRecord) -> None:
+                if threading.current_thread().name == "kf-control":
+                    try:
+                        producer.send("logs", record.getMessage())
+                    except KafkaError as error:
+                        found.append(error)
+
+        producer.send("t", b"v").result(TIMEOUT)
+        handler = ToKafka(logging.WARNING)
+        logging.getLogger("kafka_fast").addHandler(handler)
+        try:
+            kafka.kill(1)
+            eventually(lambda: found != [])
+        finally:
+            logging.getLogger("kafka_fast").removeHandler(handler)
+        kafka.restart(1)
+        producer.send("t", b"v").result(TIMEOUT)
+    assert isinstance(found[0], UsageError)
+    assert "it would wait for itself" in str(found[0])
 
 
 # ---- consumers ----

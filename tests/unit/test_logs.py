@@ -124,6 +124,27 @@ def test_what_need_not_be_said_is_looked_at_again(waits: Waits) -> None:
     assert waits.look(4.0, Waiting("no leader")) == ["WARNING no leader"]
 
 
+def test_who_waits_while_a_wait_is_told_says_nothing(waits: Waits) -> None:
+    """Regression: a handler that sends to Kafka waited for the same, told of it, waited ..."""
+
+    class Waiter(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            inner = LongWait(get_logger("kafka_fast.test"))
+            for now in (0.0, LONG):
+                inner.look(now, lambda _: Waiting("and me"))
+
+    handler = Waiter()
+    logging.getLogger("kafka_fast").addHandler(handler)
+    try:
+        waits.look(0.0, Waiting("no leader"))
+        assert waits.look(LONG, Waiting("no leader")) == ["WARNING no leader"]
+    finally:
+        logging.getLogger("kafka_fast").removeHandler(handler)
+    waits.wait.end()
+    waits.look(10.0, Waiting("no leader"))
+    assert waits.look(10.0 + LONG, Waiting("no leader")) == ["WARNING no leader"]
+
+
 @pytest.mark.parametrize(
     ("duration", "text"),
     [
