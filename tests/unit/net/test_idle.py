@@ -26,8 +26,8 @@ class World:
         control: Any = SimpleNamespace(
             group=SimpleNamespace(waits_for=lambda: group),
             cluster=SimpleNamespace(is_absent=lambda _: False),
-            is_fetched=lambda _: False,
-            silence=lambda _: Reason("t-0 (it looks up where to start)"),
+            is_fetched=lambda *_: False,
+            silence=lambda *_: Reason("t-0 (it looks up where to start)"),
             links=None,
         )
         settings = consumer_settings({"bootstrap.servers": "b", "group.id": "g"}, {})
