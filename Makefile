@@ -161,7 +161,7 @@ test-without-codecs:
 
 test-codecs: $(VENV)/test.stamp
 	@lacking=$$($(PY) -c '$(LACKING)'); echo "Python packages serve $${lacking:?no codec here}"
-	$(PYTEST) $(TOGETHER) -m "not broker and not spark and not slow" $(MEET_CODECS)
+	$(PYTEST) $(TOGETHER) -m "not broker and not spark" $(MEET_CODECS)
 
 sim: build $(VENV)/test.stamp
 	$(PYTEST) $(TOGETHER) tests/sim --seeds $(SEEDS)
