@@ -117,8 +117,8 @@ stubtest: build $(VENV)/lint.stamp
 
 .PHONY: check test unit brokers codecs test-without-codecs test-codecs sim fuzz tsan wheel \
 	test-old-brokers test-spark35 test-pythons test-long
-# Without the long simulations even six of them leave two processors time to spare.
-check: TOGETHER := -n 6 --dist worksteal
+# Without the long simulations even ten of them leave two processors time to spare.
+check: TOGETHER := -n 10 --dist worksteal
 check: build lint
 	$(PYTEST) $(TOGETHER) -m "not broker and not slow and not spark" --seeds 50
 
