@@ -131,7 +131,7 @@ def test_failures(kafka: EmbeddedKafka, producer: Producer, topic: str) -> None:
         assert isinstance(failed.first, InvalidRecord)
 
     run(main())
-    assert producer.flush(0) == 0, "all failures were observed"
+    assert producer.flush(TIMEOUT) == 0, "all failures were observed"
 
 
 class TestCancellation:
