@@ -183,7 +183,8 @@ for name in CLIENTS:
 print(failed, before, counts())
 assert counts() == before
 assert failed["OSError"] >= 4 * 3, failed
-assert failed["RuntimeWarning"] == 1, failed
+warned = 1 if found()["gzip"] == "native" else 2  # who compresses slowly is told so
+assert failed["RuntimeWarning"] == warned, failed
 """
 
 
