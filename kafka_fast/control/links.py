@@ -114,6 +114,7 @@ class Links:
         self._commands: deque[Command] = deque()
         self._unanswered: dict[int, Unanswered] = {}  # by link: what its end was first told of
         self._told: set[int] = set()  # nodes whose nonsense is counted by its API
+        self._pauses: dict[int, tuple[float, float]] = {}  # by node: from when until when
         self.questions = Questions(
             client_id,
             self._commands,
@@ -182,6 +183,20 @@ class Links:
             return None
         text = f"{text} for {in_seconds(seconds)}"
         return Reason(text, KafkaTimeoutError(text))
+
+    def pause(self, node_id: int, since: float, until: float) -> float | None:
+        """Return for how long a node had this client wait, for a quota (KIP-219). Any thread.
+
+        Args:
+            node_id: which.
+            since: the pause has not ended before then.
+            until: it has begun by then.
+
+        Returns:
+            Its seconds; None if there was none.
+        """
+        began, end = self._pauses.get(node_id, (LONG_AGO, LONG_AGO))
+        return end - began if began <= until and since < end else None
 
     def next_deadline(self) -> float:
         """Return when `tick` has something to do."""
@@ -335,6 +350,14 @@ class Links:
         if link is not None:
             named = type(error)(f"{link.versions.node} {error}")
             self._note_nonsense(link, event.api_key, named, now, was_well=event.was_well)
+
+    def handle_throttled(self, link_id: int, throttle_ms: int, now: float) -> str:
+        """Take note that a node has this client wait; return what to call the node."""
+        link = self._links.get(link_id)
+        if link is None:
+            return "a node"
+        self._pauses[link.node_id] = (now, now + throttle_ms / 1000)
+        return node_name(link.node_id)
 
     def handle_response(self, event: Response, now: float) -> None:
         """Take the answer to a raw request."""

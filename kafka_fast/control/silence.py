@@ -10,10 +10,10 @@ from itertools import islice
 
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.links import Links
-from kafka_fast.control.metadata import NO_LEADER, node_name
+from kafka_fast.control.metadata import NO_LEADER, Node, node_name
 from kafka_fast.control.troubles import About, Reason, Subject, last_trouble
 from kafka_fast.errors import KafkaError
-from kafka_fast.logs import count_of
+from kafka_fast.logs import count_of, in_seconds
 from kafka_fast.types import TopicPartition
 
 NAMED = 5
@@ -48,6 +48,26 @@ def reason(cluster: Cluster, links: Links, partition: TopicPartition) -> Reason:
             return Reason(f"no connection to its leader, {node}, yet")
         return Reason(f"no connection to its leader: {trouble}", trouble.error)
     return Reason(f"its leader, {node}, does not answer")
+
+
+def of_pause(
+    cluster: Cluster, links: Links, partitions: Iterable[TopicPartition], now: float
+) -> Reason | None:
+    """Return that the leader of one of these partitions has this client wait, if one does."""
+    for partition in partitions:
+        leader = cluster.leader(*partition)
+        why = None if leader is None else of_quota(links, leader, now, now)
+        if why is not None:
+            return Reason(f"{partition}: {why.text}")
+    return None
+
+
+def of_quota(links: Links, leader: Node, since: float, until: float) -> Reason | None:
+    """Return that a leader has this client wait, if it had between these times."""
+    pause = links.pause(leader.id, since, until)
+    if pause is None:
+        return None
+    return Reason(f"its leader, {leader}, has this client wait for {in_seconds(pause)}: a quota")
 
 
 def around(

@@ -12,7 +12,7 @@ import logging
 
 from kafka_fast.config import LATEST, ConsumerSettings
 from kafka_fast.control.consumer.control import ConsumerControl
-from kafka_fast.control.silence import around, some_of
+from kafka_fast.control.silence import around, of_pause, some_of
 from kafka_fast.logs import LONG, LongWait, Waiting, get_logger
 from kafka_fast.net.intake import Intake
 from kafka_fast.types import TopicPartition
@@ -77,6 +77,9 @@ class Idle:
         held_up = [it for it in active if not self._control.is_fetched(it, now)]
         if held_up:
             return self._held_up(held_up, now)
+        paused = of_pause(self._control.cluster, self._control.links, active, now)
+        if paused is not None:
+            return Waiting(f"waiting for records of {paused.text}", logging.INFO, "quota")
         behind = [it for it in active if not self._intake.is_at_end(it)]
         if not behind:
             return self._at_the_end(active)

@@ -174,6 +174,23 @@ def test_a_leader_that_does_not_answer(kafka: EmbeddedKafka, log: Log) -> None:
     )
 
 
+def test_a_quota_is_the_cause_while_the_broker_has_the_client_wait(
+    kafka: EmbeddedKafka, log: Log
+) -> None:
+    """Regression: its leader was said not to have answered."""
+    with Producer({"bootstrap.servers": kafka.bootstrap, **QUICK}) as producer:
+        producer.send("t", b"v", partition=0).result(TIMEOUT)
+        kafka.faults.throttle(900, count=1, api=PRODUCE)
+        producer.send("t", b"v", partition=0).result(TIMEOUT)
+        producer.send("t", b"v", partition=0).result(TIMEOUT)
+    (line,) = log.lines("waits")
+    assert re.fullmatch(
+        r"WARNING kafka_fast.producer: result\(\) waits; not delivered yet: 1 record; t-0: its "
+        r"leader, node 1 at 127.0.0.1:\d+, has this client wait for 0.9 s: a quota",
+        line,
+    )
+
+
 def test_one_warning_for_each_partition_and_cause(kafka: EmbeddedKafka, log: Log) -> None:
     kafka.faults.error(PRODUCE, NotEnoughReplicas)
     config = {"bootstrap.servers": kafka.bootstrap, **QUICK}
@@ -281,6 +298,19 @@ def test_the_end_of_the_log_is_normal(kafka: EmbeddedKafka, log: Log) -> None:
         fill(kafka, "t", 3)
         eventually(lambda: bool(consumer.poll(0.1)))
         log.says_once(said, polling(consumer))
+
+
+def test_a_quota_holds_a_consumer_up(kafka: EmbeddedKafka, log: Log) -> None:
+    """Regression: it was said to be at the end of the log."""
+    with consumer_of(kafka.bootstrap) as consumer:
+        consumer.assign(partitions_of("t", 1))
+        kafka.faults.throttle(900, api=FETCH)
+        said = (
+            r"INFO kafka_fast.consumer: waiting for records of t-0: its leader, node 1 at "
+            r"127.0.0.1:\d+, has this client wait for 0.9 s: a quota$"
+        )
+        log.says_once(said, polling(consumer))
+        assert not log.lines("at the end of the log")
 
 
 def test_whoever_begins_at_the_end_is_told_so(kafka: EmbeddedKafka, log: Log) -> None:

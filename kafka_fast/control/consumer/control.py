@@ -45,7 +45,7 @@ from kafka_fast.control.group.member import Subscription
 from kafka_fast.control.instants import NEVER
 from kafka_fast.control.link import Link
 from kafka_fast.control.links import Links
-from kafka_fast.control.metadata import ClusterChanges, node_name
+from kafka_fast.control.metadata import ClusterChanges
 from kafka_fast.control.nonsense import PATIENCE
 from kafka_fast.control.plane import BadAnswer, LinkClosed, RepeatEnded, Response, Throttled
 from kafka_fast.control.silence import reason, some_of
@@ -356,8 +356,7 @@ class ConsumerControl:
             case LinkClosed():
                 self.links.handle_closed(event, now)
             case Throttled(link_id, throttle_ms):
-                link = self.links.link(link_id)
-                who = "a node" if link is None else node_name(link.node_id)
+                who = self.links.handle_throttled(link_id, throttle_ms, now)
                 logger.info("%s has this client wait for %d ms: a quota", who, throttle_ms)
             case RepeatEnded(_, token) if self.group is not None:
                 if self.links.questions.handle_ended(token):

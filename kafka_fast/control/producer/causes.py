@@ -12,7 +12,7 @@ from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.links import Links
 from kafka_fast.control.producer.identity import IdentityKeeper
 from kafka_fast.control.producer.limits import SETTINGS, TopicLimits
-from kafka_fast.control.silence import around, reason
+from kafka_fast.control.silence import around, of_quota, reason
 from kafka_fast.control.troubles import About, Reason, last_trouble
 from kafka_fast.errors import BrokerError, KafkaError, broker_error
 from kafka_fast.types import TopicPartition
@@ -111,6 +111,9 @@ class Causes:
             return self._together(
                 reason(self._cluster, self._links, partition), *around(self._links, until, since)
             )
+        quota = of_quota(self._links, leader, until, until)
+        if quota is not None:
+            return quota
         trouble = last_trouble(self._links.troubles.last(since, [leader.id]))
         if is_sent:
             return trouble or Reason(f"its leader, {leader}, has not answered")

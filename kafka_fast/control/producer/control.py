@@ -23,7 +23,7 @@ from kafka_fast.control.discovery import Discovery
 from kafka_fast.control.instants import NEVER
 from kafka_fast.control.link import Link
 from kafka_fast.control.links import Links
-from kafka_fast.control.metadata import ClusterChanges, node_name
+from kafka_fast.control.metadata import ClusterChanges
 from kafka_fast.control.plane import (
     BadAnswer,
     Command,
@@ -280,8 +280,7 @@ class ProducerControl:
                 for queue_id in queue_ids:
                     self._want_route(queue_id, now)
             case Throttled(link_id, throttle_ms):
-                link = self.links.link(link_id)
-                who = "a node" if link is None else node_name(link.node_id)
+                who = self.links.handle_throttled(link_id, throttle_ms, now)
                 logger.info("%s has this client wait for %d ms: a quota", who, throttle_ms)
 
     # Links and metadata

@@ -25,7 +25,7 @@ class World:
         group = Waiting("waiting for group 'g': its members", logging.INFO, "joining")
         control: Any = SimpleNamespace(
             group=SimpleNamespace(waits_for=lambda: group),
-            cluster=SimpleNamespace(is_absent=lambda _: False),
+            cluster=SimpleNamespace(is_absent=lambda _: False, leader=lambda *_: None),
             is_fetched=lambda *_: False,
             silence=lambda *_: Reason("t-0 (it looks up where to start)"),
             links=None,
