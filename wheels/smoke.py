@@ -17,7 +17,7 @@ import kafka_fast
 from kafka_fast.record import Codec, RecordBatchBuilder, codecs_available, read_batches
 
 INSTALLED_SIZE_MAX = 10_000_000
-"""Bytes on disk, with the libraries that came along and the bytecode."""
+"""Bytes on disk, with the libraries that came along."""
 
 # Edges whose optional package (pyspark, pytest, numpy) is not there in a clean environment.
 OPTIONAL = ("kafka_fast.spark", "kafka_fast.testing.plugin")
