@@ -551,6 +551,11 @@ def broker_error(code: int, message: str | None = None) -> BrokerError:
     return UnknownBrokerError(message, code=code) if known is None else known(message)
 
 
+def error_description(code: int) -> str:
+    """Return what a code but 0 means, in a sentence, to go on from what was asked."""
+    return ERRORS.get(code, UnknownBrokerError).description
+
+
 def error_name(code: int) -> str:
     """Return Kafka's constant for a code, for logs: "NONE", "NOT_COORDINATOR", "UNKNOWN_999"."""
     if code == 0:

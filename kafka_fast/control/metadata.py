@@ -203,16 +203,16 @@ def read_nodes(brokers: Iterable[Endpoint]) -> dict[int, Node]:
     """Return the brokers that can be addressed, by id."""
     nodes: dict[int, Node] = {}
     for broker in brokers:
-        if broker.node_id >= 0 and is_host(broker.host) and 0 < broker.port < 65536:
+        if broker.node_id >= 0 and is_address(broker.host, broker.port):
             nodes.setdefault(
                 broker.node_id, Node(broker.node_id, broker.host, broker.port, broker.rack)
             )
     return nodes
 
 
-def is_host(host: str) -> bool:
-    """Tell whether a broker's word for its host can be one; it ends up in errors and logs."""
-    return host.isprintable() and host.split() == [host]
+def is_address(host: str, port: int) -> bool:
+    """Tell whether a broker's word for an address can be one; it ends up in errors and logs."""
+    return host.isprintable() and host.split() == [host] and 0 < port < 65536
 
 
 def known_topic_id(topic_id: bytes) -> bytes | None:

@@ -104,6 +104,15 @@ def topic_wait(cluster: Cluster, links: Links, topic: str, now: float, since: fl
     return "; ".join([f"no metadata of topic {topic!r} yet", *(it.text for it in reasons)])
 
 
+def of_several(found: Iterable[tuple[TopicPartition, Reason]]) -> Reason:
+    """Return the reasons of several partitions as one: the first few, and the first cause."""
+    reasons = list(found)
+    return Reason(
+        some_of(f"{partition} ({reason.text})" for partition, reason in reasons),
+        next((it.cause for _, it in reasons if it.cause is not None), None),
+    )
+
+
 def some_of(things: Iterable[object]) -> str:
     """Return the first few of these as text, and how many more there are."""
     rest = iter(things)

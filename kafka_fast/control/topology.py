@@ -24,7 +24,7 @@ from kafka_fast.control.metadata import (
     with_leader,
 )
 from kafka_fast.control.plane import TopicSettled
-from kafka_fast.errors import ERRORS, BrokerError, UnknownBrokerError, broker_error
+from kafka_fast.errors import ERRORS, BrokerError, broker_error, error_description
 from kafka_fast.logs import get_logger
 from kafka_fast.protocol.apis.metadata import MetadataResponseTopic
 from kafka_fast.values import replace
@@ -121,8 +121,7 @@ class Topology:
             return broker_error(code, f"the answer to Metadata {lacks}")
         if code == UNKNOWN_TOPIC_OR_PARTITION:
             return broker_error(code, f"there is no topic {topic!r}")
-        known = ERRORS.get(code, UnknownBrokerError)
-        return broker_error(code, f"topic {topic!r}: {known.description}")
+        return broker_error(code, f"topic {topic!r}: {error_description(code)}")
 
     def forget_error(self, topic: str) -> None:
         """Take the next answer's error of a topic for news, also if it is the same as before."""

@@ -13,10 +13,11 @@ from typing import NamedTuple
 from kafka_fast.control.consumer.assigned import NO_NODE, Position
 from kafka_fast.errors import (
     ERRORS,
+    BrokerError,
     KafkaError,
-    UnknownBrokerError,
     UnreadableBatchError,
     broker_error,
+    error_description,
 )
 from kafka_fast.protocol.apis.fetch import PartitionData
 from kafka_fast.protocol.schema import Buffer
@@ -103,8 +104,12 @@ def decide(
         return Decision(Step.LATER, refresh=True)
     if known is not None and known.retriable and code != CORRUPT_MESSAGE:
         return Decision(Step.LATER)
-    words = ERRORS.get(code, UnknownBrokerError).description
-    return Decision(Step.RAISE, error=broker_error(code, f"Fetch of {partition}: {words}"))
+    return Decision(Step.RAISE, error=fetch_error(partition, code))
+
+
+def fetch_error(partition: TopicPartition, code: int) -> BrokerError:
+    """Return the error behind a code in an answer to Fetch."""
+    return broker_error(code, f"Fetch of {partition}: {error_description(code)}")
 
 
 def _leads_nowhere(

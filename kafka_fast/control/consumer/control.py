@@ -48,7 +48,7 @@ from kafka_fast.control.links import Links
 from kafka_fast.control.metadata import ClusterChanges
 from kafka_fast.control.nonsense import PATIENCE
 from kafka_fast.control.plane import BadAnswer, LinkClosed, RepeatEnded, Response, Throttled
-from kafka_fast.control.silence import reason, some_of
+from kafka_fast.control.silence import of_several, reason
 from kafka_fast.control.troubles import Reason, Troubles
 from kafka_fast.errors import KafkaError
 from kafka_fast.logs import get_logger
@@ -165,12 +165,7 @@ class ConsumerControl:
 
     def silence(self, partitions: Iterable[TopicPartition], now: float) -> Reason:
         """Return why nothing comes of the first few of these partitions. Any thread."""
-        reasons = [(it, self.silence_of(it, now)) for it in partitions]
-        causes = (reason.cause for _, reason in reasons)
-        return Reason(
-            some_of(f"{it} ({reason.text})" for it, reason in reasons),
-            next((it for it in causes if it is not None), None),
-        )
+        return of_several((it, self.silence_of(it, now)) for it in partitions)
 
     def silence_of(self, partition: TopicPartition, now: float) -> Reason:
         """Return why nothing comes of a partition. Any thread."""

@@ -14,7 +14,7 @@ from kafka_fast.control.discovery import Discovery
 from kafka_fast.control.instants import NEVER
 from kafka_fast.control.leader_query import LeaderQuery
 from kafka_fast.control.links import Links
-from kafka_fast.control.silence import some_of
+from kafka_fast.control.silence import of_several, some_of
 from kafka_fast.control.topology import UNKNOWN_TOPIC_OR_PARTITION
 from kafka_fast.control.troubles import Reason
 from kafka_fast.errors import KafkaError, broker_error
@@ -87,12 +87,7 @@ class Lookup:
     def missing(self) -> Reason:
         """Return which partitions have not been answered for, and why. Any thread."""
         asked = ((it, self._query.silence(it)) for it in list(self._wanted))
-        silent = [(it, reason) for it, reason in asked if reason is not None]
-        causes = (reason.cause for _, reason in silent)
-        return Reason(
-            some_of(f"{it} ({reason.text})" for it, reason in silent),
-            next((it for it in causes if it is not None), None),
-        )
+        return of_several((it, reason) for it, reason in asked if reason is not None)
 
     def tick(self, now: float) -> None:
         """Do what is due at `now`."""

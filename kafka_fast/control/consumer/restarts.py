@@ -17,7 +17,7 @@ from itertools import chain
 
 from kafka_fast.control.backoff import Backoff, KeyedBackoff
 from kafka_fast.control.cluster import Cluster
-from kafka_fast.control.consumer.answers import Decision, Step, decide
+from kafka_fast.control.consumer.answers import Decision, Step, decide, fetch_error
 from kafka_fast.control.consumer.assigned import NO_NODE, NOWHERE, Assigned, Phase, Position
 from kafka_fast.control.consumer.plane import (
     FetchPunt,
@@ -32,13 +32,7 @@ from kafka_fast.control.consumer.streams import Streams
 from kafka_fast.control.discovery import Discovery
 from kafka_fast.control.instants import NEVER
 from kafka_fast.control.links import Links
-from kafka_fast.errors import (
-    ERRORS,
-    ProtocolError,
-    UnknownBrokerError,
-    broker_error,
-    error_name,
-)
+from kafka_fast.errors import ProtocolError, error_name
 from kafka_fast.logs import get_logger
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.fetch import FetchResponse, PartitionData
@@ -229,8 +223,7 @@ class Restarts:
         """Keep what a partition's leader answers, and warn of it once."""
         error = decision.error
         if error is None and code:
-            known = ERRORS.get(code, UnknownBrokerError)
-            error = broker_error(code, f"Fetch of {partition}: {known.description}")
+            error = fetch_error(partition, code)
         if error is not None:
             self._links.troubles.note(partition, error, now)
 

@@ -19,19 +19,18 @@ from kafka_fast.control.discovery import Discovery
 from kafka_fast.control.instants import LONG_AGO, NEVER
 from kafka_fast.control.link import Link
 from kafka_fast.control.links import Links
-from kafka_fast.control.metadata import COORDINATOR_BASE, Node, is_host
+from kafka_fast.control.metadata import COORDINATOR_BASE, Node, is_address
 from kafka_fast.control.troubles import About, Reason, late
 from kafka_fast.errors import (
     ERRORS,
     KafkaError,
     KafkaTimeoutError,
     ProtocolError,
-    UnknownBrokerError,
     UnsupportedVersionError,
     broker_error,
+    error_description,
 )
 from kafka_fast.logs import get_logger
-from kafka_fast.protocol.apis.find_coordinator import Coordinator as Found
 from kafka_fast.protocol.apis.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
@@ -291,17 +290,16 @@ class Coordinator:
         self._asking = False
         found = response.coordinators[0] if response.coordinators else response
         if found.error_code:
-            refusal = broker_error(
-                found.error_code,
-                f"coordinator of group {self.group_id!r}: {found.error_message or _say(found)}",
-            )
+            words = found.error_message or error_description(found.error_code)
+            text = f"coordinator of group {self.group_id!r}: {words}"
+            refusal = broker_error(found.error_code, text)
             if refusal.retriable:
                 self._links.troubles.note(About.COORDINATOR, refusal, now)
                 self._retry(now)
             else:
                 self._give_up(refusal, now)
             return
-        if not is_host(found.host) or not 0 < found.port < 65536:
+        if not is_address(found.host, found.port):
             error = ProtocolError(
                 f"the coordinator of group {self.group_id!r} has no address that can be used: "
                 f"node {found.node_id} at {found.host!r}, port {found.port}"
@@ -325,8 +323,3 @@ class Coordinator:
         self._asking = False
         self._ask_at = now + self._backoff.delay(self._failures)
         self._failures += 1
-
-
-def _say(found: Found | FindCoordinatorResponse) -> str:
-    """Return what an error means that came without words."""
-    return ERRORS.get(found.error_code, UnknownBrokerError).description

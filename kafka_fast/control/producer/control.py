@@ -60,9 +60,9 @@ from kafka_fast.errors import (
     BrokerError,
     KafkaError,
     ProtocolError,
-    UnknownBrokerError,
     UnsupportedVersionError,
     broker_error,
+    error_description,
 )
 from kafka_fast.logs import LONG, LongWait, Waiting, get_logger, in_seconds
 from kafka_fast.protocol import frame
@@ -494,8 +494,7 @@ class ProducerControl:
         code = answer.error_code
         if code in TOO_LARGE or code == DUPLICATE_SEQUENCE_NUMBER:
             return  # it is split, or counts as success; a single record that is too large fails
-        known = ERRORS.get(code, UnknownBrokerError)
-        words = [answer.error_message or known.description]
+        words = [answer.error_message or error_description(code)]
         words += [it.batch_index_error_message or "" for it in answer.record_errors[:1]]
         who = "its leader" if link is None else link.versions.node
         text = ": ".join([f"{where}, says {who}", *(it for it in words if it)])

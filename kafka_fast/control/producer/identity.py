@@ -18,11 +18,10 @@ from kafka_fast.control.producer.verdicts import Identity
 from kafka_fast.control.questions import Questions
 from kafka_fast.control.troubles import About, Troubles
 from kafka_fast.errors import (
-    ERRORS,
     KafkaError,
-    UnknownBrokerError,
     UnsupportedVersionError,
     broker_error,
+    error_description,
 )
 from kafka_fast.protocol.apis.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
@@ -134,4 +133,4 @@ class IdentityKeeper:
 
 def _say(code: int) -> str:
     """Return what an answer means for whoever waits for a producer id."""
-    return f"InitProducerId: {ERRORS.get(code, UnknownBrokerError).description}"
+    return f"InitProducerId: {error_description(code)}"

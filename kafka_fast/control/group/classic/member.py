@@ -44,7 +44,7 @@ from kafka_fast.control.group.readiness import OVERSTAYED, Readiness, warn_of_ov
 from kafka_fast.control.group.subscription import SubscribedTopics
 from kafka_fast.control.instants import NEVER
 from kafka_fast.control.questions import Questions
-from kafka_fast.errors import ERRORS, KafkaError, UnknownBrokerError, broker_error, error_name
+from kafka_fast.errors import ERRORS, KafkaError, broker_error, error_description, error_name
 from kafka_fast.logs import Waiting, get_logger
 from kafka_fast.types import TopicPartition
 
@@ -403,7 +403,7 @@ class ClassicMember:
                 "brokers' group.min.session.timeout.ms and group.max.session.timeout.ms (by "
                 "default 6000 and 1800000)"
             )
-        return ERRORS.get(code, UnknownBrokerError).description
+        return error_description(code)
 
     def _lose_place(self, code: int, reason: str) -> None:
         """The coordinator does not know this member any more, or not in this generation."""
