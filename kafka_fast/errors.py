@@ -46,6 +46,7 @@ __all__ = [
     "ConfigError",
     "CorruptBatchError",
     "DeliveryError",
+    "ErrorCode",
     "FrameTooLargeError",
     "KafkaConnectionError",
     "KafkaError",
@@ -361,160 +362,178 @@ _RETRY = 1  # retriable
 _STALE = 3  # retriable once the metadata has been refreshed
 _FATAL = 4  # the client must be closed
 
-# code, Kafka's constant, flags, description. The order is the code's; 0 is no error.
-_TABLE: tuple[tuple[int, str, int, str], ...] = (
-    (-1, "UNKNOWN_SERVER_ERROR", 0, "the broker failed in a way it did not expect"),
-    (1, "OFFSET_OUT_OF_RANGE", 0, "the log does not hold this offset"),
-    (2, "CORRUPT_MESSAGE", _RETRY, "the broker found a record corrupt, or without its key"),
-    (3, "UNKNOWN_TOPIC_OR_PARTITION", _STALE, "the broker does not host this partition"),
-    (4, "INVALID_FETCH_SIZE", 0, "the fetch size is not valid"),
-    (5, "LEADER_NOT_AVAILABLE", _STALE, "the partition has no leader at the moment"),
-    (6, "NOT_LEADER_OR_FOLLOWER", _STALE, "the broker does not lead, or hold, the partition"),
-    (7, "REQUEST_TIMED_OUT", _RETRY, "the broker could not finish the request in time"),
-    (8, "BROKER_NOT_AVAILABLE", 0, "the broker is not available"),
-    (9, "REPLICA_NOT_AVAILABLE", _STALE, "the replica is not available"),
-    (10, "MESSAGE_TOO_LARGE", 0, "the batch is larger than the broker or topic accepts"),
-    (11, "STALE_CONTROLLER_EPOCH", 0, "the controller has moved"),
-    (12, "OFFSET_METADATA_TOO_LARGE", 0, "the metadata string of a commit is too long"),
-    (13, "NETWORK_EXCEPTION", _STALE, "the connection broke before the answer"),
-    (14, "COORDINATOR_LOAD_IN_PROGRESS", _RETRY, "the coordinator is still loading its state"),
-    (15, "COORDINATOR_NOT_AVAILABLE", _RETRY, "there is no coordinator at the moment"),
-    (16, "NOT_COORDINATOR", _RETRY, "another broker is the coordinator"),
-    (17, "INVALID_TOPIC_EXCEPTION", 0, "the topic's name is not valid, or it is internal"),
-    (18, "RECORD_LIST_TOO_LARGE", 0, "the batch is larger than a log segment"),
-    (19, "NOT_ENOUGH_REPLICAS", _RETRY, "too few replicas are in sync; nothing was written"),
-    (20, "NOT_ENOUGH_REPLICAS_AFTER_APPEND", _RETRY, "written, but to too few in-sync replicas"),
-    (21, "INVALID_REQUIRED_ACKS", 0, "acks must be -1, 0 or 1"),
-    (22, "ILLEGAL_GENERATION", 0, "the group has moved on to another generation"),
-    (23, "INCONSISTENT_GROUP_PROTOCOL", 0, "no protocol in common with the group's members"),
-    (24, "INVALID_GROUP_ID", 0, "the group id is not valid"),
-    (25, "UNKNOWN_MEMBER_ID", 0, "the coordinator does not know this member"),
-    (26, "INVALID_SESSION_TIMEOUT", 0, "the session timeout is outside the broker's range"),
-    (27, "REBALANCE_IN_PROGRESS", 0, "the group rebalances: join again"),
-    (28, "INVALID_COMMIT_OFFSET_SIZE", 0, "the commit is too large"),
-    (29, "TOPIC_AUTHORIZATION_FAILED", 0, "not authorized for the topic"),
-    (30, "GROUP_AUTHORIZATION_FAILED", 0, "not authorized for the group"),
-    (31, "CLUSTER_AUTHORIZATION_FAILED", _FATAL, "not authorized for the cluster"),
-    (32, "INVALID_TIMESTAMP", 0, "the timestamp is outside the topic's accepted range"),
-    (33, "UNSUPPORTED_SASL_MECHANISM", _FATAL, "the broker does not offer this SASL mechanism"),
-    (34, "ILLEGAL_SASL_STATE", _FATAL, "the request does not fit the state of authentication"),
-    (35, "UNSUPPORTED_VERSION", _FATAL, "the broker does not support this version of the API"),
-    (36, "TOPIC_ALREADY_EXISTS", 0, "a topic of this name exists"),
-    (37, "INVALID_PARTITIONS", 0, "the number of partitions is not valid"),
-    (38, "INVALID_REPLICATION_FACTOR", 0, "below 1, or more replicas than brokers"),
-    (39, "INVALID_REPLICA_ASSIGNMENT", 0, "the replica assignment is not valid"),
-    (40, "INVALID_CONFIG", 0, "a configuration value is not valid"),
-    (41, "NOT_CONTROLLER", _RETRY, "another broker is the controller"),
-    (42, "INVALID_REQUEST", 0, "the broker found the request not valid; its log says why"),
-    (43, "UNSUPPORTED_FOR_MESSAGE_FORMAT", 0, "the topic's message format is too old for this"),
-    (44, "POLICY_VIOLATION", 0, "the request breaks a policy of the cluster"),
-    (45, "OUT_OF_ORDER_SEQUENCE_NUMBER", 0, "the batch does not follow the last one written"),
-    (46, "DUPLICATE_SEQUENCE_NUMBER", 0, "the batch was written before"),
-    (47, "INVALID_PRODUCER_EPOCH", 0, "the producer's epoch is older than the log's"),
-    (48, "INVALID_TXN_STATE", _FATAL, "the transaction's state does not allow this"),
-    (49, "INVALID_PRODUCER_ID_MAPPING", 0, "the transactional id has another producer id"),
-    (50, "INVALID_TRANSACTION_TIMEOUT", _FATAL, "the timeout is above the broker's maximum"),
-    (51, "CONCURRENT_TRANSACTIONS", _RETRY, "the last transaction of this id still completes"),
-    (52, "TRANSACTION_COORDINATOR_FENCED", 0, "a newer transaction coordinator has taken over"),
-    (53, "TRANSACTIONAL_ID_AUTHORIZATION_FAILED", _FATAL, "not authorized for the id"),
-    (54, "SECURITY_DISABLED", 0, "the cluster has no authorizer"),
-    (55, "OPERATION_NOT_ATTEMPTED", 0, "not tried, because another one of the request failed"),
-    (56, "KAFKA_STORAGE_ERROR", _STALE, "the broker's disk failed"),
-    (57, "LOG_DIR_NOT_FOUND", 0, "the broker has no such log directory"),
-    (58, "SASL_AUTHENTICATION_FAILED", _FATAL, "the credentials were refused"),
-    (59, "UNKNOWN_PRODUCER_ID", 0, "the log no longer holds any record of this producer"),
-    (60, "REASSIGNMENT_IN_PROGRESS", 0, "the partition is being reassigned"),
-    (61, "DELEGATION_TOKEN_AUTH_DISABLED", 0, "delegation tokens are switched off"),
-    (62, "DELEGATION_TOKEN_NOT_FOUND", 0, "no such delegation token"),
-    (63, "DELEGATION_TOKEN_OWNER_MISMATCH", 0, "the principal neither owns nor may renew it"),
-    (64, "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED", 0, "not allowed on this kind of connection"),
-    (65, "DELEGATION_TOKEN_AUTHORIZATION_FAILED", 0, "not authorized for the delegation token"),
-    (66, "DELEGATION_TOKEN_EXPIRED", 0, "the delegation token has expired"),
-    (67, "INVALID_PRINCIPAL_TYPE", 0, "the principal's type is not supported"),
-    (68, "NON_EMPTY_GROUP", 0, "the group has members"),
-    (69, "GROUP_ID_NOT_FOUND", 0, "no such group"),
-    (70, "FETCH_SESSION_ID_NOT_FOUND", _RETRY, "the broker has dropped the fetch session"),
-    (71, "INVALID_FETCH_SESSION_EPOCH", _RETRY, "the fetch session is at another epoch"),
-    (72, "LISTENER_NOT_FOUND", _STALE, "the leader has no listener of the one asked through"),
-    (73, "TOPIC_DELETION_DISABLED", 0, "the cluster does not allow topics to be deleted"),
-    (74, "FENCED_LEADER_EPOCH", _STALE, "the request's leader epoch is older than the broker's"),
-    (75, "UNKNOWN_LEADER_EPOCH", _RETRY, "the request's leader epoch is newer than the broker's"),
-    (76, "UNSUPPORTED_COMPRESSION_TYPE", 0, "this version cannot carry the compression codec"),
-    (77, "STALE_BROKER_EPOCH", 0, "the broker has registered again since"),
-    (78, "OFFSET_NOT_AVAILABLE", _RETRY, "a new leader does not know its high watermark yet"),
-    (79, "MEMBER_ID_REQUIRED", 0, "join again with the member id of this answer"),
-    (80, "PREFERRED_LEADER_NOT_AVAILABLE", _STALE, "the preferred leader is not available"),
-    (81, "GROUP_MAX_SIZE_REACHED", 0, "the group takes no more members"),
-    (82, "FENCED_INSTANCE_ID", _FATAL, "another member has taken over this group.instance.id"),
-    (83, "ELIGIBLE_LEADERS_NOT_AVAILABLE", _STALE, "no eligible leader is available"),
-    (84, "ELECTION_NOT_NEEDED", _STALE, "the partition has its leader already"),
-    (85, "NO_REASSIGNMENT_IN_PROGRESS", 0, "the partition is not being reassigned"),
-    (86, "GROUP_SUBSCRIBED_TO_TOPIC", 0, "the group still consumes the topic"),
-    (87, "INVALID_RECORD", 0, "the broker's validation refused a record"),
-    (88, "UNSTABLE_OFFSET_COMMIT", _RETRY, "a transaction's offsets are not decided yet"),
-    (89, "THROTTLING_QUOTA_EXCEEDED", _RETRY, "a quota is used up for now"),
-    (90, "PRODUCER_FENCED", _FATAL, "a newer producer uses the same transactional id"),
-    (91, "RESOURCE_NOT_FOUND", 0, "no such resource"),
-    (92, "DUPLICATE_RESOURCE", 0, "the request names a resource twice"),
-    (93, "UNACCEPTABLE_CREDENTIAL", 0, "the credential does not meet the requirements"),
-    (94, "INCONSISTENT_VOTER_SET", 0, "sender or receiver is not one of the voters"),
-    (95, "INVALID_UPDATE_VERSION", 0, "the version to update to is not valid"),
-    (96, "FEATURE_UPDATE_FAILED", 0, "the finalized features could not be updated"),
-    (97, "PRINCIPAL_DESERIALIZATION_FAILURE", 0, "a forwarded principal could not be read"),
-    (98, "SNAPSHOT_NOT_FOUND", 0, "no such snapshot"),
-    (99, "POSITION_OUT_OF_RANGE", 0, "the position is outside the snapshot"),
-    (100, "UNKNOWN_TOPIC_ID", _STALE, "the broker does not know this topic id"),
-    (101, "DUPLICATE_BROKER_REGISTRATION", 0, "the broker id is in use"),
-    (102, "BROKER_ID_NOT_REGISTERED", 0, "the broker id is not registered"),
-    (103, "INCONSISTENT_TOPIC_ID", _STALE, "the log belongs to another topic id"),
-    (104, "INCONSISTENT_CLUSTER_ID", 0, "the broker belongs to another cluster"),
-    (105, "TRANSACTIONAL_ID_NOT_FOUND", 0, "no such transactional id"),
-    (106, "FETCH_SESSION_TOPIC_ID_ERROR", _RETRY, "the fetch session mixed ids and names"),
-    (107, "INELIGIBLE_REPLICA", 0, "a replica may not join the in-sync set"),
-    (108, "NEW_LEADER_ELECTED", 0, "the change was made and another leader elected"),
-    (109, "OFFSET_MOVED_TO_TIERED_STORAGE", 0, "the offset is in tiered storage"),
-    (110, "FENCED_MEMBER_EPOCH", 0, "the member is fenced: give up its partitions and rejoin"),
-    (111, "UNRELEASED_INSTANCE_ID", 0, "another member still uses this group.instance.id"),
-    (112, "UNSUPPORTED_ASSIGNOR", 0, "the group does not support this assignor"),
-    (113, "STALE_MEMBER_EPOCH", 0, "wait for the member's new epoch and try again"),
-    (114, "MISMATCHED_ENDPOINT_TYPE", 0, "the wrong kind of endpoint: broker or controller"),
-    (115, "UNSUPPORTED_ENDPOINT_TYPE", 0, "this kind of endpoint is not supported"),
-    (116, "UNKNOWN_CONTROLLER_ID", 0, "no such controller"),
-    (117, "UNKNOWN_SUBSCRIPTION_ID", 0, "the telemetry subscription has changed"),
-    (118, "TELEMETRY_TOO_LARGE", 0, "more telemetry than the broker accepts"),
-    (119, "INVALID_REGISTRATION", 0, "the controller refused the broker's registration"),
-    (120, "TRANSACTION_ABORTABLE", 0, "abort the transaction; the producer may go on"),
-    (121, "INVALID_RECORD_STATE", 0, "the record can no longer be acknowledged"),
-    (122, "SHARE_SESSION_NOT_FOUND", _RETRY, "the broker has dropped the share session"),
-    (123, "INVALID_SHARE_SESSION_EPOCH", _RETRY, "the share session is at another epoch"),
-    (124, "FENCED_STATE_EPOCH", 0, "the share group's state is at another epoch"),
-    (125, "INVALID_VOTER_KEY", 0, "the voter's key is another replica's"),
-    (126, "DUPLICATE_VOTER", 0, "the voter is in the set already"),
-    (127, "VOTER_NOT_FOUND", 0, "the voter is not in the set"),
-    (128, "INVALID_REGULAR_EXPRESSION", 0, "the broker could not parse the pattern"),
-    (129, "REBOOTSTRAP_REQUIRED", 0, "start again from the bootstrap servers"),
-    (130, "STREAMS_INVALID_TOPOLOGY", 0, "the topology is not valid"),
-    (131, "STREAMS_INVALID_TOPOLOGY_EPOCH", 0, "the topology's epoch is not valid"),
-    (132, "STREAMS_TOPOLOGY_FENCED", 0, "the topology's epoch is outdated"),
-    (133, "SHARE_SESSION_LIMIT_REACHED", _RETRY, "the broker holds no more share sessions"),
-    (134, "GROUP_DELETION_FAILED", 0, "a group could not be deleted; its result says why"),
-    (135, "STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED", 0, "the description was not stored"),
-    (136, "CONTROLLER_ID_NOT_REGISTERED", 0, "the controller id is not registered"),
-)
+
+class ErrorCode(enum.IntEnum):
+    """The error codes of Kafka's protocol; each is a plain int, too.
+
+    Attributes:
+        flags: what may be done about it, as bits of this module.
+        description: what the code means, in a sentence.
+    """
+
+    flags: int
+    description: str
+
+    def __new__(cls, code: int, flags: int, description: str) -> ErrorCode:
+        """Make a member of its row."""
+        made = int.__new__(cls, code)
+        made._value_ = code
+        made.flags = flags
+        made.description = description
+        return made
+
+    UNKNOWN_SERVER_ERROR = -1, 0, "the broker failed in a way it did not expect"
+    NONE = 0, 0, "no error"
+    OFFSET_OUT_OF_RANGE = 1, 0, "the log does not hold this offset"
+    CORRUPT_MESSAGE = 2, _RETRY, "the broker found a record corrupt, or without its key"
+    UNKNOWN_TOPIC_OR_PARTITION = 3, _STALE, "the broker does not host this partition"
+    INVALID_FETCH_SIZE = 4, 0, "the fetch size is not valid"
+    LEADER_NOT_AVAILABLE = 5, _STALE, "the partition has no leader at the moment"
+    NOT_LEADER_OR_FOLLOWER = 6, _STALE, "the broker does not lead, or hold, the partition"
+    REQUEST_TIMED_OUT = 7, _RETRY, "the broker could not finish the request in time"
+    BROKER_NOT_AVAILABLE = 8, 0, "the broker is not available"
+    REPLICA_NOT_AVAILABLE = 9, _STALE, "the replica is not available"
+    MESSAGE_TOO_LARGE = 10, 0, "the batch is larger than the broker or topic accepts"
+    STALE_CONTROLLER_EPOCH = 11, 0, "the controller has moved"
+    OFFSET_METADATA_TOO_LARGE = 12, 0, "the metadata string of a commit is too long"
+    NETWORK_EXCEPTION = 13, _STALE, "the connection broke before the answer"
+    COORDINATOR_LOAD_IN_PROGRESS = 14, _RETRY, "the coordinator is still loading its state"
+    COORDINATOR_NOT_AVAILABLE = 15, _RETRY, "there is no coordinator at the moment"
+    NOT_COORDINATOR = 16, _RETRY, "another broker is the coordinator"
+    INVALID_TOPIC_EXCEPTION = 17, 0, "the topic's name is not valid, or it is internal"
+    RECORD_LIST_TOO_LARGE = 18, 0, "the batch is larger than a log segment"
+    NOT_ENOUGH_REPLICAS = 19, _RETRY, "too few replicas are in sync; nothing was written"
+    NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20, _RETRY, "written, but to too few in-sync replicas"
+    INVALID_REQUIRED_ACKS = 21, 0, "acks must be -1, 0 or 1"
+    ILLEGAL_GENERATION = 22, 0, "the group has moved on to another generation"
+    INCONSISTENT_GROUP_PROTOCOL = 23, 0, "no protocol in common with the group's members"
+    INVALID_GROUP_ID = 24, 0, "the group id is not valid"
+    UNKNOWN_MEMBER_ID = 25, 0, "the coordinator does not know this member"
+    INVALID_SESSION_TIMEOUT = 26, 0, "the session timeout is outside the broker's range"
+    REBALANCE_IN_PROGRESS = 27, 0, "the group rebalances: join again"
+    INVALID_COMMIT_OFFSET_SIZE = 28, 0, "the commit is too large"
+    TOPIC_AUTHORIZATION_FAILED = 29, 0, "not authorized for the topic"
+    GROUP_AUTHORIZATION_FAILED = 30, 0, "not authorized for the group"
+    CLUSTER_AUTHORIZATION_FAILED = 31, _FATAL, "not authorized for the cluster"
+    INVALID_TIMESTAMP = 32, 0, "the timestamp is outside the topic's accepted range"
+    UNSUPPORTED_SASL_MECHANISM = 33, _FATAL, "the broker does not offer this SASL mechanism"
+    ILLEGAL_SASL_STATE = 34, _FATAL, "the request does not fit the state of authentication"
+    UNSUPPORTED_VERSION = 35, _FATAL, "the broker does not support this version of the API"
+    TOPIC_ALREADY_EXISTS = 36, 0, "a topic of this name exists"
+    INVALID_PARTITIONS = 37, 0, "the number of partitions is not valid"
+    INVALID_REPLICATION_FACTOR = 38, 0, "below 1, or more replicas than brokers"
+    INVALID_REPLICA_ASSIGNMENT = 39, 0, "the replica assignment is not valid"
+    INVALID_CONFIG = 40, 0, "a configuration value is not valid"
+    NOT_CONTROLLER = 41, _RETRY, "another broker is the controller"
+    INVALID_REQUEST = 42, 0, "the broker found the request not valid; its log says why"
+    UNSUPPORTED_FOR_MESSAGE_FORMAT = 43, 0, "the topic's message format is too old for this"
+    POLICY_VIOLATION = 44, 0, "the request breaks a policy of the cluster"
+    OUT_OF_ORDER_SEQUENCE_NUMBER = 45, 0, "the batch does not follow the last one written"
+    DUPLICATE_SEQUENCE_NUMBER = 46, 0, "the batch was written before"
+    INVALID_PRODUCER_EPOCH = 47, 0, "the producer's epoch is older than the log's"
+    INVALID_TXN_STATE = 48, _FATAL, "the transaction's state does not allow this"
+    INVALID_PRODUCER_ID_MAPPING = 49, 0, "the transactional id has another producer id"
+    INVALID_TRANSACTION_TIMEOUT = 50, _FATAL, "the timeout is above the broker's maximum"
+    CONCURRENT_TRANSACTIONS = 51, _RETRY, "the last transaction of this id still completes"
+    TRANSACTION_COORDINATOR_FENCED = 52, 0, "a newer transaction coordinator has taken over"
+    TRANSACTIONAL_ID_AUTHORIZATION_FAILED = 53, _FATAL, "not authorized for the id"
+    SECURITY_DISABLED = 54, 0, "the cluster has no authorizer"
+    OPERATION_NOT_ATTEMPTED = 55, 0, "not tried, because another one of the request failed"
+    KAFKA_STORAGE_ERROR = 56, _STALE, "the broker's disk failed"
+    LOG_DIR_NOT_FOUND = 57, 0, "the broker has no such log directory"
+    SASL_AUTHENTICATION_FAILED = 58, _FATAL, "the credentials were refused"
+    UNKNOWN_PRODUCER_ID = 59, 0, "the log no longer holds any record of this producer"
+    REASSIGNMENT_IN_PROGRESS = 60, 0, "the partition is being reassigned"
+    DELEGATION_TOKEN_AUTH_DISABLED = 61, 0, "delegation tokens are switched off"
+    DELEGATION_TOKEN_NOT_FOUND = 62, 0, "no such delegation token"
+    DELEGATION_TOKEN_OWNER_MISMATCH = 63, 0, "the principal neither owns nor may renew it"
+    DELEGATION_TOKEN_REQUEST_NOT_ALLOWED = 64, 0, "not allowed on this kind of connection"
+    DELEGATION_TOKEN_AUTHORIZATION_FAILED = 65, 0, "not authorized for the delegation token"
+    DELEGATION_TOKEN_EXPIRED = 66, 0, "the delegation token has expired"
+    INVALID_PRINCIPAL_TYPE = 67, 0, "the principal's type is not supported"
+    NON_EMPTY_GROUP = 68, 0, "the group has members"
+    GROUP_ID_NOT_FOUND = 69, 0, "no such group"
+    FETCH_SESSION_ID_NOT_FOUND = 70, _RETRY, "the broker has dropped the fetch session"
+    INVALID_FETCH_SESSION_EPOCH = 71, _RETRY, "the fetch session is at another epoch"
+    LISTENER_NOT_FOUND = 72, _STALE, "the leader has no listener of the one asked through"
+    TOPIC_DELETION_DISABLED = 73, 0, "the cluster does not allow topics to be deleted"
+    FENCED_LEADER_EPOCH = 74, _STALE, "the request's leader epoch is older than the broker's"
+    UNKNOWN_LEADER_EPOCH = 75, _RETRY, "the request's leader epoch is newer than the broker's"
+    UNSUPPORTED_COMPRESSION_TYPE = 76, 0, "this version cannot carry the compression codec"
+    STALE_BROKER_EPOCH = 77, 0, "the broker has registered again since"
+    OFFSET_NOT_AVAILABLE = 78, _RETRY, "a new leader does not know its high watermark yet"
+    MEMBER_ID_REQUIRED = 79, 0, "join again with the member id of this answer"
+    PREFERRED_LEADER_NOT_AVAILABLE = 80, _STALE, "the preferred leader is not available"
+    GROUP_MAX_SIZE_REACHED = 81, 0, "the group takes no more members"
+    FENCED_INSTANCE_ID = 82, _FATAL, "another member has taken over this group.instance.id"
+    ELIGIBLE_LEADERS_NOT_AVAILABLE = 83, _STALE, "no eligible leader is available"
+    ELECTION_NOT_NEEDED = 84, _STALE, "the partition has its leader already"
+    NO_REASSIGNMENT_IN_PROGRESS = 85, 0, "the partition is not being reassigned"
+    GROUP_SUBSCRIBED_TO_TOPIC = 86, 0, "the group still consumes the topic"
+    INVALID_RECORD = 87, 0, "the broker's validation refused a record"
+    UNSTABLE_OFFSET_COMMIT = 88, _RETRY, "a transaction's offsets are not decided yet"
+    THROTTLING_QUOTA_EXCEEDED = 89, _RETRY, "a quota is used up for now"
+    PRODUCER_FENCED = 90, _FATAL, "a newer producer uses the same transactional id"
+    RESOURCE_NOT_FOUND = 91, 0, "no such resource"
+    DUPLICATE_RESOURCE = 92, 0, "the request names a resource twice"
+    UNACCEPTABLE_CREDENTIAL = 93, 0, "the credential does not meet the requirements"
+    INCONSISTENT_VOTER_SET = 94, 0, "sender or receiver is not one of the voters"
+    INVALID_UPDATE_VERSION = 95, 0, "the version to update to is not valid"
+    FEATURE_UPDATE_FAILED = 96, 0, "the finalized features could not be updated"
+    PRINCIPAL_DESERIALIZATION_FAILURE = 97, 0, "a forwarded principal could not be read"
+    SNAPSHOT_NOT_FOUND = 98, 0, "no such snapshot"
+    POSITION_OUT_OF_RANGE = 99, 0, "the position is outside the snapshot"
+    UNKNOWN_TOPIC_ID = 100, _STALE, "the broker does not know this topic id"
+    DUPLICATE_BROKER_REGISTRATION = 101, 0, "the broker id is in use"
+    BROKER_ID_NOT_REGISTERED = 102, 0, "the broker id is not registered"
+    INCONSISTENT_TOPIC_ID = 103, _STALE, "the log belongs to another topic id"
+    INCONSISTENT_CLUSTER_ID = 104, 0, "the broker belongs to another cluster"
+    TRANSACTIONAL_ID_NOT_FOUND = 105, 0, "no such transactional id"
+    FETCH_SESSION_TOPIC_ID_ERROR = 106, _RETRY, "the fetch session mixed ids and names"
+    INELIGIBLE_REPLICA = 107, 0, "a replica may not join the in-sync set"
+    NEW_LEADER_ELECTED = 108, 0, "the change was made and another leader elected"
+    OFFSET_MOVED_TO_TIERED_STORAGE = 109, 0, "the offset is in tiered storage"
+    FENCED_MEMBER_EPOCH = 110, 0, "the member is fenced: give up its partitions and rejoin"
+    UNRELEASED_INSTANCE_ID = 111, 0, "another member still uses this group.instance.id"
+    UNSUPPORTED_ASSIGNOR = 112, 0, "the group does not support this assignor"
+    STALE_MEMBER_EPOCH = 113, 0, "wait for the member's new epoch and try again"
+    MISMATCHED_ENDPOINT_TYPE = 114, 0, "the wrong kind of endpoint: broker or controller"
+    UNSUPPORTED_ENDPOINT_TYPE = 115, 0, "this kind of endpoint is not supported"
+    UNKNOWN_CONTROLLER_ID = 116, 0, "no such controller"
+    UNKNOWN_SUBSCRIPTION_ID = 117, 0, "the telemetry subscription has changed"
+    TELEMETRY_TOO_LARGE = 118, 0, "more telemetry than the broker accepts"
+    INVALID_REGISTRATION = 119, 0, "the controller refused the broker's registration"
+    TRANSACTION_ABORTABLE = 120, 0, "abort the transaction; the producer may go on"
+    INVALID_RECORD_STATE = 121, 0, "the record can no longer be acknowledged"
+    SHARE_SESSION_NOT_FOUND = 122, _RETRY, "the broker has dropped the share session"
+    INVALID_SHARE_SESSION_EPOCH = 123, _RETRY, "the share session is at another epoch"
+    FENCED_STATE_EPOCH = 124, 0, "the share group's state is at another epoch"
+    INVALID_VOTER_KEY = 125, 0, "the voter's key is another replica's"
+    DUPLICATE_VOTER = 126, 0, "the voter is in the set already"
+    VOTER_NOT_FOUND = 127, 0, "the voter is not in the set"
+    INVALID_REGULAR_EXPRESSION = 128, 0, "the broker could not parse the pattern"
+    REBOOTSTRAP_REQUIRED = 129, 0, "start again from the bootstrap servers"
+    STREAMS_INVALID_TOPOLOGY = 130, 0, "the topology is not valid"
+    STREAMS_INVALID_TOPOLOGY_EPOCH = 131, 0, "the topology's epoch is not valid"
+    STREAMS_TOPOLOGY_FENCED = 132, 0, "the topology's epoch is outdated"
+    SHARE_SESSION_LIMIT_REACHED = 133, _RETRY, "the broker holds no more share sessions"
+    GROUP_DELETION_FAILED = 134, 0, "a group could not be deleted; its result says why"
+    STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED = 135, 0, "the description was not stored"
+    CONTROLLER_ID_NOT_REGISTERED = 136, 0, "the controller id is not registered"
 
 
-def _class_of(code: int, name: str, flags: int, description: str) -> type[BrokerError]:
-    """Make the class of one row and put it into this module, where pickle looks for it."""
-    class_name = "".join(word.capitalize() for word in name.split("_"))
+def _class_of(code: ErrorCode) -> type[BrokerError]:
+    """Make the class of one code and put it into this module, where pickle looks for it."""
+    class_name = "".join(word.capitalize() for word in code.name.split("_"))
     attributes = {
-        "__doc__": f"{name} ({code}): {description}.",
+        "__doc__": f"{code.name} ({int(code)}): {code.description}.",
         "__module__": __name__,
-        "code": code,
-        "name": name,
-        "retriable": bool(flags & _RETRY),
-        "refresh_metadata": flags & _STALE == _STALE,
-        "fatal": bool(flags & _FATAL),
-        "description": description,
+        "code": int(code),
+        "name": code.name,
+        "retriable": bool(code.flags & _RETRY),
+        "refresh_metadata": code.flags & _STALE == _STALE,
+        "fatal": bool(code.flags & _FATAL),
+        "description": code.description,
     }
     made = type(class_name, (BrokerError,), attributes)
     globals()[class_name] = made
@@ -523,7 +542,7 @@ def _class_of(code: int, name: str, flags: int, description: str) -> type[Broker
 
 #: Error code -> its class. The class attributes are the data: code, name, retriable, ...
 ERRORS: Mapping[int, type[BrokerError]] = MappingProxyType(
-    {row[0]: _class_of(*row) for row in _TABLE}
+    {int(code): _class_of(code) for code in ErrorCode if code}
 )
 
 BROKER_ERRORS = frozenset(known.__name__ for known in ERRORS.values())

@@ -34,7 +34,7 @@ from kafka_fast.control.metadata import (
 )
 from kafka_fast.control.refresh import RefreshSchedule
 from kafka_fast.control.topology import Topology
-from kafka_fast.errors import KafkaError, ProtocolError, broker_error
+from kafka_fast.errors import ErrorCode, KafkaError, ProtocolError, broker_error
 from kafka_fast.logs import get_logger
 from kafka_fast.protocol.apis.metadata import (
     MetadataRequest,
@@ -46,7 +46,6 @@ __all__ = ["Cluster"]
 
 logger = get_logger("kafka_fast.metadata")
 
-REBOOTSTRAP_REQUIRED = 129
 
 PACE_MS = 10
 """Between two questions at least, also with retry.backoff.ms=0: that is for records."""
@@ -302,7 +301,7 @@ class Cluster(Topology):
     ) -> KafkaError | None:
         """Return why an answer cannot be used."""
         if response.error_code:
-            if response.error_code == REBOOTSTRAP_REQUIRED:
+            if response.error_code == ErrorCode.REBOOTSTRAP_REQUIRED:
                 changes.rebootstrap = self._can_rebootstrap
             return broker_error(response.error_code, "answer to Metadata")
         if not nodes:

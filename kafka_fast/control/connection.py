@@ -47,6 +47,7 @@ from kafka_fast.control.metadata import Node
 from kafka_fast.control.negotiation import Negotiation, NodeVersions
 from kafka_fast.errors import (
     BrokerError,
+    ErrorCode,
     KafkaConnectionError,
     KafkaError,
     KafkaTimeoutError,
@@ -59,8 +60,6 @@ from kafka_fast.logs import get_logger
 __all__ = ["Connection", "ConnectionState"]
 
 logger = get_logger("kafka_fast.connection")
-
-REBOOTSTRAP_REQUIRED = 129
 
 
 class ConnectionState(enum.Enum):
@@ -421,7 +420,7 @@ class Connection:
 
     def _fail_negotiation(self, error: KafkaError, now: float) -> None:
         """Give up an address whose broker answered, but not as it should."""
-        if isinstance(error, BrokerError) and error.code == REBOOTSTRAP_REQUIRED:
+        if isinstance(error, BrokerError) and error.code == ErrorCode.REBOOTSTRAP_REQUIRED:
             # The address belongs to somebody else: its other addresses lead no better.
             self._drop_link(str(error))
             self._lose(error, now, rebootstrap=True)

@@ -20,7 +20,14 @@ from kafka_fast.control.instants import LONG_AGO, NEVER
 from kafka_fast.control.link import Link
 from kafka_fast.control.links import Links
 from kafka_fast.control.troubles import Reason
-from kafka_fast.errors import ERRORS, BrokerError, KafkaError, ProtocolError, broker_error
+from kafka_fast.errors import (
+    ERRORS,
+    BrokerError,
+    ErrorCode,
+    KafkaError,
+    ProtocolError,
+    broker_error,
+)
 from kafka_fast.protocol.apis import api_name
 from kafka_fast.protocol.schema import Request
 from kafka_fast.protocol.schema import Response as ResponseBody
@@ -30,8 +37,6 @@ from kafka_fast.values import Value
 D = TypeVar("D")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
-
-UNKNOWN_SERVER_ERROR = -1
 
 
 class Form(Protocol[R_co]):
@@ -222,7 +227,7 @@ class LeaderQuery(Generic[D, R]):
                 self._backoff.handle_success(partition)
                 self._links.troubles.clear(partition)
                 self._on_result(partition, question.detail, answer, now)
-            elif known is not None and (known.retriable or code == UNKNOWN_SERVER_ERROR):
+            elif known is not None and (known.retriable or code == ErrorCode.UNKNOWN_SERVER_ERROR):
                 if known.refresh_metadata:
                     self._cluster.request_refresh(known.name, partition.topic)
                 text = f"{api} of {partition}: {known.description}"

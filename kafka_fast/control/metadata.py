@@ -15,7 +15,7 @@ The records are replaced, never changed, so any thread may read one it holds. Th
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
-from kafka_fast.errors import KafkaError
+from kafka_fast.errors import ErrorCode, KafkaError
 from kafka_fast.protocol.apis.metadata import MetadataResponsePartition, MetadataResponseTopic
 from kafka_fast.values import Value, field, replace
 
@@ -43,8 +43,6 @@ NO_EPOCH = -1
 NO_TOPIC_ID = bytes(16)
 FIRST_RELIABLE_EPOCH_VERSION = 9
 """Metadata versions below this one come from brokers that may report an epoch that is behind."""
-
-LEADER_NOT_AVAILABLE = 5
 
 
 class Endpoint(Protocol):
@@ -256,7 +254,7 @@ def _merge_partition(
 ) -> Partition:
     """Return the newer of two descriptions of a partition."""
     if reported is None:
-        return known or Partition(index, error=LEADER_NOT_AVAILABLE)
+        return known or Partition(index, error=ErrorCode.LEADER_NOT_AVAILABLE)
     epoch = reported.leader_epoch if version >= FIRST_RELIABLE_EPOCH_VERSION else NO_EPOCH
     newest = NO_EPOCH if known is None else known.newest_epoch
     if known is not None and NO_EPOCH < epoch < newest:

@@ -12,7 +12,13 @@ it answers REBOOTSTRAP_REQUIRED (KIP-1242).
 from collections.abc import Mapping
 
 from kafka_fast._version import __version__
-from kafka_fast.errors import MalformedError, ProtocolError, UnsupportedVersionError, broker_error
+from kafka_fast.errors import (
+    ErrorCode,
+    MalformedError,
+    ProtocolError,
+    UnsupportedVersionError,
+    broker_error,
+)
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kafka_fast.protocol.schema import Request, Versions
@@ -21,7 +27,6 @@ from kafka_fast.protocol.versions import ApiVersions, retry_version
 __all__ = ["CLIENT_SOFTWARE_NAME", "Negotiation", "NodeVersions", "foreign_protocol"]
 
 CLIENT_SOFTWARE_NAME = "kafka-fast-python"
-UNSUPPORTED_VERSION = 35
 
 _FOREIGN = (
     (b"HTTP/", "an HTTP server"),
@@ -143,7 +148,7 @@ class Negotiation:
                 f"answered ApiVersions under correlation id {correlation_id}, "
                 f"not {self._correlation_id}"
             )
-        if response.error_code == UNSUPPORTED_VERSION:
+        if response.error_code == ErrorCode.UNSUPPORTED_VERSION:
             lower = retry_version(response, self._version)
             if lower is None:
                 raise UnsupportedVersionError(

@@ -24,7 +24,7 @@ from kafka_fast.control.metadata import (
     with_leader,
 )
 from kafka_fast.control.plane import TopicSettled
-from kafka_fast.errors import ERRORS, BrokerError, broker_error, error_description
+from kafka_fast.errors import ERRORS, BrokerError, ErrorCode, broker_error, error_description
 from kafka_fast.logs import get_logger
 from kafka_fast.protocol.apis.metadata import MetadataResponseTopic
 from kafka_fast.values import replace
@@ -32,10 +32,6 @@ from kafka_fast.values import replace
 __all__ = ["Topology"]
 
 logger = get_logger("kafka_fast.metadata")
-
-UNKNOWN_TOPIC_OR_PARTITION = 3
-LEADER_NOT_AVAILABLE = 5
-UNKNOWN_TOPIC_ID = 100
 
 
 class Topology:
@@ -109,7 +105,10 @@ class Topology:
 
     def is_absent(self, topic: str) -> bool:
         """Tell whether the last answer for a topic was that there is none."""
-        return self.error(topic) in (UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID)
+        return self.error(topic) in (
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            ErrorCode.UNKNOWN_TOPIC_ID,
+        )
 
     def refusal(self, topic: str) -> BrokerError | None:
         """Return what the last answer for a topic was, if that was an error. Any thread."""
@@ -119,7 +118,7 @@ class Topology:
         lacks = self._lacks.get(topic)  # once: other threads ask, and an answer may come meanwhile
         if lacks is not None:
             return broker_error(code, f"the answer to Metadata {lacks}")
-        if code == UNKNOWN_TOPIC_OR_PARTITION:
+        if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             return broker_error(code, f"there is no topic {topic!r}")
         return broker_error(code, f"topic {topic!r}: {error_description(code)}")
 
@@ -176,10 +175,10 @@ class Topology:
         self._answers[name] += 1
         self._lacks.pop(name, None)
         if reported is None:
-            code = UNKNOWN_TOPIC_OR_PARTITION
+            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             self._lacks[name] = f"leaves topic {name!r} out"
         elif not reported.error_code and not reported.partitions:
-            code = LEADER_NOT_AVAILABLE  # a topic that is still being made
+            code = ErrorCode.LEADER_NOT_AVAILABLE  # a topic that is still being made
             self._lacks[name] = f"names no partition of topic {name!r}"
         else:
             code = reported.error_code
@@ -188,7 +187,7 @@ class Topology:
         known = self._topics.get(name)
         if reported is None or code:
             self._errors[name] = code
-            is_gone = code in (UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID)
+            is_gone = code in (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
             if is_gone and known is not None and name not in self._removed:
                 self._removed.add(name)
                 changes.removed_topics.append(name)

@@ -18,7 +18,7 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple, TypeVar
 
-from kafka_fast.errors import MalformedError, UnsupportedVersionError
+from kafka_fast.errors import ErrorCode, MalformedError, UnsupportedVersionError
 from kafka_fast.protocol import headers
 from kafka_fast.protocol._decode import decode_front
 from kafka_fast.protocol.apis import MODULES, api_name, request_class, response_class
@@ -29,7 +29,6 @@ from kafka_fast.protocol.schema import Buffer, Request, Response
 
 R = TypeVar("R", bound=Response)
 
-UNSUPPORTED_VERSION = 35
 FETCH_FIRST_WITH_SESSIONS = 7
 FETCH_FIRST_WITH_RACK = 11
 CORRELATION_ID_POS = 8  # in a request frame, after length, API key and version
@@ -113,12 +112,12 @@ def decode_api_versions_response(frame: Buffer, version: int) -> tuple[int, ApiV
     """
     correlation_id, pos = _response_header(frame, 0)
     code = memoryview(frame)[pos : pos + _INT16.size]
-    if len(code) < _INT16.size or _INT16.unpack(code)[0] != UNSUPPORTED_VERSION:
+    if len(code) < _INT16.size or _INT16.unpack(code)[0] != ErrorCode.UNSUPPORTED_VERSION:
         return correlation_id, _body(ApiVersionsResponse, frame, version, pos)
     try:
         return correlation_id, _body(ApiVersionsResponse, frame, 0, pos)
     except MalformedError:
-        return correlation_id, ApiVersionsResponse(error_code=UNSUPPORTED_VERSION)
+        return correlation_id, ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
 
 
 def decode_request(frame: Buffer) -> tuple[RequestHeader, Request]:

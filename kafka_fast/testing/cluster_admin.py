@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TypeVar
 
-from kafka_fast.errors import broker_error, error_name
+from kafka_fast.errors import ErrorCode, broker_error, error_name
 from kafka_fast.protocol.apis.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -38,8 +38,6 @@ TIMEOUT = 15.0
 METADATA_VERSION = 7
 CREATE_TOPICS_VERSION = 3
 DELETE_TOPICS_VERSION = 3
-LEADER_NOT_AVAILABLE = 5
-UNKNOWN_TOPIC_OR_PARTITION = 3
 _LENGTH = struct.Struct(">i")
 
 
@@ -83,13 +81,13 @@ class ClusterAdmin:
     def partitions(self, topic: str) -> dict[int, PartitionState]:
         """Return the partitions of `topic`; empty if this broker does not know it."""
         (found,) = self._metadata(topic).topics
-        if found.error_code == UNKNOWN_TOPIC_OR_PARTITION:
+        if found.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             return {}
-        if found.error_code not in (0, LEADER_NOT_AVAILABLE):
+        if found.error_code not in (0, ErrorCode.LEADER_NOT_AVAILABLE):
             raise RealKafkaError(f"metadata of topic {topic}: {error_name(found.error_code)}")
         return {
             state.partition_index: PartitionState(
-                -1 if state.error_code == LEADER_NOT_AVAILABLE else state.leader_id,
+                -1 if state.error_code == ErrorCode.LEADER_NOT_AVAILABLE else state.leader_id,
                 tuple(state.replica_nodes),
                 tuple(state.isr_nodes),
             )

@@ -20,8 +20,7 @@ from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.consumer.assigned import Assigned, Phase
 from kafka_fast.control.consumer.plane import PartitionFailed, PartitionFound
 from kafka_fast.control.consumer.positions import Positions
-from kafka_fast.control.topology import UNKNOWN_TOPIC_OR_PARTITION
-from kafka_fast.errors import broker_error
+from kafka_fast.errors import ErrorCode, broker_error
 from kafka_fast.logs import LONG, get_logger
 from kafka_fast.types import TopicPartition
 from kafka_fast.values import Value
@@ -110,7 +109,7 @@ class AbsentPartitions:
         """Return what the brokers have instead of a partition; None if they do not deny it."""
         topic, number = partition
         code = self._cluster.error(topic)
-        if code == UNKNOWN_TOPIC_OR_PARTITION:
+        if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             return f"the brokers know no topic {topic!r}"
         count = self._cluster.partition_count(topic)
         if code or count is None or number < count:
@@ -121,5 +120,5 @@ class AbsentPartitions:
         """Let every poll say so, unless it does, or something else is the matter."""
         if absence.told != assigned.seeks and assigned.phase is not Phase.FAILED:
             absence.told = assigned.seeks
-            error = broker_error(UNKNOWN_TOPIC_OR_PARTITION, text)
+            error = broker_error(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text)
             self._on_news(PartitionFailed(assigned.partition, assigned.seeks, error, True))

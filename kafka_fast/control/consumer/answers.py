@@ -14,6 +14,7 @@ from kafka_fast.control.consumer.assigned import NO_NODE, Position
 from kafka_fast.errors import (
     ERRORS,
     BrokerError,
+    ErrorCode,
     KafkaError,
     UnreadableBatchError,
     broker_error,
@@ -23,21 +24,16 @@ from kafka_fast.protocol.apis.fetch import PartitionData
 from kafka_fast.protocol.schema import Buffer
 from kafka_fast.types import TopicPartition
 
-OFFSET_OUT_OF_RANGE = 1
-CORRUPT_MESSAGE = 2
-OFFSET_NOT_AVAILABLE = 78
-FENCED_LEADER_EPOCH = 74
-UNKNOWN_LEADER_EPOCH = 75
-UNKNOWN_SERVER_ERROR = -1
-
-RETRY_CODES = frozenset({UNKNOWN_SERVER_ERROR, OFFSET_NOT_AVAILABLE, UNKNOWN_LEADER_EPOCH})
+RETRY_CODES = frozenset(
+    {ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.OFFSET_NOT_AVAILABLE, ErrorCode.UNKNOWN_LEADER_EPOCH}
+)
 """Retried though the error table does not say so, or as it says but without blame for metadata:
 the broker has not caught up, or did not expect what happened to it."""
 
 BATCH_FRONT = struct.Struct(">qi")
 """What every batch begins with: base offset, and the length of the rest."""
 
-REFRESH_CODES = frozenset({FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH})
+REFRESH_CODES = frozenset({ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.UNKNOWN_LEADER_EPOCH})
 
 
 class Step(enum.Enum):
@@ -94,15 +90,15 @@ def decide(
         return Decision(Step.AGAIN)
     if at_replica and code:
         # Whatever a follower complains of, the leader decides.
-        return Decision(Step.REPLICA, refresh=code != OFFSET_OUT_OF_RANGE)
-    if code == OFFSET_OUT_OF_RANGE:
+        return Decision(Step.REPLICA, refresh=code != ErrorCode.OFFSET_OUT_OF_RANGE)
+    if code == ErrorCode.OFFSET_OUT_OF_RANGE:
         return Decision(Step.OUT_OF_RANGE)
     if code in RETRY_CODES or code in REFRESH_CODES:
         return Decision(Step.LATER, refresh=code in REFRESH_CODES)
     known = ERRORS.get(code)
     if known is not None and known.refresh_metadata:
         return Decision(Step.LATER, refresh=True)
-    if known is not None and known.retriable and code != CORRUPT_MESSAGE:
+    if known is not None and known.retriable and code != ErrorCode.CORRUPT_MESSAGE:
         return Decision(Step.LATER)
     return Decision(Step.RAISE, error=fetch_error(partition, code))
 

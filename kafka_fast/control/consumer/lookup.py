@@ -15,9 +15,8 @@ from kafka_fast.control.instants import NEVER
 from kafka_fast.control.leader_query import LeaderQuery
 from kafka_fast.control.links import Links
 from kafka_fast.control.silence import of_several, some_of
-from kafka_fast.control.topology import UNKNOWN_TOPIC_OR_PARTITION
 from kafka_fast.control.troubles import Reason
-from kafka_fast.errors import KafkaError, broker_error
+from kafka_fast.errors import ErrorCode, KafkaError, broker_error
 from kafka_fast.types import TopicPartition
 
 Found: TypeAlias = dict[TopicPartition, TimeAnswer]
@@ -115,12 +114,12 @@ class Lookup:
         if min(self._absent_until.values(), default=NEVER) > now:
             return None
         text = f"there is no {some_of(sorted(self._absent_until))}"
-        return broker_error(UNKNOWN_TOPIC_OR_PARTITION, text)
+        return broker_error(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text)
 
     def _absent(self, partition: TopicPartition) -> str | None:
         """Return what the brokers say is not there: a partition, or its whole topic."""
         code = self._cluster.error(partition.topic)
-        if code == UNKNOWN_TOPIC_OR_PARTITION:
+        if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             return f"topic {partition.topic!r}"
         count = self._cluster.partition_count(partition.topic)
         if code or count is None or partition.partition < count:

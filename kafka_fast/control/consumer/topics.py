@@ -16,8 +16,7 @@ from kafka_fast.control.group.member import TopicFailed
 from kafka_fast.control.instants import NEVER
 from kafka_fast.control.metadata import ClusterChanges
 from kafka_fast.control.plane import TopicSettled
-from kafka_fast.control.topology import UNKNOWN_TOPIC_OR_PARTITION
-from kafka_fast.errors import KafkaError, broker_error
+from kafka_fast.errors import ErrorCode, KafkaError, broker_error
 from kafka_fast.logs import LongWait, Waiting, get_logger
 
 logger = get_logger("kafka_fast.consumer")
@@ -92,13 +91,15 @@ class Topics:
                 wait.look(now, partial(_say, text))
         for topic, until in list(self._awaited.items()):
             self._cluster.want_topic(topic, now)
-            if self._cluster.error(topic) != UNKNOWN_TOPIC_OR_PARTITION:
+            if self._cluster.error(topic) != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 self._awaited[topic] = NEVER
             elif now < until:
                 self._awaited[topic] = min(until, now + GETS_ROUND)
             else:
                 del self._awaited[topic]
-                error = broker_error(UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {topic!r}")
+                error = broker_error(
+                    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {topic!r}"
+                )
                 self._on_news(TopicSettled(topic, error))
 
     def next_deadline(self) -> float:

@@ -25,6 +25,7 @@ from kafka_fast.control.metadata import NO_TOPIC_ID
 from kafka_fast.errors import (
     ERRORS,
     CommitFailedError,
+    ErrorCode,
     KafkaError,
     broker_error,
 )
@@ -43,19 +44,16 @@ logger = get_logger("kafka_fast.group")
 
 LAST_COMMIT_WITH_NAMES = 9
 
-UNKNOWN_TOPIC_OR_PARTITION = 3
-ILLEGAL_GENERATION = 22
-UNKNOWN_MEMBER_ID = 25
-REBALANCE_IN_PROGRESS = 27
-FENCED_INSTANCE_ID = 82
-UNKNOWN_TOPIC_ID = 100
-STALE_MEMBER_EPOCH = 113
-FENCED_MEMBER_EPOCH = 110
 
-TOPIC_GONE = frozenset({UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID})
+TOPIC_GONE = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
 
 NOT_OURS_ANY_MORE = frozenset(
-    {ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS, FENCED_MEMBER_EPOCH}
+    {
+        ErrorCode.ILLEGAL_GENERATION,
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        ErrorCode.REBALANCE_IN_PROGRESS,
+        ErrorCode.FENCED_MEMBER_EPOCH,
+    }
 )
 
 NOT_A_MEMBER = (
@@ -296,7 +294,7 @@ class Commits:
                     continue
                 known = ERRORS.get(code)
                 may_pass = known is not None and known.retriable
-                is_stale = code == STALE_MEMBER_EPOCH and self._is_consumer_protocol
+                is_stale = code == ErrorCode.STALE_MEMBER_EPOCH and self._is_consumer_protocol
                 what = f"OffsetCommit of {partition}"
                 if self._coordinator.handle_error(code, now, what) or may_pass or is_stale:
                     retry = True
@@ -304,7 +302,7 @@ class Commits:
                         self._cluster.request_refresh("a commit found no such topic", name)
                 else:
                     worst = worst or _commit_error(code, partition)
-                    if code in NOT_OURS_ANY_MORE or code == FENCED_INSTANCE_ID:
+                    if code in NOT_OURS_ANY_MORE or code == ErrorCode.FENCED_INSTANCE_ID:
                         self._on_stale(code, now)
         if worst is not None or not retry:
             self._coordinator.note_success()

@@ -19,8 +19,7 @@ from kafka_fast.control.instants import LONG_AGO, NEVER
 from kafka_fast.control.leader_query import by_topic
 from kafka_fast.control.link import Link
 from kafka_fast.control.metadata import NO_TOPIC_ID
-from kafka_fast.control.topology import UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION
-from kafka_fast.errors import ERRORS, KafkaError, ProtocolError, broker_error
+from kafka_fast.errors import ERRORS, ErrorCode, KafkaError, ProtocolError, broker_error
 from kafka_fast.protocol.apis.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -35,9 +34,6 @@ LAST_VERSION_WITH_NAMES = 9
 FIRST_VERSION_WITH_STABLE = 7
 FIRST_VERSION_WITH_GROUPS = 8
 
-UNKNOWN_MEMBER_ID = 25
-UNSTABLE_OFFSET_COMMIT = 88
-STALE_MEMBER_EPOCH = 113
 
 Fetched: TypeAlias = dict[TopicPartition, OffsetAndMetadata | None]
 
@@ -194,7 +190,7 @@ class CommittedOffsets:
     ) -> None:
         if version >= FIRST_VERSION_WITH_GROUPS:
             group = response.groups[0] if response.groups else None
-            code = group.error_code if group is not None else UNSTABLE_OFFSET_COMMIT
+            code = group.error_code if group is not None else ErrorCode.UNSTABLE_OFFSET_COMMIT
             parts = [
                 (topic.name or self._cluster.topic_name(topic.topic_id) or "", part)
                 for topic in (group.topics if group is not None else ())
@@ -237,9 +233,12 @@ class CommittedOffsets:
 
         It may have been made anew as well, or be so new that the coordinator has not heard of it.
         """
-        if code != UNKNOWN_TOPIC_ID:
+        if code != ErrorCode.UNKNOWN_TOPIC_ID:
             return False
-        if self._cluster.error(topic) in (UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID):
+        if self._cluster.error(topic) in (
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            ErrorCode.UNKNOWN_TOPIC_ID,
+        ):
             return True
         self._cluster.request_refresh("the group's coordinator does not know it", topic)
         return False
@@ -248,7 +247,10 @@ class CommittedOffsets:
         """Tell whether a fetch that got this error may succeed later."""
         if self._coordinator.handle_error(code, now, "OffsetFetch"):
             return True
-        if self._is_consumer_protocol and code in (STALE_MEMBER_EPOCH, UNKNOWN_MEMBER_ID):
+        if self._is_consumer_protocol and code in (
+            ErrorCode.STALE_MEMBER_EPOCH,
+            ErrorCode.UNKNOWN_MEMBER_ID,
+        ):
             return True  # the heartbeat brings the new epoch
         known = ERRORS.get(code)
         return known is not None and known.retriable

@@ -23,6 +23,7 @@ from kafka_fast.control.metadata import COORDINATOR_BASE, Node, is_address
 from kafka_fast.control.troubles import About, Reason, late
 from kafka_fast.errors import (
     ERRORS,
+    ErrorCode,
     KafkaError,
     KafkaTimeoutError,
     ProtocolError,
@@ -60,9 +61,7 @@ NEEDED: tuple[type[Request], ...] = (
 GROUP = 0
 FIRST_VERSION_WITH_KEYS = 4
 
-COORDINATOR_NOT_AVAILABLE = 15
-NOT_COORDINATOR = 16
-MOVED = frozenset({COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR})
+MOVED = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR})
 
 
 class Coordinator:

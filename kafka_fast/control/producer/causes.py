@@ -14,10 +14,8 @@ from kafka_fast.control.producer.identity import IdentityKeeper
 from kafka_fast.control.producer.limits import SETTINGS, TopicLimits
 from kafka_fast.control.silence import around, of_quota, reason
 from kafka_fast.control.troubles import About, Reason, last_trouble
-from kafka_fast.errors import BrokerError, KafkaError, broker_error
+from kafka_fast.errors import BrokerError, ErrorCode, KafkaError, broker_error
 from kafka_fast.types import TopicPartition
-
-UNSUPPORTED_VERSION = 35
 
 GRACE = 1.0
 """Seconds by which what is heard of a failure may be later than the failure."""
@@ -86,7 +84,10 @@ class Causes:
                 )
             return broker_error(code, text)
         fatal = self._fatal()
-        if fatal is not None and code in (UNSUPPORTED_VERSION, getattr(fatal, "code", None)):
+        if fatal is not None and code in (
+            ErrorCode.UNSUPPORTED_VERSION,
+            getattr(fatal, "code", None),
+        ):
             return fatal if isinstance(fatal, BrokerError) else broker_error(code, str(fatal))
         trouble = self._links.troubles.of(partition, since)
         error = None if trouble is None or trouble.began > until + GRACE else trouble.error

@@ -44,7 +44,6 @@ from kafka_fast.control.producer.identity import IdentityKeeper
 from kafka_fast.control.producer.limits import TopicLimits
 from kafka_fast.control.producer.routes import Routes
 from kafka_fast.control.producer.verdicts import (
-    DUPLICATE_SEQUENCE_NUMBER,
     TOO_LARGE,
     Identity,
     Judgement,
@@ -58,6 +57,7 @@ from kafka_fast.control.troubles import Reason, Troubles
 from kafka_fast.errors import (
     ERRORS,
     BrokerError,
+    ErrorCode,
     KafkaError,
     ProtocolError,
     UnsupportedVersionError,
@@ -74,8 +74,6 @@ from kafka_fast.protocol.apis.produce import (
 from kafka_fast.types import TopicPartition
 
 logger = get_logger("kafka_fast.producer")
-
-UNSUPPORTED_VERSION = 35
 
 
 class ProducerControl:
@@ -378,7 +376,7 @@ class ProducerControl:
 
     def _give_up(self, queue_id: int, error: KafkaError) -> FailQueue:
         """Return the command that fails what waits in a queue."""
-        code = error.code if isinstance(error, BrokerError) else UNSUPPORTED_VERSION
+        code = error.code if isinstance(error, BrokerError) else ErrorCode.UNSUPPORTED_VERSION
         return FailQueue(queue_id, code)
 
     # Failures
@@ -492,7 +490,7 @@ class ProducerControl:
     ) -> None:
         """Keep a partition's error, in the broker's words if it has any."""
         code = answer.error_code
-        if code in TOO_LARGE or code == DUPLICATE_SEQUENCE_NUMBER:
+        if code in TOO_LARGE or code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
             return  # it is split, or counts as success; a single record that is too large fails
         words = [answer.error_message or error_description(code)]
         words += [it.batch_index_error_message or "" for it in answer.record_errors[:1]]

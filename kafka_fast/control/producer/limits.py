@@ -11,7 +11,7 @@ from collections.abc import Callable
 from kafka_fast.control.instants import NEVER
 from kafka_fast.control.link import Link
 from kafka_fast.control.questions import Questions
-from kafka_fast.errors import KafkaError
+from kafka_fast.errors import ErrorCode, KafkaError
 from kafka_fast.protocol.apis.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -21,9 +21,10 @@ from kafka_fast.values import Value, field
 
 TOPIC_RESOURCE = 2
 
-MESSAGE_TOO_LARGE = 10
-RECORD_LIST_TOO_LARGE = 18
-SETTINGS = {MESSAGE_TOO_LARGE: "max.message.bytes", RECORD_LIST_TOO_LARGE: "segment.bytes"}
+SETTINGS = {
+    ErrorCode.MESSAGE_TOO_LARGE: "max.message.bytes",
+    ErrorCode.RECORD_LIST_TOO_LARGE: "segment.bytes",
+}
 """The setting of the topic that an error code is about."""
 
 PATIENCE = 2.0

@@ -30,23 +30,19 @@ from kafka_fast.control.plane import (
     Succeed,
     Thaw,
 )
-from kafka_fast.errors import ERRORS, Outcome
+from kafka_fast.errors import ERRORS, ErrorCode, Outcome
 from kafka_fast.values import Value
 
 NO_ANSWER = 0
-MESSAGE_TOO_LARGE = 10
-NETWORK_EXCEPTION = 13
-"""What a batch without an answer fails with, in Java's client too."""
 
-RECORD_LIST_TOO_LARGE = 18
-OUT_OF_ORDER_SEQUENCE_NUMBER = 45
-DUPLICATE_SEQUENCE_NUMBER = 46
-INVALID_PRODUCER_EPOCH = 47
-UNKNOWN_PRODUCER_ID = 59
 
-TOO_LARGE = frozenset({MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE})
+TOO_LARGE = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE})
 SEQUENCE_ERRORS = frozenset(
-    {OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, UNKNOWN_PRODUCER_ID}
+    {
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.UNKNOWN_PRODUCER_ID,
+    }
 )
 
 
@@ -111,7 +107,7 @@ def judge(report: Report, rules: Rules, now: float, *, leader_is_new: bool) -> J
     hole = report.queue.doubt
     for row in report.batches:
         code = row.error_code
-        if code == DUPLICATE_SEQUENCE_NUMBER:
+        if code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
             commands.append(Succeed(row, row.base_offset))
         elif code in TOO_LARGE and may_split(row, rules):
             commands.append(Split(row, rules.split_size, code))
@@ -120,7 +116,8 @@ def judge(report: Report, rules: Rules, now: float, *, leader_is_new: bool) -> J
             kept.append(row)
         else:
             outcome = Outcome.MAYBE_WRITTEN if row.doubt else Outcome.REJECTED
-            commands.append(Fail(row, code or NETWORK_EXCEPTION, outcome))
+            # Java's client, too, names a batch without an answer so.
+            commands.append(Fail(row, code or ErrorCode.NETWORK_EXCEPTION, outcome))
             hole = hole or row.doubt
             if not row.doubt and gap is None:
                 gap = row

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from kafka_fast.cli.main import main
+from kafka_fast.errors import ErrorCode
 from kafka_fast.testing.broker.server import EmbeddedKafka
 
 ROOT = Path(__file__).parents[3]
 PRODUCE = 0
-TOPIC_AUTHORIZATION_FAILED = 29
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +90,7 @@ def test_what_the_broker_refuses_is_counted(
     kafka: EmbeddedKafka, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     kafka.create_topic("refused", partitions=1)
-    kafka.faults.error(PRODUCE, TOPIC_AUTHORIZATION_FAILED, topic="refused", count=1)
+    kafka.faults.error(PRODUCE, ErrorCode.TOPIC_AUTHORIZATION_FAILED, topic="refused", count=1)
     file = tmp_path / "lines"
     file.write_bytes(b"a\nb\n")
     assert main(["produce", "refused", "-b", kafka.bootstrap, "-f", str(file)]) == 1

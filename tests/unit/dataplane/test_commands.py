@@ -12,13 +12,12 @@ from kafka_fast.dataplane._plane import (
     VERDICT_SPLIT,
     VERDICT_SUCCEED,
 )
-from kafka_fast.errors import DeliveryError, Outcome
+from kafka_fast.errors import DeliveryError, ErrorCode, Outcome
 from tests.unit.dataplane.rig import Rig
 
 NOT_LEADER = 6
 TOO_LARGE = 10
 OUT_OF_ORDER = 45
-INVALID_RECORD = 87
 
 
 def judge(rig: Rig, row: Row, verdict: int, generation: int | None = None, **more: int) -> None:
@@ -203,9 +202,11 @@ def test_failure_by_verdict_tells_its_outcome() -> None:
     rig = Rig()
     future = rig.send()
     (sent,) = rig.requests()
-    rig.answer(sent, {0: INVALID_RECORD})
+    rig.answer(sent, {0: ErrorCode.INVALID_RECORD})
     (report,) = rig.reports()
-    judge(rig, report[1], VERDICT_FAIL, error_code=INVALID_RECORD, outcome=OUTCOME_REJECTED)
+    judge(
+        rig, report[1], VERDICT_FAIL, error_code=ErrorCode.INVALID_RECORD, outcome=OUTCOME_REJECTED
+    )
     error = future.exception()
     assert isinstance(error, DeliveryError)
     assert error.outcome is Outcome.REJECTED
@@ -218,10 +219,12 @@ def test_renumbering_closes_the_gap_behind_a_rejected_batch() -> None:
     for number in range(3):
         rig.send(b"%d" % number)
         sent += rig.requests()
-    for each, code in zip(sent, (INVALID_RECORD, 45, 45), strict=True):
+    for each, code in zip(sent, (ErrorCode.INVALID_RECORD, 45, 45), strict=True):
         rig.answer(each, {0: code})
     (report,) = rig.reports()
-    judge(rig, report[1], VERDICT_FAIL, error_code=INVALID_RECORD, outcome=OUTCOME_REJECTED)
+    judge(
+        rig, report[1], VERDICT_FAIL, error_code=ErrorCode.INVALID_RECORD, outcome=OUTCOME_REJECTED
+    )
     rig.plane.renumber(0, report[0].generation, -1, -1, 1, report[1].serial, 0)
     rig.thaw(report)
     again = rig.requests()
@@ -293,11 +296,13 @@ def test_a_piece_that_fails_takes_only_its_own_records_with_it() -> None:
     (first,) = rig.requests()
     rig.answer(first)
     second, third = rig.requests()
-    rig.answer(second, {0: INVALID_RECORD})
+    rig.answer(second, {0: ErrorCode.INVALID_RECORD})
     rig.answer(third, {0: 45})
     (report,) = rig.reports()
     assert [row.slice for row in report[1:]] == [3, 6]
-    judge(rig, report[1], VERDICT_FAIL, error_code=INVALID_RECORD, outcome=OUTCOME_REJECTED)
+    judge(
+        rig, report[1], VERDICT_FAIL, error_code=ErrorCode.INVALID_RECORD, outcome=OUTCOME_REJECTED
+    )
     rig.plane.renumber(0, report[0].generation, -1, -1, 3, report[1].serial, report[1].slice)
     rig.thaw(report)
     (last,) = rig.requests()

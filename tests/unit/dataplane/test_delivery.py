@@ -14,11 +14,10 @@ from kafka_fast.dataplane._bulk import BulkAccumulator
 from kafka_fast.dataplane._delivery import DeliveryFuture
 from kafka_fast.dataplane._observers import collect, notify, take_lost
 from kafka_fast.dataplane._plane import OUTCOME_REJECTED, VERDICT_FAIL, VERDICT_SPLIT
-from kafka_fast.errors import DeliveryError, KafkaTimeoutError, Outcome, UsageError
+from kafka_fast.errors import DeliveryError, ErrorCode, KafkaTimeoutError, Outcome, UsageError
 from tests.unit.dataplane.rig import UNIX_MS, Rig, encode, response_to
 
 TOO_LARGE = 10
-INVALID_RECORD = 87
 
 
 def report_nothing(callback: Any, error: Exception) -> None:
@@ -33,7 +32,7 @@ def succeed(rig: Rig) -> None:
 def fail_all(rig: Rig) -> None:
     """Let the broker refuse what is in flight, and the control plane give it up."""
     for sent in rig.requests():
-        rig.answer(sent, {0: INVALID_RECORD})
+        rig.answer(sent, {0: ErrorCode.INVALID_RECORD})
     for report in rig.reports():
         for row in report[1:]:
             rig.plane.judge(
@@ -42,7 +41,7 @@ def fail_all(rig: Rig) -> None:
                 VERDICT_FAIL,
                 row.serial,
                 row.slice,
-                error_code=INVALID_RECORD,
+                error_code=ErrorCode.INVALID_RECORD,
                 outcome=OUTCOME_REJECTED,
             )
         rig.thaw(report)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_fast.errors import DeliveryError, KafkaTimeoutError, Outcome
+from kafka_fast.errors import DeliveryError, ErrorCode, KafkaTimeoutError, Outcome
 from tests.unit.dataplane.rig import Rig
 
 TIMEOUT = 2.0
-NOT_ENOUGH_REPLICAS = 19
-REQUEST_TIMED_OUT = 7
 
 
 def expiring(**settings: object) -> Rig:
@@ -89,8 +87,8 @@ def test_half_written_bytes_are_not_reused_by_later_records() -> None:
 
 def test_what_came_back_expires_with_what_is_known_of_it() -> None:
     for code, expected in (
-        (NOT_ENOUGH_REPLICAS, Outcome.REJECTED),
-        (REQUEST_TIMED_OUT, Outcome.MAYBE_WRITTEN),
+        (ErrorCode.NOT_ENOUGH_REPLICAS, Outcome.REJECTED),
+        (ErrorCode.REQUEST_TIMED_OUT, Outcome.MAYBE_WRITTEN),
     ):
         rig = expiring()
         future = rig.send()
@@ -109,7 +107,7 @@ def test_a_verdict_on_a_batch_that_has_expired_does_nothing() -> None:
     rig = expiring()
     future = rig.send()
     (sent,) = rig.requests()
-    rig.answer(sent, {0: NOT_ENOUGH_REPLICAS})
+    rig.answer(sent, {0: ErrorCode.NOT_ENOUGH_REPLICAS})
     (report,) = rig.reports()
     rig.advance(TIMEOUT + 0.01)
     rig.plane.judge(0, report[0].generation, 2, report[1].serial, 0, base_offset=5)

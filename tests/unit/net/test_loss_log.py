@@ -7,10 +7,9 @@ import logging
 import pytest
 
 from kafka_fast.dataplane._observers import collect, take_lost
+from kafka_fast.errors import ErrorCode
 from kafka_fast.net.loss_log import INTERVAL, PATIENCE, LossLog
 from tests.unit.dataplane.rig import Rig
-
-RECORD_LIST_TOO_LARGE = 18
 
 
 class Scene:
@@ -23,7 +22,7 @@ class Scene:
     def lose(self, count: int) -> None:
         for _ in range(count):
             self.rig.send_nowait()
-        self.rig.plane.fail_queue(0, RECORD_LIST_TOO_LARGE, 2)
+        self.rig.plane.fail_queue(0, ErrorCode.RECORD_LIST_TOO_LARGE, 2)
         self.rig.turn()
         collect(self.rig.plane)
 

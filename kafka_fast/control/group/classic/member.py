@@ -37,27 +37,29 @@ from kafka_fast.control.group.classic.rebalance import (
     Refused,
     Step,
 )
-from kafka_fast.control.group.classic.session import REBALANCE_IN_PROGRESS, Session
+from kafka_fast.control.group.classic.session import Session
 from kafka_fast.control.group.coordinator import Coordinator
 from kafka_fast.control.group.member import NO_GENERATION, GroupNews, Identity, Subscription
 from kafka_fast.control.group.readiness import OVERSTAYED, Readiness, warn_of_overstaying
 from kafka_fast.control.group.subscription import SubscribedTopics
 from kafka_fast.control.instants import NEVER
 from kafka_fast.control.questions import Questions
-from kafka_fast.errors import ERRORS, KafkaError, broker_error, error_description, error_name
+from kafka_fast.errors import (
+    ERRORS,
+    ErrorCode,
+    KafkaError,
+    broker_error,
+    error_description,
+    error_name,
+)
 from kafka_fast.logs import Waiting, get_logger
 from kafka_fast.types import TopicPartition
 
 logger = get_logger("kafka_fast.group")
 
-COORDINATOR_LOAD_IN_PROGRESS = 14
-ILLEGAL_GENERATION = 22
-UNKNOWN_MEMBER_ID = 25
-INVALID_SESSION_TIMEOUT = 26
-FENCED_INSTANCE_ID = 82
 
-NOT_A_MEMBER = frozenset({ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID})
-HARMLESS = frozenset({0, COORDINATOR_LOAD_IN_PROGRESS, REBALANCE_IN_PROGRESS})
+NOT_A_MEMBER = frozenset({ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_MEMBER_ID})
+HARMLESS = frozenset({0, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.REBALANCE_IN_PROGRESS})
 """Of a heartbeat: the member lives, whatever else is going on."""
 
 
@@ -358,7 +360,7 @@ class ClassicMember:
     def _handle_heartbeat(self, code: int, now: float) -> None:
         """Take an answer that the data plane was not told to expect."""
         is_news = self._state is State.STABLE and self._rejoin_reason is None
-        if code == REBALANCE_IN_PROGRESS and is_news:
+        if code == ErrorCode.REBALANCE_IN_PROGRESS and is_news:
             self._want_join("the group rebalances", now)
         elif code not in HARMLESS and self._state in (State.STABLE, State.PREPARING):
             self._handle_error(code, "Heartbeat", now)
@@ -371,9 +373,9 @@ class ClassicMember:
     def handle_stale(self, code: int, now: float) -> None:
         """A commit was refused because this member is not what it was."""
         is_over = code in NOT_A_MEMBER and self._state is State.STABLE
-        if is_over or code == FENCED_INSTANCE_ID:
+        if is_over or code == ErrorCode.FENCED_INSTANCE_ID:
             self._handle_error(code, "OffsetCommit", now)
-        elif code == REBALANCE_IN_PROGRESS and self._state is State.STABLE:
+        elif code == ErrorCode.REBALANCE_IN_PROGRESS and self._state is State.STABLE:
             self._want_join("the group rebalances", now)
 
     def _handle_error(self, code: int, what: str, now: float) -> None:
@@ -388,16 +390,16 @@ class ClassicMember:
         elif code in NOT_A_MEMBER:
             self._lose_place(code, reason)
             self._retry(reason, now, at_once=self._readiness.may_hurry(now))
-        elif code == REBALANCE_IN_PROGRESS or (known is not None and known.retriable):
-            at_once = code == REBALANCE_IN_PROGRESS and self._readiness.may_hurry(now)
+        elif code == ErrorCode.REBALANCE_IN_PROGRESS or (known is not None and known.retriable):
+            at_once = code == ErrorCode.REBALANCE_IN_PROGRESS and self._readiness.may_hurry(now)
             self._retry(reason, now, at_once=at_once)
         else:
             text = f"{what} in group {self._coordinator.group_id!r}: {self._say(code)}"
-            self._fail(broker_error(code, text), now, fenced=code == FENCED_INSTANCE_ID)
+            self._fail(broker_error(code, text), now, fenced=code == ErrorCode.FENCED_INSTANCE_ID)
 
     def _say(self, code: int) -> str:
         """Return what an error means for this member, and what to do about it."""
-        if code == INVALID_SESSION_TIMEOUT:
+        if code == ErrorCode.INVALID_SESSION_TIMEOUT:
             return (
                 f"session.timeout.ms ({self._settings.session_timeout_ms}) is not within the "
                 "brokers' group.min.session.timeout.ms and group.max.session.timeout.ms (by "
@@ -407,7 +409,7 @@ class ClassicMember:
 
     def _lose_place(self, code: int, reason: str) -> None:
         """The coordinator does not know this member any more, or not in this generation."""
-        if code == UNKNOWN_MEMBER_ID:
+        if code == ErrorCode.UNKNOWN_MEMBER_ID:
             self._session.forget()
         else:
             self._session.lose_generation()

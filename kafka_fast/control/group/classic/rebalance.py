@@ -20,7 +20,7 @@ from kafka_fast.control.group.classic.leader import Assignments, Leader
 from kafka_fast.control.group.classic.session import Session
 from kafka_fast.control.group.coordinator import Coordinator
 from kafka_fast.control.link import Link
-from kafka_fast.errors import KafkaError, MalformedError
+from kafka_fast.errors import ErrorCode, KafkaError, MalformedError
 from kafka_fast.protocol.apis.join_group import JoinGroupRequest, JoinGroupResponse
 from kafka_fast.protocol.apis.sync_group import SyncGroupResponse
 from kafka_fast.protocol.schema import Response
@@ -31,8 +31,6 @@ R = TypeVar("R", bound=Response)
 
 JOIN_GRACE = 5.0
 """Seconds that an answer to JoinGroup may take beyond the rebalance timeout."""
-
-MEMBER_ID_REQUIRED = 79
 
 
 class Step(enum.Enum):
@@ -184,7 +182,7 @@ class Rebalance:
 
     def _handle_joined(self, response: JoinGroupResponse, now: float) -> None:
         code = response.error_code
-        if code == MEMBER_ID_REQUIRED:
+        if code == ErrorCode.MEMBER_ID_REQUIRED:
             self._coordinator.note_success()
             self._session.take_id(response.member_id)
             self._end(Interrupted("the coordinator gave us an id", at_once=True), now)

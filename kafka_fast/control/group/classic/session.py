@@ -14,11 +14,9 @@ from kafka_fast.control.group.heartbeats import Heartbeats
 from kafka_fast.control.group.member import NO_GENERATION, Identity
 from kafka_fast.control.link import Link
 from kafka_fast.control.questions import Questions
-from kafka_fast.errors import KafkaError
+from kafka_fast.errors import ErrorCode, KafkaError
 from kafka_fast.protocol.apis.heartbeat import HeartbeatResponse
 from kafka_fast.protocol.apis.join_group import JoinGroupRequest, JoinGroupResponse
-
-REBALANCE_IN_PROGRESS = 27
 
 
 class Session:
@@ -141,7 +139,7 @@ class Session:
         link = self._coordinator.want(now)
         if link is None:
             return
-        code = REBALANCE_IN_PROGRESS if expect_rebalance else 0
+        code = ErrorCode.REBALANCE_IN_PROGRESS if expect_rebalance else 0
         self._keep(link, identity, HeartbeatResponse(error_code=code), delay=delay)
 
     def fall_silent(self) -> None:

@@ -36,6 +36,7 @@ from kafka_fast.control.link import Link
 from kafka_fast.control.questions import Questions
 from kafka_fast.errors import (
     ERRORS,
+    ErrorCode,
     KafkaError,
     ProtocolError,
     UnsupportedVersionError,
@@ -51,13 +52,7 @@ from kafka_fast.types import TopicPartition
 logger = get_logger("kafka_fast.group")
 
 
-UNKNOWN_MEMBER_ID = 25
-UNSUPPORTED_VERSION = 35
-FENCED_INSTANCE_ID = 82
-FENCED_MEMBER_EPOCH = 110
-UNRELEASED_INSTANCE_ID = 111
-
-NOT_A_MEMBER = frozenset({FENCED_MEMBER_EPOCH, UNKNOWN_MEMBER_ID})
+NOT_A_MEMBER = frozenset({ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID})
 
 
 class State(enum.Enum):
@@ -225,7 +220,7 @@ class ConsumerProtocolMember:
         """A commit was refused because this member is not what it was."""
         if self._state is not State.MEMBER:
             return
-        if code == FENCED_INSTANCE_ID:
+        if code == ErrorCode.FENCED_INSTANCE_ID:
             self._handle_error(code, None, now)
         else:
             self._conversation.forget_told()  # the answer to all of it tells
@@ -328,16 +323,16 @@ class ConsumerProtocolMember:
         elif code in NOT_A_MEMBER:
             self._lose(error_name(code))
             self._join_again(now, at_once=self._state is State.MEMBER)
-        elif code == UNRELEASED_INSTANCE_ID and self._state is State.JOINING:
+        elif code == ErrorCode.UNRELEASED_INSTANCE_ID and self._state is State.JOINING:
             self._wait_for_release(message, now)
         elif known is not None and known.retriable:
             logger.info("group %s: heartbeat: %s", self._coordinator.group_id, error_name(code))
             self._readiness.put_off(now)
         else:
             text = f"group {self._coordinator.group_id!r}: {message or error_name(code)}"
-            if code == UNSUPPORTED_VERSION:
+            if code == ErrorCode.UNSUPPORTED_VERSION:
                 text = f"{text}; {NOT_SUPPORTED}"
-            self._fail(broker_error(code, text), now, fenced=code == FENCED_INSTANCE_ID)
+            self._fail(broker_error(code, text), now, fenced=code == ErrorCode.FENCED_INSTANCE_ID)
 
     def _join_again(self, now: float, *, at_once: bool) -> None:
         self._state = State.JOINING

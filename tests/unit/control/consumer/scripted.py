@@ -52,7 +52,6 @@ from tests.unit.control.metadata_answers import answer, broker, make_topic_id, t
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 NOT_LEADER = 6
 OUT_OF_RANGE = 1
-UNKNOWN_TOPIC_ID = 100
 WALL_MS = 1_700_000_000_000
 
 

@@ -10,8 +10,7 @@ import pytest
 from kafka_fast.control.consumer.absent import CONFIRMATIONS, PATIENCE
 from kafka_fast.control.consumer.assigned import Position
 from kafka_fast.control.consumer.plane import PartitionFailed, PartitionFound
-from kafka_fast.control.topology import LEADER_NOT_AVAILABLE, UNKNOWN_TOPIC_OR_PARTITION
-from kafka_fast.errors import NoOffsetForPartitionError, UnknownTopicOrPartition
+from kafka_fast.errors import ErrorCode, NoOffsetForPartitionError, UnknownTopicOrPartition
 from kafka_fast.protocol.apis.metadata import MetadataRequest
 from kafka_fast.types import TopicPartition
 from tests.unit.control.consumer.scripted import T0, T1, Cluster, asked, make, starts
@@ -68,7 +67,7 @@ def test_a_warning_then_two_more_answers_then_the_error(caplog: pytest.LogCaptur
 @pytest.mark.filterwarnings("error")
 def test_a_topic_that_is_not_there(caplog: pytest.LogCaptureFixture) -> None:
     cluster = Cluster()
-    cluster.topic_error = UNKNOWN_TOPIC_OR_PARTITION
+    cluster.topic_error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     machine = assigned(cluster, T0, T1)
     machine.run(LONG)
     assert [str(it.error).partition(": ")[2] for it in machine.take(PartitionFailed)] == [
@@ -76,7 +75,9 @@ def test_a_topic_that_is_not_there(caplog: pytest.LogCaptureFixture) -> None:
     ]
 
 
-@pytest.mark.parametrize("error", [0, UNKNOWN_TOPIC_OR_PARTITION], ids=["partition", "topic"])
+@pytest.mark.parametrize(
+    "error", [0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION], ids=["partition", "topic"]
+)
 def test_what_is_made_meanwhile_is_read(error: int, caplog: pytest.LogCaptureFixture) -> None:
     cluster = Cluster()
     cluster.topic_error = error
@@ -106,7 +107,7 @@ def test_a_topic_that_is_deleted_is_told_as_well() -> None:
     cluster = Cluster()
     machine = assigned(cluster, T0)
     machine.run(1.0)
-    cluster.topic_error = UNKNOWN_TOPIC_OR_PARTITION
+    cluster.topic_error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     machine.control.cluster.request_refresh("test")
     machine.run(LONG)
     assert failed(machine) == [T0]
@@ -140,11 +141,11 @@ def test_what_another_error_says_stays() -> None:
 def test_what_is_not_denied_is_not_absent() -> None:
     """A topic without leaders, or brokers that are silent."""
     cluster = Cluster()
-    cluster.topic_error = LEADER_NOT_AVAILABLE
+    cluster.topic_error = ErrorCode.LEADER_NOT_AVAILABLE
     machine = assigned(cluster, T0)
     machine.run(LONG)
     assert not failed(machine)
-    cluster.topic_error = UNKNOWN_TOPIC_OR_PARTITION
+    cluster.topic_error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     machine = assigned(cluster, T0)
     machine.run(1.0)
     machine.hung.update(machine.ports.values())

@@ -17,6 +17,7 @@ from kafka_fast.control.consumer.plane import (
     generation,
 )
 from kafka_fast.errors import (
+    ErrorCode,
     OffsetOutOfRangeError,
     TopicAuthorizationFailed,
 )
@@ -31,7 +32,6 @@ from tests.unit.control.consumer.scripted import (
     OUT_OF_RANGE,
     T0,
     T1,
-    UNKNOWN_TOPIC_ID,
     Cluster,
     assigned,
     punt,
@@ -206,7 +206,7 @@ def test_a_topic_made_anew_is_not_read_from_where_the_old_one_was() -> None:
     machine = assigned(cluster)
     first = starts(machine)
     cluster.topic_id = make_topic_id(2)
-    punt(machine, first[0], 400, UNKNOWN_TOPIC_ID)
+    punt(machine, first[0], 400, ErrorCode.UNKNOWN_TOPIC_ID)
     machine.run(5.0)
     assert {it.partition for it in machine.take(Recreated)} == {T0, T1}
     assert not starts(machine)

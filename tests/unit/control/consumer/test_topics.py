@@ -7,8 +7,8 @@ from kafka_fast.control.consumer.plane import (
 )
 from kafka_fast.control.consumer.topics import GETS_ROUND
 from kafka_fast.control.plane import TopicSettled
-from kafka_fast.control.topology import UNKNOWN_TOPIC_OR_PARTITION
 from kafka_fast.errors import (
+    ErrorCode,
     TopicAuthorizationFailed,
     UnknownTopicOrPartition,
     UsageError,
@@ -38,7 +38,7 @@ def test_waiting_for_a_topic() -> None:
 
 def test_a_topic_that_is_denied_does_not_exist_after_a_while() -> None:
     cluster = Cluster()
-    cluster.topic_error = UNKNOWN_TOPIC_OR_PARTITION
+    cluster.topic_error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     machine = make(cluster)
     began = machine.now
     machine.control.topics.want("t", began)
@@ -52,7 +52,7 @@ def test_a_topic_that_is_denied_does_not_exist_after_a_while() -> None:
 
 def test_a_topic_that_is_denied_at_first_exists() -> None:
     cluster = Cluster()
-    cluster.topic_error = UNKNOWN_TOPIC_OR_PARTITION
+    cluster.topic_error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     machine = make(cluster)
     machine.control.topics.want("t", machine.now)
     machine.run(GETS_ROUND - 1)

@@ -10,12 +10,11 @@ from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.producer.identity import LAST_EPOCH, IdentityKeeper
 from kafka_fast.control.producer.verdicts import Identity
 from kafka_fast.control.troubles import Troubles
-from kafka_fast.errors import KafkaConnectionError, KafkaError
+from kafka_fast.errors import ErrorCode, KafkaConnectionError, KafkaError
 from kafka_fast.protocol.apis.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 LINK: Any = "a link"
 COORDINATOR_LOADING = 14
-CLUSTER_AUTHORIZATION_FAILED = 31
 
 
 class Asked:
@@ -121,7 +120,7 @@ def test_a_retriable_answer_is_waited_out() -> None:
 
 def test_a_final_answer_ends_the_asking() -> None:
     world = World()
-    world.settle(code=CLUSTER_AUTHORIZATION_FAILED)
+    world.settle(code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     (error,) = world.fatal
-    assert error.code == CLUSTER_AUTHORIZATION_FAILED
+    assert error.code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     assert world.keeper.next_deadline() == float("inf")

@@ -11,12 +11,11 @@ from kafka_fast.control.link import Link
 from kafka_fast.control.negotiation import NodeVersions
 from kafka_fast.control.plane import Command, Response, SendRaw
 from kafka_fast.control.producer.limits import (
-    MESSAGE_TOO_LARGE,
     PATIENCE,
-    RECORD_LIST_TOO_LARGE,
     TopicLimits,
 )
 from kafka_fast.control.questions import Questions
+from kafka_fast.errors import ErrorCode
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.api_versions import ApiVersion, ApiVersionsResponse
 from kafka_fast.protocol.apis.describe_configs import (
@@ -91,13 +90,13 @@ def test_the_limits_of_a_topic_are_asked_for_once(rig: Rig) -> None:
     _, request = frame.decode_request(question.frame[4:])
     assert isinstance(request, DescribeConfigsRequest)
     assert [(it.resource_type, it.resource_name) for it in request.resources] == [(2, "t")]
-    assert rig.limits.limit("t", MESSAGE_TOO_LARGE) is None
+    assert rig.limits.limit("t", ErrorCode.MESSAGE_TOO_LARGE) is None
     assert rig.settled == []
     rig.answer(question, answer("t", max_message_bytes="5000", segment_bytes="7000"), 1.2)
     assert rig.settled == [("t", 1.2)]
     assert rig.limits.is_settled("t", 1.2)
-    assert rig.limits.limit("t", MESSAGE_TOO_LARGE) == 5000
-    assert rig.limits.limit("t", RECORD_LIST_TOO_LARGE) == 7000
+    assert rig.limits.limit("t", ErrorCode.MESSAGE_TOO_LARGE) == 5000
+    assert rig.limits.limit("t", ErrorCode.RECORD_LIST_TOO_LARGE) == 7000
     assert rig.limits.next_deadline() == NEVER
 
 
@@ -108,7 +107,7 @@ def test_limits_that_are_old_are_asked_for_again(rig: Rig) -> None:
     assert not rig.limits.is_settled("t", 1.0 + MAX_AGE)
     rig.limits.ask("t", rig.link, 1.0 + MAX_AGE)
     rig.answer(*rig.asked(), answer("t", max_message_bytes="6000"), 1.1 + MAX_AGE)
-    assert rig.limits.limit("t", MESSAGE_TOO_LARGE) == 6000
+    assert rig.limits.limit("t", ErrorCode.MESSAGE_TOO_LARGE) == 6000
 
 
 @pytest.mark.parametrize("api_keys", [None, ()], ids=["no link", "an old broker"])
@@ -119,7 +118,7 @@ def test_where_nobody_can_be_asked_nothing_is_waited_for(
     rig.limits.ask("t", link, 1.0)
     assert rig.settled == [("t", 1.0)]
     assert rig.asked() == []
-    assert rig.limits.limit("t", MESSAGE_TOO_LARGE) is None
+    assert rig.limits.limit("t", ErrorCode.MESSAGE_TOO_LARGE) is None
 
 
 @pytest.mark.parametrize(
@@ -139,7 +138,7 @@ def test_an_answer_without_a_limit_settles_it_as_well(
     rig.limits.ask("t", rig.link, 1.0)
     rig.answer(*rig.asked(), response, 1.5)
     assert rig.settled == [("t", 1.5)]
-    assert rig.limits.limit("t", MESSAGE_TOO_LARGE) is None
+    assert rig.limits.limit("t", ErrorCode.MESSAGE_TOO_LARGE) is None
 
 
 def test_a_link_that_breaks_settles_it(rig: Rig) -> None:
@@ -159,4 +158,4 @@ def test_an_answer_is_not_waited_for_long_but_still_of_use(rig: Rig) -> None:
     assert rig.settled == [("t", 1.0 + PATIENCE)]
     rig.answer(question, answer("t", max_message_bytes="5000"), 9.0)
     assert len(rig.settled) == 1
-    assert rig.limits.limit("t", MESSAGE_TOO_LARGE) == 5000
+    assert rig.limits.limit("t", ErrorCode.MESSAGE_TOO_LARGE) == 5000

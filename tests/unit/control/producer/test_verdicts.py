@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kafka_fast.control.plane import Fail, Report, Row
-from kafka_fast.control.producer.verdicts import NETWORK_EXCEPTION, NO_ANSWER, Rules, judge
-from kafka_fast.errors import Outcome
+from kafka_fast.control.producer.verdicts import NO_ANSWER, Rules, judge
+from kafka_fast.errors import ErrorCode, Outcome
 
 
 def rules(*, idempotent: bool = True, retries: int = 2**31 - 1) -> Rules:
@@ -26,7 +26,9 @@ def test_a_batch_without_an_answer_fails_with_a_network_error_once_its_retries_a
     judgement = judge(
         report(unanswered), rules(idempotent=False, retries=1), 5.0, leader_is_new=False
     )
-    assert judgement.commands == [Fail(unanswered, NETWORK_EXCEPTION, Outcome.MAYBE_WRITTEN)]
+    assert judgement.commands == [
+        Fail(unanswered, ErrorCode.NETWORK_EXCEPTION, Outcome.MAYBE_WRITTEN)
+    ]
 
 
 def test_after_a_failure_one_batch_goes_alone_even_if_none_is_kept() -> None:
