@@ -174,6 +174,7 @@ class Topology:
         """Take what an answer of `version` says of a topic that was asked for (None: nothing)."""
         self._answers[name] += 1
         self._lacks.pop(name, None)
+        code: int
         if reported is None:
             code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             self._lacks[name] = f"leaves topic {name!r} out"

@@ -21,7 +21,7 @@ from kafka_fast.values import Value, field
 
 TOPIC_RESOURCE = 2
 
-SETTINGS = {
+SETTINGS: dict[int, str] = {
     ErrorCode.MESSAGE_TOO_LARGE: "max.message.bytes",
     ErrorCode.RECORD_LIST_TOO_LARGE: "segment.bytes",
 }
