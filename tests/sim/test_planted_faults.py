@@ -6,6 +6,7 @@ for a world that shows it.
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ import pytest
 from kafka_fast.control.plane import Command, Fail, NameTopic, Report, Row, Succeed
 from kafka_fast.control.producer import control, verdicts
 from kafka_fast.dataplane import _plane
-from kafka_fast.errors import Outcome
+from kafka_fast.errors import ErrorCode, Outcome
 from kafka_fast.net import carrier
 from kafka_fast.testing.checker import Kind
 from kafka_fast.testing.simulation import host, run_seed, world
@@ -42,7 +43,8 @@ def test_calling_a_batch_in_doubt_rejected(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_taking_a_recognised_duplicate_for_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verdicts, "DUPLICATE_SEQUENCE_NUMBER", -2)
+    codes = SimpleNamespace(**{**ErrorCode.__members__, "DUPLICATE_SEQUENCE_NUMBER": -2})
+    monkeypatch.setattr(verdicts, "ErrorCode", codes)
     show(Kind.FALSE_FAILURE)
 
 
