@@ -9,16 +9,16 @@ COMMON: tuple[Key, ...] = (
         name="bootstrap.servers",
         kind=Kind.ADDRESSES,
         default=(),
-        doc="Brokers to ask for the cluster's metadata first: a list, or one string with commas, "
-        "of `host:port` (`[::1]:9092` for IPv6; the port is 9092 if left out). Required.",
+        doc="Brokers to ask first for the cluster's metadata. Required. A list of `host:port`, or "
+        "one string with commas. IPv6: `[::1]:9092`. The port is 9092 if it is left out.",
         aliases=confluent("metadata.broker.list"),
     ),
     Key(
         name="client.id",
         kind=Kind.STRING,
         default="",
-        doc="Name sent with every request, for the broker's logs, metrics and quotas. "
-        "Empty: the client makes one that is unique in its process.",
+        doc="Name that every request carries, for the broker's logs, metrics and quotas. "
+        "Empty: the client makes a name that is unique in its process.",
     ),
     Key(
         name="client.dns.lookup",
@@ -46,8 +46,8 @@ COMMON: tuple[Key, ...] = (
         low=0,
         high=INT_MAX,
         unit="ms",
-        doc="How long to wait for the answer to one request before the connection is given up and "
-        "the request is tried again, if it may be.",
+        doc="How long to wait for the answer to one request. After that the client closes the "
+        "connection, and repeats the request if a repetition is safe.",
     ),
     Key(
         name="retry.backoff.ms",
@@ -56,7 +56,7 @@ COMMON: tuple[Key, ...] = (
         low=0,
         high=LONG_MAX,
         unit="ms",
-        doc="Pause before the first retry of a failed request; it doubles with each further one, "
+        doc="Pause before the first retry of a failed request. The pause doubles with each retry, "
         "with jitter, up to `retry.backoff.max.ms`.",
     ),
     Key(
@@ -66,8 +66,8 @@ COMMON: tuple[Key, ...] = (
         low=0,
         high=LONG_MAX,
         unit="ms",
-        doc="Longest pause between two tries of a request. If it is less than `retry.backoff.ms`, "
-        "that one is used for every pause.",
+        doc="Longest pause between two tries of a request. If this is less than "
+        "`retry.backoff.ms`, every pause is `retry.backoff.ms` long.",
     ),
     Key(
         name="reconnect.backoff.ms",
@@ -76,7 +76,7 @@ COMMON: tuple[Key, ...] = (
         low=0,
         high=LONG_MAX,
         unit="ms",
-        doc="Pause before a lost connection to a node is tried again; it doubles with each "
+        doc="Pause before a lost connection to a node is tried again. The pause doubles with each "
         "failure, with jitter, up to `reconnect.backoff.max.ms`.",
     ),
     Key(
@@ -86,8 +86,8 @@ COMMON: tuple[Key, ...] = (
         low=0,
         high=LONG_MAX,
         unit="ms",
-        doc="Longest pause between two connection attempts to one node. If only "
-        "`reconnect.backoff.ms` is given, every pause is that long.",
+        doc="Longest pause between two connection attempts to one node. If you set only "
+        "`reconnect.backoff.ms`, every pause is that long.",
     ),
     Key(
         name="socket.connection.setup.timeout.ms",
@@ -96,7 +96,8 @@ COMMON: tuple[Key, ...] = (
         low=0,
         high=LONG_MAX,
         unit="ms",
-        doc="How long the first attempt to open a connection may take; doubles with each failure.",
+        doc="How long the first attempt to open a connection may take. The time doubles with each "
+        "failure, up to `socket.connection.setup.timeout.max.ms`.",
     ),
     Key(
         name="socket.connection.setup.timeout.max.ms",
@@ -115,7 +116,7 @@ COMMON: tuple[Key, ...] = (
         high=LONG_MAX,
         unit="ms",
         default_for={"admin": 300_000},
-        doc="Close a connection that was not used for this long. -1: never.",
+        doc="Close a connection that has not been used for this long. -1: never.",
     ),
     Key(
         name="send.buffer.bytes",
@@ -125,9 +126,9 @@ COMMON: tuple[Key, ...] = (
         high=INT_MAX,
         unit="bytes",
         words={"none": -1, "0": -1},
-        doc="SO_SNDBUF of the sockets. -1: as much as the operating system finds right.",
-        differs="Java's default is 131072: no more than that is on its way to a broker, however "
-        "far away it is.",
+        doc="SO_SNDBUF of the sockets. -1: the operating system chooses.",
+        differs="Java's default is 131072. No more bytes than that are on their way to a broker, "
+        "however far away the broker is.",
         aliases=confluent("socket.send.buffer.bytes"),
     ),
     Key(
@@ -138,9 +139,9 @@ COMMON: tuple[Key, ...] = (
         high=INT_MAX,
         unit="bytes",
         words={"none": -1, "0": -1},
-        doc="SO_RCVBUF of the sockets. -1: as much as the operating system finds right.",
-        differs="Java's default is 65536 (producer: 32768): a consumer then wakes up for each of "
-        "these pieces, and a far broker waits for each.",
+        doc="SO_RCVBUF of the sockets. -1: the operating system chooses.",
+        differs="Java's default is 65536 (producer: 32768). A consumer then wakes up for each "
+        "piece of that size, and a far broker waits for each.",
         aliases=confluent("socket.receive.buffer.bytes"),
     ),
     Key(
@@ -168,8 +169,8 @@ COMMON: tuple[Key, ...] = (
         kind=Kind.STRING,
         default="rebootstrap",
         choices=("rebootstrap", "none"),
-        doc="What to do when no known broker can be reached: `rebootstrap` starts again from "
-        "`bootstrap.servers` (KIP-899), `none` keeps trying the known ones.",
+        doc="What to do when no known broker can be reached. `rebootstrap`: start again from "
+        "`bootstrap.servers` (KIP-899). `none`: keep trying the known brokers.",
     ),
     Key(
         name="metadata.recovery.rebootstrap.trigger.ms",
@@ -178,8 +179,8 @@ COMMON: tuple[Key, ...] = (
         low=0,
         high=LONG_MAX,
         unit="ms",
-        doc="With `rebootstrap`: start again from `bootstrap.servers` when no broker has given "
-        "metadata for this long.",
+        doc="With `metadata.recovery.strategy=rebootstrap`: start again from `bootstrap.servers` "
+        "when no broker has given metadata for this long.",
     ),
     Key(
         name="metadata.cluster.check.enable",
@@ -218,7 +219,7 @@ COMMON: tuple[Key, ...] = (
         default=(),
         pending="metric reporters",
         differs="Java's default is its JmxReporter, which only a JVM has.",
-        doc="Reporters that are told of every metric. `metrics()` serves without them.",
+        doc="Reporters that get every metric. `metrics()` needs none.",
     ),
     Key(
         name="metrics.num.samples",

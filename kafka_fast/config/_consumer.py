@@ -12,17 +12,18 @@ CONSUMER_ONLY: tuple[Key, ...] = (
         kind=Kind.DESERIALIZER,
         default=None,
         clients=_ONLY,
-        doc="Turns the bytes of keys into objects: a callable `f(data)`, an object with "
-        "`deserialize(topic, data, headers)`, or the name of a built-in one: "
+        doc="Turns the bytes of keys into objects. A callable `f(data)`, an object with "
+        "`deserialize(topic, data, headers)`, or the name of a built-in deserializer: "
         "`StringDeserializer`, `BytesDeserializer`, `IntegerDeserializer`, `LongDeserializer`, "
-        "`DoubleDeserializer` or `JsonDeserializer`. Without one, keys are bytes.",
+        "`DoubleDeserializer` or `JsonDeserializer`. Without a deserializer, keys are "
+        "bytes.",
     ),
     Key(
         name="value.deserializer",
         kind=Kind.DESERIALIZER,
         default=None,
         clients=_ONLY,
-        doc="The same for values.",
+        doc="Turns the bytes of values into objects, as `key.deserializer` does for keys.",
     ),
     Key(
         name="group.id",
@@ -44,7 +45,8 @@ CONSUMER_ONLY: tuple[Key, ...] = (
         default="classic",
         choices=("classic", "consumer"),
         clients=_ONLY,
-        doc="`classic`: members assign; `consumer`: the coordinator does (KIP-848).",
+        doc="Who assigns partitions. `classic`: a member of the group. `consumer`: the coordinator "
+        "(KIP-848).",
     ),
     Key(
         name="group.remote.assignor",
@@ -66,8 +68,8 @@ CONSUMER_ONLY: tuple[Key, ...] = (
         },
         method="assign",
         clients=_ONLY,
-        doc="Assignors, the preferred one first, with `group.protocol=classic`: names, or objects "
-        "as `kafka_fast.consumer.Assignor` describes them.",
+        doc="Assignors for `group.protocol=classic`, the preferred one first. Names, or objects "
+        "with the methods of `kafka_fast.consumer.Assignor`.",
     ),
     Key(
         name="session.timeout.ms",
@@ -121,15 +123,16 @@ CONSUMER_ONLY: tuple[Key, ...] = (
             "error": "none",
         },
         clients=_ONLY,
-        doc="Where to start without a valid committed offset: `earliest`, `latest`, `none` "
-        "(an error) or `by_duration:<ISO 8601 duration>`.",
+        doc="Where to start without a valid committed offset. `earliest`: the beginning of the "
+        "log. `latest`: its end. `by_duration:<ISO 8601 duration>`: that long before now. `none`: "
+        "an error.",
     ),
     Key(
         name="enable.auto.commit",
         kind=Kind.BOOLEAN,
         default=True,
         clients=_ONLY,
-        doc="Commit positions in the background.",
+        doc="Commit positions in the background. A position covers what earlier polls returned.",
     ),
     Key(
         name="auto.commit.interval.ms",
@@ -139,7 +142,7 @@ CONSUMER_ONLY: tuple[Key, ...] = (
         high=INT_MAX,
         unit="ms",
         clients=_ONLY,
-        doc="Time between two such commits.",
+        doc="Time between two automatic commits (`enable.auto.commit`).",
     ),
     Key(
         name="isolation.level",
@@ -147,7 +150,8 @@ CONSUMER_ONLY: tuple[Key, ...] = (
         default="read_uncommitted",
         choices=("read_uncommitted", "read_committed"),
         clients=_ONLY,
-        doc="`read_committed` hands out only records of committed transactions.",
+        doc="Which records of transactions to return. `read_committed`: only those of committed "
+        "transactions. `read_uncommitted`: all.",
     ),
     Key(
         name="fetch.min.bytes",
@@ -177,8 +181,9 @@ CONSUMER_ONLY: tuple[Key, ...] = (
         high=INT_MAX,
         unit="ms",
         clients=_ONLY,
-        doc="Longest wait of the broker for `fetch.min.bytes`. An answer is given up "
-        "`request.timeout.ms` after that, so this may be the longer of the two.",
+        doc="How long a broker may wait for `fetch.min.bytes`. The client allows "
+        "`request.timeout.ms` more before it gives the answer up, so this may exceed "
+        "`request.timeout.ms`.",
         aliases=confluent("fetch.wait.max.ms"),
     ),
     Key(

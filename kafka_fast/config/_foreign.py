@@ -62,18 +62,18 @@ ADVICE: tuple[Advice, ...] = (
     ),
     Advice(
         ("socks5.proxy", "proxy.url"),
-        "there is no support for proxies: bootstrap.servers and the addresses that brokers "
-        "advertise are connected to directly",
+        "proxies are not supported: the client connects directly to bootstrap.servers and to the "
+        "addresses that brokers advertise",
     ),
     Advice(
         ("broker.address.family", "broker.address.ttl"),
-        "names are looked up for each connection, and all their addresses tried, IPv4 and IPv6: "
-        "leave it out, or name addresses in bootstrap.servers",
+        "names are looked up for each connection, and all their addresses are tried, IPv4 and "
+        "IPv6: leave it out, or give addresses in bootstrap.servers",
     ),
     Advice(
         ("enable.sparse.connections",), "connections are opened when they are needed: leave it out"
     ),
-    Advice(("reconnect.backoff.jitter.ms",), "reconnect.backoff.ms has its jitter: leave it out"),
+    Advice(("reconnect.backoff.jitter.ms",), "reconnect.backoff.ms has jitter: leave it out"),
     Advice(
         (
             "api.version",
@@ -83,26 +83,26 @@ ADVICE: tuple[Advice, ...] = (
             "api.version.auto.timeout.ms",
             "broker.version.fallback",
         ),
-        "each broker is asked for its versions (Kafka 2.1 and later): leave it out",
+        "the client asks each broker for its versions (Kafka 2.1 and later): leave it out",
     ),
     Advice(
         ("bootstrap.timeout.ms",),
-        "a constructor does not wait for brokers; max.block.ms is how long the first send does",
+        "a constructor does not wait for brokers; the first send waits up to max.block.ms",
         (PRODUCER,),
     ),
     Advice(
         ("bootstrap.timeout.ms",),
-        "a constructor does not wait for brokers; default.api.timeout.ms is how long the calls do "
-        "that ask them",
+        "a constructor does not wait for brokers; the calls that ask brokers wait up to "
+        "default.api.timeout.ms",
     ),
     Advice(
         ("client.software.name", "client.software.version"),
-        "brokers are told that this is kafka_fast; client.id is yours to choose",
+        "the client gives brokers the name kafka_fast and its version; set client.id instead",
     ),
     # Metadata
     Advice(
         ("topic.metadata.refresh.interval.ms", "topic.metadata.refresh.sparse"),
-        "metadata.max.age.ms is how old metadata get; only topics in use are asked for",
+        "metadata.max.age.ms is how old metadata may get; the client asks only for topics in use",
     ),
     Advice(
         (
@@ -110,8 +110,7 @@ ADVICE: tuple[Advice, ...] = (
             "topic.metadata.refresh.fast.cnt",
             "topic.metadata.propagation.max.ms",
         ),
-        "retry.backoff.ms and retry.backoff.max.ms are the pauses before metadata are asked for "
-        "again",
+        "retry.backoff.ms and retry.backoff.max.ms are the pauses between requests for metadata",
     ),
     Advice(
         ("topic.blacklist",),
@@ -119,8 +118,8 @@ ADVICE: tuple[Advice, ...] = (
     ),
     Advice(
         ("allow.auto.create.topics",),
-        "brokers make missing topics that are sent to, if their auto.create.topics.enable is set: "
-        "leave it out",
+        "a send creates a missing topic if auto.create.topics.enable is set at the brokers: leave "
+        "it out",
         (PRODUCER,),
     ),
     # Looking inside
@@ -144,8 +143,7 @@ ADVICE: tuple[Advice, ...] = (
     ),
     Advice(
         ("error.cb",),
-        "what goes wrong is raised by the call that meets it, and the rest is logged to "
-        "`kafka_fast.*`",
+        "the call that meets an error raises it; other problems are logged to `kafka_fast.*`",
     ),
     Advice(
         (
@@ -154,14 +152,14 @@ ADVICE: tuple[Advice, ...] = (
             "enable.sasl.queue",
             "internal.termination.signal",
         ),
-        "the client's threads need no events and signals of yours: leave it out",
+        "the client's threads need no events or signals from you: leave it out",
     ),
     Advice(("builtin.features",), "`kafka-fast info` lists what this build can do"),
     Advice(("plugin.library.paths", "interceptors"), "there are no plugins: leave it out"),
     Advice(("opaque",), "a callback may be a closure, or a bound method: leave it out"),
     Advice(
         ("default.topic.config", "default.topic.conf", "topic.config"),
-        "give its properties among the others: there are none by topic",
+        "set these properties for the whole client: there are no properties of one topic",
     ),
     Advice(
         ("test.mock.num.brokers", "test.mock.broker.rtt"),
@@ -176,30 +174,30 @@ ADVICE: tuple[Advice, ...] = (
     ),
     Advice(
         ("delivery.report.only.error",),
-        "on_delivery hears of every record: return from it when its error is None",
+        "on_delivery is called for every record: return from it when its error is None",
         (PRODUCER,),
     ),
     Advice(
         ("compression.level",),
-        "compression.gzip.level, compression.lz4.level and compression.zstd.level are the codecs'",
+        "each codec has its own: compression.gzip.level, compression.lz4.level and "
+        "compression.zstd.level",
         (PRODUCER,),
     ),
-    Advice(("batch.num.messages",), "batches are bounded by bytes: batch.size", (PRODUCER,)),
+    Advice(("batch.num.messages",), "batches are limited in bytes: batch.size", (PRODUCER,)),
     Advice(
         ("queue.buffering.max.messages",),
-        "what waits is bounded by bytes: buffer.memory",
+        "pending records are limited in bytes: buffer.memory",
         (PRODUCER,),
     ),
     Advice(
         ("queue.buffering.backpressure.threshold", "message.copy.max.bytes"),
-        "records are copied into batches in send, and batches grow while a broker is busy: leave "
-        "it out",
+        "send copies records into batches, and batches grow while a broker is busy: leave it out",
         (PRODUCER,),
     ),
     Advice(
         ("enable.gapless.guarantee",),
-        "enable.idempotence (the default) keeps the order; a record that fails is told, and its "
-        "successors are sent: leave it out",
+        "enable.idempotence (the default) keeps the order; after a record that fails, later "
+        "records are still sent: leave it out",
         (PRODUCER,),
     ),
     Advice(
@@ -214,10 +212,10 @@ ADVICE: tuple[Advice, ...] = (
     ),
     Advice(
         ("msg.order.cmp", "queuing.strategy", "produce.offset.report"),
-        "records keep the order in which they were sent, and their offsets are always told: leave "
-        "it out",
+        "records keep the order in which they were sent, and their offsets are always reported: "
+        "leave it out",
     ),
-    Advice(("enable.random.seed",), "chance is the client's own: leave it out"),
+    Advice(("enable.random.seed",), "the client has its own random source: leave it out"),
     # Consuming
     Advice(
         ("topics", "topic"),
@@ -234,13 +232,12 @@ ADVICE: tuple[Advice, ...] = (
     Advice(("auto.commit.enable",), "it is called enable.auto.commit", (CONSUMER,)),
     Advice(
         ("offset.store.method", "offset.store.path", "offset.store.sync.interval.ms"),
-        "committed offsets are the group's, at its coordinator; who keeps them elsewhere calls "
-        "seek()",
+        "the group's coordinator keeps committed offsets; to keep them elsewhere, call seek()",
         (CONSUMER,),
     ),
     Advice(
         ("on.commit", "offset.commit.cb", "default.offset.commit.callback"),
-        "commit(sync=False, callback=...) tells of that commit; failures of automatic ones are "
+        "commit(sync=False, callback=...) reports that commit; failures of automatic commits are "
         "logged",
         (CONSUMER,),
     ),
@@ -256,12 +253,12 @@ ADVICE: tuple[Advice, ...] = (
     ),
     Advice(
         ("enable.partition.eof",),
-        "read_range(...) ends at the end of the log; current_lag(partition) tells how far it is",
+        "read_range(...) ends at the end of the log; current_lag(partition) says how far it is",
         (CONSUMER,),
     ),
     Advice(
         ("consumer.timeout.ms",),
-        "poll(timeout) returns nothing after so many seconds: leave a loop of yours then",
+        "poll(timeout) returns no records after that many seconds: leave your loop then",
         (CONSUMER,),
     ),
     Advice(

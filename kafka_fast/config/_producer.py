@@ -12,18 +12,18 @@ PRODUCER_ONLY: tuple[Key, ...] = (
         kind=Kind.SERIALIZER,
         default=None,
         clients=_ONLY,
-        doc="Turns keys into bytes: a callable `f(key)`, an object with "
-        "`serialize(topic, key, headers)`, or the name of a built-in one: `StringSerializer`, "
-        "`BytesSerializer`, `IntegerSerializer`, `LongSerializer`, `DoubleSerializer` or "
-        "`JsonSerializer` (`kafka_fast.serialization` has the classes, with their options). "
-        "Without one, keys are bytes-like or str.",
+        doc="Turns keys into bytes. A callable `f(key)`, an object with "
+        "`serialize(topic, key, headers)`, or the name of a built-in serializer: "
+        "`StringSerializer`, `BytesSerializer`, `IntegerSerializer`, `LongSerializer`, "
+        "`DoubleSerializer` or `JsonSerializer`. `kafka_fast.serialization` has these classes, "
+        "with their options. Without a serializer, keys are bytes-like or str.",
     ),
     Key(
         name="value.serializer",
         kind=Kind.SERIALIZER,
         default=None,
         clients=_ONLY,
-        doc="The same for values.",
+        doc="Turns values into bytes, as `key.serializer` does for keys.",
     ),
     Key(
         name="acks",
@@ -32,8 +32,8 @@ PRODUCER_ONLY: tuple[Key, ...] = (
         choices=(-1, 0, 1),
         words={"all": -1},
         clients=_ONLY,
-        doc="Who must have a batch before it counts as delivered: `all` in-sync replicas (also "
-        "-1), `1` the leader, `0` nobody. Other than `all` switches idempotence off.",
+        doc="Which replicas must have a batch before it counts as delivered. `all` (also -1): all "
+        "in-sync replicas. `1`: the leader. `0`: none. `0` and `1` switch idempotence off.",
         aliases=confluent("request.required.acks"),
     ),
     Key(
@@ -42,8 +42,8 @@ PRODUCER_ONLY: tuple[Key, ...] = (
         default=True,
         clients=_ONLY,
         doc="Let brokers recognise a batch that is sent twice, so that retries neither duplicate "
-        "nor reorder. Needs `acks=all`, `retries` > 0 and at most 5 requests in flight: given "
-        "together with other values it is an error, by default it yields to them.",
+        "nor reorder. Needs `acks=all`, `retries` > 0 and at most 5 requests in flight. With other "
+        "values of these, the default becomes `false`, and a `true` that you set is an error.",
     ),
     Key(
         name="retries",
@@ -52,7 +52,7 @@ PRODUCER_ONLY: tuple[Key, ...] = (
         low=0,
         high=INT_MAX,
         clients=_ONLY,
-        doc="How often a batch is tried again. `delivery.timeout.ms` is the better limit. "
+        doc="How often a batch is sent again. `delivery.timeout.ms` is the better limit. "
         "0 switches idempotence off.",
         aliases=confluent("message.send.max.retries"),
     ),
@@ -76,7 +76,7 @@ PRODUCER_ONLY: tuple[Key, ...] = (
         unit="ms",
         clients=_ONLY,
         doc="Time from `send` to success or failure, retries included. At least `linger.ms` + "
-        "`request.timeout.ms`: a smaller value is an error, a default that is smaller is raised.",
+        "`request.timeout.ms`: a smaller value is an error, and a smaller default is raised.",
         aliases=confluent("message.timeout.ms"),
     ),
     Key(
@@ -99,9 +99,9 @@ PRODUCER_ONLY: tuple[Key, ...] = (
         high=INT_MAX,
         unit="bytes",
         clients=_ONLY,
-        doc="A batch of this size is sent without waiting for `linger.ms`. It may grow beyond, "
-        "while it cannot be sent anyway. 0: no record waits for another one; those that are sent "
-        "while a batch cannot leave still share it.",
+        doc="A batch of this size is sent without waiting for `linger.ms`. A batch grows beyond "
+        "this size only while it cannot be sent. 0: no record waits for another record. Records "
+        "still share a batch while it cannot be sent.",
         aliases=aiokafka("max.batch.size"),
     ),
     Key(
@@ -175,7 +175,7 @@ PRODUCER_ONLY: tuple[Key, ...] = (
         choices=(-1, *range(1, 10)),
         clients=_ONLY,
         differs="Java's default is -1: level 1 costs far less CPU for little more network.",
-        doc="1 (fast) to 9 (small); -1 is zlib's default, 6.",
+        doc="Level of gzip: 1 (fast) to 9 (small). -1 is zlib's default, 6.",
         aliases=confluent("compression.level"),
     ),
     Key(
@@ -186,8 +186,8 @@ PRODUCER_ONLY: tuple[Key, ...] = (
         high=17,
         clients=_ONLY,
         differs="Java's default is 9: the fast mode costs far less CPU for little more network.",
-        doc="0 is LZ4's fast mode, higher levels its slower high-compression mode (from 12 on the "
-        "same).",
+        doc="Level of lz4. 0 is its fast mode. Higher levels are its slower high-compression mode; "
+        "levels from 12 on are the same.",
         aliases=confluent("compression.level"),
     ),
     Key(
@@ -199,7 +199,8 @@ PRODUCER_ONLY: tuple[Key, ...] = (
         clients=_ONLY,
         differs="Java's default is 3: level 1 costs up to a third less CPU for little more "
         "network.",
-        doc="Negative levels are fast (below -7 all the same), 22 is smallest.",
+        doc="Level of zstd. Negative levels are fast, and all levels below -7 are the same. 22 "
+        "makes the smallest batches.",
         aliases=confluent("compression.level"),
     ),
     Key(
@@ -217,10 +218,10 @@ PRODUCER_ONLY: tuple[Key, ...] = (
         },
         clients=_ONLY,
         doc="Chooses the partition of a record that names none. `default` (also `murmur2`): by "
-        "the murmur2 hash of the key, like every Java producer, and sticky, one partition per "
-        "batch, for records without a key (KIP-794). `round_robin`: in turn. Or a callable "
-        "`f(topic, key, value, partition_count)`, which sees what the serializers gave and returns "
-        "the partition's number.",
+        "the murmur2 hash of the key, as in every Java producer. Records without a key then stay "
+        "with one partition for a batch (KIP-794). `round_robin`: in turn. Or a callable "
+        "`f(topic, key, value, partition_count)` that returns the partition's number. Key and "
+        "value are what the serializers returned.",
         aliases=confluent("partitioner"),
     ),
     Key(
@@ -228,7 +229,7 @@ PRODUCER_ONLY: tuple[Key, ...] = (
         kind=Kind.BOOLEAN,
         default=True,
         clients=_ONLY,
-        doc="Give partitions whose broker is slow fewer of the records without a key.",
+        doc="Send fewer of the records without a key to partitions whose broker is slow.",
     ),
     Key(
         name="partitioner.availability.timeout.ms",
@@ -264,7 +265,7 @@ PRODUCER_ONLY: tuple[Key, ...] = (
         high=LONG_MAX,
         unit="ms",
         clients=_ONLY,
-        doc="Forget the metadata of a topic that nothing was sent to for this long.",
+        doc="Forget the metadata of a topic that no record was sent to for this long.",
     ),
     Key(
         name="exit.flush.timeout.ms",
@@ -275,7 +276,7 @@ PRODUCER_ONLY: tuple[Key, ...] = (
         unit="ms",
         clients=_ONLY,
         own=True,
-        doc="How long the exit of the interpreter may wait for records that are still pending.",
+        doc="How long the end of the Python process may wait for records that are still pending.",
     ),
     Key(
         name="on.delivery",
@@ -283,7 +284,7 @@ PRODUCER_ONLY: tuple[Key, ...] = (
         default=None,
         clients=_ONLY,
         own=True,
-        doc="Called for every record when its fate is known.",
+        doc="Called as `f(error, metadata)` for every record that was delivered or has failed.",
     ),
     Key(
         name="transactional.id",

@@ -17,16 +17,37 @@ _INTRODUCTION = """\
 
 <!-- Printed from the table by `python -m kafka_fast config --markdown`: edit the table. -->
 
-Names and defaults are those of Kafka's Java client 4.x; differences are named. Every property can
-be spelled dotted (`linger.ms`) in a dictionary or with underscores (`linger_ms`) as a keyword
-argument, in any case; other clients' names for it are accepted too. A value may be given as its
-type or as a string. An unknown property, a value out of range, and one property given twice with
-different values are a `ConfigError`. Lists are lists, or strings with commas. What other clients
-have and this one has not is refused with what to do instead, see the end of the page.
+Give properties in a dictionary, as keyword arguments, or both:
+
+```python
+from kafka_fast import ConfigError, Producer
+
+Producer({"bootstrap.servers": "localhost:9092", "linger.ms": 20}).close()
+Producer(bootstrap_servers="localhost:9092", linger_ms="20").close()
+try:
+    Producer({"bootstrap.servers": "localhost:9092", "lingr.ms": 20})
+except ConfigError as error:
+    print(error)
+```
+
+prints
+
+```text
+unknown property 'lingr.ms'; did you mean 'linger.ms'?
+```
+
+* Names and defaults are those of Kafka's Java client 4.x. This page says where they differ.
+* A name is dotted (`linger.ms`) or has underscores (`linger_ms`), in upper or lower case. The names
+  that other clients use for a property are accepted too.
+* A value has the property's type, or is a string. A list may be a string with commas.
+* Three mistakes are a `ConfigError`: an unknown property, a value out of range, and one property
+  that is given twice with different values.
+* A property that only other clients have is a `ConfigError` as well. The error says
+  [what to do instead](#properties-of-other-clients).
 """
 
 WIDTH = 100
-"""Columns of the page; tables are wider, because Markdown gives no choice."""
+"""Columns of the page. A list can be folded to them and a table's rows cannot: it has no tables."""
 
 _SECTIONS = (
     ("All clients", COMMON),
@@ -49,11 +70,7 @@ def reference_page() -> str:
 
 def reference_entry(key: Key) -> str:
     """Return the paragraphs of one property, in lines that can be read and compared."""
-    paragraphs = (
-        fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
-        for text in _paragraphs(key)
-    )
-    return "\n\n".join(paragraphs) + "\n"
+    return "\n\n".join(map(_folded, _paragraphs(key))) + "\n"
 
 
 def as_written(key: Key, value: object) -> str:
@@ -99,32 +116,39 @@ def _paragraphs(key: Key) -> Iterator[str]:
 
 
 def _pending(keys: Iterable[Key]) -> Iterator[str]:
-    """Yield one table of the properties whose feature does not exist yet."""
+    """Yield one list of the properties whose feature does not exist yet."""
     rows = [key for key in keys if key.pending]
     if not rows:
         return
-    yield "Known, and refused with any value but the default until the feature is there:\n"
-    yield "| property | default | needs | meaning |"
-    yield "|---|---|---|---|"
+    yield "Not supported yet. Any value but the default is a `ConfigError`:\n"
     for key in rows:
-        notes = f"{key.doc} {key.differs}".strip()
-        yield f"| `{key.name}` | {_defaults(key)} | {key.pending} | {notes} |"
+        facts = f"default: {_defaults(key)}; needs {key.pending}"
+        yield _item(f"`{key.name}` ({facts}). {key.doc} {key.differs}".rstrip())
     yield ""
 
 
 def _foreign() -> Iterator[str]:
-    """Yield the table of what other clients have and this one has not."""
+    """Yield the list of what other clients have and this one has not."""
     from kafka_fast.config._foreign import ADVICE  # a page is printed once
 
     yield "## Properties of other clients\n"
-    yield "Refused, with what to do instead:\n"
-    yield "| property | client | instead |"
-    yield "|---|---|---|"
+    yield "Each of these is a `ConfigError` that says what to do instead. Where a client stands in"
+    yield "brackets, the advice is for that client only.\n"
     for advice in ADVICE:
         names = ", ".join(map(_code, advice.names))
-        clients = "" if advice.clients == EVERY_CLIENT else ", ".join(advice.clients)
-        yield f"| {names} | {clients} | {advice.text} |"
+        clients = "" if advice.clients == EVERY_CLIENT else f" ({', '.join(advice.clients)})"
+        yield _item(f"{names}{clients}: {advice.text}")
     yield ""
+
+
+def _folded(text: str, indent: str = "") -> str:
+    return fill(
+        text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def _item(text: str) -> str:
+    return _folded(f"* {text}", indent="  ")
 
 
 def _defaults(key: Key) -> str:

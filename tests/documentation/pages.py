@@ -18,7 +18,9 @@ A comment before a block changes what is done with it:
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +32,9 @@ SHOWN = ("text", "ini", "toml", "yaml", "properties", "json", "dockerfile")
 """Languages of blocks that are output, or files."""
 ELSEWHERE = "elsewhere, "
 """How a directive begins that names the test of a block."""
+
+_MADE = {"build", "dist", "wheelhouse"}
+"""Folders that the Makefile makes; neither they nor hidden folders hold a page of the project."""
 
 _FENCE = re.compile(r'^(?P<indent> *)```(?P<language>\w*)(?: title="(?P<title>[^"]+)")?$')
 _DIRECTIVE = re.compile(r"^ *<!-- run: (.+) -->$")
@@ -65,6 +70,15 @@ def all_pages() -> list[str]:
     """Return the README and every page below docs/, as paths from the root."""
     found = (ROOT / "docs").rglob("*.md")
     return sorted(str(path.relative_to(ROOT)) for path in [ROOT / "README.md", *found])
+
+
+def markdown_files() -> Iterator[str]:
+    """Yield every Markdown file of the project, as paths from the root."""
+    for folder, folders, names in os.walk(ROOT):
+        folders[:] = [name for name in folders if name not in _MADE and not name.startswith(".")]
+        for name in names:
+            if name.endswith(".md"):
+                yield str(Path(folder, name).relative_to(ROOT))
 
 
 def blocks(page: str) -> list[Block]:

@@ -16,7 +16,8 @@ OF_THE_SYSTEM = "Name or service not known|Connection reset by peer|Connection r
 VARIABLE = re.compile(
     rf"{OF_THE_SYSTEM}|'[^']*'|\b[\w-]*\d[\w.:-]*|\.\.\.|…|\b[A-Z][A-Z_]+\b|[()]|: |; "
 )
-ROWS = re.compile(r"^\| (`.+?) \|", re.MULTILINE)
+ENDINGS = re.compile(r"^\* (`.+?`):\s", re.MULTILINE | re.DOTALL)
+"""How an item of a list begins: with the messages that it explains."""
 
 
 @cache
@@ -35,8 +36,8 @@ def shown(page: str) -> list[str]:
             found += block.text.replace("\n", " ").split("  ")
         printed = block.language in RUN or bool(block.title)
     if page == "docs/troubleshooting.md":
-        for row in ROWS.findall((ROOT / page).read_text(encoding="utf-8")):
-            found += re.findall(r"`([^`]+)`", row)
+        for item in ENDINGS.findall((ROOT / page).read_text(encoding="utf-8")):
+            found += re.findall(r"`([^`]+)`", item)
     return found
 
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
+import runpy
 from pathlib import Path
 
 import pytest
 
 from tests.documentation.conftest import CommandBroker
-from tests.documentation.pages import ELSEWHERE, ROOT, RUN, SHOWN, all_pages, blocks
+from tests.documentation.pages import ELSEWHERE, ROOT, RUN, SHOWN, all_pages, blocks, markdown_files
 from tests.documentation.reader import Reader, matches
 
 PAGES = [page for page in all_pages() if blocks(page)]
-WIDTH = 100  # columns; rows of tables cannot be folded
+WIDTH = 100  # columns
+WIDE = {"ARCHITECTURE.md", "CHANGELOG.md", "bench/RESULTS.md"}
+ADDRESS = re.compile(r"\s*(?:[*-] )?(?:\[[^\]]+\]: )?<?https?://\S+>?")
+"""A line that is an address, or defines a link: it cannot be folded."""
 QUICK = {"README.md", "docs/quickstart.md", "docs/errors.md", "docs/troubleshooting.md"}
 FOLLOWED = [  # together 20 seconds of processors: each Python block is a program of its own
     page if page in QUICK else pytest.param(page, marks=pytest.mark.slow)
@@ -44,11 +49,21 @@ def test_what_runs_elsewhere_is_run_there(page: str) -> None:
             assert Path(page).name in test.read_text(encoding="utf-8"), block.place
 
 
-@pytest.mark.parametrize("page", all_pages())
+@pytest.mark.parametrize("page", sorted(set(markdown_files()) - WIDE))
 def test_lines_can_be_read_side_by_side(page: str) -> None:
     lines = (ROOT / page).read_text(encoding="utf-8").splitlines()
     wide = [number for number, line in enumerate(lines, 1) if len(line) > WIDTH]
-    assert [number for number in wide if not lines[number - 1].lstrip().startswith("|")] == []
+    assert [number for number in wide if not ADDRESS.fullmatch(lines[number - 1])] == []
+
+
+def test_every_page_is_looked_at() -> None:
+    assert set(markdown_files()) >= {*all_pages(), *WIDE, "CONTRIBUTING.md", "bench/README.md"}
+
+
+def test_the_page_of_errors_has_every_code() -> None:
+    printed = runpy.run_path(str(ROOT / "docs/_site/error_codes.py"))["table"]()
+    page = (ROOT / "docs/errors.md").read_text(encoding="utf-8")
+    assert page.endswith("\n".join(printed) + "\n")
 
 
 @pytest.mark.parametrize(
