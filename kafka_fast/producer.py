@@ -174,8 +174,8 @@ class Producer(BulkAccumulator):
         Counters count from the start. Histograms are `{"count", "sum", "buckets"}`; a bucket's key
         is its upper bound, in microseconds where the name ends in `_us` (sums are seconds), else in
         bytes. Troubles with links are counted by kind: answers that could not be read, by API;
-        links that were closed, by reason; failures to reach a node. Node -1 stands for
-        bootstrap.servers.
+        links that were closed, by reason; failures to reach a node. What concerns a node counts all
+        connections to it, under its id; node -1 stands for bootstrap.servers.
 
         Raises:
             UsageError: The producer belongs to the parent of this process.

@@ -511,6 +511,9 @@ class Consumer:
     def metrics(self) -> dict[str, Any]:
         """Return counters of fetches, buffers, troubles and nodes, and the latest rebalances.
 
+        What concerns a node counts all connections to it, under its id: those for fetches, for
+        other requests, and to it as the group's coordinator. Node -1 stands for bootstrap.servers.
+
         Any thread, and also after `close`.
         """
         self._core.check_lives()

@@ -10,41 +10,35 @@
 One *round* tries every address of every endpoint, each with a deadline; only a whole round that
 failed counts as a failure and is followed by reconnect.backoff.ms, doubled from failure to failure
 (KIP-144). The time an address may take grows in the same way (KIP-601). The connection does not
-come back by itself: after `Failed` its owner calls `connect` again if it still wants it, at once if
-it likes, for the backoff is kept here.
+come back by itself: after `ConnectionFailed` its owner calls `connect` again if it still wants it,
+at once if it likes, for the backoff is kept here.
 
-The shell (the control thread's loop) carries out the events and reports back; each link has a
-number, so that late news of a link that was given up changes nothing:
+What it needs done it says in the planes' own commands, and hears what became of them. Each link has
+an id of its own in the client, so late news of a link that was given up changes nothing:
 
-    event            means                                  answered by
-    Resolve          look the host up                       handle_resolved
-    Open             connect a socket                       handle_connected, handle_connect_failed
-    SendFrame        write these bytes                      handle_frame, handle_closed
-    Ready            the link is the owner's                handle_closed, in the end
-    CloseLink        close the socket                       nothing
-    Failed           no link, and none before retry_at      connect
+    out                means                                answered by
+    ResolveHost        look the host up                     handle_resolved
+    OpenLink           connect a socket                     handle_connected, handle_connect_failed
+    SendRaw            ask for the broker's versions        handle_frame, handle_closed
+    CloseLink          close the socket                     nothing
+    ConnectionReady    the link is the owner's              handle_closed, in the end
+    ConnectionFailed   no link, and none before retry_at    connect
 """
 
 import enum
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from kafka_fast.config import Address, CommonSettings
 from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.bootstrap import Candidate, Candidates
+from kafka_fast.control.connection_key import UNKNOWN_NODE, ConnectionKey
 from kafka_fast.control.instants import LONG_AGO, NEVER
 from kafka_fast.control.link_errors import say
-from kafka_fast.control.link_events import (
-    CloseLink,
-    Event,
-    Failed,
-    Open,
-    Ready,
-    Resolve,
-    SendFrame,
-)
-from kafka_fast.control.metadata import Node
 from kafka_fast.control.negotiation import Negotiation, NodeVersions
+from kafka_fast.control.plane import CloseLink, OpenLink, ResolveHost, SendRaw
+from kafka_fast.control.questions import NEGOTIATION
 from kafka_fast.errors import (
     BrokerError,
     ErrorCode,
@@ -56,8 +50,15 @@ from kafka_fast.errors import (
     broker_error,
 )
 from kafka_fast.logs import get_logger
+from kafka_fast.values import Value
 
-__all__ = ["Connection", "ConnectionState"]
+__all__ = [
+    "Connection",
+    "ConnectionFailed",
+    "ConnectionOutput",
+    "ConnectionReady",
+    "ConnectionState",
+]
 
 logger = get_logger("kafka_fast.connection")
 
@@ -74,32 +75,55 @@ class ConnectionState(enum.Enum):
     CLOSED = "closed"
 
 
+class ConnectionReady(Value):
+    """The link may carry requests."""
+
+    link_id: int
+    versions: NodeVersions
+
+
+class ConnectionFailed(Value):
+    """A round failed, or the link was lost."""
+
+    error: KafkaError
+    retry_at: float
+    rebootstrap: bool
+    """The broker says that it is not the one it was taken for (KIP-1242)."""
+    since: float = 0.0
+    """When the row of failures began that this one goes on."""
+
+
+ConnectionOutput: TypeAlias = (
+    ResolveHost | OpenLink | SendRaw | CloseLink | ConnectionReady | ConnectionFailed
+)
+
+
 class Connection:
     """One connection, or the wish for one. Control thread only."""
 
     def __init__(
         self,
-        name: str,
+        key: ConnectionKey,
         endpoints: Sequence[Address],
         settings: CommonSettings,
         client_id: str,
         random: Callable[[], float],
-        *,
-        node_id: int = -1,
+        next_link_id: Callable[[], int],
     ) -> None:
         """Make an idle connection.
 
         Args:
-            name: of the other side, for errors and the log.
+            key: the broker, and what the connection is for.
             endpoints: that lead to it.
             settings: the client's configuration.
             client_id: of all requests.
             random: returns a float in [0, 1), for the order of endpoints and the jitter of waits.
-            node_id: the node behind the endpoints; -1 for bootstrap servers.
+            next_link_id: returns an id for a link, each time another one above 0.
         """
-        self.name = name
-        self.node_id = node_id
+        self.key = key
         self._client_id = client_id
+        self._next_link_id = next_link_id
+        self._request_timeout = settings.request_timeout
         self._security_protocol = settings.security_protocol
         self._candidates = Candidates(endpoints, random)
         self._backoff = Backoff(
@@ -111,14 +135,14 @@ class Connection:
             random,
         )
         self._state = ConnectionState.IDLE
-        self._events: deque[Event] = deque()
+        self._outputs: deque[ConnectionOutput] = deque()
         self._failures = 0  # in a row: rounds, and links that broke soon after they were ready
         self._failures_before_ready = 0
         self._failing_since = 0.0  # when the first of them was
         self._failed_rounds = 0  # since a link was ready
         self._retry_at = LONG_AGO
         self._deadline = NEVER  # of the state
-        self._link = 0  # number of the last link opened
+        self._link_id = 0  # of the last link opened
         self._candidate: Candidate | None = None  # where it leads
         self._cluster_id: str | None = None  # that the other side is to belong to
         self._negotiation: Negotiation | None = None
@@ -126,31 +150,6 @@ class Connection:
         self._step_began = 0.0
         self._ready_since = 0.0
         self._errors: list[KafkaError] = []  # of this round
-
-    @classmethod
-    def to_node(
-        cls,
-        node: Node,
-        settings: CommonSettings,
-        client_id: str,
-        random: Callable[[], float],
-    ) -> "Connection":
-        """Make a connection to a node at the address that it advertises."""
-        endpoint = Address(node.host, node.port)
-        return cls(node.name, [endpoint], settings, client_id, random, node_id=node.id)
-
-    @classmethod
-    def to_bootstrap(
-        cls,
-        settings: CommonSettings,
-        client_id: str,
-        random: Callable[[], float],
-        *,
-        avoid: Address | None = None,
-    ) -> "Connection":
-        """Make a connection to the first of `bootstrap.servers` that answers, `avoid` left out."""
-        servers = [server for server in settings.bootstrap_servers if server != avoid]
-        return cls("bootstrap", servers, settings, client_id, random)
 
     # Getters
 
@@ -176,9 +175,9 @@ class Connection:
         return self._candidates.resolving if self._candidate is None else self._candidate.endpoint
 
     @property
-    def link(self) -> int:
-        """The number of the link, or of the last one."""
-        return self._link
+    def link_id(self) -> int:
+        """The id of the link, or of the last one; 0: there was none yet."""
+        return self._link_id
 
     @property
     def versions(self) -> NodeVersions | None:
@@ -231,7 +230,7 @@ class Connection:
             UsageError: the connection was closed.
         """
         if self._state is ConnectionState.CLOSED:
-            raise UsageError(f"connection to {self.name} is closed")
+            raise UsageError(f"connection to {self.key} is closed")
         if self._state is not ConnectionState.IDLE:
             return
         self._cluster_id = cluster_id
@@ -240,21 +239,21 @@ class Connection:
         else:
             self._begin_round(now)
 
-    def disconnect(self, reason: str) -> None:
+    def disconnect(self) -> None:
         """Give up the link, or the way to one, without blame; `connect` brings it back."""
         if self._state is not ConnectionState.CLOSED:
-            self._drop_link(reason)
+            self._drop_link()
             self._enter(ConnectionState.IDLE)
 
-    def refuse(self, link: int, error: KafkaError, now: float) -> None:
+    def refuse(self, link_id: int, error: KafkaError, now: float) -> None:
         """Close a ready link that its owner cannot use; the next one waits for the backoff."""
-        if link == self._link and self._state is ConnectionState.READY:
-            self._drop_link(str(error))
+        if link_id == self._link_id and self._state is ConnectionState.READY:
+            self._drop_link()
             self._lose(error, now)
 
-    def close(self, reason: str) -> None:
+    def close(self) -> None:
         """Give up for good."""
-        self.disconnect(reason)
+        self.disconnect()
         self._state = ConnectionState.CLOSED
 
     def tick(self, now: float) -> None:
@@ -277,9 +276,9 @@ class Connection:
 
     # Out
 
-    def poll_event(self) -> Event | None:
+    def poll_output(self) -> ConnectionOutput | None:
         """Return the next thing to do, or to know; None if there is nothing."""
-        return self._events.popleft() if self._events else None
+        return self._outputs.popleft() if self._outputs else None
 
     # In
 
@@ -302,31 +301,31 @@ class Connection:
             self._candidates.handle_resolved(result)
             self._try_next(now)
 
-    def handle_connected(self, link: int, now: float) -> None:
+    def handle_connected(self, link_id: int, now: float) -> None:
         """Take note that a link is open, and begin to talk."""
-        if link != self._link or self._state is not ConnectionState.CONNECTING:
+        if link_id != self._link_id or self._state is not ConnectionState.CONNECTING:
             return
         self._negotiation = Negotiation(
             self._where(),
             self._client_id,
-            cluster_id=self._cluster_id if self.node_id >= 0 else None,
-            node_id=self.node_id if self._cluster_id is not None else -1,
+            cluster_id=None if self.key.is_bootstrap else self._cluster_id,
+            node_id=UNKNOWN_NODE if self._cluster_id is None else self.key.node_id,
         )
         self._enter(ConnectionState.NEGOTIATING, now)
-        self._events.append(SendFrame(link, self._negotiation.question()))
+        self._ask(self._negotiation)
 
-    def handle_connect_failed(self, link: int, error: BaseException, now: float) -> None:
-        """Take note that a link could not be opened; the shell has closed its socket."""
-        if link == self._link and self._state is ConnectionState.CONNECTING:
+    def handle_connect_failed(self, link_id: int, error: BaseException, now: float) -> None:
+        """Take note that a link could not be opened; its socket is closed."""
+        if link_id == self._link_id and self._state is ConnectionState.CONNECTING:
             failure = KafkaConnectionError(f"{self._where()}: {say(error)}")
             failure.__cause__ = error
             self._candidate = None
             self._fail_step(failure, now)
 
-    def handle_frame(self, link: int, data: bytes, now: float) -> None:
-        """Take the answer to a `SendFrame`: a frame without its length."""
+    def handle_frame(self, link_id: int, data: bytes, now: float) -> None:
+        """Take the answer to a `SendRaw`: a frame without its length."""
         negotiation, candidate = self._negotiation, self._candidate
-        if link != self._link or negotiation is None or candidate is None:
+        if link_id != self._link_id or negotiation is None or candidate is None:
             return
         try:
             versions = negotiation.handle_frame(data)
@@ -334,31 +333,34 @@ class Connection:
             self._fail_negotiation(error, now)
             return
         if versions is None:
-            self._events.append(SendFrame(link, negotiation.question()))
+            self._ask(negotiation)
             return
         self._enter(ConnectionState.READY)
         self._versions = versions
         self._ready_since = now
         self._failures_before_ready, self._failures = self._failures, 0
         self._failed_rounds = 0
-        logger.debug("%s is ready at %s", self.name, candidate)
-        correlation_id = negotiation.next_correlation_id
-        self._events.append(Ready(link, candidate.endpoint, versions, correlation_id))
+        logger.debug("%s is ready at %s", self.key, candidate)
+        self._outputs.append(ConnectionReady(link_id, versions))
+
+    def _ask(self, negotiation: Negotiation) -> None:
+        question = negotiation.question()
+        self._outputs.append(SendRaw(self._link_id, NEGOTIATION, question, self._request_timeout))
 
     def handle_closed(
-        self, link: int, error: BaseException | None, now: float, awaited: str = ""
+        self, link_id: int, error: BaseException | None, now: float, awaited: str = ""
     ) -> None:
         """Take note that a link broke; its socket is closed.
 
         Args:
-            link: the link.
+            link_id: the link.
             error: why; None: the other side closed it. The text of a `KafkaError` goes on from the
                 name of the other side. A `ProtocolError`, which says that the other side talks
                 nonsense or something else than Kafka, keeps its class.
             now: the time.
             awaited: the request that it should have answered first; "" for none.
         """
-        if link != self._link or self._candidate is None:
+        if link_id != self._link_id or self._candidate is None:
             return
         failure = self._lost(error, awaited)
         self._candidate = None
@@ -403,26 +405,28 @@ class Connection:
             self._end_round(now)
         elif isinstance(step, Address):
             self._enter(ConnectionState.RESOLVING, now)
-            self._events.append(Resolve(step.host, self._deadline))
+            self._outputs.append(ResolveHost(self.key, step.host, self._deadline))
         else:
             self._candidate = step
-            self._link += 1
+            self._link_id = self._next_link_id()
             self._enter(ConnectionState.CONNECTING, now)
             host, port = step.endpoint
-            self._events.append(Open(self._link, step.ip, port, host, self._deadline))
+            self._outputs.append(
+                OpenLink(self._link_id, self.key, host, step.ip, port, self._deadline)
+            )
 
     def _fail_step(self, error: KafkaError, now: float) -> None:
         """Give up one address or endpoint and go on with the next."""
         logger.debug("%s", error)
         self._errors.append(error)
-        self._drop_link(str(error))
+        self._drop_link()
         self._try_next(now)
 
     def _fail_negotiation(self, error: KafkaError, now: float) -> None:
         """Give up an address whose broker answered, but not as it should."""
         if isinstance(error, BrokerError) and error.code == ErrorCode.REBOOTSTRAP_REQUIRED:
             # The address belongs to somebody else: its other addresses lead no better.
-            self._drop_link(str(error))
+            self._drop_link()
             self._lose(error, now, rebootstrap=True)
             return
         where = self._where()
@@ -440,9 +444,7 @@ class Connection:
         if error is None or len(self._errors) > 1:
             tried = "; ".join(map(str, self._errors[:5])) or "no address"
             count = len(self._errors)
-            error = KafkaConnectionError(
-                f"{self.name}: none of {count} addresses answered: {tried}"
-            )
+            error = KafkaConnectionError(f"{self.key}: none of {count} addresses answered: {tried}")
             error.__cause__ = self._errors[-1] if self._errors else None
         self._lose(error, now)
 
@@ -460,12 +462,14 @@ class Connection:
         self._retry_at = now + self._backoff.delay(self._failures)
         self._failures += 1
         self._enter(ConnectionState.IDLE)
-        self._events.append(Failed(error, self._retry_at, rebootstrap, self._failing_since))
+        self._outputs.append(
+            ConnectionFailed(error, self._retry_at, rebootstrap, self._failing_since)
+        )
 
-    def _drop_link(self, reason: str) -> None:
+    def _drop_link(self) -> None:
         """Have the link's socket closed, if there is one."""
         if self._candidate is not None:
-            self._events.append(CloseLink(self._link, reason))
+            self._outputs.append(CloseLink(self._link_id))
             self._candidate = None
 
     def _enter(self, state: ConnectionState, now: float | None = None) -> None:
@@ -484,4 +488,4 @@ class Connection:
         """Name the other side: the place, and the node that is expected there."""
         resolving = self._state is ConnectionState.RESOLVING
         place = self._candidates.resolving if resolving else self._candidate
-        return f"{self.name} at {place}" if self.node_id >= 0 else str(place)
+        return str(place) if self.key.is_bootstrap else f"{self.key} at {place}"

@@ -16,12 +16,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from kafka_fast.config import CommonSettings
-from kafka_fast.control import link_events
 from kafka_fast.control.cluster import Cluster
+from kafka_fast.control.connection import ConnectionFailed
+from kafka_fast.control.connection_key import BOOTSTRAP, SECOND_BOOTSTRAP, ConnectionKey, Role
 from kafka_fast.control.instants import NEVER
 from kafka_fast.control.link import Link
-from kafka_fast.control.links import BOOTSTRAP, BOOTSTRAP_BESIDE, Links
-from kafka_fast.control.metadata import ClusterChanges, node_name
+from kafka_fast.control.links import Links
+from kafka_fast.control.metadata import ClusterChanges
 from kafka_fast.control.troubles import About
 from kafka_fast.errors import BrokerError, KafkaError, UnsupportedVersionError, broker_error
 from kafka_fast.logs import get_logger
@@ -77,7 +78,7 @@ class Discovery:
         """Return the link that answers soonest, most likely; a node's rather than bootstrap's."""
         return min(
             links,
-            key=lambda link: (self._links.questions.load(link), link.node_id < 0, link.id),
+            key=lambda link: (self._links.questions.load(link), link.key.is_bootstrap, link.id),
             default=None,
         )
 
@@ -106,32 +107,28 @@ class Discovery:
         idle = self._idle()
         if not idle:
             return NEVER
-        retry_at = min(map(self._retry_at, idle))
+        retry_at = min(map(self._links.retry_at, idle))
         patient = self._is_connecting and self._more_at != NEVER
         return max(retry_at, self._more_at) if patient else retry_at
 
-    def _candidates(self) -> list[int]:
-        """Return the nodes that a connection for metadata may lead to."""
+    def _candidates(self) -> list[ConnectionKey]:
+        """Return the connections that metadata may be asked for over."""
         if not self._cluster.needs_bootstrap:
-            return [node.id for node in self._cluster.nodes]
+            return [self._links.request_key(node.id) for node in self._cluster.nodes]
         several = len(set(self._settings.bootstrap_servers)) > 1
-        return [BOOTSTRAP, BOOTSTRAP_BESIDE] if several else [BOOTSTRAP]
+        return [BOOTSTRAP, SECOND_BOOTSTRAP] if several else [BOOTSTRAP]
 
-    def _idle(self) -> list[int]:
-        """Return the candidates to which there is no link for questions, nor one under way."""
+    def _idle(self) -> list[ConnectionKey]:
+        """Return the candidates that have no link, nor one under way."""
         return [
-            node_id
-            for node_id in self._candidates()
-            if self._links.free_link_to(node_id) is None
-            and not self._links.is_connecting(self._links.asking_id(node_id))
+            key
+            for key in self._candidates()
+            if self._links.link_to(key) is None and not self._links.is_connecting(key)
         ]
 
     @property
     def _is_connecting(self) -> bool:
-        return any(map(self._links.is_connecting, map(self._links.asking_id, self._candidates())))
-
-    def _retry_at(self, node_id: int) -> float:
-        return self._links.retry_at(self._links.asking_id(node_id))
+        return any(map(self._links.is_connecting, self._candidates()))
 
     # Commands
 
@@ -147,19 +144,18 @@ class Discovery:
             self._ask(now)
 
     def want_node(self, node_id: int, now: float) -> Link | None:
-        """Return the link to a node; if there is none, have one opened."""
-        link = self._links.link_to(node_id)
-        node = self._cluster.node(node_id)
-        if link is None and node is not None:
-            self._links.want_node(node, now, self._cluster.cluster_id)
-        return link
+        """Return the link for a node's data; if there is none, have one opened."""
+        return self._want(ConnectionKey(Role.DATA, node_id), now)
 
     def ask_node(self, node_id: int, now: float) -> Link | None:
-        """Return the link for questions to a node; if there is none, have one opened."""
-        link = self._links.free_link_to(node_id)
-        node = self._cluster.node(node_id)
+        """Return the link for requests to a node; if there is none, have one opened."""
+        return self._want(self._links.request_key(node_id), now)
+
+    def _want(self, key: ConnectionKey, now: float) -> Link | None:
+        link = self._links.link_to(key)
+        node = self._cluster.node(key.node_id)
         if link is None and node is not None:
-            self._links.want_answers(node, now, self._cluster.cluster_id)
+            self._links.want(node, key.role, now, self._cluster.cluster_id)
         return link
 
     def rebootstrap(self, reason: str, now: float) -> None:
@@ -174,14 +170,16 @@ class Discovery:
 
     def handle_lost(self, link: Link) -> None:
         """Take note that a link is gone: what it led to may have moved."""
-        self._cluster.request_refresh(f"link to {node_name(link.node_id)} was lost")
+        self._cluster.request_refresh(f"link to {link.key} was lost")
 
-    def handle_connect_failed(self, node_id: int, failed: link_events.Failed, now: float) -> None:
+    def handle_connect_failed(
+        self, key: ConnectionKey, failed: ConnectionFailed, now: float
+    ) -> None:
         """Take note that a node cannot be reached."""
         if failed.rebootstrap and self._settings.metadata_recovery_strategy == "rebootstrap":
             self.rebootstrap(str(failed.error), now)
-        elif node_id >= 0:
-            self._cluster.request_refresh(f"{node_name(node_id)} cannot be reached")
+        elif not key.is_bootstrap:
+            self._cluster.request_refresh(f"{key} cannot be reached")
 
     def _ask(self, now: float) -> None:
         """Send the metadata request that is due, or see to it that there is a link for it."""
@@ -235,11 +233,11 @@ class Discovery:
         if not idle or (self._is_connecting and (is_first or now < self._more_at)):
             return
         self._more_at = now + PATIENCE
-        node_id = min(idle, key=self._retry_at)
-        if node_id < 0:
-            self._links.want_bootstrap(now, node_id)
+        first = min(idle, key=self._links.retry_at)
+        if first.is_bootstrap:
+            self._links.want_bootstrap(now, first)
         else:
-            self.ask_node(node_id, now)
+            self._want(first, now)
 
     def _handle_answer(
         self, number: int, link: Link, response: MetadataResponse, version: int, now: float

@@ -266,7 +266,7 @@ class LeaderQuery(Generic[D, R]):
 
     def _has_link(self, partition: TopicPartition) -> bool:
         leader = self._cluster.leader(*partition)
-        return leader is not None and self._links.free_link_to(leader.id) is not None
+        return leader is not None and self._links.request_link(leader.id) is not None
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafka_fast.control.connection_key import ConnectionKey
 from kafka_fast.control.negotiation import NodeVersions
 from kafka_fast.values import Value
 
@@ -10,5 +11,5 @@ class Link(Value):
     """An established connection that has been negotiated."""
 
     id: int
-    node_id: int
+    key: ConnectionKey
     versions: NodeVersions

@@ -30,14 +30,6 @@ __all__ = [
     "TopicRecreated",
 ]
 
-COORDINATOR_BASE = 1 << 30
-"""Coordinators get connections of their own, so that a fetch that waits for data never stands
-before a heartbeat: node n's is kept under this plus n, as Java does it."""
-
-BESIDE_BASE = 1 << 29
-"""Node n's second connection, for questions that may not stand behind a fetch, is kept under this
-plus n; it is opened by the first of them, and closes when it was idle."""
-
 NO_LEADER = -1
 NO_EPOCH = -1
 NO_TOPIC_ID = bytes(16)
@@ -70,19 +62,10 @@ class Node(Value):
     @property
     def name(self) -> str:
         """What to call it in errors."""
-        return node_name(self.id)
+        return f"node {self.id}"
 
     def __str__(self) -> str:
         return f"{self.name} at {self.host}:{self.port}"
-
-
-def node_name(node_id: int) -> str:
-    """Return what to call the node, or the coordinator, behind this id."""
-    if node_id >= COORDINATOR_BASE:
-        return f"coordinator (node {node_id - COORDINATOR_BASE})"
-    if node_id >= BESIDE_BASE:
-        return f"node {node_id - BESIDE_BASE} (beside its fetches)"
-    return f"node {node_id}" if node_id >= 0 else "bootstrap"
 
 
 class Partition(NamedTuple):

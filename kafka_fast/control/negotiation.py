@@ -108,21 +108,13 @@ class Negotiation:
             node_id=node_id,
         )
         self._version = ApiVersionsRequest.stable
-        self._correlation_id = 0
-
-    @property
-    def next_correlation_id(self) -> int:
-        """The first correlation id that the link has not used."""
-        return self._correlation_id + 1
 
     def question(self) -> bytes:
-        """Return the request to send now."""
-        return frame.encode_request(
-            self._request, self._version, self._correlation_id, self._client_id
-        )
+        """Return the request to send now; the data plane gives it its correlation id."""
+        return frame.encode_request(self._request, self._version, 0, self._client_id)
 
     def handle_frame(self, data: bytes) -> NodeVersions | None:
-        """Take in an answer.
+        """Take in an answer, which the data plane has found to be that to the last question.
 
         Returns:
             The result, or None if there is another `question` to send.
@@ -134,7 +126,7 @@ class Negotiation:
             BrokerError: the broker refuses the link.
         """
         try:
-            correlation_id, response = frame.decode_api_versions_response(data, self._version)
+            _, response = frame.decode_api_versions_response(data, self._version)
         except MalformedError as error:
             what = f"{error.problem} at byte {error.pos} ({error.place})"
             raise MalformedError(
@@ -143,11 +135,6 @@ class Negotiation:
                 place=error.place,
                 pos=error.pos,
             ) from error
-        if correlation_id != self._correlation_id:
-            raise ProtocolError(
-                f"answered ApiVersions under correlation id {correlation_id}, "
-                f"not {self._correlation_id}"
-            )
         if response.error_code == ErrorCode.UNSUPPORTED_VERSION:
             lower = retry_version(response, self._version)
             if lower is None:
@@ -156,7 +143,6 @@ class Negotiation:
                     "refused last"
                 )
             self._version = lower
-            self._correlation_id += 1
             return None
         if response.error_code:
             raise broker_error(response.error_code, "answer to ApiVersions")

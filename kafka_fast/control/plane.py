@@ -13,6 +13,7 @@ from __future__ import annotations
 import enum
 from typing import NamedTuple, TypeAlias
 
+from kafka_fast.control.connection_key import ConnectionKey
 from kafka_fast.errors import KafkaError, Outcome
 from kafka_fast.values import Value
 
@@ -158,9 +159,12 @@ PlaneEvent: TypeAlias = (
 
 
 class ResolveHost(Value):
-    """Look a host up; answered by `handle_resolved`."""
+    """Look up all addresses of a host; answered by `handle_resolved`.
 
-    owner: str
+    A look-up may hang, so it takes a thread, and `owner` does not wait for it after `deadline`.
+    """
+
+    owner: ConnectionKey
     host: str
     deadline: float
 
@@ -169,7 +173,9 @@ class OpenLink(Value):
     """Connect a socket; answered by `handle_connected` or `handle_connect_failed`."""
 
     link_id: int
-    node_id: int
+    key: ConnectionKey
+    host: str
+    """The name under which the broker was looked for: the one that its certificate must have."""
     ip: str
     port: int
     deadline: float

@@ -9,8 +9,9 @@ from collections.abc import Iterable
 from itertools import islice
 
 from kafka_fast.control.cluster import Cluster
+from kafka_fast.control.connection_key import ConnectionKey, Role
 from kafka_fast.control.links import Links
-from kafka_fast.control.metadata import NO_LEADER, Node, node_name
+from kafka_fast.control.metadata import NO_LEADER, Node
 from kafka_fast.control.troubles import About, Reason, Subject, last_trouble
 from kafka_fast.errors import KafkaError
 from kafka_fast.logs import count_of, in_seconds
@@ -40,10 +41,12 @@ def reason(cluster: Cluster, links: Links, partition: TopicPartition) -> Reason:
     node = cluster.node(leader_id)
     if node is None:
         known = some_of(it.id for it in cluster.nodes)
-        name = node_name(leader_id)
-        return Reason(f"its leader, {name}, is not among the brokers that Metadata names ({known})")
-    if links.link_to(leader_id) is None and links.free_link_to(leader_id) is None:
-        trouble = links.troubles.now(leader_id)
+        return Reason(
+            f"its leader, node {leader_id}, is not among the brokers that Metadata names ({known})"
+        )
+    key = ConnectionKey(Role.DATA, leader_id)
+    if links.link_to(key) is None and links.request_link(leader_id) is None:
+        trouble = links.troubles.now(key)
         if trouble is None:
             return Reason(f"no connection to its leader, {node}, yet")
         return Reason(f"no connection to its leader: {trouble}", trouble.error)
@@ -64,7 +67,7 @@ def of_pause(
 
 def of_quota(links: Links, leader: Node, since: float, until: float) -> Reason | None:
     """Return that a leader has this client wait, if it had between these times."""
-    pause = links.pause(leader.id, since, until)
+    pause = links.pause(ConnectionKey(Role.DATA, leader.id), since, until)
     if pause is None:
         return None
     return Reason(f"its leader, {leader}, has this client wait for {in_seconds(pause)}: a quota")
@@ -79,7 +82,7 @@ def around(
         links: the client's.
         now: the time.
         since: when a trouble may have been what the wait was in vain for.
-        subjects: what it may be about; None: any node.
+        subjects: what it may be about; None: any connection.
     """
     trouble = last_trouble(links.troubles.last(since, subjects))
     least = max(WORTH_A_WORD, min(1.0, (now - since) / 4))

@@ -4,9 +4,9 @@
     answers that are an error code ───┼─► Troubles ───┤
     answers that nobody can read ─────┘               └─► why a wait was in vain: text and cause
 
-A trouble has a *subject*: the node that it was met at, a partition, a topic, the group. That a
-broker talks nonsense, or refuses, is no reason to give up: another try may go well. But whoever has
-waited in vain is told the last trouble of what the wait was for.
+A trouble has a *subject*: the connection that it was met at, a partition, a topic, the group. That
+a broker talks nonsense, or refuses, is no reason to give up: another try may go well. But whoever
+has waited in vain is told the last trouble of what the wait was for.
 
 Thread: control; getters may be called from any.
 """
@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
+from kafka_fast.control.connection_key import ConnectionKey
 from kafka_fast.control.instants import LONG_AGO
 from kafka_fast.control.plane import LinkClosed
 from kafka_fast.errors import (
@@ -55,9 +56,8 @@ class About(enum.Enum):
     PRODUCER_ID = "the producer id"
 
 
-Subject: TypeAlias = int | str | TopicPartition | About
-"""A node by its id (connections beside the first one have ids of their own), a topic by its name,
-a partition, or one of `About`."""
+Subject: TypeAlias = ConnectionKey | str | TopicPartition | About
+"""A connection, a topic by its name, a partition, or one of `About`."""
 
 
 class Reason(NamedTuple):
@@ -77,7 +77,7 @@ class Trouble(Value, frozen=False):
         at: when it happened last.
         tries: how often, in that row.
         is_over: it has gone well since.
-        is_past: of a node: there is a link to it again.
+        is_past: of a connection: it has a link again.
         is_told: the log has it.
     """
 
@@ -144,16 +144,16 @@ class Troubles:
         if trouble is not None:
             trouble.is_over = True
 
-    def pass_by(self, node_id: int) -> None:
-        """There is a link to a node again; that it goes well has yet to be seen."""
-        trouble = self._last.get(node_id)
+    def pass_by(self, key: ConnectionKey) -> None:
+        """A connection has a link again; that it goes well has yet to be seen."""
+        trouble = self._last.get(key)
         if trouble is not None:
             trouble.is_past = True
 
-    def note_failure(self, node_id: int, error: KafkaError, now: float) -> None:
-        """Count that there is no link to a node any more, and keep why."""
+    def note_failure(self, key: ConnectionKey, error: KafkaError, now: float) -> None:
+        """Count that a connection has no link any more, and keep why."""
         self.failures += 1
-        self.note(node_id, error, now)
+        self.note(key, error, now)
 
     def note_closed(self, event: LinkClosed) -> ProtocolError | None:
         """Count that a link was closed; return what was wrong with its last answer, if anything."""
@@ -193,10 +193,10 @@ class Troubles:
 
         Args:
             since: the time.
-            subjects: that it may be about; None: any node, whatever it was asked.
+            subjects: that it may be about; None: any connection.
         """
         if subjects is None:
-            found = [it for key, it in list(self._last.items()) if isinstance(key, int)]
+            found = [it for key, it in list(self._last.items()) if isinstance(key, ConnectionKey)]
         else:
             found = [self._last[key] for key in subjects if key in self._last]
         recent = [it for it in found if it.at >= since]
@@ -204,7 +204,7 @@ class Troubles:
 
 
 def _is_bootstrap(subject: Subject) -> bool:
-    return isinstance(subject, int) and subject < 0
+    return isinstance(subject, ConnectionKey) and subject.is_bootstrap
 
 
 def _goes_on(trouble: Trouble, error: KafkaError, now: float) -> bool:

@@ -537,7 +537,10 @@ cdef class DataPlane:
         return stats_dict(&self.plane.stats, kf_pool_reserved(&self.plane.pool))
 
     def node_stats(self):
-        """Return counters for each node that there ever was a link to, by node id."""
+        """Return counters for each node that there ever was a link to, by node id.
+
+        All links to a node count together, whatever they are for; -1: to a bootstrap server.
+        """
         self.check_owner()
         cdef dict found = {}
         cdef kf_node* node

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from kafka_fast.config import CommonSettings
+from kafka_fast.control.connection_key import ConnectionKey
 from kafka_fast.control.instants import NEVER
 from kafka_fast.control.links import Links
 from kafka_fast.control.plane import CloseLink, OpenLink, ResolveHost
@@ -149,7 +150,7 @@ class ControlThread:
             logger.exception("a control thread has failed; its client is of no use any more")
             client.handle_crash(error)
 
-    def _take_addresses(self, owner: str, host: str, found: Addresses) -> None:
+    def _take_addresses(self, owner: ConnectionKey, host: str, found: Addresses) -> None:
         self.call(lambda now: self._links.handle_resolved(owner, host, found, now))
 
     def _open(self, command: OpenLink, now: float) -> None:

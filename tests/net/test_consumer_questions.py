@@ -13,7 +13,8 @@ from collections.abc import Callable
 import pytest
 
 from kafka_fast import Consumer, OffsetAndMetadata, TopicPartition
-from kafka_fast.control.metadata import BESIDE_BASE
+from kafka_fast.control.connection_key import ConnectionKey, Role
+from kafka_fast.control.link import Link
 from kafka_fast.errors import KafkaTimeoutError, NotLeaderOrFollower
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import (
@@ -43,14 +44,19 @@ class Held:
         read(consumer, 10)
         eventually(lambda: consumer.metrics()["fetches"] >= 2, "the Fetch that finds nothing")
         kafka.faults.script(FETCH, self._count)
+        self.fetched_over = self.link(Role.DATA)
+        assert self.fetched_over is not None
 
     def _count(self, response: object, node: int) -> None:
         self.answered += 1
 
-    def links(self, node: int) -> int:
-        """How many links were made to a node, or under such a number."""
-        counters = self.consumer.metrics()["nodes"].get(node)
-        return 0 if counters is None else int(counters["links"])
+    def link(self, role: Role) -> Link | None:
+        """Return the link to the leader for this purpose."""
+        return self.consumer._core.control.links.link_to(ConnectionKey(role, self.node))
+
+    def links_made(self) -> int:
+        """How many links were made to the leader, for whatever purpose."""
+        return int(self.consumer.metrics()["nodes"][self.node]["links"])
 
 
 @pytest.fixture
@@ -89,11 +95,13 @@ QUESTIONS: dict[str, tuple[Callable[[Consumer, TopicPartition], object], object]
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_the_answer_comes_before_the_fetchs(held: Held, question: str) -> None:
     ask, expected = QUESTIONS[question]
+    asked_over = set()
     for _ in range(2):  # over a new connection, and over one that is there
         assert ask(held.consumer, held.partition) == expected
+        asked_over.add(held.link(Role.CONTROL))
     assert held.answered == 0, "the broker still holds the Fetch"
-    assert held.links(held.node) == 1, "over which link it was asked"
-    assert held.links(BESIDE_BASE + held.node) <= 1
+    assert held.link(Role.DATA) is held.fetched_over
+    assert len(asked_over) == 1
 
 
 def test_a_topic_that_nobody_has_named_yet(held: Held) -> None:
@@ -123,7 +131,7 @@ def test_another_partition_on_the_same_node(held: Held, topic: str) -> None:
 def test_who_asks_nothing_has_no_second_connection(held: Held) -> None:
     fill(held.kafka, held.partition.topic, 5)
     assert len(read(held.consumer, 5)) == 5
-    assert not [node for node in held.consumer.metrics()["nodes"] if BESIDE_BASE <= node < 2**30]
+    assert held.link(Role.CONTROL) is None
 
 
 def test_the_second_connection_closes_when_it_was_idle(
@@ -131,13 +139,11 @@ def test_the_second_connection_closes_when_it_was_idle(
 ) -> None:
     consumer = consumer_on(fetch_max_wait_ms=50, connections_max_idle_ms=200)
     held = Held(kafka, consumer, TopicPartition(topic, 0))
-    beside = BESIDE_BASE + held.node
-    links = consumer._core.control.links
     for made in (1, 2):
         assert consumer.end_offsets([held.partition]) == {held.partition: 10}
-        assert held.links(beside) == made
-        eventually(lambda: links.link_to(beside) is None, "the idle link to be closed")
-    assert links.link_to(held.node) is not None
+        assert held.links_made() == 1 + made
+        eventually(lambda: held.link(Role.CONTROL) is None, "the idle link to be closed")
+    assert held.link(Role.DATA) is held.fetched_over
 
 
 def test_a_broker_may_hold_a_fetch_for_longer_than_any_other_request(
@@ -147,7 +153,7 @@ def test_a_broker_may_hold_a_fetch_for_longer_than_any_other_request(
     consumer = consumer_on(fetch_max_wait_ms=900, request_timeout_ms=300)
     held = Held(kafka, consumer, TopicPartition(topic, 0))
     eventually(lambda: held.answered >= 2, "two Fetches that found nothing")
-    assert held.links(held.node) == 1
+    assert held.links_made() == 1
     fill(kafka, topic, 5)
     assert len(read(consumer, 5)) == 5
 

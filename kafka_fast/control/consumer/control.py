@@ -18,9 +18,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 
 from kafka_fast.config import ConsumerSettings, OffsetReset
-from kafka_fast.control import link_events
 from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.cluster import Cluster
+from kafka_fast.control.connection import ConnectionFailed
+from kafka_fast.control.connection_key import ConnectionKey, Role
 from kafka_fast.control.consumer.absent import AbsentPartitions
 from kafka_fast.control.consumer.assigned import NO_NODE, Assigned, Phase, Position
 from kafka_fast.control.consumer.committed_starts import CommittedStarts
@@ -46,7 +47,7 @@ from kafka_fast.control.instants import NEVER
 from kafka_fast.control.link import Link
 from kafka_fast.control.links import Links
 from kafka_fast.control.metadata import ClusterChanges
-from kafka_fast.control.nonsense import PATIENCE
+from kafka_fast.control.nonsense import PATIENCE, Nonsense
 from kafka_fast.control.plane import BadAnswer, LinkClosed, RepeatEnded, Response, Throttled
 from kafka_fast.control.silence import of_several, reason
 from kafka_fast.control.troubles import Reason, Troubles
@@ -98,8 +99,7 @@ class ConsumerControl:
             on_ready=self._handle_ready,
             on_lost=self._handle_lost,
             on_failed=self._handle_connect_failed,
-            on_nonsense=self._handle_nonsense,
-            patience=min(PATIENCE, settings.default_api_timeout),
+            nonsense=Nonsense(self._handle_nonsense, min(PATIENCE, settings.default_api_timeout)),
         )
         self.discovery = Discovery(
             settings,
@@ -367,12 +367,14 @@ class ConsumerControl:
         if error is not None:
             self.discovery.handle_lost(link)
 
-    def _handle_connect_failed(self, node_id: int, failed: link_events.Failed, now: float) -> None:
-        self.discovery.handle_connect_failed(node_id, failed, now)
+    def _handle_connect_failed(
+        self, key: ConnectionKey, failed: ConnectionFailed, now: float
+    ) -> None:
+        self.discovery.handle_connect_failed(key, failed, now)
         if self.group is not None:
-            self.group.coordinator.handle_connect_failed(node_id, failed.error, now)
+            self.group.coordinator.handle_connect_failed(key, failed.error, now)
         for assigned in self.positions.partitions.values():
-            if assigned.replica == node_id:
+            if key == ConnectionKey(Role.DATA, assigned.replica):
                 assigned.replica = NO_NODE  # the leader has everything as well
 
     def _handle_changes(self, changes: ClusterChanges, now: float) -> None:

@@ -15,11 +15,12 @@ from typing import TypeVar
 from kafka_fast.config import CommonSettings
 from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.cluster import Cluster
+from kafka_fast.control.connection_key import ConnectionKey, Role
 from kafka_fast.control.discovery import Discovery
 from kafka_fast.control.instants import LONG_AGO, NEVER
 from kafka_fast.control.link import Link
 from kafka_fast.control.links import Links
-from kafka_fast.control.metadata import COORDINATOR_BASE, Node, is_address
+from kafka_fast.control.metadata import Node, is_address
 from kafka_fast.control.troubles import About, Reason, late
 from kafka_fast.errors import (
     ERRORS,
@@ -107,13 +108,13 @@ class Coordinator:
 
     @property
     def node(self) -> Node | None:
-        """The coordinator, if it is known; its id is its own here, not its connection's."""
+        """The coordinator, if it is known."""
         return self._node
 
     @property
     def link(self) -> Link | None:
         """The ready link to it, or None."""
-        return None if self._node is None else self._links.link_to(COORDINATOR_BASE + self._node.id)
+        return None if self._node is None else self._links.link_to(_key(self._node))
 
     def next_deadline(self) -> float:
         """Return when `tick` has something to do that no event announces."""
@@ -132,9 +133,7 @@ class Coordinator:
             return None
         link = self.link
         if link is None:
-            node_id = COORDINATOR_BASE + self._node.id
-            node = Node(node_id, self._node.host, self._node.port, self._node.rack)
-            self._links.want_node(node, now)
+            self._links.want(self._node, Role.COORDINATOR, now)
         elif link.id != self._checked:
             try:
                 for needed in NEEDED:
@@ -153,9 +152,10 @@ class Coordinator:
         """
         if self._node is None:
             return None
-        link = self._links.free_link_to(self._node.id)
+        key = self._links.request_key(self._node.id)
+        link = self._links.link_to(key)
         if link is None:
-            self._links.want_answers(self._node, now)
+            self._links.want(self._node, key.role, now)
         return link
 
     def ask(
@@ -220,9 +220,9 @@ class Coordinator:
             self._node = None
             self._ask_at = now + self._backoff.delay(0)
 
-    def handle_connect_failed(self, node_id: int, error: KafkaError, now: float) -> None:
+    def handle_connect_failed(self, key: ConnectionKey, error: KafkaError, now: float) -> None:
         """A connection could not be opened; perhaps the coordinator's."""
-        if self._node is not None and node_id == COORDINATOR_BASE + self._node.id:
+        if self._node is not None and key == _key(self._node):
             self.handle_moved(str(error), now)
 
     def note_refusal(self, error: KafkaError, now: float) -> None:
@@ -261,7 +261,7 @@ class Coordinator:
             return Reason("its coordinator is looked for")
         if self.link is not None:
             return None
-        trouble = self._links.troubles.now(COORDINATOR_BASE + node.id)
+        trouble = self._links.troubles.now(_key(node))
         if trouble is None:
             return Reason(f"no connection to its coordinator, {node}, yet")
         return Reason(f"no connection to its coordinator: {trouble}", trouble.error)
@@ -322,3 +322,8 @@ class Coordinator:
         self._asking = False
         self._ask_at = now + self._backoff.delay(self._failures)
         self._failures += 1
+
+
+def _key(node: Node) -> ConnectionKey:
+    """Return the key of the connection to a node as the group's coordinator."""
+    return ConnectionKey(Role.COORDINATOR, node.id)

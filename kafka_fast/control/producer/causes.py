@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from kafka_fast.config import ProducerSettings
 from kafka_fast.control.cluster import Cluster
+from kafka_fast.control.connection_key import ConnectionKey, Role
 from kafka_fast.control.links import Links
 from kafka_fast.control.producer.identity import IdentityKeeper
 from kafka_fast.control.producer.limits import SETTINGS, TopicLimits
@@ -107,15 +108,15 @@ class Causes:
             is_sent: they were in a request, which has not been answered.
         """
         leader = self._cluster.leader(*partition)
-        link = None if leader is None else self._links.link_to(leader.id)
-        if leader is None or link is None:
+        key = None if leader is None else ConnectionKey(Role.DATA, leader.id)
+        if leader is None or key is None or self._links.link_to(key) is None:
             return self._together(
                 reason(self._cluster, self._links, partition), *around(self._links, until, since)
             )
         quota = of_quota(self._links, leader, until, until)
         if quota is not None:
             return quota
-        trouble = last_trouble(self._links.troubles.last(since, [leader.id]))
+        trouble = last_trouble(self._links.troubles.last(since, [key]))
         if is_sent:
             return trouble or Reason(f"its leader, {leader}, has not answered")
         if self._is_idempotent and self._identity.identity is None:
@@ -141,7 +142,10 @@ class Causes:
         if answered is not None:
             return answered
         leader = self._cluster.leader(*partition)
-        is_linked = leader is not None and self._links.link_to(leader.id) is not None
+        is_linked = (
+            leader is not None
+            and self._links.link_to(ConnectionKey(Role.DATA, leader.id)) is not None
+        )
         lacks_id = self._is_idempotent and self._identity.identity is None
         return self.of_silence(partition, since, now, is_sent=is_linked and not lacks_id)
 

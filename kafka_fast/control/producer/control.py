@@ -16,9 +16,10 @@ from collections import deque
 from collections.abc import Callable, Iterator
 
 from kafka_fast.config import ProducerSettings
-from kafka_fast.control import link_events
 from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.cluster import Cluster
+from kafka_fast.control.connection import ConnectionFailed
+from kafka_fast.control.connection_key import ConnectionKey
 from kafka_fast.control.discovery import Discovery
 from kafka_fast.control.instants import NEVER
 from kafka_fast.control.link import Link
@@ -167,7 +168,7 @@ class ProducerControl:
             *map(str, self.cluster.nodes),
         ]
         lines += [
-            f"link {link.id} to node {link.node_id}: ready, Produce up to "
+            f"link {link.id} to {link.key}: ready, Produce up to "
             f"v{link.versions.pick(ProduceRequest)}"
             for link in list(self.links.ready)
         ]
@@ -353,8 +354,10 @@ class ProducerControl:
         if error is not None:
             self.discovery.handle_lost(link)
 
-    def _handle_connect_failed(self, node_id: int, failed: link_events.Failed, now: float) -> None:
-        self.discovery.handle_connect_failed(node_id, failed, now)
+    def _handle_connect_failed(
+        self, key: ConnectionKey, failed: ConnectionFailed, now: float
+    ) -> None:
+        self.discovery.handle_connect_failed(key, failed, now)
 
     # Identity
 

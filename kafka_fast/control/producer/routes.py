@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Iterator
 
 from kafka_fast.control.cluster import Cluster
+from kafka_fast.control.connection_key import ConnectionKey, Role
 from kafka_fast.control.link import Link
 from kafka_fast.control.links import Links
 from kafka_fast.control.metadata import NO_TOPIC_ID
@@ -191,8 +192,7 @@ class Routes:
 
     def route(self, queue: Queue) -> None:
         """Send a queue over the link to its leader, if there is one by now."""
-        leader = self._cluster.leader(queue.topic, queue.partition)
-        link = None if leader is None else self._links.link_to(leader.id)
+        link = self._link_to_leader(queue)
         if link is not None and link.id != queue.link_id:
             self._put(queue, link.id)
             self._wanted.pop(queue.id, None)
@@ -202,14 +202,17 @@ class Routes:
         """The queue's leader has moved: route it anew, or hold it until there is a link."""
         if queue.link_id == NOWHERE and queue.id not in self._wanted:
             return
-        leader = self._cluster.leader(queue.topic, queue.partition)
-        link = None if leader is None else self._links.link_to(leader.id)
+        link = self._link_to_leader(queue)
         if link is None:
             self._put(queue, NOWHERE)
             self._wanted[queue.id] = queue
             self._commands.append(Route(queue.id, NOWHERE))
         else:
             self.route(queue)
+
+    def _link_to_leader(self, queue: Queue) -> Link | None:
+        leader = self._cluster.leader(queue.topic, queue.partition)
+        return None if leader is None else self._links.link_to(ConnectionKey(Role.DATA, leader.id))
 
     def _put(self, queue: Queue, link_id: int) -> None:
         """Note over which link the queue goes."""

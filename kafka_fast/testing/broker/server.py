@@ -43,6 +43,8 @@ T = TypeVar("T")
 LOOPBACK = "127.0.0.1"
 DEFAULT_REPLICAS = 3  # or fewer, where there are fewer brokers
 
+MAX_NODE_ID = 0x7FFF_FFFF
+
 WAIT = 10.0
 """Seconds that a test waits for what the tested code does in other threads or processes."""
 _LOOK_AGAIN = 0.01
@@ -60,6 +62,7 @@ class EmbeddedKafka:
         auto_create: bool = True,
         topic_config: Mapping[str, str] | None = None,
         racks: Sequence[str] | None = None,
+        node_ids: Sequence[int] | None = None,
         groups: GroupSettings | None = None,
         host: str = LOOPBACK,
         ports: Sequence[int] | None = None,
@@ -69,12 +72,13 @@ class EmbeddedKafka:
         """Describe the cluster; `start` starts it.
 
         Args:
-            brokers: their number; node ids count from 1.
+            brokers: their number.
             partitions: of a topic that does not say.
             replication_factor: of a topic that does not say; None: 3, or one for each broker.
             auto_create: whether a client that asks for an unknown topic gets it made.
             topic_config: settings of topics, over Kafka's defaults.
             racks: of the brokers; then a consumer reads from the replica in its rack (KIP-392).
+            node_ids: of the brokers, different ones from 0 on; None: they count from 1.
             groups: settings of consumer groups; None: Kafka's.
             host: address to listen on.
             ports: one for each broker; None: free ones.
@@ -91,6 +95,11 @@ class EmbeddedKafka:
             raise ConfigError(f"{len(ports)} ports for {brokers} brokers")
         if racks is not None and len(racks) != brokers:
             raise ConfigError(f"{len(racks)} racks for {brokers} brokers")
+        ids = list(range(1, brokers + 1)) if node_ids is None else list(node_ids)
+        if len(ids) != brokers or len(set(ids)) != brokers:
+            raise ConfigError(f"{len(set(ids))} different node ids for {brokers} brokers")
+        if not all(0 <= node_id <= MAX_NODE_ID for node_id in ids):
+            raise ConfigError(f"a node id is a number from 0 to {MAX_NODE_ID}, so not all of {ids}")
         if not insecure_bind and not _is_loopback(host):
             raise ConfigError(f"{host} is not loopback; insecure_bind=True exposes the broker")
         try:
@@ -99,6 +108,7 @@ class EmbeddedKafka:
             raise ConfigError(str(error.args[0])) from error
         self._host = host
         self._racks = list(racks) if racks is not None else [None] * brokers
+        self._node_ids = ids
         self._ports = list(ports) if ports is not None else [0] * brokers
         self._settings = Settings(
             partitions=partitions,
@@ -171,7 +181,7 @@ class EmbeddedKafka:
             raise UsageError("the embedded broker runs already")
         listeners: dict[int, Listener] = {}
         try:
-            for node_id, port in enumerate(self._ports, start=1):
+            for node_id, port in zip(self._node_ids, self._ports, strict=True):
                 listeners[node_id] = self._listen(port)
         except OSError:
             for listener in listeners.values():

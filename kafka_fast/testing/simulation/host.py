@@ -17,6 +17,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
+from kafka_fast.control.connection_key import ConnectionKey
 from kafka_fast.control.links import Links
 from kafka_fast.control.plane import CloseLink, OpenLink, ResolveHost
 from kafka_fast.dataplane._plane import DataPlane
@@ -208,7 +209,7 @@ class Host:
 
     # ---- the operating system ----
 
-    def _resolve(self, owner: str, host: str) -> None:
+    def _resolve(self, owner: ConnectionKey, host: str) -> None:
         """Answer a look-up: node-3 has the address 10.0.0.3."""
         address = f"10.0.0.{host.removeprefix('node-')}"
         found: tuple[str, ...] | OSError = (address,)
@@ -235,7 +236,7 @@ class Host:
             return  # given up meanwhile
         link = None
         if fate is None:
-            link = self.port.connect(command.link_id, node, command.node_id)
+            link = self.port.connect(command.link_id, node, command.key.node_id)
         if link is None:
             refused = fate or ConnectionRefusedError("connection refused")
             self.call(lambda now: self._links.handle_connect_failed(command.link_id, refused, now))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from kafka_fast.control.connection_key import BOOTSTRAP, ConnectionKey, Role
 from kafka_fast.control.plane import CloseLink, LinkClosed, OpenLink, ResolveHost, Response, SendRaw
 from kafka_fast.control.plane import CloseReason as Reason
 from kafka_fast.protocol import frame
@@ -22,8 +23,8 @@ from kafka_fast.protocol.apis.api_versions import (
 from kafka_fast.protocol.schema import Request
 from kafka_fast.protocol.schema import Response as Body
 
-Handler = Callable[[Any, int], Body | None]
-"""Called with a request and the node it went to; None leaves it unanswered."""
+Handler = Callable[[Any, ConnectionKey], Body | None]
+"""Called with a request and the connection it came over; None leaves it unanswered."""
 
 
 class FakeMachine:
@@ -33,11 +34,11 @@ class FakeMachine:
         self.control = control
         self.handlers = handlers
         self.now = 1.0
-        self.links: dict[int, int] = {}  # link id -> node id
+        self.links: dict[int, ConnectionKey] = {}  # by link id
         self.ports: dict[int, int] = {}  # link id -> port
         self.hung: set[int] = set()  # ports at which connections and requests are only taken
         self.kept: list[Any] = []
-        self.asked: list[tuple[Request, int]] = []
+        self.asked: list[tuple[Request, ConnectionKey]] = []
         self.max_versions: dict[int, int] = {}  # by API key, of all brokers
         self.unanswered: list[tuple[SendRaw, Request, int]] = []
 
@@ -61,12 +62,16 @@ class FakeMachine:
         return found
 
     def link_to(self, node_id: int) -> int:
-        """Return the id of the newest link to a node."""
-        return max(link for link, node in self.links.items() if node == node_id)
+        """Return the id of the newest link for a node's data."""
+        return self.link_of(ConnectionKey(Role.DATA, node_id))
 
-    def close(self, node_id: int) -> None:
-        """Close the link to a node."""
-        link_id = self.link_to(node_id)
+    def link_of(self, key: ConnectionKey) -> int:
+        """Return the id of a connection's newest link."""
+        return max(link for link, its in self.links.items() if its == key)
+
+    def close(self, key: ConnectionKey) -> None:
+        """Close the link of a connection."""
+        link_id = self.link_of(key)
         del self.links[link_id]
         self.control.handle_event(LinkClosed(link_id, Reason.EOF, 0), self.now)
 
@@ -84,9 +89,9 @@ class FakeMachine:
             match command:
                 case ResolveHost(owner, host, _):
                     self.control.links.handle_resolved(owner, host, ("127.0.0.1",), self.now)
-                case OpenLink(link_id, node_id, _, port, _):
-                    self.links[link_id] = node_id
-                    self.ports[link_id] = port
+                case OpenLink(link_id):
+                    self.links[link_id] = command.key
+                    self.ports[link_id] = command.port
                     self.control.links.handle_connected(link_id, self.now)
                 case SendRaw():
                     self._answer(command)
@@ -99,15 +104,15 @@ class FakeMachine:
 
     def _answer(self, command: SendRaw) -> None:
         header, request = frame.decode_request(command.frame[4:])
-        node_id = self.links.get(command.link_id, -1)
-        self.asked.append((request, node_id))
+        key = self.links.get(command.link_id, BOOTSTRAP)
+        self.asked.append((request, key))
         body: Body | None = None
         if self.ports.get(command.link_id) in self.hung:
             pass
         elif isinstance(request, ApiVersionsRequest):
             body = self._versions()
         else:
-            body = self.handlers[type(request)](request, node_id)
+            body = self.handlers[type(request)](request, key)
         if body is None:
             self.unanswered.append((command, request, header.version))
         else:

@@ -1,22 +1,28 @@
 """Connection and cluster against the embedded broker: two cores, memory between, virtual time."""
 
+import itertools
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pytest
 
-from kafka_fast.config import producer_settings
+from kafka_fast.config import Address, producer_settings
 from kafka_fast.control.cluster import Cluster
-from kafka_fast.control.connection import Connection, ConnectionState
-from kafka_fast.control.link_events import CloseLink, Failed, Open, Ready, Resolve, SendFrame
+from kafka_fast.control.connection import (
+    Connection,
+    ConnectionFailed,
+    ConnectionReady,
+    ConnectionState,
+)
+from kafka_fast.control.connection_key import BOOTSTRAP, ConnectionKey, Role
 from kafka_fast.control.metadata import ClusterChanges
+from kafka_fast.control.plane import CloseLink, OpenLink, ResolveHost, SendRaw
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.metadata import MetadataRequest, MetadataResponse
 from kafka_fast.testing.broker.cluster import Cluster as BrokerCluster
 from kafka_fast.testing.broker.state import Node, Settings
 from kafka_fast.testing.broker.versions import KAFKA_2_1, KAFKA_2_8, METADATA
 
-BOOTSTRAP = -1
 TICK = 0.005
 
 
@@ -28,17 +34,22 @@ class Client:
         self.brokers = brokers
         self.settings = producer_settings({"bootstrap.servers": "10.0.0.1:1,10.0.0.2:2"})
         self.cluster = Cluster(self.settings, self.random.random)
-        self.connections = {
-            BOOTSTRAP: Connection.to_bootstrap(self.settings, "me", self.random.random)
-        }
+        self.link_ids = itertools.count(1)
+        self.connections: dict[ConnectionKey, Connection] = {}
+        self.make(BOOTSTRAP, self.settings.bootstrap_servers)
         self.now = 0.0
         self.ports: dict[int, int] = {}  # socket number → port, which is the node's id
-        self.sockets: dict[int, tuple[int, int]] = {}  # open socket → (connection, link)
+        self.sockets: dict[int, tuple[ConnectionKey, int]] = {}  # open socket → link id
         self.received: dict[int, bytearray] = {}
-        self.asked: tuple[int, int, int] | None = None  # connection, version, correlation id
+        self.asked: tuple[ConnectionKey, int, int] | None = None  # version, correlation id
         self.asked_count = 0
         self.changes: list[ClusterChanges] = []
-        self.failures: list[Failed] = []
+        self.failures: list[ConnectionFailed] = []
+
+    def make(self, key: ConnectionKey, endpoints: Sequence[Address]) -> None:
+        self.connections[key] = Connection(
+            key, endpoints, self.settings, "me", self.random.random, self.link_ids.__next__
+        )
 
     def run(self, seconds: float) -> None:
         """Let time pass."""
@@ -53,7 +64,7 @@ class Client:
             self.take(self.cluster.rebootstrap())
         keys = [BOOTSTRAP]
         if not self.cluster.needs_bootstrap:
-            keys = [node.id for node in self.cluster.nodes]
+            keys = [ConnectionKey(Role.DATA, node.id) for node in self.cluster.nodes]
         ready = [key for key in keys if key in self.connections and self.connections[key].is_ready]
         if self.now >= self.cluster.request_deadline():
             if ready:
@@ -67,24 +78,22 @@ class Client:
             if number in self.sockets:
                 self.receive(number, data, close)
 
-    def connect(self, keys: list[int]) -> None:
+    def connect(self, keys: list[ConnectionKey]) -> None:
         """Ask for connections; if no node can be reached any more, begin again (KIP-899)."""
         for key in keys:
             if key not in self.connections:
-                node = self.cluster.node(key)
+                node = self.cluster.node(key.node_id)
                 assert node is not None
-                self.connections[key] = Connection.to_node(
-                    node, self.settings, "me", self.random.random
-                )
+                self.make(key, [Address(*node.address)])
             self.connections[key].connect(self.now, cluster_id=self.cluster.cluster_id)
         if all(self.connections[key].state is ConnectionState.BACKOFF for key in keys):
             self.take(self.cluster.rebootstrap())
 
-    def react(self, key: int, connection: Connection) -> None:
+    def react(self, key: ConnectionKey, connection: Connection) -> None:
         """Carry out what a connection asks for."""
-        while (event := connection.poll_event()) is not None:
+        while (event := connection.poll_output()) is not None:
             match event:
-                case Open(link, _, port):
+                case OpenLink(link, port=port):
                     number = len(self.ports)
                     self.ports[number] = port
                     if self.brokers.brokers[port].connect(number):
@@ -93,31 +102,31 @@ class Client:
                         connection.handle_connected(link, self.now)
                     else:
                         connection.handle_connect_failed(link, OSError("refused"), self.now)
-                case SendFrame(link, data):
+                case SendRaw(link, _, data):
                     self.send(key, link, data)
                 case CloseLink(link):
                     for number in [n for n, to in self.sockets.items() if to == (key, link)]:
                         del self.sockets[number]
                         self.brokers.brokers[self.ports[number]].disconnect(number)
                     self.give_up(key)
-                case Failed():
+                case ConnectionFailed():
                     self.failures.append(event)
                     self.give_up(key)
-                case Resolve() | Ready():
-                    assert not isinstance(event, Resolve), "addresses are literal here"
+                case ResolveHost() | ConnectionReady():
+                    assert not isinstance(event, ResolveHost), "addresses are literal here"
 
-    def give_up(self, key: int) -> None:
+    def give_up(self, key: ConnectionKey) -> None:
         """A link is gone: so is the question that it carried."""
         if self.asked is not None and self.asked[0] == key:
             self.asked = None
             self.cluster.handle_failure(self.now)
 
-    def send(self, key: int, link: int, data: bytes) -> None:
+    def send(self, key: ConnectionKey, link: int, data: bytes) -> None:
         """Write to the socket of a link."""
         [number] = [n for n, to in self.sockets.items() if to == (key, link)]
         self.brokers.brokers[self.ports[number]].handle_bytes(number, data, self.now)
 
-    def ask(self, key: int) -> None:
+    def ask(self, key: ConnectionKey) -> None:
         """Send the metadata request that is due."""
         connection = self.connections[key]
         request = self.cluster.poll_request(self.now)
@@ -127,7 +136,7 @@ class Client:
         self.asked_count += 1
         self.asked = (key, version, 1000 + self.asked_count)
         data = frame.encode_request(request, version, self.asked[2], "me")
-        self.send(key, connection.link, data)
+        self.send(key, connection.link_id, data)
 
     def receive(self, number: int, data: bytes, close: bool) -> None:
         """Take bytes from a socket, in whatever pieces."""
@@ -155,10 +164,11 @@ class Client:
             self.changes.append(changes)
         gone = [*changes.nodes_removed, *(old for old, _ in changes.nodes_readdressed)]
         for node in gone:
-            if node.id in self.connections:
-                connection = self.connections.pop(node.id)
-                connection.close("not a node any more")
-                self.react(node.id, connection)
+            key = ConnectionKey(Role.DATA, node.id)
+            if key in self.connections:
+                connection = self.connections.pop(key)
+                connection.close()
+                self.react(key, connection)
 
 
 def make(

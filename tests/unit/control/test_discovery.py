@@ -9,8 +9,9 @@ import pytest
 
 from kafka_fast.config import producer_settings
 from kafka_fast.control.cluster import Cluster
+from kafka_fast.control.connection import ConnectionFailed
+from kafka_fast.control.connection_key import BOOTSTRAP, ConnectionKey, Role
 from kafka_fast.control.discovery import PATIENCE, Discovery
-from kafka_fast.control.link_events import Failed
 from kafka_fast.control.links import Links
 from kafka_fast.control.plane import CloseReason, LinkClosed, PlaneEvent, Response
 from kafka_fast.control.troubles import Troubles
@@ -21,6 +22,8 @@ from tests.unit.control.metadata_answers import answer, broker, topic
 
 NODES = (1, 2, 3)
 BROKERS = [broker(node, "10.0.0.1", 9000 + node) for node in NODES]
+LARGE = 2**29 + 1, 2**30 + 1, 2**31 - 1
+"""Node ids that would be node 1's if a bit of them said what a connection is for."""
 
 
 class Client:
@@ -47,16 +50,19 @@ class Client:
             on_fatal=self.fatal.append,
         )
         self.answers = 0
+        self.brokers = BROKERS
         self.cluster.want_topic("t", 1.0)
         self.machine = FakeMachine(self, {MetadataRequest: self._describe})
         self.poll_command = self.links.poll_command
 
-    def _describe(self, request: MetadataRequest, node_id: int) -> MetadataResponse:
+    def _describe(self, request: MetadataRequest, key: ConnectionKey) -> MetadataResponse:
         self.answers += 1
-        return answer(topic("t", ((1, self.answers),)), brokers=BROKERS)
+        return answer(topic("t", ((1, self.answers),)), brokers=self.brokers)
 
-    def _handle_connect_failed(self, node_id: int, failed: Failed, now: float) -> None:
-        self.discovery.handle_connect_failed(node_id, failed, now)
+    def _handle_connect_failed(
+        self, key: ConnectionKey, failed: ConnectionFailed, now: float
+    ) -> None:
+        self.discovery.handle_connect_failed(key, failed, now)
 
     def tick(self, now: float) -> None:
         self.links.tick(now)
@@ -77,7 +83,9 @@ class Client:
 
     def asked(self) -> list[int]:
         """The nodes that were asked for metadata since the last call."""
-        asked = [node for body, node in self.machine.asked if isinstance(body, MetadataRequest)]
+        asked = [
+            key.node_id for body, key in self.machine.asked if isinstance(body, MetadataRequest)
+        ]
         self.machine.asked.clear()
         return asked
 
@@ -100,7 +108,7 @@ class Client:
             if command.link_id == link_id:
                 lost = Response(link_id, command.token, None, CloseReason.EOF)
                 self.handle_event(lost, self.machine.now)
-        self.machine.close(node)
+        self.machine.close(ConnectionKey(Role.DATA, node))
 
 
 def started(*nodes: int, **config: Any) -> Client:
@@ -108,7 +116,7 @@ def started(*nodes: int, **config: Any) -> Client:
     client = Client(**config)
     client.machine.run()
     client.connect(*nodes)
-    client.machine.close(-1)
+    client.machine.close(BOOTSTRAP)
     client.machine.run()
     client.refresh()
     return client
@@ -116,7 +124,7 @@ def started(*nodes: int, **config: Any) -> Client:
 
 def test_a_question_goes_to_the_node_where_the_fewest_wait() -> None:
     client = started(1, 2)
-    one = client.links.link_to(1)
+    one = client.links.link_to(ConnectionKey(Role.DATA, 1))
     assert one is not None
     client.machine.hung = {9001}
     client.links.questions.ask(
@@ -184,7 +192,7 @@ def test_while_one_node_does_not_let_us_in_another_is_connected() -> None:
     client.machine.run()
     client.asked()
     client.machine.hung = {9001}
-    client.machine.close(-1)
+    client.machine.close(BOOTSTRAP)
     client.discovery.want_node(1, client.machine.now)
     client.machine.run(PATIENCE * 0.5)
     assert client.asked() == []
@@ -214,3 +222,26 @@ def test_without_a_retry_backoff_metadata_is_not_asked_for_at_the_pace_of_the_ne
     client.cluster.want_topic("unknown", client.machine.now)
     client.machine.run(1.0)
     assert 50 <= len(client.asked()) <= 150
+
+
+@pytest.mark.parametrize("node_id", LARGE)
+def test_any_number_is_a_nodes_id(node_id: int) -> None:
+    client = Client()
+    client.brokers = [broker(node_id, "10.0.0.1", 9001), broker(1, "10.0.0.1", 9002)]
+    client.machine.run()
+    client.connect(node_id)
+    client.machine.close(BOOTSTRAP)
+    client.machine.run()
+    client.refresh()
+    client.machine.run()
+    assert client.asked() == [node_id]
+    link = client.links.link_to(ConnectionKey(Role.DATA, node_id))
+    assert link is not None
+    client.links.hold(link)
+    client.discovery.ask_node(node_id, client.machine.now)
+    client.machine.run()
+    assert client.links.link_to(ConnectionKey(Role.CONTROL, node_id)) is not None
+    client.brokers = client.brokers[1:]
+    client.refresh()
+    client.machine.run()
+    assert client.machine.links == {}, "it left the cluster, and no connection to it stays"

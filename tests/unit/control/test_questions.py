@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kafka_fast.control.connection_key import ConnectionKey, Role
 from kafka_fast.control.link import Link
 from kafka_fast.control.negotiation import NodeVersions
 from kafka_fast.control.plane import Command, Interject, Repeat, Response, SendRaw, StopRepeat
@@ -42,7 +43,8 @@ class Rig:
         shared = [
             ApiVersion(api_key=it.api_key, min_version=VERSION, max_version=VERSION) for it in apis
         ]
-        self.link = Link(7, 1, NodeVersions("node 1", ApiVersionsResponse(api_keys=shared)))
+        versions = NodeVersions("node 1", ApiVersionsResponse(api_keys=shared))
+        self.link = Link(7, ConnectionKey(Role.DATA, 1), versions)
 
     def take(self, response: Any, now: float) -> None:
         self.heard.append(response)

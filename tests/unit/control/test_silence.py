@@ -9,6 +9,7 @@ import pytest
 
 from kafka_fast.config import producer_settings
 from kafka_fast.control.cluster import Cluster
+from kafka_fast.control.connection_key import ConnectionKey, Role
 from kafka_fast.control.links import Links
 from kafka_fast.control.metadata import Node
 from kafka_fast.control.silence import NAMED, around, of_topic, reason, some_of, topic_wait
@@ -19,6 +20,7 @@ from kafka_fast.types import TopicPartition
 from tests.unit.control.metadata_answers import answer, topic
 
 NO_LEADER, UNKNOWN_TOPIC = -1, 3
+NODE_1 = ConnectionKey(Role.DATA, 1)
 REFUSED = KafkaConnectionError("node 1 at kafka:9092: Connection refused")
 
 
@@ -101,17 +103,17 @@ def test_a_partition_that_its_topic_does_not_have(rig: Rig) -> None:
 
 def test_a_leader_that_cannot_be_reached(rig: Rig) -> None:
     rig.learn(answer(topic("t")))
-    rig.troubles.note(1, REFUSED, 2.0)
+    rig.troubles.note(NODE_1, REFUSED, 2.0)
     found = reason(rig.cluster, rig.links, TopicPartition("t", 0))
     assert found.text == f"no connection to its leader: {REFUSED}"
     assert found.cause is REFUSED
 
 
 def test_what_lies_around_a_wait_is_what_happened_since(rig: Rig) -> None:
-    rig.troubles.note(1, REFUSED, 2.0)
+    rig.troubles.note(NODE_1, REFUSED, 2.0)
     assert [it.text for it in around(rig.links, 9.0, 1.0)] == [f"last trouble: {REFUSED}"]
     assert around(rig.links, 9.0, 3.0) == []
-    rig.links.want_node(Node(1, "10.0.0.1", 9092), 3.0)
+    rig.links.want(Node(1, "10.0.0.1", 9092), Role.DATA, 3.0)
     (under_way,) = around(rig.links, 9.0, 3.0)
     assert "node 1" in under_way.text
 

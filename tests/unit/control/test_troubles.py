@@ -9,6 +9,7 @@ import weakref
 
 import pytest
 
+from kafka_fast.control.connection_key import BOOTSTRAP, SECOND_BOOTSTRAP, ConnectionKey, Role
 from kafka_fast.control.troubles import (
     GATHERING,
     QUIET,
@@ -32,6 +33,7 @@ from kafka_fast.protocol.apis.metadata import MetadataResponse
 from kafka_fast.types import TopicPartition
 
 T0 = TopicPartition("t", 0)
+NODE_1 = ConnectionKey(Role.DATA, 1)
 REFUSED = KafkaConnectionError("node 1 at h:9092: Connection refused")
 
 
@@ -44,9 +46,9 @@ def test_a_row_of_the_same_is_one_warning(
     troubles: Troubles, caplog: pytest.LogCaptureFixture
 ) -> None:
     for number in range(5):
-        troubles.note(1, KafkaConnectionError(f"no answer within {number} s"), float(number))
+        troubles.note(NODE_1, KafkaConnectionError(f"no answer within {number} s"), float(number))
     assert caplog.messages == ["no answer within 0 s"]
-    trouble = troubles.of(1)
+    trouble = troubles.of(NODE_1)
     assert trouble is not None
     assert str(trouble) == "no answer within 4 s (5 times in 4 s)"
 
@@ -58,10 +60,10 @@ def test_a_row_of_the_same_is_one_warning(
 def test_another_cause_or_a_long_quiet_makes_it_news(
     troubles: Troubles, caplog: pytest.LogCaptureFixture, error: KafkaError, after: float
 ) -> None:
-    troubles.note(1, REFUSED, 0.0)
-    troubles.note(1, error, after)
+    troubles.note(NODE_1, REFUSED, 0.0)
+    troubles.note(NODE_1, error, after)
     assert len(caplog.messages) == 2
-    assert str(troubles.of(1)) == str(error)
+    assert str(troubles.of(NODE_1)) == str(error)
 
 
 def test_success_makes_the_next_one_news(
@@ -101,21 +103,21 @@ def test_what_passes_soon_is_no_news_until_it_lasts(
 
 
 def test_the_last_one_of_any_node_or_of_some_subjects(troubles: Troubles) -> None:
-    troubles.note(1, REFUSED, 1.0)
-    troubles.note(-1, KafkaConnectionError("bootstrap"), 2.0)
+    troubles.note(NODE_1, REFUSED, 1.0)
+    troubles.note(BOOTSTRAP, KafkaConnectionError("bootstrap"), 2.0)
     troubles.note(T0, broker_error(19), 3.0)
     assert str(troubles.last(0.0)) == "bootstrap"
     assert troubles.last(2.5) is None
-    assert str(troubles.last(0.0, [1, "u"])) == str(REFUSED)
-    assert str(troubles.last(0.0, [1, T0])).startswith("NOT_ENOUGH_REPLICAS (19)")
-    troubles.pass_by(-1)  # there is a link again: no reason why there is none
-    assert troubles.now(-1) is None
+    assert str(troubles.last(0.0, [NODE_1, "u"])) == str(REFUSED)
+    assert str(troubles.last(0.0, [NODE_1, T0])).startswith("NOT_ENOUGH_REPLICAS (19)")
+    troubles.pass_by(BOOTSTRAP)  # there is a link again: no reason why there is none
+    assert troubles.now(BOOTSTRAP) is None
     assert str(troubles.last(0.0)) == "bootstrap"
 
 
 def test_a_wait_in_vain_has_text_and_cause_and_can_be_pickled(troubles: Troubles) -> None:
-    troubles.note(1, REFUSED, 1.0)
-    error = late("no metadata", None, last_trouble(troubles.of(1)), Reason("and more"))
+    troubles.note(NODE_1, REFUSED, 1.0)
+    error = late("no metadata", None, last_trouble(troubles.of(NODE_1)), Reason("and more"))
     assert str(error) == f"no metadata; last trouble: {REFUSED}; and more"
     assert str(error.__cause__) == str(REFUSED)
     assert error.__cause__ is not REFUSED
@@ -128,10 +130,10 @@ def test_what_both_connections_to_bootstrap_servers_meet_is_told_once(
 ) -> None:
     refused = [KafkaConnectionError(f"127.0.0.1:{port}: refused") for port in (1, 2)]
     for now in (1.0, 2.0):
-        troubles.note(-1, refused[0], now)
-        troubles.note(-2, refused[1], now)
+        troubles.note(BOOTSTRAP, refused[0], now)
+        troubles.note(SECOND_BOOTSTRAP, refused[1], now)
     assert [it.getMessage() for it in caplog.records] == ["127.0.0.1:1: refused"]
-    troubles.note(-2, KafkaConnectionError("another matter"), 3.0)
+    troubles.note(SECOND_BOOTSTRAP, KafkaConnectionError("another matter"), 3.0)
     assert [it.getMessage() for it in caplog.records][1:] == ["another matter"]
 
 
@@ -147,7 +149,7 @@ def test_what_cannot_be_read_is_not_kept(troubles: Troubles) -> None:
         except MalformedError as error:
             named = MalformedError(f"node 1: {error}")
             named.__cause__ = error
-            troubles.note(1, named, 0.0)
+            troubles.note(NODE_1, named, 0.0)
 
     answer = Answer(bytes(9) + b"\xff" * 9)
     left = weakref.ref(answer)
@@ -155,6 +157,6 @@ def test_what_cannot_be_read_is_not_kept(troubles: Troubles) -> None:
     del answer
     gc.collect()
     assert left() is None
-    trouble = troubles.of(1)
+    trouble = troubles.of(NODE_1)
     assert trouble is not None
     assert isinstance(trouble.error.__cause__, MalformedError)

@@ -11,6 +11,7 @@ from contextlib import closing
 import pytest
 
 from kafka_fast.config import CommonSettings, producer_settings
+from kafka_fast.control.connection_key import ConnectionKey, Role
 from kafka_fast.control.plane import OpenLink
 from kafka_fast.net.machine import Addresses, begin_connect, resolve
 from tests.waiting import TIMEOUT
@@ -26,7 +27,7 @@ def port() -> Iterator[int]:
 
 def buffers(settings: CommonSettings, port: int) -> list[int]:
     """Return the sizes of a socket's buffers once it is connected."""
-    command = OpenLink(link_id=1, node_id=1, ip="127.0.0.1", port=port, deadline=9e9)
+    command = OpenLink(1, ConnectionKey(Role.DATA, 1), "localhost", "127.0.0.1", port, deadline=9e9)
     with closing(begin_connect(command, settings).socket) as sock:
         assert select.select([], [sock], [], TIMEOUT)[1]
         return [sock.getsockopt(socket.SOL_SOCKET, option) for option in BUFFERS]

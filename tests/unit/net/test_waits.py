@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kafka_fast.control.connection_key import ConnectionKey, Role
 from kafka_fast.control.troubles import Reason, Troubles
 from kafka_fast.errors import (
     CoordinatorLoadInProgress,
@@ -19,6 +20,8 @@ from kafka_fast.errors import (
     broker_error,
 )
 from kafka_fast.net.waits import Answer, Waits
+
+NODE_1 = ConnectionKey(Role.DATA, 1)
 
 
 class Clock:
@@ -74,7 +77,7 @@ def test_the_deadline_names_the_last_trouble(waits: Waits, clock: Clock, control
     with pytest.raises(KafkaTimeoutError, match=r"^counting: no answer within 100 ms$"):
         waits.wait(answer, 100.1, "counting")
     assert 100.1 <= clock.now < 100.2
-    control.links.troubles.note(1, KafkaConnectionError("refused"), clock.now - 29.0)
+    control.links.troubles.note(NODE_1, KafkaConnectionError("refused"), clock.now - 29.0)
     with pytest.raises(KafkaTimeoutError, match=r"; last trouble: refused$") as caught:
         waits.wait(answer, 0.0, "counting")
     assert isinstance(caught.value.__cause__, KafkaConnectionError)
@@ -100,7 +103,7 @@ def test_the_deadline_names_what_is_missing_and_who_is_silent(
 def test_a_long_wait_is_told_of_once(
     waits: Waits, control: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    control.links.troubles.note(1, KafkaConnectionError("refused"), 99.0)
+    control.links.troubles.note(NODE_1, KafkaConnectionError("refused"), 99.0)
     caplog.clear()
     with pytest.raises(KafkaTimeoutError):
         waits.wait(Answer[int](), 120.0, "counting")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from kafka_fast.config import consumer_settings
+from kafka_fast.control.connection_key import ConnectionKey, Role
 from kafka_fast.control.consumer.control import ConsumerControl
 from kafka_fast.control.consumer.plane import (
     FetchPunt,
     StartStream,
     StreamRow,
 )
-from kafka_fast.control.metadata import BESIDE_BASE, COORDINATOR_BASE
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.fetch import (
     FetchableTopicResponse,
@@ -67,20 +67,22 @@ class Cluster:
         self.epoch_ends: dict[int, tuple[int, int]] = {}  # epoch -> (epoch, end offset)
         self.committed: dict[int, tuple[int, int]] = {}  # partition -> (offset, epoch)
         self.commit_errors: list[int] = []  # for the next answers to OffsetFetch
+        self.coordinator = 2
+        self.nodes = [1, 2]
 
-    def metadata(self, request: MetadataRequest, node_id: int) -> MetadataResponse:
+    def metadata(self, request: MetadataRequest, key: ConnectionKey) -> MetadataResponse:
         return answer(
             topic("t", self.leaders, topic_id=self.topic_id, error=self.topic_error),
-            brokers=[broker(1), broker(2)],
+            brokers=[broker(node_id) for node_id in self.nodes],
         )
 
-    def list_offsets(self, request: ListOffsetsRequest, node_id: int) -> ListOffsetsResponse:
+    def list_offsets(self, request: ListOffsetsRequest, key: ConnectionKey) -> ListOffsetsResponse:
         def one(part: Any) -> ListOffsetsPartitionResponse:
             leader = self.leaders[part.partition_index][0]
             code = self.offset_errors.pop(0) if self.offset_errors else 0
             return ListOffsetsPartitionResponse(
                 partition_index=part.partition_index,
-                error_code=code or (0 if leader == node_id % BESIDE_BASE else NOT_LEADER),
+                error_code=code or (0 if leader == key.node_id else NOT_LEADER),
                 offset=self.offsets.get(part.timestamp, -1),
             )
 
@@ -92,7 +94,7 @@ class Cluster:
         )
 
     def epoch_end(
-        self, request: OffsetForLeaderEpochRequest, node_id: int
+        self, request: OffsetForLeaderEpochRequest, key: ConnectionKey
     ) -> OffsetForLeaderEpochResponse:
         def one(part: Any) -> EpochEnd:
             epoch, end = self.epoch_ends.get(part.leader_epoch, (-1, -1))
@@ -106,13 +108,13 @@ class Cluster:
         )
 
     def find_coordinator(
-        self, request: FindCoordinatorRequest, node_id: int
+        self, request: FindCoordinatorRequest, key: ConnectionKey
     ) -> FindCoordinatorResponse:
-        found = Coordinator(key="g", node_id=2, host="kafka", port=9092)
+        found = Coordinator(key="g", node_id=self.coordinator, host="kafka", port=9092)
         return FindCoordinatorResponse(coordinators=[found])
 
-    def offset_fetch(self, request: OffsetFetchRequest, node_id: int) -> OffsetFetchResponse:
-        assert node_id == COORDINATOR_BASE + 2
+    def offset_fetch(self, request: OffsetFetchRequest, key: ConnectionKey) -> OffsetFetchResponse:
+        assert key == ConnectionKey(Role.COORDINATOR, self.coordinator)
         code = self.commit_errors.pop(0) if self.commit_errors else 0
 
         def one(partition: int) -> OffsetFetchResponsePartitions:
@@ -170,9 +172,9 @@ def starts(machine: FakeMachine) -> dict[int, StartStream]:
     return {start.stream_id: start for start in machine.take(StartStream)}
 
 
-def asked(machine: FakeMachine, kind: type[Any]) -> list[int]:
+def asked(machine: FakeMachine, kind: type[Any]) -> list[ConnectionKey]:
     """Return over which connections such requests went since the last call."""
-    found = [node for body, node in machine.asked if isinstance(body, kind)]
+    found = [key for body, key in machine.asked if isinstance(body, kind)]
     machine.asked = [it for it in machine.asked if not isinstance(it[0], kind)]
     return found
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kafka_fast.control.connection_key import ConnectionKey, Role
 from kafka_fast.control.consumer.assigned import Phase, Position
 from kafka_fast.control.consumer.plane import (
     PartitionFailed,
@@ -77,7 +78,7 @@ def test_a_lost_link_is_begun_anew() -> None:
     machine = assigned(Cluster())
     first = starts(machine)[0]
     machine.event(StreamsStopped((StreamRow(0, first.generation, 0, 333, -1),)))
-    machine.close(1)
+    machine.close(ConnectionKey(Role.DATA, 1))
     machine.run(3.0)
     again = starts(machine)[0]
     assert (again.offset, again.generation) == (333, generation(0, again.generation & 0xFFFF))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafka_fast.control.connection_key import BOOTSTRAP, ConnectionKey, Role
 from kafka_fast.control.consumer.assigned import Position
 from kafka_fast.control.consumer.plane import (
     ProgramFetch,
@@ -10,7 +11,6 @@ from kafka_fast.control.consumer.plane import (
     StreamsStopped,
     generation,
 )
-from kafka_fast.control.metadata import BESIDE_BASE
 from kafka_fast.protocol.apis.list_offsets import (
     ListOffsetsRequest,
 )
@@ -25,6 +25,14 @@ from tests.unit.control.consumer.scripted import (
     assigned,
     starts,
 )
+
+
+def data(node_id: int) -> ConnectionKey:
+    return ConnectionKey(Role.DATA, node_id)
+
+
+def control(node_id: int) -> ConnectionKey:
+    return ConnectionKey(Role.CONTROL, node_id)
 
 
 def test_each_partition_starts_at_its_leader_where_the_policy_says() -> None:
@@ -42,27 +50,27 @@ def test_each_partition_starts_at_its_leader_where_the_policy_says() -> None:
 
 def test_questions_go_beside_the_fetches_and_before_them_need_no_connection() -> None:
     machine = assigned(Cluster())
-    assert sorted(asked(machine, ListOffsetsRequest)) == [1, 2], "nothing was fetched yet"
-    assert max(machine.links.values()) == 2
+    assert set(asked(machine, ListOffsetsRequest)) == {data(1), data(2)}, "nothing was fetched yet"
+    assert set(machine.links.values()) == {BOOTSTRAP, data(1), data(2)}
     found: list[object] = []
     machine.control.lookup.begin({T0: -1}, found.append, machine.now)
     machine.run(0.1)
     assert [answer[T0].offset for answer in found] == [900]
-    assert asked(machine, ListOffsetsRequest) == [BESIDE_BASE + 1]
-    assert BESIDE_BASE + 2 not in machine.links.values(), "nobody asked node 2"
+    assert asked(machine, ListOffsetsRequest) == [control(1)]
+    assert control(2) not in machine.links.values(), "nobody asked node 2"
     machine.control.seek(T0, Position(150, 4), 1, machine.now)
     machine.run(0.1)
-    assert asked(machine, OffsetForLeaderEpochRequest) == [BESIDE_BASE + 1]
+    assert asked(machine, OffsetForLeaderEpochRequest) == [control(1)]
 
 
 def test_metadata_are_not_asked_for_behind_fetches() -> None:
     machine = assigned(Cluster())
-    machine.close(-1)
+    machine.close(BOOTSTRAP)
     asked(machine, MetadataRequest)
     machine.control.topics.want("other", machine.now)
     machine.run(0.1)
     (beside,) = set(asked(machine, MetadataRequest))
-    assert beside in (BESIDE_BASE + 1, BESIDE_BASE + 2)
+    assert beside in (control(1), control(2))
 
 
 def test_a_node_that_is_gone_takes_its_connection_for_questions_with_it() -> None:
@@ -72,9 +80,9 @@ def test_a_node_that_is_gone_takes_its_connection_for_questions_with_it() -> Non
     machine.run(0.1)
     links = machine.control.links
     links.forget(1, "it left the cluster", machine.now)
-    assert links.link_to(1) is None
-    assert links.link_to(BESIDE_BASE + 1) is None
-    assert links.asking_id(1) == 1
+    assert links.link_to(data(1)) is None
+    assert links.link_to(control(1)) is None
+    assert links.request_key(1) == data(1)
 
 
 def test_topics_without_ids_are_fetched_by_name() -> None:

@@ -6,6 +6,7 @@ import math
 from typing import TypeVar
 
 from kafka_fast.config import producer_settings
+from kafka_fast.control.connection_key import BOOTSTRAP
 from kafka_fast.control.plane import (
     CloseLink,
     CloseReason,
@@ -55,7 +56,7 @@ def test_after_a_refused_connection_the_control_thread_sleeps_for_the_backoff() 
     control = make_control()
     control.want_topic("topic", 1.0)
     control.tick(1.0)
-    control.links.handle_resolved("-1", "one", ("10.0.0.1",), 1.0)
+    control.links.handle_resolved(BOOTSTRAP, "one", ("10.0.0.1",), 1.0)
     commands = [control.poll_command(), control.poll_command()]
     opened = next(command for command in commands if isinstance(command, OpenLink))
     control.links.handle_connect_failed(opened.link_id, ConnectionRefusedError(), 1.0)
@@ -89,12 +90,12 @@ def test_a_leader_that_refuses_does_not_keep_metadata_from_being_asked_of_others
     brokers = [broker(1, "10.0.0.1"), broker(2, "10.0.0.2")]
     tell(control, answer(topic("topic"), brokers=brokers), 12, 1.0)
     control.handle_event(RouteWanted((0,)), 1.0)
-    (to_leader,) = [link for link in links_to_open(control) if link.node_id == 1]
+    (to_leader,) = [link for link in links_to_open(control) if link.key.node_id == 1]
     control.links.handle_connect_failed(to_leader.link_id, ConnectionRefusedError(), 1.0)
     for now in (1.5, 1.51, 2.5, 2.51):
         control.tick(now)
         links = links_to_open(control)
-        if any(link.node_id == 2 for link in links):
+        if any(link.key.node_id == 2 for link in links):
             return
         for link in links:
             control.links.handle_connect_failed(link.link_id, ConnectionRefusedError(), now)
@@ -112,7 +113,7 @@ def take(control: ProducerControl, kind: type[C]) -> list[C]:
 
 def connect(control: ProducerControl, node_id: int, now: float, produce: tuple[int, int]) -> int:
     """Let the link to a node that is being opened become ready; return its id."""
-    (opened,) = [link for link in take(control, OpenLink) if link.node_id == node_id]
+    (opened,) = [link for link in take(control, OpenLink) if link.key.node_id == node_id]
     control.links.handle_connected(opened.link_id, now)
     (asked,) = [one for one in take(control, SendRaw) if one.link_id == opened.link_id]
     keys = [

@@ -6,6 +6,7 @@ from collections import deque
 
 import pytest
 
+from kafka_fast.control.connection_key import ConnectionKey, Role
 from kafka_fast.control.instants import NEVER
 from kafka_fast.control.link import Link
 from kafka_fast.control.negotiation import NodeVersions
@@ -54,7 +55,8 @@ class Rig:
         shared = [
             ApiVersion(api_key=it, min_version=VERSION, max_version=VERSION) for it in api_keys
         ]
-        return Link(7, 1, NodeVersions("node 1", ApiVersionsResponse(api_keys=shared)))
+        versions = NodeVersions("node 1", ApiVersionsResponse(api_keys=shared))
+        return Link(7, ConnectionKey(Role.DATA, 1), versions)
 
     def asked(self) -> list[SendRaw]:
         """Return what was sent since the last call."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from kafka_fast.control.connection_key import ConnectionKey, Role
 from kafka_fast.control.metadata import NO_TOPIC_ID
 from kafka_fast.control.plane import NameTopic, Program, Route, SetAvailable, SetPartitions
 from kafka_fast.control.producer.routes import Routes
@@ -63,8 +64,9 @@ class World:
         found = self.leaders.get((topic, partition))
         return None if found is None else Node(found)
 
-    def link_to(self, node_id: int) -> Link | None:
-        return self.links.get(node_id)
+    def link_to(self, key: ConnectionKey) -> Link | None:
+        assert key.role is Role.DATA
+        return self.links.get(key.node_id)
 
     def commands(self, *kinds: type) -> list[Any]:
         found = []

@@ -1,0 +1,58 @@
+"""The name of a connection: which broker it leads to, and what it is for.
+
+A broker answers the requests of a connection one after the other, and may hold a Fetch or a
+JoinGroup for a long time. So requests that must not wait for each other have connections of their
+own, even to the same broker. All of these count as the broker's in `metrics()`.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import NamedTuple
+
+__all__ = ["BOOTSTRAP", "SECOND_BOOTSTRAP", "UNKNOWN_NODE", "ConnectionKey", "Role"]
+
+UNKNOWN_NODE = -1
+"""In place of a broker's id: whichever broker a bootstrap server is."""
+
+
+class Role(enum.Enum):
+    """What a connection is for."""
+
+    BOOTSTRAP = "bootstrap"
+    """Metadata, from whichever of `bootstrap.servers` answers."""
+    SECOND_BOOTSTRAP = "second bootstrap"
+    """The same, from another server, while the first connection hangs at one of them."""
+    DATA = "data"
+    """Produce and Fetch; and the control plane's requests, as long as there is no Fetch."""
+    CONTROL = "control"
+    """The control plane's requests to a broker whose data connection may be held by a Fetch."""
+    COORDINATOR = "coordinator"
+    """What a group asks its coordinator, heartbeats above all."""
+
+
+class ConnectionKey(NamedTuple):
+    """Tells a client's connections apart; as text, what errors and the log call one."""
+
+    role: Role
+    node_id: int
+
+    @property
+    def is_bootstrap(self) -> bool:
+        """True if it is not known which broker the connection leads to."""
+        return self.node_id == UNKNOWN_NODE
+
+    def __str__(self) -> str:
+        match self.role:
+            case Role.DATA:
+                return f"node {self.node_id}"
+            case Role.CONTROL:
+                return f"node {self.node_id} (beside its fetches)"
+            case Role.COORDINATOR:
+                return f"coordinator (node {self.node_id})"
+            case Role.BOOTSTRAP | Role.SECOND_BOOTSTRAP:
+                return "bootstrap"
+
+
+BOOTSTRAP = ConnectionKey(Role.BOOTSTRAP, UNKNOWN_NODE)
+SECOND_BOOTSTRAP = ConnectionKey(Role.SECOND_BOOTSTRAP, UNKNOWN_NODE)

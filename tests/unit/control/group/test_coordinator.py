@@ -1,0 +1,64 @@
+"""The way to a group's coordinator: a connection of its own, whatever the node's id is."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka_fast.control.connection_key import ConnectionKey, Role
+from kafka_fast.errors import KafkaConnectionError
+from kafka_fast.protocol.apis.find_coordinator import FindCoordinatorRequest
+from kafka_fast.protocol.apis.list_offsets import ListOffsetsRequest
+from kafka_fast.protocol.apis.offset_fetch import OffsetFetchRequest
+from tests.unit.control.consumer.scripted import T0, T1, Cluster, asked, make, starts
+from tests.unit.control.fake_machine import FakeMachine
+
+LARGE = 2**29 + 1, 2**30 + 1, 2**31 - 1
+"""Node ids that would be node 1's if a bit of them said what a connection is for."""
+
+REFUSED = KafkaConnectionError("refused")
+
+
+def reading(coordinator: int, leader: int) -> FakeMachine:
+    """Return a consumer that reads one partition from each of two nodes."""
+    cluster = Cluster()
+    cluster.coordinator = coordinator
+    cluster.nodes = [1, leader]
+    cluster.leaders = [(1, 5), (leader, 7)]
+    machine = make(cluster, auto_offset_reset="earliest", group_id="g")
+    machine.control.assign([(T0, 0), (T1, 1)], machine.now, committed=True)
+    machine.run(1.0)
+    return machine
+
+
+@pytest.mark.parametrize("leader", [2, *LARGE])
+@pytest.mark.parametrize("is_leader", [True, False])
+def test_no_connection_is_taken_for_the_coordinators(leader: int, is_leader: bool) -> None:
+    coordinator = leader if is_leader else 1
+    machine = reading(coordinator, leader)
+    key = ConnectionKey(Role.COORDINATOR, coordinator)
+    group = machine.control.group
+    assert set(asked(machine, OffsetFetchRequest)) == {key}
+    assert group.coordinator.link.key == key
+    assert len(starts(machine)) == 2
+    machine.control.lookup.begin({T0: -1, T1: -1}, lambda found: None, machine.now)
+    machine.run(0.1)
+    over = [ConnectionKey(Role.CONTROL, node) for node in (1, leader)]
+    assert asked(machine, ListOffsetsRequest)[-2:] == over
+    assert len(set(machine.links.values())) == len(machine.links) == 6, "none was opened twice"
+
+
+@pytest.mark.parametrize("node_id", [2, *LARGE])
+def test_it_is_looked_for_again_when_its_own_connection_fails(node_id: int) -> None:
+    machine = reading(node_id, node_id)
+    coordinator = machine.control.group.coordinator
+    asked(machine, FindCoordinatorRequest)
+    for role in (Role.DATA, Role.CONTROL):
+        coordinator.handle_connect_failed(ConnectionKey(role, node_id), REFUSED, machine.now)
+        assert coordinator.node is not None
+    coordinator.handle_connect_failed(
+        ConnectionKey(Role.COORDINATOR, node_id), REFUSED, machine.now
+    )
+    assert coordinator.node is None
+    machine.run(1.0)
+    assert coordinator.node.id == node_id
+    assert len(asked(machine, FindCoordinatorRequest)) == 1
