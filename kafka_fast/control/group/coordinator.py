@@ -133,7 +133,7 @@ class Coordinator:
             return None
         link = self.link
         if link is None:
-            self._links.want(self._node, Role.COORDINATOR, now)
+            self._links.want(self._node, Role.COORDINATOR, now, self._cluster.cluster_id)
         elif link.id != self._checked:
             try:
                 for needed in NEEDED:
@@ -155,7 +155,7 @@ class Coordinator:
         key = self._links.request_key(self._node.id)
         link = self._links.link_to(key)
         if link is None:
-            self._links.want(self._node, key.role, now)
+            self._links.want(self._node, key.role, now, self._cluster.cluster_id)
         return link
 
     def ask(

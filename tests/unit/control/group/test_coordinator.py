@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_fast.control.connection_key import ConnectionKey, Role
+from kafka_fast.control.connection_key import BOOTSTRAP, ConnectionKey, Role
 from kafka_fast.errors import KafkaConnectionError
+from kafka_fast.protocol.apis.api_versions import ApiVersionsRequest
 from kafka_fast.protocol.apis.find_coordinator import FindCoordinatorRequest
 from kafka_fast.protocol.apis.list_offsets import ListOffsetsRequest
 from kafka_fast.protocol.apis.offset_fetch import OffsetFetchRequest
@@ -45,6 +46,23 @@ def test_no_connection_is_taken_for_the_coordinators(leader: int, is_leader: boo
     over = [ConnectionKey(Role.CONTROL, node) for node in (1, leader)]
     assert asked(machine, ListOffsetsRequest)[-2:] == over
     assert len(set(machine.links.values())) == len(machine.links) == 6, "none was opened twice"
+
+
+@pytest.mark.parametrize("leader", [2, *LARGE])
+def test_each_broker_is_told_whom_the_connection_is_meant_for(leader: int) -> None:
+    """KIP-1242; regression: only for the data, as the ids of other connections were not nodes'."""
+    machine = reading(1, leader)
+    machine.control.lookup.begin({T0: -1, T1: -1}, lambda found: None, machine.now)
+    machine.run(0.1)
+    cluster_id = machine.control.cluster.cluster_id
+    negotiated = {
+        key: (request.cluster_id, request.node_id)
+        for request, key in machine.asked
+        if isinstance(request, ApiVersionsRequest)
+    }
+    assert negotiated.pop(BOOTSTRAP) == (None, -1)
+    assert negotiated == {key: (cluster_id, key.node_id) for key in negotiated}
+    assert {key.role for key in negotiated} == {Role.DATA, Role.CONTROL, Role.COORDINATOR}
 
 
 @pytest.mark.parametrize("node_id", [2, *LARGE])
