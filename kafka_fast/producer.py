@@ -20,7 +20,7 @@ from kafka_fast.dataplane.losses import were
 from kafka_fast.errors import DeliveryError, KafkaError
 from kafka_fast.logs import UNLIMITED, get_logger
 from kafka_fast.net.producer_core import ProducerCore
-from kafka_fast.net.producer_exit import warn_unclosed
+from kafka_fast.net.threaded_host import ThreadedHost
 from kafka_fast.serialization import serialize
 from kafka_fast.types import PartitionInfo, RecordMetadata
 
@@ -66,7 +66,7 @@ class Producer(BulkAccumulator):
     ) -> None:
         settings = producer_settings(config, properties)
         client_id = settings.client_id or f"producer-{next(_numbers)}"
-        core = ProducerCore(settings, client_id)
+        core = ProducerCore(settings, client_id, ThreadedHost(settings))
         partitioner = settings.partitioner_class
         transforms = (settings.key_serializer, settings.value_serializer) != (None, None)
         self._core = core
@@ -89,7 +89,7 @@ class Producer(BulkAccumulator):
     # What the compiled half asks of this one
 
     def _need_topic(self, name: str) -> None:
-        self._core.need_topic(name, self._settings.max_block)
+        self._core.topics.need(name)
 
     def _serialize(self, topic: str, key: object, value: object, headers: Any) -> tuple[Any, Any]:
         settings = self._settings
@@ -165,7 +165,7 @@ class Producer(BulkAccumulator):
                 partition.isr,
                 partition.offline_replicas,
             )
-            for partition in self._core.partitions(topic, self._settings.max_block)
+            for partition in self._core.topics.partitions(topic)
         ]
 
     def metrics(self) -> dict[str, Any]:
@@ -180,15 +180,7 @@ class Producer(BulkAccumulator):
         Raises:
             UsageError: The producer belongs to the parent of this process.
         """
-        self._plane.check_owner()
-        return {
-            "client_id": self.client_id,
-            "pending_records": self._plane.pending(),
-            **self._plane.stats(),
-            **self._core.control.links.troubles.stats(),
-            "nodes": self._plane.node_stats(),
-            "topics": self._plane.topic_stats(),
-        }
+        return {"client_id": self.client_id, **self._core.stats()}
 
     def debug_dump(self, timeout: float = 5.0) -> str:
         """Return what this producer's connections did lately, for a bug report.
@@ -224,7 +216,7 @@ class Producer(BulkAccumulator):
         if core is None or core.plane.dead:
             return  # the constructor has failed; or all has ended, or is the parent's
         core.abandon()
-        warn_unclosed(core)
+        core.warn_unclosed()
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         """Refuse to be pickled."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import itertools
 import re
 import weakref
@@ -31,7 +30,7 @@ from kafka_fast.dataplane._consumer_records import ConsumerRecords
 from kafka_fast.errors import UsageError
 from kafka_fast.logs import get_logger
 from kafka_fast.net.consumer_core import ConsumerCore
-from kafka_fast.net.leaving import abandon, leave_at_exit
+from kafka_fast.net.threaded_host import ThreadedHost
 from kafka_fast.types import (
     GroupMetadata,
     OffsetAndMetadata,
@@ -50,7 +49,6 @@ if TYPE_CHECKING:
 logger = get_logger("kafka_fast.consumer")
 
 _numbers = itertools.count(1)
-atexit.register(leave_at_exit)
 
 ITERATION_WAIT = 1.0
 """Seconds that iteration waits at a time; it goes on waiting after them."""
@@ -94,12 +92,12 @@ class Consumer:
         self._turn = Turn(self._core)
         self._unread = Unread(self._reading, self._next_records)
         self._membership = Membership(self, self._core, self._unread, self._settings)
-        self._finalizer = weakref.finalize(self, abandon, self._core)
+        self._finalizer = weakref.finalize(self, self._core.abandon)
         self._finalizer.atexit = False
 
     def _make_core(self) -> ConsumerCore:
-        """Return what does the work; the simulation has one without threads."""
-        return ConsumerCore(self._settings, self.client_id)
+        """Return what does the work; a simulation has another world under it."""
+        return ConsumerCore(self._settings, self.client_id, ThreadedHost(self._settings))
 
     # What is read
 
@@ -479,7 +477,7 @@ class Consumer:
                 there is none: a new one takes a moment to get round among them.
         """
         with self._turn:
-            return self._core.questions.partitions(topic_name(topic), self._deadline(timeout))
+            return self._core.topics.partitions(topic_name(topic), self._deadline(timeout))
 
     def topics(self, timeout: float | None = None, *, internal: bool = False) -> set[str]:
         """Return the names of all topics that this client may see.
@@ -491,7 +489,7 @@ class Consumer:
         with self._turn:
             wanted = self._membership.subscription
             keep = wanted is not None and wanted.pattern is not None
-            found = self._core.questions.all_topics(self._deadline(timeout), keep=keep)
+            found = self._core.topics.all_names(self._deadline(timeout), keep=keep)
             return {topic.name for topic in found if internal or not topic.is_internal}
 
     def group_metadata(self) -> GroupMetadata:

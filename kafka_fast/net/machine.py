@@ -17,9 +17,8 @@ from collections.abc import Callable
 
 from kafka_fast.config import CommonSettings
 from kafka_fast.control.plane import OpenLink
+from kafka_fast.net.host import Addresses
 from kafka_fast.values import Value
-
-Addresses = tuple[str, ...] | OSError
 
 
 def resolve(host: str, done: Callable[[Addresses], None]) -> None:

@@ -1,222 +1,85 @@
-"""The core of a producer: both planes on the machine, with their threads.
+"""The core of a producer: what a client's core has, and callbacks, losses and endings of its own.
 
-    kf-data      native: turns the data plane, never takes the GIL
-    kf-control   Python: carries events and commands, connects, keeps time for the control plane
+    kf-data      native: turns the data plane
+    kf-control   Python: gives this core its turns
     kf-callback  Python, started with the first callback: runs the users' callbacks
 
-Threads hold the core; the core does not know the `Producer` in front of it. One that is collected
-unclosed leaves a core that delivers what it took and then ends itself (`abandon`).
+A producer that is collected unclosed leaves a core that delivers what it took and then ends itself
+(`abandon`): accepted is accepted.
 """
 
 from __future__ import annotations
 
 import os
-import random
 import threading
-import time
 import warnings
-from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from functools import partial
+from typing import Any
 
 from kafka_fast.config import ProducerSettings
-from kafka_fast.control.metadata import Partition
-from kafka_fast.control.plane import Command, TopicSettled
+from kafka_fast.control.plane import PlaneEvent
 from kafka_fast.control.producer.control import ProducerControl
-from kafka_fast.control.silence import topic_wait
-from kafka_fast.control.troubles import late
-from kafka_fast.dataplane._observers import collect, notify, take_lost, take_unlogged
-from kafka_fast.dataplane._plane import EVENT_DUMP, WAIT_SLICE, DataPlane
+from kafka_fast.dataplane._observers import collect, take_lost, take_unlogged
+from kafka_fast.dataplane._plane import WAIT_SLICE, DataPlane
 from kafka_fast.dataplane.losses import Losses
-from kafka_fast.errors import (
-    DeliveryError,
-    KafkaError,
-    Outcome,
-    UsageError,
-    fresh_copy,
-)
-from kafka_fast.logs import LongWait, Waiting, get_logger, in_seconds
-from kafka_fast.net import carrier, producer_exit
-from kafka_fast.net._compressor import Compressor, Handover
-from kafka_fast.net._pump import Machine, Pump
-from kafka_fast.net.control_thread import ControlThread
-from kafka_fast.net.dump import LinkDump
+from kafka_fast.errors import DeliveryError, Outcome, UsageError
+from kafka_fast.logs import get_logger
+from kafka_fast.net import carrier, process_life
+from kafka_fast.net.client_core import ClientCore
 from kafka_fast.net.guide import Guide
-from kafka_fast.net.loop import LoopBridge
+from kafka_fast.net.host import ProducerHost
 from kafka_fast.net.loss_log import LossLog
-from kafka_fast.record import Codec, codecs_available, compress
+from kafka_fast.net.planes import producer_plane
+from kafka_fast.net.producer_topics import ProducerTopics
 
 logger = get_logger("kafka_fast.producer")
 
-CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
-TOUCH_INTERVAL_MAX = 30.0
-"""Seconds between two looks which topics are in use, at most."""
-
-IDLE_WAIT = 60.0
-"""The callback thread looks at least this often whether it is to end."""
-
-EXIT_PATIENCE = 1.0
+END_PATIENCE = 1.0
 """Seconds that the end of the process waits for a thread of ours that user code may hold."""
 
 
-class ProducerCore:
-    """Both planes of one producer and their threads. Public methods: any thread."""
+class ProducerCore(ClientCore):
+    """Both planes of one producer. Public methods: any thread, but for a core's turns."""
 
-    def __init__(self, settings: ProducerSettings, client_id: str) -> None:
-        """Start the threads; connections are made when they are needed.
+    kind = "producer"
+    control: ProducerControl
+    topics: ProducerTopics
+    _host: ProducerHost
+
+    def __init__(self, settings: ProducerSettings, client_id: str, host: ProducerHost) -> None:
+        """Start; connections are made when they are needed.
 
         Args:
             settings: the producer's configuration.
             client_id: of all requests.
+            host: the world under it.
         """
-        self.settings = settings
-        self.control = ProducerControl(settings, client_id, random.SystemRandom().random)
-        self._settled = threading.Condition()
-        self._topic_errors: dict[str, KafkaError] = {}
-        self._failure: UsageError | None = None
-        self._touch_at = 0.0
-        self._callbacks: threading.Thread | None = None
-        self._closing = threading.RLock()  # garbage collection may close a producer anywhere
-        self._abandoned = False
-        self.pid = os.getpid()
-        self.client_id = client_id
-        self.exit_flush_timeout = settings.exit_flush_timeout
+        self.exit_patience = settings.exit_flush_timeout
         self.origin: object = None
         """Was allocated with the `Producer` in front; None once somebody has called `close`, or
         was warned that nobody has."""
+        self._closing = threading.RLock()  # garbage collection may close a producer anywhere
+        self._is_abandoned = False
+        self._failure: UsageError | None = None
         with ExitStack() as undo:  # a process that is out of threads or files is no worse after it
-            self._start(undo)
+            undo.callback(host.close)
+            if settings.compression_type != "none":
+                host.compress_with(settings.compression_type, settings.compression_level)
+            control = ProducerControl(settings, client_id, host.random)
+            plane = producer_plane(host.environment, settings, client_id)
+            undo.callback(plane.shut_down)
+            super().__init__(client_id, host, control, plane)
+            self.touch_interval = min(self.touch_interval, settings.metadata_max_idle / 3)
+            self.topics = ProducerTopics(control, plane, host, self.call, settings.max_block)
+            self._loss_log = LossLog(plane)
+            self._callbacks = host.make_callbacks(plane)
+            self._start()
             undo.pop_all()
-        producer_exit.add(self)
-
-    def _start(self, undo: ExitStack) -> None:
-        """Make the planes and start their threads; `undo` learns how to take back each step."""
-        settings = self.settings
-        self._machine = Machine()
-        undo.callback(self._machine.close)
-        codec = CODECS[settings.compression_type]
-        self._compressor: Compressor | None = None
-        self._handover: Handover | None = None
-        if codec and codecs_available()[settings.compression_type] == "native":
-            self._compressor = Compressor(codec, settings.compression_level)
-            undo.callback(self._compressor.stop)
-            self._machine.use_compressor(self._compressor)
-        elif codec:
-            self._handover = self._use_packages(Codec(codec))
-        self.plane = DataPlane(
-            self._machine,
-            buffer_memory=settings.buffer_memory,
-            batch_size=settings.batch_size,
-            max_request_size=settings.max_request_size,
-            coalesce_bytes=settings.request_coalesce_bytes,
-            max_frame=settings.receive_message_max_bytes,
-            linger=settings.linger,
-            delivery_timeout=settings.delivery_timeout,
-            request_timeout=settings.request_timeout,
-            max_in_flight=settings.max_in_flight_requests_per_connection,
-            max_idle=max(settings.connections_max_idle_ms, 0) / 1000,  # -1 is for ever, 0 here
-            availability_timeout=settings.partitioner_availability_timeout,
-            codec=codec,
-            idempotent=settings.enable_idempotence,
-            acks_zero=settings.acks == 0,
-            client_id=self.client_id,
-        )
-        undo.callback(self.plane.shut_down)
-        self._loss_log = LossLog(self.plane)
-        self._dump = LinkDump(self.plane)
-        self._pump = Pump(self.plane, self._machine)
-        undo.callback(self._pump.stop)
-        self._pump.start()
-        self._control = ControlThread(self, self.control.links, self._machine, self._pump, settings)
-        undo.callback(self._control.stop)
-        self._control.start()
-        self.plane.set_callback_starter(self._start_callbacks)
-        self.plane.set_loop_bridge(LoopBridge(self.plane, self._machine))
-        self.plane.set_guide(Guide(self.control.causes, self.control.says_what_waits))
-
-    def _use_packages(self, codec: Codec) -> Handover:
-        """Have the control thread compress with Python packages, and say that this is slow."""
-        level = None if codec is Codec.SNAPPY else self.settings.compression_level
-        self._compress = partial(compress, codec, level=level)
-        self._compress(b"")  # a package that is not there raises here, not in the control thread
-        warnings.warn(
-            f"this build has no library for {codec.name.lower()}: a Python package compresses, "
-            "which is slow; `kafka-fast info` says how to mend it",
-            RuntimeWarning,
-            stacklevel=5,
-        )
-        handover = Handover()
-        self._machine.use_handover(handover)
-        return handover
+        plane.set_callback_starter(self._callbacks.start)
+        plane.set_loop_bridge(host.make_loop_bridge(plane))
+        plane.set_guide(Guide(control.causes, control.says_what_waits))
 
     # ---- callers ----
-
-    def need_topic(self, name: str, max_block: float) -> None:
-        """Wait until the topic has queues to send to.
-
-        Raises:
-            KafkaTimeoutError: not within `max_block` seconds.
-            BrokerError: the topic cannot be used.
-            UsageError: the producer does not run any more, or a delivery callback would wait.
-        """
-        self._await_topic(name, max_block, lambda: self.plane.partition_count(name))
-
-    def partitions(self, name: str, max_block: float) -> Sequence[Partition]:
-        """Return what metadata says of the topic's partitions; wait if it says nothing.
-
-        The queues of a topic outlive its metadata, which goes when nobody has used it for
-        metadata.max.idle.ms. Raises as `need_topic`.
-        """
-        self.plane.check_lives()
-        known = self.control.cluster.partitions(name)
-        if known:
-            self._control.call(lambda now: self.control.touch_topics([name], now))
-            return known
-        # A send to the topic waits for its queues: who has waited here need not wait there.
-        self._await_topic(
-            name,
-            max_block,
-            lambda: self.control.cluster.partition_count(name) and self.plane.partition_count(name),
-        )
-        return self.control.cluster.partitions(name)
-
-    def _await_topic(self, name: str, max_block: float, known: Callable[[], int | None]) -> None:
-        """Ask for the topic's metadata and wait until `known()` tells of partitions."""
-        self.plane.check_may_wait()
-        if self._control.is_current:  # such as a handler of logs that sends them to Kafka
-            raise UsageError(
-                f"the producer's own thread must not wait for metadata of topic {name!r}: it would "
-                "wait for itself"
-            )
-        began = time.monotonic()
-        deadline = began + max_block
-        wait = LongWait(logger)
-        with self._settled:
-            self._topic_errors.pop(name, None)
-            self._control.call(lambda now: self.control.want_topic(name, now))
-        while True:
-            with self._settled:
-                if known():
-                    return
-                error = self._failure or self._topic_errors.get(name)
-                if error is not None:
-                    raise fresh_copy(error)
-                now = time.monotonic()
-                if now >= deadline:
-                    self._control.call(lambda now: self.control.give_up_topic(name))
-                    what = f"no metadata of topic {name!r} after max.block.ms"
-                    reasons = self.control.why_no_topic(name, now, began)
-                    raise late(f"{what} ({max_block * 1000:.0f})", *reasons)
-                if self.plane.dead:
-                    raise UsageError("the producer was closed")
-                self._settled.wait(min(WAIT_SLICE, deadline - now))
-            # Without the lock: whoever takes what is logged may wait for this very producer.
-            wait.look(now, lambda at: self._describe_topic(name, at, began, max_block))
-
-    def _describe_topic(self, name: str, now: float, began: float, max_block: float) -> Waiting:
-        """Return what the wait for a topic's metadata is for."""
-        text = topic_wait(self.control.cluster, self.control.links, name, now, began)
-        return Waiting(f"{text}; waiting up to max.block.ms ({in_seconds(max_block)})")
 
     def flush(self, timeout: float | None) -> int:
         """Send what was accepted and wait; returns the records still pending."""
@@ -224,41 +87,30 @@ class ProducerCore:
         if self.plane.dead:
             return 0
         self.plane.check_may_wait()
-        deadline = 0.0 if timeout is None else time.monotonic() + max(timeout, 1e-9)
+        deadline = 0.0 if timeout is None else self.now() + max(timeout, 1e-9)
         pending = self.plane.flush(deadline)
-        self._await_callbacks(deadline)
+        self._callbacks.await_run(deadline)  # a flush promises that, as Java's
         return pending
-
-    def _await_callbacks(self, deadline: float) -> None:
-        """Wait until the callbacks of what has ended have run: a flush promises that, as Java's."""
-        collect(self.plane)
-        while self.plane.unnotified and not self.plane.dead:
-            left = deadline - time.monotonic() if deadline else WAIT_SLICE
-            if left <= 0:
-                return
-            with self._settled:
-                self._machine.wake_callbacks()
-                self._settled.wait(min(WAIT_SLICE, left))
-
-    def debug_dump(self, timeout: float) -> str:
-        """Return what the links did lately, as text for people; what came within `timeout`."""
-        self.plane.check_owner()
-        lines = self._dump.ask(timeout, lambda: self.plane.dead)
-        return "\n".join([self.control.describe(), *lines])
 
     def lost(self) -> Losses:
         """Return, and forget, the failures that nobody can observe."""
         if self.plane.inherited:
             return Losses()  # the parent's to tell
         lost = take_lost(self.plane)
-        if self._callbacks is not None:
-            # What this call took from the data plane, the callback thread did not find there.
-            self._machine.wake_callbacks()
+        # What this call took from the data plane, the callback thread did not find there.
+        self._callbacks.wake()
         return lost
 
-    def pending(self) -> int:
-        """Return how many accepted records have not ended."""
-        return self.plane.pending()
+    def stats(self) -> dict[str, Any]:
+        """Return counters of records, troubles, nodes and topics."""
+        self.plane.check_owner()
+        return {
+            "pending_records": self.plane.pending(),
+            **self.plane.stats(),
+            **self.control.troubles.stats(),
+            "nodes": self.plane.node_stats(),
+            "topics": self.plane.topic_stats(),
+        }
 
     # ---- the end ----
 
@@ -272,7 +124,7 @@ class ProducerCore:
         if os.getpid() != self.pid:
             self.mark_forked()
             return
-        if self._control.is_current or self._in_callback:
+        if self._host.is_current or self._callbacks.is_current:
             self.abandon()
             return
         with self._closing:
@@ -290,19 +142,29 @@ class ProducerCore:
             return
         if not self.plane.refuses:
             self.plane.refuse()
-        self._abandoned = True
+        self._is_abandoned = True
         self.plane.deliver_soon()
-        self._machine.wake_control()
+        self._host.wake()
         if self._failure is not None:
             self.give_up(str(self._failure))  # there is no control thread to end it
 
-    def wait_ended(self, timeout: float) -> bool:
-        """Wait until an abandoned core has ended; returns whether it has."""
-        return self._control.wait_ended(timeout) and self.plane.dead
+    def warn_unclosed(self) -> None:
+        """Warn, once, if nobody has closed the producer.
+
+        With tracemalloc the warning names the line that made it.
+        """
+        origin, self.origin = self.origin, None
+        if origin is not None:
+            warnings.warn(
+                f"producer {self.client_id} was not closed: close() it, or use it in a with block",
+                ResourceWarning,
+                stacklevel=2,
+                source=origin,
+            )
 
     def give_up(self, why: str) -> None:
-        """End now, and tell the log what was not delivered, and that this is why. Any thread."""
-        if not self._closing.acquire(timeout=EXIT_PATIENCE):
+        """End now, and tell the log what was not delivered, and that this is why."""
+        if not self._closing.acquire(timeout=END_PATIENCE):
             logger.error(
                 "producer %s: %d records are not delivered, and a thread is stuck in its close()",
                 self.client_id,
@@ -311,9 +173,36 @@ class ProducerCore:
             return
         try:
             if not self.plane.dead:
-                self._end(why, EXIT_PATIENCE)
+                self._end(why, END_PATIENCE)
         finally:
             self._closing.release()
+
+    # ---- the end of the process ----
+
+    def begin_exit(self) -> None:
+        """Accept nothing more, and deliver what was accepted."""
+        self.abandon()
+
+    def wait_exit(self, timeout: float) -> bool:
+        """Wait until all is delivered and the threads have ended."""
+        return self._host.wait_ended(timeout) and self.plane.dead
+
+    def log_exit(self) -> None:
+        """Say that the process waits for deliveries."""
+        logger.warning(
+            "the process ends, but %d records of producer %s are not delivered yet: waiting up to "
+            "exit.flush.timeout.ms (%.0f s); Ctrl-C ends the wait",
+            self.plane.pending(),
+            self.client_id,
+            self.exit_patience,
+        )
+
+    def end_exit(self, interrupted: str) -> None:
+        """End now, and tell what is not delivered."""
+        self.give_up(
+            interrupted or f"exit.flush.timeout.ms ({self.exit_patience * 1000:.0f}) passed"
+        )
+        self.warn_unclosed()
 
     def _end_if_drained(self) -> None:
         """End an abandoned core whose records have all ended. Control thread."""
@@ -328,10 +217,6 @@ class ProducerCore:
         finally:
             self._closing.release()
 
-    @property
-    def _in_callback(self) -> bool:
-        return threading.current_thread() is self._callbacks
-
     def _end(self, aloud: str | None = None, patience: float | None = None) -> None:
         """End the threads and fail what was not delivered. The lock `_closing` is held.
 
@@ -341,21 +226,15 @@ class ProducerCore:
             patience: Seconds to wait for a thread that a user's callback or a name's look-up
                 holds; None: as long as it takes.
         """
-        self._control.stop(patience)
-        self._pump.stop()
-        if self._compressor is not None:
-            self._compressor.stop()
+        self._host.stop(patience)
         losses = Losses() if aloud is None else self._count_losses(aloud)
         self.plane.shut_down()
-        self.plane.set_callback_starter(None)  # it refers to this core, and
-        self.plane.set_loop_bridge(None)  # this one to the plane
-        self._machine.wake_callbacks()
-        if self._callbacks is not None and not self._in_callback:
-            self._callbacks.join(patience)
+        self.plane.set_callback_starter(None)  # it refers to the plane, as does
+        self.plane.set_loop_bridge(None)  # this one
+        self._callbacks.join(patience)
         collect(self.plane)
-        with self._settled:
-            self._settled.notify_all()
-        producer_exit.discard(self)
+        self.topics.interrupt()
+        process_life.discard(self)
         if losses:
             losses.log(self.client_id)
 
@@ -372,94 +251,48 @@ class ProducerCore:
         return losses
 
     def _given_up(self, why: str, topic: str) -> DeliveryError:
-        reason = self.control.causes.of_topic(topic, time.monotonic())
+        reason = self.control.causes.of_topic(topic, self.now())
         if reason is None:
             return DeliveryError(why, outcome=Outcome.MAYBE_WRITTEN, topic=topic)
         error = DeliveryError(f"{why}; {reason.text}", outcome=Outcome.MAYBE_WRITTEN, topic=topic)
         error.__cause__ = reason.cause
         return error
 
-    def mark_forked(self) -> None:
-        """Called in a forked child: nothing of this runs here, and its locks may be held."""
-        self.plane.mark_inherited()
-
     # ---- the control thread ----
 
-    def handle_crash(self, error: BaseException) -> None:
-        """The control thread has failed: nothing is sent any more, and whoever waits hears why."""
-        failure = UsageError(f"the producer's control thread has failed: {error!r}")
-        failure.__cause__ = error
-        self.plane.refuse(failure)
-        with self._settled:
-            self._failure = failure
-            self._settled.notify_all()
-        if self._abandoned:
-            self.give_up(str(failure))
-
     def turn(self, now: float) -> None:
-        """Take events, do what is due, carry out commands."""
-        if self._abandoned:
+        """Take a turn; an abandoned core ends with the last of its records."""
+        if self._is_abandoned:
             self._end_if_drained()
             if self.plane.dead:
                 return
-        for event in self.plane.take_events():
-            if event[0] == EVENT_DUMP:
-                self._dump.take(event)
-            else:
-                self.control.handle_event(carrier.read_event(event), now)
-        if self._handover is not None:
-            self._handover.work(self._compress, _report_compression)
-        if now >= self._touch_at:
-            self._touch_at = now + min(TOUCH_INTERVAL_MAX, self.settings.metadata_max_idle / 3)
-            self.control.touch_topics(self.plane.take_used_topics(), now)
-        self.control.tick(now)
-        while (command := self.control.poll_command()) is not None:
-            self._carry_out(command, now)
-        if collect(self.plane) and self._callbacks is not None:
-            self._machine.wake_callbacks()
+        super().turn(now)
+        if collect(self.plane):
+            self._callbacks.wake()
         self._loss_log.tick(now)
 
     def next_deadline(self) -> float:
-        """Return when `turn` has something to do that no event announces."""
-        deadline = min(self.control.next_deadline(), self._touch_at, self._loss_log.next_deadline())
+        """Return when `turn` has something to do that nobody announces."""
+        deadline = min(super().next_deadline(), self._loss_log.next_deadline())
         # The end of a record that nobody observes is no event.
-        return min(deadline, time.monotonic() + WAIT_SLICE) if self._abandoned else deadline
+        return min(deadline, self.now() + WAIT_SLICE) if self._is_abandoned else deadline
 
-    def _carry_out(self, command: Command, now: float) -> None:
-        match command:
-            case TopicSettled(topic, error):
-                with self._settled:
-                    if error is not None:
-                        self._topic_errors[topic] = error
-                    self._settled.notify_all()
-            case _:
-                if not self._control.carry_out(command, now):
-                    carrier.carry_out(self.plane, command, random.getrandbits(63))
+    def _read_event(self, event: tuple[Any, ...]) -> PlaneEvent:
+        return carrier.read_event(event)
 
-    # ---- the callback thread ----
+    def _touch(self, now: float) -> None:
+        self.control.touch_topics(self.plane.take_used_topics(), now)
 
-    def _start_callbacks(self) -> None:
-        self._callbacks = threading.Thread(
-            target=self._run_callbacks, name="kf-callback", daemon=True
-        )
-        self._callbacks.start()
+    def _program(self, command: Any) -> None:
+        carrier.carry_out(self.plane, command, self._host.random_bits())
 
-    def _run_callbacks(self) -> None:
-        self.plane.set_callback_thread(threading.get_ident())
-        while not self.plane.dead:
-            notify(self.plane, _report_callback)
-            with self._settled:
-                self._settled.notify_all()
-            self._machine.wait_observers(IDLE_WAIT)
-        notify(self.plane, _report_callback)
-
-
-def _report_compression(error: Exception) -> None:
-    logger.error("a batch could not be compressed and goes out as it is", exc_info=error)
-
-
-def _report_callback(callback: object, error: BaseException) -> None:
-    logger.error("the delivery callback %r has raised", callback, exc_info=error)
+    def _fail(self, failure: UsageError) -> None:
+        """Nothing is sent any more, and whoever waits hears why."""
+        self._failure = failure
+        self.plane.refuse(failure)
+        self.topics.fail(failure)
+        if self._is_abandoned:
+            self.give_up(str(failure))
 
 
 def _failed_by_topic(plane: DataPlane) -> dict[str, int]:

@@ -33,9 +33,10 @@ from kafka_fast.dataplane._reading import PartitionReader
 from kafka_fast.dataplane._streams import Streams
 from kafka_fast.errors import fresh_copy
 from kafka_fast.logs import LongWait, Waiting, get_logger
+from kafka_fast.net.calls import Calls
+from kafka_fast.net.host import Host
 from kafka_fast.net.idle import Idle
 from kafka_fast.net.intake import Intake
-from kafka_fast.net.questions import Call
 from kafka_fast.net.waits import Waits
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
@@ -59,8 +60,8 @@ class Reading:
         control: ConsumerControl,
         streams: Streams,
         waits: Waits,
-        now: Callable[[], float],
-        call: Call,
+        host: Host,
+        call: Calls,
     ) -> None:
         """Begin with nothing assigned.
 
@@ -69,14 +70,14 @@ class Reading:
             control: hears of assignments and moves.
             streams: of the data plane.
             waits: what ends the wait for records.
-            now: returns monotonic seconds.
+            host: knows the time.
             call: reaches the control thread.
         """
         self._settings = settings
         self._control = control
         self._streams = streams
         self._waits = waits
-        self._now = now
+        self._now = host.now
         self._call = call
         # Two deques, for the control thread may append while the user's takes: from each of them
         # one side only appends and the other only takes from the front.

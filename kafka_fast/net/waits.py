@@ -17,6 +17,7 @@ from kafka_fast.control.silence import around
 from kafka_fast.control.troubles import Reason, late
 from kafka_fast.errors import KafkaError, KafkaTimeoutError, UsageError, WakeupError, fresh_copy
 from kafka_fast.logs import LongWait, Waiting, get_logger, in_seconds
+from kafka_fast.net.host import ConsumerHost
 
 logger = get_logger("kafka_fast.consumer")
 
@@ -60,26 +61,17 @@ class Answer(Generic[T]):
 class Waits:
     """The waits of one consumer's user."""
 
-    def __init__(
-        self,
-        control: ConsumerControl,
-        now: Callable[[], float],
-        wait_slice: Callable[[Answer[Any], float], bool],
-        *,
-        memory: float,
-    ) -> None:
+    def __init__(self, control: ConsumerControl, host: ConsumerHost, *, memory: float) -> None:
         """Begin with nothing that ends a wait.
 
         Args:
             control: knows whether the client can go on, and its troubles with brokers.
-            now: returns monotonic seconds.
-            wait_slice: waits for an answer, not much longer than until signals have to be looked
-                for, nor than so many seconds; returns whether there is one.
+            host: knows the time, and how to wait.
             memory: seconds for which a trouble may be the cause of a wait in vain.
         """
         self._control = control
-        self._now = now
-        self._wait_slice = wait_slice
+        self._now = host.now
+        self._wait_slice = host.wait
         self._memory = memory
         self._failure: UsageError | None = None
         self._wakeups = 0

@@ -10,7 +10,7 @@ tasks it is idle, and after connections.max.idle.ms without a task it is closed.
                                                        that nothing of that attempt is sent any more
 
 So between tasks nothing is pending, and what a producer does at the end of a process
-(`net/producer_exit.py`: deliver what was accepted) is never needed here; `os._exit` and SIGKILL
+(`net/process_life.py`: deliver what was accepted) is never needed here; `os._exit` and SIGKILL
 would not let it happen. Keys hold the process id and a fork forgets everything: a child never
 touches its parent's producers.
 """

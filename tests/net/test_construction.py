@@ -16,7 +16,14 @@ from typing import Any
 import pytest
 
 from kafka_fast import Consumer, Producer
-from kafka_fast.net import consumer_core, control_thread, leaving, producer_core, producer_exit
+from kafka_fast.net import (
+    consumer_core,
+    package_compressor,
+    planes,
+    process_life,
+    producer_core,
+    threaded_host,
+)
 from tests.net.producing import entries
 from tests.waiting import eventually
 
@@ -27,11 +34,7 @@ def refuse(*_: object, **__: object) -> Any:
     raise OSError(24, "Too many open files")
 
 
-class PumpThatCannotStart(producer_core.Pump):
-    start = refuse
-
-
-class ConsumersPumpThatCannotStart(consumer_core.Pump):
+class PumpThatCannotStart(threaded_host.Pump):
     start = refuse
 
 
@@ -42,29 +45,28 @@ class ControlThatCannotStart(threading.Thread):
         super().start()
 
 
+HOST_STEPS = {
+    "Machine": (threaded_host, "Machine", refuse),
+    "DataPlane": (planes, "DataPlane", refuse),
+    "Pump": (threaded_host, "Pump", refuse),
+    "the pump's thread": (threaded_host, "Pump", PumpThatCannotStart),
+    "selector": (threaded_host.selectors, "EpollSelector", refuse),
+    "the control thread": (threaded_host.threading, "Thread", ControlThatCannotStart),
+}
 STEPS = {
+    **HOST_STEPS,
     "ProducerControl": (producer_core, "ProducerControl", refuse),
-    "Machine": (producer_core, "Machine", refuse),
-    "Compressor": (producer_core, "Compressor", refuse),
-    "the package": (producer_core, "compress", refuse),
-    "the package's warning": (producer_core.warnings, "warn", refuse),
-    "Handover": (producer_core, "Handover", refuse),
-    "selector": (control_thread.selectors, "EpollSelector", refuse),
-    "DataPlane": (producer_core, "DataPlane", refuse),
-    "Pump": (producer_core, "Pump", refuse),
-    "the pump's thread": (producer_core, "Pump", PumpThatCannotStart),
-    "the control thread": (producer_core.threading, "Thread", ControlThatCannotStart),
+    "Compressor": (threaded_host, "Compressor", refuse),
+    "the package": (package_compressor, "compress", refuse),
+    "the package's warning": (package_compressor.warnings, "warn", refuse),
+    "Handover": (package_compressor, "Handover", refuse),
 }
 
 
 CONSUMER_STEPS = {
-    "Machine": (consumer_core, "Machine", refuse),
-    "DataPlane": (consumer_core, "DataPlane", refuse),
-    "Streams": (consumer_core, "Streams", refuse),
-    "Pump": (consumer_core, "Pump", refuse),
-    "the pump's thread": (consumer_core, "Pump", ConsumersPumpThatCannotStart),
-    "selector": (control_thread.selectors, "EpollSelector", refuse),
-    "the control thread": (control_thread.threading, "Thread", ControlThatCannotStart),
+    **HOST_STEPS,
+    "ConsumerControl": (consumer_core, "ConsumerControl", refuse),
+    "Streams": (threaded_host, "Streams", refuse),
     "Reading": (consumer_core, "Reading", refuse),
 }
 
@@ -94,10 +96,10 @@ def cases() -> Iterator[object]:
 def test_a_failed_step_takes_back_those_before_it(
     monkeypatch: pytest.MonkeyPatch, step: str, served: str
 ) -> None:
-    monkeypatch.setattr(producer_core, "codecs_available", lambda: {"lz4": served})
+    monkeypatch.setattr(threaded_host, "codecs_available", lambda: {"lz4": served})
     Producer(bootstrap_servers="127.0.0.1:1", compression_type="lz4").close()
     tasks, fds = entries("/proc/self/task"), entries("/proc/self/fd")
-    cores = len(producer_exit._living)
+    cores = len(process_life.living)
     where, name, planted = STEPS[step]
     monkeypatch.setattr(where, name, planted)
     with pytest.raises(OSError, match="Too many open files"):
@@ -105,7 +107,7 @@ def test_a_failed_step_takes_back_those_before_it(
     monkeypatch.undo()
     eventually(lambda: entries("/proc/self/task") <= tasks, "the threads to be gone")
     assert entries("/proc/self/fd") <= fds
-    assert len(producer_exit._living) == cores
+    assert len(process_life.living) == cores
 
 
 @pytest.mark.usefixtures("no_collector")
@@ -115,7 +117,7 @@ def test_a_failed_step_of_a_consumer_takes_back_those_before_it(
 ) -> None:
     Consumer(bootstrap_servers="127.0.0.1:1").close()
     tasks, fds = entries("/proc/self/task"), entries("/proc/self/fd")
-    living = len(leaving.living)
+    living = len(process_life.living)
     where, name, planted = CONSUMER_STEPS[step]
     monkeypatch.setattr(where, name, planted)
     with pytest.raises(OSError, match="Too many open files"):
@@ -123,7 +125,7 @@ def test_a_failed_step_of_a_consumer_takes_back_those_before_it(
     monkeypatch.undo()
     eventually(lambda: entries("/proc/self/task") <= tasks, "the threads to be gone")
     assert entries("/proc/self/fd") <= fds
-    assert len(leaving.living) == living
+    assert len(process_life.living) == living
 
 
 @pytest.mark.usefixtures("no_collector")
@@ -139,7 +141,7 @@ def test_a_closed_producer_does_not_wait_for_the_collector() -> None:
 STARVED = """
 import gc, os, resource, sys, warnings
 from kafka_fast import Consumer, Producer
-from kafka_fast.net import producer_core
+from kafka_fast.net import threaded_host
 
 warnings.simplefilter("error")
 SERVERS = {"bootstrap.servers": "127.0.0.1:1"}
@@ -149,11 +151,11 @@ CLIENTS = {
     "compressing slowly": lambda: Producer(SERVERS, compression_type="gzip"),
     "consumer": lambda: Consumer(SERVERS),
 }
-found = producer_core.codecs_available
+found = threaded_host.codecs_available
 failed = {}
 
 def attempt(name, action):
-    producer_core.codecs_available = (lambda: {"gzip": "package"}) if "slow" in name else found
+    threaded_host.codecs_available = (lambda: {"gzip": "package"}) if "slow" in name else found
     try:
         with warnings.catch_warnings():
             warnings.simplefilter(action)

@@ -275,6 +275,30 @@ def test_a_process_ends_soon_when_its_join_is_not_answered(
     assert end_while_joining(kafka, protocol, lost, **instance) == ""
 
 
+def test_a_child_of_multiprocessing_leaves_its_group(kafka: EmbeddedKafka) -> None:
+    """Regression: a forked one runs none of atexit's functions, and its session had to end."""
+    out = run(
+        kafka,
+        """
+        import multiprocessing
+        def read():
+            global kept
+            kept = make(group_id="g")
+            kept.subscribe(["t"])
+            print(next(iter(kept)).offset, flush=True)
+        child = multiprocessing.get_context("fork").Process(target=read)
+        child.start()
+        child.join()
+        """,
+    )
+    assert out == "0\n"
+    with Consumer(
+        bootstrap_servers=kafka.bootstrap, group_id="g", auto_offset_reset="earliest"
+    ) as follower:
+        follower.subscribe(["t"])
+        assert len(read(follower, 100, timeout=20)) == 100  # a session lasts 45 s
+
+
 def test_a_process_that_only_commits_for_a_group_ends_without_a_warning(
     kafka: EmbeddedKafka,
 ) -> None:

@@ -231,9 +231,9 @@ def test_the_control_threads_end_is_raised_at_once(waiting: bool) -> None:
         producer = Producer(bootstrap_servers=kafka.bootstrap)
         core = producer._core
         if waiting:
-            threading.Timer(0.2, core._control.call, [lambda now: 1 / 0]).start()
+            threading.Timer(0.2, core.call, [lambda now: 1 / 0]).start()
         else:
-            core._control.call(lambda now: 1 / 0)
+            core.call(lambda now: 1 / 0)
             eventually(lambda: core._failure is not None, "the control thread to fail")
         start = time.monotonic()
         for call in (producer.partitions_for, lambda topic: producer.send(topic, b"")):

@@ -229,7 +229,7 @@ def test_a_producer_that_its_own_control_thread_collects(kafka: EmbeddedKafka) -
         held = [Producer(bootstrap_servers=sys.argv[1])]
         held[0].send("t", b"").result()
         core = held[0]._core
-        core._control.call(lambda now: held.clear())
+        core.call(lambda now: held.clear())
         while threading.active_count() > 1:
             time.sleep(0.001)
         print("dead", core.plane.dead)

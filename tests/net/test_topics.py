@@ -86,7 +86,7 @@ def test_partitions_of_a_topic_that_nobody_used_for_long(
     producer = producer_on()
     before = producer.partitions_for(topic)
     core = producer._core
-    core._control.call(lambda now: core.control.cluster._drop_idle(now + 1e9, ClusterChanges()))
+    core.call(lambda now: core.control.cluster._drop_idle(now + 1e9, ClusterChanges()))
     eventually(lambda: not core.control.cluster.partitions(topic))
     assert producer.partitions_for(topic) == before != []
 

@@ -15,9 +15,9 @@ from kafka_fast.control.plane import Command, Fail, NameTopic, Report, Row, Succ
 from kafka_fast.control.producer import control, verdicts
 from kafka_fast.dataplane import _plane
 from kafka_fast.errors import ErrorCode, Outcome
-from kafka_fast.net import carrier
+from kafka_fast.net import carrier, planes
 from kafka_fast.testing.checker import Kind
-from kafka_fast.testing.simulation import host, run_seed, world
+from kafka_fast.testing.simulation import host, run_seed
 
 pytestmark = pytest.mark.slow  # many worlds each; what is on trial here is the checker
 
@@ -93,7 +93,7 @@ def test_forgetting_the_order_of_unresolved_batches(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_wake_up_that_the_data_plane_misses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host.Host, "_wake_data", lambda self: None)
+    monkeypatch.setattr(host.VirtualHost, "_wake_data", lambda self: None)
     show(Kind.STUCK, Kind.NEVER_COMPLETED)
 
 
@@ -112,5 +112,5 @@ def test_a_delivery_timeout_that_is_not_kept(monkeypatch: pytest.MonkeyPatch) ->
             machine, **{**limits, "delivery_timeout": limits["delivery_timeout"] + 2.5}
         )
 
-    monkeypatch.setattr(world, "DataPlane", patient)
+    monkeypatch.setattr(planes, "DataPlane", patient)
     show(Kind.LATE)

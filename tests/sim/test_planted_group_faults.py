@@ -28,7 +28,7 @@ from kafka_fast.net.reading import Reading
 from kafka_fast.testing.group_checker import Wrong
 from kafka_fast.testing.simulation.group_plan import GroupPlan, make_group_plan
 from kafka_fast.testing.simulation.group_world import GroupWorld
-from kafka_fast.testing.simulation.host import Host
+from kafka_fast.testing.simulation.host import VirtualHost
 from kafka_fast.testing.simulation.virtual_consumer import VirtualConsumer
 from kafka_fast.types import OffsetAndMetadata
 
@@ -231,7 +231,7 @@ def test_beating_without_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_heartbeats_that_need_the_gil(monkeypatch: pytest.MonkeyPatch, protocol: str) -> None:
-    turn = Host._turn_data
+    turn = VirtualHost._turn_data
 
     def turn_with_gil(self: Any, due: float) -> None:
         if self.clock.now < self._gil_held_until:
@@ -239,7 +239,7 @@ def test_heartbeats_that_need_the_gil(monkeypatch: pytest.MonkeyPatch, protocol:
         else:
             turn(self, due)
 
-    monkeypatch.setattr(Host, "_turn_data", turn_with_gil)
+    monkeypatch.setattr(VirtualHost, "_turn_data", turn_with_gil)
     is_newer = protocol == "consumer"
     show(
         Wrong.EXPELLED,

@@ -33,3 +33,7 @@ class Clock:
         due, _, action = heapq.heappop(self._planned)
         self.now = due
         return action
+
+    def pass_until(self, when: float) -> None:
+        """Let time pass in which nothing that is planned happens."""
+        self.now = max(self.now, when)

@@ -22,8 +22,11 @@ from kafka_fast.testing.group_checker import Ledger, Wrong
 from kafka_fast.testing.simulation.actors import Actor
 from kafka_fast.testing.simulation.clock import Clock
 from kafka_fast.testing.simulation.group_plan import CONSUMER_SESSION_MS, GroupPlan, UserPlan
-from kafka_fast.testing.simulation.host import Host
-from kafka_fast.testing.simulation.virtual_consumer import VirtualConsumer, Waiter
+from kafka_fast.testing.simulation.virtual_consumer import (
+    VirtualConsumer,
+    VirtualConsumerHost,
+    Waiter,
+)
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
@@ -49,7 +52,7 @@ class User(RebalanceListener):
         group: GroupPlan,
         clock: Clock,
         ledger: Ledger,
-        make_host: Callable[[random.Random], Host],
+        make_host: Callable[[random.Random], VirtualConsumerHost],
         is_member: Callable[[VirtualConsumer], bool],
         is_known: Callable[[VirtualConsumer], bool],
         is_behind: Callable[[VirtualConsumer, TopicPartition], bool],
@@ -62,7 +65,7 @@ class User(RebalanceListener):
             group: the plan of the world.
             clock: of the world.
             ledger: takes all that happens.
-            make_host: returns a new machine.
+            make_host: returns a new host.
             is_member: whether the coordinator counts this consumer among the group's members, and
                 it knows that.
             is_known: whether the coordinator does, in whatever generation.
@@ -88,7 +91,7 @@ class User(RebalanceListener):
         self._ends_at = 0.0
         self.consumer: VirtualConsumer | None = None
         self.actor: Actor | None = None
-        self.host: Host | None = None
+        self.host: VirtualConsumerHost | None = None
         self.is_orderly = False
         self.is_leaving = False
         self._plan_life(self._plan.begins)

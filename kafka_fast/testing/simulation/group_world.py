@@ -1,6 +1,6 @@
 """A simulated world with a consumer group: shipped consumers, brokers, a network, and a seed.
 
-    users ─► Consumer ─► both planes ─► Host ─► network ─► embedded brokers ◄─ records are planted
+    users ─► Consumer ─► its core ─► VirtualHost ─► network ─► embedded brokers ◄─ records
       │                                             ▲               ▲
       └──► ledger ◄── stored offsets ──┐      faults ───────────────┘
                                        brokers
@@ -29,10 +29,9 @@ from kafka_fast.testing.simulation.clock import Clock
 from kafka_fast.testing.simulation.group_faults import GROUP, GroupFaults
 from kafka_fast.testing.simulation.group_plan import BROKER_SETTINGS, GroupPlan, make_group_plan
 from kafka_fast.testing.simulation.group_users import User
-from kafka_fast.testing.simulation.host import Host
 from kafka_fast.testing.simulation.network import Network
 from kafka_fast.testing.simulation.plan import VERSIONS
-from kafka_fast.testing.simulation.virtual_consumer import VirtualConsumer
+from kafka_fast.testing.simulation.virtual_consumer import VirtualConsumer, VirtualConsumerHost
 from kafka_fast.types import TopicPartition
 
 UNIX_MS_AT_ZERO = 1_700_000_000_000
@@ -136,7 +135,7 @@ class GroupWorld:
         self._written = 0
         self._heal_at = self.clock.now + plan.duration * 1.25
         self._quiet_since: float | None = None
-        self._quiet_turns: list[tuple[Host, int]] = []
+        self._quiet_turns: list[tuple[VirtualConsumerHost, int]] = []
         self._has_last = False
         self._leaving_since: float | None = None
         self._is_over = False
@@ -263,9 +262,9 @@ class GroupWorld:
 
     # ---- members ----
 
-    def _make_host(self, source: random.Random) -> Host:
+    def _make_host(self, source: random.Random) -> VirtualConsumerHost:
         network = self.plan.network
-        return Host(
+        return VirtualConsumerHost(
             self.clock,
             self.network,
             source,

@@ -1,26 +1,25 @@
-"""One client's machine: gives both planes their turns, connects and resolves, all in virtual time.
+"""The world under one client: gives both planes their turns, connects, resolves, in virtual time.
 
-    clock ─► Host ─ turn ─► data plane ─► Port ─► network
-              │  └─ turn ─► control plane ─ OpenLink, CloseLink, ResolveHost ─┐
-              └───────────────────────────────────────────────────────────────┘
+    clock ─► VirtualHost ─ turn ─► data plane ─► Port ─► network
+                │  ▲    └─ turn ─► ClientCore ─ connect, drop, resolve ─┐
+                │  └───────────────────────────────────────────────────┘
+                └─ handle_connected, handle_connect_failed ─► ClientCore
 
-It is to the planes what net/ is in reality: they run when their threads would wake up, a little
-late, as threads do.
+It is to the shipped cores what `ThreadedHost` is in reality: they run when their threads would wake
+up, a little late, as threads do.
 """
 
 from __future__ import annotations
 
 import random
 import socket
-from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Protocol
 
-from kafka_fast.control.connection_key import ConnectionKey
-from kafka_fast.control.links import Links
-from kafka_fast.control.plane import CloseLink, OpenLink, ResolveHost
-from kafka_fast.dataplane._plane import DataPlane
+from kafka_fast.control.plane import OpenLink
+from kafka_fast.dataplane._observers import notify
+from kafka_fast.dataplane._plane import DataPlane, Environment
+from kafka_fast.net.host import Addresses, Client
 from kafka_fast.testing._memory import Turner, VirtualMachine
 from kafka_fast.testing.simulation.clock import Clock
 from kafka_fast.testing.simulation.network import HangError, Network, Port
@@ -30,18 +29,8 @@ LATE_THREAD = 0.02
 """Seconds that a thread may wait for the processor, when it waits."""
 
 
-class Client(Protocol):
-    """What runs on the control thread."""
-
-    def turn(self, now: float) -> None:
-        """Take events, do what is due, carry out commands."""
-
-    def next_deadline(self) -> float:
-        """Return when `turn` has something to do that no event announces."""
-
-
-class Host:
-    """The machine under one client: stands in for `Pump` and `ControlThread`."""
+class VirtualHost:
+    """The virtual world under one client: a `ProducerHost`."""
 
     def __init__(
         self,
@@ -54,6 +43,7 @@ class Host:
         unix_ms_at_zero: int,
         codec: int = 0,
         compression_level: int = 0,
+        choose: random.Random | None = None,
     ) -> None:
         """Begin without planes.
 
@@ -66,11 +56,14 @@ class Host:
             unix_ms_at_zero: the wall clock when virtual time is 0.
             codec: that compresses batches, by its number in their attributes.
             compression_level: of the codec.
+            choose: source of what the control plane chooses by chance; None: the machine's.
         """
         self.clock = clock
         self.source = source
         self.machine = VirtualMachine(codec, compression_level, unix_ms_at_zero)
         self.machine.advance(clock.now)
+        self.environment: Environment = self.machine
+        self.random = (choose or source).random
         self.unix_ms_at_zero = unix_ms_at_zero
         self.port = Port(network, self._wake_data)
         self.turns = 0
@@ -80,60 +73,90 @@ class Host:
         self._network = network
         self._hiccup_probability = hiccup_probability
         self._lookup_failure_probability = lookup_failure_probability
-        self._calls: deque[Callable[[float], None]] = deque()
-        self._connecting: dict[int, OpenLink] = {}
+        self._connecting: set[int] = set()
         self._data_due = FOREVER  # when the data plane's next turn is planned
         self._control_due = FOREVER
         self._gil_held_until = 0.0
         self._is_off = False
 
-    def start(self, client: Client, links: Links, plane: DataPlane) -> None:
-        """Begin to give turns.
+    # ---- what a core asks for, as in `kafka_fast.net.host` ----
 
-        Args:
-            client: the control plane with its events and commands.
-            links: hears what becomes of sockets and look-ups.
-            plane: the data plane, made on this machine.
-        """
+    def start(self, client: Client, plane: DataPlane) -> None:
+        """Begin to give turns."""
         self._client = client
-        self._links = links
-        self._plane = plane
         self.turner = Turner(plane, self.machine)
         self._plan_data(self.clock.now)
         self._plan_control(self.clock.now)
 
-    def stop(self) -> None:
+    def stop(self, patience: float | None = None) -> bool:
         """Give no more turns; the connections are closed by the planes, or by `Port.unplug`."""
         self._is_off = True
+        return True
+
+    def close(self) -> None:
+        """There is nothing to give back."""
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the caller is the control thread: here no user is."""
+        return False
+
+    def wait_ended(self, timeout: float) -> bool:
+        """Return that no thread runs."""
+        return True
+
+    def now(self) -> float:
+        """Return virtual seconds."""
+        return self.clock.now
+
+    def wall_ms(self) -> int:
+        """Return the Unix time in ms, of virtual time."""
+        return self.unix_ms_at_zero + int(self.clock.now * 1000)
+
+    def random_bits(self) -> int:
+        """Return 63 random bits."""
+        return self.source.getrandbits(63)
+
+    def wake(self) -> None:
+        """Plan a turn of the control plane."""
+        self._plan_control(self.clock.now + self.lateness())
+
+    def connect(self, command: OpenLink, now: float) -> None:
+        """Begin to open a link to the node that has this address."""
+        node = int(command.ip.rpartition(".")[2])
+        self._connecting.add(command.link_id)
+        try:
+            fate = self._network.fate_of_attempt(node)
+        except HangError:
+            return
+        self.clock.after(
+            2 * self._network.delay(), partial(self._finish_connect, command, node, fate)
+        )
+
+    def drop(self, link_id: int) -> None:
+        """Give up a link that is still being opened."""
+        self._connecting.discard(link_id)
+
+    def resolve(self, host: str, done: Callable[[Addresses], None]) -> None:
+        """Look a host name up."""
+        self.clock.after(self._network.delay(), partial(self._resolve, host, done))
+
+    def compress_with(self, codec: str, level: int) -> None:
+        """The virtual machine was made with a codec."""
+
+    def make_callbacks(self, plane: DataPlane) -> VirtualCallbacks:
+        """Return where callbacks run."""
+        self.callbacks = VirtualCallbacks(self, plane)
+        return self.callbacks
+
+    def make_loop_bridge(self, plane: DataPlane) -> None:
+        """Nobody awaits."""
+
+    # ---- threads ----
 
     def hold_gil(self, seconds: float) -> None:
         """Let no Python run but the caller's: the data plane is on its own."""
         self._gil_held_until = self.clock.now + seconds
-
-    # ---- what threads ask for ----
-
-    @property
-    def is_current(self) -> bool:
-        """Whether the caller runs on the control thread: as `ControlThread.is_current`."""
-        return False
-
-    def call(self, what: Callable[[float], None]) -> None:
-        """Have `what(now)` called on the control thread, before its next turn."""
-        self._calls.append(what)
-        self._plan_control(self.clock.now + self.lateness())
-
-    def carry_out(self, command: object, now: float) -> bool:
-        """Carry out a command that is for the operating system; False if it is not."""
-        match command:
-            case OpenLink():
-                self._open(command)
-            case CloseLink(link_id) if link_id in self._connecting:
-                del self._connecting[link_id]
-            case ResolveHost(owner, host, _):
-                self.clock.after(self._network.delay(), partial(self._resolve, owner, host))
-            case _:
-                return False
-        return True
 
     def lateness(self) -> float:
         """Return how long a thread that was woken waits for the processor."""
@@ -193,54 +216,84 @@ class Host:
             return
         self.machine.advance(now)
         self.turns += 1
-        self._links.begin_turn(now)
-        while self._calls:
-            self._calls.popleft()(now)
-        for link_id in [it.link_id for it in self._connecting.values() if it.deadline <= now]:
-            del self._connecting[link_id]
         self._client.turn(now)
         deadline = self._client.next_deadline()
-        for attempt in self._connecting.values():
-            deadline = min(deadline, attempt.deadline)
         if deadline != FOREVER:
             self._plan_control(max(deadline, now) + self.lateness())
         self.on_turned()
         self.settle()
 
-    # ---- the operating system ----
+    # ---- the network ----
 
-    def _resolve(self, owner: ConnectionKey, host: str) -> None:
+    def _resolve(self, host: str, done: Callable[[Addresses], None]) -> None:
         """Answer a look-up: node-3 has the address 10.0.0.3."""
         address = f"10.0.0.{host.removeprefix('node-')}"
-        found: tuple[str, ...] | OSError = (address,)
+        found: Addresses = (address,)
         if not self._network.healthy:
             if self.source.random() < self._lookup_failure_probability:
                 found = socket.gaierror(socket.EAI_AGAIN, "temporary failure in name resolution")
             elif self.source.random() < 0.1:
                 found = ("10.0.0.99", address)  # nobody listens there
-        self.call(lambda now: self._links.handle_resolved(owner, host, found, now))
-
-    def _open(self, command: OpenLink) -> None:
-        node = int(command.ip.rpartition(".")[2])
-        self._connecting[command.link_id] = command
-        try:
-            fate = self._network.fate_of_attempt(node)
-        except HangError:
-            return
-        self.clock.after(
-            2 * self._network.delay(), partial(self._finish_connect, command, node, fate)
-        )
+        done(found)
 
     def _finish_connect(self, command: OpenLink, node: int, fate: OSError | None) -> None:
-        if self._connecting.pop(command.link_id, None) is None or self._is_off:
+        client, link_id = self._client, command.link_id
+        if link_id not in self._connecting or self._is_off:
             return  # given up meanwhile
+        self._connecting.discard(link_id)
         link = None
         if fate is None:
-            link = self.port.connect(command.link_id, node, command.key.node_id)
+            link = self.port.connect(link_id, node, command.key.node_id)
         if link is None:
             refused = fate or ConnectionRefusedError("connection refused")
-            self.call(lambda now: self._links.handle_connect_failed(command.link_id, refused, now))
+            client.call(lambda now: client.handle_connect_failed(link_id, refused, now))
             return
         self.turner.add_link(link)
-        self.call(lambda now: self._links.handle_connected(command.link_id, now))
+        client.call(lambda now: client.handle_connected(link_id, now))
         self.settle()
+
+
+class VirtualCallbacks:
+    """Where the users' delivery callbacks run: after a while, as on a thread."""
+
+    is_current = False
+
+    def __init__(self, host: VirtualHost, plane: DataPlane) -> None:
+        """Begin with nothing to run.
+
+        Args:
+            host: knows how late threads are.
+            plane: its batches have the callbacks.
+        """
+        self._host = host
+        self._plane = plane
+        self.due = FOREVER
+        """When they run."""
+
+    def start(self) -> None:
+        """There is a first callback."""
+
+    def wake(self) -> None:
+        """Run soon what there is."""
+        if self.due == FOREVER:
+            self.due = self._host.clock.now + self._host.lateness()
+            self._host.clock.at(self.due, self._run)
+
+    def run(self) -> None:
+        """Call what there is; what a callback raises ends the world."""
+        notify(self._plane, _raise)
+
+    def await_run(self, deadline: float) -> None:
+        """Nobody waits: users go on when they are called."""
+
+    def join(self, patience: float | None) -> None:
+        """Run the last ones."""
+        self.run()
+
+    def _run(self) -> None:
+        self.due = FOREVER
+        self.run()
+
+
+def _raise(callback: object, error: BaseException) -> None:
+    raise error

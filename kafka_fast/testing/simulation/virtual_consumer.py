@@ -1,8 +1,8 @@
-"""The shipped consumer in virtual time: what waits, and what has threads, is replaced here.
+"""The shipped consumer in virtual time: its host is virtual, and so is what its user waits in.
 
     Consumer, Membership, ConsumerCore (shipped) ── waits ──► Actor.suspend ──► the world goes on
                     │
-                    └── planes ──► Host: turns in virtual time
+                    └──► VirtualConsumerHost: turns in virtual time
 
 Everything else, from `poll` to the bytes, is what ships.
 """
@@ -10,26 +10,27 @@ Everything else, from `poll` to the bytes, is what ships.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
 from typing import Any
 
+from kafka_fast.config import ConsumerSettings
 from kafka_fast.consumer.client import Consumer
-from kafka_fast.control.consumer.control import ConsumerControl
 from kafka_fast.control.consumer.plane import NameStream, ProgramFetch
 from kafka_fast.control.group.member import NO_GENERATION, AssignWanted, RevokeWanted
-from kafka_fast.control.plane import Command, Repeat, SendRaw
+from kafka_fast.control.plane import Repeat, SendRaw
+from kafka_fast.dataplane._plane import DataPlane
 from kafka_fast.dataplane._streams import Streams
+from kafka_fast.net import process_life
 from kafka_fast.net.consumer_core import ConsumerCore
 from kafka_fast.net.waits import Answer
 from kafka_fast.testing.simulation.actors import Actor
-from kafka_fast.testing.simulation.host import Host
+from kafka_fast.testing.simulation.host import VirtualHost
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
 
 class Waiter:
     """Where the user's thread of one consumer waits."""
 
-    def __init__(self, host: Host, actor: Actor) -> None:
+    def __init__(self, host: VirtualConsumerHost, actor: Actor) -> None:
         """Begin with nobody waiting.
 
         Args:
@@ -40,6 +41,7 @@ class Waiter:
         self.actor = actor
         self._is_ready: Callable[[], bool] | None = None
         self._waits = 0  # so that a planned end of one wait does not end another
+        host.waiter = self
         host.on_turned = self.look
 
     def sleep(self, seconds: float) -> None:
@@ -99,48 +101,54 @@ class VirtualStreams(Streams):
         return super().wait_chunks(0.0)
 
 
-class VirtualCore(ConsumerCore):
-    """The shipped core, on a machine of the world's."""
+class VirtualConsumerHost(VirtualHost):
+    """The virtual world under one consumer: a `ConsumerHost`."""
 
-    def __init__(self, settings: Any, client_id: str, waiter: Waiter, log: Callable[[str], None]):
+    waiter: Waiter
+
+    def wait(self, answer: Answer[Any], seconds: float) -> bool:
+        """Wait for an answer, in virtual time; return whether there is one."""
+        return self.waiter.wait(lambda: answer.is_known, seconds)
+
+    def make_streams(self, plane: DataPlane, **limits: int) -> VirtualStreams:
+        """Return the plane's fetch side."""
+        streams = VirtualStreams(plane, **limits)
+        streams.waiter = self.waiter
+        return streams
+
+
+class LoggedConsumerCore(ConsumerCore):
+    """The shipped core; the world's log hears of its commands."""
+
+    _host: VirtualConsumerHost
+
+    def __init__(
+        self,
+        settings: ConsumerSettings,
+        client_id: str,
+        host: VirtualConsumerHost,
+        log: Callable[[str], None],
+    ) -> None:
         """Start both planes."""
-        self._waiter = waiter
         self._log = log
-        super().__init__(settings, client_id)
+        super().__init__(settings, client_id, host)
 
-    def now(self) -> float:
-        """Return virtual seconds."""
-        return self._waiter.host.clock.now
-
-    def _make_control(self, client_id: str) -> ConsumerControl:
-        host = self._waiter.host
-        return ConsumerControl(
-            self.settings,
-            client_id,
-            host.source.random,
-            lambda: host.unix_ms_at_zero + int(host.clock.now * 1000),
-        )
-
-    def _start(self, undo: ExitStack) -> None:
-        host = self._waiter.host
-        self.plane = self._make_plane(host.machine)
-        self.streams = self._make_streams(VirtualStreams)
-        self.streams.waiter = self._waiter  # type: ignore[attr-defined]
-        self._thread = host  # type: ignore[assignment]
-        host.start(self, self.control.links, self.plane)
-
-    def _await(self, answer: Answer[Any], seconds: float) -> bool:
-        return self._waiter.wait(lambda: answer.is_known, seconds)
-
-    def _carry_out(self, command: Command, now: float) -> None:  # type: ignore[override]
+    def carry_out(self, command: object, now: float) -> None:
+        """Note a command, and do it."""
         self._log(f"command {_short(command)}")
-        super()._carry_out(command, now)
+        super().carry_out(command, now)
 
     def _stop(self) -> None:
-        host = self._waiter.host
-        host.stop()
+        super()._stop()
+        self._host.port.collect()
+
+    def kill(self) -> None:
+        """Be gone, as after kill -9."""
+        self.closed = True
+        process_life.discard(self)
+        self._host.stop()
+        self._host.port.unplug()
         self.plane.shut_down()
-        host.port.collect()
 
 
 class VirtualConsumer(Consumer):
@@ -155,7 +163,10 @@ class VirtualConsumer(Consumer):
         super().__init__(config)
 
     def _make_core(self) -> ConsumerCore:
-        return VirtualCore(self._settings, self.client_id, self._waiter, self._log)
+        self._logged_core = LoggedConsumerCore(
+            self._settings, self.client_id, self._waiter.host, self._log
+        )
+        return self._logged_core
 
     @property
     def core(self) -> ConsumerCore:
@@ -173,12 +184,8 @@ class VirtualConsumer(Consumer):
 
     def abandon(self) -> None:
         """Be gone, as after kill -9."""
-        host = self._waiter.host
-        host.stop()
-        host.port.unplug()
         self._finalizer.detach()
-        self._core.closed = True
-        self._core.plane.shut_down()
+        self._logged_core.kill()
 
 
 def _short(what: object) -> str:

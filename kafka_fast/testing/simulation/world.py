@@ -1,33 +1,28 @@
-"""One simulated world: the shipped client over a virtual machine, brokers, a network, and a seed.
+"""One simulated world: a producer's shipped core on a virtual host, brokers, a network, a seed.
 
-    users ─► append path ─► data plane ─► MemoryLink ─► network ─► embedded brokers
-                               ▲ │ events                              ▲
-                      commands │ ▼                                     │
-                          control plane        faults ─────────────────┘
+    users ─► append path ─► ProducerCore ─► MemoryLink ─► network ─► embedded brokers
+                                 ▲                                        ▲
+                            VirtualHost            faults ────────────────┘
 
-With its `Host` this is the shell that net/ is in reality; the planes themselves are the extensions
-and modules that ship. Everything is decided by the seed, so that a run can be repeated; its log is
-the same, byte by byte.
+The core with both planes is what ships; its host is the world's. Everything is decided by the seed,
+so that a run can be repeated; its log is the same, byte by byte.
 """
 
 from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field, replace
+from functools import partial
 
-from kafka_fast.config import ProducerSettings, producer_settings
-from kafka_fast.control.plane import Command, SetPartitions, SetProducerId, TopicSettled
-from kafka_fast.control.producer.control import ProducerControl
-from kafka_fast.dataplane._observers import collect, notify
-from kafka_fast.dataplane._plane import DataPlane
-from kafka_fast.net import carrier
-from kafka_fast.net.producer_core import CODECS, TOUCH_INTERVAL_MAX
-from kafka_fast.testing._memory import VirtualMachine
+from kafka_fast.config import producer_settings
+from kafka_fast.control.plane import SetPartitions, SetProducerId, TopicSettled
+from kafka_fast.net.planes import CODECS
+from kafka_fast.net.producer_core import ProducerCore
 from kafka_fast.testing.broker.cluster import Cluster
 from kafka_fast.testing.broker.state import Node, Settings
 from kafka_fast.testing.checker import Anomaly, Logs, check
 from kafka_fast.testing.simulation.clock import Clock
-from kafka_fast.testing.simulation.host import FOREVER, Host
+from kafka_fast.testing.simulation.host import FOREVER, VirtualHost
 from kafka_fast.testing.simulation.network import Network
 from kafka_fast.testing.simulation.plan import SLACK, VERSIONS, Plan, make_plan
 from kafka_fast.testing.simulation.producer_faults import ProducerFaults
@@ -73,8 +68,6 @@ class World:
         self.clock = Clock()
         self.settings = producer_settings(plan.config)
         self.cluster = _make_cluster(plan)
-        control_source = random.Random(f"control/{plan.seed}")
-        self.control = ProducerControl(self.settings, "simulated", control_source.random)
         self.network = Network(
             self.clock,
             self.cluster,
@@ -82,7 +75,7 @@ class World:
             random.Random(f"network/{plan.seed}"),
             self.log,
         )
-        self.host = Host(
+        self.host = VirtualHost(
             self.clock,
             self.network,
             random.Random(f"machine/{plan.seed}"),
@@ -91,9 +84,10 @@ class World:
             unix_ms_at_zero=UNIX_MS_AT_ZERO,
             codec=CODECS[self.settings.compression_type],
             compression_level=self.settings.compression_level,
+            choose=random.Random(f"control/{plan.seed}"),
         )
-        self.plane = _make_plane(self.host.machine, self.settings)
-        self.host.start(self, self.control.links, self.plane)
+        self.core = LoggedProducerCore(self)
+        self.plane = self.core.plane
         self.faults = ProducerFaults(
             self.clock,
             plan,
@@ -109,11 +103,8 @@ class World:
             self.host.turner,
             random.Random(f"users/{plan.seed}"),
             self.log,
-            lambda topic: self.host.call(lambda now: self.control.want_topic(topic, now)),
+            lambda topic: self.core.call(lambda now: self.core.control.want_topic(topic, now)),
         )
-        self._numbered: set[int] = set()  # queues that were told where to begin
-        self._touch_at = 0.0
-        self._callbacks_due = FOREVER
 
     def log(self, line: str) -> None:
         """Note what happens."""
@@ -156,22 +147,23 @@ class World:
             and not self.users.unfinished
             and self.users.ended == len(self.users.history.sent)
             and not self.host.turner.reserved_bytes()
-            and self._callbacks_due == FOREVER
+            and self.host.callbacks.due == FOREVER
         )
 
     def _finish(self) -> Result:
         self.users.look()
-        notify(self.plane, self._report_callback)
+        self.host.callbacks.run()
         if self.plan.closes_early:
             self.log("closed")
-            self.plane.shut_down()
-            notify(self.plane, self._report_callback)
+            self.core.stop()
         elif self.users.unfinished and not self.users.history.stuck:
             self.users.history.stuck = f"{self.users.unfinished} users wait for ever"
         self.users.finish()
         promises = replace(self.plan.promises, lost_exactly=self.plane.stats()["splits"] == 0)
         anomalies = check(self.users.history, self._logs(), promises)
-        return Result(self.plan, anomalies, self.log_lines, self.host.port.traces())
+        result = Result(self.plan, anomalies, self.log_lines, self.host.port.traces())
+        self.core.stop()
+        return result
 
     def _logs(self) -> Logs:
         return {
@@ -183,75 +175,64 @@ class World:
             for partition in topic.partitions
         }
 
-    # ---- threads ----
-
     def _settle(self) -> None:
         """After every action: see who has been woken, and what has ended."""
         self.host.settle()
         if self.host.machine.take_observers_wake():
-            self._plan_callbacks()
+            self.host.callbacks.wake()
         self.users.look()
 
-    def _plan_callbacks(self) -> None:
-        if self._callbacks_due == FOREVER:
-            self._callbacks_due = self.clock.now + self.host.lateness()
-            self.clock.at(self._callbacks_due, self._run_callbacks)
 
-    def _run_callbacks(self) -> None:
-        self._callbacks_due = FOREVER
-        notify(self.plane, self._report_callback)
+class LoggedProducerCore(ProducerCore):
+    """The shipped core; the world hears of its events and commands."""
 
-    def _report_callback(self, callback: object, error: BaseException) -> None:
-        raise error
+    _host: VirtualHost
 
-    # ---- the control thread ----
+    def __init__(self, world: World) -> None:
+        """Start both planes.
 
-    def turn(self, now: float) -> None:
-        """Take events, do what is due, carry out commands; as net/producer_core does."""
-        for event in self.plane.take_events():
-            carried = carrier.read_event(event)
-            self.log(f"event {_short(carried)}")
-            self.control.handle_event(carried, now)
-        if now >= self._touch_at:
-            self._touch_at = now + min(TOUCH_INTERVAL_MAX, self.settings.metadata_max_idle / 3)
-            self.control.touch_topics(self.plane.take_used_topics(), now)
-        self.control.tick(now)
-        while (command := self.control.poll_command()) is not None:
-            self.log(f"command {_short(command)}")
-            self._carry_out(command, now)
-        if collect(self.plane):
-            self._plan_callbacks()
+        Args:
+            world: hears of what happens.
+        """
+        self._world = world
+        self._numbered: set[int] = set()  # queues that were told where to begin
+        super().__init__(world.settings, "simulated", world.host)
 
-    def next_deadline(self) -> float:
-        """Return when `turn` has something to do that no event announces."""
-        return min(self._touch_at, self.control.next_deadline())
+    def handle_event(self, event: object, now: float) -> None:
+        """Note an event, and tell the control plane."""
+        self._world.log(f"event {_short(event)}")
+        super().handle_event(event, now)
 
-    def _carry_out(self, command: Command, now: float) -> None:
-        match command:
-            case TopicSettled(topic, error):
-                self.clock.after(
-                    self.host.lateness(), lambda: self.users.topic_settled(topic, error)
-                )
-            case _:
-                if not self.host.carry_out(command, now):
-                    carrier.carry_out(self.plane, command, self.host.source.getrandbits(63))
-                if self.plan.first_sequence and isinstance(command, SetProducerId | SetPartitions):
-                    self._number_near_the_edge()
+    def carry_out(self, command: object, now: float) -> None:
+        """Note a command, do it, and tell the users who wait for a topic."""
+        world = self._world
+        world.log(f"command {_short(command)}")
+        if isinstance(command, TopicSettled):
+            settled = partial(world.users.topic_settled, command.topic, command.error)
+            world.clock.after(self._host.lateness(), settled)
+        super().carry_out(command, now)
+        if world.plan.first_sequence and isinstance(command, SetProducerId | SetPartitions):
+            self._number_near_the_edge(world.plan.first_sequence)
 
-    def _number_near_the_edge(self) -> None:
+    def _number_near_the_edge(self, first: int) -> None:
         """Let partitions begin as if they had sent nearly 2**31 records under their identity."""
         identity = self.control.identity.identity
         if identity is None:
             return
-        routes, first = self.control.routes, self.plan.first_sequence
+        routes = self.control.routes
         for topic in routes.topics:
             for partition in range(self.plane.partition_count(topic)):
                 queue = routes.queue_of(topic, partition)
                 if queue is not None and queue.id not in self._numbered:
                     self._numbered.add(queue.id)
-                    self.host.turner.number_from(
+                    self._host.turner.number_from(
                         queue.id, identity.producer_id, identity.epoch, first
                     )
+
+    def stop(self) -> None:
+        """End, and fail what was not delivered."""
+        if not self.plane.dead:
+            self._end()
 
 
 def _make_cluster(plan: Plan) -> Cluster:
@@ -269,26 +250,6 @@ def _make_cluster(plan: Plan) -> Cluster:
         )
     cluster.faults.limit_versions(VERSIONS[plan.version])
     return cluster
-
-
-def _make_plane(machine: VirtualMachine, settings: ProducerSettings) -> DataPlane:
-    return DataPlane(
-        machine,
-        buffer_memory=settings.buffer_memory,
-        batch_size=settings.batch_size,
-        max_request_size=settings.max_request_size,
-        coalesce_bytes=settings.request_coalesce_bytes,
-        max_frame=settings.receive_message_max_bytes,
-        linger=settings.linger,
-        delivery_timeout=settings.delivery_timeout,
-        request_timeout=settings.request_timeout,
-        max_in_flight=settings.max_in_flight_requests_per_connection,
-        max_idle=max(settings.connections_max_idle_ms, 0) / 1000,
-        availability_timeout=settings.partitioner_availability_timeout,
-        codec=CODECS[settings.compression_type],
-        idempotent=settings.enable_idempotence,
-        acks_zero=settings.acks == 0,
-    )
 
 
 def _short(what: object) -> str:

@@ -71,7 +71,7 @@ def test_a_warning_is_a_line_for_the_user(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(
-        "kafka_fast.net.producer_core.codecs_available", lambda: {"gzip": "package"}
+        "kafka_fast.net.threaded_host.codecs_available", lambda: {"gzip": "package"}
     )
     warnings.simplefilter("default")
     file = tmp_path / "lines"

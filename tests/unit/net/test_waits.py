@@ -25,13 +25,16 @@ NODE_1 = ConnectionKey(Role.DATA, 1)
 
 
 class Clock:
-    """Time that passes only while somebody waits."""
+    """A host whose time passes only while somebody waits."""
 
     def __init__(self) -> None:
-        self.now = 100.0
+        self.time = 100.0
 
-    def wait_slice(self, answer: Answer[Any], seconds: float) -> bool:
-        self.now += 0.025
+    def now(self) -> float:
+        return self.time
+
+    def wait(self, answer: Answer[Any], seconds: float) -> bool:
+        self.time += 0.025
         return answer.is_known
 
 
@@ -57,8 +60,8 @@ def control() -> Any:
 
 
 @pytest.fixture
-def waits(clock: Clock, control: Any) -> Waits:
-    return Waits(control, lambda: clock.now, clock.wait_slice, memory=30.0)
+def waits(clock: Any, control: Any) -> Waits:
+    return Waits(control, clock, memory=30.0)
 
 
 def test_an_answer_is_returned_or_raised(waits: Waits) -> None:
@@ -76,12 +79,12 @@ def test_the_deadline_names_the_last_trouble(waits: Waits, clock: Clock, control
     answer: Answer[int] = Answer()
     with pytest.raises(KafkaTimeoutError, match=r"^counting: no answer within 100 ms$"):
         waits.wait(answer, 100.1, "counting")
-    assert 100.1 <= clock.now < 100.2
-    control.links.troubles.note(NODE_1, KafkaConnectionError("refused"), clock.now - 29.0)
+    assert 100.1 <= clock.time < 100.2
+    control.links.troubles.note(NODE_1, KafkaConnectionError("refused"), clock.time - 29.0)
     with pytest.raises(KafkaTimeoutError, match=r"; last trouble: refused$") as caught:
         waits.wait(answer, 0.0, "counting")
     assert isinstance(caught.value.__cause__, KafkaConnectionError)
-    clock.now += 2.0
+    clock.time += 2.0
     assert waits.late("late").__cause__ is None
 
 

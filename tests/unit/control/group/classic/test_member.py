@@ -245,7 +245,7 @@ def test_a_static_member_is_replaced_before_it_has_given_up_what_moves(*, leads:
     one = world.join("a", ["t"], group_instance_id="one")
     world.run_until(lambda: len(one.owned) == 4)
     two = world.join("b", ["t"])
-    world.run_until(lambda: any(isinstance(it, RevokeWanted) for it in one.news))
+    world.run_until(lambda: isinstance(one.wanted, RevokeWanted))
     world.kill(one)
     one = world.join("a", ["t"], group_instance_id="one")
     world.run_until(lambda: bool(one.owned))
@@ -280,7 +280,7 @@ def test_commits_are_refused_once_others_own_the_partitions() -> None:
     world.run(1.0)
     assert good == [None]
     one.next_poll = world.now + 100.0
-    one.alive_until = world.now  # stuck: heartbeats end, the group moves on
+    one.core.streams.set_alive_until(world.now)  # stuck: heartbeats end, the group moves on
     world.run_until(lambda: len(two.owned) == 4, 40.0)
     late = world.commit(one, {mine: 6})
     world.run(5.0)

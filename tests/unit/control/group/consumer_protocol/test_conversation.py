@@ -21,9 +21,9 @@ def test_nothing_is_said_twice() -> None:
     world = make()
     one, _ = two_members(world)
     world.run(6.0)
-    before = sum(one.sent.values())
+    before = one.requests
     world.run(50.0)
-    assert 9 <= sum(one.sent.values()) - before <= 11
+    assert 9 <= one.requests - before <= 11
     assert inner(one).next_deadline() == float("inf")
 
 
@@ -56,9 +56,9 @@ def test_a_throttled_answer_changes_nothing() -> None:
         response.throttle_time_ms = 100
 
     world.cluster.faults.script(HEARTBEAT, script)
-    before = sum(member.sent.values())
+    before = member.requests
     world.run(60.0)
-    assert 9 <= sum(member.sent.values()) - before <= 13
+    assert 9 <= member.requests - before <= 13
     assert member.kinds() == ["assigned"]
 
 
@@ -72,9 +72,9 @@ def test_an_interval_that_changes_is_kept() -> None:
 
     world.cluster.faults.script(HEARTBEAT, script)
     world.run(10.0)
-    before = sum(member.sent.values())
+    before = member.requests
     world.run(10.0)
-    assert 9 <= sum(member.sent.values()) - before <= 11
+    assert 9 <= member.requests - before <= 11
 
 
 @pytest.mark.parametrize("code", [None, *RETRIABLE])
@@ -98,10 +98,10 @@ def test_answers_that_come_while_python_cannot_run(code: int | None) -> None:
     for other in others:
         world.leave(other)
         world.run(6.0)
-    assert one.unheard is not None
-    assert len(one.unheard) >= 3
+    heard = one.core.heard
     one.release_gil(world.now)
     world.run_until(lambda: len(one.owned) == 8)
+    assert one.core.heard - heard >= 3
     assert "lost" not in one.kinds()
 
 
@@ -116,7 +116,7 @@ def test_a_coordinator_that_calls_us_by_other_names_is_not_talked_at() -> None:
         response.member_id = f"name-{next(names)}"
 
     world.cluster.faults.script(HEARTBEAT, script)
-    before = sum(member.sent.values())
+    before = member.requests
     world.run(50.0)
-    assert 9 <= sum(member.sent.values()) - before <= 11
+    assert 9 <= member.requests - before <= 11
     assert member.kinds() == ["assigned"]

@@ -1,4 +1,4 @@
-"""Questions of the user's thread, and the control thread that is late."""
+"""What a consumer's user asks about topics while the control thread is late."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from kafka_fast.control.cluster import TopicName
-from kafka_fast.net.questions import Questions
+from kafka_fast.net.consumer_topics import ConsumerTopics
 
 
 class Cluster:
@@ -45,6 +45,8 @@ def test_all_topics_are_told_again_while_the_first_answer_is_being_forgotten() -
     late = Late()
     control: Any = SimpleNamespace(cluster=late.cluster)
     waits: Any = SimpleNamespace(check=late.check)
-    questions = Questions(control, waits, lambda: 0.0, late.call)
+    host: Any = SimpleNamespace(now=lambda: 0.0)
+    call: Any = late.call
+    topics = ConsumerTopics(control, waits, host, call)
     for _ in range(2):
-        assert questions.all_topics(60.0, keep=False) == {("t", False), ("__own", True)}
+        assert topics.all_names(60.0, keep=False) == {("t", False), ("__own", True)}

@@ -1,0 +1,77 @@
+"""The thread that runs the users' delivery callbacks, started with the first of them."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from kafka_fast.dataplane._observers import collect, notify
+from kafka_fast.dataplane._plane import WAIT_SLICE, DataPlane
+from kafka_fast.logs import get_logger
+from kafka_fast.net._pump import Machine
+
+logger = get_logger("kafka_fast.producer")
+
+IDLE_WAIT = 60.0
+"""The thread looks at least this often whether it is to end."""
+
+
+class CallbackThread:
+    """The callback thread of one producer. Any thread."""
+
+    def __init__(self, plane: DataPlane, machine: Machine) -> None:
+        """Begin without a thread.
+
+        Args:
+            plane: its batches have the callbacks.
+            machine: wakes the thread when batches have ended.
+        """
+        self._plane = plane
+        self._machine = machine
+        self._thread: threading.Thread | None = None
+        self._has_run = threading.Condition()
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the caller is a callback."""
+        return threading.current_thread() is self._thread
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread = threading.Thread(target=self._run, name="kf-callback", daemon=True)
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Have the thread look for batches that have ended, if there is one."""
+        if self._thread is not None:
+            self._machine.wake_callbacks()
+
+    def await_run(self, deadline: float) -> None:
+        """Wait until the callbacks of what has ended have run; deadline 0: as long as it takes."""
+        collect(self._plane)
+        while self._plane.unnotified and not self._plane.dead:
+            left = deadline - time.monotonic() if deadline else WAIT_SLICE
+            if left <= 0:
+                return
+            with self._has_run:
+                self.wake()
+                self._has_run.wait(min(WAIT_SLICE, left))
+
+    def join(self, patience: float | None) -> None:
+        """Wait for the end of the thread; a callback does not wait for itself."""
+        self.wake()  # it sees that the plane is dead
+        if self._thread is not None and not self.is_current:
+            self._thread.join(patience)
+
+    def _run(self) -> None:
+        self._plane.set_callback_thread(threading.get_ident())
+        while not self._plane.dead:
+            notify(self._plane, _report)
+            with self._has_run:
+                self._has_run.notify_all()
+            self._machine.wait_observers(IDLE_WAIT)
+        notify(self._plane, _report)
+
+
+def _report(callback: object, error: BaseException) -> None:
+    logger.error("the delivery callback %r has raised", callback, exc_info=error)

@@ -1,0 +1,211 @@
+"""What every client consists of: both planes, on a host that gives them their turns.
+
+    any thread ── call ─────► ┌────────────┐ ── commands ─────────► data plane
+    data plane ── events ───► │ ClientCore │ ── connect, resolve ─► Host
+    Host ── turn, sockets ──► └────────────┘ ── commands ─────────► the users of this client
+                               │ ▲ all that is decided
+                               ▼ │
+                              control plane
+
+A producer's or a consumer's core adds its own events, commands, and ways to end.
+
+Threads hold the core; the core does not know the client in front of it. So a client that is
+dropped can be noticed.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from functools import partial
+from typing import Any
+
+from kafka_fast.control.connection_key import ConnectionKey
+from kafka_fast.control.consumer.control import ConsumerControl
+from kafka_fast.control.plane import CloseLink, OpenLink, ResolveHost, TopicSettled
+from kafka_fast.control.producer.control import ProducerControl
+from kafka_fast.dataplane._plane import EVENT_DUMP, DataPlane
+from kafka_fast.errors import UsageError
+from kafka_fast.net import process_life
+from kafka_fast.net.calls import Calls
+from kafka_fast.net.dump import LinkDump
+from kafka_fast.net.host import Addresses, Host
+from kafka_fast.net.topic_waits import TopicWaits
+
+TOUCH_INTERVAL = 30.0
+"""Seconds between two assurances that the metadata of topics in use are wanted, at most."""
+
+
+class ClientCore(ABC):
+    """Both planes of one client. Control thread unless said otherwise."""
+
+    kind: str
+    """What people call such a client."""
+
+    touch_interval = TOUCH_INTERVAL
+    """Seconds between two calls of `_touch`."""
+
+    topics: TopicWaits
+    """What the users' threads wait for of topics."""
+
+    exit_patience: float
+    """Seconds that the end of the process waits for this client, at most."""
+
+    def __init__(
+        self,
+        client_id: str,
+        host: Host,
+        control: ProducerControl | ConsumerControl,
+        plane: DataPlane,
+    ) -> None:
+        """Bring the parts together; `start` lets them run.
+
+        Args:
+            client_id: of all requests.
+            host: the world under this client.
+            control: decides.
+            plane: moves bytes; it was made with the host's environment.
+        """
+        self.client_id = client_id
+        self.control = control
+        self.plane = plane
+        self.pid = os.getpid()
+        self.call = Calls(host)
+        """Has a function of `now` called on the control thread. Any thread."""
+        self._host = host
+        self._dump = LinkDump(plane)
+        self._connecting: dict[int, float] = {}  # links that the host opens, until when
+        self._touch_at = 0.0
+
+    def _start(self) -> None:
+        """Begin to turn: the last step of making a client."""
+        self._host.start(self, self.plane)
+        process_life.add(self)
+
+    # ---- what differs from client to client ----
+
+    @abstractmethod
+    def _read_event(self, event: tuple[Any, ...]) -> Any:
+        """Return the control plane's record of an event of the data plane."""
+
+    @abstractmethod
+    def _touch(self, now: float) -> None:
+        """Have the metadata of topics in use stay."""
+
+    @abstractmethod
+    def _program(self, command: Any) -> None:
+        """Carry out a command that is the data plane's, or the users'."""
+
+    @abstractmethod
+    def _fail(self, failure: UsageError) -> None:
+        """There is no control thread any more: tell whoever waits."""
+
+    # ---- the end of the process, see `process_life`; its main thread ----
+
+    @abstractmethod
+    def begin_exit(self) -> None:
+        """The process ends: begin what is to be done before that; wait for nothing."""
+
+    @abstractmethod
+    def wait_exit(self, timeout: float) -> bool:
+        """Wait until that is done, at most `timeout` seconds; return whether it is."""
+
+    @abstractmethod
+    def log_exit(self) -> None:
+        """Tell the log what the end of the process waits for."""
+
+    @abstractmethod
+    def end_exit(self, interrupted: str) -> None:
+        """End now, and tell what is not done. `interrupted`: why nobody waits any more, or ""."""
+
+    # ---- users' threads ----
+
+    def now(self) -> float:
+        """Return monotonic seconds. Any thread."""
+        return self._host.now()
+
+    def check_lives(self) -> None:
+        """Raise if this core was inherited over a fork. Any thread."""
+        if os.getpid() != self.pid:
+            raise UsageError(
+                f"this {self.kind} belongs to the parent of this process: make a new one"
+            )
+
+    def debug_dump(self, timeout: float) -> str:
+        """Return what the links did lately, as text for people; what came within `timeout`."""
+        self.check_lives()
+        lines = self._dump.ask(timeout, lambda: self.plane.dead)
+        return "\n".join([self.control.describe(), *lines])
+
+    def mark_forked(self) -> None:
+        """Called in a forked child: nothing of this runs here, and its locks may be held."""
+        self.plane.mark_inherited()
+
+    # ---- turns ----
+
+    def turn(self, now: float) -> None:
+        """Take calls and events, do what is due, carry out commands."""
+        self.control.links.begin_turn(now)
+        self.call.run(now)
+        for link_id in [it for it, deadline in self._connecting.items() if deadline <= now]:
+            self._drop(link_id)  # its connection has timed out as well
+        for event in self.plane.take_events():
+            if event[0] == EVENT_DUMP:
+                self._dump.take(event)
+            else:
+                self.handle_event(self._read_event(event), now)
+        if now >= self._touch_at:
+            self._touch_at = now + self.touch_interval
+            self._touch(now)
+        self.control.tick(now)
+        while (command := self.control.poll_command()) is not None:
+            self.carry_out(command, now)
+
+    def next_deadline(self) -> float:
+        """Return when `turn` has something to do that nobody announces."""
+        return min(self.control.next_deadline(), self._touch_at, *self._connecting.values())
+
+    def handle_event(self, event: Any, now: float) -> None:
+        """Tell the control plane of an event of the data plane."""
+        self.control.handle_event(event, now)
+
+    def carry_out(self, command: Any, now: float) -> None:
+        """Do what the control plane wants."""
+        match command:
+            case OpenLink(link_id, deadline=deadline):
+                self._connecting[link_id] = deadline
+                self._host.connect(command, now)
+            case CloseLink(link_id) if link_id in self._connecting:
+                self._drop(link_id)
+            case ResolveHost(owner, host, _):
+                self._host.resolve(host, partial(self._take_addresses, owner, host))
+            case TopicSettled(topic, error):
+                self.topics.settle(topic, error)
+            case _:
+                self._program(command)
+
+    # ---- what the host tells ----
+
+    def handle_connected(self, link_id: int, now: float) -> None:
+        """The data plane has the link."""
+        del self._connecting[link_id]
+        self.control.links.handle_connected(link_id, now)
+
+    def handle_connect_failed(self, link_id: int, error: OSError, now: float) -> None:
+        """A link could not be opened."""
+        del self._connecting[link_id]
+        self.control.links.handle_connect_failed(link_id, error, now)
+
+    def handle_crash(self, error: BaseException) -> None:
+        """A turn has failed: there will be no other."""
+        failure = UsageError(f"the {self.kind}'s control thread has failed: {error!r}")
+        failure.__cause__ = error
+        self._fail(failure)
+
+    def _drop(self, link_id: int) -> None:
+        del self._connecting[link_id]
+        self._host.drop(link_id)
+
+    def _take_addresses(self, owner: ConnectionKey, host: str, found: Addresses) -> None:
+        """Pass on what a look-up has found. Any thread."""
+        self.call(lambda now: self.control.links.handle_resolved(owner, host, found, now))

@@ -1,0 +1,108 @@
+"""Clients that nobody has closed when the process ends or forks.
+
+    exit ─► end_clients: all begin at the same time ─► each is waited for ─► each gives up the rest
+    fork ─► the child's inherited clients refuse everything
+
+What to do in the time that is left is each core's own business: a producer delivers what it
+accepted, a consumer leaves its group.
+
+A process that `multiprocessing` started runs none of `atexit`'s functions if it was forked. What
+it does run is `multiprocessing.util.Finalize`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import sys
+import threading
+import time
+import weakref
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kafka_fast.net.client_core import ClientCore
+
+LOG_AFTER = 3.0
+"""Seconds after which the log says what the end of the process waits for."""
+
+FINALIZE_PRIORITY = 10
+"""Before the finalizers of queues (-5), which a user's callbacks may still want."""
+
+
+living: weakref.WeakSet[ClientCore] = weakref.WeakSet()
+"""The cores of this process that have not ended. Their threads keep them."""
+
+_finalized: set[int] = set()
+"""Ids of the processes, this one and those it was forked from, that have a `Finalize`."""
+
+
+def add(core: ClientCore) -> None:
+    """Have this core end with the process."""
+    living.add(core)
+    if os.getpid() not in _finalized and _is_child_of_multiprocessing():
+        from multiprocessing.util import Finalize
+
+        Finalize(None, end_clients, exitpriority=FINALIZE_PRIORITY)
+        _finalized.add(os.getpid())
+
+
+def discard(core: ClientCore) -> None:
+    """This core has ended."""
+    living.discard(core)
+
+
+def _is_child_of_multiprocessing() -> bool:
+    process = sys.modules.get("multiprocessing.process")  # imported by whatever starts a child
+    return process is not None and process.parent_process() is not None
+
+
+def end_clients() -> None:
+    """Let all clients finish their work when the process ends, and tell what is not done.
+
+    An exception that a signal handler raises meanwhile (Ctrl-C, sys.exit) ends the wait at once.
+    """
+    cores = list(living)
+    began = time.monotonic()
+    why = "the wait for their delivery was interrupted as the process ended"
+    try:
+        for core in cores:
+            core.begin_exit()
+        for core in cores:
+            _wait_for(core, began)
+        why = ""
+    except (KeyboardInterrupt, SystemExit):
+        _ignore_ctrl_c()
+    finally:
+        for core in cores:
+            core.end_exit(why)
+
+
+def _ignore_ctrl_c() -> None:
+    """Have no further Ctrl-C interrupt the count, which takes a moment."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _wait_for(core: ClientCore, began: float) -> None:
+    """Wait until the core is done, or its time is up."""
+    deadline = began + core.exit_patience
+    log_at = began + LOG_AFTER
+    if core.wait_exit(max(0.0, min(log_at, deadline) - time.monotonic())) or log_at >= deadline:
+        return
+    core.log_exit()
+    core.wait_exit(max(0.0, deadline - time.monotonic()))
+
+
+def _mark_forked() -> None:
+    for core in list(living):
+        core.mark_forked()
+    living.clear()
+
+
+os.register_at_fork(after_in_child=_mark_forked)
+# Twice: a Ctrl-C that arrives as the first call begins ends it before its first line. In all other
+# cases the second one finds nothing to do.
+atexit.register(end_clients)
+atexit.register(end_clients)

@@ -1,0 +1,254 @@
+"""A client on the operating system: its two threads, sockets that connect, clocks, compression.
+
+any thread ── wake ───► ┌──────────────┐ ── turn(now) ──────────────► the client's control plane
+data plane ── event ──► │ ThreadedHost │ ── handle_connected, … ────► the same
+sockets ──────────────► └──────────────┘ ── add_link ───────────────► Pump: the data plane
+
+kf-data      native: turns the data plane, never takes the GIL (see `_pump`)
+kf-control   Python: gives the control plane its turns, connects sockets, sleeps in between
+"""
+
+from __future__ import annotations
+
+import random
+import selectors
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+from kafka_fast.config import CommonSettings
+from kafka_fast.control.instants import NEVER
+from kafka_fast.control.plane import OpenLink
+from kafka_fast.dataplane._plane import WAIT_SLICE, DataPlane, Environment
+from kafka_fast.dataplane._streams import Streams
+from kafka_fast.logs import get_logger
+from kafka_fast.net._compressor import Compressor
+from kafka_fast.net._pump import Machine, Pump
+from kafka_fast.net.callbacks import CallbackThread
+from kafka_fast.net.host import Addresses, Client
+from kafka_fast.net.loop import LoopBridge
+from kafka_fast.net.machine import Connecting, begin_connect, finish_connect, resolve
+from kafka_fast.net.package_compressor import PackageCompressor
+from kafka_fast.net.planes import CODECS
+from kafka_fast.record import Codec, codecs_available
+
+if TYPE_CHECKING:
+    from kafka_fast.net.waits import Answer
+
+logger = get_logger("kafka_fast.net")
+
+_system_random = random.SystemRandom()
+
+
+class ThreadedHost:
+    """The threads and sockets of one client; it holds the client weakly but while they run."""
+
+    def __init__(self, settings: CommonSettings) -> None:
+        """Begin without threads.
+
+        Args:
+            settings: the client's configuration.
+        """
+        self._settings = settings
+        self._machine = Machine()
+        self.environment: Environment = self._machine
+        self._compressor: Compressor | None = None
+        self._packages: PackageCompressor | None = None
+        self._pump: Pump | None = None
+        self._client: Client | None = None  # while its control thread runs
+        self._connecting: dict[int, Connecting] = {}
+        self._is_stopping = False
+
+    # ---- the life of the threads ----
+
+    def start(self, client: Client, plane: DataPlane) -> None:
+        """Start both threads; a process that is out of threads or files is no worse after it."""
+        with ExitStack() as undo:
+            self._pump = Pump(plane, self._machine)
+            undo.callback(self._pump.stop)
+            self._pump.start()
+            self._selector = selectors.EpollSelector()
+            undo.callback(self._selector.close)
+            self._selector.register(self._machine.control_event, selectors.EVENT_READ, None)
+            self._thread = threading.Thread(
+                target=self._run, args=(weakref.ref(client),), name="kf-control", daemon=True
+            )
+            self._thread.start()
+            undo.pop_all()
+
+    def stop(self, patience: float | None = None) -> bool:
+        """End both threads and give up what is still connecting; see `Host.stop`.
+
+        A name that is looked up in place, see `resolve`, may hold the control thread.
+        """
+        has_ended = self._stop_control(patience)
+        if self._pump is not None:
+            self._pump.stop()
+        if self._compressor is not None:
+            self._compressor.stop()
+        return has_ended
+
+    def _stop_control(self, patience: float | None) -> bool:
+        self._is_stopping = True
+        self.wake()
+        if self._thread.is_alive() and not self.is_current:
+            self._thread.join(patience)
+            if self._thread.is_alive():
+                return False
+        for connecting in self._connecting.values():
+            connecting.socket.close()
+        self._connecting.clear()
+        self._selector.close()
+        return True
+
+    def close(self) -> None:
+        """Give back what there is before the threads start."""
+        if self._compressor is not None:
+            self._compressor.stop()
+        self._machine.close()
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the caller runs on the control thread."""
+        return threading.current_thread() is self._thread
+
+    def wait_ended(self, timeout: float) -> bool:
+        """Wait until the control thread has ended, in slices that look for signals."""
+        deadline = self.now() + timeout
+        while self._thread.is_alive() and (left := deadline - self.now()) > 0:
+            self._thread.join(min(WAIT_SLICE, left))
+        return not self._thread.is_alive()
+
+    # ---- clocks, chance, and who wakes whom ----
+
+    # Without `self`: a control plane, which only the garbage collector takes apart, keeps some of
+    # them, and with a bound method it would keep the files of this host open.
+
+    @staticmethod
+    def now() -> float:
+        """Return monotonic seconds."""
+        return time.monotonic()
+
+    @staticmethod
+    def wall_ms() -> int:
+        """Return the Unix time in ms."""
+        return int(time.time() * 1000)
+
+    @staticmethod
+    def random() -> float:
+        """Return a float in [0, 1)."""
+        return _system_random.random()
+
+    @staticmethod
+    def random_bits() -> int:
+        """Return 63 random bits."""
+        return random.getrandbits(63)
+
+    def wake(self) -> None:
+        """Let the client take a turn soon."""
+        self._machine.wake_control()
+
+    def wait(self, answer: Answer[Any], seconds: float) -> bool:
+        """Wait for an answer, not much longer than until signals have to be looked for."""
+        return answer.wait(max(0.0, min(WAIT_SLICE, seconds)))
+
+    # ---- what only one kind of client has ----
+
+    def compress_with(self, codec: str, level: int) -> None:
+        """Have batches compressed: by threads of their own, or on the control thread."""
+        if codecs_available()[codec] == "native":
+            self._compressor = Compressor(CODECS[codec], level)
+            self._machine.use_compressor(self._compressor)
+        else:
+            self._packages = PackageCompressor(Codec(CODECS[codec]), level)
+            self._machine.use_handover(self._packages.handover)
+
+    def make_callbacks(self, plane: DataPlane) -> CallbackThread:
+        """Return the thread, not started yet, that runs callbacks."""
+        return CallbackThread(plane, self._machine)
+
+    def make_loop_bridge(self, plane: DataPlane) -> LoopBridge:
+        """Return what tells event loops of batches that have ended."""
+        return LoopBridge(plane, self._machine)
+
+    def make_streams(self, plane: DataPlane, **limits: int) -> Streams:
+        """Return the plane's fetch side."""
+        return Streams(plane, **limits)
+
+    # ---- sockets and look-ups ----
+
+    def resolve(self, host: str, done: Callable[[Addresses], None]) -> None:
+        """Look a host name up in a thread of its own, if there can be one."""
+        resolve(host, done)
+
+    def connect(self, command: OpenLink, now: float) -> None:
+        """Begin to connect a socket."""
+        try:
+            connecting = begin_connect(command, self._settings)
+        except OSError as error:
+            self._tell_failed(command.link_id, error, now)
+            return
+        self._connecting[command.link_id] = connecting
+        self._selector.register(connecting.socket, selectors.EVENT_WRITE, connecting)
+
+    def drop(self, link_id: int) -> None:
+        """Give up a socket that is still connecting."""
+        connecting = self._connecting.pop(link_id)
+        self._selector.unregister(connecting.socket)
+        connecting.socket.close()
+
+    # ---- the control thread ----
+
+    def _run(self, ref: weakref.ref[Client]) -> None:
+        client = self._client = ref()
+        if client is None:
+            return
+        try:
+            while not self._is_stopping:
+                client.turn(self.now())
+                if self._packages is not None:
+                    self._packages.work()
+                self._sleep(client)
+        except BaseException as error:
+            logger.exception("a control thread has failed; its client is of no use any more")
+            client.handle_crash(error)
+        finally:
+            self._client = None
+
+    def _sleep(self, client: Client) -> None:
+        """Wait for a wake-up, a socket or the next deadline."""
+        assert self._pump is not None
+        if self._is_stopping:
+            return  # this very turn has ended the client
+        deadline = client.next_deadline()
+        if self._pump.is_inline:
+            self._pump.turn(self._selector.fileno(), deadline)
+            deadline = 0.0
+        timeout = None if deadline == NEVER else max(0.0, deadline - self.now())
+        for key, _ in self._selector.select(timeout):
+            if key.data is None:
+                self._machine.clear_control()
+            else:
+                self._finish(client, key.data)
+
+    def _finish(self, client: Client, connecting: Connecting) -> None:
+        """Hand a socket that is connected, or cannot be, to the data plane."""
+        assert self._pump is not None
+        self._selector.unregister(connecting.socket)
+        del self._connecting[connecting.link_id]
+        now = self.now()
+        try:
+            fd = finish_connect(connecting)
+            self._pump.add_link(connecting.link_id, connecting.node_id, fd)
+        except OSError as error:
+            self._tell_failed(connecting.link_id, error, now)
+            return
+        client.handle_connected(connecting.link_id, now)
+
+    def _tell_failed(self, link_id: int, error: OSError, now: float) -> None:
+        # It is kept for later reports; its traceback would keep the client with it.
+        if self._client is not None:
+            self._client.handle_connect_failed(link_id, error.with_traceback(None), now)

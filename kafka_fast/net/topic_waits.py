@@ -1,0 +1,114 @@
+"""The waits of users' threads for the metadata of a topic.
+
+    caller ── want ──► kf-control ── TopicSettled ──► settle ──► every caller that waits
+
+Any number of threads may wait, for the same topic or for different ones.
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from logging import Logger
+
+from kafka_fast.dataplane._plane import WAIT_SLICE
+from kafka_fast.errors import KafkaError, KafkaTimeoutError, fresh_copy
+from kafka_fast.logs import LongWait, Waiting
+
+
+class TopicWaits(ABC):
+    """The waits of one client's callers; a subclass knows the client."""
+
+    def __init__(self, now: Callable[[], float], logger: Logger) -> None:
+        """Begin with nobody waiting.
+
+        Args:
+            now: returns monotonic seconds.
+            logger: hears of waits that have become long.
+        """
+        self._now = now
+        self._logger = logger
+        self._changed = threading.Condition()
+        self._settled: dict[str, KafkaError | None] = {}
+        self._failure: KafkaError | None = None
+
+    # ---- what differs from client to client; caller's thread ----
+
+    @abstractmethod
+    def _want(self, topic: str) -> None:
+        """Have the control thread settle a topic."""
+
+    @abstractmethod
+    def _give_up(self, topic: str) -> None:
+        """Tell the control thread that nobody waits for a topic any more."""
+
+    @abstractmethod
+    def _check(self) -> None:
+        """Raise if the caller's wait is to end."""
+
+    @abstractmethod
+    def _late(self, topic: str, began: float, deadline: float) -> KafkaTimeoutError:
+        """Return what a wait in vain raises."""
+
+    @abstractmethod
+    def _describe(self, topic: str, began: float, deadline: float, now: float) -> Waiting | None:
+        """Return what the log says of a wait that has become long."""
+
+    # ---- the wait ----
+
+    def await_topic(
+        self, topic: str, deadline: float, is_known: Callable[[], object] | None = None
+    ) -> None:
+        """Ask for the topic's metadata and wait for them. Caller's thread.
+
+        Args:
+            topic: its name.
+            deadline: when to give up.
+            is_known: returns whether the caller has what it needs, however it came; None: only an
+                answer to this very question counts.
+
+        Raises:
+            KafkaTimeoutError: nothing is known of the topic by the deadline.
+            BrokerError: the topic cannot be used.
+        """
+        began = self._now()
+        wait = LongWait(self._logger)
+        with self._changed:
+            self._settled.pop(topic, None)
+            self._want(topic)
+        while True:
+            with self._changed:
+                if is_known is not None and is_known():
+                    return
+                error = self._failure or self._settled.get(topic)
+                if error is not None:
+                    raise fresh_copy(error)
+                if is_known is None and topic in self._settled:
+                    return
+                self._check()
+                now = self._now()
+                if now >= deadline:
+                    self._give_up(topic)
+                    raise self._late(topic, began, deadline)
+                self._changed.wait(min(WAIT_SLICE, deadline - now))
+            # Without the lock: the control thread waits for it, and whoever takes what is logged
+            # may wait for this very client.
+            wait.look(now, lambda at: self._describe(topic, began, deadline, at))
+
+    def settle(self, topic: str, error: KafkaError | None) -> None:
+        """A topic is known, or what is wrong with it. Control thread."""
+        with self._changed:
+            self._settled[topic] = error
+            self._changed.notify_all()
+
+    def fail(self, failure: KafkaError) -> None:
+        """End every wait from now on: there is no control thread any more. Control thread."""
+        with self._changed:
+            self._failure = failure
+            self._changed.notify_all()
+
+    def interrupt(self) -> None:
+        """Have who waits look at what ends waits. Any thread."""
+        with self._changed:
+            self._changed.notify_all()

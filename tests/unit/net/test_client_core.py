@@ -1,0 +1,219 @@
+"""A client's core on a host that is played by hand: turns, links under way, what a crash tells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from kafka_fast.config import consumer_settings, producer_settings
+from kafka_fast.control.connection_key import ConnectionKey, Role
+from kafka_fast.control.plane import CloseLink, OpenLink, ResolveHost
+from kafka_fast.dataplane._plane import DataPlane
+from kafka_fast.dataplane._streams import Streams
+from kafka_fast.errors import UsageError
+from kafka_fast.net import process_life
+from kafka_fast.net.client_core import ClientCore
+from kafka_fast.net.consumer_core import ConsumerCore
+from kafka_fast.net.host import Addresses
+from kafka_fast.net.producer_core import ProducerCore
+from kafka_fast.testing._memory import VirtualMachine
+
+SERVERS = {"bootstrap.servers": "broker:9092"}
+NODE = ConnectionKey(Role.DATA, 1)
+OPEN = OpenLink(7, NODE, host="broker", ip="10.0.0.1", port=9092, deadline=5.0)
+
+
+class HandHost:
+    """A host that does nothing but to take notes."""
+
+    is_current = False
+
+    def __init__(self) -> None:
+        self.environment = VirtualMachine(0, 0, 0)
+        self.time = 1.0
+        self.notes: list[object] = []
+        self.look_ups: list[Callable[[Addresses], None]] = []
+
+    def note(self, what: object) -> None:
+        self.notes.append(what)
+
+    def start(self, client: object, plane: DataPlane) -> None:
+        self.note("start")
+
+    def stop(self, patience: float | None = None) -> bool:
+        self.note("stop")
+        return True
+
+    def close(self) -> None:
+        self.note("close")
+
+    def now(self) -> float:
+        return self.time
+
+    def wall_ms(self) -> int:
+        return 0
+
+    def random(self) -> float:
+        return 0.5
+
+    def random_bits(self) -> int:
+        return 1
+
+    def wake(self) -> None:
+        self.note("wake")
+
+    def connect(self, command: OpenLink, now: float) -> None:
+        self.note(command)
+
+    def drop(self, link_id: int) -> None:
+        self.note(("drop", link_id))
+
+    def resolve(self, host: str, done: Callable[[Addresses], None]) -> None:
+        self.look_ups.append(done)
+
+    def wait_ended(self, timeout: float) -> bool:
+        return True
+
+    def wait(self, answer: Any, seconds: float) -> bool:
+        return bool(answer.is_known)
+
+    def compress_with(self, codec: str, level: int) -> None:
+        self.note(codec)
+
+    def make_callbacks(self, plane: DataPlane) -> Any:
+        return Idle()
+
+    def make_loop_bridge(self, plane: DataPlane) -> None:
+        pass
+
+    def make_streams(self, plane: DataPlane, **limits: int) -> Streams:
+        return Streams(plane, **limits)
+
+
+class Idle:
+    """Callbacks that nobody has."""
+
+    is_current = False
+
+    def start(self) -> None:
+        pass
+
+    wake = start
+
+    def join(self, patience: float | None) -> None:
+        pass
+
+    def await_run(self, deadline: float) -> None:
+        pass
+
+
+@pytest.fixture
+def host() -> HandHost:
+    return HandHost()
+
+
+@pytest.fixture(params=["producer", "consumer"])
+def core(request: pytest.FixtureRequest, host: HandHost) -> Iterator[ClientCore]:
+    made: ProducerCore | ConsumerCore
+    if request.param == "producer":
+        made = ProducerCore(producer_settings(SERVERS), "me", host)
+    else:
+        made = ConsumerCore(consumer_settings(SERVERS), "me", host)
+    yield made
+    end(made)
+
+
+def end(core: ProducerCore | ConsumerCore) -> None:
+    if isinstance(core, ProducerCore):
+        core.close(0.0)
+    else:
+        core.close()
+
+
+def test_a_call_wakes_the_host_and_is_made_in_the_next_turn(
+    core: ClientCore, host: HandHost
+) -> None:
+    made: list[float] = []
+
+    def call_again(now: float) -> None:
+        made.append(now)
+        core.call(made.append)
+
+    core.call(call_again)
+    assert (made, host.notes[-1]) == ([], "wake")
+    core.turn(2.0)
+    assert made == [2.0, 2.0]
+
+
+def test_a_link_is_dropped_when_its_time_is_up(core: ClientCore, host: HandHost) -> None:
+    core.carry_out(OPEN, 1.0)
+    assert host.notes[-1] is OPEN
+    core.turn(4.9)
+    assert core.next_deadline() <= 5.0
+    assert ("drop", 7) not in host.notes
+    core.turn(5.0)
+    core.turn(5.1)
+    assert host.notes.count(("drop", 7)) == 1
+
+
+def test_a_link_that_is_closed_while_it_opens_never_reaches_the_data_plane(
+    core: ClientCore, host: HandHost
+) -> None:
+    core.carry_out(OPEN, 1.0)
+    core.carry_out(CloseLink(7), 1.0)
+    assert host.notes[-1] == ("drop", 7)
+
+
+def test_the_host_has_nothing_to_drop_of_a_link_that_is_open(
+    core: ClientCore, host: HandHost
+) -> None:
+    for tell in (
+        lambda: core.handle_connected(7, 2.0),
+        lambda: core.handle_connect_failed(7, ConnectionRefusedError(), 2.0),
+    ):
+        core.carry_out(OPEN, 1.0)
+        tell()
+        core.carry_out(CloseLink(7), 2.0)
+        core.turn(6.0)
+    assert ("drop", 7) not in host.notes
+
+
+def test_addresses_come_in_on_the_control_thread(core: ClientCore, host: HandHost) -> None:
+    taken: list[object] = []
+    core.control.links.handle_resolved = lambda *told: taken.append(told)  # type: ignore[method-assign]
+    core.carry_out(ResolveHost(NODE, "broker", 9.0), 1.0)
+    host.look_ups.pop()(("10.0.0.1",))
+    assert taken == []
+    core.turn(2.0)
+    assert taken == [(NODE, "broker", ("10.0.0.1",), 2.0)]
+
+
+def test_whoever_waits_hears_of_a_crash(core: ClientCore) -> None:
+    core.handle_crash(ZeroDivisionError("a bug"))
+    with pytest.raises(UsageError, match=f"the {core.kind}'s control thread has failed.*a bug"):
+        core.topics.await_topic("t", deadline=9.0)
+
+
+@pytest.mark.parametrize("step", ["start", "make_streams", "make_callbacks"])
+def test_a_step_that_fails_takes_back_those_before_it(
+    monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    def refuse(*_: object, **__: object) -> Any:
+        raise OSError(24, "Too many open files")
+
+    before = len(process_life.living)
+    monkeypatch.setattr(HandHost, step, refuse)
+    for make, settings in (
+        (ProducerCore, producer_settings(SERVERS)),
+        (ConsumerCore, consumer_settings(SERVERS)),
+    ):
+        host = HandHost()
+        try:
+            end(make(settings, "me", host))  # type: ignore[arg-type]
+        except OSError:
+            assert host.notes[-1] == "close"
+        else:
+            assert step != "start"
+    assert len(process_life.living) == before
