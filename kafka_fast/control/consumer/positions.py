@@ -243,7 +243,7 @@ class Positions:
 
     def touch(self, now: float) -> None:
         """Keep the metadata of everything assigned."""
-        for topic in {partition.topic for partition in self.partitions}:
+        for topic in sorted({partition.topic for partition in self.partitions}):
             self._cluster.want_topic(topic, now)
 
     # In

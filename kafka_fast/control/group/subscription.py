@@ -51,7 +51,7 @@ class SubscribedTopics:
         self._wanted = subscription
         self._matched = None
         self._cluster.want_all_topics(subscription.pattern is not None)
-        for topic in subscription.topics:
+        for topic in sorted(subscription.topics):  # a set's order differs from run to run
             self._cluster.want_topic(topic, now)
         self.refresh(now)
 
@@ -65,7 +65,7 @@ class SubscribedTopics:
             for topic in self._cluster.all_topics
             if pattern.fullmatch(topic.name) and not (topic.is_internal and self._exclude_internal)
         )
-        for topic in matched:
+        for topic in sorted(matched):
             self._cluster.want_topic(topic, now)
         changed = matched != self._matched
         self._matched = matched
@@ -74,7 +74,7 @@ class SubscribedTopics:
     def follow(self, topics: frozenset[str], now: float) -> bool:
         """Keep these topics' metadata as well; whether all that can be known of them is."""
         known = True
-        for topic in topics:
+        for topic in sorted(topics):
             self._cluster.want_topic(topic, now)
             if self._cluster.partition_count(topic) is None and not self._cluster.error(topic):
                 known = False

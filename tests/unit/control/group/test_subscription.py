@@ -47,3 +47,15 @@ def test_internal_topics_are_matched_only_if_they_are_not_excluded() -> None:
     assert subscribed(".*") == {"orders", "orders.eu"}
     found = subscribed(".*", **{"exclude.internal.topics": False})
     assert found == {"orders", "orders.eu", "__consumer_offsets"}
+
+
+def test_topics_are_asked_for_in_the_order_of_their_names() -> None:
+    """Regression: in a set's order, a simulation went another way in each process."""
+    settings = consumer_settings({"bootstrap.servers": "kafka:9092", "group.id": "g"})
+    cluster = Cluster(settings, lambda: 0.5)
+    names = [f"topic-{number}" for number in range(10, 50)]
+    SubscribedTopics(cluster, settings).replace(Subscription(frozenset(names)), NOW)
+    request = cluster.poll_request(NOW)
+    assert request is not None
+    assert request.topics is not None
+    assert [it.name for it in request.topics] == names
