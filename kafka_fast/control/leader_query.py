@@ -12,13 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Generic, Protocol, TypeVar
 
+from kafka_fast.config import CommonSettings
 from kafka_fast.control import silence
-from kafka_fast.control.backoff import Backoff, KeyedBackoff
-from kafka_fast.control.cluster import Cluster
-from kafka_fast.control.discovery import Discovery
+from kafka_fast.control.backoff import KeyedBackoff
+from kafka_fast.control.context import Context
 from kafka_fast.control.instants import LONG_AGO, NEVER
 from kafka_fast.control.link import Link
-from kafka_fast.control.links import Links
 from kafka_fast.control.troubles import Reason
 from kafka_fast.errors import (
     ERRORS,
@@ -72,12 +71,8 @@ class LeaderQuery(Generic[D, R]):
     def __init__(
         self,
         form: Form[R],
-        cluster: Cluster,
-        links: Links,
-        discovery: Discovery,
-        backoff: Backoff,
+        context: Context[CommonSettings],
         *,
-        timeout: float,
         on_result: Callable[[TopicPartition, D, R, float], None],
         on_error: Callable[[TopicPartition, D, KafkaError, float], None],
     ) -> None:
@@ -85,20 +80,16 @@ class LeaderQuery(Generic[D, R]):
 
         Args:
             form: of requests and answers.
-            cluster: knows the leaders.
-            links: lead to them.
-            discovery: opens what is missing.
-            backoff: between two tries for one partition.
-            timeout: seconds that a broker may take.
+            context: the client's.
             on_result: called with partition, detail, answer and time.
             on_error: called with why there will be none.
         """
         self._form = form
-        self._cluster = cluster
-        self._links = links
-        self._discovery = discovery
-        self._backoff: KeyedBackoff[TopicPartition] = KeyedBackoff(backoff)
-        self._timeout = timeout
+        self._cluster = context.cluster
+        self._links = context.links
+        self._discovery = context.discovery
+        self._backoff: KeyedBackoff[TopicPartition] = KeyedBackoff(context.backoff)
+        self._timeout = context.settings.request_timeout
         self._on_result = on_result
         self._on_error = on_error
         self._questions: dict[TopicPartition, _Question[D]] = {}

@@ -16,6 +16,7 @@ from __future__ import annotations
 import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
 
 from kafka_fast.config import Address, CommonSettings
 from kafka_fast.control.connection import (
@@ -48,6 +49,21 @@ from kafka_fast.protocol.apis import api_name
 from kafka_fast.types import TopicPartition
 
 
+class LinkListener(Protocol):
+    """Whoever uses a client's connections."""
+
+    def handle_ready(self, link: Link, now: float) -> None:
+        """A link may be used now."""
+
+    def handle_lost(self, link: Link, error: KafkaError | None, now: float) -> None:
+        """A ready link is gone, and why; None: nobody had used it."""
+
+    def handle_connect_failed(
+        self, key: ConnectionKey, failed: ConnectionFailed, now: float
+    ) -> None:
+        """A connection could not be made, or became none that may be used."""
+
+
 class Links:
     """All connections of a client. Control thread only."""
 
@@ -57,10 +73,7 @@ class Links:
         client_id: str,
         random: Callable[[], float],
         troubles: Troubles,
-        *,
-        on_ready: Callable[[Link, float], None],
-        on_lost: Callable[[Link, KafkaError | None, float], None],
-        on_failed: Callable[[ConnectionKey, ConnectionFailed, float], None],
+        listener: LinkListener,
         nonsense: Nonsense | None = None,
     ) -> None:
         """Begin without connections.
@@ -70,17 +83,13 @@ class Links:
             client_id: of all requests.
             random: returns a float in [0, 1).
             troubles: the client's.
-            on_ready: called with a link that may be used now.
-            on_lost: called with a ready link that is gone, and why; None: nobody had used it.
-            on_failed: called with a connection that has failed, and how.
+            listener: hears what becomes of connections.
             nonsense: hears of answers that cannot be read; None: nobody is told of them.
         """
         self._settings = settings
         self._client_id = client_id
         self._random = random
-        self._on_ready = on_ready
-        self._on_lost = on_lost
-        self._on_failed = on_failed
+        self._listener = listener
         self.troubles = troubles
         self._nonsense = nonsense or Nonsense()
         self._connections: dict[ConnectionKey, Connection] = {}
@@ -409,11 +418,11 @@ class Links:
                     link = Link(link_id, key, versions)
                     self._links[link_id] = self._by_key[key] = link
                     self.troubles.pass_by(key)
-                    self._on_ready(link, now)
+                    self._listener.handle_ready(link, now)
                 case ConnectionFailed(error):
                     self.troubles.note_failure(key, error, now)
                     self._nonsense.note_failure(key, error, output.since, now)
-                    self._on_failed(key, output, now)
+                    self._listener.handle_connect_failed(key, output, now)
                 case OpenLink(link_id):
                     self._opened[link_id] = key
                     self._commands.append(output)
@@ -438,4 +447,4 @@ class Links:
         self._held.discard(link.id)
         if self._by_key.get(link.key) is link:
             del self._by_key[link.key]
-        self._on_lost(link, error, now)
+        self._listener.handle_lost(link, error, now)

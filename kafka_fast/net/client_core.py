@@ -20,10 +20,9 @@ from abc import ABC, abstractmethod
 from functools import partial
 from typing import Any
 
+from kafka_fast.control.client_control import ClientControl
 from kafka_fast.control.connection_key import ConnectionKey
-from kafka_fast.control.consumer.control import ConsumerControl
 from kafka_fast.control.plane import CloseLink, OpenLink, ResolveHost, TopicSettled
-from kafka_fast.control.producer.control import ProducerControl
 from kafka_fast.dataplane._plane import EVENT_DUMP, DataPlane
 from kafka_fast.errors import UsageError
 from kafka_fast.net import process_life
@@ -55,7 +54,7 @@ class ClientCore(ABC):
         self,
         client_id: str,
         host: Host,
-        control: ProducerControl | ConsumerControl,
+        control: ClientControl[Any],
         plane: DataPlane,
     ) -> None:
         """Bring the parts together; `start` lets them run.
@@ -145,7 +144,7 @@ class ClientCore(ABC):
 
     def turn(self, now: float) -> None:
         """Take calls and events, do what is due, carry out commands."""
-        self.control.links.begin_turn(now)
+        self.control.begin_turn(now)
         self.call.run(now)
         for link_id in [it for it, deadline in self._connecting.items() if deadline <= now]:
             self._drop(link_id)  # its connection has timed out as well

@@ -65,7 +65,7 @@ class ProducerCore(ClientCore):
             undo.callback(host.close)
             if settings.compression_type != "none":
                 host.compress_with(settings.compression_type, settings.compression_level)
-            control = ProducerControl(settings, client_id, host.random)
+            control = ProducerControl(settings, client_id, host.random, host.wall_ms)
             plane = producer_plane(host.environment, settings, client_id)
             undo.callback(plane.shut_down)
             super().__init__(client_id, host, control, plane)

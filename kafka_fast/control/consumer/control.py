@@ -14,11 +14,10 @@ Thread: control. `now` comes in; randomness comes in; bytes of records stay out.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 
 from kafka_fast.config import ConsumerSettings, OffsetReset
-from kafka_fast.control.backoff import Backoff
+from kafka_fast.control.client_control import ClientControl
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.connection import ConnectionFailed
 from kafka_fast.control.connection_key import ConnectionKey, Role
@@ -29,7 +28,6 @@ from kafka_fast.control.consumer.lookup import Lookup
 from kafka_fast.control.consumer.plane import (
     BrokerFailed,
     ConsumerCommand,
-    ConsumerEvent,
     FetchPunt,
     PartitionFailed,
     Positioned,
@@ -40,17 +38,15 @@ from kafka_fast.control.consumer.positions import Positions
 from kafka_fast.control.consumer.restarts import Restarts
 from kafka_fast.control.consumer.streams import Streams
 from kafka_fast.control.consumer.topics import Topics
-from kafka_fast.control.discovery import Discovery
 from kafka_fast.control.group.group import Group
 from kafka_fast.control.group.member import Subscription
 from kafka_fast.control.instants import NEVER
 from kafka_fast.control.link import Link
-from kafka_fast.control.links import Links
 from kafka_fast.control.metadata import ClusterChanges
 from kafka_fast.control.nonsense import PATIENCE, Nonsense
-from kafka_fast.control.plane import BadAnswer, LinkClosed, RepeatEnded, Response, Throttled
+from kafka_fast.control.plane import RepeatEnded
 from kafka_fast.control.silence import of_several, reason
-from kafka_fast.control.troubles import Reason, Troubles
+from kafka_fast.control.troubles import Reason
 from kafka_fast.errors import KafkaError
 from kafka_fast.logs import get_logger
 from kafka_fast.protocol.apis.fetch import FetchRequest
@@ -66,8 +62,11 @@ ANSWER_GRACE = 1.0
 """Seconds by which the answer to a Fetch may be later than fetch.max.wait.ms."""
 
 
-class ConsumerControl:
+class ConsumerControl(ClientControl[ConsumerSettings]):
     """Policy of one consumer. Control thread only."""
+
+    kind = "consumer"
+    logger = logger
 
     def __init__(
         self,
@@ -76,7 +75,7 @@ class ConsumerControl:
         random: Callable[[], float],
         wall_ms: Callable[[], int],
     ) -> None:
-        """Begin without connections and partitions.
+        """Begin without connections.
 
         Args:
             settings: the consumer's configuration.
@@ -84,84 +83,37 @@ class ConsumerControl:
             random: returns a float in [0, 1).
             wall_ms: returns the Unix time in ms.
         """
-        backoff = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms, random)
-        # Seconds after which an error would have come again, if the next answer were one, too.
-        self._next_answer = settings.retry_backoff_max + settings.fetch_max_wait + ANSWER_GRACE
-        self.troubles = Troubles(logger)
-        self.cluster = Cluster(
+        cluster = Cluster(
             settings, random, allow_auto_create_topics=settings.allow_auto_create_topics
         )
-        self.links = Links(
-            settings,
-            client_id,
-            random,
-            self.troubles,
-            on_ready=self._handle_ready,
-            on_lost=self._handle_lost,
-            on_failed=self._handle_connect_failed,
-            nonsense=Nonsense(self._handle_nonsense, min(PATIENCE, settings.default_api_timeout)),
-        )
-        self.discovery = Discovery(
-            settings,
-            self.cluster,
-            self.links,
-            on_changes=self._handle_changes,
-            on_fatal=self._handle_fatal,
-        )
-        self.streams = Streams(
-            settings,
-            self.cluster,
-            self.links,
-            self.discovery,
-            client_id,
-            on_moved=self._handle_moved,
-            on_refused=self._tell,
-        )
+        patience = min(PATIENCE, settings.default_api_timeout)
+        nonsense = Nonsense(self._handle_nonsense, patience)
+        super().__init__(settings, client_id, random, wall_ms, cluster, nonsense)
+        # Seconds after which an error would have come again, if the next answer were one, too.
+        self._next_answer = settings.retry_backoff_max + settings.fetch_max_wait + ANSWER_GRACE
+        self.streams = Streams(self.context, on_moved=self._handle_moved, on_refused=self._tell)
         self.positions = Positions(
-            settings,
-            self.cluster,
-            self.links,
-            self.discovery,
-            random,
-            wall_ms,
+            self.context,
             on_ready=self._handle_positioned,
             on_failed=self._handle_failed,
             on_truncated=self._handle_truncated,
         )
-        self._commands: deque[ConsumerCommand] = deque()
-        self.restarts = Restarts(
-            self.cluster,
-            self.links,
-            self.discovery,
-            self.streams,
-            self.positions,
-            backoff,
-            on_news=self._commands.append,
-        )
-        self.topics = Topics(self.cluster, self.positions, on_news=self._commands.append)
-        self.absent = AbsentPartitions(self.cluster, self.positions, on_news=self._commands.append)
+        tell = self._commands.append
+        self.restarts = Restarts(self.context, self.streams, self.positions, on_news=tell)
+        self.topics = Topics(self.cluster, self.positions, on_news=tell)
+        self.absent = AbsentPartitions(self.cluster, self.positions, on_news=tell)
         self.group: Group | None = None
         self._starts: CommittedStarts | None = None
         if settings.group_id is not None:
-            self.group = Group(
-                settings.group_id, settings, self.cluster, self.links, self.discovery, random
-            )
+            self.group = Group(settings.group_id, self.context)
             self._starts = CommittedStarts(self.group.committed, self.positions, lambda: self._now)
-        self.lookup = Lookup(settings, self.cluster, self.links, self.discovery, backoff)
-        self._now = 0.0  # of the last tick or event
-        self.fatal: KafkaError | None = None
+        self.lookup = Lookup(self.context)
 
-    def describe(self) -> str:
-        """Return the state of things in a few lines, for people."""
-        lines = [
-            f"cluster {self.cluster.cluster_id}, metadata generation {self.cluster.generation}",
-            *map(str, self.cluster.nodes),
-        ]
-        lines += [
+    def _describe_own(self) -> list[str]:
+        return [
             f"{it.partition}: {it.phase.value}, position {it.position}, link {it.link_id}"
             for it in list(self.positions.partitions.values())
         ]
-        return "\n".join(lines)
 
     def silence(self, partitions: Iterable[TopicPartition], now: float) -> Reason:
         """Return why nothing comes of the first few of these partitions. Any thread."""
@@ -294,12 +246,10 @@ class ConsumerControl:
 
     # Time
 
-    def tick(self, now: float) -> None:
-        """Do what is due at `now`."""
-        self._now = now
-        self.links.tick(now)
+    def _want_metadata(self, now: float) -> None:
         self.topics.tick(now)
-        self.discovery.tick(now)
+
+    def _tick(self, now: float) -> None:
         self.restarts.tick(now)
         self.positions.tick(now)
         self.lookup.tick(now)
@@ -309,68 +259,45 @@ class ConsumerControl:
             self._starts.tick(now)
         self.streams.tick(now)
 
-    def next_deadline(self) -> float:
-        """Return when `tick` has something to do that no event announces."""
+    def _next_deadline(self) -> float:
         return min(
             self.group.next_deadline() if self.group is not None else NEVER,
-            self.links.next_deadline(),
             self.topics.next_deadline(),
-            self.discovery.next_deadline(),
             self.positions.next_deadline(),
             self.lookup.next_deadline(),
             self.restarts.next_deadline(),
         )
 
-    # Out
+    # Out and in
 
-    def poll_command(self) -> ConsumerCommand | None:
-        """Return the next thing to do; None if there is nothing."""
-        if self._commands:
-            return self._commands.popleft()
+    def _poll_own(self) -> ConsumerCommand | None:
         if self.group is not None and (news := self.group.poll_news()) is not None:
             return news
-        return self.streams.poll_command() or self.links.poll_command()
+        return self.streams.poll_command()
 
-    # In
-
-    def handle_event(self, event: ConsumerEvent, now: float) -> None:
-        """Take an event of the data plane."""
-        self._now = now
+    def _handle_own(self, event: object, now: float) -> None:
         match event:
-            case Response():
-                self.links.handle_response(event, now)
             case StreamsStopped(rows):
                 for row in rows:
                     self.restarts.handle_stopped(row, now)
             case FetchPunt():
                 self.restarts.handle_punt(event, now)
-            case BadAnswer():
-                self.links.handle_bad_answer(
-                    event, self._partition_of, self.cluster.topic_name, now
-                )
-            case LinkClosed():
-                self.links.handle_closed(event, now)
-            case Throttled(link_id, throttle_ms):
-                who = self.links.handle_throttled(link_id, throttle_ms, now)
-                logger.info("%s has this client wait for %d ms: a quota", who, throttle_ms)
             case RepeatEnded(_, token) if self.group is not None:
                 if self.links.questions.handle_ended(token):
                     self.group.member.handle_overstayed(now)
 
     # Links and metadata
 
-    def _handle_ready(self, link: Link, now: float) -> None:
-        """What waits for this link is started by the next tick."""
-
-    def _handle_lost(self, link: Link, error: KafkaError | None, now: float) -> None:
+    def handle_lost(self, link: Link, error: KafkaError | None, now: float) -> None:
+        """Fetch nothing over a link any more."""
         self.streams.handle_lost(link)
-        if error is not None:
-            self.discovery.handle_lost(link)
+        super().handle_lost(link, error, now)
 
-    def _handle_connect_failed(
+    def handle_connect_failed(
         self, key: ConnectionKey, failed: ConnectionFailed, now: float
     ) -> None:
-        self.discovery.handle_connect_failed(key, failed, now)
+        """Look for another way to what the node was for."""
+        super().handle_connect_failed(key, failed, now)
         if self.group is not None:
             self.group.coordinator.handle_connect_failed(key, failed.error, now)
         for assigned in self.positions.partitions.values():
@@ -402,10 +329,8 @@ class ConsumerControl:
         assigned = self.streams.stream(stream_id)
         return None if assigned is None else assigned.partition
 
-    def _handle_fatal(self, error: KafkaError) -> None:
-        logger.error("the consumer cannot go on: %s", error)
-        self.fatal = error  # every call that has to wait raises it
-        self.topics.fail(error)
+    def _stop(self, error: KafkaError) -> None:
+        self.topics.fail(error)  # and every other call that has to wait raises `fatal`
 
     # Positions and streams
 

@@ -6,14 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from kafka_fast.config import ConsumerSettings
-from kafka_fast.control.backoff import Backoff
-from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.consumer.offsets import ListOffsetsForm, TimeAnswer
 from kafka_fast.control.consumer.topics import GETS_ROUND
-from kafka_fast.control.discovery import Discovery
+from kafka_fast.control.context import Context
 from kafka_fast.control.instants import NEVER
 from kafka_fast.control.leader_query import LeaderQuery
-from kafka_fast.control.links import Links
 from kafka_fast.control.silence import of_several, some_of
 from kafka_fast.control.troubles import Reason
 from kafka_fast.errors import ErrorCode, KafkaError, broker_error
@@ -25,25 +22,15 @@ Found: TypeAlias = dict[TopicPartition, TimeAnswer]
 class Lookup:
     """The user's question under way, if any. Control thread only."""
 
-    def __init__(
-        self,
-        settings: ConsumerSettings,
-        cluster: Cluster,
-        links: Links,
-        discovery: Discovery,
-        backoff: Backoff,
-    ) -> None:
+    def __init__(self, context: Context[ConsumerSettings]) -> None:
         """Begin without a question."""
-        self._cluster = cluster
+        self._cluster = context.cluster
+        settings = context.settings
         self._query: LeaderQuery[int, TimeAnswer] = LeaderQuery(
             ListOffsetsForm(
                 read_committed=settings.is_read_committed, timeout_ms=settings.request_timeout_ms
             ),
-            cluster,
-            links,
-            discovery,
-            backoff,
-            timeout=settings.request_timeout,
+            context,
             on_result=self._handle_result,
             on_error=self._handle_error,
         )

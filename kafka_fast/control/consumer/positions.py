@@ -19,8 +19,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kafka_fast.config import LATEST, NONE, ConsumerSettings, OffsetReset
-from kafka_fast.control.backoff import Backoff
-from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.consumer.assigned import NO_EPOCH, Assigned, Phase, Position
 from kafka_fast.control.consumer.offsets import (
     EARLIEST_TIMESTAMP,
@@ -30,9 +28,8 @@ from kafka_fast.control.consumer.offsets import (
     ListOffsetsForm,
     TimeAnswer,
 )
-from kafka_fast.control.discovery import Discovery
+from kafka_fast.control.context import Context
 from kafka_fast.control.leader_query import LeaderQuery
-from kafka_fast.control.links import Links
 from kafka_fast.control.troubles import Reason
 from kafka_fast.errors import (
     KafkaError,
@@ -54,12 +51,7 @@ class Positions:
 
     def __init__(
         self,
-        settings: ConsumerSettings,
-        cluster: Cluster,
-        links: Links,
-        discovery: Discovery,
-        random: Callable[[], float],
-        wall_ms: Callable[[], int],
+        context: Context[ConsumerSettings],
         *,
         on_ready: Callable[[Assigned, float], None],
         on_failed: Callable[[Assigned, KafkaError], None],
@@ -68,44 +60,31 @@ class Positions:
         """Begin without partitions.
 
         Args:
-            settings: the consumer's configuration.
-            cluster: knows leaders and their epochs.
-            links: lead to them.
-            discovery: opens links.
-            random: returns a float in [0, 1).
-            wall_ms: returns the Unix time in ms, for policies that count back from now.
+            context: the client's; its wall clock is for policies that count back from now.
             on_ready: called with a partition whose position is valid.
             on_failed: called with a partition that only a seek can bring back, and why.
             on_truncated: called with a partition and where its log was cut off: what was fetched
                 and not handed over may never have been in the log as it is now.
         """
+        settings = context.settings
         self._policy = settings.auto_offset_reset
-        self._cluster = cluster
-        self._wall_ms = wall_ms
+        self._cluster = context.cluster
+        self._wall_ms = context.wall_ms
         self._on_ready = on_ready
         self._on_failed = on_failed
         self._on_truncated = on_truncated
         self.partitions: dict[TopicPartition, Assigned] = {}
-        backoff = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms, random)
         self._lookups: LeaderQuery[int, TimeAnswer] = LeaderQuery(
             ListOffsetsForm(
                 read_committed=settings.is_read_committed, timeout_ms=settings.request_timeout_ms
             ),
-            cluster,
-            links,
-            discovery,
-            backoff,
-            timeout=settings.request_timeout,
+            context,
             on_result=self._handle_offset,
             on_error=self._handle_lookup_refused,
         )
         self._validations: LeaderQuery[int, EpochAnswer] = LeaderQuery(
             EpochForm(),
-            cluster,
-            links,
-            discovery,
-            backoff,
-            timeout=settings.request_timeout,
+            context,
             on_result=self._handle_epoch_end,
             on_error=self._handle_validation_refused,
         )

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import chain
 
-from kafka_fast.control.backoff import Backoff, KeyedBackoff
-from kafka_fast.control.cluster import Cluster
+from kafka_fast.config import ConsumerSettings
+from kafka_fast.control.backoff import KeyedBackoff
 from kafka_fast.control.consumer.answers import Decision, Step, decide, fetch_error
 from kafka_fast.control.consumer.assigned import NO_NODE, NOWHERE, Assigned, Phase, Position
 from kafka_fast.control.consumer.plane import (
@@ -29,9 +29,8 @@ from kafka_fast.control.consumer.plane import (
 )
 from kafka_fast.control.consumer.positions import Positions
 from kafka_fast.control.consumer.streams import Streams
-from kafka_fast.control.discovery import Discovery
+from kafka_fast.control.context import Context
 from kafka_fast.control.instants import NEVER
-from kafka_fast.control.links import Links
 from kafka_fast.errors import ProtocolError, error_name
 from kafka_fast.logs import get_logger
 from kafka_fast.protocol import frame
@@ -46,29 +45,24 @@ class Restarts:
 
     def __init__(
         self,
-        cluster: Cluster,
-        links: Links,
-        discovery: Discovery,
+        context: Context[ConsumerSettings],
         streams: Streams,
         positions: Positions,
-        backoff: Backoff,
         *,
         on_news: Callable[[News], None],
     ) -> None:
         """Begin with nothing that stands still.
 
         Args:
-            cluster: knows topics and takes hints of leaders.
-            links: hear of answers that cannot be read.
-            discovery: hears of what a hint has changed.
+            context: the client's.
             streams: are started again.
             positions: say where.
-            backoff: between two tries of a partition.
             on_news: called with what the user's thread has to know.
         """
-        self._cluster = cluster
-        self._links = links
-        self._discovery = discovery
+        backoff = context.backoff
+        self._cluster = context.cluster
+        self._links = context.links
+        self._discovery = context.discovery
         self._streams = streams
         self._positions = positions
         self._on_news = on_news

@@ -16,7 +16,6 @@ from collections import deque
 from collections.abc import Callable
 
 from kafka_fast.config import ConsumerSettings
-from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.consumer.assigned import NO_NODE, NOWHERE, Assigned, Phase
 from kafka_fast.control.consumer.plane import (
     ConsumerCommand,
@@ -26,9 +25,8 @@ from kafka_fast.control.consumer.plane import (
     StartStream,
     StopStream,
 )
-from kafka_fast.control.discovery import Discovery
+from kafka_fast.control.context import Context
 from kafka_fast.control.link import Link
-from kafka_fast.control.links import Links
 from kafka_fast.control.metadata import NO_TOPIC_ID, Node
 from kafka_fast.errors import KafkaError, UnsupportedVersionError
 from kafka_fast.protocol import frame
@@ -45,11 +43,7 @@ class Streams:
 
     def __init__(
         self,
-        settings: ConsumerSettings,
-        cluster: Cluster,
-        links: Links,
-        discovery: Discovery,
-        client_id: str,
+        context: Context[ConsumerSettings],
         *,
         on_moved: Callable[[Assigned, float], None],
         on_refused: Callable[[Assigned, KafkaError], None],
@@ -57,19 +51,15 @@ class Streams:
         """Begin without streams.
 
         Args:
-            settings: the consumer's configuration.
-            cluster: knows the leaders.
-            links: lead to them.
-            discovery: opens links.
-            client_id: of all requests.
+            context: the client's.
             on_moved: called with a partition that stands still and has another leader than before.
             on_refused: called with a partition whose node cannot be fetched from, and why.
         """
-        self._settings = settings
-        self._cluster = cluster
-        self._links = links
-        self._discovery = discovery
-        self._client_id = client_id
+        self._settings = context.settings
+        self._cluster = context.cluster
+        self._links = context.links
+        self._discovery = context.discovery
+        self._client_id = context.client_id
         self._on_moved = on_moved
         self._on_refused = on_refused
         self._streams: dict[int, Assigned] = {}

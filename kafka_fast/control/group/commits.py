@@ -14,8 +14,8 @@ from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from typing import TypeAlias
 
-from kafka_fast.control.backoff import Backoff
-from kafka_fast.control.cluster import Cluster
+from kafka_fast.config import CONSUMER_PROTOCOL, ConsumerSettings
+from kafka_fast.control.context import Context
 from kafka_fast.control.group.coordinator import Coordinator
 from kafka_fast.control.group.member import Identity
 from kafka_fast.control.instants import LONG_AGO, NEVER
@@ -80,33 +80,29 @@ class Commits:
 
     def __init__(
         self,
+        context: Context[ConsumerSettings],
         coordinator: Coordinator,
-        cluster: Cluster,
-        backoff: Backoff,
         identity: Callable[[], Identity],
         *,
         is_held: Callable[[], bool] = lambda: False,
-        is_consumer_protocol: bool = False,
         on_stale: Callable[[int, float], None] = lambda code, now: None,
     ) -> None:
         """Begin with nothing to do.
 
         Args:
+            context: the consumer's.
             coordinator: keeps the offsets.
-            cluster: knows topic ids.
-            backoff: between two tries.
             identity: returns who commits.
             is_held: returns whether commits have to wait, since they would be refused now.
-            is_consumer_protocol: the member's epoch may change under a commit, which then is
-                repeated under the new one (KIP-848).
             on_stale: called with the code of an answer that says the member is not what it was.
         """
         self._coordinator = coordinator
-        self._cluster = cluster
-        self._backoff = backoff
+        self._cluster = context.cluster
+        self._backoff = context.backoff
         self._identity = identity
         self._is_held = is_held
-        self._is_consumer_protocol = is_consumer_protocol
+        # Its member's epoch may change under a commit, which then is repeated (KIP-848).
+        self._is_consumer_protocol = context.settings.group_protocol == CONSUMER_PROTOCOL
         self._on_stale = on_stale
         self._commits: deque[_Commit] = deque()
         self._settling: list[tuple[Collection[TopicPartition] | None, Callable[[float], None]]] = []

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from kafka_fast.control.backoff import Backoff
-from kafka_fast.control.cluster import Cluster
+from kafka_fast.config import CONSUMER_PROTOCOL, ConsumerSettings
+from kafka_fast.control.context import Context
 from kafka_fast.control.group.coordinator import Coordinator
 from kafka_fast.control.group.member import Identity
 from kafka_fast.control.instants import LONG_AGO, NEVER
@@ -53,30 +53,26 @@ class CommittedOffsets:
 
     def __init__(
         self,
+        context: Context[ConsumerSettings],
         coordinator: Coordinator,
-        cluster: Cluster,
-        backoff: Backoff,
         identity: Callable[[], Identity],
-        *,
-        require_stable: bool,
-        is_consumer_protocol: bool = False,
     ) -> None:
         """Begin with nothing to do.
 
         Args:
+            context: the consumer's.
             coordinator: keeps the offsets.
-            cluster: knows topic ids.
-            backoff: between two tries.
             identity: returns who asks.
-            require_stable: wait for transactions that have offsets pending (read_committed).
-            is_consumer_protocol: the coordinator wants to know which member asks (KIP-848).
         """
+        settings = context.settings
         self._coordinator = coordinator
-        self._cluster = cluster
-        self._backoff = backoff
+        self._cluster = context.cluster
+        self._backoff = context.backoff
         self._identity = identity
-        self._require_stable = require_stable
-        self._is_consumer_protocol = is_consumer_protocol
+        # Wait for transactions that have offsets pending.
+        self._require_stable = settings.is_read_committed
+        # The coordinator wants to know which member asks (KIP-848).
+        self._is_consumer_protocol = settings.group_protocol == CONSUMER_PROTOCOL
         self._fetches: list[_Fetch] = []
 
     @property

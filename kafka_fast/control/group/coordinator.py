@@ -13,13 +13,10 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from kafka_fast.config import CommonSettings
-from kafka_fast.control.backoff import Backoff
-from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.connection_key import ConnectionKey, Role
-from kafka_fast.control.discovery import Discovery
+from kafka_fast.control.context import Context
 from kafka_fast.control.instants import LONG_AGO, NEVER
 from kafka_fast.control.link import Link
-from kafka_fast.control.links import Links
 from kafka_fast.control.metadata import Node, is_address
 from kafka_fast.control.troubles import About, Reason, late
 from kafka_fast.errors import (
@@ -71,11 +68,7 @@ class Coordinator:
     def __init__(
         self,
         group_id: str,
-        settings: CommonSettings,
-        cluster: Cluster,
-        links: Links,
-        discovery: Discovery,
-        backoff: Backoff,
+        context: Context[CommonSettings],
         *,
         on_fatal: Callable[[KafkaError], None],
     ) -> None:
@@ -83,19 +76,15 @@ class Coordinator:
 
         Args:
             group_id: the group.
-            settings: the client's configuration.
-            cluster: knows the nodes' addresses.
-            links: the client's connections.
-            discovery: knows any link for the question.
-            backoff: between two questions.
+            context: the client's.
             on_fatal: called when there will be no coordinator for us: not authorized, bad group.
         """
         self.group_id = group_id
-        self._settings = settings
-        self._cluster = cluster
-        self._links = links
-        self._discovery = discovery
-        self._backoff = backoff
+        self._settings = context.settings
+        self._cluster = context.cluster
+        self._links = context.links
+        self._discovery = context.discovery
+        self._backoff = context.backoff
         self._on_fatal = on_fatal
         self._node: Node | None = None
         self._wanted = False

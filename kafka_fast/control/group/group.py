@@ -10,9 +10,7 @@ from collections.abc import Callable
 from functools import partial
 
 from kafka_fast.config import CONSUMER_PROTOCOL, ConsumerSettings
-from kafka_fast.control.backoff import Backoff
-from kafka_fast.control.cluster import Cluster
-from kafka_fast.control.discovery import Discovery
+from kafka_fast.control.context import Context
 from kafka_fast.control.group.assignors.builtin import make_assignors
 from kafka_fast.control.group.classic.member import ClassicMember
 from kafka_fast.control.group.commits import Commits
@@ -27,7 +25,6 @@ from kafka_fast.control.group.member import (
     MemberFailed,
     RevokeWanted,
 )
-from kafka_fast.control.links import Links
 from kafka_fast.control.troubles import Reason
 from kafka_fast.errors import KafkaError
 from kafka_fast.logs import Waiting
@@ -37,62 +34,34 @@ from kafka_fast.types import TopicPartition
 class Group:
     """Everything about one consumer's group. Control thread only."""
 
-    def __init__(
-        self,
-        group_id: str,
-        settings: ConsumerSettings,
-        cluster: Cluster,
-        links: Links,
-        discovery: Discovery,
-        random: Callable[[], float],
-    ) -> None:
+    def __init__(self, group_id: str, context: Context[ConsumerSettings]) -> None:
         """Begin without a coordinator, and outside the group.
 
         Args:
             group_id: the group.
-            settings: the consumer's configuration.
-            cluster: knows topics and nodes.
-            links: the client's connections.
-            discovery: knows any link.
-            random: returns a float in [0, 1).
+            context: the consumer's.
         """
-        backoff = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms, random)
-        is_consumer_protocol = settings.group_protocol == CONSUMER_PROTOCOL
+        settings = context.settings
         self._news: deque[GroupNews] = deque()
         # Of the user's thread to what it was asked, in its order; the first waits for commits.
         self._answers: deque[tuple[frozenset[TopicPartition], Callable[[float], None]]] = deque()
         self._answered: RevokeWanted | AssignWanted | None = None  # the last one
-        self.coordinator = Coordinator(
-            group_id, settings, cluster, links, discovery, backoff, on_fatal=self._handle_fatal
-        )
+        self.coordinator = Coordinator(group_id, context, on_fatal=self._handle_fatal)
         self.member: Member
-        if is_consumer_protocol:
-            self.member = ConsumerProtocolMember(
-                settings, self.coordinator, cluster, links.questions, discovery, backoff, random
-            )
+        if settings.group_protocol == CONSUMER_PROTOCOL:
+            self.member = ConsumerProtocolMember(context, self.coordinator)
         else:
             assignors = make_assignors(settings.partition_assignment_strategy)
-            self.member = ClassicMember(
-                settings, assignors, self.coordinator, cluster, links.questions, backoff
-            )
+            self.member = ClassicMember(context, self.coordinator, assignors)
         self.commits = Commits(
+            context,
             self.coordinator,
-            cluster,
-            backoff,
             lambda: self.member.identity,
             is_held=lambda: self.member.is_between_generations,
-            is_consumer_protocol=is_consumer_protocol,
             on_stale=self.member.handle_stale,
         )
-        self.committed = CommittedOffsets(
-            self.coordinator,
-            cluster,
-            backoff,
-            lambda: self.member.identity,
-            require_stable=settings.is_read_committed,
-            is_consumer_protocol=is_consumer_protocol,
-        )
-        self.descriptions = Descriptions(self.coordinator, backoff)
+        self.committed = CommittedOffsets(context, self.coordinator, lambda: self.member.identity)
+        self.descriptions = Descriptions(self.coordinator, context.backoff)
 
     def why_silent(self) -> Reason | None:
         """Return why the group's coordinator has not answered; None if that is not known.

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kafka_fast.config import ProducerSettings
-from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.connection_key import ConnectionKey, Role
-from kafka_fast.control.links import Links
+from kafka_fast.control.context import Context
 from kafka_fast.control.producer.identity import IdentityKeeper
 from kafka_fast.control.producer.limits import SETTINGS, TopicLimits
 from kafka_fast.control.silence import around, of_quota, reason
@@ -27,9 +26,7 @@ class Causes:
 
     def __init__(
         self,
-        settings: ProducerSettings,
-        cluster: Cluster,
-        links: Links,
+        context: Context[ProducerSettings],
         identity: IdentityKeeper,
         limits: TopicLimits,
         fatal: Callable[[], KafkaError | None],
@@ -37,17 +34,15 @@ class Causes:
         """Look at these.
 
         Args:
-            settings: the producer's configuration.
-            cluster: knows the leaders.
-            links: lead to them, and know what went wrong there.
+            context: the producer's.
             identity: knows whether there is a producer id.
             limits: know how large a batch a topic takes.
             fatal: returns why the producer cannot go on, if it cannot.
         """
-        self._is_idempotent = settings.enable_idempotence
-        self._delivery_timeout = settings.delivery_timeout
-        self._cluster = cluster
-        self._links = links
+        self._is_idempotent = context.settings.enable_idempotence
+        self._delivery_timeout = context.settings.delivery_timeout
+        self._cluster = context.cluster
+        self._links = context.links
         self._identity = identity
         self._limits = limits
         self._fatal = fatal

@@ -4,40 +4,30 @@
     callers' wishes for topics ─┼─► ProducerControl ────┼─► sockets and look-ups for the machine
     sockets, look-ups, time ────┘                       └─► topics settled, for the callers
 
-It knows the cluster, keeps connections to the leaders in use, routes queues, gets a producer id,
-and passes verdicts on what failed. It never sees a record.
+Beside what every client's control plane does it keeps connections to the leaders in use, routes
+queues, gets a producer id, and passes verdicts on what failed. It never sees a record.
 
 Thread: control. `now` comes in; randomness comes in; bytes of records stay out.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator
 
 from kafka_fast.config import ProducerSettings
-from kafka_fast.control.backoff import Backoff
+from kafka_fast.control.client_control import ClientControl
 from kafka_fast.control.cluster import Cluster
-from kafka_fast.control.connection import ConnectionFailed
-from kafka_fast.control.connection_key import ConnectionKey
-from kafka_fast.control.discovery import Discovery
 from kafka_fast.control.instants import NEVER
 from kafka_fast.control.link import Link
-from kafka_fast.control.links import Links
 from kafka_fast.control.metadata import ClusterChanges
 from kafka_fast.control.plane import (
-    BadAnswer,
     Command,
     FailQueue,
-    LinkClosed,
-    PlaneEvent,
     Punt,
     Refuse,
     Report,
-    Response,
     RouteWanted,
     SetProducerId,
-    Throttled,
     TopicSettled,
 )
 from kafka_fast.control.producer.causes import Causes
@@ -54,7 +44,7 @@ from kafka_fast.control.producer.verdicts import (
     may_split,
 )
 from kafka_fast.control.silence import of_topic, some_of
-from kafka_fast.control.troubles import Reason, Troubles
+from kafka_fast.control.troubles import Reason
 from kafka_fast.errors import (
     ERRORS,
     BrokerError,
@@ -77,11 +67,18 @@ from kafka_fast.types import TopicPartition
 logger = get_logger("kafka_fast.producer")
 
 
-class ProducerControl:
+class ProducerControl(ClientControl[ProducerSettings]):
     """Policy of one producer. Control thread only."""
 
+    kind = "producer"
+    logger = logger
+
     def __init__(
-        self, settings: ProducerSettings, client_id: str, random: Callable[[], float]
+        self,
+        settings: ProducerSettings,
+        client_id: str,
+        random: Callable[[], float],
+        wall_ms: Callable[[], int],
     ) -> None:
         """Begin without connections.
 
@@ -89,90 +86,44 @@ class ProducerControl:
             settings: the producer's configuration.
             client_id: of all requests.
             random: returns a float in [0, 1).
+            wall_ms: returns the Unix time in ms.
         """
+        cluster = Cluster(settings, random, max_idle=settings.metadata_max_idle)
+        super().__init__(settings, client_id, random, wall_ms, cluster)
         self._settings = settings
-        retry = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms, random)
-        self.troubles = Troubles(logger)
-        self.cluster = Cluster(settings, random, max_idle=settings.metadata_max_idle)
-        self.links = Links(
-            settings,
-            client_id,
-            random,
-            self.troubles,
-            on_ready=self._handle_ready,
-            on_lost=self._handle_lost,
-            on_failed=self._handle_connect_failed,
-        )
-        self.discovery = Discovery(
-            settings,
-            self.cluster,
-            self.links,
-            on_changes=self._handle_changes,
-            on_fatal=self._handle_fatal,
-        )
-        self.routes = Routes(
-            self.cluster,
-            self.links,
-            client_id,
-            acks=settings.acks,
-            timeout_ms=settings.request_timeout_ms,
-        )
+        self.routes = Routes(self.context)
         self.identity = IdentityKeeper(
-            self.links.questions,
-            retry,
-            self.troubles,
-            timeout=settings.request_timeout,
-            on_identity=self._handle_identity,
-            on_fatal=self._handle_fatal,
+            self.context, on_identity=self._handle_identity, on_fatal=self._handle_fatal
         )
-        self.limits = TopicLimits(
-            self.links.questions,
-            timeout=settings.request_timeout,
-            max_age=settings.metadata_max_age,
-            on_settled=self._handle_limits,
-        )
-        self.causes = Causes(
-            settings,
-            self.cluster,
-            self.links,
-            self.identity,
-            self.limits,
-            lambda: self.fatal,
-        )
+        self.limits = TopicLimits(self.context, on_settled=self._handle_limits)
+        self.causes = Causes(self.context, self.identity, self.limits, lambda: self.fatal)
         self._rules = Rules(
             idempotent=settings.enable_idempotence,
             retries=settings.retries,
             split_size=max(settings.batch_size, 16384),
-            delay=lambda attempts: retry.delay(attempts - 1),
+            delay=lambda attempts: self.context.backoff.delay(attempts - 1),
         )
-        self._commands: deque[Command] = deque()
         self._awaited: set[str] = set()  # topics that callers wait for
         self._new_leaders: set[int] = set()  # queues whose leader moved since their freeze
         self._waiting_for_epoch: list[Report] = []
         self._waiting_for_limits: dict[int, Report] = {}  # by queue
         self._unsent = LongWait(logger)
-        self.fatal: KafkaError | None = None
 
     @property
     def awaited(self) -> frozenset[str]:
         """The topics that callers wait for."""
         return frozenset(self._awaited)
 
-    def describe(self) -> str:
-        """Return the state of things in a few lines, for people."""
+    def _describe_own(self) -> list[str]:
         identity = self.identity.identity
         who = f"{identity.producer_id} epoch {identity.epoch}" if identity else "not there yet"
-        lines = [
-            f"cluster {self.cluster.cluster_id}, metadata generation {self.cluster.generation}",
-            f"producer id {who}",
-            *map(str, self.cluster.nodes),
-        ]
+        lines = [f"producer id {who}"]
         lines += [
             f"link {link.id} to {link.key}: ready, Produce up to "
             f"v{link.versions.pick(ProduceRequest)}"
             for link in list(self.links.ready)
         ]
-        return "\n".join(lines)
+        return lines
 
     def why_no_topic(self, topic: str, now: float, since: float) -> list[Reason]:
         """Return why nothing is known of a topic that was asked for at `since`. Any thread."""
@@ -206,12 +157,9 @@ class ProducerControl:
 
     # Time
 
-    def tick(self, now: float) -> None:
-        """Do what is due at `now`."""
-        self.links.tick(now)
+    def _tick(self, now: float) -> None:
         if self.fatal is not None:
             return
-        self.discovery.tick(now)
         for node_id in self.routes.wanted_nodes():
             self.discovery.want_node(node_id, now)
         if self._settings.enable_idempotence and self.identity.next_deadline() <= now:
@@ -236,51 +184,30 @@ class ProducerControl:
             f"delivery.timeout.ms ({in_seconds(self._settings.delivery_timeout)})"
         )
 
-    def next_deadline(self) -> float:
-        """Return when `tick` has something to do that no event announces."""
+    def _next_deadline(self) -> float:
         if self.fatal is not None:
-            return self.links.next_deadline()
-        deadline = min(
-            self.links.next_deadline(),
-            self.discovery.next_deadline(),
-            self.limits.next_deadline(),
-            NEVER if self._unsent.is_told else self._unsent.deadline,
-        )
+            return NEVER
+        deadline = self.limits.next_deadline()
+        if not self._unsent.is_told:
+            deadline = min(deadline, self._unsent.deadline)
         if self._settings.enable_idempotence and any(True for _ in self.links.ready):
             deadline = min(deadline, self.identity.next_deadline())
         return deadline
 
-    # Out
+    # Out and in
 
-    def poll_command(self) -> Command | None:
-        """Return the next thing to do; None if there is nothing."""
-        if self._commands:
-            return self._commands.popleft()
-        return self.routes.poll_command() or self.links.poll_command()
+    def _poll_own(self) -> Command | None:
+        return self.routes.poll_command()
 
-    # In
-
-    def handle_event(self, event: PlaneEvent, now: float) -> None:
-        """Take an event of the data plane."""
+    def _handle_own(self, event: object, now: float) -> None:
         match event:
-            case Response():
-                self.links.handle_response(event, now)
             case Report():
                 self._handle_report(event, now)
             case Punt():
                 self._handle_punt(event, now)
-            case BadAnswer():
-                self.links.handle_bad_answer(
-                    event, self._partition_of, self.cluster.topic_name, now
-                )
-            case LinkClosed():
-                self.links.handle_closed(event, now)
             case RouteWanted(queue_ids):
                 for queue_id in queue_ids:
                     self._want_route(queue_id, now)
-            case Throttled(link_id, throttle_ms):
-                who = self.links.handle_throttled(link_id, throttle_ms, now)
-                logger.info("%s has this client wait for %d ms: a quota", who, throttle_ms)
 
     # Links and metadata
 
@@ -336,7 +263,8 @@ class ProducerControl:
         while (command := self.routes.poll_command()) is not None:
             self._commands.append(command)
 
-    def _handle_ready(self, link: Link, now: float) -> None:
+    def handle_ready(self, link: Link, now: float) -> None:
+        """Send over a link what waits for it."""
         try:
             self.routes.program(link)
         except UnsupportedVersionError as error:
@@ -349,15 +277,10 @@ class ProducerControl:
         self.links.refuse(link, error, now)
         self._handle_fatal(error)
 
-    def _handle_lost(self, link: Link, error: KafkaError | None, now: float) -> None:
+    def handle_lost(self, link: Link, error: KafkaError | None, now: float) -> None:
+        """Send nothing over a link any more."""
         self.routes.handle_lost(link)
-        if error is not None:
-            self.discovery.handle_lost(link)
-
-    def _handle_connect_failed(
-        self, key: ConnectionKey, failed: ConnectionFailed, now: float
-    ) -> None:
-        self.discovery.handle_connect_failed(key, failed, now)
+        super().handle_lost(link, error, now)
 
     # Identity
 
@@ -367,9 +290,7 @@ class ProducerControl:
         for report in waiting:
             self._handle_report(report, now, identity)
 
-    def _handle_fatal(self, error: KafkaError) -> None:
-        logger.error("the producer cannot go on: %s", error)
-        self.fatal = error
+    def _stop(self, error: KafkaError) -> None:
         self._commands.append(Refuse(error))
         self._commands.extend(self._give_up(queue_id, error) for queue_id in self.routes.queue_ids)
         for topic in sorted(self._awaited):

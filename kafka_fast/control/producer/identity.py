@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kafka_fast.control.backoff import Backoff
+from kafka_fast.config import CommonSettings
+from kafka_fast.control.context import Context
 from kafka_fast.control.instants import NEVER
 from kafka_fast.control.link import Link
 from kafka_fast.control.producer.verdicts import Identity
-from kafka_fast.control.questions import Questions
-from kafka_fast.control.troubles import About, Troubles
+from kafka_fast.control.troubles import About
 from kafka_fast.errors import (
     KafkaError,
     UnsupportedVersionError,
@@ -34,28 +34,22 @@ class IdentityKeeper:
 
     def __init__(
         self,
-        questions: Questions,
-        backoff: Backoff,
-        troubles: Troubles,
+        context: Context[CommonSettings],
         *,
-        timeout: float,
         on_identity: Callable[[Identity, float], None],
         on_fatal: Callable[[KafkaError], None],
     ) -> None:
         """Begin without an identity.
 
         Args:
-            questions: carry the request.
-            backoff: between tries.
-            troubles: the client's.
-            timeout: seconds for one try.
+            context: the producer's.
             on_identity: called with each new identity.
             on_fatal: called with an error after which there will be none.
         """
-        self._questions = questions
-        self._backoff = backoff
-        self._troubles = troubles
-        self._timeout = timeout
+        self._questions = context.links.questions
+        self._backoff = context.backoff
+        self._troubles = context.troubles
+        self._timeout = context.settings.request_timeout
         self._on_identity = on_identity
         self._on_fatal = on_fatal
         self._identity: Identity | None = None

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from kafka_fast.config import CommonSettings
+from kafka_fast.control.context import Context
 from kafka_fast.control.instants import NEVER
 from kafka_fast.control.link import Link
-from kafka_fast.control.questions import Questions
 from kafka_fast.errors import ErrorCode, KafkaError
 from kafka_fast.protocol.apis.describe_configs import (
     DescribeConfigsRequest,
@@ -41,24 +42,17 @@ class TopicLimits:
     """The sizes that topics take. `limit` may be called from any thread."""
 
     def __init__(
-        self,
-        questions: Questions,
-        *,
-        timeout: float,
-        max_age: float,
-        on_settled: Callable[[str, float], None],
+        self, context: Context[CommonSettings], *, on_settled: Callable[[str, float], None]
     ) -> None:
         """Begin with nothing known.
 
         Args:
-            questions: carry the request.
-            timeout: seconds that a broker may take.
-            max_age: seconds after which a topic is asked about again.
+            context: the producer's.
             on_settled: called with a topic when its limits are known, or that they will not be.
         """
-        self._questions = questions
-        self._timeout = timeout
-        self._max_age = max_age
+        self._questions = context.links.questions
+        self._timeout = context.settings.request_timeout
+        self._max_age = context.settings.metadata_max_age  # then a topic is asked about again
         self._on_settled = on_settled
         self._topics: dict[str, _Topic] = {}
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from kafka_fast.control.cluster import Cluster
+from kafka_fast.config import ProducerSettings
 from kafka_fast.control.connection_key import ConnectionKey, Role
+from kafka_fast.control.context import Context
 from kafka_fast.control.link import Link
-from kafka_fast.control.links import Links
 from kafka_fast.control.metadata import NO_TOPIC_ID
 from kafka_fast.control.plane import Command, NameTopic, Program, Route, SetAvailable, SetPartitions
 from kafka_fast.errors import UnsupportedVersionError
@@ -42,23 +42,17 @@ class Queue(Value, frozen=False):
 class Routes:
     """The forwarding table. Control thread only."""
 
-    def __init__(
-        self, cluster: Cluster, links: Links, client_id: str, *, acks: int, timeout_ms: int
-    ) -> None:
+    def __init__(self, context: Context[ProducerSettings]) -> None:
         """Begin with no topics.
 
         Args:
-            cluster: knows the leaders.
-            links: lead to them.
-            client_id: of all requests.
-            acks: of the Produce requests.
-            timeout_ms: that the broker may take for them.
+            context: the producer's.
         """
-        self._cluster = cluster
-        self._links = links
-        self._client_id = client_id
-        self._acks = acks
-        self._timeout_ms = timeout_ms
+        self._cluster = context.cluster
+        self._links = context.links
+        self._client_id = context.client_id
+        self._acks = context.settings.acks
+        self._timeout_ms = context.settings.request_timeout_ms
         self._queues: list[Queue] = []
         self._by_topic: dict[str, list[Queue]] = {}
         self._wanted: dict[int, Queue] = {}  # that have data and no link, by id

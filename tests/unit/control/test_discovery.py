@@ -7,15 +7,14 @@ from typing import Any
 
 import pytest
 
-from kafka_fast.config import producer_settings
+from kafka_fast.config import CommonSettings, producer_settings
+from kafka_fast.control.client_control import ClientControl
 from kafka_fast.control.cluster import Cluster
-from kafka_fast.control.connection import ConnectionFailed
 from kafka_fast.control.connection_key import BOOTSTRAP, ConnectionKey, Role
-from kafka_fast.control.discovery import PATIENCE, Discovery
-from kafka_fast.control.links import Links
-from kafka_fast.control.plane import CloseReason, LinkClosed, PlaneEvent, Response
-from kafka_fast.control.troubles import Troubles
-from kafka_fast.errors import KafkaError
+from kafka_fast.control.discovery import PATIENCE
+from kafka_fast.control.instants import NEVER
+from kafka_fast.control.metadata import ClusterChanges
+from kafka_fast.control.plane import CloseReason, Response
 from kafka_fast.protocol.apis.metadata import MetadataRequest, MetadataResponse
 from tests.unit.control.fake_machine import FakeMachine
 from tests.unit.control.metadata_answers import answer, broker, topic
@@ -26,60 +25,33 @@ LARGE = 2**29 + 1, 2**30 + 1, 2**31 - 1
 """Node ids that would be node 1's if a bit of them said what a connection is for."""
 
 
-class Client:
-    """The smallest client: it wants to know one topic, and uses no link itself."""
+class Client(ClientControl[CommonSettings]):
+    """The smallest client: it wants to know one topic, and has no parts of its own."""
+
+    kind = "client"
+    logger = logging.getLogger("test")
 
     def __init__(self, servers: str = "10.0.0.1:9001", **config: Any) -> None:
         settings = producer_settings({"bootstrap.servers": servers, **config})
-        self.cluster = Cluster(settings, lambda: 0.5)
-        self.links = Links(
-            settings,
-            "test",
-            lambda: 0.5,
-            Troubles(logging.getLogger("test")),
-            on_ready=lambda link, now: None,
-            on_lost=lambda link, error, now: self.discovery.handle_lost(link),
-            on_failed=self._handle_connect_failed,
-        )
-        self.fatal: list[KafkaError] = []
-        self.discovery = Discovery(
-            settings,
-            self.cluster,
-            self.links,
-            on_changes=lambda changes, now: None,
-            on_fatal=self.fatal.append,
-        )
+        cluster = Cluster(settings, lambda: 0.5)
+        super().__init__(settings, "test", lambda: 0.5, lambda: 0, cluster)
         self.answers = 0
         self.brokers = BROKERS
         self.cluster.want_topic("t", 1.0)
-        self.machine = FakeMachine(self, {MetadataRequest: self._describe})
-        self.poll_command = self.links.poll_command
+        self.machine = FakeMachine(self, {MetadataRequest: self._describe_cluster})
 
-    def _describe(self, request: MetadataRequest, key: ConnectionKey) -> MetadataResponse:
+    def _describe_cluster(self, request: MetadataRequest, key: ConnectionKey) -> MetadataResponse:
         self.answers += 1
         return answer(topic("t", ((1, self.answers),)), brokers=self.brokers)
 
-    def _handle_connect_failed(
-        self, key: ConnectionKey, failed: ConnectionFailed, now: float
-    ) -> None:
-        self.discovery.handle_connect_failed(key, failed, now)
+    def _handle_changes(self, changes: ClusterChanges, now: float) -> None:
+        pass
 
-    def tick(self, now: float) -> None:
-        self.links.tick(now)
-        self.discovery.tick(now)
+    def _tick(self, now: float) -> None:
+        pass
 
-    def next_deadline(self) -> float:
-        return min(self.links.next_deadline(), self.discovery.next_deadline())
-
-    def describe(self) -> str:
-        return f"{self.machine.asked[-3:]}, due {self.next_deadline()}"
-
-    def handle_event(self, event: PlaneEvent, now: float) -> None:
-        match event:
-            case Response():
-                self.links.handle_response(event, now)
-            case LinkClosed():
-                self.links.handle_closed(event, now)
+    def _next_deadline(self) -> float:
+        return NEVER
 
     def asked(self) -> list[int]:
         """The nodes that were asked for metadata since the last call."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -43,9 +44,10 @@ def ignore(*event: Any) -> None:
 def new_links(servers: str = "10.0.0.1:9092") -> Links:
     settings = producer_settings({"bootstrap.servers": servers}, {})
     troubles = Troubles(logging.getLogger("test"))
-    return Links(
-        settings, "me", lambda: 0.5, troubles, on_ready=ignore, on_lost=ignore, on_failed=ignore
+    listener = SimpleNamespace(
+        handle_ready=ignore, handle_lost=ignore, handle_connect_failed=ignore
     )
+    return Links(settings, "me", lambda: 0.5, troubles, listener)
 
 
 def commands(links: Links) -> list[Any]:

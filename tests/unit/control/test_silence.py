@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -43,15 +44,10 @@ class Rig:
         def ignore(*event: Any) -> None:
             pass
 
-        self.links = Links(
-            settings,
-            "me",
-            lambda: 0.5,
-            self.troubles,
-            on_ready=ignore,
-            on_lost=ignore,
-            on_failed=ignore,
+        listener = SimpleNamespace(
+            handle_ready=ignore, handle_lost=ignore, handle_connect_failed=ignore
         )
+        self.links = Links(settings, "me", lambda: 0.5, self.troubles, listener)
 
     def learn(self, found: MetadataResponse) -> None:
         self.cluster.want_topic("t", 1.0)

@@ -20,8 +20,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 
 from kafka_fast.config import ConsumerSettings
-from kafka_fast.control.backoff import Backoff
-from kafka_fast.control.cluster import Cluster
+from kafka_fast.control.context import Context
 from kafka_fast.control.group.assignors import Assignor
 from kafka_fast.control.group.assignors.guard import calling
 from kafka_fast.control.group.classic import messages
@@ -43,7 +42,6 @@ from kafka_fast.control.group.member import NO_GENERATION, GroupNews, Identity, 
 from kafka_fast.control.group.readiness import OVERSTAYED, Readiness, warn_of_overstaying
 from kafka_fast.control.group.subscription import SubscribedTopics
 from kafka_fast.control.instants import NEVER
-from kafka_fast.control.questions import Questions
 from kafka_fast.errors import (
     ERRORS,
     ErrorCode,
@@ -77,35 +75,29 @@ class ClassicMember:
 
     def __init__(
         self,
-        settings: ConsumerSettings,
-        assignors: Sequence[Assignor],
+        context: Context[ConsumerSettings],
         coordinator: Coordinator,
-        cluster: Cluster,
-        questions: Questions,
-        backoff: Backoff,
+        assignors: Sequence[Assignor],
     ) -> None:
         """Begin outside the group.
 
         Args:
-            settings: the consumer's configuration.
-            assignors: that this member understands, the preferred one first.
+            context: the consumer's.
             coordinator: the way to the group's coordinator.
-            cluster: knows the topics.
-            questions: repeat the heartbeats.
-            backoff: between two tries.
+            assignors: that this member understands, the preferred one first.
         """
+        settings, cluster = context.settings, context.cluster
         self._settings = settings
         self._assignors = {assignor.name: assignor for assignor in assignors}
         # One eager assignor among them, and the whole group may be made eager.
         self._is_cooperative = all(assignor.is_cooperative for assignor in assignors)
         self._coordinator = coordinator
-        self._readiness = Readiness(backoff)
+        self._readiness = Readiness(context.backoff)
         self._subscription = SubscribedTopics(cluster, settings)
         self._ownership = Ownership()
         self._session = Session(
-            settings,
+            context,
             coordinator,
-            questions,
             on_heartbeat=self._handle_heartbeat,
             on_moved=self.tick,
         )

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kafka_fast.config import ConsumerSettings
+from kafka_fast.control.context import Context
 from kafka_fast.control.group.classic import messages
 from kafka_fast.control.group.coordinator import Coordinator
 from kafka_fast.control.group.heartbeats import Heartbeats
 from kafka_fast.control.group.member import NO_GENERATION, Identity
 from kafka_fast.control.link import Link
-from kafka_fast.control.questions import Questions
 from kafka_fast.errors import ErrorCode, KafkaError
 from kafka_fast.protocol.apis.heartbeat import HeartbeatResponse
 from kafka_fast.protocol.apis.join_group import JoinGroupRequest, JoinGroupResponse
@@ -24,9 +24,8 @@ class Session:
 
     def __init__(
         self,
-        settings: ConsumerSettings,
+        context: Context[ConsumerSettings],
         coordinator: Coordinator,
-        questions: Questions,
         *,
         on_heartbeat: Callable[[int, float], None],
         on_moved: Callable[[float], None],
@@ -34,22 +33,24 @@ class Session:
         """Begin outside the group.
 
         Args:
-            settings: the consumer's configuration.
+            context: the consumer's.
             coordinator: the way to the group's coordinator.
-            questions: repeat the heartbeats.
             on_heartbeat: called with the error code of an answer that was not expected; no
                 heartbeats are sent after it. (If Python cannot run it may be called late, and they
                 go on until then.)
             on_moved: called when the link is gone; likewise. Who joins is told instead of it.
         """
-        self._settings = settings
+        settings = self._settings = context.settings
         self._coordinator = coordinator
         self._on_heartbeat = on_heartbeat
         self._on_moved = on_moved
         self._on_join_lost: Callable[[KafkaError, float], None] | None = None
         self._identity = Identity(instance_id=settings.group_instance_id)
         self._heartbeats: Heartbeats[HeartbeatResponse] = Heartbeats(
-            questions, self._handle_heartbeat, self._handle_lost, timeout=settings.request_timeout
+            context.links.questions,
+            self._handle_heartbeat,
+            self._handle_lost,
+            timeout=settings.request_timeout,
         )
 
     @property

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kafka_fast.config import ConsumerSettings
+from kafka_fast.control.context import Context
 from kafka_fast.control.group.consumer_protocol import beat
 from kafka_fast.control.group.consumer_protocol.beat import Beat
 from kafka_fast.control.group.consumer_protocol.reconciliation import Ids
@@ -21,7 +22,6 @@ from kafka_fast.control.group.coordinator import MOVED, Coordinator
 from kafka_fast.control.group.heartbeats import Heartbeats
 from kafka_fast.control.group.member import Subscription
 from kafka_fast.control.link import Link
-from kafka_fast.control.questions import Questions
 from kafka_fast.errors import KafkaError, UnsupportedVersionError
 from kafka_fast.protocol.apis.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -43,9 +43,8 @@ class Conversation:
 
     def __init__(
         self,
-        settings: ConsumerSettings,
+        context: Context[ConsumerSettings],
         coordinator: Coordinator,
-        questions: Questions,
         member_id: str,
         *,
         handle: Callable[[ConsumerGroupHeartbeatResponse, float], None],
@@ -54,17 +53,19 @@ class Conversation:
         """Begin with nothing said.
 
         Args:
-            settings: the consumer's configuration.
+            context: the consumer's.
             coordinator: the way to the group's coordinator.
-            questions: repeat the heartbeats.
             member_id: the member's own (KIP-1082).
             handle: called with each answer to what was told, and each that was not expected.
             handle_lost: called when the link is gone, and perhaps an answer with it.
         """
         self._coordinator = coordinator
-        self._beat = Beat(settings, coordinator.group_id, member_id)
+        self._beat = Beat(context.settings, coordinator.group_id, member_id)
         self._heartbeats: Heartbeats[ConsumerGroupHeartbeatResponse] = Heartbeats(
-            questions, self._hear_unasked, self._lose, timeout=settings.request_timeout
+            context.links.questions,
+            self._hear_unasked,
+            self._lose,
+            timeout=context.settings.request_timeout,
         )
         self._handle = handle
         self._handle_lost = handle_lost

@@ -19,9 +19,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 
 from kafka_fast.config import ConsumerSettings
-from kafka_fast.control.backoff import Backoff
-from kafka_fast.control.cluster import Cluster
-from kafka_fast.control.discovery import Discovery
+from kafka_fast.control.context import Context
 from kafka_fast.control.group.consumer_protocol import beat
 from kafka_fast.control.group.consumer_protocol.beat import new_member_id
 from kafka_fast.control.group.consumer_protocol.conversation import NOT_SUPPORTED, Conversation
@@ -33,7 +31,6 @@ from kafka_fast.control.group.readiness import OVERSTAYED, Readiness, warn_of_ov
 from kafka_fast.control.group.subscription import SubscribedTopics
 from kafka_fast.control.instants import NEVER
 from kafka_fast.control.link import Link
-from kafka_fast.control.questions import Questions
 from kafka_fast.errors import (
     ERRORS,
     ErrorCode,
@@ -66,40 +63,23 @@ class State(enum.Enum):
 class ConsumerProtocolMember:
     """See `Member`. Control thread only."""
 
-    def __init__(
-        self,
-        settings: ConsumerSettings,
-        coordinator: Coordinator,
-        cluster: Cluster,
-        questions: Questions,
-        discovery: Discovery,
-        backoff: Backoff,
-        random: Callable[[], float],
-    ) -> None:
+    def __init__(self, context: Context[ConsumerSettings], coordinator: Coordinator) -> None:
         """Begin outside the group.
 
         Args:
-            settings: the consumer's configuration.
+            context: the consumer's.
             coordinator: the way to the group's coordinator.
-            cluster: knows the topics.
-            questions: repeat the heartbeats.
-            discovery: knows any link, to ask for topics' names.
-            backoff: between two tries.
-            random: returns a float in [0, 1), for the member's id.
         """
-        self._settings = settings
+        self._settings = context.settings
         self._coordinator = coordinator
-        self._readiness = Readiness(backoff)
-        self._topics = SubscribedTopics(cluster, settings)
-        self._names = TopicNames(
-            settings, cluster, questions, discovery, backoff, on_found=self.tick
-        )
+        self._readiness = Readiness(context.backoff)
+        self._topics = SubscribedTopics(context.cluster, context.settings)
+        self._names = TopicNames(context, on_found=self.tick)
         self._reconciliation = Reconciliation(self._names)
         self._conversation = Conversation(
-            settings,
+            context,
             coordinator,
-            questions,
-            new_member_id(random),
+            new_member_id(context.random),
             handle=self._handle_answer,
             handle_lost=self.tick,
         )

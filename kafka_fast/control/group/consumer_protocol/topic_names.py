@@ -11,11 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from kafka_fast.config import CommonSettings
-from kafka_fast.control.backoff import Backoff
-from kafka_fast.control.cluster import Cluster
-from kafka_fast.control.discovery import Discovery
+from kafka_fast.control.context import Context
 from kafka_fast.control.instants import LONG_AGO, NEVER
-from kafka_fast.control.questions import Questions
 from kafka_fast.errors import KafkaError
 from kafka_fast.logs import get_logger
 from kafka_fast.protocol.apis.metadata import (
@@ -31,30 +28,19 @@ class TopicNames:
     """The names of topic ids. Control thread only."""
 
     def __init__(
-        self,
-        settings: CommonSettings,
-        cluster: Cluster,
-        questions: Questions,
-        discovery: Discovery,
-        backoff: Backoff,
-        *,
-        on_found: Callable[[float], None],
+        self, context: Context[CommonSettings], *, on_found: Callable[[float], None]
     ) -> None:
         """Begin with what the cluster's metadata tell.
 
         Args:
-            settings: the client's configuration.
-            cluster: knows most names, and follows the topics that are found.
-            questions: carry the questions.
-            discovery: knows any link.
-            backoff: between two questions.
+            context: the client's; its cluster follows the topics that are found.
             on_found: called when names were found.
         """
-        self._settings = settings
-        self._cluster = cluster
-        self._questions = questions
-        self._discovery = discovery
-        self._backoff = backoff
+        self._settings = context.settings
+        self._cluster = context.cluster
+        self._questions = context.links.questions
+        self._discovery = context.discovery
+        self._backoff = context.backoff
         self._on_found = on_found
         self._found: dict[bytes, str] = {}
         self._wanted: frozenset[bytes] = frozenset()

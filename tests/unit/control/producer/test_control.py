@@ -29,7 +29,7 @@ from tests.unit.control.metadata_answers import answer, broker, topic
 
 def make_control() -> ProducerControl:
     settings = producer_settings({"bootstrap.servers": "one:9092"})
-    return ProducerControl(settings, "test", lambda: 0.5)
+    return ProducerControl(settings, "test", lambda: 0.5, lambda: 0)
 
 
 def tell(control: ProducerControl, found: MetadataResponse, version: int, now: float) -> None:
@@ -66,7 +66,7 @@ def test_after_a_refused_connection_the_control_thread_sleeps_for_the_backoff() 
 
 def test_a_topic_that_a_caller_waits_for_is_not_forgotten() -> None:
     settings = producer_settings({"bootstrap.servers": "one:9092", "metadata.max.idle.ms": 5000})
-    control = ProducerControl(settings, "test", lambda: 0.5)
+    control = ProducerControl(settings, "test", lambda: 0.5, lambda: 0)
     control.want_topic("topic", 1.0)
     for second in range(2, 60):
         control.touch_topics([], float(second))

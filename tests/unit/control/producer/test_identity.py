@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 from kafka_fast.control.backoff import Backoff
@@ -41,12 +42,14 @@ class World:
         self.links = Asked()
         self.identities: list[Identity] = []
         self.fatal: list[KafkaError] = []
-        links: Any = self.links
+        context: Any = SimpleNamespace(
+            links=SimpleNamespace(questions=self.links),
+            backoff=Backoff(100, 1000, lambda: 0.5),
+            troubles=Troubles(logging.getLogger("test")),
+            settings=SimpleNamespace(request_timeout=30.0),
+        )
         self.keeper = IdentityKeeper(
-            links,
-            Backoff(100, 1000, lambda: 0.5),
-            Troubles(logging.getLogger("test")),
-            timeout=30.0,
+            context,
             on_identity=lambda identity, now: self.identities.append(identity),
             on_fatal=self.fatal.append,
         )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -42,11 +44,12 @@ class Rig:
             on_malformed=lambda message, now: None,
             on_sound=lambda link, api_key: None,
         )
+        context: Any = SimpleNamespace(
+            links=SimpleNamespace(questions=self.questions),
+            settings=SimpleNamespace(request_timeout=30.0, metadata_max_age=MAX_AGE),
+        )
         self.limits = TopicLimits(
-            self.questions,
-            timeout=30.0,
-            max_age=MAX_AGE,
-            on_settled=lambda topic, now: self.settled.append((topic, now)),
+            context, on_settled=lambda topic, now: self.settled.append((topic, now))
         )
         self.link = self.node(DescribeConfigsRequest.api_key)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 from kafka_fast.control.connection_key import ConnectionKey, Role
@@ -47,8 +48,11 @@ class World:
         self.links: dict[int, Link] = {}
         self.count = partitions
         self.ids = {"t": topic_id}
-        me: Any = self
-        self.routes = Routes(me, me, "client", acks=-1, timeout_ms=30_000)
+        settings = SimpleNamespace(acks=-1, request_timeout_ms=30_000)
+        context: Any = SimpleNamespace(
+            cluster=self, links=self, client_id="client", settings=settings
+        )
+        self.routes = Routes(context)
 
     def partition_count(self, topic: str) -> int:
         return self.count

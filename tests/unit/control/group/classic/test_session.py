@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -74,12 +75,14 @@ class Rig:
     def __init__(self) -> None:
         self.questions, self.coordinator = FakeQuestions(), FakeCoordinator()
         self.heard: list[Any] = []
-        questions: Any = self.questions
+        context: Any = SimpleNamespace(
+            settings=consumer_settings({"bootstrap.servers": "b:9092", "group.id": "g"}, {}),
+            links=SimpleNamespace(questions=self.questions),
+        )
         coordinator: Any = self.coordinator
         self.session = Session(
-            consumer_settings({"bootstrap.servers": "b:9092", "group.id": "g"}, {}),
+            context,
             coordinator,
-            questions,
             on_heartbeat=lambda code, now: self.heard.append(code),
             on_moved=lambda now: self.heard.append("moved"),
         )

@@ -7,6 +7,7 @@ import itertools
 from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.group.consumer_protocol.topic_names import TopicNames
 from kafka_fast.protocol.apis.metadata import MetadataResponse
+from kafka_fast.values import replace
 from tests.unit.control.group.world import Member, World
 
 
@@ -15,15 +16,9 @@ def make(**given: object) -> tuple[World, Member, TopicNames, list[float]]:
     world = World(**given)  # type: ignore[arg-type]
     world.cluster.create_topic("t", 1)
     member = world.join("a", ["t"])
-    control, found = member.control, []  # type: ignore[var-annotated]
-    names = TopicNames(
-        member.settings,
-        control.cluster,
-        control.links.questions,
-        control.discovery,
-        Backoff(100, 1000, lambda: 0.5),
-        on_found=found.append,
-    )
+    found: list[float] = []
+    context = replace(member.control.context, backoff=Backoff(100, 1000, lambda: 0.5))
+    names = TopicNames(context, on_found=found.append)
     world.run(1.0)
     return world, member, names, found
 

@@ -1,0 +1,206 @@
+"""What every client's control plane consists of: cluster, links, discovery, and the way in and out.
+
+    events of the data plane ─┐                      ┌─► commands for the data plane
+    sockets, look-ups, time ──┼─► ClientControl ─────┼─► sockets and look-ups for the host
+    users' wishes ────────────┘    │ ▲               └─► news for the users
+                                   ▼ │ links, metadata, failures
+                             a client's own parts
+
+It keeps connections and the picture of the cluster. What is done with them is the client's: a
+subclass makes its own parts with `context`, and overrides what it has to say at each step.
+
+Thread: control. `now` comes in, and randomness with it.
+"""
+
+from __future__ import annotations
+
+import logging
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable
+from typing import ClassVar, Generic
+
+from kafka_fast.control.backoff import Backoff
+from kafka_fast.control.cluster import Cluster
+from kafka_fast.control.connection import ConnectionFailed
+from kafka_fast.control.connection_key import ConnectionKey
+from kafka_fast.control.context import Context, S_co
+from kafka_fast.control.discovery import Discovery
+from kafka_fast.control.instants import NEVER
+from kafka_fast.control.link import Link
+from kafka_fast.control.links import Links
+from kafka_fast.control.metadata import ClusterChanges
+from kafka_fast.control.nonsense import Nonsense
+from kafka_fast.control.plane import BadAnswer, LinkClosed, Response, Throttled
+from kafka_fast.control.troubles import Troubles
+from kafka_fast.errors import KafkaError
+from kafka_fast.types import TopicPartition
+
+
+class ClientControl(ABC, Generic[S_co]):
+    """Policy that all clients share. Control thread only, unless said otherwise."""
+
+    kind: ClassVar[str]
+    """What people call such a client."""
+
+    logger: ClassVar[logging.Logger]
+
+    def __init__(
+        self,
+        settings: S_co,
+        client_id: str,
+        random: Callable[[], float],
+        wall_ms: Callable[[], int],
+        cluster: Cluster,
+        nonsense: Nonsense | None = None,
+    ) -> None:
+        """Begin without connections.
+
+        Args:
+            settings: the client's configuration.
+            client_id: of all requests.
+            random: returns a float in [0, 1).
+            wall_ms: returns the Unix time in ms.
+            cluster: the picture of the cluster, empty.
+            nonsense: hears of answers that cannot be read; None: nobody is told of them.
+        """
+        self.troubles = Troubles(self.logger)
+        self.cluster = cluster
+        self.links = Links(settings, client_id, random, self.troubles, self, nonsense)
+        self.discovery = Discovery(
+            settings,
+            self.cluster,
+            self.links,
+            on_changes=self._handle_changes,
+            on_fatal=self._handle_fatal,
+        )
+        self.context = Context(
+            settings,
+            client_id,
+            random,
+            wall_ms,
+            Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms, random),
+            self.troubles,
+            self.cluster,
+            self.links,
+            self.discovery,
+        )
+        self.fatal: KafkaError | None = None
+        """Why this client cannot go on. Any thread."""
+        self._commands: deque[object] = deque()
+        self._now = 0.0  # of the last tick or event
+
+    # What a client's own parts do
+
+    @abstractmethod
+    def _handle_changes(self, changes: ClusterChanges, now: float) -> None:
+        """Bring them in line with what changed in the cluster."""
+
+    @abstractmethod
+    def _tick(self, now: float) -> None:
+        """Let them do what is due; metadata that are wanted have been asked for."""
+
+    @abstractmethod
+    def _next_deadline(self) -> float:
+        """Return when they have something to do that no event announces."""
+
+    def _want_metadata(self, now: float) -> None:
+        """Say what metadata are wanted, before they are asked for."""
+
+    def _poll_own(self) -> object | None:
+        """Return the next command of a part that has commands; None if there is none."""
+        return None
+
+    def _handle_own(self, event: object, now: float) -> None:
+        """Take an event that only this kind of client knows."""
+
+    def _partition_of(self, number: int) -> TopicPartition | None:
+        """Return what the data plane means by the number of a queue or a stream."""
+        return None
+
+    def _stop(self, error: KafkaError) -> None:
+        """This client cannot go on: tell whoever waits."""
+
+    def _describe_own(self) -> list[str]:
+        """Return their state, for people. Any thread."""
+        return []
+
+    # Getters
+
+    def describe(self) -> str:
+        """Return the state of things in a few lines, for people. Any thread."""
+        return "\n".join(
+            [
+                f"cluster {self.cluster.cluster_id}, metadata generation {self.cluster.generation}",
+                *map(str, self.cluster.nodes),
+                *self._describe_own(),
+            ]
+        )
+
+    # Time
+
+    def begin_turn(self, now: float) -> None:
+        """Know the time before users' calls, events or commands come."""
+        self.links.begin_turn(now)
+
+    def tick(self, now: float) -> None:
+        """Do what is due at `now`."""
+        self._now = now
+        self.links.tick(now)
+        self._want_metadata(now)
+        if self.fatal is None:
+            self.discovery.tick(now)
+        self._tick(now)
+
+    def next_deadline(self) -> float:
+        """Return when `tick` has something to do that no event announces."""
+        metadata = NEVER if self.fatal is not None else self.discovery.next_deadline()
+        return min(self.links.next_deadline(), metadata, self._next_deadline())
+
+    # Out
+
+    def poll_command(self) -> object | None:
+        """Return the next thing to do; None if there is nothing."""
+        if self._commands:
+            return self._commands.popleft()
+        return self._poll_own() or self.links.poll_command()
+
+    # In
+
+    def handle_event(self, event: object, now: float) -> None:
+        """Take an event of the data plane."""
+        self._now = now
+        match event:
+            case Response():
+                self.links.handle_response(event, now)
+            case BadAnswer():
+                self.links.handle_bad_answer(
+                    event, self._partition_of, self.cluster.topic_name, now
+                )
+            case LinkClosed():
+                self.links.handle_closed(event, now)
+            case Throttled(link_id, throttle_ms):
+                who = self.links.handle_throttled(link_id, throttle_ms, now)
+                self.logger.info("%s has this client wait for %d ms: a quota", who, throttle_ms)
+            case _:
+                self._handle_own(event, now)
+
+    def handle_ready(self, link: Link, now: float) -> None:
+        """A link may be used now."""
+
+    def handle_lost(self, link: Link, error: KafkaError | None, now: float) -> None:
+        """A ready link is gone, and why; None: nobody had used it."""
+        if error is not None:
+            self.discovery.handle_lost(link)
+
+    def handle_connect_failed(
+        self, key: ConnectionKey, failed: ConnectionFailed, now: float
+    ) -> None:
+        """A connection could not be made, or became none that may be used."""
+        self.discovery.handle_connect_failed(key, failed, now)
+
+    def _handle_fatal(self, error: KafkaError) -> None:
+        """No broker will ever serve this client."""
+        self.logger.error("the %s cannot go on: %s", self.kind, error)
+        self.fatal = error
+        self._stop(error)

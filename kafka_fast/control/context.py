@@ -1,0 +1,39 @@
+"""What the parts of one client's control plane share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from kafka_fast.config import CommonSettings
+from kafka_fast.control.backoff import Backoff
+from kafka_fast.control.cluster import Cluster
+from kafka_fast.control.discovery import Discovery
+from kafka_fast.control.links import Links
+from kafka_fast.control.troubles import Troubles
+from kafka_fast.values import Value
+
+S_co = TypeVar("S_co", bound=CommonSettings, covariant=True)
+
+
+class Context(Value, Generic[S_co]):
+    """One client, as the parts of its control plane see it; `ClientControl` makes it."""
+
+    settings: S_co
+    """The client's configuration."""
+    client_id: str
+    """Of all requests."""
+    random: Callable[[], float]
+    """Returns a float in [0, 1)."""
+    wall_ms: Callable[[], int]
+    """Returns the Unix time in ms; all other times are monotonic, and come in as `now`."""
+    backoff: Backoff
+    """Between two tries of a request: retry.backoff.ms."""
+    troubles: Troubles
+    """What has gone wrong lately, for errors and the log."""
+    cluster: Cluster
+    """Nodes, topics and leaders, as far as they are known."""
+    links: Links
+    """Connections, and the requests that go over them."""
+    discovery: Discovery
+    """Asks for metadata, and opens links to nodes."""
