@@ -118,6 +118,10 @@ C_CLOCK_OR_CHANCE = re.compile(
 C_THREAD_START = re.compile(r"\bpthread_create\s*\(")
 C_SYSTEM_FILES = ("kf_sync.", "kf_os.", "fuzz/", "tsan/")
 
+CONSTRUCTORS = ("control", "net")
+MAX_PARAMETERS = 7
+"""Of a constructor there, but for `self`: what belongs to the client comes in its context."""
+
 MAX_LINES = {".py": 600, ".pyx": 600, ".pxd": 600, ".pyi": 600, ".c": 700, ".h": 300}
 MAX_COLUMNS = 100
 
@@ -184,10 +188,21 @@ def _check_module(root: Path, path: Path, modules: set[str]) -> Iterator[str]:
             if other != unit and other not in ALLOWED[unit]:
                 yield f"{where}:{line}: {unit or PACKAGE} must not import {other or PACKAGE}"
         yield from _check_restricted(where, line, unit, base)
+    if path.suffix == ".py" and unit in CONSTRUCTORS:
+        yield from _check_constructors(where, text)
     for line, call in calls:
         permitted = RESTRICTED_CALLS.get(call)
         if permitted is not None and unit not in permitted:
             yield f"{where}:{line}: {unit or PACKAGE} must not call {call}"
+
+
+def _check_constructors(where: str, text: str) -> Iterator[str]:
+    """Yield each constructor that takes too much."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef) and node.name == "__init__":
+            count = len(node.args.args) + len(node.args.kwonlyargs) - 1
+            if count > MAX_PARAMETERS:
+                yield f"{where}:{node.lineno}: a constructor with {count} parameters"
 
 
 def _targets(base: str, names: list[str], modules: set[str]) -> Iterator[str]:

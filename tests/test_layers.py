@@ -132,6 +132,11 @@ def test_a_clean_tree_is_clean(tmp_path: Path) -> None:
         ("net/_pump.pyx", "cdef int f():\n    with  gil:\n        pass", "must not take the GIL"),
         ("control/a.py", "\n" * 601, "601 lines, more than 600"),
         ("dataplane/_a.pyx", "#" * 101, "101 columns, more than 100"),
+        (
+            "control/a.py",
+            "class Group:\n    def __init__(self, a, b, c, d, e, f, *, g, h): pass\n",
+            "a constructor with 8 parameters",
+        ),
     ],
 )
 def test_planted_faults_in_the_package(tmp_path: Path, name: str, text: str, said: str) -> None:
