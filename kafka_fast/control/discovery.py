@@ -72,9 +72,9 @@ class Discovery:
 
     def any_link(self) -> Link | None:
         """Return a link for a question to any broker: where the fewest other questions wait."""
-        return self._least_loaded(self._links.free)
+        return self.least_loaded(self._links.free)
 
-    def _least_loaded(self, links: Iterable[Link]) -> Link | None:
+    def least_loaded(self, links: Iterable[Link]) -> Link | None:
         """Return the link that answers soonest, most likely; a node's rather than bootstrap's."""
         return min(
             links,
@@ -139,7 +139,7 @@ class Discovery:
             self.rebootstrap(f"no broker answered for {trigger} s", now)
         if self._is_asking:
             if now >= self._beside_at:
-                self._ask_over(self._least_loaded(self._untried()), now)
+                self._ask_over(self.least_loaded(self._untried()), now)
         elif self._cluster.request_deadline() <= now:
             self._ask(now)
 

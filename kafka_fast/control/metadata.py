@@ -17,6 +17,7 @@ from typing import NamedTuple, Protocol
 
 from kafka_fast.errors import ErrorCode, KafkaError
 from kafka_fast.protocol.apis.metadata import MetadataResponsePartition, MetadataResponseTopic
+from kafka_fast.types import TopicPartition
 from kafka_fast.values import Value, field, replace
 
 __all__ = [
@@ -178,6 +179,14 @@ class ClusterChanges(Value, frozen=False):
         """
         for key in [key for key in self.leaders if key[0] == topic and key[1] >= first]:
             del self.leaders[key]
+
+
+def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
+    """Return the partitions' numbers by topic, in the order in which they come."""
+    found: dict[str, list[int]] = {}
+    for topic, partition in partitions:
+        found.setdefault(topic, []).append(partition)
+    return found
 
 
 def read_nodes(brokers: Iterable[Endpoint]) -> dict[int, Node]:

@@ -1,0 +1,277 @@
+"""The brokers that coordinate groups and transactional ids: found, kept, and found again.
+
+    want(kind, key) ─► known ─► its link for coordination
+                         │ no          │ NOT_COORDINATOR, the connection broke
+                         └─► FindCoordinator ◄──┘  the keys of one kind in one request (KIP-699)
+
+A coordinator has a connection of its own, so that a heartbeat never stands behind a Fetch. All that
+one node coordinates shares this connection.
+
+Thread: control; getters may be called from any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Protocol, TypeVar
+
+from kafka_fast.control.backoff import Backoff, KeyedBackoff
+from kafka_fast.control.connection_key import ConnectionKey, Role
+from kafka_fast.control.instants import NEVER
+from kafka_fast.control.link import Link
+from kafka_fast.control.links import Links
+from kafka_fast.control.metadata import Node, is_address
+from kafka_fast.control.requests.call import Call
+from kafka_fast.control.requests.meanings import Done, Fail, Meaning, Retry
+from kafka_fast.control.requests.open_call import OpenCall
+from kafka_fast.control.requests.targets import AnyNode, Coordinator, CoordinatorKind, Target
+from kafka_fast.control.troubles import About, Reason, Subject
+from kafka_fast.errors import KafkaError, ProtocolError, broker_error, error_description
+from kafka_fast.logs import get_logger
+from kafka_fast.protocol.apis.find_coordinator import (
+    Coordinator as FoundCoordinator,
+)
+from kafka_fast.protocol.apis.find_coordinator import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+
+__all__ = ["Coordinators"]
+
+logger = get_logger("kafka_fast.coordinator")
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+FIRST_VERSION_WITH_KEYS = 4
+
+
+class Asks(Protocol):
+    """What is needed of the requester."""
+
+    def begin(
+        self, call: Call[K, V], items: Sequence[K] = (), *, deadline: float = NEVER
+    ) -> OpenCall[K, V]:
+        """Ask."""
+
+    def refuse(
+        self, concerns: Callable[[Target, object], bool], error: KafkaError, now: float
+    ) -> None:
+        """Fail what will never be answered."""
+
+
+class FindCoordinator(Call[str, Node]):
+    """The look-ups of one kind; the items are keys."""
+
+    request_class = FindCoordinatorRequest
+    response_class = FindCoordinatorResponse
+
+    def __init__(
+        self,
+        kind: CoordinatorKind,
+        *,
+        timeout: float,
+        on_found: Callable[[str, Node], None],
+        on_refused: Callable[[str, KafkaError, float], None],
+    ) -> None:
+        """Begin without keys.
+
+        Args:
+            kind: of coordinators.
+            timeout: seconds for one try.
+            on_found: called with a key and its coordinator.
+            on_refused: called with a key, why it will have none, and the time.
+        """
+        super().__init__(AnyNode(), timeout=timeout)
+        self._kind = kind
+        self._on_found = on_found
+        self._on_refused = on_refused
+
+    def describe(self, item: str) -> str:
+        """Return what is looked for."""
+        return f"coordinator of {noun(self._kind)} {item!r}"
+
+    def subject(self, item: str) -> Subject:
+        """Return where troubles are kept."""
+        return About.COORDINATOR
+
+    def max_items(self, version: int) -> int | None:
+        """Return how many keys a request takes."""
+        return None if version >= FIRST_VERSION_WITH_KEYS else 1
+
+    def build(self, items: Sequence[str], version: int) -> FindCoordinatorRequest:
+        """Return the request for these keys."""
+        if version >= FIRST_VERSION_WITH_KEYS:
+            return FindCoordinatorRequest(key_type=self._kind, coordinator_keys=list(items))
+        return FindCoordinatorRequest(key_type=self._kind, key=items[0])
+
+    def read(
+        self, answer: FindCoordinatorResponse, items: Sequence[str], version: int, now: float
+    ) -> Iterable[tuple[str, Meaning[Node]]]:
+        """Return the node behind each key."""
+        if version < FIRST_VERSION_WITH_KEYS:
+            yield items[0], self._read(items[0], answer)
+        for found in answer.coordinators:
+            yield found.key, self._read(found.key, found)
+
+    def _read(self, key: str, found: FoundCoordinator | FindCoordinatorResponse) -> Meaning[Node]:
+        if found.error_code:
+            words = found.error_message or error_description(found.error_code)
+            refusal = broker_error(found.error_code, f"{self.describe(key)}: {words}")
+            return Retry(refusal) if refusal.retriable else Fail(refusal)
+        if not is_address(found.host, found.port):
+            return Retry(
+                ProtocolError(
+                    f"the {self.describe(key)} has no address that can be used: "
+                    f"node {found.node_id} at {found.host!r}, port {found.port}"
+                )
+            )
+        return Done(Node(found.node_id, found.host, found.port))
+
+    def handle_done(self, item: str, value: Node, now: float) -> None:
+        """Keep the node."""
+        self._on_found(item, value)
+
+    def handle_failed(self, item: str, error: KafkaError, now: float) -> None:
+        """There is none for us."""
+        self._on_refused(item, error, now)
+
+
+class Coordinators:
+    """The coordinators that one client has asked for. Control thread only."""
+
+    def __init__(self, requester: Asks, links: Links, backoff: Backoff, *, timeout: float) -> None:
+        """Begin without knowing any.
+
+        Args:
+            requester: carries the look-ups, and what is refused with them.
+            links: the client's connections.
+            backoff: before a coordinator that has moved, or is refused, is looked for again.
+            timeout: seconds for one look-up.
+        """
+        self._requester = requester
+        self._links = links
+        self._pace: KeyedBackoff[tuple[CoordinatorKind, str]] = KeyedBackoff(backoff)
+        self._timeout = timeout
+        self._lookups: dict[CoordinatorKind, OpenCall[str, Node]] = {}
+        self._nodes: dict[tuple[CoordinatorKind, str], Node] = {}
+        self._listeners: list[Callable[[CoordinatorKind, str, KafkaError], None]] = []
+
+    # Getters
+
+    def node(self, kind: CoordinatorKind, key: str) -> Node | None:
+        """Return the coordinator, if it is known."""
+        return self._nodes.get((kind, key))
+
+    def link(self, kind: CoordinatorKind, key: str) -> Link | None:
+        """Return the ready link to it, or None."""
+        node = self.node(kind, key)
+        return None if node is None else self._links.link_to(_key(node))
+
+    def silence(self, kind: CoordinatorKind, key: str) -> Reason | None:
+        """Return why it cannot be asked now; None if it can. Any thread."""
+        troubles = self._links.troubles
+        node = self.node(kind, key)
+        if node is None:
+            trouble = troubles.now(About.COORDINATOR) or troubles.now(About.GROUP)
+            if trouble is not None:
+                return Reason(f"it has no coordinator yet: {trouble}", trouble.error)
+            return Reason("its coordinator is looked for")
+        if self.link(kind, key) is not None:
+            return None
+        trouble = troubles.now(_key(node))
+        if trouble is None:
+            return Reason(f"no connection to its coordinator, {node}, yet")
+        return Reason(f"no connection to its coordinator: {trouble}", trouble.error)
+
+    # Commands
+
+    def listen(self, on_refused: Callable[[CoordinatorKind, str, KafkaError], None]) -> None:
+        """Have `on_refused` called with what will have no coordinator, and why."""
+        self._listeners.append(on_refused)
+
+    def want(self, kind: CoordinatorKind, key: str, now: float) -> Link | None:
+        """Return the ready link to a coordinator; if there is none, work towards one."""
+        node = self.node(kind, key)
+        if node is None:
+            self._look_up(kind, key)
+            return None
+        link = self.link(kind, key)
+        if link is None:
+            self._links.want(node, Role.COORDINATOR, now)
+        return link
+
+    def _look_up(self, kind: CoordinatorKind, key: str) -> None:
+        lookups = self._lookups.get(kind)
+        if lookups is None:
+            call = FindCoordinator(
+                kind,
+                timeout=self._timeout,
+                on_found=lambda found, node: self._handle_found(kind, found, node),
+                on_refused=lambda refused, error, now: self._refuse(kind, refused, error, now),
+            )
+            lookups = self._lookups[kind] = self._requester.begin(call)
+        if key not in lookups:
+            lookups.add(key, not_before=self._pace.ready_at((kind, key)))
+
+    # In
+
+    def handle_moved(
+        self, kind: CoordinatorKind, key: str, reason: str, now: float, *, by: int | None = None
+    ) -> None:
+        """Take note that a node is not the coordinator, or cannot be reached.
+
+        Args:
+            kind: of coordinator.
+            key: what it was to coordinate.
+            reason: why, for the log.
+            now: the time.
+            by: the node that says so; it may have been replaced by now. None: whoever it is.
+        """
+        node = self.node(kind, key)
+        if node is not None and by in (None, node.id):
+            logger.info("%s %s: its coordinator is lost: %s", noun(kind), key, reason)
+            del self._nodes[kind, key]
+            self._pace.handle_failure((kind, key), now)
+
+    def handle_connect_failed(self, failed: ConnectionKey, error: KafkaError, now: float) -> None:
+        """Take note that a connection could not be opened; perhaps one to a coordinator."""
+        for (kind, key), node in list(self._nodes.items()):
+            if failed == _key(node):
+                self.handle_moved(kind, key, str(error), now)
+
+    def refuse(self, kind: CoordinatorKind, key: str, error: KafkaError, now: float) -> None:
+        """Take note that a coordinator, or that there is one, is of no use to this client."""
+        self._nodes.pop((kind, key), None)
+        self._refuse(kind, key, error, now)
+
+    def _handle_found(self, kind: CoordinatorKind, key: str, node: Node) -> None:
+        self._pace.handle_success((kind, key))
+        self._nodes[kind, key] = node
+        logger.info("%s %s: its coordinator is %s", noun(kind), key, node)
+
+    def _refuse(self, kind: CoordinatorKind, key: str, error: KafkaError, now: float) -> None:
+        """Fail what waits for this coordinator; it is looked for again if somebody wants it."""
+        self._pace.handle_failure((kind, key), now)
+
+        def concerns(target: Target, item: object) -> bool:
+            is_kind = isinstance(target, Coordinator) and target.kind is kind
+            return is_kind and key == (item if target.key is None else target.key)  # type: ignore[union-attr]
+
+        self._requester.refuse(concerns, error, now)
+        for listener in self._listeners:
+            listener(kind, key, error)
+
+
+def _key(node: Node) -> ConnectionKey:
+    """Return the key of the connection to a node as a coordinator."""
+    return ConnectionKey(Role.COORDINATOR, node.id)
+
+
+def noun(kind: CoordinatorKind) -> str:
+    """Return what a kind of coordinator coordinates, in a word."""
+    return {
+        CoordinatorKind.GROUP: "group",
+        CoordinatorKind.TRANSACTION: "transactional id",
+        CoordinatorKind.SHARE: "share group",
+    }[kind]

@@ -1,0 +1,124 @@
+"""Questions that only a partition's leader can answer: ListOffsets, OffsetForLeaderEpoch.
+
+A question stays until it is answered, refused for good, or discarded. A leader that has moved, a
+connection that broke, a broker that is not ready yet only mean another try.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+from kafka_fast.control.cluster import Cluster
+from kafka_fast.control.requests.call import Call
+from kafka_fast.control.requests.meanings import Done, Meaning, Retry, meaning_of
+from kafka_fast.control.requests.requester import Requester
+from kafka_fast.control.requests.targets import Leaders
+from kafka_fast.control.troubles import Reason
+from kafka_fast.errors import ErrorCode, KafkaError, broker_error, error_description
+from kafka_fast.protocol.schema import Request
+from kafka_fast.types import TopicPartition
+
+__all__ = ["LeaderCall"]
+
+D = TypeVar("D")
+R = TypeVar("R")
+
+
+class LeaderCall(Call[TopicPartition, R], Generic[D, R]):
+    """The questions of one kind; a detail says what is asked of each partition.
+
+    Subclasses say how questions are put (`request`) and answers read (`answers`).
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        requester: Requester,
+        *,
+        timeout: float,
+        on_result: Callable[[TopicPartition, D, R, float], None],
+        on_error: Callable[[TopicPartition, D, KafkaError, float], None],
+    ) -> None:
+        """Begin without questions.
+
+        Args:
+            cluster: knows the leaders' epochs.
+            requester: puts the questions.
+            timeout: seconds for one try.
+            on_result: called with partition, detail, answer and time.
+            on_error: called with why there will be none.
+        """
+        super().__init__(Leaders(), timeout=timeout)
+        self._cluster = cluster
+        self._on_result = on_result
+        self._on_error = on_error
+        self._details: dict[TopicPartition, D] = {}
+        self._open = requester.begin(self)
+
+    def __contains__(self, partition: TopicPartition) -> bool:
+        """Tell whether this partition's question is open."""
+        return partition in self._open
+
+    @property
+    def topics(self) -> set[str]:
+        """The topics that are asked about."""
+        return {partition.topic for partition in self._open}
+
+    def silence(self, partition: TopicPartition) -> Reason | None:
+        """Return why a partition's question is open; None if it is not. Any thread."""
+        return self._open.silence(partition)
+
+    def add(self, partition: TopicPartition, detail: D, now: float) -> None:
+        """Ask, also if the last answer for this partition is not there yet (it will not count)."""
+        self._details[partition] = detail
+        self._open.add(partition)
+        self._cluster.want_topic(partition.topic, now)
+
+    def discard(self, partition: TopicPartition) -> None:
+        """Nobody wants this answer any more."""
+        self._open.discard(partition)
+        self._details.pop(partition, None)
+
+    # The call
+
+    @abstractmethod
+    def request(
+        self, wanted: Mapping[TopicPartition, D], epochs: Mapping[TopicPartition, int]
+    ) -> Request:
+        """Return the request for these partitions; `epochs` are their leaders', -1 if unknown."""
+
+    @abstractmethod
+    def answers(self, answer: Any) -> Iterable[tuple[TopicPartition, int, R]]:
+        """Return partition, error code and answer for each partition of a response."""
+
+    def subject(self, item: TopicPartition) -> TopicPartition:
+        """Keep troubles as the partition's."""
+        return item
+
+    def build(self, items: Sequence[TopicPartition], version: int) -> Request:
+        """Return the request for these partitions, under the epochs that are known now."""
+        epochs = {item: self._cluster.leader_epoch(*item) for item in items}
+        return self.request({item: self._details[item] for item in items}, epochs)
+
+    def read(
+        self, answer: Any, items: Sequence[TopicPartition], version: int, now: float
+    ) -> Iterable[tuple[TopicPartition, Meaning[R]]]:
+        """Return what the leader says of each partition."""
+        for partition, code, found in self.answers(answer):
+            what = f"{self.api} of {partition}"
+            if not code:
+                yield partition, Done(found)
+            elif code == ErrorCode.UNKNOWN_SERVER_ERROR:  # as a rule, of one broker at one time
+                yield partition, Retry(broker_error(code, f"{what}: {error_description(code)}"))
+            else:
+                yield partition, meaning_of(code, what, topic=partition.topic)
+
+    def handle_done(self, item: TopicPartition, value: R, now: float) -> None:
+        """Hand an answer on."""
+        self._on_result(item, self._details.pop(item), value, now)
+
+    def handle_failed(self, item: TopicPartition, error: KafkaError, now: float) -> None:
+        """Hand a refusal on."""
+        self._on_error(item, self._details.pop(item), error, now)

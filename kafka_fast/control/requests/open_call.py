@@ -1,0 +1,144 @@
+"""A call that has been begun: which of its items are open, and how far each has come.
+
+Written by `Requester` on the control thread; users add and discard items through `OpenCall`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from typing import Generic, Protocol, TypeVar
+
+from kafka_fast.control.instants import LONG_AGO, NEVER
+from kafka_fast.control.link import Link
+from kafka_fast.control.requests.call import Call
+from kafka_fast.control.requests.targets import AllNodes
+from kafka_fast.control.troubles import Reason
+from kafka_fast.errors import KafkaError
+from kafka_fast.values import Value, field
+
+__all__ = ["Item", "OpenCall", "Try"]
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class Item(Value, Generic[K], frozen=False, eq=False):
+    """An item that is open.
+
+    Attributes:
+        key: which.
+        not_before: when it may be tried again.
+        is_seen: a tick has looked at it since then, and has worked towards the link it needs.
+        tries: how often it was sent.
+        failures: how many tries in a row came to nothing.
+        round: counts the tries that have ended; an answer to a former one is dropped.
+        in_flight: requests of this round that may still be answered.
+        asked: the links that they went over.
+        beside_at: when another node is asked beside those.
+        refusal: why the last try came to nothing.
+        refused_by: the node that said so; None: nobody did, the connection broke.
+    """
+
+    key: K
+    not_before: float = LONG_AGO
+    is_seen: bool = False
+    tries: int = 0
+    failures: int = 0
+    round: int = 0
+    in_flight: int = 0
+    asked: set[int] = field(factory=set)
+    beside_at: float = NEVER
+    refusal: KafkaError | None = None
+    refused_by: int | None = None
+
+    def begin_try(self, link: Link, beside_at: float) -> None:
+        """Take note that it is sent over a link, perhaps beside others."""
+        self.tries += 1
+        self.in_flight += 1
+        self.asked.add(link.id)
+        self.beside_at = beside_at
+
+    def end_round(self) -> None:
+        """Expect nothing more of what is in flight."""
+        self.round += 1
+        self.in_flight = 0
+        self.asked.clear()
+        self.beside_at = NEVER
+        self.is_seen = False
+
+
+class Try(Value, Generic[K], eq=False):
+    """A request that was sent, with the items it is about and the round of each."""
+
+    link: Link
+    version: int
+    items: list[tuple[Item[K], int]]
+
+
+class Keeper(Protocol):
+    """What an open call needs of the requester."""
+
+    def keep(self, call: OpenCall[K, V]) -> None:
+        """Look after a call that may have got an item."""
+
+    def silence(self, call: OpenCall[K, V], key: K) -> Reason | None:
+        """Return why an item is still open; None if it is not. Any thread."""
+
+
+class OpenCall(Generic[K, V]):
+    """A call and its open items. `Requester.begin` makes it."""
+
+    def __init__(self, keeper: Keeper, call: Call[K, V], deadline: float) -> None:
+        """Begin without items.
+
+        Args:
+            keeper: the requester.
+            call: what is asked.
+            deadline: when what is open fails.
+        """
+        self.call = call
+        self.deadline = deadline
+        self.items: dict[K, Item[K]] = {}
+        self.is_spreading = isinstance(call.target, AllNodes)
+        """Its items will be all nodes, once the metadata name any."""
+        self._keeper = keeper
+
+    @property
+    def is_open(self) -> bool:
+        """Whether anything is still asked."""
+        return bool(self.items) or self.is_spreading
+
+    def __contains__(self, key: K) -> bool:
+        """Tell whether this item is open. Any thread."""
+        return key in self.items
+
+    def __len__(self) -> int:
+        """Return how many items are open."""
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[K]:
+        """Iterate over the open items."""
+        return iter(list(self.items))
+
+    def add(self, key: K, *, not_before: float = LONG_AGO) -> None:
+        """Ask about one more item. If it is open, ask anew: the answer under way will not count.
+
+        Args:
+            key: the item.
+            not_before: when it may be sent first.
+        """
+        self.items[key] = Item(key, not_before)
+        self._keeper.keep(self)
+
+    def discard(self, key: K) -> None:
+        """Ask about an item no more; whatever is answered is dropped."""
+        self.items.pop(key, None)
+
+    def cancel(self) -> None:
+        """Ask about no item any more."""
+        self.items.clear()
+        self.is_spreading = False
+
+    def silence(self, key: K) -> Reason | None:
+        """Return why an item is still open; None if it is not. Any thread."""
+        return self._keeper.silence(self, key)

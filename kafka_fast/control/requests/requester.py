@@ -1,0 +1,353 @@
+"""Sends calls to where they belong until they are answered, refused, given up or too late.
+
+    begin(call, items) ─► waiting ── tick: a link leads there ─► in flight ── Done ──► done
+                             ▲  ▲                                   │  │
+                             │  └── Retry, Refresh, FindAgain ──────┘  └── Fail, too late ─► failed
+                             └───── the connection broke ───────────┘
+
+Every retry of the control plane is decided here: its pace (KIP-580), the pauses that brokers ask
+for (KIP-219), what a broken connection means, and when the time is up. `Ways` knows which link
+leads to a target. The conversation of a group's member has an order and a pace of its own and is
+not sent from here; its links come from `Ways` all the same.
+
+An item is asked about in one request at a time, unless its call asks another node beside a silent
+one. The first answer for a try counts, if the item is still open: after `cancel`, `discard` or a
+new `add` it is dropped.
+
+Thread: control; `silence` may be called from any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from kafka_fast.config import CommonSettings
+from kafka_fast.control.backoff import Backoff
+from kafka_fast.control.cluster import Cluster
+from kafka_fast.control.discovery import Discovery
+from kafka_fast.control.instants import LONG_AGO, NEVER
+from kafka_fast.control.link import Link
+from kafka_fast.control.links import Links
+from kafka_fast.control.requests.call import Call
+from kafka_fast.control.requests.coordinators import Coordinators
+from kafka_fast.control.requests.meanings import Done, Fail, FindAgain, Meaning, Refresh
+from kafka_fast.control.requests.open_call import Item, OpenCall, Try
+from kafka_fast.control.requests.targets import Target
+from kafka_fast.control.requests.ways import Ways
+from kafka_fast.control.troubles import Reason, late
+from kafka_fast.errors import (
+    BrokerError,
+    KafkaConnectionError,
+    KafkaError,
+    ProtocolError,
+    UnsupportedVersionError,
+)
+from kafka_fast.logs import count_of
+from kafka_fast.protocol.schema import Response as ResponseBody
+
+__all__ = ["Requester"]
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class Requester:
+    """All calls of one client. Control thread only."""
+
+    def __init__(
+        self,
+        settings: CommonSettings,
+        cluster: Cluster,
+        links: Links,
+        discovery: Discovery,
+        random: Callable[[], float],
+    ) -> None:
+        """Begin without calls.
+
+        Args:
+            settings: the client's configuration.
+            cluster: knows leaders, controller and nodes.
+            links: the client's connections.
+            discovery: opens what is missing.
+            random: returns a float in [0, 1).
+        """
+        backoff = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms, random)
+        self.coordinators = Coordinators(self, links, backoff, timeout=settings.request_timeout)
+        self._ways = Ways(cluster, links, discovery, self.coordinators)
+        self._questions = links.questions
+        self._backoff = backoff
+        self._troubles = links.troubles
+        self._open: dict[OpenCall[Any, Any], None] = {}  # in the order in which they came
+        self._ticked_at = LONG_AGO
+
+    # Getters
+
+    def next_deadline(self) -> float:
+        """Return when `tick` has something to do that no event announces.
+
+        A blocked item has been looked at by the last tick. Metadata, a coordinator that is found,
+        or a link that opens bring the next one.
+        """
+        deadline = NEVER
+        for call in self._open:
+            if any(True for _ in self._ended_by_deadline(call)) or call.is_spreading:
+                deadline = min(deadline, call.deadline)
+            for item in call.items.values():
+                deadline = min(deadline, self._due(call, item))
+        return deadline
+
+    def _ended_by_deadline(self, call: OpenCall[K, V]) -> Iterator[Item[K]]:
+        """Yield the items that do not outlive the call's deadline."""
+        waits = call.call.waits_for_answer
+        return (item for item in call.items.values() if not (waits and item.in_flight))
+
+    def _due(self, call: OpenCall[K, V], item: Item[K]) -> float:
+        if item.in_flight:
+            return item.beside_at if self._ways.has_another(item.asked) else NEVER
+        if not item.is_seen or item.not_before > self._ticked_at:
+            return item.not_before
+        if not call.call.may_send(item.key):
+            return NEVER
+        return self._ways.opens_at(call.call.target, item.key, self._ticked_at)
+
+    def silence(self, call: OpenCall[K, V], key: K) -> Reason | None:
+        """Return why an item is still open; None if it is not. Any thread."""
+        item = call.items.get(key)
+        if item is None:
+            return None
+        blocked = self._ways.silence(call.call.target, key, refused_by=item.refused_by)
+        refusal = item.refusal
+        if blocked is not None or refusal is None:
+            return blocked or Reason("it has not been answered yet")
+        noun = self._ways.noun(call.call.target, key)
+        who = f"{noun} answers " if isinstance(refusal, BrokerError) else ""
+        return Reason(f"{who}{refusal}", refusal)
+
+    # Commands
+
+    def begin(
+        self, call: Call[K, V], items: Sequence[K] = (), *, deadline: float = NEVER
+    ) -> OpenCall[K, V]:
+        """Ask about these items until each is answered, refused, given up or too late.
+
+        Args:
+            call: what is asked.
+            items: about what; others may be added. A call to `AllNodes` finds its own.
+            deadline: when to give up. What is open then fails with a KafkaTimeoutError.
+        """
+        opened = OpenCall(self, call, deadline)
+        for key in items:
+            opened.items[key] = Item(key)
+        self.keep(opened)
+        return opened
+
+    def keep(self, call: OpenCall[K, V]) -> None:
+        """Look after a call that may have got an item."""
+        if call.is_open:
+            self._open.setdefault(call)
+
+    def refuse(
+        self, concerns: Callable[[Target, Any], bool], error: KafkaError, now: float
+    ) -> None:
+        """Fail the items that no node will ever answer.
+
+        Args:
+            concerns: tells by target and key whether an item is one of them.
+            error: why.
+            now: the time.
+        """
+        for call in list(self._open):
+            for item in list(call.items.values()):
+                if concerns(call.call.target, item.key):
+                    self._fail(call, item, error, now)
+
+    # Time
+
+    def tick(self, now: float) -> None:
+        """Do what is due at `now`."""
+        self._ticked_at = now
+        for call in list(self._open):
+            if call.deadline <= now:
+                self._expire(call, now)
+            if call.is_spreading:
+                self._spread(call, now)
+            self._send_due(call, now)
+            if not call.is_open:
+                self._open.pop(call, None)
+
+    def _expire(self, call: OpenCall[Any, V], now: float) -> None:
+        """Fail what is open at the call's deadline."""
+        call.is_spreading = False
+        for item in list(self._ended_by_deadline(call)):
+            what = f"{call.call.describe(item.key)} was not sent in time"
+            if item.tries:
+                tries = count_of(item.tries, "attempt")
+                what = f"{call.call.describe(item.key)}: no answer in time ({tries})"
+            self._fail(call, item, late(what, self.silence(call, item.key)), now)
+
+    def _spread(self, call: OpenCall[Any, V], now: float) -> None:
+        """Ask all nodes, once there are any."""
+        node_ids = self._ways.all_nodes(now)
+        if node_ids:
+            call.is_spreading = False
+            for node_id in node_ids:
+                call.items.setdefault(node_id, Item(node_id))
+
+    def _send_due(self, call: OpenCall[K, V], now: float) -> None:
+        """Send what may be sent now, to each node in one request."""
+        by_link: dict[int, tuple[Link, list[Item[K]]]] = {}
+        for item in list(call.items.values()):
+            link = self._link_now(call, item, now)
+            if link is not None:
+                by_link.setdefault(link.id, (link, []))[1].append(item)
+        for link, items in by_link.values():
+            self._send_over(call, link, items, now)
+
+    def _link_now(self, call: OpenCall[K, V], item: Item[K], now: float) -> Link | None:
+        """Return the link that an item is to be sent over now; None if it has to wait."""
+        if item.in_flight:
+            return self._ways.another(item.asked) if item.beside_at <= now else None
+        if item.not_before > now:
+            return None
+        item.is_seen = True
+        if not call.call.may_send(item.key):
+            return None
+        return self._ways.want(call.call.target, item.key, now)
+
+    def _send_over(
+        self, call: OpenCall[K, V], link: Link, items: list[Item[K]], now: float
+    ) -> None:
+        keys = [item.key for item in items]
+        try:
+            version = link.versions.pick(call.call.request_class, call.call.max_version(keys))
+        except UnsupportedVersionError as error:  # asking again will not help
+            for item in items:
+                if item.in_flight:
+                    item.beside_at = NEVER
+                else:
+                    self._fail(call, item, error, now)
+            return
+        wanted = [item for item in items if self._is_to_be_sent(call, item, link, now)]
+        most = call.call.max_items(version) or len(items)
+        for first in range(0, len(wanted), most):
+            self._send(call, link, version, wanted[first : first + most], now)
+
+    def _is_to_be_sent(self, call: OpenCall[K, V], item: Item[K], link: Link, now: float) -> bool:
+        """Tell whether an item is still open, unless it ends without being sent."""
+        if call.items.get(item.key) is not item:
+            return False  # given up by whoever heard of the end of others
+        meaning = call.call.settle_unsent(item.key, now)
+        if meaning is not None:
+            self._settle(call, item, meaning, link, now)
+        return meaning is None
+
+    def _send(
+        self, call: OpenCall[K, V], link: Link, version: int, items: list[Item[K]], now: float
+    ) -> None:
+        request = call.call.build([item.key for item in items], version)
+        sent = Try(link, version, [(item, item.round) for item in items])
+        for item in items:
+            item.begin_try(link, now + call.call.beside_after)
+        self._questions.ask(
+            link,
+            request,
+            call.call.response_class,
+            lambda answer, then: self._handle_answer(call, sent, answer, then),
+            lambda error, then: self._handle_lost(call, sent, error, then),
+            timeout=call.call.timeout,
+            max_version=version,
+        )
+
+    # In
+
+    def _handle_answer(
+        self, call: OpenCall[K, V], sent: Try[K], answer: ResponseBody, now: float
+    ) -> None:
+        self._ways.handle_throttle(sent.link, getattr(answer, "throttle_time_ms", 0), now)
+        waiting = {item.key: item for item in _still_open(call, sent)}
+        if not waiting:
+            return
+        for key, meaning in call.call.read(answer, list(waiting), sent.version, now):
+            item = waiting.pop(key, None)
+            if item is not None and call.items.get(key) is item:
+                self._settle(call, item, meaning, sent.link, now)
+        for key, item in waiting.items():
+            if call.items.get(key) is item:
+                error = ProtocolError(f"the answer to {call.call.api} leaves {key} out")
+                self._put_off(call, item, error, sent.link, now)
+        call.call.handle_read(now)
+
+    def _settle(
+        self, call: OpenCall[K, V], item: Item[K], meaning: Meaning[V], link: Link, now: float
+    ) -> None:
+        target, key = call.call.target, item.key
+        match meaning:
+            case Done(value):
+                del call.items[key]
+                subject = call.call.subject(key)
+                if subject is not None:
+                    self._troubles.clear(subject)
+                call.call.handle_done(key, value, now)
+            case Fail(error):
+                self._fail(call, item, error, now)
+            case FindAgain(error):
+                self._ways.handle_moved(target, key, link, str(error), now)
+                self._put_off(call, item, error, link, now)
+            case Refresh(error, topic):
+                self._ways.refresh(call.call.describe(key), topic)
+                self._put_off(call, item, error, link, now)
+            case _:
+                self._put_off(call, item, meaning.error, link, now)
+
+    def _put_off(
+        self, call: OpenCall[K, V], item: Item[K], error: KafkaError, link: Link, now: float
+    ) -> None:
+        """Try again later, and know why."""
+        item.refused_by = link.key.node_id
+        subject = call.call.subject(item.key)
+        if subject is not None:
+            self._troubles.note(subject, error, now)
+        self._try_again(call, item, error, now)
+
+    def _try_again(
+        self, call: OpenCall[K, V], item: Item[K], error: KafkaError, now: float
+    ) -> None:
+        item.refusal = error
+        item.not_before = now + self._backoff.delay(item.failures)
+        item.failures += 1
+        item.end_round()
+        if item.failures == call.call.max_tries:
+            self._fail(call, item, error, now)
+
+    def _fail(self, call: OpenCall[K, V], item: Item[K], error: KafkaError, now: float) -> None:
+        if call.items.get(item.key) is item:
+            del call.items[item.key]
+            call.call.handle_failed(item.key, error, now)
+
+    def _handle_lost(
+        self, call: OpenCall[K, V], sent: Try[K], error: KafkaError, now: float
+    ) -> None:
+        """The connection broke, or its answer cannot be read, which closes it as well."""
+        for item in _still_open(call, sent):
+            self._ways.handle_moved(call.call.target, item.key, sent.link, str(error), now)
+            item.in_flight -= 1
+            if item.in_flight:
+                continue  # another node has been asked as well
+            if call.call.is_repeatable:
+                item.refused_by = None
+                self._try_again(call, item, error, now)
+            else:
+                what = call.call.describe(item.key)
+                unknown = KafkaConnectionError(f"{what} may or may not have been done: {error}")
+                unknown.__cause__ = error
+                self._fail(call, item, unknown, now)
+
+
+def _still_open(call: OpenCall[K, V], sent: Try[K]) -> list[Item[K]]:
+    """Return the items of a request whose answer still counts."""
+    return [
+        item
+        for item, round_ in sent.items
+        if item.round == round_ and call.items.get(item.key) is item
+    ]

@@ -1,0 +1,139 @@
+"""A requester whose links a test opens, and whose answers a test gives."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Iterable
+from typing import Any
+
+from kafka_fast.config import consumer_settings
+from kafka_fast.control.connection_key import ConnectionKey, Role
+from kafka_fast.control.link import Link
+from kafka_fast.control.metadata import Node
+from kafka_fast.control.negotiation import NodeVersions
+from kafka_fast.control.plane import Command, Response, SendRaw
+from kafka_fast.control.questions import Questions
+from kafka_fast.control.requests.requester import Requester
+from kafka_fast.control.troubles import Troubles
+from kafka_fast.protocol import frame
+from kafka_fast.protocol.apis import MODULES, request_class
+from kafka_fast.protocol.apis.api_versions import ApiVersion, ApiVersionsResponse
+from kafka_fast.types import TopicPartition
+
+BACKOFF, BACKOFF_MAX = 0.1, 1.0
+
+
+class Rig:
+    """Stands in for cluster, links and discovery of a requester."""
+
+    def __init__(self) -> None:
+        self.now = 1.0
+        self.commands: deque[Command] = deque()
+        self.ready: dict[ConnectionKey, Link] = {}
+        self.wanted: list[ConnectionKey] = []  # links that were to be opened
+        self.refreshed: list[str | None] = []  # topics, None: all
+        self.leaders: dict[TopicPartition, int] = {}
+        self.nodes: list[Node] = []
+        self.controller_id = -1
+        self.needs_bootstrap = False
+        self.throttled: list[tuple[int, int]] = []
+        self.troubles = Troubles(logging.getLogger("test"))
+        self.questions = Questions(
+            "rig",
+            self.commands,
+            on_malformed=lambda message, now: None,
+            on_sound=lambda link, api_key: None,
+        )
+        settings = consumer_settings(
+            {
+                "bootstrap.servers": "b:9092",
+                "retry.backoff.ms": int(BACKOFF * 1000),
+                "retry.backoff.max.ms": int(BACKOFF_MAX * 1000),
+            }
+        )
+        itself: Any = self
+        self.requester = Requester(settings, itself, itself, itself, lambda: 0.5)
+
+    # The test's
+
+    def open(self, node_id: int, role: Role = Role.DATA, **versions: int) -> Link:
+        """Have a link to a node; `versions` limits APIs by their message's name."""
+        named = {request_class(key).__name__: key for key in MODULES}
+        limits = {named[f"{name}Request"]: limit for name, limit in versions.items()}
+        offered = [
+            ApiVersion(
+                api_key=key,
+                min_version=request_class(key).versions[0],
+                max_version=limits.get(key, request_class(key).versions[-1]),
+            )
+            for key in MODULES
+            if limits.get(key, 0) >= 0
+        ]
+        key = ConnectionKey(role, node_id)
+        number = 10 * node_id + list(Role).index(role)
+        link = Link(number, key, NodeVersions(str(key), ApiVersionsResponse(api_keys=offered)))
+        self.ready[key] = link
+        return link
+
+    def tick(self, now: float | None = None) -> list[SendRaw]:
+        """Let the requester do what is due; return what it sent."""
+        self.now = self.now if now is None else now
+        self.questions.now = self.now
+        self.requester.tick(self.now)
+        sent = [it for it in self.commands if isinstance(it, SendRaw)]
+        self.commands.clear()
+        return sent
+
+    def answer(self, sent: SendRaw, body: Any) -> None:
+        """Answer a request."""
+        header, _ = frame.decode_request(sent.frame[4:])
+        data = frame.encode_response(body, header.version, 0)[4:]
+        self.questions.handle_response(Response(sent.link_id, sent.token, data, 0), self.now)
+
+    def lose(self, sent: SendRaw) -> None:
+        """Break the connection of a request."""
+        self.ready = {key: it for key, it in self.ready.items() if it.id != sent.link_id}
+        self.questions.handle_response(Response(sent.link_id, sent.token, None, 0), self.now)
+
+    # What the requester sees of others
+
+    @property
+    def free(self) -> list[Link]:
+        return list(self.ready.values())
+
+    def link_to(self, key: ConnectionKey) -> Link | None:
+        return self.ready.get(key)
+
+    def request_key(self, node_id: int) -> ConnectionKey:
+        return ConnectionKey(Role.DATA, node_id)
+
+    def want(self, node: Node, role: Role, now: float, cluster_id: str | None = None) -> None:
+        self.wanted.append(ConnectionKey(role, node.id))
+
+    def least_loaded(self, links: Iterable[Link]) -> Link | None:
+        return min(links, key=lambda link: link.id, default=None)
+
+    def ask_node(self, node_id: int, now: float) -> Link | None:
+        link = self.link_to(self.request_key(node_id))
+        if link is None:
+            self.wanted.append(self.request_key(node_id))
+        return link
+
+    def handle_throttled(self, link_id: int, throttle_ms: int, now: float) -> str:
+        self.throttled.append((link_id, throttle_ms))
+        return "a node"
+
+    def request_refresh(self, reason: str, topic: str | None = None) -> None:
+        self.refreshed.append(topic)
+
+    def node(self, node_id: int) -> Node | None:
+        return next((node for node in self.nodes if node.id == node_id), None)
+
+    def leader(self, topic: str, partition: int) -> Node | None:
+        return self.node(self.leaders.get(TopicPartition(topic, partition), -1))
+
+
+def request_of(sent: SendRaw) -> Any:
+    """Return the request that was sent."""
+    return frame.decode_request(sent.frame[4:])[1]
