@@ -26,12 +26,12 @@ from kafka_fast.control.connection import ConnectionFailed
 from kafka_fast.control.connection_key import ConnectionKey
 from kafka_fast.control.context import Context, S_co
 from kafka_fast.control.discovery import Discovery
-from kafka_fast.control.instants import NEVER
 from kafka_fast.control.link import Link
 from kafka_fast.control.links import Links
 from kafka_fast.control.metadata import ClusterChanges
 from kafka_fast.control.nonsense import Nonsense
 from kafka_fast.control.plane import BadAnswer, LinkClosed, Response, Throttled
+from kafka_fast.control.requests.requester import Requester
 from kafka_fast.control.troubles import Troubles
 from kafka_fast.errors import KafkaError
 from kafka_fast.types import TopicPartition
@@ -74,6 +74,7 @@ class ClientControl(ABC, Generic[S_co]):
             on_changes=self._handle_changes,
             on_fatal=self._handle_fatal,
         )
+        self.requester = Requester(settings, self.cluster, self.links, self.discovery, random)
         self.context = Context(
             settings,
             client_id,
@@ -84,6 +85,7 @@ class ClientControl(ABC, Generic[S_co]):
             self.cluster,
             self.links,
             self.discovery,
+            self.requester,
         )
         self.fatal: KafkaError | None = None
         """Why this client cannot go on. Any thread."""
@@ -151,11 +153,15 @@ class ClientControl(ABC, Generic[S_co]):
         if self.fatal is None:
             self.discovery.tick(now)
         self._tick(now)
+        if self.fatal is None:
+            self.requester.tick(now)
 
     def next_deadline(self) -> float:
         """Return when `tick` has something to do that no event announces."""
-        metadata = NEVER if self.fatal is not None else self.discovery.next_deadline()
-        return min(self.links.next_deadline(), metadata, self._next_deadline())
+        deadline = min(self.links.next_deadline(), self._next_deadline())
+        if self.fatal is not None:
+            return deadline
+        return min(deadline, self.discovery.next_deadline(), self.requester.next_deadline())
 
     # Out
 
@@ -198,6 +204,7 @@ class ClientControl(ABC, Generic[S_co]):
     ) -> None:
         """A connection could not be made, or became none that may be used."""
         self.discovery.handle_connect_failed(key, failed, now)
+        self.requester.coordinators.handle_connect_failed(key, failed.error, now)
 
     def _handle_fatal(self, error: KafkaError) -> None:
         """No broker will ever serve this client."""

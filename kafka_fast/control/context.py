@@ -10,6 +10,7 @@ from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.discovery import Discovery
 from kafka_fast.control.links import Links
+from kafka_fast.control.requests.requester import Requester
 from kafka_fast.control.troubles import Troubles
 from kafka_fast.values import Value
 
@@ -37,3 +38,5 @@ class Context(Value, Generic[S_co]):
     """Connections, and the requests that go over them."""
     discovery: Discovery
     """Asks for metadata, and opens links to nodes."""
+    requester: Requester
+    """Sends calls, and decides when they are tried again."""

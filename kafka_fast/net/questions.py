@@ -58,7 +58,7 @@ class Questions:
         def ask(now: float) -> None:
             for partition in wanted or ():
                 self._control.cluster.want_topic(partition.topic, now)
-            cancels.append(group.committed.fetch(wanted, answer.set, now))
+            cancels.append(group.committed.fetch(wanted, answer.set))
 
         self._call(ask)
         try:
@@ -89,7 +89,7 @@ class Questions:
         group = self._group()
         answer: Answer[GroupDescription] = Answer()
         cancels: list[Callable[[], None]] = []
-        self._call(lambda now: cancels.append(group.descriptions.ask(answer.set, now)))
+        self._call(lambda now: cancels.append(group.descriptions.ask(answer.set)))
         try:
             return self._waits.wait(answer, deadline, "asking about the group")
         finally:

@@ -19,7 +19,7 @@ from kafka_fast.control.consumer.positions import Positions
 from kafka_fast.control.group.classic import member as classic
 from kafka_fast.control.group.classic.member import ClassicMember
 from kafka_fast.control.group.classic.ownership import Ownership
-from kafka_fast.control.group.commits import Commits
+from kafka_fast.control.group.commits import Commit
 from kafka_fast.control.group.consumer_protocol.reconciliation import Reconciliation
 from kafka_fast.control.group.heartbeats import Heartbeats
 from kafka_fast.control.group.subscription import SubscribedTopics
@@ -118,14 +118,14 @@ def test_losing_an_answer_to_fetch_on_the_way(monkeypatch: pytest.MonkeyPatch, k
 
 
 def test_taking_a_refused_commit_for_a_confirmed_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    handle = Commits._handle_committed
+    read = Commit.read
 
-    def believe(self: Any, commit: Any, response: Any, now: float) -> None:
-        for part in itertools.chain(*(topic.partitions for topic in response.topics)):
+    def believe(self: Any, answer: Any, *rest: Any) -> Any:
+        for part in itertools.chain(*(topic.partitions for topic in answer.topics)):
             part.error_code = 0
-        handle(self, commit, response, now)
+        return read(self, answer, *rest)
 
-    monkeypatch.setattr(Commits, "_handle_committed", believe)
+    monkeypatch.setattr(Commit, "read", believe)
     show(Wrong.COMMIT_LOST)
 
 
@@ -204,7 +204,7 @@ def test_committing_what_was_read_of_a_topic_that_is_gone(monkeypatch: pytest.Mo
 
     def commit_first(self: Any, partition: Any, seeks: int, now: float) -> None:
         offsets = {partition: OffsetAndMetadata(50)}
-        self.group.commits.commit(offsets, lambda error: None, now, deadline=now + 9.0)
+        self.group.commits.commit(offsets, lambda error: None, deadline=now + 9.0)
         begin_again(self, partition, seeks, now)
 
     monkeypatch.setattr(ConsumerControl, "begin_again", commit_first)

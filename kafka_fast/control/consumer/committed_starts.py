@@ -37,7 +37,7 @@ class CommittedStarts:
         waiting = [it for it in self._positions.without_committed() if it not in self._asked]
         if waiting:
             self._asked.update(waiting)
-            self._committed.fetch(waiting, lambda found: self._handle(waiting, found), now)
+            self._committed.fetch(waiting, lambda found: self._handle(waiting, found))
 
     def handle_recreated(self, topic: str, now: float) -> None:
         """The topic was deleted and made anew, perhaps after it had been asked for.

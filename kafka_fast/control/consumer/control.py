@@ -251,7 +251,6 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
 
     def _tick(self, now: float) -> None:
         self.restarts.tick(now)
-        self.positions.tick(now)
         self.lookup.tick(now)
         if self.group is not None:
             self.group.tick(now)
@@ -263,7 +262,6 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
         return min(
             self.group.next_deadline() if self.group is not None else NEVER,
             self.topics.next_deadline(),
-            self.positions.next_deadline(),
             self.lookup.next_deadline(),
             self.restarts.next_deadline(),
         )
@@ -298,8 +296,6 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
     ) -> None:
         """Look for another way to what the node was for."""
         super().handle_connect_failed(key, failed, now)
-        if self.group is not None:
-            self.group.coordinator.handle_connect_failed(key, failed.error, now)
         for assigned in self.positions.partitions.values():
             if key == ConnectionKey(Role.DATA, assigned.replica):
                 assigned.replica = NO_NODE  # the leader has everything as well

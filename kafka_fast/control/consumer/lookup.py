@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from kafka_fast.config import ConsumerSettings
-from kafka_fast.control.consumer.offsets import ListOffsetsForm, TimeAnswer
+from kafka_fast.control.consumer.offsets import OffsetsByTime, TimeAnswer
 from kafka_fast.control.consumer.topics import GETS_ROUND
 from kafka_fast.control.context import Context
 from kafka_fast.control.instants import NEVER
-from kafka_fast.control.leader_query import LeaderQuery
 from kafka_fast.control.silence import of_several, some_of
 from kafka_fast.control.troubles import Reason
 from kafka_fast.errors import ErrorCode, KafkaError, broker_error
@@ -25,14 +24,8 @@ class Lookup:
     def __init__(self, context: Context[ConsumerSettings]) -> None:
         """Begin without a question."""
         self._cluster = context.cluster
-        settings = context.settings
-        self._query: LeaderQuery[int, TimeAnswer] = LeaderQuery(
-            ListOffsetsForm(
-                read_committed=settings.is_read_committed, timeout_ms=settings.request_timeout_ms
-            ),
-            context,
-            on_result=self._handle_result,
-            on_error=self._handle_error,
+        self._query = OffsetsByTime(
+            context, on_result=self._handle_result, on_error=self._handle_error
         )
         self._wanted: list[TopicPartition] = []
         self._found: Found = {}
@@ -81,11 +74,10 @@ class Lookup:
             self._cluster.want_topic(topic, now)
         if (refusal := self._refusal(now)) is not None:
             self._end(refusal)
-        self._query.tick(now)
 
     def next_deadline(self) -> float:
         """Return when `tick` has something to do."""
-        return min(self._query.next_deadline(), *self._absent_until.values(), NEVER)
+        return min(self._absent_until.values(), default=NEVER)
 
     def _refusal(self, now: float) -> KafkaError | None:
         """Return why there will never be an answer, if that is so."""

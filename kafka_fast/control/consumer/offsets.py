@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from kafka_fast.control.leader_query import by_topic
+from kafka_fast.config import ConsumerSettings
+from kafka_fast.control.context import Context
+from kafka_fast.control.metadata import by_topic
+from kafka_fast.control.requests.leader_call import LeaderCall
+from kafka_fast.errors import KafkaError
 from kafka_fast.protocol.apis.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -19,7 +23,6 @@ from kafka_fast.protocol.apis.offset_for_leader_epoch import (
     OffsetForLeaderTopic,
 )
 from kafka_fast.protocol.schema import Request
-from kafka_fast.protocol.schema import Response as ResponseBody
 from kafka_fast.types import TopicPartition
 
 LATEST_TIMESTAMP = -1
@@ -38,21 +41,25 @@ class TimeAnswer(NamedTuple):
     """Of its record; -1 if unknown."""
 
 
-class ListOffsetsForm:
-    """ListOffsets, for `LeaderQuery`."""
+class OffsetsByTime(LeaderCall[int, TimeAnswer]):
+    """ListOffsets: the detail is a time, Unix ms or a special value."""
 
-    response_class: type[ResponseBody] = ListOffsetsResponse
-    max_version: int | None = None
+    request_class = ListOffsetsRequest
+    response_class = ListOffsetsResponse
 
-    def __init__(self, *, read_committed: bool, timeout_ms: int) -> None:
-        """Take what all requests share.
-
-        Args:
-            read_committed: the latest offset is then the last stable one.
-            timeout_ms: that a broker may take to look into remote storage.
-        """
-        self._isolation_level = int(read_committed)
-        self._timeout_ms = timeout_ms
+    def __init__(
+        self,
+        context: Context[ConsumerSettings],
+        *,
+        on_result: Callable[[TopicPartition, int, TimeAnswer, float], None],
+        on_error: Callable[[TopicPartition, int, KafkaError, float], None],
+    ) -> None:
+        """Begin without questions; see `LeaderCall`."""
+        super().__init__(context, on_result=on_result, on_error=on_error)
+        settings = context.settings
+        # In read_committed the latest offset is the last stable one.
+        self._isolation_level = int(settings.is_read_committed)
+        self._timeout_ms = settings.request_timeout_ms  # to look into remote storage
 
     def request(
         self, wanted: Mapping[TopicPartition, int], epochs: Mapping[TopicPartition, int]
@@ -78,14 +85,14 @@ class ListOffsetsForm:
             ],
         )
 
-    def read(
-        self, response: ListOffsetsResponse
+    def answers(
+        self, answer: ListOffsetsResponse
     ) -> Iterable[tuple[TopicPartition, int, TimeAnswer]]:
         """Return partition, error code and answer for each partition of a response."""
-        for topic in response.topics:
+        for topic in answer.topics:
             for part in topic.partitions:
-                answer = TimeAnswer(part.offset, part.timestamp, part.leader_epoch)
-                yield TopicPartition(topic.name, part.partition_index), part.error_code, answer
+                found = TimeAnswer(part.offset, part.timestamp, part.leader_epoch)
+                yield TopicPartition(topic.name, part.partition_index), part.error_code, found
 
 
 class EpochAnswer(NamedTuple):
@@ -97,11 +104,11 @@ class EpochAnswer(NamedTuple):
     """-1: likewise; that is no truncation."""
 
 
-class EpochForm:
-    """OffsetForLeaderEpoch, for `LeaderQuery`."""
+class EpochEnds(LeaderCall[int, EpochAnswer]):
+    """OffsetForLeaderEpoch: the detail is an epoch."""
 
-    response_class: type[ResponseBody] = OffsetForLeaderEpochResponse
-    max_version: int | None = None
+    request_class = OffsetForLeaderEpochRequest
+    response_class = OffsetForLeaderEpochResponse
 
     def request(
         self, wanted: Mapping[TopicPartition, int], epochs: Mapping[TopicPartition, int]
@@ -125,11 +132,11 @@ class EpochForm:
             ],
         )
 
-    def read(
-        self, response: OffsetForLeaderEpochResponse
+    def answers(
+        self, answer: OffsetForLeaderEpochResponse
     ) -> Iterable[tuple[TopicPartition, int, EpochAnswer]]:
         """Return partition, error code and answer for each partition of a response."""
-        for topic in response.topics:
+        for topic in answer.topics:
             for part in topic.partitions:
-                answer = EpochAnswer(part.leader_epoch, part.end_offset)
-                yield TopicPartition(topic.topic, part.partition), part.error_code, answer
+                found = EpochAnswer(part.leader_epoch, part.end_offset)
+                yield TopicPartition(topic.topic, part.partition), part.error_code, found

@@ -24,12 +24,11 @@ from kafka_fast.control.consumer.offsets import (
     EARLIEST_TIMESTAMP,
     LATEST_TIMESTAMP,
     EpochAnswer,
-    EpochForm,
-    ListOffsetsForm,
+    EpochEnds,
+    OffsetsByTime,
     TimeAnswer,
 )
 from kafka_fast.control.context import Context
-from kafka_fast.control.leader_query import LeaderQuery
 from kafka_fast.control.troubles import Reason
 from kafka_fast.errors import (
     KafkaError,
@@ -66,27 +65,18 @@ class Positions:
             on_truncated: called with a partition and where its log was cut off: what was fetched
                 and not handed over may never have been in the log as it is now.
         """
-        settings = context.settings
-        self._policy = settings.auto_offset_reset
+        self._policy = context.settings.auto_offset_reset
         self._cluster = context.cluster
         self._wall_ms = context.wall_ms
         self._on_ready = on_ready
         self._on_failed = on_failed
         self._on_truncated = on_truncated
         self.partitions: dict[TopicPartition, Assigned] = {}
-        self._lookups: LeaderQuery[int, TimeAnswer] = LeaderQuery(
-            ListOffsetsForm(
-                read_committed=settings.is_read_committed, timeout_ms=settings.request_timeout_ms
-            ),
-            context,
-            on_result=self._handle_offset,
-            on_error=self._handle_lookup_refused,
+        self._lookups = OffsetsByTime(
+            context, on_result=self._handle_offset, on_error=self._handle_lookup_refused
         )
-        self._validations: LeaderQuery[int, EpochAnswer] = LeaderQuery(
-            EpochForm(),
-            context,
-            on_result=self._handle_epoch_end,
-            on_error=self._handle_validation_refused,
+        self._validations = EpochEnds(
+            context, on_result=self._handle_epoch_end, on_error=self._handle_validation_refused
         )
 
     # Getters
@@ -108,10 +98,6 @@ class Positions:
         if reason is None:
             return Reason(assigned.phase.value)
         return Reason(f"{assigned.phase.value}, but {reason.text}", reason.cause)
-
-    def next_deadline(self) -> float:
-        """Return when `tick` has something to do."""
-        return min(self._lookups.next_deadline(), self._validations.next_deadline())
 
     # Commands
 
@@ -214,11 +200,6 @@ class Positions:
         self._drop_questions(assigned.partition)
         assigned.phase = Phase.FAILED
         self._on_failed(assigned, error)
-
-    def tick(self, now: float) -> None:
-        """Do what is due at `now`."""
-        self._lookups.tick(now)
-        self._validations.tick(now)
 
     def touch(self, now: float) -> None:
         """Keep the metadata of everything assigned."""

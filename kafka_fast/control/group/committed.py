@@ -8,18 +8,26 @@ Thread: control.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from kafka_fast.config import CONSUMER_PROTOCOL, ConsumerSettings
 from kafka_fast.control.context import Context
-from kafka_fast.control.group.coordinator import Coordinator
+from kafka_fast.control.group.coordinator import GroupCoordinator
 from kafka_fast.control.group.member import Identity
-from kafka_fast.control.instants import LONG_AGO, NEVER
-from kafka_fast.control.leader_query import by_topic
-from kafka_fast.control.link import Link
-from kafka_fast.control.metadata import NO_TOPIC_ID
-from kafka_fast.errors import ERRORS, ErrorCode, KafkaError, ProtocolError, broker_error
+from kafka_fast.control.metadata import NO_TOPIC_ID, by_topic
+from kafka_fast.control.requests.call import ONLY, Call
+from kafka_fast.control.requests.meanings import (
+    Done,
+    Fail,
+    Meaning,
+    NotDone,
+    Retry,
+    meaning_of,
+    worst,
+)
+from kafka_fast.control.troubles import About
+from kafka_fast.errors import ErrorCode, KafkaError, ProtocolError, broker_error
 from kafka_fast.protocol.apis.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -28,24 +36,12 @@ from kafka_fast.protocol.apis.offset_fetch import (
     OffsetFetchResponse,
 )
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
-from kafka_fast.values import Value, field
 
 LAST_VERSION_WITH_NAMES = 9
 FIRST_VERSION_WITH_STABLE = 7
 FIRST_VERSION_WITH_GROUPS = 8
 
-
 Fetched: TypeAlias = dict[TopicPartition, OffsetAndMetadata | None]
-
-
-class _Fetch(Value, frozen=False):
-    partitions: Sequence[TopicPartition] | None
-    """None: all of which the group has committed anything."""
-    done: Callable[[Fetched | KafkaError], None]
-    topic_ids: dict[str, bytes | None] = field(factory=dict)  # when it was sent
-    failures: int = 0
-    not_before: float = LONG_AGO
-    in_flight: bool = False
 
 
 class CommittedOffsets:
@@ -54,7 +50,7 @@ class CommittedOffsets:
     def __init__(
         self,
         context: Context[ConsumerSettings],
-        coordinator: Coordinator,
+        coordinator: GroupCoordinator,
         identity: Callable[[], Identity],
     ) -> None:
         """Begin with nothing to do.
@@ -64,128 +60,117 @@ class CommittedOffsets:
             coordinator: keeps the offsets.
             identity: returns who asks.
         """
-        settings = context.settings
-        self._coordinator = coordinator
-        self._cluster = context.cluster
-        self._backoff = context.backoff
-        self._identity = identity
-        # Wait for transactions that have offsets pending.
-        self._require_stable = settings.is_read_committed
-        # The coordinator wants to know which member asks (KIP-848).
-        self._is_consumer_protocol = settings.group_protocol == CONSUMER_PROTOCOL
-        self._fetches: list[_Fetch] = []
+        self.context = context
+        self.coordinator = coordinator
+        self.identity = identity
 
     @property
     def tells_topics_apart(self) -> bool:
         """Whether the coordinator is known to know topics by id."""
-        link = self._coordinator.link
+        link = self.coordinator.link
         return link is not None and link.versions.pick(OffsetFetchRequest) > LAST_VERSION_WITH_NAMES
-
-    def next_deadline(self) -> float:
-        """Return when `tick` has something to do that no event announces."""
-        if self._coordinator.link is None:
-            return NEVER
-        waiting = (fetch.not_before for fetch in self._fetches if not fetch.in_flight)
-        return min(waiting, default=NEVER)
 
     def fetch(
         self,
         partitions: Iterable[TopicPartition] | None,
         done: Callable[[Fetched | KafkaError], None],
-        now: float,
     ) -> Callable[[], None]:
         """Ask for committed offsets until there is an answer; returns what gives it up.
 
         Args:
             partitions: whose; None: all of which the group has committed anything.
             done: called with an offset, or None where there is none, for each; or with why not.
-            now: the time.
         """
-        fetch = _Fetch(None if partitions is None else tuple(partitions), done)
-        self._fetches.append(fetch)
-        self.tick(now)
+        wanted = None if partitions is None else tuple(partitions)
+        return self.context.requester.begin(_FetchOffsets(self, wanted, done), [ONLY]).cancel
 
-        def cancel() -> None:
-            if fetch in self._fetches:
-                self._fetches.remove(fetch)
 
-        return cancel
+class _FetchOffsets(Call[str, Fetched]):
+    """One question for offsets."""
 
-    def tick(self, now: float) -> None:
-        """Do what is due at `now`."""
-        waiting = [it for it in self._fetches if not it.in_flight and it.not_before <= now]
-        link = self._coordinator.want(now) if waiting else None
-        if link is not None:
-            for fetch in waiting:
-                self._send(fetch, link)
+    request_class = OffsetFetchRequest
+    response_class = OffsetFetchResponse
 
-    def fail_all(self, error: KafkaError) -> None:
-        """There will never be a coordinator."""
-        for fetch in list(self._fetches):
-            self._end(fetch, error)
-
-    def _send(self, fetch: _Fetch, link: Link) -> None:
-        topics = None if fetch.partitions is None else by_topic(fetch.partitions)
-        fetch.topic_ids = {topic: self._cluster.topic_id(topic) for topic in topics or ()}
-        # Who asks for everything may be told of topics whose ids he does not know.
-        has_ids = topics is not None and None not in fetch.topic_ids.values()
-        limit = None if has_ids else LAST_VERSION_WITH_NAMES
-        version = link.versions.pick(OffsetFetchRequest, limit)
-        request = self._request(topics, fetch.topic_ids, version)
-        try:
-            self._coordinator.ask(
-                link,
-                request,
-                OffsetFetchResponse,
-                lambda response, then: self._handle_fetched(fetch, response, version, then),
-                lambda error, then: self._retry(fetch, then),
-                max_version=limit,
-            )
-        except KafkaError as error:
-            self._end(fetch, error)
-            return
-        fetch.in_flight = True
-
-    def _request(
+    def __init__(
         self,
-        topics: Mapping[str, list[int]] | None,
-        topic_ids: Mapping[str, bytes | None],
-        version: int,
-    ) -> OffsetFetchRequest:
-        """Return a request for these partitions of topics; None asks for everything."""
+        group: CommittedOffsets,
+        partitions: Sequence[TopicPartition] | None,
+        done: Callable[[Fetched | KafkaError], None],
+    ) -> None:
+        settings = group.context.settings
+        super().__init__(group.coordinator.target, timeout=settings.request_timeout)
+        self._identity = group.identity
+        self._cluster = group.context.cluster
+        # In read_committed, transactions that have offsets pending are waited for.
+        self._require_stable = settings.is_read_committed
+        # With KIP-848 the coordinator wants to know which member asks.
+        self._is_consumer_protocol = settings.group_protocol == CONSUMER_PROTOCOL
+        self._group_id = group.coordinator.group_id
+        self._partitions = partitions
+        self._done = done
+        self._topic_ids: dict[str, bytes | None] = {}  # when it was sent
+
+    def subject(self, item: str) -> About:
+        """Keep troubles as the group's."""
+        return About.GROUP
+
+    def max_version(self, items: Sequence[str]) -> int | None:
+        """Ask by name unless all ids are known.
+
+        Who asks for everything may be told of topics whose ids he does not know.
+        """
+        if self._partitions is None:
+            return LAST_VERSION_WITH_NAMES
+        ids = (self._cluster.topic_id(it.topic) for it in self._partitions)
+        return LAST_VERSION_WITH_NAMES if None in ids else None
+
+    def build(self, items: Sequence[str], version: int) -> OffsetFetchRequest:
+        """Return a request for the partitions; None of them asks for everything."""
+        topics = None if self._partitions is None else by_topic(self._partitions)
+        self._topic_ids = {topic: self._cluster.topic_id(topic) for topic in topics or ()}
         # Before version 7 a broker cannot wait for transactions; then it need not, as in Java.
         can_wait = version >= FIRST_VERSION_WITH_STABLE
         request = OffsetFetchRequest(require_stable=self._require_stable and can_wait)
         if version < FIRST_VERSION_WITH_GROUPS:
-            request.group_id = self._coordinator.group_id
-            request.topics = None
-            if topics is not None:
-                request.topics = [
+            request.group_id = self._group_id
+            request.topics = (
+                None
+                if topics is None
+                else [
                     OffsetFetchRequestTopic(name=topic, partition_indexes=partitions)
                     for topic, partitions in topics.items()
                 ]
+            )
             return request
-        group = OffsetFetchRequestGroup(group_id=self._coordinator.group_id)
+        group = OffsetFetchRequestGroup(group_id=self._group_id)
         if self._is_consumer_protocol:
             who = self._identity()
             # Who is no member may read all the same, but has to say nothing of itself.
             group.member_id, group.member_epoch = who.member_id or None, who.generation
-        group.topics = None
-        if topics is not None:
-            group.topics = [
+        group.topics = (
+            None
+            if topics is None
+            else [
                 OffsetFetchRequestTopics(
-                    name=name, topic_id=topic_ids[name] or NO_TOPIC_ID, partition_indexes=partitions
+                    name=name,
+                    topic_id=self._topic_ids[name] or NO_TOPIC_ID,
+                    partition_indexes=partitions,
                 )
                 for name, partitions in topics.items()
             ]
+        )
         request.groups = [group]
         return request
 
-    def _handle_fetched(
-        self, fetch: _Fetch, response: OffsetFetchResponse, version: int, now: float
-    ) -> None:
+    def read(
+        self, answer: OffsetFetchResponse, items: Sequence[str], version: int, now: float
+    ) -> Iterator[tuple[str, Meaning[Fetched]]]:
+        """Return the offsets, or the worst of what is wrong with them."""
+        yield ONLY, self._read(answer, version)
+
+    def _read(self, answer: OffsetFetchResponse, version: int) -> Meaning[Fetched]:
         if version >= FIRST_VERSION_WITH_GROUPS:
-            group = response.groups[0] if response.groups else None
+            group = answer.groups[0] if answer.groups else None
             code = group.error_code if group is not None else ErrorCode.UNSTABLE_OFFSET_COMMIT
             parts = [
                 (topic.name or self._cluster.topic_name(topic.topic_id) or "", part)
@@ -193,12 +178,12 @@ class CommittedOffsets:
                 for part in topic.partitions
             ]
         else:
-            code = response.error_code
-            parts = [(topic.name, part) for topic in response.topics for part in topic.partitions]  # type: ignore[misc]
+            code = answer.error_code
+            parts = [(topic.name, part) for topic in answer.topics for part in topic.partitions]  # type: ignore[misc]
         found: Fetched = {}
         codes = {code} - {0}
         for name, part in parts:
-            if name in fetch.topic_ids and fetch.topic_ids[name] != self._cluster.topic_id(name):
+            if name in self._topic_ids and self._topic_ids[name] != self._cluster.topic_id(name):
                 continue  # made anew since it was asked for: ask again
             if part.error_code and not self._is_gone(name, part.error_code):
                 codes.add(part.error_code)
@@ -208,21 +193,14 @@ class CommittedOffsets:
             found[TopicPartition(name, part.partition_index)] = (
                 None if offset.offset < 0 else offset
             )
-        refused = [it for it in codes if not self._is_passing(it, now)]
-        left_out = [it for it in fetch.partitions or () if it not in found]
-        if not codes and not left_out:
-            self._coordinator.note_success()
-        if refused:
-            self._end(fetch, broker_error(refused[0], "committed offsets"))
-        elif codes or left_out:
-            if not codes:
-                text = f"the answer to OffsetFetch leaves {left_out[0]} out"
-                self._coordinator.note_refusal(ProtocolError(text), now)
-            self._retry(fetch, now)
-        elif fetch.partitions is None:
-            self._end(fetch, found)
-        else:
-            self._end(fetch, {partition: found[partition] for partition in fetch.partitions})
+        if codes:
+            return worst([self._meaning_of(it) for it in sorted(codes)])
+        if self._partitions is None:
+            return Done(found)
+        left_out = [it for it in self._partitions if it not in found]
+        if left_out:
+            return Retry(ProtocolError(f"the answer to OffsetFetch leaves {left_out[0]} out"))
+        return Done({partition: found[partition] for partition in self._partitions})
 
     def _is_gone(self, topic: str, code: int) -> bool:
         """Tell whether a topic that the coordinator does not know by its id was deleted.
@@ -239,24 +217,20 @@ class CommittedOffsets:
         self._cluster.request_refresh("the group's coordinator does not know it", topic)
         return False
 
-    def _is_passing(self, code: int, now: float) -> bool:
-        """Tell whether a fetch that got this error may succeed later."""
-        if self._coordinator.handle_error(code, now, "OffsetFetch"):
-            return True
-        if self._is_consumer_protocol and code in (
-            ErrorCode.STALE_MEMBER_EPOCH,
-            ErrorCode.UNKNOWN_MEMBER_ID,
-        ):
-            return True  # the heartbeat brings the new epoch
-        known = ERRORS.get(code)
-        return known is not None and known.retriable
+    def _meaning_of(self, code: int) -> NotDone:
+        what = f"OffsetFetch in group {self._group_id!r}"
+        meaning = meaning_of(code, what)
+        if isinstance(meaning, Fail):
+            is_old = code in (ErrorCode.STALE_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID)
+            if is_old and self._is_consumer_protocol:
+                return Retry(meaning.error)  # the heartbeat brings the new epoch
+            return Fail(broker_error(code, "committed offsets"))
+        return meaning
 
-    def _retry(self, fetch: _Fetch, now: float) -> None:
-        fetch.in_flight = False
-        fetch.not_before = now + self._backoff.delay(fetch.failures)
-        fetch.failures += 1
+    def handle_done(self, item: str, value: Fetched, now: float) -> None:
+        """Hand the offsets on."""
+        self._done(value)
 
-    def _end(self, fetch: _Fetch, result: Fetched | KafkaError) -> None:
-        if fetch in self._fetches:
-            self._fetches.remove(fetch)
-            fetch.done(result)
+    def handle_failed(self, item: str, error: KafkaError, now: float) -> None:
+        """Tell that there will be none."""
+        self._done(error)

@@ -12,17 +12,19 @@ Thread: control.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from kafka_fast.control.backoff import Backoff
-from kafka_fast.control.group.coordinator import Coordinator
-from kafka_fast.control.instants import LONG_AGO, NEVER
-from kafka_fast.control.link import Link
+from kafka_fast.config import ConsumerSettings
+from kafka_fast.control.context import Context
+from kafka_fast.control.group.coordinator import GroupCoordinator
+from kafka_fast.control.requests.call import ONLY, Call
+from kafka_fast.control.requests.meanings import Done, Fail, Meaning, NotDone, meaning_of
+from kafka_fast.control.requests.open_call import OpenCall
+from kafka_fast.control.troubles import About
 from kafka_fast.errors import (
-    ERRORS,
-    GroupIdNotFound,
+    BrokerError,
+    ErrorCode,
     KafkaError,
-    UnsupportedVersion,
     UnsupportedVersionError,
     broker_error,
 )
@@ -39,7 +41,7 @@ CLASSIC_CONSUMERS = "consumer"
 """The protocol type of classic groups of consumers; others have blobs of their own."""
 
 # Kafka 3.7 to 3.9 offer the API also where the new groups are switched off, and then refuse it.
-_ANOTHER_PROTOCOL = frozenset({GroupIdNotFound.code, UnsupportedVersion.code})
+_ANOTHER_PROTOCOL = frozenset({ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION})
 
 DEAD = "Dead"
 REBALANCING = frozenset({"PreparingRebalance", "CompletingRebalance"})
@@ -69,146 +71,155 @@ class GroupDescription(Value):
         return self.state in REBALANCING
 
 
-class _Inquiry(Value, frozen=False, eq=False):
-    done: Callable[[GroupDescription | KafkaError], None]
-    is_classic: bool = False  # whether DescribeGroups is to be asked
-    failures: int = 0
-    not_before: float = LONG_AGO
-    in_flight: bool = False
-
-
 class Descriptions:
     """Asks about one group. Control thread only."""
 
-    def __init__(self, coordinator: Coordinator, backoff: Backoff) -> None:
+    def __init__(self, context: Context[ConsumerSettings], coordinator: GroupCoordinator) -> None:
         """Begin with nothing to ask.
 
         Args:
+            context: the consumer's.
             coordinator: of the group.
-            backoff: between two tries.
         """
         self._coordinator = coordinator
-        self._backoff = backoff
-        self._inquiries: list[_Inquiry] = []
+        self._requester = context.requester
+        self._timeout = context.settings.request_timeout
 
-    def next_deadline(self) -> float:
-        """Return when `tick` has something to do that no event announces."""
-        if self._coordinator.link is None:
-            return NEVER
-        waiting = (it.not_before for it in self._inquiries if not it.in_flight)
-        return min(waiting, default=NEVER)
-
-    def ask(
-        self, done: Callable[[GroupDescription | KafkaError], None], now: float
-    ) -> Callable[[], None]:
+    def ask(self, done: Callable[[GroupDescription | KafkaError], None]) -> Callable[[], None]:
         """Ask until there is an answer; returns what gives it up.
 
         Args:
             done: called with the description, or with why there is none.
-            now: the time.
         """
-        inquiry = _Inquiry(done)
-        self._inquiries.append(inquiry)
-        self.tick(now)
+        asked: list[OpenCall[str, GroupDescription]] = []
+
+        def ask_classic() -> None:
+            call = _DescribeClassic(self._coordinator, done, timeout=self._timeout)
+            asked.append(self._requester.begin(call, [ONLY]))
+
+        newer_call = _DescribeNewer(self._coordinator, done, ask_classic, timeout=self._timeout)
+        asked.append(self._requester.begin(newer_call, [ONLY]))
 
         def cancel() -> None:
-            if inquiry in self._inquiries:
-                self._inquiries.remove(inquiry)
+            asked[-1].cancel()
 
         return cancel
 
-    def tick(self, now: float) -> None:
-        """Do what is due at `now`."""
-        waiting = [it for it in self._inquiries if not it.in_flight and it.not_before <= now]
-        link = self._coordinator.want(now) if waiting else None
-        if link is not None:
-            for inquiry in waiting:
-                self._send(inquiry, link)
 
-    def fail_all(self, error: KafkaError) -> None:
-        """There will never be a coordinator."""
-        for inquiry in list(self._inquiries):
-            self._end(inquiry, error)
+class _Describe(Call[str, GroupDescription]):
+    """A question about a group; subclasses ask it in the words of one protocol."""
 
-    def _send(self, inquiry: _Inquiry, link: Link) -> None:
-        inquiry.in_flight = True
-        group_id = self._coordinator.group_id
-        if not inquiry.is_classic:
-            try:
-                self._coordinator.ask(
-                    link,
-                    newer.ConsumerGroupDescribeRequest(group_ids=[group_id]),
-                    newer.ConsumerGroupDescribeResponse,
-                    lambda response, now: self._handle_newer(inquiry, response, now),
-                    lambda error, now: self._retry(inquiry, now),
-                )
-                return
-            except UnsupportedVersionError:  # a broker older than KIP-848
-                inquiry.is_classic = True
-        try:
-            self._coordinator.ask(
-                link,
-                classic.DescribeGroupsRequest(groups=[group_id]),
-                classic.DescribeGroupsResponse,
-                lambda response, now: self._handle_classic(inquiry, response, now),
-                lambda error, now: self._retry(inquiry, now),
-            )
-        except KafkaError as error:
-            self._end(inquiry, error)
-
-    def _handle_newer(
-        self, inquiry: _Inquiry, response: newer.ConsumerGroupDescribeResponse, now: float
+    def __init__(
+        self,
+        coordinator: GroupCoordinator,
+        done: Callable[[GroupDescription | KafkaError], None],
+        *,
+        timeout: float,
     ) -> None:
-        if not response.groups:
-            self._retry(inquiry, now)
-            return
-        found = response.groups[0]
-        if found.error_code in _ANOTHER_PROTOCOL:
-            inquiry.is_classic = True
-            inquiry.in_flight = False
-            self.tick(now)
-        elif found.error_code:
-            self._handle_error(inquiry, found.error_code, found.error_message, now)
-        else:
-            topics = frozenset(_newer_topics(found.members))
-            self._end(inquiry, GroupDescription(found.group_state, topics, len(found.members)))
+        super().__init__(coordinator.target, timeout=timeout)
+        self._group_id = coordinator.group_id
+        self._done = done
 
-    def _handle_classic(
-        self, inquiry: _Inquiry, response: classic.DescribeGroupsResponse, now: float
+    def describe(self, item: str) -> str:
+        """Return what is asked."""
+        return f"describing group {self._group_id!r}"
+
+    def subject(self, item: str) -> About:
+        """Keep troubles as the group's."""
+        return About.GROUP
+
+    def handle_done(self, item: str, value: GroupDescription, now: float) -> None:
+        """Hand the description on."""
+        self._done(value)
+
+    def handle_failed(self, item: str, error: KafkaError, now: float) -> None:
+        """Tell why there is none."""
+        self._done(error)
+
+
+class _DescribeNewer(_Describe):
+    """ConsumerGroupDescribe (KIP-848)."""
+
+    request_class = newer.ConsumerGroupDescribeRequest
+    response_class = newer.ConsumerGroupDescribeResponse
+
+    def __init__(
+        self,
+        coordinator: GroupCoordinator,
+        done: Callable[[GroupDescription | KafkaError], None],
+        ask_classic: Callable[[], None],
+        *,
+        timeout: float,
     ) -> None:
-        if not response.groups:
-            self._retry(inquiry, now)
-            return
-        found = response.groups[0]
-        if found.error_code == GroupIdNotFound.code:
-            self._end(inquiry, GroupDescription())
-        elif found.error_code:
-            self._handle_error(inquiry, found.error_code, found.error_message, now)
-        else:
-            try:
-                topics = frozenset(_classic_topics(found))
-            except KafkaError as error:  # a blob of another client
-                self._end(inquiry, error)
+        super().__init__(coordinator, done, timeout=timeout)
+        self._ask_classic = ask_classic
+
+    def build(self, items: Sequence[str], version: int) -> newer.ConsumerGroupDescribeRequest:
+        """Ask for the group."""
+        return newer.ConsumerGroupDescribeRequest(group_ids=[self._group_id])
+
+    def read(
+        self,
+        answer: newer.ConsumerGroupDescribeResponse,
+        items: Sequence[str],
+        version: int,
+        now: float,
+    ) -> Iterator[tuple[str, Meaning[GroupDescription]]]:
+        """Return the group, unless it is of the other protocol."""
+        for found in answer.groups[:1]:
+            if found.error_code:
+                text = found.error_message
+                yield ONLY, _meaning_of(found.error_code, self.describe(ONLY), text)
             else:
-                self._end(inquiry, GroupDescription(found.group_state, topics, len(found.members)))
+                topics = frozenset(_newer_topics(found.members))
+                yield ONLY, Done(GroupDescription(found.group_state, topics, len(found.members)))
 
-    def _handle_error(self, inquiry: _Inquiry, code: int, message: str | None, now: float) -> None:
-        known = ERRORS.get(code)
-        if self._coordinator.handle_error(code, now) or (known is not None and known.retriable):
-            self._retry(inquiry, now)
+    def handle_failed(self, item: str, error: KafkaError, now: float) -> None:
+        """Ask in the words of the other protocol if the group, or the broker, wants that."""
+        is_another = isinstance(error, BrokerError) and error.code in _ANOTHER_PROTOCOL
+        if is_another or isinstance(error, UnsupportedVersionError):
+            self._ask_classic()
         else:
-            what = message or f"describing group {self._coordinator.group_id!r}"
-            self._end(inquiry, broker_error(code, what))
+            super().handle_failed(item, error, now)
 
-    def _retry(self, inquiry: _Inquiry, now: float) -> None:
-        inquiry.in_flight = False
-        inquiry.not_before = now + self._backoff.delay(inquiry.failures)
-        inquiry.failures += 1
 
-    def _end(self, inquiry: _Inquiry, result: GroupDescription | KafkaError) -> None:
-        if inquiry in self._inquiries:
-            self._inquiries.remove(inquiry)
-            inquiry.done(result)
+class _DescribeClassic(_Describe):
+    """DescribeGroups."""
+
+    request_class = classic.DescribeGroupsRequest
+    response_class = classic.DescribeGroupsResponse
+
+    def build(self, items: Sequence[str], version: int) -> classic.DescribeGroupsRequest:
+        """Ask for the group."""
+        return classic.DescribeGroupsRequest(groups=[self._group_id])
+
+    def read(
+        self,
+        answer: classic.DescribeGroupsResponse,
+        items: Sequence[str],
+        version: int,
+        now: float,
+    ) -> Iterator[tuple[str, Meaning[GroupDescription]]]:
+        """Return the group; one that nobody knows is dead."""
+        for found in answer.groups[:1]:
+            if found.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
+                yield ONLY, Done(GroupDescription())
+            elif found.error_code:
+                yield ONLY, _meaning_of(found.error_code, self.describe(ONLY), None)
+            else:
+                try:
+                    topics = frozenset(_classic_topics(found))
+                except KafkaError as error:  # a blob of another client
+                    yield ONLY, Fail(error)
+                else:
+                    count = len(found.members)
+                    yield ONLY, Done(GroupDescription(found.group_state, topics, count))
+
+
+def _meaning_of(code: int, what: str, message: str | None) -> NotDone:
+    """Return what an error means; a refusal has the broker's own words, if there are any."""
+    meaning = meaning_of(code, what)
+    return Fail(broker_error(code, message or what)) if isinstance(meaning, Fail) else meaning
 
 
 def _newer_topics(members: Iterable[newer.Member]) -> Iterator[str]:

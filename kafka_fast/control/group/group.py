@@ -16,7 +16,7 @@ from kafka_fast.control.group.classic.member import ClassicMember
 from kafka_fast.control.group.commits import Commits
 from kafka_fast.control.group.committed import CommittedOffsets
 from kafka_fast.control.group.consumer_protocol.member import ConsumerProtocolMember
-from kafka_fast.control.group.coordinator import Coordinator
+from kafka_fast.control.group.coordinator import GroupCoordinator
 from kafka_fast.control.group.descriptions import Descriptions
 from kafka_fast.control.group.member import (
     AssignWanted,
@@ -26,7 +26,6 @@ from kafka_fast.control.group.member import (
     RevokeWanted,
 )
 from kafka_fast.control.troubles import Reason
-from kafka_fast.errors import KafkaError
 from kafka_fast.logs import Waiting
 from kafka_fast.types import TopicPartition
 
@@ -46,7 +45,9 @@ class Group:
         # Of the user's thread to what it was asked, in its order; the first waits for commits.
         self._answers: deque[tuple[frozenset[TopicPartition], Callable[[float], None]]] = deque()
         self._answered: RevokeWanted | AssignWanted | None = None  # the last one
-        self.coordinator = Coordinator(group_id, context, on_fatal=self._handle_fatal)
+        self.coordinator = GroupCoordinator(
+            group_id, context, on_fatal=lambda error: self._news.append(MemberFailed(error))
+        )
         self.member: Member
         if settings.group_protocol == CONSUMER_PROTOCOL:
             self.member = ConsumerProtocolMember(context, self.coordinator)
@@ -61,7 +62,7 @@ class Group:
             on_stale=self.member.handle_stale,
         )
         self.committed = CommittedOffsets(context, self.coordinator, lambda: self.member.identity)
-        self.descriptions = Descriptions(self.coordinator, context.backoff)
+        self.descriptions = Descriptions(context, self.coordinator)
 
     def why_silent(self) -> Reason | None:
         """Return why the group's coordinator has not answered; None if that is not known.
@@ -129,28 +130,12 @@ class Group:
 
     def tick(self, now: float) -> None:
         """Do what is due at `now`."""
-        self.coordinator.tick(now)
         self.member.tick(now)
-        self.commits.tick(now)
-        self.committed.tick(now)
-        self.descriptions.tick(now)
 
     def next_deadline(self) -> float:
         """Return when `tick` has something to do that no event announces."""
-        return min(
-            self.coordinator.next_deadline(),
-            self.member.next_deadline(),
-            self.commits.next_deadline(),
-            self.committed.next_deadline(),
-            self.descriptions.next_deadline(),
-        )
+        return self.member.next_deadline()
 
     def poll_news(self) -> GroupNews | None:
         """Return the next thing for the user's thread; None if there is nothing."""
         return self._news.popleft() if self._news else self.member.poll_news()
-
-    def _handle_fatal(self, error: KafkaError) -> None:
-        self.commits.fail_all(error)
-        self.committed.fail_all(error)
-        self.descriptions.fail_all(error)
-        self._news.append(MemberFailed(error))

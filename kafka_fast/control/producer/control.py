@@ -162,9 +162,8 @@ class ProducerControl(ClientControl[ProducerSettings]):
             return
         for node_id in self.routes.wanted_nodes():
             self.discovery.want_node(node_id, now)
-        if self._settings.enable_idempotence and self.identity.next_deadline() <= now:
-            self.identity.tick(self.discovery.any_link(), now)
-        self.limits.tick(now)
+        if self._settings.enable_idempotence:
+            self.identity.want()
         if not any(True for _ in self._unsendable()):
             self._unsent.end()
         elif not self._unsent.is_told:
@@ -185,14 +184,9 @@ class ProducerControl(ClientControl[ProducerSettings]):
         )
 
     def _next_deadline(self) -> float:
-        if self.fatal is not None:
+        if self.fatal is not None or self._unsent.is_told:
             return NEVER
-        deadline = self.limits.next_deadline()
-        if not self._unsent.is_told:
-            deadline = min(deadline, self._unsent.deadline)
-        if self._settings.enable_idempotence and any(True for _ in self.links.ready):
-            deadline = min(deadline, self.identity.next_deadline())
-        return deadline
+        return self._unsent.deadline
 
     # Out and in
 
@@ -335,7 +329,7 @@ class ProducerControl(ClientControl[ProducerSettings]):
         if not is_final or self.fatal is not None or self.limits.is_settled(topic, now):
             return False
         self._waiting_for_limits[queue_id] = report
-        self.limits.ask(topic, self.discovery.any_link(), now)  # perhaps that judges it at once
+        self.limits.ask(topic, now)
         return True
 
     def _handle_limits(self, topic: str, now: float) -> None:

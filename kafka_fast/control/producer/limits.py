@@ -6,19 +6,23 @@ request brings it, if this client may ask; the verdict on the batch waits for th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
 from kafka_fast.config import CommonSettings
 from kafka_fast.control.context import Context
-from kafka_fast.control.instants import NEVER
-from kafka_fast.control.link import Link
+from kafka_fast.control.requests.call import Call
+from kafka_fast.control.requests.meanings import Done, Meaning, meaning_of
+from kafka_fast.control.requests.targets import AnyNode
 from kafka_fast.errors import ErrorCode, KafkaError
+from kafka_fast.logs import get_logger
 from kafka_fast.protocol.apis.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResponse,
 )
 from kafka_fast.values import Value, field
+
+logger = get_logger("kafka_fast.producer")
 
 TOPIC_RESOURCE = 2
 
@@ -42,7 +46,10 @@ class TopicLimits:
     """The sizes that topics take. `limit` may be called from any thread."""
 
     def __init__(
-        self, context: Context[CommonSettings], *, on_settled: Callable[[str, float], None]
+        self,
+        context: Context[CommonSettings],
+        *,
+        on_settled: Callable[[str, float], None],
     ) -> None:
         """Begin with nothing known.
 
@@ -50,9 +57,9 @@ class TopicLimits:
             context: the producer's.
             on_settled: called with a topic when its limits are known, or that they will not be.
         """
-        self._questions = context.links.questions
+        self._requester = context.requester
         self._timeout = context.settings.request_timeout
-        self._max_age = context.settings.metadata_max_age  # then a topic is asked about again
+        self._max_age = context.settings.metadata_max_age
         self._on_settled = on_settled
         self._topics: dict[str, _Topic] = {}
 
@@ -66,54 +73,71 @@ class TopicLimits:
         known = self._topics.get(topic)
         return known is not None and known.is_settled and now - known.asked_at < self._max_age
 
-    def next_deadline(self) -> float:
-        """Return when `tick` has something to do."""
-        waiting = (it.asked_at + PATIENCE for it in self._topics.values() if not it.is_settled)
-        return min(waiting, default=NEVER)
-
-    def ask(self, topic: str, link: Link | None, now: float) -> None:
+    def ask(self, topic: str, now: float) -> None:
         """Ask for a topic's limits, unless that is under way; `on_settled` ends it."""
         known = self._topics.get(topic)
-        if known is not None and not known.is_settled:
-            return
-        self._topics[topic] = _Topic(now)
-        if link is None:
-            self._settle(topic, now)
-            return
-        resource = DescribeConfigsResource(
-            resource_type=TOPIC_RESOURCE,
-            resource_name=topic,
-            configuration_keys=list(SETTINGS.values()),
-        )
-        try:
-            self._questions.ask(
-                link,
-                DescribeConfigsRequest(resources=[resource]),
-                DescribeConfigsResponse,
-                lambda response, then: self._handle(topic, response, then),
-                lambda error, then: self._settle(topic, then),
-                timeout=self._timeout,
-            )
-        except KafkaError:  # an old broker: the error then names the setting, and no number
-            self._settle(topic, now)
+        if known is None or known.is_settled:
+            self._topics[topic] = _Topic(now)
+            call = _DescribeTopic(self._settle, timeout=self._timeout)
+            self._requester.begin(call, [topic], deadline=now + PATIENCE)
 
-    def tick(self, now: float) -> None:
-        """Wait no longer for what takes too long."""
-        for topic, known in list(self._topics.items()):
-            if not known.is_settled and now >= known.asked_at + PATIENCE:
-                self._settle(topic, now)
+    def _settle(self, topic: str, limits: dict[str, int], now: float) -> None:
+        self._topics[topic].limits.update(limits)
+        self._topics[topic].is_settled = True
+        self._on_settled(topic, now)
 
-    def _handle(self, topic: str, response: DescribeConfigsResponse, now: float) -> None:
-        for result in response.results:
-            if result.resource_name == topic and not result.error_code:
-                self._topics[topic].limits.update(
-                    (config.name, int(config.value))
-                    for config in result.configs
-                    if config.value is not None and config.value.isdecimal()
+
+class _DescribeTopic(Call[str, dict[str, int]]):
+    """One question. It is asked once: an error can do without the number."""
+
+    request_class = DescribeConfigsRequest
+    response_class = DescribeConfigsResponse
+    max_tries = 1
+
+    def __init__(
+        self, on_settled: Callable[[str, dict[str, int], float], None], *, timeout: float
+    ) -> None:
+        super().__init__(AnyNode(), timeout=timeout)
+        self._on_settled = on_settled
+
+    def build(self, items: Sequence[str], version: int) -> DescribeConfigsRequest:
+        """Ask for the settings that are about sizes."""
+        return DescribeConfigsRequest(
+            resources=[
+                DescribeConfigsResource(
+                    resource_type=TOPIC_RESOURCE,
+                    resource_name=topic,
+                    configuration_keys=list(SETTINGS.values()),
                 )
-        self._settle(topic, now)
+                for topic in items
+            ]
+        )
 
-    def _settle(self, topic: str, now: float) -> None:
-        if not self._topics[topic].is_settled:
-            self._topics[topic].is_settled = True
-            self._on_settled(topic, now)
+    def read(
+        self, answer: DescribeConfigsResponse, items: Sequence[str], version: int, now: float
+    ) -> Iterable[tuple[str, Meaning[dict[str, int]]]]:
+        """Return the values of the settings."""
+        for result in answer.results:
+            topic = result.resource_name
+            if result.error_code:
+                yield topic, meaning_of(result.error_code, self.describe(topic))
+            else:
+                yield (
+                    topic,
+                    Done(
+                        {
+                            config.name: int(config.value)
+                            for config in result.configs
+                            if config.value is not None and config.value.isdecimal()
+                        }
+                    ),
+                )
+
+    def handle_done(self, item: str, value: dict[str, int], now: float) -> None:
+        """Keep them."""
+        self._on_settled(item, value, now)
+
+    def handle_failed(self, item: str, error: KafkaError, now: float) -> None:
+        """Do without: the broker is old, does not let us see them, or takes too long."""
+        logger.debug("the limits of topic %r are not known: %s", item, error)
+        self._on_settled(item, {}, now)

@@ -10,10 +10,10 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
-from kafka_fast.control.cluster import Cluster
+from kafka_fast.config import CommonSettings
+from kafka_fast.control.context import Context
 from kafka_fast.control.requests.call import Call
 from kafka_fast.control.requests.meanings import Done, Meaning, Retry, meaning_of
-from kafka_fast.control.requests.requester import Requester
 from kafka_fast.control.requests.targets import Leaders
 from kafka_fast.control.troubles import Reason
 from kafka_fast.errors import ErrorCode, KafkaError, broker_error, error_description
@@ -34,28 +34,24 @@ class LeaderCall(Call[TopicPartition, R], Generic[D, R]):
 
     def __init__(
         self,
-        cluster: Cluster,
-        requester: Requester,
+        context: Context[CommonSettings],
         *,
-        timeout: float,
         on_result: Callable[[TopicPartition, D, R, float], None],
         on_error: Callable[[TopicPartition, D, KafkaError, float], None],
     ) -> None:
         """Begin without questions.
 
         Args:
-            cluster: knows the leaders' epochs.
-            requester: puts the questions.
-            timeout: seconds for one try.
+            context: the client's.
             on_result: called with partition, detail, answer and time.
             on_error: called with why there will be none.
         """
-        super().__init__(Leaders(), timeout=timeout)
-        self._cluster = cluster
+        super().__init__(Leaders(), timeout=context.settings.request_timeout)
+        self._cluster = context.cluster
         self._on_result = on_result
         self._on_error = on_error
         self._details: dict[TopicPartition, D] = {}
-        self._open = requester.begin(self)
+        self._open = context.requester.begin(self)
 
     def __contains__(self, partition: TopicPartition) -> bool:
         """Tell whether this partition's question is open."""

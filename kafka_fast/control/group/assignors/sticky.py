@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from kafka_fast.control.group.assignors.interface import GroupMember, GroupTopics
 from kafka_fast.control.group.assignors.range import member_order
-from kafka_fast.control.leader_query import by_topic
+from kafka_fast.control.metadata import by_topic
 from kafka_fast.errors import MalformedError
 from kafka_fast.protocol.consumer import (
     CooperativeStickyUserData,

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kafka_fast.control.group.classic import messages
-from kafka_fast.control.group.coordinator import Coordinator
+from kafka_fast.control.group.coordinator import GroupCoordinator
 from kafka_fast.control.instants import NEVER
 from kafka_fast.protocol.apis.leave_group import LeaveGroupResponse
 from kafka_fast.values import Value
@@ -37,7 +37,7 @@ class Goodbye(Value, frozen=False, eq=False):
 class Goodbyes:
     """What the coordinator is still to be told of one consumer's former lives."""
 
-    def __init__(self, coordinator: Coordinator) -> None:
+    def __init__(self, coordinator: GroupCoordinator) -> None:
         """Begin with nothing to say."""
         self._coordinator = coordinator
         self._unsaid: list[Goodbye] = []

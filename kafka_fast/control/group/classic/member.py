@@ -37,7 +37,7 @@ from kafka_fast.control.group.classic.rebalance import (
     Step,
 )
 from kafka_fast.control.group.classic.session import Session
-from kafka_fast.control.group.coordinator import Coordinator
+from kafka_fast.control.group.coordinator import GroupCoordinator
 from kafka_fast.control.group.member import NO_GENERATION, GroupNews, Identity, Subscription
 from kafka_fast.control.group.readiness import OVERSTAYED, Readiness, warn_of_overstaying
 from kafka_fast.control.group.subscription import SubscribedTopics
@@ -76,7 +76,7 @@ class ClassicMember:
     def __init__(
         self,
         context: Context[ConsumerSettings],
-        coordinator: Coordinator,
+        coordinator: GroupCoordinator,
         assignors: Sequence[Assignor],
     ) -> None:
         """Begin outside the group.

@@ -16,8 +16,8 @@ from kafka_fast.control.group.assignors import (
 )
 from kafka_fast.control.group.assignors.guard import calling
 from kafka_fast.control.group.member import Identity
-from kafka_fast.control.leader_query import by_topic
 from kafka_fast.control.link import Link
+from kafka_fast.control.metadata import by_topic
 from kafka_fast.errors import MalformedError
 from kafka_fast.protocol.apis.heartbeat import HeartbeatRequest
 from kafka_fast.protocol.apis.join_group import (

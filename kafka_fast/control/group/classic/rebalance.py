@@ -18,7 +18,7 @@ from kafka_fast.config import ConsumerSettings
 from kafka_fast.control.group.classic import messages
 from kafka_fast.control.group.classic.leader import Assignments, Leader
 from kafka_fast.control.group.classic.session import Session
-from kafka_fast.control.group.coordinator import Coordinator
+from kafka_fast.control.group.coordinator import GroupCoordinator
 from kafka_fast.control.link import Link
 from kafka_fast.errors import ErrorCode, KafkaError, MalformedError
 from kafka_fast.protocol.apis.join_group import JoinGroupRequest, JoinGroupResponse
@@ -95,7 +95,7 @@ class Rebalance:
     def __init__(
         self,
         settings: ConsumerSettings,
-        coordinator: Coordinator,
+        coordinator: GroupCoordinator,
         session: Session,
         leader: Leader,
         *,

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.control.context import Context
 from kafka_fast.control.group.classic import messages
-from kafka_fast.control.group.coordinator import Coordinator
+from kafka_fast.control.group.coordinator import GroupCoordinator
 from kafka_fast.control.group.heartbeats import Heartbeats
 from kafka_fast.control.group.member import NO_GENERATION, Identity
 from kafka_fast.control.link import Link
@@ -25,7 +25,7 @@ class Session:
     def __init__(
         self,
         context: Context[ConsumerSettings],
-        coordinator: Coordinator,
+        coordinator: GroupCoordinator,
         *,
         on_heartbeat: Callable[[int, float], None],
         on_moved: Callable[[float], None],

@@ -18,10 +18,11 @@ from kafka_fast.control.context import Context
 from kafka_fast.control.group.consumer_protocol import beat
 from kafka_fast.control.group.consumer_protocol.beat import Beat
 from kafka_fast.control.group.consumer_protocol.reconciliation import Ids
-from kafka_fast.control.group.coordinator import MOVED, Coordinator
+from kafka_fast.control.group.coordinator import GroupCoordinator
 from kafka_fast.control.group.heartbeats import Heartbeats
 from kafka_fast.control.group.member import Subscription
 from kafka_fast.control.link import Link
+from kafka_fast.control.requests.meanings import MOVED
 from kafka_fast.errors import KafkaError, UnsupportedVersionError
 from kafka_fast.protocol.apis.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -44,7 +45,7 @@ class Conversation:
     def __init__(
         self,
         context: Context[ConsumerSettings],
-        coordinator: Coordinator,
+        coordinator: GroupCoordinator,
         member_id: str,
         *,
         handle: Callable[[ConsumerGroupHeartbeatResponse, float], None],

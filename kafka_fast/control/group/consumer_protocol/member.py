@@ -25,7 +25,7 @@ from kafka_fast.control.group.consumer_protocol.beat import new_member_id
 from kafka_fast.control.group.consumer_protocol.conversation import NOT_SUPPORTED, Conversation
 from kafka_fast.control.group.consumer_protocol.reconciliation import Reconciliation
 from kafka_fast.control.group.consumer_protocol.topic_names import TopicNames
-from kafka_fast.control.group.coordinator import Coordinator
+from kafka_fast.control.group.coordinator import GroupCoordinator
 from kafka_fast.control.group.member import GroupNews, Identity, MemberFailed, Subscription
 from kafka_fast.control.group.readiness import OVERSTAYED, Readiness, warn_of_overstaying
 from kafka_fast.control.group.subscription import SubscribedTopics
@@ -63,7 +63,7 @@ class State(enum.Enum):
 class ConsumerProtocolMember:
     """See `Member`. Control thread only."""
 
-    def __init__(self, context: Context[ConsumerSettings], coordinator: Coordinator) -> None:
+    def __init__(self, context: Context[ConsumerSettings], coordinator: GroupCoordinator) -> None:
         """Begin outside the group.
 
         Args:

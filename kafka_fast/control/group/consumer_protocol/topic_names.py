@@ -8,12 +8,14 @@ Thread: control.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from kafka_fast.config import CommonSettings
 from kafka_fast.control.context import Context
-from kafka_fast.control.instants import LONG_AGO, NEVER
-from kafka_fast.errors import KafkaError
+from kafka_fast.control.requests.call import Call
+from kafka_fast.control.requests.meanings import Done, Meaning, Retry
+from kafka_fast.control.requests.targets import AnyNode
+from kafka_fast.errors import ErrorCode, KafkaError, broker_error
 from kafka_fast.logs import get_logger
 from kafka_fast.protocol.apis.metadata import (
     MetadataRequest,
@@ -24,29 +26,31 @@ from kafka_fast.protocol.apis.metadata import (
 logger = get_logger("kafka_fast.group")
 
 
-class TopicNames:
+class TopicNames(Call[bytes, str]):
     """The names of topic ids. Control thread only."""
 
+    request_class = MetadataRequest
+    response_class = MetadataResponse
+
     def __init__(
-        self, context: Context[CommonSettings], *, on_found: Callable[[float], None]
+        self,
+        context: Context[CommonSettings],
+        *,
+        on_found: Callable[[float], None],
     ) -> None:
         """Begin with what the cluster's metadata tell.
 
         Args:
-            context: the client's; its cluster follows the topics that are found.
+            context: the client's.
             on_found: called when names were found.
         """
-        self._settings = context.settings
+        super().__init__(AnyNode(), timeout=context.settings.request_timeout)
         self._cluster = context.cluster
-        self._questions = context.links.questions
-        self._discovery = context.discovery
-        self._backoff = context.backoff
         self._on_found = on_found
         self._found: dict[bytes, str] = {}
-        self._wanted: frozenset[bytes] = frozenset()
-        self._asking = False
-        self._failures = 0
-        self._ask_at = LONG_AGO
+        self._found_more = False
+        self._refused: set[bytes] = set()
+        self._wanted = context.requester.begin(self)
 
     def name(self, topic_id: bytes) -> str | None:
         """Return the name, if it is known."""
@@ -60,65 +64,61 @@ class TopicNames:
         return topic_id in self._found or self._cluster.topic_name(topic_id) is not None
 
     def want(self, topic_ids: Iterable[bytes]) -> None:
-        """Find these names, and forget all other questions."""
-        self._wanted = frozenset(topic_ids)
+        """Find these names, and no others."""
+        named = frozenset(topic_ids)
+        self._refused &= named
+        wanted = named - self._refused
+        for topic_id in self._wanted:
+            if topic_id not in wanted:
+                self._wanted.discard(topic_id)
+        for topic_id in sorted(wanted):
+            if topic_id not in self._wanted:
+                self._wanted.add(topic_id)
 
     def keep(self, topic_ids: Iterable[bytes]) -> None:
         """Forget the names of all other topics."""
         kept = frozenset(topic_ids)
         self._found = {it: name for it, name in self._found.items() if it in kept}
 
-    def next_deadline(self) -> float:
-        """Return when `tick` has something to do that no event announces."""
-        if not self._wanted or self._asking or self._discovery.any_link() is None:
-            return NEVER
-        return self._ask_at
+    # The call
 
-    def tick(self, now: float) -> None:
-        """Ask for what is wanted, if that is due."""
-        if not self._wanted or self._asking or now < self._ask_at:
-            return
-        link = self._discovery.any_link()
-        if link is None:
-            self._cluster.request_refresh("looking for a topic's name")
-            return
-        self._asking = True
-        self._questions.ask(
-            link,
-            MetadataRequest(
-                topics=[MetadataRequestTopic(topic_id=it, name=None) for it in self._wanted],
-                allow_auto_topic_creation=False,
-            ),
-            MetadataResponse,
-            self._handle,
-            self._handle_failure,
-            timeout=self._settings.request_timeout,
+    def describe(self, item: bytes) -> str:
+        """Return what is asked."""
+        return f"the name of topic id {item.hex()}"
+
+    def build(self, items: Sequence[bytes], version: int) -> MetadataRequest:
+        """Ask for topics by their ids."""
+        return MetadataRequest(
+            topics=[MetadataRequestTopic(topic_id=it, name=None) for it in items],
+            allow_auto_topic_creation=False,
         )
 
-    def _handle(self, response: MetadataResponse, now: float) -> None:
-        self._asking = False
-        found = {
-            topic.topic_id: topic.name
-            for topic in response.topics
-            if topic.name and not topic.error_code and topic.topic_id in self._wanted
-        }
-        self._pause(now, fruitful=bool(found))
-        if not found:
-            return
-        self._wanted -= found.keys()
-        self._found.update(found)
-        for topic_id, name in found.items():
-            self._cluster.want_topic(name, now)
-            if self._cluster.topic_id(name) not in (None, topic_id):
-                self._cluster.request_refresh("the topic was made anew", name)
-        self._on_found(now)
+    def read(
+        self, answer: MetadataResponse, items: Sequence[bytes], version: int, now: float
+    ) -> Iterable[tuple[bytes, Meaning[str]]]:
+        """Return the names; a new topic spreads over the brokers bit by bit."""
+        for topic in answer.topics:
+            if topic.name and not topic.error_code:
+                yield topic.topic_id, Done(topic.name)
+            else:
+                code = topic.error_code or ErrorCode.UNKNOWN_TOPIC_ID
+                yield topic.topic_id, Retry(broker_error(code, self.describe(topic.topic_id)))
 
-    def _handle_failure(self, error: KafkaError, now: float) -> None:
-        logger.debug("topic names: %s", error)
-        self._asking = False
-        self._pause(now, fruitful=False)
+    def handle_done(self, item: bytes, value: str, now: float) -> None:
+        """Keep a name, and follow its topic."""
+        self._found[item] = value
+        self._found_more = True
+        self._cluster.want_topic(value, now)
+        if self._cluster.topic_id(value) not in (None, item):
+            self._cluster.request_refresh("the topic was made anew", value)
 
-    def _pause(self, now: float, *, fruitful: bool) -> None:
-        """Wait before the next question: a new topic spreads over the brokers bit by bit."""
-        self._failures = 0 if fruitful else self._failures + 1
-        self._ask_at = now + self._backoff.delay(max(0, self._failures - 1))
+    def handle_read(self, now: float) -> None:
+        """Tell that names were found."""
+        if self._found_more:
+            self._found_more = False
+            self._on_found(now)
+
+    def handle_failed(self, item: bytes, error: KafkaError, now: float) -> None:
+        """Ask no more: only a broker that is older than the coordinator refuses for good."""
+        logger.warning("%s is not known: %s", self.describe(item), error)
+        self._refused.add(item)

@@ -70,7 +70,7 @@ def test_what_was_read_of_a_topic_that_is_gone_is_not_committed_for_the_next_one
     machine = assigned(cluster, group_id="g")
     commits: list[Any] = []
     group: Any = machine.control.group
-    group.commits.commit = lambda offsets, done, now, **given: commits.append(offsets)
+    group.commits.commit = lambda offsets, done, **given: commits.append(offsets)
     both = {T0: OffsetAndMetadata(5), T1: OffsetAndMetadata(6)}
 
     def commit() -> Any:

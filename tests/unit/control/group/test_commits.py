@@ -25,10 +25,10 @@ def test_a_commit_whose_answer_is_late_lets_the_control_plane_sleep() -> None:
     assert group is not None
     world.cluster.pause(1)
     offsets = {TopicPartition("t", 0): OffsetAndMetadata(0)}
-    group.commits.commit(offsets, found.append, world.now, deadline=world.now + 0.5)
+    group.commits.commit(offsets, found.append, deadline=world.now + 0.5)
     world.run(2.0)  # says so if there is no end to it
     assert found == []
-    assert group.commits.next_deadline() == float("inf")
+    assert member.control.requester.next_deadline() == float("inf")
     world.cluster.resume(1, world.now)
     world.run(1.0)
     assert found == [None]
@@ -44,7 +44,7 @@ def test_committed_offsets_of_a_broker_that_cannot_wait_for_transactions() -> No
     found: list[Any] = []
     group = member.control.group
     assert group is not None
-    group.committed.fetch([TopicPartition("t", 0)], found.append, world.now)
+    group.committed.fetch([TopicPartition("t", 0)], found.append)
     world.run(1.0)
     assert found == [{TopicPartition("t", 0): None}]
 
@@ -64,7 +64,7 @@ def test_a_committed_offset_is_of_the_topic_that_there_is(versions: Any) -> None
     found: list[Any] = []
     group = member.control.group
     assert group is not None
-    group.committed.fetch([mine], found.append, world.now)
+    group.committed.fetch([mine], found.append)
     world.run(0.1)
     world.cluster.delete_topic("t")
     world.cluster.create_topic("t", 1)
@@ -138,9 +138,7 @@ def test_a_last_commit_does_not_wait_for_a_topic_that_is_gone(protocol: str) -> 
             TopicPartition("t", 0): OffsetAndMetadata(3),
             TopicPartition("u", 0): OffsetAndMetadata(4),
         }
-        group.commits.commit(
-            offsets, outcomes.append, world.now, deadline=world.now + 30, is_last=is_last
-        )
+        group.commits.commit(offsets, outcomes.append, deadline=world.now + 30, is_last=is_last)
     world.run(2.0)
     assert outcomes == [None]
     assert world.cluster.committed("g") == {("t", 0): 3}

@@ -69,14 +69,16 @@ def test_each_broker_is_told_whom_the_connection_is_meant_for(leader: int) -> No
 def test_it_is_looked_for_again_when_its_own_connection_fails(node_id: int) -> None:
     machine = reading(node_id, node_id)
     coordinator = machine.control.group.coordinator
+    coordinators = machine.control.requester.coordinators
     asked(machine, FindCoordinatorRequest)
     for role in (Role.DATA, Role.CONTROL):
-        coordinator.handle_connect_failed(ConnectionKey(role, node_id), REFUSED, machine.now)
+        coordinators.handle_connect_failed(ConnectionKey(role, node_id), REFUSED, machine.now)
         assert coordinator.node is not None
-    coordinator.handle_connect_failed(
+    coordinators.handle_connect_failed(
         ConnectionKey(Role.COORDINATOR, node_id), REFUSED, machine.now
     )
     assert coordinator.node is None
+    assert coordinator.want(machine.now) is None
     machine.run(1.0)
     assert coordinator.node.id == node_id
     assert len(asked(machine, FindCoordinatorRequest)) == 1

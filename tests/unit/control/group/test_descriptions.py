@@ -8,6 +8,7 @@ import pytest
 
 from kafka_fast import errors
 from kafka_fast.control.group.descriptions import GroupDescription
+from kafka_fast.control.requests.targets import CoordinatorKind
 from kafka_fast.errors import KafkaError, MalformedError
 from kafka_fast.testing.broker.versions import (
     CONSUMER_GROUP_DESCRIBE,
@@ -25,11 +26,12 @@ class Asked:
 
     def __init__(self, world: World, member: Member) -> None:
         self.world = world
+        self.member = member
         self.group: Any = member.control.group
         self.answers: list[GroupDescription | KafkaError] = []
 
     def ask(self) -> Any:
-        return self.group.descriptions.ask(self.answers.append, self.world.now)
+        return self.group.descriptions.ask(self.answers.append)
 
     def answer(self) -> GroupDescription | KafkaError:
         self.ask()
@@ -168,5 +170,7 @@ def test_a_coordinator_that_will_never_be_there() -> None:
     world.cluster.pause(1)
     world.cluster.pause(2)
     asked.ask()
-    asked.group._handle_fatal(errors.GroupAuthorizationFailed())
+    asked.member.control.requester.coordinators.refuse(
+        CoordinatorKind.GROUP, "g", errors.GroupAuthorizationFailed(), world.now
+    )
     assert isinstance(asked.answers.pop(), errors.GroupAuthorizationFailed)

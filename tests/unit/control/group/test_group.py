@@ -23,7 +23,7 @@ def with_a_commit_in_flight() -> tuple[World, Any, list[str]]:
     world.run_until(lambda: world.stable("t"))
     world.cluster.pause(1)
     offsets = {PARTITION: OffsetAndMetadata(0)}
-    group.commits.commit(offsets, lambda error: None, world.now, deadline=world.now + 60)
+    group.commits.commit(offsets, lambda error: None, deadline=world.now + 60)
     heard: list[str] = []
     member = group.member
     group.member = SimpleNamespace(

@@ -207,7 +207,6 @@ class World:
         member.group.commits.commit(
             {it: OffsetAndMetadata(at) for it, at in offsets.items()},
             found.append,
-            self.now,
             deadline=self.now + 60,
         )
         return found

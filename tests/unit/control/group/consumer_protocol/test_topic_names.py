@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import itertools
 
-from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.group.consumer_protocol.topic_names import TopicNames
 from kafka_fast.protocol.apis.metadata import MetadataResponse
-from kafka_fast.values import replace
 from tests.unit.control.group.world import Member, World
 
 
@@ -16,9 +14,8 @@ def make(**given: object) -> tuple[World, Member, TopicNames, list[float]]:
     world = World(**given)  # type: ignore[arg-type]
     world.cluster.create_topic("t", 1)
     member = world.join("a", ["t"])
-    found: list[float] = []
-    context = replace(member.control.context, backoff=Backoff(100, 1000, lambda: 0.5))
-    names = TopicNames(context, on_found=found.append)
+    control, found = member.control, []  # type: ignore[var-annotated]
+    names = TopicNames(control.context, on_found=found.append)
     world.run(1.0)
     return world, member, names, found
 
@@ -27,18 +24,13 @@ def topic_id(world: World, topic: str) -> bytes:
     return world.cluster.state.topics[topic].topic_id
 
 
-def run_until_found(world: World, names: TopicNames, found: list[float]) -> None:
-    def done() -> bool:
-        names.tick(world.now)
-        return bool(found)
-
-    world.run_until(done, 10.0)
+def run_until_found(world: World, found: list[float]) -> None:
+    world.run_until(lambda: bool(found), 10.0)
 
 
 def test_most_are_in_the_metadata() -> None:
     world, _, names, found = make()
     assert names.name(topic_id(world, "t")) == "t"
-    assert names.next_deadline() == float("inf")
     assert found == []
 
 
@@ -48,10 +40,8 @@ def test_others_are_asked_for_and_followed() -> None:
     wanted = topic_id(world, "u")
     assert names.name(wanted) is None
     names.want([wanted])
-    assert names.next_deadline() < world.now
-    run_until_found(world, names, found)
+    run_until_found(world, found)
     assert names.name(wanted) == "u"
-    assert names.next_deadline() == float("inf")
     world.run(1.0)
     assert member.control.cluster.partition_count("u") == 3
 
@@ -69,7 +59,7 @@ def test_a_topic_that_brokers_do_not_know_yet_is_asked_for_again_and_slower() ->
 
     world.cluster.faults.script_metadata(name)
     names.want([strange])
-    run_until_found(world, names, found)
+    run_until_found(world, found)
     assert names.name(strange) == "late"
     waits = [after - before for before, after in itertools.pairwise(asked)]
     assert waits == sorted(waits)
@@ -81,7 +71,7 @@ def test_a_link_that_breaks_is_asked_beside() -> None:
     world.cluster.create_topic("u", 1)
     world.cluster.faults.drop(api=3, close=True, count=1)
     names.want([topic_id(world, "u")])
-    run_until_found(world, names, found)
+    run_until_found(world, found)
     assert names.name(topic_id(world, "u")) == "u"
 
 
@@ -93,7 +83,7 @@ def test_a_name_outlives_its_topic_while_it_is_kept() -> None:
     world.cluster.create_topic("t", 2)
     new = topic_id(world, "t")
     names.want([new])
-    run_until_found(world, names, found)
+    run_until_found(world, found)
     assert names.name(new) == names.name(old) == "t"
     world.run(1.0)
     assert member.control.cluster.topic_id("t") == new
