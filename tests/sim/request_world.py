@@ -17,12 +17,11 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from kafka_fast.config import consumer_settings
+from kafka_fast.config import ConsumerSettings, consumer_settings
+from kafka_fast.control.client_control import ClientControl
 from kafka_fast.control.cluster import Cluster
-from kafka_fast.control.connection_key import ConnectionKey
-from kafka_fast.control.discovery import Discovery
 from kafka_fast.control.instants import NEVER
-from kafka_fast.control.links import Links
+from kafka_fast.control.metadata import ClusterChanges
 from kafka_fast.control.plane import (
     CloseLink,
     CloseReason,
@@ -33,7 +32,6 @@ from kafka_fast.control.plane import (
     SendRaw,
 )
 from kafka_fast.control.requests.call import ONLY
-from kafka_fast.control.requests.requester import Requester
 from kafka_fast.control.requests.targets import (
     AllNodes,
     AnyNode,
@@ -43,7 +41,6 @@ from kafka_fast.control.requests.targets import (
     Leaders,
     OneNode,
 )
-from kafka_fast.control.troubles import Troubles
 from kafka_fast.logs import get_logger
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.create_topics import CreateTopicsRequest
@@ -90,6 +87,29 @@ class Wire:
         self.free_at = 0.0  # requests are answered in order
 
 
+class WorldControl(ClientControl[ConsumerSettings]):
+    """A client that only calls."""
+
+    kind = "world"
+    logger = get_logger("kafka_fast.consumer")
+
+    def __init__(self, settings: ConsumerSettings, chance: Callable[[], float]) -> None:
+        super().__init__(settings, "world", chance, lambda: 0, Cluster(settings, chance))
+
+    def _want_metadata(self, now: float) -> None:
+        for topic in TOPICS:
+            self.cluster.want_topic(topic, now)
+
+    def _handle_changes(self, changes: ClusterChanges, now: float) -> None:
+        pass
+
+    def _tick(self, now: float) -> None:
+        pass
+
+    def _next_deadline(self) -> float:
+        return NEVER
+
+
 class RequestWorld:
     """One run of one seed. `log` and `faults` tell what has happened."""
 
@@ -119,29 +139,9 @@ class RequestWorld:
                 "default.api.timeout.ms": 5000,
             }
         )
-        chance = self.random.random
-        self.cluster = Cluster(settings, chance)
-        self.links = Links(
-            settings,
-            "world",
-            chance,
-            Troubles(get_logger("kafka_fast.consumer")),
-            on_ready=lambda link, now: None,
-            on_lost=lambda link, error, now: self.discovery.handle_lost(link),
-            on_failed=self._handle_connect_failed,
-        )
-        self.discovery = Discovery(
-            settings,
-            self.cluster,
-            self.links,
-            on_changes=lambda changes, now: None,
-            on_fatal=lambda error: self.fail(f"fatal: {error}"),
-        )
-        self.requester = Requester(settings, self.cluster, self.links, self.discovery, chance)
-
-    def _handle_connect_failed(self, key: ConnectionKey, failed: Any, now: float) -> None:
-        self.discovery.handle_connect_failed(key, failed, now)
-        self.requester.coordinators.handle_connect_failed(key, failed.error, now)
+        self.control = WorldControl(settings, self.random.random)
+        self.links = self.control.links
+        self.requester = self.control.requester
 
     # The checker
 
@@ -210,12 +210,8 @@ class RequestWorld:
         spins = 0
         while True:
             self._turn()
-            due = min(
-                self.requester.next_deadline(),
-                self.discovery.next_deadline(),
-                self.links.next_deadline(),
-                self._events[0][0] if self._events else NEVER,
-            )
+            event_at = self._events[0][0] if self._events else NEVER
+            due = min(self.control.next_deadline(), event_at)
             spins = spins + 1 if due <= self.now else 0
             if spins > 1000:
                 self.fail("busy: a deadline in the past, and nothing to do")
@@ -228,12 +224,10 @@ class RequestWorld:
                 heapq.heappop(self._events)[2]()
 
     def _turn(self) -> None:
-        for topic in TOPICS:
-            self.cluster.want_topic(topic, self.now)
-        self.links.tick(self.now)
-        self.discovery.tick(self.now)
-        self.requester.tick(self.now)
-        while (command := self.links.poll_command()) is not None:
+        self.control.tick(self.now)
+        if self.control.fatal is not None:
+            self.fail(f"fatal: {self.control.fatal}")
+        while (command := self.control.poll_command()) is not None:
             match command:
                 case ResolveHost(owner, host, _):
                     self.links.handle_resolved(owner, host, (host,), self.now)
@@ -270,7 +264,7 @@ class RequestWorld:
     def _send(self, command: SendRaw) -> None:
         wire = self._wires.get(command.link_id)
         if wire is None:
-            self.links.handle_response(Response(command.link_id, command.token, None, 0), self.now)
+            self.control.handle_event(Response(command.link_id, command.token, None, 0), self.now)
             return
         header, request = frame.decode_request(command.frame[4:])
         if isinstance(request, THROTTLED) and self._paused.get(wire.node_id, 0.0) > self.now:
@@ -303,7 +297,7 @@ class RequestWorld:
                 until = max(self.now + pause, self._paused.get(wire.node_id, 0.0))
                 self._paused[wire.node_id] = until
             data = frame.encode_response(body, version, 0)[4:]
-            self.links.handle_response(Response(wire.link_id, command.token, data, 0), self.now)
+            self.control.handle_event(Response(wire.link_id, command.token, data, 0), self.now)
 
         self.at(self._delay(), deliver)
 
@@ -313,8 +307,8 @@ class RequestWorld:
             return
         self.note(f"link {link_id} to {wire.node_id} closed: {reason.name}")
         for token in sorted(wire.unanswered):
-            self.links.handle_response(Response(link_id, token, None, reason), self.now)
-        self.links.handle_closed(LinkClosed(link_id, reason, 0), self.now)
+            self.control.handle_event(Response(link_id, token, None, reason), self.now)
+        self.control.handle_event(LinkClosed(link_id, reason, 0), self.now)
 
     # What happens
 

@@ -230,7 +230,7 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
             if partition not in known or not known[partition].is_suspended
         }
         self.group.commits.commit(
-            offsets, done, now, deadline=deadline, as_member=as_member, is_last=is_last
+            offsets, done, deadline=deadline, as_member=as_member, is_last=is_last
         )
 
     def _begin_seek(self, partition: TopicPartition, seeks: int) -> Assigned | None:

@@ -60,6 +60,7 @@ class GroupCoordinator:
         self.group_id = group_id
         self.target = Coordinator(CoordinatorKind.GROUP, group_id)
         self._coordinators = context.requester.coordinators
+        self._cluster = context.cluster
         self._links = context.links
         self._timeout = context.settings.request_timeout
         self._on_fatal = on_fatal
@@ -122,7 +123,7 @@ class GroupCoordinator:
         key = self._links.request_key(node.id)
         link = self._links.link_to(key)
         if link is None:
-            self._links.want(node, key.role, now)
+            self._links.want(node, key.role, now, self._cluster.cluster_id)
         return link
 
     def ask(

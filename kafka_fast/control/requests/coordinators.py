@@ -16,6 +16,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Protocol, TypeVar
 
 from kafka_fast.control.backoff import Backoff, KeyedBackoff
+from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.connection_key import ConnectionKey, Role
 from kafka_fast.control.instants import NEVER
 from kafka_fast.control.link import Link
@@ -140,16 +141,20 @@ class FindCoordinator(Call[str, Node]):
 class Coordinators:
     """The coordinators that one client has asked for. Control thread only."""
 
-    def __init__(self, requester: Asks, links: Links, backoff: Backoff, *, timeout: float) -> None:
+    def __init__(
+        self, requester: Asks, cluster: Cluster, links: Links, backoff: Backoff, *, timeout: float
+    ) -> None:
         """Begin without knowing any.
 
         Args:
             requester: carries the look-ups, and what is refused with them.
+            cluster: knows the cluster's id, which brokers are asked to confirm (KIP-1242).
             links: the client's connections.
             backoff: before a coordinator that has moved, or is refused, is looked for again.
             timeout: seconds for one look-up.
         """
         self._requester = requester
+        self._cluster = cluster
         self._links = links
         self._pace: KeyedBackoff[tuple[CoordinatorKind, str]] = KeyedBackoff(backoff)
         self._timeout = timeout
@@ -198,7 +203,7 @@ class Coordinators:
             return None
         link = self.link(kind, key)
         if link is None:
-            self._links.want(node, Role.COORDINATOR, now)
+            self._links.want(node, Role.COORDINATOR, now, self._cluster.cluster_id)
         return link
 
     def _look_up(self, kind: CoordinatorKind, key: str) -> None:

@@ -73,7 +73,9 @@ class Requester:
             random: returns a float in [0, 1).
         """
         backoff = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms, random)
-        self.coordinators = Coordinators(self, links, backoff, timeout=settings.request_timeout)
+        self.coordinators = Coordinators(
+            self, cluster, links, backoff, timeout=settings.request_timeout
+        )
         self._ways = Ways(cluster, links, discovery, self.coordinators)
         self._questions = links.questions
         self._backoff = backoff

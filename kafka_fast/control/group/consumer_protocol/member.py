@@ -137,10 +137,9 @@ class ConsumerProtocolMember:
         """Return when `tick` has something to do that no event announces."""
         if self._state is State.OUT:
             return NEVER
-        due = self._names.next_deadline()
         if self._coordinator.link is not None and self._has_to_speak():
-            due = min(due, self._readiness.try_at)
-        return due
+            return self._readiness.try_at
+        return NEVER
 
     def poll_news(self) -> GroupNews | None:
         """Return the next thing for the user's thread; None if there is nothing."""
@@ -219,7 +218,6 @@ class ConsumerProtocolMember:
             return
         if self._state is State.MEMBER:
             self._news.extend(self._reconciliation.step(self._epoch))
-        self._names.tick(now)
         if not self._has_to_speak() or now < self._readiness.try_at:
             return
         link = self._coordinator.want(now)

@@ -7,7 +7,7 @@ from kafka_fast.control.producer.identity import LAST_EPOCH, IdentityKeeper
 from kafka_fast.control.producer.verdicts import Identity
 from kafka_fast.errors import BrokerError, ErrorCode, KafkaError, UnsupportedVersionError
 from kafka_fast.protocol.apis.init_producer_id import InitProducerIdResponse
-from tests.unit.control.requests.rig import Rig, request_of
+from tests.unit.control.requests.rig import REQUEST_TIMEOUT, Rig, request_of
 
 
 class World:
@@ -18,8 +18,7 @@ class World:
         self.identities: list[Identity] = []
         self.fatal: list[KafkaError] = []
         self.keeper = IdentityKeeper(
-            self.rig.requester,
-            timeout=30.0,
+            self.rig.context(),
             on_identity=lambda identity, now: self.identities.append(identity),
             on_fatal=self.fatal.append,
         )
@@ -46,7 +45,7 @@ def test_it_asks_once_and_tells_what_it_got() -> None:
     assert world.asked(2.0) == []
     request = request_of(sent)
     assert (request.transactional_id, request.producer_id, request.producer_epoch) == (None, -1, -1)
-    assert sent.timeout == 30.0
+    assert sent.timeout == REQUEST_TIMEOUT
     world.rig.answer(sent, InitProducerIdResponse(producer_id=4711, producer_epoch=3))
     assert world.identities == [Identity(4711, 3)]
     assert world.keeper.identity == Identity(4711, 3)

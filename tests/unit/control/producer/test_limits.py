@@ -28,9 +28,7 @@ class World:
         self.rig = Rig()
         self.settled: list[tuple[str, float]] = []
         self.limits = TopicLimits(
-            self.rig.requester,
-            timeout=30.0,
-            max_age=MAX_AGE,
+            self.rig.context(),
             on_settled=lambda topic, now: self.settled.append((topic, now)),
         )
 

@@ -8,7 +8,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from kafka_fast.config import consumer_settings
+from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.connection_key import ConnectionKey, Role
+from kafka_fast.control.context import Context
 from kafka_fast.control.link import Link
 from kafka_fast.control.metadata import Node
 from kafka_fast.control.negotiation import NodeVersions
@@ -22,6 +24,7 @@ from kafka_fast.protocol.apis.api_versions import ApiVersion, ApiVersionsRespons
 from kafka_fast.types import TopicPartition
 
 BACKOFF, BACKOFF_MAX = 0.1, 1.0
+REQUEST_TIMEOUT = 30.0
 
 
 class Rig:
@@ -48,14 +51,32 @@ class Rig:
         settings = consumer_settings(
             {
                 "bootstrap.servers": "b:9092",
+                "request.timeout.ms": int(REQUEST_TIMEOUT * 1000),
                 "retry.backoff.ms": int(BACKOFF * 1000),
                 "retry.backoff.max.ms": int(BACKOFF_MAX * 1000),
             }
         )
+        self.settings = settings
         itself: Any = self
         self.requester = Requester(settings, itself, itself, itself, lambda: 0.5)
 
     # The test's
+
+    def context(self) -> Context[Any]:
+        """Return the context of a client whose parts are all this."""
+        itself: Any = self
+        return Context(
+            self.settings,
+            "rig",
+            lambda: 0.5,
+            lambda: 0,
+            Backoff(int(BACKOFF * 1000), int(BACKOFF_MAX * 1000), lambda: 0.5),
+            self.troubles,
+            itself,
+            itself,
+            itself,
+            self.requester,
+        )
 
     def open(self, node_id: int, role: Role = Role.DATA, **versions: int) -> Link:
         """Have a link to a node; `versions` limits APIs by their message's name."""
