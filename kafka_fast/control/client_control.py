@@ -67,14 +67,15 @@ class ClientControl(ABC, Generic[S_co]):
         self.troubles = Troubles(self.logger)
         self.cluster = cluster
         self.links = Links(settings, client_id, random, self.troubles, self, nonsense)
+        self.requester = Requester(settings, self.cluster, self.links, random)
         self.discovery = Discovery(
             settings,
             self.cluster,
             self.links,
+            self.requester,
             on_changes=self._handle_changes,
             on_fatal=self._handle_fatal,
         )
-        self.requester = Requester(settings, self.cluster, self.links, self.discovery, random)
         self.context = Context(
             settings,
             client_id,

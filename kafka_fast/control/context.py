@@ -37,6 +37,6 @@ class Context(Value, Generic[S_co]):
     links: Links
     """Connections, and the requests that go over them."""
     discovery: Discovery
-    """Asks for metadata, and opens links to nodes."""
+    """Asks for metadata, and follows what they say."""
     requester: Requester
     """Sends calls, and decides when they are tried again."""

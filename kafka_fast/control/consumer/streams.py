@@ -58,7 +58,7 @@ class Streams:
         self._settings = context.settings
         self._cluster = context.cluster
         self._links = context.links
-        self._discovery = context.discovery
+        self._ways = context.requester.ways
         self._client_id = context.client_id
         self._on_moved = on_moved
         self._on_refused = on_refused
@@ -96,7 +96,7 @@ class Streams:
         if assigned.is_running or assigned.phase is not Phase.READY or assigned.position is None:
             return
         node = self._node_for(assigned, now)
-        link = None if node is None else self._discovery.want_node(node.id, now)
+        link = None if node is None else self._ways.want_data(node.id, now)
         if node is None:
             self._cluster.request_refresh("a partition has no leader", assigned.partition.topic)
         if link is None:

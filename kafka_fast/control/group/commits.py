@@ -18,7 +18,7 @@ from kafka_fast.control.context import Context
 from kafka_fast.control.group.coordinator import GroupCoordinator
 from kafka_fast.control.group.member import Identity
 from kafka_fast.control.metadata import NO_TOPIC_ID, by_topic
-from kafka_fast.control.requests.call import ONLY, Call
+from kafka_fast.control.requests.call import ONLY, Call, Origin
 from kafka_fast.control.requests.meanings import (
     Done,
     Fail,
@@ -250,7 +250,7 @@ class Commit(Call[str, None]):
         )
 
     def read(
-        self, answer: OffsetCommitResponse, items: Sequence[str], version: int, now: float
+        self, answer: OffsetCommitResponse, items: Sequence[str], origin: Origin
     ) -> Iterator[tuple[str, Meaning[None]]]:
         """Drop what is committed; return the worst of what is wrong with the rest."""
         names = {topic_id: name for name, topic_id in self._topic_ids.items()}
@@ -263,7 +263,7 @@ class Commit(Call[str, None]):
                 if code == 0 or (self._is_last and code in TOPIC_GONE):
                     self.offsets.pop(partition, None)
                 else:
-                    wrong.append(self._meaning_of(code, partition, now))
+                    wrong.append(self._meaning_of(code, partition, origin.now))
         yield ONLY, worst(wrong) if wrong else Done(None)
 
     def _meaning_of(self, code: int, partition: TopicPartition, now: float) -> NotDone:

@@ -16,7 +16,7 @@ from kafka_fast.control.context import Context
 from kafka_fast.control.group.coordinator import GroupCoordinator
 from kafka_fast.control.group.member import Identity
 from kafka_fast.control.metadata import NO_TOPIC_ID, by_topic
-from kafka_fast.control.requests.call import ONLY, Call
+from kafka_fast.control.requests.call import ONLY, Call, Origin
 from kafka_fast.control.requests.meanings import (
     Done,
     Fail,
@@ -163,10 +163,10 @@ class _FetchOffsets(Call[str, Fetched]):
         return request
 
     def read(
-        self, answer: OffsetFetchResponse, items: Sequence[str], version: int, now: float
+        self, answer: OffsetFetchResponse, items: Sequence[str], origin: Origin
     ) -> Iterator[tuple[str, Meaning[Fetched]]]:
         """Return the offsets, or the worst of what is wrong with them."""
-        yield ONLY, self._read(answer, version)
+        yield ONLY, self._read(answer, origin.version)
 
     def _read(self, answer: OffsetFetchResponse, version: int) -> Meaning[Fetched]:
         if version >= FIRST_VERSION_WITH_GROUPS:

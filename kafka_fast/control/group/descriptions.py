@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.control.context import Context
 from kafka_fast.control.group.coordinator import GroupCoordinator
-from kafka_fast.control.requests.call import ONLY, Call
+from kafka_fast.control.requests.call import ONLY, Call, Origin
 from kafka_fast.control.requests.meanings import Done, Fail, Meaning, NotDone, meaning_of
 from kafka_fast.control.requests.open_call import OpenCall
 from kafka_fast.control.troubles import About
@@ -162,8 +162,7 @@ class _DescribeNewer(_Describe):
         self,
         answer: newer.ConsumerGroupDescribeResponse,
         items: Sequence[str],
-        version: int,
-        now: float,
+        origin: Origin,
     ) -> Iterator[tuple[str, Meaning[GroupDescription]]]:
         """Return the group, unless it is of the other protocol."""
         for found in answer.groups[:1]:
@@ -197,8 +196,7 @@ class _DescribeClassic(_Describe):
         self,
         answer: classic.DescribeGroupsResponse,
         items: Sequence[str],
-        version: int,
-        now: float,
+        origin: Origin,
     ) -> Iterator[tuple[str, Meaning[GroupDescription]]]:
         """Return the group; one that nobody knows is dead."""
         for found in answer.groups[:1]:

@@ -161,7 +161,7 @@ class ProducerControl(ClientControl[ProducerSettings]):
         if self.fatal is not None:
             return
         for node_id in self.routes.wanted_nodes():
-            self.discovery.want_node(node_id, now)
+            self.requester.ways.want_data(node_id, now)
         if self._settings.enable_idempotence:
             self.identity.want()
         if not any(True for _ in self._unsendable()):
@@ -216,7 +216,7 @@ class ProducerControl(ClientControl[ProducerSettings]):
         if leader is None:
             self.cluster.request_refresh("a partition with data has no leader", queue.topic)
         else:
-            self.discovery.want_node(leader.id, now)
+            self.requester.ways.want_data(leader.id, now)
 
     def _handle_changes(self, changes: ClusterChanges, now: float) -> None:
         """Bring the routes in line with what changed in the cluster."""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from kafka_fast.config import CommonSettings
 from kafka_fast.control.context import Context
 from kafka_fast.control.producer.verdicts import Identity
-from kafka_fast.control.requests.call import ONLY, Call
+from kafka_fast.control.requests.call import ONLY, Call, Origin
 from kafka_fast.control.requests.meanings import Done, Meaning, meaning_of
 from kafka_fast.control.requests.targets import AnyNode
 from kafka_fast.control.troubles import About
@@ -90,7 +90,7 @@ class IdentityKeeper(Call[str, Identity]):
         )
 
     def read(
-        self, answer: InitProducerIdResponse, items: Sequence[str], version: int, now: float
+        self, answer: InitProducerIdResponse, items: Sequence[str], origin: Origin
     ) -> Iterator[tuple[str, Meaning[Identity]]]:
         """Return the identity."""
         if answer.error_code:

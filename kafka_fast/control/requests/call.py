@@ -7,7 +7,7 @@ requester's: which node, which link, when to try again, when to give up.
     ───────────────────────────────────────────────────────────────────────────────────
     target, timeout, …              the user                     Leaders()
     build(items, version)           the user                     a ListOffsetsRequest
-    read(answer, items, version, …) the user                     (partition, Done(offset)), …
+    read(answer, items, origin)     the user                     (partition, Done(offset)), …
     handle_done, handle_failed      the user                     once for each item
 
 What is not per item (a producer id) has one item: `ONLY`.
@@ -29,8 +29,20 @@ from kafka_fast.errors import KafkaError
 from kafka_fast.protocol.apis import api_name
 from kafka_fast.protocol.schema import Request
 from kafka_fast.protocol.schema import Response as ResponseBody
+from kafka_fast.values import Value
 
-__all__ = ["ONLY", "Call"]
+__all__ = ["ONLY", "Call", "Origin"]
+
+
+class Origin(Value):
+    """Where an answer comes from, and when."""
+
+    version: int
+    """Of the API."""
+    node: str
+    """What errors call the node."""
+    now: float
+
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -106,11 +118,16 @@ class Call(ABC, Generic[K, V]):
 
     @abstractmethod
     def read(
-        self, answer: Any, items: Sequence[K], version: int, now: float
+        self, answer: Any, items: Sequence[K], origin: Origin
     ) -> Iterable[tuple[K, Meaning[V]]]:
         """Return what an answer means for the items that are still open.
 
         An item that is left out is asked about again. What is said of others is not used.
+
+        Args:
+            answer: the decoded response.
+            items: that it was asked for and nobody has given up.
+            origin: the version, the node and the time.
         """
 
     def handle_read(self, now: float) -> None:

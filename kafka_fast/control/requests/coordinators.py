@@ -22,7 +22,7 @@ from kafka_fast.control.instants import NEVER
 from kafka_fast.control.link import Link
 from kafka_fast.control.links import Links
 from kafka_fast.control.metadata import Node, is_address
-from kafka_fast.control.requests.call import Call
+from kafka_fast.control.requests.call import Call, Origin
 from kafka_fast.control.requests.meanings import Done, Fail, Meaning, Retry
 from kafka_fast.control.requests.open_call import OpenCall
 from kafka_fast.control.requests.targets import AnyNode, Coordinator, CoordinatorKind, Target
@@ -107,10 +107,10 @@ class FindCoordinator(Call[str, Node]):
         return FindCoordinatorRequest(key_type=self._kind, key=items[0])
 
     def read(
-        self, answer: FindCoordinatorResponse, items: Sequence[str], version: int, now: float
+        self, answer: FindCoordinatorResponse, items: Sequence[str], origin: Origin
     ) -> Iterable[tuple[str, Meaning[Node]]]:
         """Return the node behind each key."""
-        if version < FIRST_VERSION_WITH_KEYS:
+        if origin.version < FIRST_VERSION_WITH_KEYS:
             yield items[0], self._read(items[0], answer)
         for found in answer.coordinators:
             yield found.key, self._read(found.key, found)

@@ -25,11 +25,10 @@ from typing import Any, TypeVar
 from kafka_fast.config import CommonSettings
 from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.cluster import Cluster
-from kafka_fast.control.discovery import Discovery
 from kafka_fast.control.instants import LONG_AGO, NEVER
 from kafka_fast.control.link import Link
 from kafka_fast.control.links import Links
-from kafka_fast.control.requests.call import Call
+from kafka_fast.control.requests.call import Call, Origin
 from kafka_fast.control.requests.coordinators import Coordinators
 from kafka_fast.control.requests.meanings import Done, Fail, FindAgain, Meaning, Refresh
 from kafka_fast.control.requests.open_call import Item, OpenCall, Try
@@ -60,7 +59,6 @@ class Requester:
         settings: CommonSettings,
         cluster: Cluster,
         links: Links,
-        discovery: Discovery,
         random: Callable[[], float],
     ) -> None:
         """Begin without calls.
@@ -69,14 +67,13 @@ class Requester:
             settings: the client's configuration.
             cluster: knows leaders, controller and nodes.
             links: the client's connections.
-            discovery: opens what is missing.
             random: returns a float in [0, 1).
         """
         backoff = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms, random)
         self.coordinators = Coordinators(
             self, cluster, links, backoff, timeout=settings.request_timeout
         )
-        self._ways = Ways(cluster, links, discovery, self.coordinators)
+        self.ways = Ways(settings, cluster, links, self.coordinators)
         self._questions = links.questions
         self._backoff = backoff
         self._troubles = links.troubles
@@ -106,23 +103,23 @@ class Requester:
 
     def _due(self, call: OpenCall[K, V], item: Item[K]) -> float:
         if item.in_flight:
-            return item.beside_at if self._ways.has_another(item.asked) else NEVER
+            return max(item.beside_at, self.ways.another_opens_at(item.asked))
         if not item.is_seen or item.not_before > self._ticked_at:
             return item.not_before
         if not call.call.may_send(item.key):
             return NEVER
-        return self._ways.opens_at(call.call.target, item.key, self._ticked_at)
+        return self.ways.opens_at(call.call.target, item.key, self._ticked_at)
 
     def silence(self, call: OpenCall[K, V], key: K) -> Reason | None:
         """Return why an item is still open; None if it is not. Any thread."""
         item = call.items.get(key)
         if item is None:
             return None
-        blocked = self._ways.silence(call.call.target, key, refused_by=item.refused_by)
+        blocked = self.ways.silence(call.call.target, key, refused_by=item.refused_by)
         refusal = item.refusal
         if blocked is not None or refusal is None:
             return blocked or Reason("it has not been answered yet")
-        noun = self._ways.noun(call.call.target, key)
+        noun = self.ways.noun(call.call.target, key)
         who = f"{noun} answers " if isinstance(refusal, BrokerError) else ""
         return Reason(f"{who}{refusal}", refusal)
 
@@ -190,7 +187,7 @@ class Requester:
 
     def _spread(self, call: OpenCall[Any, V], now: float) -> None:
         """Ask all nodes, once there are any."""
-        node_ids = self._ways.all_nodes(now)
+        node_ids = self.ways.all_nodes(now)
         if node_ids:
             call.is_spreading = False
             for node_id in node_ids:
@@ -209,13 +206,13 @@ class Requester:
     def _link_now(self, call: OpenCall[K, V], item: Item[K], now: float) -> Link | None:
         """Return the link that an item is to be sent over now; None if it has to wait."""
         if item.in_flight:
-            return self._ways.another(item.asked) if item.beside_at <= now else None
+            return self.ways.want_another(item.asked, now) if item.beside_at <= now else None
         if item.not_before > now:
             return None
         item.is_seen = True
         if not call.call.may_send(item.key):
             return None
-        return self._ways.want(call.call.target, item.key, now)
+        return self.ways.want(call.call.target, item.key, now)
 
     def _send_over(
         self, call: OpenCall[K, V], link: Link, items: list[Item[K]], now: float
@@ -266,11 +263,12 @@ class Requester:
     def _handle_answer(
         self, call: OpenCall[K, V], sent: Try[K], answer: ResponseBody, now: float
     ) -> None:
-        self._ways.handle_throttle(sent.link, getattr(answer, "throttle_time_ms", 0), now)
+        self.ways.handle_throttle(sent.link, getattr(answer, "throttle_time_ms", 0), now)
         waiting = {item.key: item for item in _still_open(call, sent)}
         if not waiting:
             return
-        for key, meaning in call.call.read(answer, list(waiting), sent.version, now):
+        origin = Origin(sent.version, sent.link.versions.node, now)
+        for key, meaning in call.call.read(answer, list(waiting), origin):
             item = waiting.pop(key, None)
             if item is not None and call.items.get(key) is item:
                 self._settle(call, item, meaning, sent.link, now)
@@ -294,10 +292,10 @@ class Requester:
             case Fail(error):
                 self._fail(call, item, error, now)
             case FindAgain(error):
-                self._ways.handle_moved(target, key, link, str(error), now)
+                self.ways.handle_moved(target, key, link, str(error), now)
                 self._put_off(call, item, error, link, now)
             case Refresh(error, topic):
-                self._ways.refresh(call.call.describe(key), topic)
+                self.ways.refresh(call.call.describe(key), topic)
                 self._put_off(call, item, error, link, now)
             case _:
                 self._put_off(call, item, meaning.error, link, now)
@@ -332,7 +330,7 @@ class Requester:
     ) -> None:
         """The connection broke, or its answer cannot be read, which closes it as well."""
         for item in _still_open(call, sent):
-            self._ways.handle_moved(call.call.target, item.key, sent.link, str(error), now)
+            self.ways.handle_moved(call.call.target, item.key, sent.link, str(error), now)
             item.in_flight -= 1
             if item.in_flight:
                 continue  # another node has been asked as well

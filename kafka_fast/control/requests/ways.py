@@ -17,12 +17,14 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+from kafka_fast.config import CommonSettings
 from kafka_fast.control import silence
 from kafka_fast.control.cluster import Cluster
-from kafka_fast.control.discovery import Discovery
+from kafka_fast.control.connection_key import ConnectionKey, Role
 from kafka_fast.control.instants import LONG_AGO, NEVER
 from kafka_fast.control.link import Link
 from kafka_fast.control.links import Links
+from kafka_fast.control.requests.any_node import AnyNodes
 from kafka_fast.control.requests.targets import (
     AllNodes,
     AnyNode,
@@ -47,19 +49,23 @@ class Ways:
     """The ways of one client. Control thread only."""
 
     def __init__(
-        self, cluster: Cluster, links: Links, discovery: Discovery, coordinators: Coordinators
+        self,
+        settings: CommonSettings,
+        cluster: Cluster,
+        links: Links,
+        coordinators: Coordinators,
     ) -> None:
         """Begin with what the others know.
 
         Args:
+            settings: the client's configuration.
             cluster: knows leaders, controller and nodes.
             links: the client's connections.
-            discovery: opens what is missing.
             coordinators: knows, and finds, coordinators.
         """
         self._cluster = cluster
         self._links = links
-        self._discovery = discovery
+        self._any = AnyNodes(settings, cluster, links)
         self._coordinators = coordinators
         self._throttled: dict[int, float] = {}  # by node: until when
 
@@ -68,18 +74,14 @@ class Ways:
     def opens_at(self, target: Target, key: object, now: float) -> float:
         """Return when something can be sent: LONG_AGO: now; NEVER: when something happens."""
         if isinstance(target, AnyNode):
-            links = list(self._links.free)
-            return min((self._pause_of(link.key.node_id, now) for link in links), default=NEVER)
+            paused = self._paused(now)
+            return min(self._any.opens_at(paused.keys()), *paused.values(), NEVER)
         link = self._link(target, key)
         return NEVER if link is None else self._pause_of(link.key.node_id, now)
 
-    def has_another(self, asked: Collection[int]) -> bool:
-        """Tell whether there is a link beside these, for a question that any node answers."""
-        return any(link.id not in asked for link in self._links.free)
-
-    def another(self, asked: Collection[int]) -> Link | None:
-        """Return the least busy link beside these."""
-        return self._discovery.least_loaded(it for it in self._links.free if it.id not in asked)
+    def another_opens_at(self, asked: Collection[int]) -> float:
+        """Return when one more node can be asked, or connected to, beside these links."""
+        return self._any.opens_at(asked)
 
     def all_nodes(self, now: float) -> list[int]:
         """Return the ids of all nodes; none while no metadata are there, which are asked for."""
@@ -87,6 +89,11 @@ class Ways:
         if not found:
             self._cluster.request_refresh("all nodes are to be asked")
         return found
+
+    def _paused(self, now: float) -> dict[int, float]:
+        """Return the links over which nothing is to be asked now, and until when."""
+        until = {link.id: self._pause_of(link.key.node_id, now) for link in self._links.free}
+        return {link_id: it for link_id, it in until.items() if it > now}
 
     def _pause_of(self, node_id: int, now: float) -> float:
         until = self._throttled.get(node_id, LONG_AGO)
@@ -124,7 +131,7 @@ class Ways:
 
     def _seek(self, target: Target, key: object, now: float) -> Link | None:
         if isinstance(target, AnyNode):
-            return self._seek_any(now)
+            return self._any.want(now, self._paused(now).keys())
         if isinstance(target, Coordinator):
             return self._coordinators.want(target.kind, _coordinated(target, key), now)
         node_id = self._node_id(target, key)
@@ -134,13 +141,21 @@ class Ways:
             else:
                 self._cluster.request_refresh(f"{self.noun(target, key)} is not known")
             return None
-        return self._discovery.ask_node(node_id, now)
+        return self._want_link(self._links.request_key(node_id), now)
 
-    def _seek_any(self, now: float) -> Link | None:
-        links = [it for it in self._links.free if self._pause_of(it.key.node_id, now) <= now]
-        link = self._discovery.least_loaded(links)
-        if link is None and not links:
-            self._cluster.request_refresh("a node is to be asked")
+    def want_another(self, asked: Collection[int], now: float) -> Link | None:
+        """Return a link beside these that any request may go over; if there is none, open one."""
+        return self._any.want(now, asked)
+
+    def want_data(self, node_id: int, now: float) -> Link | None:
+        """Return the link for a node's data; if there is none, have one opened."""
+        return self._want_link(ConnectionKey(Role.DATA, node_id), now)
+
+    def _want_link(self, key: ConnectionKey, now: float) -> Link | None:
+        link = self._links.link_to(key)
+        node = self._cluster.node(key.node_id)
+        if link is None and node is not None:
+            self._links.want(node, key.role, now, self._cluster.cluster_id)
         return link
 
     def refresh(self, reason: str, topic: str | None) -> None:

@@ -111,9 +111,9 @@ def test_a_node_that_cannot_be_reached_is_not_asked() -> None:
     client = Client()
     client.machine.run()
     link = client.links.link_to(ConnectionKey(Role.BOOTSTRAP, -1)) or next(iter(client.links.ready))
-    assert client.discovery.any_link() is link
+    assert list(client.links.free) == [link]
     client.machine.close(link.key)
-    assert client.discovery.any_link() is None
+    assert list(client.links.free) == []
 
 
 def test_the_context_is_the_clients() -> None:

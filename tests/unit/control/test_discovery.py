@@ -11,10 +11,12 @@ from kafka_fast.config import CommonSettings, producer_settings
 from kafka_fast.control.client_control import ClientControl
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.connection_key import BOOTSTRAP, ConnectionKey, Role
-from kafka_fast.control.discovery import PATIENCE
 from kafka_fast.control.instants import NEVER
 from kafka_fast.control.metadata import ClusterChanges
 from kafka_fast.control.plane import CloseReason, Response
+from kafka_fast.control.requests.any_node import PATIENCE
+from kafka_fast.control.requests.call import ONLY
+from kafka_fast.control.requests.targets import OneNode
 from kafka_fast.protocol.apis.metadata import MetadataRequest, MetadataResponse
 from tests.unit.control.fake_machine import FakeMachine
 from tests.unit.control.metadata_answers import answer, broker, topic
@@ -64,7 +66,7 @@ class Client(ClientControl[CommonSettings]):
     def connect(self, *nodes: int) -> None:
         """Have links to these nodes."""
         for node in nodes:
-            self.discovery.want_node(node, self.machine.now)
+            self.requester.ways.want_data(node, self.machine.now)
         self.machine.run()
 
     def refresh(self) -> None:
@@ -165,7 +167,7 @@ def test_while_one_node_does_not_let_us_in_another_is_connected() -> None:
     client.asked()
     client.machine.hung = {9001}
     client.machine.close(BOOTSTRAP)
-    client.discovery.want_node(1, client.machine.now)
+    client.requester.ways.want_data(1, client.machine.now)
     client.machine.run(PATIENCE * 0.5)
     assert client.asked() == []
     client.machine.run(PATIENCE)
@@ -210,7 +212,7 @@ def test_any_number_is_a_nodes_id(node_id: int) -> None:
     link = client.links.link_to(ConnectionKey(Role.DATA, node_id))
     assert link is not None
     client.links.hold(link)
-    client.discovery.ask_node(node_id, client.machine.now)
+    client.requester.ways.want(OneNode(node_id), ONLY, client.machine.now)
     client.machine.run()
     assert client.links.link_to(ConnectionKey(Role.CONTROL, node_id)) is not None
     client.brokers = client.brokers[1:]

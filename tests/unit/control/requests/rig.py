@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterable
 from typing import Any
 
 from kafka_fast.config import consumer_settings
@@ -38,6 +37,7 @@ class Rig:
         self.refreshed: list[str | None] = []  # topics, None: all
         self.leaders: dict[TopicPartition, int] = {}
         self.nodes: list[Node] = []
+        self.cluster_id = "rig"
         self.controller_id = -1
         self.needs_bootstrap = False
         self.throttled: list[tuple[int, int]] = []
@@ -58,7 +58,7 @@ class Rig:
         )
         self.settings = settings
         itself: Any = self
-        self.requester = Requester(settings, itself, itself, itself, lambda: 0.5)
+        self.requester = Requester(settings, itself, itself, lambda: 0.5)
 
     # The test's
 
@@ -132,14 +132,14 @@ class Rig:
     def want(self, node: Node, role: Role, now: float, cluster_id: str | None = None) -> None:
         self.wanted.append(ConnectionKey(role, node.id))
 
-    def least_loaded(self, links: Iterable[Link]) -> Link | None:
-        return min(links, key=lambda link: link.id, default=None)
+    def want_bootstrap(self, now: float, key: ConnectionKey) -> None:
+        self.wanted.append(key)
 
-    def ask_node(self, node_id: int, now: float) -> Link | None:
-        link = self.link_to(self.request_key(node_id))
-        if link is None:
-            self.wanted.append(self.request_key(node_id))
-        return link
+    def is_connecting(self, key: ConnectionKey) -> bool:
+        return key in self.wanted
+
+    def retry_at(self, key: ConnectionKey) -> float:
+        return 0.0
 
     def handle_throttled(self, link_id: int, throttle_ms: int, now: float) -> str:
         self.throttled.append((link_id, throttle_ms))

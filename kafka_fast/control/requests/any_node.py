@@ -1,0 +1,114 @@
+"""The way to whichever node can be asked: the links there are, and how they come to be.
+
+A node may hang and still accept connections, even requests. So while a connection is being made,
+another one is begun after a second; and a call may ask another node beside a silent one.
+
+Thread: control.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from kafka_fast.config import CommonSettings
+from kafka_fast.control.cluster import Cluster
+from kafka_fast.control.connection_key import BOOTSTRAP, SECOND_BOOTSTRAP, ConnectionKey
+from kafka_fast.control.instants import LONG_AGO, NEVER
+from kafka_fast.control.link import Link
+from kafka_fast.control.links import Links
+
+__all__ = ["PATIENCE", "AnyNodes"]
+
+PATIENCE = 1.0
+"""Seconds without a link, or without an answer, after which another node is tried as well."""
+
+
+class AnyNodes:
+    """The nodes of one client's cluster, of which any will do. Control thread only."""
+
+    def __init__(self, settings: CommonSettings, cluster: Cluster, links: Links) -> None:
+        """Begin without links.
+
+        Args:
+            settings: the client's configuration.
+            cluster: knows the nodes, once there are metadata.
+            links: the client's connections.
+        """
+        self._has_several_servers = len(set(settings.bootstrap_servers)) > 1
+        self._cluster = cluster
+        self._links = links
+        self._more_at = NEVER  # when one more node is connected to; NEVER: none is needed yet
+
+    def link(self, asked: Collection[int] = ()) -> Link | None:
+        """Return the link that answers soonest, most likely: where the fewest requests wait.
+
+        Args:
+            asked: ids of links that will not do: they have the request already.
+        """
+        return self.least_busy(link for link in self._links.free if link.id not in asked)
+
+    def least_busy(self, links: Iterable[Link]) -> Link | None:
+        """Return the one with the fewest requests; a node's rather than a bootstrap server's."""
+        return min(
+            links,
+            key=lambda link: (self._links.questions.load(link), link.key.is_bootstrap, link.id),
+            default=None,
+        )
+
+    def opens_at(self, asked: Collection[int] = ()) -> float:
+        """Return when there is a link, or one more is to be opened.
+
+        NEVER: all that can be done is under way. That has deadlines of its own: another one, long
+        past, would keep the thread busy.
+        """
+        if self.link(asked) is not None:
+            return LONG_AGO
+        idle = self._idle()
+        if not idle:
+            return NEVER
+        retry_at = min(map(self._links.retry_at, idle))
+        patient = self._is_connecting and self._more_at != NEVER
+        return max(retry_at, self._more_at) if patient else retry_at
+
+    def want(self, now: float, asked: Collection[int] = ()) -> Link | None:
+        """Return a link; if there is none, have one opened."""
+        link = self.link(asked)
+        if link is None:
+            self._connect(now)
+        else:
+            self._more_at = NEVER
+        return link
+
+    def _connect(self, now: float) -> None:
+        """Have a link opened; beside one that is under way only after a while."""
+        is_first = self._more_at == NEVER
+        if is_first:
+            self._more_at = now + PATIENCE
+        idle = self._idle()
+        if not idle or (self._is_connecting and (is_first or now < self._more_at)):
+            return
+        self._more_at = now + PATIENCE
+        first = min(idle, key=self._links.retry_at)
+        node = self._cluster.node(first.node_id)
+        if node is not None:
+            self._links.want(node, first.role, now, self._cluster.cluster_id)
+        else:
+            self._links.want_bootstrap(now, first)
+
+    def _candidates(self) -> list[ConnectionKey]:
+        """Return the connections that requests to any node may go over."""
+        if not self._cluster.needs_bootstrap:
+            return [self._links.request_key(node.id) for node in self._cluster.nodes]
+        return [BOOTSTRAP, SECOND_BOOTSTRAP] if self._has_several_servers else [BOOTSTRAP]
+
+    def _idle(self) -> list[ConnectionKey]:
+        """Return the candidates that have no link, nor one under way."""
+        return [
+            key
+            for key in self._candidates()
+            if self._links.link_to(key) is None and not self._links.is_connecting(key)
+        ]
+
+    @property
+    def _is_connecting(self) -> bool:
+        return any(map(self._links.is_connecting, self._candidates()))
