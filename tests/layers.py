@@ -122,6 +122,22 @@ CONSTRUCTORS = ("control", "net")
 MAX_PARAMETERS = 7
 """Of a constructor there, but for `self`: what belongs to the client comes in its context."""
 
+OWN_PACE = {
+    "control.backoff": "the curve itself",
+    "control.context": "hands the curve on",
+    "control.client_control": "makes it",
+    "control.requests": "the home of retries",
+    "control.connection": "reconnect.backoff.ms is a connection's own",
+    "control.refresh": "the schedule of metadata decides when they are due, not how they are asked",
+    "control.cluster": "makes that schedule",
+    "control.consumer.restarts": "partitions that are fetched again: no request, but a Fetch",
+    "control.group.readiness": "a member's conversation has an order of its own",
+    "control.group.classic.member": "the same",
+    "control.group.consumer_protocol.member": "the same",
+    "control.producer.control": "batches that are sent again: no request, but a Produce",
+}
+"""Who in control/ may decide when something is tried again, and why; all else is a call."""
+
 MAX_LINES = {".py": 600, ".pyx": 600, ".pxd": 600, ".pyi": 600, ".c": 700, ".h": 300}
 MAX_COLUMNS = 100
 
@@ -190,6 +206,8 @@ def _check_module(root: Path, path: Path, modules: set[str]) -> Iterator[str]:
         yield from _check_restricted(where, line, unit, base)
     if path.suffix == ".py" and unit in CONSTRUCTORS:
         yield from _check_constructors(where, text)
+    if path.suffix == ".py" and unit == "control":
+        yield from _check_pace(where, _name(root, path), text)
     for line, call in calls:
         permitted = RESTRICTED_CALLS.get(call)
         if permitted is not None and unit not in permitted:
@@ -203,6 +221,16 @@ def _check_constructors(where: str, text: str) -> Iterator[str]:
             count = len(node.args.args) + len(node.args.kwonlyargs) - 1
             if count > MAX_PARAMETERS:
                 yield f"{where}:{node.lineno}: a constructor with {count} parameters"
+
+
+def _check_pace(where: str, module: str, text: str) -> Iterator[str]:
+    """Yield each use of a backoff by a module that is to leave retries to the requester."""
+    if any(module == it or module.startswith(f"{it}.") for it in OWN_PACE):
+        return
+    for node in ast.walk(ast.parse(text)):
+        is_import = isinstance(node, ast.ImportFrom) and (node.module or "").endswith(".backoff")
+        if is_import or (isinstance(node, ast.Attribute) and node.attr == "backoff"):
+            yield f"{where}:{node.lineno}: {module} must leave retries to control/requests"
 
 
 def _targets(base: str, names: list[str], modules: set[str]) -> Iterator[str]:

@@ -137,6 +137,16 @@ def test_a_clean_tree_is_clean(tmp_path: Path) -> None:
             "class Group:\n    def __init__(self, a, b, c, d, e, f, *, g, h): pass\n",
             "a constructor with 8 parameters",
         ),
+        (
+            "control/group/a.py",
+            "from kafka_fast.control.backoff import Backoff",
+            "control.group.a must leave retries to control/requests",
+        ),
+        (
+            "control/a.py",
+            "def f(context):\n    return context.backoff.delay(3)",
+            "control/a.py:2: control.a must leave retries",
+        ),
     ],
 )
 def test_planted_faults_in_the_package(tmp_path: Path, name: str, text: str, said: str) -> None:

@@ -11,12 +11,13 @@ from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.connection_key import ConnectionKey, Role
 from kafka_fast.control.context import Context
 from kafka_fast.control.link import Link
-from kafka_fast.control.metadata import Node
+from kafka_fast.control.metadata import Node, Partition
 from kafka_fast.control.negotiation import NodeVersions
 from kafka_fast.control.plane import Command, Response, SendRaw
 from kafka_fast.control.questions import Questions
 from kafka_fast.control.requests.requester import Requester
 from kafka_fast.control.troubles import Troubles
+from kafka_fast.errors import KafkaError
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis import MODULES, request_class
 from kafka_fast.protocol.apis.api_versions import ApiVersion, ApiVersionsResponse
@@ -92,7 +93,7 @@ class Rig:
             if limits.get(key, 0) >= 0
         ]
         key = ConnectionKey(role, node_id)
-        number = 10 * node_id + list(Role).index(role)
+        number = 10 * node_id + (0 if role is Role.DATA else 1)
         link = Link(number, key, NodeVersions(str(key), ApiVersionsResponse(api_keys=offered)))
         self.ready[key] = link
         return link
@@ -150,6 +151,12 @@ class Rig:
 
     def node(self, node_id: int) -> Node | None:
         return next((node for node in self.nodes if node.id == node_id), None)
+
+    def refusal(self, topic: str) -> KafkaError | None:
+        return None
+
+    def partitions(self, topic: str) -> tuple[Partition, ...]:
+        return ()
 
     def leader(self, topic: str, partition: int) -> Node | None:
         return self.node(self.leaders.get(TopicPartition(topic, partition), -1))

@@ -1,0 +1,465 @@
+"""Calls: sent where they belong, tried again at the right pace, ended once and in time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from kafka_fast.control.connection_key import ConnectionKey, Role
+from kafka_fast.control.instants import NEVER
+from kafka_fast.control.metadata import Node
+from kafka_fast.control.requests.call import ONLY, Call, Origin
+from kafka_fast.control.requests.meanings import Done, FindAgain, Meaning, meaning_of
+from kafka_fast.control.requests.targets import (
+    AllNodes,
+    AnyNode,
+    Controller,
+    Leaders,
+    OneNode,
+    Target,
+)
+from kafka_fast.errors import (
+    ErrorCode,
+    KafkaConnectionError,
+    KafkaError,
+    KafkaTimeoutError,
+    NotLeaderOrFollower,
+    ProtocolError,
+    UnsupportedVersionError,
+)
+from kafka_fast.protocol.apis.describe_groups import (
+    DescribedGroup,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
+from kafka_fast.types import TopicPartition
+from tests.unit.control.requests.rig import BACKOFF, Rig, request_of
+
+NODES = [Node(1, "one", 9092), Node(2, "two", 9092), Node(3, "three", 9092)]
+
+
+class Ask(Call[Any, str]):
+    """A call whose items are named in DescribeGroups, whatever they are."""
+
+    request_class = DescribeGroupsRequest
+    response_class = DescribeGroupsResponse
+
+    def __init__(self, target: Target, **attributes: Any) -> None:
+        super().__init__(target, timeout=30.0)
+        self.done: dict[Any, str] = {}
+        self.failed: dict[Any, KafkaError] = {}
+        self.held: set[Any] = set()
+        self.needless: set[Any] = set()
+        self.read_count = 0
+        for name, value in attributes.items():
+            setattr(self, name, value)
+
+    def may_send(self, item: Any) -> bool:
+        return item not in self.held
+
+    def settle_unsent(self, item: Any, now: float) -> Meaning[str] | None:
+        return Done("without asking") if item in self.needless else None
+
+    def build(self, items: Sequence[Any], version: int) -> DescribeGroupsRequest:
+        return DescribeGroupsRequest(groups=[str(item) for item in items])
+
+    def read(self, answer: Any, items: Sequence[Any], origin: Origin) -> Any:
+        names = {str(item): item for item in items}
+        for group in answer.groups:
+            item = names.get(group.group_id, group.group_id)
+            if group.error_code:
+                topic = item.topic if isinstance(item, TopicPartition) else None
+                yield item, meaning_of(group.error_code, self.describe(item), topic=topic)
+            else:
+                yield item, Done(group.group_state)
+
+    def handle_read(self, now: float) -> None:
+        self.read_count += 1
+
+    def handle_done(self, item: Any, value: str, now: float) -> None:
+        assert item not in self.done
+        self.done[item] = value
+
+    def handle_failed(self, item: Any, error: KafkaError, now: float) -> None:
+        assert item not in self.failed
+        self.failed[item] = error
+
+
+def answer(**codes: int) -> DescribeGroupsResponse:
+    """Return an answer about items; 0: "stable"."""
+    return DescribeGroupsResponse(
+        groups=[
+            DescribedGroup(group_id=item, error_code=code, group_state="stable")
+            for item, code in codes.items()
+        ]
+    )
+
+
+@pytest.fixture
+def rig() -> Rig:
+    rig = Rig()
+    rig.nodes = NODES
+    return rig
+
+
+# One item
+
+
+def test_an_answer_ends_an_item(rig: Rig) -> None:
+    rig.open(1)
+    call = Ask(AnyNode())
+    opened = rig.requester.begin(call, ["a"])
+    (sent,) = rig.tick()
+    assert request_of(sent).groups == ["a"]
+    assert rig.tick(2.0) == [], "it is in flight"
+    assert rig.requester.next_deadline() == NEVER
+    rig.answer(sent, answer(a=0))
+    assert (call.done, call.failed, call.read_count) == ({"a": "stable"}, {}, 1)
+    assert not opened.is_open
+
+
+def test_what_will_pass_is_asked_again_after_a_growing_pause(rig: Rig) -> None:
+    rig.open(1)
+    call = Ask(AnyNode())
+    rig.requester.begin(call, ["a"])
+    waits = []
+    for _ in range(4):
+        (sent,) = rig.tick()
+        rig.answer(sent, answer(a=ErrorCode.REQUEST_TIMED_OUT))
+        again_at = rig.requester.next_deadline()
+        waits.append(round(again_at - rig.now, 2))
+        assert rig.tick(again_at - 0.001) == []
+        rig.now = again_at
+    assert waits == [BACKOFF, 2 * BACKOFF, 4 * BACKOFF, 8 * BACKOFF]
+    assert call.failed == {}
+
+
+def test_what_will_not_pass_fails(rig: Rig) -> None:
+    rig.open(1)
+    call = Ask(AnyNode())
+    rig.requester.begin(call, ["a"])
+    rig.answer(*rig.tick(), answer(a=ErrorCode.GROUP_AUTHORIZATION_FAILED))
+    assert "DescribeGroups of a" in str(call.failed["a"])
+    assert rig.requester.next_deadline() == NEVER
+
+
+def test_what_an_answer_leaves_out_is_asked_again(rig: Rig) -> None:
+    rig.open(1)
+    call = Ask(AnyNode())
+    opened = rig.requester.begin(call, ["a", "b"])
+    rig.answer(*rig.tick(), answer(a=0, c=0))
+    assert list(opened) == ["b"]
+    why = opened.silence("b")
+    assert why is not None
+    assert "leaves b out" in why.text
+    assert isinstance(why.cause, ProtocolError)
+    (sent,) = rig.tick(2.0)
+    assert request_of(sent).groups == ["b"]
+
+
+def test_a_broken_connection_is_followed_by_another_try(rig: Rig) -> None:
+    rig.open(1)
+    call = Ask(AnyNode())
+    rig.requester.begin(call, ["a"])
+    rig.lose(*rig.tick())
+    assert rig.tick(1.0 + 2 * BACKOFF) == [], "there is no link"
+    rig.open(2)
+    (sent,) = rig.tick()
+    rig.answer(sent, answer(a=0))
+    assert call.done == {"a": "stable"}
+
+
+def test_an_order_is_not_repeated_when_nobody_knows_whether_it_was_carried_out(rig: Rig) -> None:
+    rig.open(1)
+    call = Ask(AnyNode(), is_repeatable=False)
+    rig.requester.begin(call, ["a"])
+    rig.lose(*rig.tick())
+    assert isinstance(call.failed["a"], KafkaConnectionError)
+    assert "may or may not have been done" in str(call.failed["a"])
+
+
+def test_an_order_that_was_refused_for_now_is_repeated(rig: Rig) -> None:
+    rig.open(1)
+    call = Ask(AnyNode(), is_repeatable=False)
+    rig.requester.begin(call, ["a"])
+    rig.answer(*rig.tick(), answer(a=ErrorCode.REQUEST_TIMED_OUT))
+    assert len(rig.tick(2.0)) == 1
+
+
+def test_tries_can_be_counted(rig: Rig) -> None:
+    rig.open(1)
+    call = Ask(AnyNode(), max_tries=2)
+    rig.requester.begin(call, ["a"])
+    rig.answer(*rig.tick(), answer(a=ErrorCode.REQUEST_TIMED_OUT))
+    assert call.failed == {}
+    rig.answer(*rig.tick(2.0), answer(a=ErrorCode.REQUEST_TIMED_OUT))
+    assert "a" in call.failed
+
+
+def test_a_node_without_the_api_fails_it_at_once(rig: Rig) -> None:
+    rig.open(1, DescribeGroups=-1)
+    call = Ask(AnyNode())
+    rig.requester.begin(call, ["a"])
+    assert rig.tick() == []
+    assert isinstance(call.failed["a"], UnsupportedVersionError)
+
+
+def test_what_need_not_be_sent_is_not(rig: Rig) -> None:
+    rig.open(1)
+    call = Ask(AnyNode(), needless={"a", "b"})
+    rig.requester.begin(call, ["a", "b"])
+    assert rig.tick() == []
+    assert call.done == dict.fromkeys("ab", "without asking")
+
+
+def test_what_is_held_back_waits_without_a_deadline_of_its_own(rig: Rig) -> None:
+    rig.open(1)
+    call = Ask(AnyNode(), held={"a"})
+    rig.requester.begin(call, ["a"], deadline=9.0)
+    assert rig.tick() == []
+    assert rig.requester.next_deadline() == 9.0
+    call.held.clear()
+    assert len(rig.tick(2.0)) == 1
+
+
+# Deadlines
+
+
+def test_an_item_that_was_never_sent_fails_at_the_deadline(rig: Rig) -> None:
+    call = Ask(Leaders())
+    partition = TopicPartition("t", 0)
+    rig.requester.begin(call, [partition], deadline=3.0)
+    rig.tick()
+    assert rig.requester.next_deadline() == 3.0
+    rig.tick(3.0)
+    error = call.failed[partition]
+    assert isinstance(error, KafkaTimeoutError)
+    assert str(error).startswith("DescribeGroups of t-0 was not sent in time; ")
+
+
+def test_an_error_at_the_deadline_names_the_last_trouble_and_the_attempts(rig: Rig) -> None:
+    rig.open(1)
+    call = Ask(AnyNode())
+    rig.requester.begin(call, ["a"], deadline=1.5)
+    rig.answer(*rig.tick(), answer(a=ErrorCode.REQUEST_TIMED_OUT))
+    rig.answer(*rig.tick(1.2), answer(a=ErrorCode.REQUEST_TIMED_OUT))
+    rig.tick(1.5)
+    error = call.failed["a"]
+    assert "no answer in time (2 attempts)" in str(error)
+    assert "REQUEST_TIMED_OUT" in repr(error.__cause__) or error.__cause__ is not None
+
+
+def test_an_answer_after_the_deadline_is_dropped(rig: Rig) -> None:
+    rig.open(1)
+    call = Ask(AnyNode())
+    rig.requester.begin(call, ["a"], deadline=2.0)
+    (sent,) = rig.tick()
+    rig.tick(2.0)
+    assert "a" in call.failed
+    rig.answer(sent, answer(a=0))
+    assert call.done == {}
+
+
+def test_what_must_not_end_unknown_waits_for_its_answer(rig: Rig) -> None:
+    rig.open(1)
+    call = Ask(AnyNode(), waits_for_answer=True)
+    rig.requester.begin(call, ["a"], deadline=2.0)
+    (sent,) = rig.tick()
+    rig.tick(5.0)
+    assert rig.requester.next_deadline() == NEVER, "or the control thread would spin"
+    rig.answer(sent, answer(a=0))
+    assert call.done == {"a": "stable"}
+
+
+def test_it_is_not_tried_again_after_the_deadline(rig: Rig) -> None:
+    rig.open(1)
+    call = Ask(AnyNode(), waits_for_answer=True)
+    rig.requester.begin(call, ["a"], deadline=2.0)
+    (sent,) = rig.tick()
+    rig.now = 5.0
+    rig.answer(sent, answer(a=ErrorCode.REQUEST_TIMED_OUT))
+    assert rig.tick(9.0) == []
+    assert isinstance(call.failed["a"], KafkaTimeoutError)
+
+
+# Minds that change
+
+
+def test_nothing_is_heard_of_a_call_that_was_cancelled(rig: Rig) -> None:
+    rig.open(1)
+    call = Ask(AnyNode())
+    opened = rig.requester.begin(call, ["a", "b"], deadline=9.0)
+    (sent,) = rig.tick()
+    opened.cancel()
+    rig.answer(sent, answer(a=0, b=0))
+    assert (call.done, call.failed) == ({}, {})
+    rig.tick(2.0)
+    assert rig.requester.next_deadline() == NEVER
+
+
+def test_an_item_that_is_asked_about_anew_does_not_take_the_former_answer(rig: Rig) -> None:
+    rig.open(1)
+    call = Ask(AnyNode())
+    opened = rig.requester.begin(call, ["a"])
+    (former,) = rig.tick()
+    opened.add("a")
+    (sent,) = rig.tick()
+    rig.answer(former, answer(a=0))
+    assert call.done == {}
+    rig.answer(sent, answer(a=0))
+    assert call.done == {"a": "stable"}
+
+
+def test_what_ends_while_an_answer_is_read_is_not_ended_again(rig: Rig) -> None:
+    rig.open(1)
+    call = Ask(AnyNode())
+    opened = rig.requester.begin(call, ["a", "b"])
+    handle = call.handle_done
+
+    def handle_and_cancel(item: Any, value: str, now: float) -> None:
+        handle(item, value, now)
+        opened.cancel()
+
+    call.handle_done = handle_and_cancel  # type: ignore[method-assign]
+    rig.answer(*rig.tick(), answer(a=0, b=0))
+    assert call.done == {"a": "stable"}
+
+
+# Beside
+
+
+def test_another_node_is_asked_beside_a_silent_one_and_the_first_answer_counts(rig: Rig) -> None:
+    rig.open(1)
+    rig.open(2)
+    call = Ask(AnyNode(), beside_after=0.5)
+    rig.requester.begin(call, ["a"])
+    (first,) = rig.tick()
+    assert rig.requester.next_deadline() == 1.5
+    (second,) = rig.tick(1.5)
+    assert first.link_id != second.link_id
+    rig.answer(second, answer(a=0))
+    rig.answer(first, answer(a=ErrorCode.GROUP_AUTHORIZATION_FAILED))
+    assert (call.done, call.failed) == ({"a": "stable"}, {})
+
+
+def test_it_has_failed_only_when_all_that_were_asked_have(rig: Rig) -> None:
+    rig.open(1)
+    rig.open(2)
+    call = Ask(AnyNode(), beside_after=0.5, max_tries=1)
+    rig.requester.begin(call, ["a"])
+    (first,) = rig.tick()
+    (second,) = rig.tick(1.5)
+    rig.lose(first)
+    assert call.failed == {}
+    rig.lose(second)
+    assert "a" in call.failed
+
+
+# Targets
+
+
+def test_items_of_one_leader_go_in_one_request(rig: Rig) -> None:
+    rig.open(1)
+    rig.open(2)
+    partitions = [TopicPartition("t", i) for i in range(4)]
+    rig.leaders = {it: 1 + it.partition % 2 for it in partitions}
+    call = Ask(Leaders())
+    rig.requester.begin(call, partitions)
+    assert [request_of(it).groups for it in rig.tick()] == [["t-0", "t-2"], ["t-1", "t-3"]]
+
+
+def test_a_leader_that_moved_is_asked_once_the_metadata_name_it(rig: Rig) -> None:
+    rig.open(1)
+    rig.open(2)
+    partition = TopicPartition("t", 0)
+    rig.leaders = {partition: 1}
+    call = Ask(Leaders())
+    opened = rig.requester.begin(call, [partition])
+    (sent,) = rig.tick()
+    rig.answer(sent, answer(**{"t-0": ErrorCode.NOT_LEADER_OR_FOLLOWER}))
+    assert rig.refreshed == ["t"]
+    why = opened.silence(partition)
+    assert why is not None
+    assert why.text.startswith("its leader answers ")
+    assert isinstance(why.cause, NotLeaderOrFollower)
+    rig.leaders = {partition: 2}
+    (sent,) = rig.tick(2.0)
+    assert sent.link_id == 20
+
+
+def test_a_partition_without_a_leader_is_waited_for(rig: Rig) -> None:
+    rig.open(1)
+    call = Ask(Leaders())
+    rig.requester.begin(call, [TopicPartition("t", 0)])
+    assert rig.tick() == []
+    assert rig.refreshed == ["t"]
+    assert rig.requester.next_deadline() == NEVER
+
+
+def test_a_node_without_a_link_is_connected_to(rig: Rig) -> None:
+    call = Ask(OneNode(2))
+    rig.requester.begin(call, [ONLY])
+    assert rig.tick() == []
+    assert rig.wanted == [ConnectionKey(Role.DATA, 2)]
+    rig.open(2)
+    assert [it.link_id for it in rig.tick()] == [20]
+
+
+def test_all_nodes_are_asked_each_once(rig: Rig) -> None:
+    rig.needs_bootstrap = True
+    call = Ask(AllNodes())
+    opened = rig.requester.begin(call)
+    assert rig.tick() == []
+    assert opened.is_open
+    rig.needs_bootstrap = False
+    for node in NODES:
+        rig.open(node.id)
+    sent = rig.tick()
+    assert [(it.link_id, request_of(it).groups) for it in sent] == [
+        (10, ["1"]),
+        (20, ["2"]),
+        (30, ["3"]),
+    ]
+    for it, node in zip(sent, NODES, strict=True):
+        rig.answer(it, answer(**{str(node.id): 0}))
+    assert call.done == {1: "stable", 2: "stable", 3: "stable"}
+
+
+def test_a_controller_that_has_moved_is_looked_for(rig: Rig) -> None:
+    rig.open(1)
+    rig.open(2)
+    call = Ask(Controller())
+    rig.requester.begin(call, ["a"])
+    assert rig.tick() == []
+    assert rig.refreshed == [None]
+    rig.controller_id = 1
+    (sent,) = rig.tick()
+    rig.answer(sent, answer(a=ErrorCode.NOT_CONTROLLER))
+    assert rig.refreshed == [None, None]
+    rig.controller_id = 2
+    assert [it.link_id for it in rig.tick(2.0)] == [20]
+
+
+# Pauses
+
+
+def test_a_node_that_asks_for_a_pause_gets_it_and_another_is_asked(rig: Rig) -> None:
+    rig.open(1)
+    body = answer(a=0)
+    body.throttle_time_ms = 2_000
+    rig.requester.begin(Ask(OneNode(1)), ["a"])
+    rig.answer(*rig.tick(), body)
+    assert rig.throttled == [(10, 2_000)]
+    rig.requester.begin(Ask(OneNode(1)), ["b"])
+    assert rig.tick() == []
+    assert rig.requester.next_deadline() == 3.0
+    rig.open(2)
+    rig.requester.begin(Ask(AnyNode()), ["c"])
+    assert [it.link_id for it in rig.tick()] == [20]
+    assert [it.link_id for it in rig.tick(3.0)] == [10]
+
+
+def test_meanings_that_are_the_usual_ones() -> None:
+    assert isinstance(meaning_of(ErrorCode.NOT_COORDINATOR, "x"), FindAgain)
