@@ -27,6 +27,8 @@ class Role(enum.Enum):
     """Produce and Fetch; and the control plane's requests, as long as there is no Fetch."""
     CONTROL = "control"
     """The control plane's requests to a broker whose data connection may be held by a Fetch."""
+    SLOW = "slow"
+    """Calls that a broker may work on for long, so that others need not wait, nor be given up."""
     COORDINATOR = "coordinator"
     """What a group asks its coordinator, heartbeats above all."""
 
@@ -48,6 +50,8 @@ class ConnectionKey(NamedTuple):
                 return f"node {self.node_id}"
             case Role.CONTROL:
                 return f"node {self.node_id} (beside its fetches)"
+            case Role.SLOW:
+                return f"node {self.node_id} (for slow requests)"
             case Role.COORDINATOR:
                 return f"coordinator (node {self.node_id})"
             case Role.BOOTSTRAP | Role.SECOND_BOOTSTRAP:

@@ -119,7 +119,11 @@ class Links:
     @property
     def free(self) -> Iterable[Link]:
         """The ready links on which a request waits for nothing that its node holds back."""
-        return (link for link in self._links.values() if link.id not in self._held)
+        return (
+            link
+            for link in self._links.values()
+            if link.id not in self._held and link.key.role is not Role.SLOW
+        )
 
     def link_to(self, key: ConnectionKey) -> Link | None:
         """Return the ready link of a connection, or None."""
@@ -242,7 +246,7 @@ class Links:
 
     def forget(self, node_id: int, reason: str, now: float) -> None:
         """Close a node's connections for good, but not the one to it as a coordinator."""
-        for role in (Role.CONTROL, Role.DATA):
+        for role in (Role.SLOW, Role.CONTROL, Role.DATA):
             self._forget(ConnectionKey(role, node_id), reason, now)
 
     def _forget(self, key: ConnectionKey, reason: str, now: float) -> None:

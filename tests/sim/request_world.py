@@ -358,6 +358,7 @@ class RequestWorld:
                 call = DescribeConfigs(self, OneNode(self.brokers.any_id()), deadline)
             case _:
                 call, items = DescribeConfigs(self, AllNodes(), deadline), []
+        call.is_slow = self.random.random() < 0.2
         self.calls.append(call)
         call.begin(items)
 

@@ -64,6 +64,9 @@ class Call(ABC, Generic[K, V]):
             knows whether the first try was carried out.
         waits_for_answer: what is in flight at the call's deadline ends with its answer, or with
             its connection: until then nobody knows whether it was carried out.
+        is_slow: a node may work on it for long. It goes over a connection of its own, which nobody
+            else's request has to wait for, and which its end at `timeout` closes. Not for
+            `AnyNode` and coordinators.
         beside_after: seconds without an answer after which another node is asked beside the first;
             the first answer counts. For `AnyNode` only.
     """
@@ -73,6 +76,7 @@ class Call(ABC, Generic[K, V]):
     max_tries: int | None = None
     is_repeatable: bool = True
     waits_for_answer: bool = False
+    is_slow: bool = False
     beside_after: float = NEVER
 
     def __init__(self, target: Target, *, timeout: float) -> None:

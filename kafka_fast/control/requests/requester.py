@@ -108,14 +108,14 @@ class Requester:
             return item.not_before
         if not call.call.may_send(item.key):
             return NEVER
-        return self.ways.opens_at(call.call.target, item.key, self._ticked_at)
+        return self.ways.opens_at(call.call, item.key, self._ticked_at)
 
     def silence(self, call: OpenCall[K, V], key: K) -> Reason | None:
         """Return why an item is still open; None if it is not. Any thread."""
         item = call.items.get(key)
         if item is None:
             return None
-        blocked = self.ways.silence(call.call.target, key, refused_by=item.refused_by)
+        blocked = self.ways.silence(call.call, key, refused_by=item.refused_by)
         refusal = item.refusal
         if blocked is not None or refusal is None:
             return blocked or Reason("it has not been answered yet")
@@ -212,7 +212,7 @@ class Requester:
         item.is_seen = True
         if not call.call.may_send(item.key):
             return None
-        return self.ways.want(call.call.target, item.key, now)
+        return self.ways.want(call.call, item.key, now)
 
     def _send_over(
         self, call: OpenCall[K, V], link: Link, items: list[Item[K]], now: float

@@ -14,8 +14,8 @@ Thread: control; `silence` may be called from any.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Hashable
+from typing import TYPE_CHECKING, TypeVar
 
 from kafka_fast.config import CommonSettings
 from kafka_fast.control import silence
@@ -25,6 +25,7 @@ from kafka_fast.control.instants import LONG_AGO, NEVER
 from kafka_fast.control.link import Link
 from kafka_fast.control.links import Links
 from kafka_fast.control.requests.any_node import AnyNodes
+from kafka_fast.control.requests.call import Call
 from kafka_fast.control.requests.targets import (
     AllNodes,
     AnyNode,
@@ -35,11 +36,15 @@ from kafka_fast.control.requests.targets import (
     Target,
 )
 from kafka_fast.control.troubles import Reason
+from kafka_fast.types import TopicPartition
 
 if TYPE_CHECKING:
     from kafka_fast.control.requests.coordinators import Coordinators
 
 __all__ = ["Ways"]
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
 
 THROTTLE_MAX = 60.0
 """Seconds. No broker has this client wait longer at a time, as in the data plane."""
@@ -71,12 +76,12 @@ class Ways:
 
     # Getters
 
-    def opens_at(self, target: Target, key: object, now: float) -> float:
+    def opens_at(self, call: Call[K, V], key: K, now: float) -> float:
         """Return when something can be sent: LONG_AGO: now; NEVER: when something happens."""
-        if isinstance(target, AnyNode):
+        if isinstance(call.target, AnyNode):
             paused = self._paused(now)
             return min(self._any.opens_at(paused.keys()), *paused.values(), NEVER)
-        link = self._link(target, key)
+        link = self._link(call, key)
         return NEVER if link is None else self._pause_of(link.key.node_id, now)
 
     def another_opens_at(self, asked: Collection[int]) -> float:
@@ -110,26 +115,35 @@ class Ways:
             case Controller():
                 return self._cluster.controller_id if self._cluster.controller_id >= 0 else None
             case Leaders():
-                leader = self._cluster.leader(*key)  # type: ignore[misc]
+                assert isinstance(key, TopicPartition)
+                leader = self._cluster.leader(*key)
                 return None if leader is None else leader.id
             case _:
                 raise AssertionError(target)
 
-    def _link(self, target: Target, key: object) -> Link | None:
+    def _link(self, call: Call[K, V], key: K) -> Link | None:
         """Return the link that leads there; None if there is none now."""
+        target = call.target
         if isinstance(target, Coordinator):
             return self._coordinators.link(target.kind, _coordinated(target, key))
         node_id = self._node_id(target, key)
-        return None if node_id is None else self._links.link_to(self._links.request_key(node_id))
+        return None if node_id is None else self._links.link_to(self._key(call, node_id))
+
+    def _key(self, call: Call[K, V], node_id: int) -> ConnectionKey:
+        """Return the connection that a call to a node goes over."""
+        if call.is_slow:
+            return ConnectionKey(Role.SLOW, node_id)
+        return self._links.request_key(node_id)
 
     # Commands
 
-    def want(self, target: Target, key: object, now: float) -> Link | None:
+    def want(self, call: Call[K, V], key: K, now: float) -> Link | None:
         """Return the link to send over now; if there is none, work towards one."""
-        link = self._seek(target, key, now)
+        link = self._seek(call, key, now)
         return None if link is None or self._pause_of(link.key.node_id, now) > now else link
 
-    def _seek(self, target: Target, key: object, now: float) -> Link | None:
+    def _seek(self, call: Call[K, V], key: K, now: float) -> Link | None:
+        target = call.target
         if isinstance(target, AnyNode):
             return self._any.want(now, self._paused(now).keys())
         if isinstance(target, Coordinator):
@@ -137,11 +151,12 @@ class Ways:
         node_id = self._node_id(target, key)
         if node_id is None or self._cluster.node(node_id) is None:
             if isinstance(target, Leaders):
-                self._cluster.request_refresh("a partition has no leader", key.topic)  # type: ignore[attr-defined]
+                assert isinstance(key, TopicPartition)
+                self._cluster.request_refresh("a partition has no leader", key.topic)
             else:
                 self._cluster.request_refresh(f"{self.noun(target, key)} is not known")
             return None
-        return self._want_link(self._links.request_key(node_id), now)
+        return self._want_link(self._key(call, node_id), now)
 
     def want_another(self, asked: Collection[int], now: float) -> Link | None:
         """Return a link beside these that any request may go over; if there is none, open one."""
@@ -200,22 +215,23 @@ class Ways:
             case _:
                 return "the node"
 
-    def silence(self, target: Target, key: object, *, refused_by: int | None) -> Reason | None:
+    def silence(self, call: Call[K, V], key: K, *, refused_by: int | None) -> Reason | None:
         """Return what is in the way; None if the node that refused last is asked again. Any thread.
 
         Args:
-            target: of the call.
+            call: that is open.
             key: the item.
             refused_by: the node that refused last.
         """
-        match target:
+        match call.target:
             case Leaders():
-                leader = self._cluster.leader(*key)  # type: ignore[misc]
+                assert isinstance(key, TopicPartition)
+                leader = self._cluster.leader(*key)
                 is_last = leader is not None and leader.id == refused_by
-                if is_last and self._link(target, key) is not None:
+                if is_last and self._link(call, key) is not None:
                     return None
-                return silence.reason(self._cluster, self._links, key)  # type: ignore[arg-type]
-            case Coordinator(kind, _):
+                return silence.reason(self._cluster, self._links, key)
+            case Coordinator(kind, _) as target:
                 return self._coordinators.silence(kind, _coordinated(target, key))
             case _:
                 return None

@@ -15,8 +15,6 @@ from kafka_fast.control.instants import NEVER
 from kafka_fast.control.metadata import ClusterChanges
 from kafka_fast.control.plane import CloseReason, Response
 from kafka_fast.control.requests.any_node import PATIENCE
-from kafka_fast.control.requests.call import ONLY
-from kafka_fast.control.requests.targets import OneNode
 from kafka_fast.protocol.apis.metadata import MetadataRequest, MetadataResponse
 from tests.unit.control.fake_machine import FakeMachine
 from tests.unit.control.metadata_answers import answer, broker, topic
@@ -212,7 +210,9 @@ def test_any_number_is_a_nodes_id(node_id: int) -> None:
     link = client.links.link_to(ConnectionKey(Role.DATA, node_id))
     assert link is not None
     client.links.hold(link)
-    client.requester.ways.want(OneNode(node_id), ONLY, client.machine.now)
+    node, role = client.cluster.node(node_id), client.links.request_key(node_id).role
+    assert node is not None
+    client.links.want(node, role, client.machine.now)
     client.machine.run()
     assert client.links.link_to(ConnectionKey(Role.CONTROL, node_id)) is not None
     client.brokers = client.brokers[1:]

@@ -407,6 +407,18 @@ def test_a_node_without_a_link_is_connected_to(rig: Rig) -> None:
     assert [it.link_id for it in rig.tick()] == [20]
 
 
+def test_a_slow_call_has_a_connection_that_nobody_else_waits_for(rig: Rig) -> None:
+    rig.open(1)
+    rig.requester.begin(Ask(OneNode(1), is_slow=True), ["slow"])
+    assert rig.tick() == []
+    assert rig.wanted == [ConnectionKey(Role.SLOW, 1)]
+    slow = rig.open(1, Role.SLOW)
+    (sent,) = rig.tick()
+    assert sent.link_id == slow.id
+    rig.requester.begin(Ask(OneNode(1)), ["quick"])
+    assert [it.link_id for it in rig.tick()] == [10]
+
+
 def test_all_nodes_are_asked_each_once(rig: Rig) -> None:
     rig.needs_bootstrap = True
     call = Ask(AllNodes())
