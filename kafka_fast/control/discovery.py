@@ -24,7 +24,7 @@ from kafka_fast.control.link import Link
 from kafka_fast.control.links import Links
 from kafka_fast.control.metadata import ClusterChanges
 from kafka_fast.control.requests.any_node import PATIENCE
-from kafka_fast.control.requests.call import ONLY, Call, Origin
+from kafka_fast.control.requests.call import ONLY, AnswerSource, Call
 from kafka_fast.control.requests.meanings import Done, Meaning
 from kafka_fast.control.requests.requester import Requester
 from kafka_fast.control.requests.targets import AnyNode
@@ -140,16 +140,16 @@ class Discovery(Call[str, ClusterChanges]):
         return self._request
 
     def read(
-        self, answer: MetadataResponse, items: Sequence[str], origin: Origin
+        self, answer: MetadataResponse, items: Sequence[str], source: AnswerSource
     ) -> Iterator[tuple[str, Meaning[ClusterChanges]]]:
         """Return what the answer changes."""
         self._request = None
-        changes = self._cluster.handle_response(answer, origin.now, origin.version)
+        changes = self._cluster.handle_response(answer, source.now, source.version)
         if changes.failure is None:
             self._links.troubles.clear(About.METADATA)
         else:
-            error = _said_by(origin.node, changes.failure)
-            self._links.troubles.note(About.METADATA, error, origin.now)
+            error = _said_by(source.node, changes.failure)
+            self._links.troubles.note(About.METADATA, error, source.now)
         yield ONLY, Done(changes)
 
     def handle_done(self, item: str, value: ClusterChanges, now: float) -> None:

@@ -10,7 +10,7 @@ from random import Random
 from typing import Any, Protocol
 
 from kafka_fast.control.instants import NEVER
-from kafka_fast.control.requests.call import ONLY, Call, Origin
+from kafka_fast.control.requests.call import ONLY, AnswerSource, Call
 from kafka_fast.control.requests.meanings import Done, Meaning, meaning_of
 from kafka_fast.control.requests.open_call import OpenCall
 from kafka_fast.control.requests.requester import Requester
@@ -161,7 +161,7 @@ class ListOffsets(Probe):
         )
 
     def read(
-        self, answer: Any, items: Sequence[Any], origin: Origin
+        self, answer: Any, items: Sequence[Any], source: AnswerSource
     ) -> Iterable[tuple[Any, Meaning[int]]]:
         """Return what the leaders say."""
         for topic in answer.topics:
@@ -185,7 +185,7 @@ class DescribeGroups(Probe):
         return describe_groups.DescribeGroupsRequest(groups=list(items))
 
     def read(
-        self, answer: Any, items: Sequence[Any], origin: Origin
+        self, answer: Any, items: Sequence[Any], source: AnswerSource
     ) -> Iterable[tuple[Any, Meaning[int]]]:
         """Return what the coordinators say."""
         for group in answer.groups:
@@ -207,7 +207,7 @@ class InitProducerId(Probe):
         return InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1)
 
     def read(
-        self, answer: Any, items: Sequence[Any], origin: Origin
+        self, answer: Any, items: Sequence[Any], source: AnswerSource
     ) -> Iterable[tuple[Any, Meaning[int]]]:
         """Return the node's word."""
         if answer.error_code:
@@ -239,7 +239,7 @@ class CreateTopics(Probe):
         return create_topics.CreateTopicsRequest(topics=topics)
 
     def read(
-        self, answer: Any, items: Sequence[Any], origin: Origin
+        self, answer: Any, items: Sequence[Any], source: AnswerSource
     ) -> Iterable[tuple[Any, Meaning[int]]]:
         """Return what the controller says."""
         for topic in answer.topics:
@@ -266,7 +266,7 @@ class DescribeConfigs(Probe):
         return DescribeConfigsRequest(resources=resources)
 
     def read(
-        self, answer: Any, items: Sequence[Any], origin: Origin
+        self, answer: Any, items: Sequence[Any], source: AnswerSource
     ) -> Iterable[tuple[Any, Meaning[int]]]:
         """Return which node answered; of the `OneNode` call the item is `ONLY`."""
         for item, result in zip(items, answer.results, strict=False):

@@ -16,14 +16,14 @@ from typing import TypeAlias
 from kafka_fast.config import CONSUMER_PROTOCOL, ConsumerSettings
 from kafka_fast.control.context import Context
 from kafka_fast.control.group.coordinator import GroupCoordinator
-from kafka_fast.control.group.member import Identity
+from kafka_fast.control.group.member import Membership
 from kafka_fast.control.metadata import NO_TOPIC_ID, by_topic
-from kafka_fast.control.requests.call import ONLY, Call, Origin
+from kafka_fast.control.requests.call import ONLY, AnswerSource, Call
 from kafka_fast.control.requests.meanings import (
     Done,
-    Fail,
     Meaning,
     NotDone,
+    Refused,
     Retry,
     meaning_of,
     worst,
@@ -70,7 +70,7 @@ class Commits:
         self,
         context: Context[ConsumerSettings],
         coordinator: GroupCoordinator,
-        identity: Callable[[], Identity],
+        identity: Callable[[], Membership],
         *,
         is_held: Callable[[], bool],
         on_stale: Callable[[int, float], None],
@@ -177,7 +177,7 @@ class Commit(Call[str, None]):
         self._is_consumer_protocol = settings.group_protocol == CONSUMER_PROTOCOL
         self._as_member = as_member
         self._is_last = is_last
-        self._life = group.identity().life  # of the member, when it committed
+        self._membership = group.identity().number  # of the member, when it committed
         self._topic_ids = self._known_ids()  # of the topics then, as far as they were known
 
     def _known_ids(self) -> dict[str, bytes]:
@@ -199,8 +199,8 @@ class Commit(Call[str, None]):
     def settle_unsent(self, item: str, now: float) -> Meaning[None] | None:
         """Refuse what the group has moved past; there may be nothing left to commit."""
         who = self._group.identity()
-        if who.life != self._life or (self._as_member and who.generation < 0):
-            return Fail(CommitFailedError(NOT_A_MEMBER.format("the commit")))
+        if who.number != self._membership or (self._as_member and who.generation < 0):
+            return Refused(CommitFailedError(NOT_A_MEMBER.format("the commit")))
         self._drop_former()
         return None if self.offsets else Done(None)
 
@@ -250,7 +250,7 @@ class Commit(Call[str, None]):
         )
 
     def read(
-        self, answer: OffsetCommitResponse, items: Sequence[str], origin: Origin
+        self, answer: OffsetCommitResponse, items: Sequence[str], source: AnswerSource
     ) -> Iterator[tuple[str, Meaning[None]]]:
         """Drop what is committed; return the worst of what is wrong with the rest."""
         names = {topic_id: name for name, topic_id in self._topic_ids.items()}
@@ -263,19 +263,19 @@ class Commit(Call[str, None]):
                 if code == 0 or (self._is_last and code in TOPIC_GONE):
                     self.offsets.pop(partition, None)
                 else:
-                    wrong.append(self._meaning_of(code, partition, origin.now))
+                    wrong.append(self._meaning_of(code, partition, source.now))
         yield ONLY, worst(wrong) if wrong else Done(None)
 
     def _meaning_of(self, code: int, partition: TopicPartition, now: float) -> NotDone:
         what = f"OffsetCommit of {partition} in group {self._group.coordinator.group_id!r}"
         meaning = meaning_of(code, what, topic=partition.topic)
-        if not isinstance(meaning, Fail):
+        if not isinstance(meaning, Refused):
             return meaning
         if code == ErrorCode.STALE_MEMBER_EPOCH and self._is_consumer_protocol:
             return Retry(meaning.error)
         if code in NOT_OURS_ANY_MORE or code == ErrorCode.FENCED_INSTANCE_ID:
             self._group.on_stale(code, now)
-        return Fail(_commit_error(code, partition))
+        return Refused(_commit_error(code, partition))
 
     def handle_done(self, item: str, value: None, now: float) -> None:
         """All of it is committed."""

@@ -14,14 +14,14 @@ from typing import TypeAlias
 from kafka_fast.config import CONSUMER_PROTOCOL, ConsumerSettings
 from kafka_fast.control.context import Context
 from kafka_fast.control.group.coordinator import GroupCoordinator
-from kafka_fast.control.group.member import Identity
+from kafka_fast.control.group.member import Membership
 from kafka_fast.control.metadata import NO_TOPIC_ID, by_topic
-from kafka_fast.control.requests.call import ONLY, Call, Origin
+from kafka_fast.control.requests.call import ONLY, AnswerSource, Call
 from kafka_fast.control.requests.meanings import (
     Done,
-    Fail,
     Meaning,
     NotDone,
+    Refused,
     Retry,
     meaning_of,
     worst,
@@ -51,7 +51,7 @@ class CommittedOffsets:
         self,
         context: Context[ConsumerSettings],
         coordinator: GroupCoordinator,
-        identity: Callable[[], Identity],
+        identity: Callable[[], Membership],
     ) -> None:
         """Begin with nothing to do.
 
@@ -163,10 +163,10 @@ class _FetchOffsets(Call[str, Fetched]):
         return request
 
     def read(
-        self, answer: OffsetFetchResponse, items: Sequence[str], origin: Origin
+        self, answer: OffsetFetchResponse, items: Sequence[str], source: AnswerSource
     ) -> Iterator[tuple[str, Meaning[Fetched]]]:
         """Return the offsets, or the worst of what is wrong with them."""
-        yield ONLY, self._read(answer, origin.version)
+        yield ONLY, self._read(answer, source.version)
 
     def _read(self, answer: OffsetFetchResponse, version: int) -> Meaning[Fetched]:
         if version >= FIRST_VERSION_WITH_GROUPS:
@@ -220,11 +220,11 @@ class _FetchOffsets(Call[str, Fetched]):
     def _meaning_of(self, code: int) -> NotDone:
         what = f"OffsetFetch in group {self._group_id!r}"
         meaning = meaning_of(code, what)
-        if isinstance(meaning, Fail):
+        if isinstance(meaning, Refused):
             is_old = code in (ErrorCode.STALE_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID)
             if is_old and self._is_consumer_protocol:
                 return Retry(meaning.error)  # the heartbeat brings the new epoch
-            return Fail(broker_error(code, "committed offsets"))
+            return Refused(broker_error(code, "committed offsets"))
         return meaning
 
     def handle_done(self, item: str, value: Fetched, now: float) -> None:

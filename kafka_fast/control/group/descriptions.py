@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.control.context import Context
 from kafka_fast.control.group.coordinator import GroupCoordinator
-from kafka_fast.control.requests.call import ONLY, Call, Origin
-from kafka_fast.control.requests.meanings import Done, Fail, Meaning, NotDone, meaning_of
+from kafka_fast.control.requests.call import ONLY, AnswerSource, Call
+from kafka_fast.control.requests.meanings import Done, Meaning, NotDone, Refused, meaning_of
 from kafka_fast.control.requests.open_call import OpenCall
 from kafka_fast.control.troubles import About
 from kafka_fast.errors import (
@@ -162,7 +162,7 @@ class _DescribeNewer(_Describe):
         self,
         answer: newer.ConsumerGroupDescribeResponse,
         items: Sequence[str],
-        origin: Origin,
+        source: AnswerSource,
     ) -> Iterator[tuple[str, Meaning[GroupDescription]]]:
         """Return the group, unless it is of the other protocol."""
         for found in answer.groups[:1]:
@@ -196,7 +196,7 @@ class _DescribeClassic(_Describe):
         self,
         answer: classic.DescribeGroupsResponse,
         items: Sequence[str],
-        origin: Origin,
+        source: AnswerSource,
     ) -> Iterator[tuple[str, Meaning[GroupDescription]]]:
         """Return the group; one that nobody knows is dead."""
         for found in answer.groups[:1]:
@@ -208,7 +208,7 @@ class _DescribeClassic(_Describe):
                 try:
                     topics = frozenset(_classic_topics(found))
                 except KafkaError as error:  # a blob of another client
-                    yield ONLY, Fail(error)
+                    yield ONLY, Refused(error)
                 else:
                     count = len(found.members)
                     yield ONLY, Done(GroupDescription(found.group_state, topics, count))
@@ -217,7 +217,7 @@ class _DescribeClassic(_Describe):
 def _meaning_of(code: int, what: str, message: str | None) -> NotDone:
     """Return what an error means; a refusal has the broker's own words, if there are any."""
     meaning = meaning_of(code, what)
-    return Fail(broker_error(code, message or what)) if isinstance(meaning, Fail) else meaning
+    return Refused(broker_error(code, message or what)) if isinstance(meaning, Refused) else meaning
 
 
 def _newer_topics(members: Iterable[newer.Member]) -> Iterator[str]:

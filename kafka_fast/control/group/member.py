@@ -23,15 +23,15 @@ from kafka_fast.values import Value
 NO_GENERATION = -1
 
 
-class Identity(NamedTuple):
+class Membership(NamedTuple):
     """Who commits: what proves to the coordinator that this member is of the present group."""
 
     generation: int = NO_GENERATION
     """Generation, or member epoch with KIP-848; -1: not a member, commits are a stranger's."""
     member_id: str = ""
     instance_id: str | None = None
-    life: int = 0
-    """Counts how often the member lost its place, and what it owned with it."""
+    number: int = 0
+    """Counts the memberships: one ends, with all that the member owned, when it loses its place."""
 
 
 class RevokeWanted(Value):
@@ -95,7 +95,7 @@ class Member(Protocol):
     """Membership in a group, by either protocol. Control thread only."""
 
     @property
-    def identity(self) -> Identity:
+    def identity(self) -> Membership:
         """Who commits."""
 
     @property

@@ -36,8 +36,8 @@ from kafka_fast.control.producer.limits import TopicLimits
 from kafka_fast.control.producer.routes import Routes
 from kafka_fast.control.producer.verdicts import (
     TOO_LARGE,
-    Identity,
     Judgement,
+    ProducerIdentity,
     Rules,
     begin_again,
     judge,
@@ -276,9 +276,9 @@ class ProducerControl(ClientControl[ProducerSettings]):
         self.routes.handle_lost(link)
         super().handle_lost(link, error, now)
 
-    # Identity
+    # ProducerIdentity
 
-    def _handle_identity(self, identity: Identity, now: float) -> None:
+    def _handle_identity(self, identity: ProducerIdentity, now: float) -> None:
         self._commands.append(SetProducerId(identity.producer_id, identity.epoch))
         waiting, self._waiting_for_epoch = self._waiting_for_epoch, []
         for report in waiting:
@@ -299,7 +299,9 @@ class ProducerControl(ClientControl[ProducerSettings]):
 
     # Failures
 
-    def _handle_report(self, report: Report, now: float, new: Identity | None = None) -> None:
+    def _handle_report(
+        self, report: Report, now: float, new: ProducerIdentity | None = None
+    ) -> None:
         """Judge a frozen queue; `new` is the identity that it has waited for."""
         queue = self.routes.queue(report.queue.queue_id)
         if self._asks_for_limits(report, queue.topic, now):
@@ -340,7 +342,7 @@ class ProducerControl(ClientControl[ProducerSettings]):
                 self._handle_report(report, now)
 
     def _begin_again(
-        self, report: Report, judgement: Judgement, now: float, new: Identity | None
+        self, report: Report, judgement: Judgement, now: float, new: ProducerIdentity | None
     ) -> bool:
         """Bump the epoch, unless the identity is new; False if a new one has to come first."""
         identity = new or self.identity.bump(now)

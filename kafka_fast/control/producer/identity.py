@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from kafka_fast.config import CommonSettings
 from kafka_fast.control.context import Context
-from kafka_fast.control.producer.verdicts import Identity
-from kafka_fast.control.requests.call import ONLY, Call, Origin
+from kafka_fast.control.producer.verdicts import ProducerIdentity
+from kafka_fast.control.requests.call import ONLY, AnswerSource, Call
 from kafka_fast.control.requests.meanings import Done, Meaning, meaning_of
 from kafka_fast.control.requests.targets import AnyNode
 from kafka_fast.control.troubles import About
@@ -25,7 +25,7 @@ LAST_EPOCH = 32767
 """Kafka keeps the highest epoch for itself: one before it, a new id is due."""
 
 
-class IdentityKeeper(Call[str, Identity]):
+class IdentityKeeper(Call[str, ProducerIdentity]):
     """Gets a producer id and keeps its epoch. Control thread only."""
 
     request_class = InitProducerIdRequest
@@ -35,7 +35,7 @@ class IdentityKeeper(Call[str, Identity]):
         self,
         context: Context[CommonSettings],
         *,
-        on_identity: Callable[[Identity, float], None],
+        on_identity: Callable[[ProducerIdentity, float], None],
         on_fatal: Callable[[KafkaError], None],
     ) -> None:
         """Begin without an identity.
@@ -48,11 +48,11 @@ class IdentityKeeper(Call[str, Identity]):
         super().__init__(AnyNode(), timeout=context.settings.request_timeout)
         self._on_identity = on_identity
         self._on_fatal = on_fatal
-        self._identity: Identity | None = None
+        self._identity: ProducerIdentity | None = None
         self._wanted = context.requester.begin(self)
 
     @property
-    def identity(self) -> Identity | None:
+    def identity(self) -> ProducerIdentity | None:
         """What new batches are numbered under; None while there is none."""
         return self._identity
 
@@ -61,7 +61,7 @@ class IdentityKeeper(Call[str, Identity]):
         if self._identity is None and ONLY not in self._wanted:
             self._wanted.add(ONLY)
 
-    def bump(self, now: float) -> Identity | None:
+    def bump(self, now: float) -> ProducerIdentity | None:
         """Take the next epoch; None if the last one is used up and a new id has to come first."""
         if self._identity is None:
             return None
@@ -70,7 +70,7 @@ class IdentityKeeper(Call[str, Identity]):
             self._identity = None
             self.want()
             return None
-        self._identity = Identity(self._identity.producer_id, epoch)
+        self._identity = ProducerIdentity(self._identity.producer_id, epoch)
         self._on_identity(self._identity, now)
         return self._identity
 
@@ -90,15 +90,15 @@ class IdentityKeeper(Call[str, Identity]):
         )
 
     def read(
-        self, answer: InitProducerIdResponse, items: Sequence[str], origin: Origin
-    ) -> Iterator[tuple[str, Meaning[Identity]]]:
+        self, answer: InitProducerIdResponse, items: Sequence[str], source: AnswerSource
+    ) -> Iterator[tuple[str, Meaning[ProducerIdentity]]]:
         """Return the identity."""
         if answer.error_code:
             yield ONLY, meaning_of(answer.error_code, self.api)
         else:
-            yield ONLY, Done(Identity(answer.producer_id, answer.producer_epoch))
+            yield ONLY, Done(ProducerIdentity(answer.producer_id, answer.producer_epoch))
 
-    def handle_done(self, item: str, value: Identity, now: float) -> None:
+    def handle_done(self, item: str, value: ProducerIdentity, now: float) -> None:
         """Use it from now on."""
         self._identity = value
         self._on_identity(value, now)

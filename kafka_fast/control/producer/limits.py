@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from kafka_fast.config import CommonSettings
 from kafka_fast.control.context import Context
-from kafka_fast.control.requests.call import Call, Origin
+from kafka_fast.control.requests.call import AnswerSource, Call
 from kafka_fast.control.requests.meanings import Done, Meaning, meaning_of
 from kafka_fast.control.requests.targets import AnyNode
 from kafka_fast.errors import ErrorCode, KafkaError
@@ -114,7 +114,7 @@ class _DescribeTopic(Call[str, dict[str, int]]):
         )
 
     def read(
-        self, answer: DescribeConfigsResponse, items: Sequence[str], origin: Origin
+        self, answer: DescribeConfigsResponse, items: Sequence[str], source: AnswerSource
     ) -> Iterable[tuple[str, Meaning[dict[str, int]]]]:
         """Return the values of the settings."""
         for result in answer.results:

@@ -58,7 +58,7 @@ class Rules(Value):
     """Seconds to wait before the n-th retry."""
 
 
-class Identity(Value):
+class ProducerIdentity(Value):
     """A producer id and its epoch."""
 
     producer_id: int
@@ -137,7 +137,7 @@ def close_gap(report: Report, gap: Row) -> Renumber:
     return Renumber(own.queue_id, own.generation, -1, -1, gap.base_sequence, gap.serial, gap.slice)
 
 
-def begin_again(report: Report, identity: Identity) -> Renumber:
+def begin_again(report: Report, identity: ProducerIdentity) -> Renumber:
     """Let the partition begin at sequence 0 of a new epoch."""
     own = report.queue
     return Renumber(own.queue_id, own.generation, identity.producer_id, identity.epoch, 0)

@@ -7,7 +7,7 @@ requester's: which node, which link, when to try again, when to give up.
     ───────────────────────────────────────────────────────────────────────────────────
     target, timeout, …              the user                     Leaders()
     build(items, version)           the user                     a ListOffsetsRequest
-    read(answer, items, origin)     the user                     (partition, Done(offset)), …
+    read(answer, items, source)     the user                     (partition, Done(offset)), …
     handle_done, handle_failed      the user                     once for each item
 
 What is not per item (a producer id) has one item: `ONLY`.
@@ -31,10 +31,10 @@ from kafka_fast.protocol.schema import Request
 from kafka_fast.protocol.schema import Response as ResponseBody
 from kafka_fast.values import Value
 
-__all__ = ["ONLY", "Call", "Origin"]
+__all__ = ["ONLY", "AnswerSource", "Call"]
 
 
-class Origin(Value):
+class AnswerSource(Value):
     """Where an answer comes from, and when."""
 
     version: int
@@ -122,7 +122,7 @@ class Call(ABC, Generic[K, V]):
 
     @abstractmethod
     def read(
-        self, answer: Any, items: Sequence[K], origin: Origin
+        self, answer: Any, items: Sequence[K], source: AnswerSource
     ) -> Iterable[tuple[K, Meaning[V]]]:
         """Return what an answer means for the items that are still open.
 
@@ -131,7 +131,7 @@ class Call(ABC, Generic[K, V]):
         Args:
             answer: the decoded response.
             items: that it was asked for and nobody has given up.
-            origin: the version, the node and the time.
+            source: the version, the node and the time.
         """
 
     def handle_read(self, now: float) -> None:

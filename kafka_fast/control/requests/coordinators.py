@@ -22,8 +22,8 @@ from kafka_fast.control.instants import NEVER
 from kafka_fast.control.link import Link
 from kafka_fast.control.links import Links
 from kafka_fast.control.metadata import Node, is_address
-from kafka_fast.control.requests.call import Call, Origin
-from kafka_fast.control.requests.meanings import Done, Fail, Meaning, Retry
+from kafka_fast.control.requests.call import AnswerSource, Call
+from kafka_fast.control.requests.meanings import Done, Meaning, Refused, Retry
 from kafka_fast.control.requests.open_call import OpenCall
 from kafka_fast.control.requests.targets import AnyNode, Coordinator, CoordinatorKind, Target
 from kafka_fast.control.troubles import About, Reason, Subject
@@ -107,10 +107,10 @@ class FindCoordinator(Call[str, Node]):
         return FindCoordinatorRequest(key_type=self._kind, key=items[0])
 
     def read(
-        self, answer: FindCoordinatorResponse, items: Sequence[str], origin: Origin
+        self, answer: FindCoordinatorResponse, items: Sequence[str], source: AnswerSource
     ) -> Iterable[tuple[str, Meaning[Node]]]:
         """Return the node behind each key."""
-        if origin.version < FIRST_VERSION_WITH_KEYS:
+        if source.version < FIRST_VERSION_WITH_KEYS:
             yield items[0], self._read(items[0], answer)
         for found in answer.coordinators:
             yield found.key, self._read(found.key, found)
@@ -119,7 +119,7 @@ class FindCoordinator(Call[str, Node]):
         if found.error_code:
             words = found.error_message or error_description(found.error_code)
             refusal = broker_error(found.error_code, f"{self.describe(key)}: {words}")
-            return Retry(refusal) if refusal.retriable else Fail(refusal)
+            return Retry(refusal) if refusal.retriable else Refused(refusal)
         if not is_address(found.host, found.port):
             return Retry(
                 ProtocolError(

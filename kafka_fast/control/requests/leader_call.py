@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from kafka_fast.config import CommonSettings
 from kafka_fast.control.context import Context
-from kafka_fast.control.requests.call import Call, Origin
+from kafka_fast.control.requests.call import AnswerSource, Call
 from kafka_fast.control.requests.meanings import Done, Meaning, Retry, meaning_of
 from kafka_fast.control.requests.targets import Leaders
 from kafka_fast.control.troubles import Reason
@@ -99,7 +99,7 @@ class LeaderCall(Call[TopicPartition, R], Generic[D, R]):
         return self.request({item: self._details[item] for item in items}, epochs)
 
     def read(
-        self, answer: Any, items: Sequence[TopicPartition], origin: Origin
+        self, answer: Any, items: Sequence[TopicPartition], source: AnswerSource
     ) -> Iterable[tuple[TopicPartition, Meaning[R]]]:
         """Return what the leader says of each partition."""
         for partition, code, found in self.answers(answer):

@@ -1,10 +1,12 @@
-"""What an answer means for an item of a call. `meaning_of` has the usual meaning of error codes.
+"""What an answer means for an item of a call.
 
-Done(value)        the item is answered
-Retry(error)       ask the same node again, after a backoff
-Refresh(error)     ask again once the metadata are new: the leader has moved
-FindAgain(error)   ask again once the coordinator, or the controller, has been found anew
-Fail(error)        asking again will not help
+* `Done(value)`: the item is answered.
+* `Retry(error)`: the same node may answer later, after a backoff.
+* `Refresh(error)`: another node may answer, once the metadata are new.
+* `FindAgain(error)`: another node may, once the coordinator or the controller is found again.
+* `Refused(error)`: no node will answer otherwise.
+
+`meaning_of` has the usual meaning of error codes; a call may know better.
 """
 
 from __future__ import annotations
@@ -17,11 +19,11 @@ from kafka_fast.values import Value
 
 __all__ = [
     "Done",
-    "Fail",
     "FindAgain",
     "Meaning",
     "NotDone",
     "Refresh",
+    "Refused",
     "Retry",
     "meaning_of",
     "worst",
@@ -65,13 +67,13 @@ class FindAgain(Value):
     error: KafkaError
 
 
-class Fail(Value):
+class Refused(Value):
     """No node will answer otherwise."""
 
     error: KafkaError
 
 
-NotDone: TypeAlias = Retry | Refresh | FindAgain | Fail
+NotDone: TypeAlias = Retry | Refresh | FindAgain | Refused
 Meaning: TypeAlias = Done[V] | NotDone
 
 
@@ -81,7 +83,7 @@ def worst(meanings: Sequence[NotDone]) -> NotDone:
     Args:
         meanings: at least one.
     """
-    for kind in (Fail, FindAgain, Refresh):
+    for kind in (Refused, FindAgain, Refresh):
         for meaning in meanings:
             if isinstance(meaning, kind):
                 return meaning
@@ -104,4 +106,4 @@ def meaning_of(code: int, what: str, *, topic: str | None = None) -> NotDone:
         return Refresh(error, topic)
     if known is not None and known.retriable:
         return Retry(error)
-    return Fail(error)
+    return Refused(error)

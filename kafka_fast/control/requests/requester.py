@@ -2,8 +2,8 @@
 
     begin(call, items) ─► waiting ── tick: a link leads there ─► in flight ── Done ──► done
                              ▲  ▲                                   │  │
-                             │  └── Retry, Refresh, FindAgain ──────┘  └── Fail, too late ─► failed
-                             └───── the connection broke ───────────┘
+                             │  └── Retry, Refresh, FindAgain ──────┘  └── Refused, ─► failed
+                             └───── the connection broke ───────────┘      too late
 
 Every retry of the control plane is decided here: its pace (KIP-580), the pauses that brokers ask
 for (KIP-219), what a broken connection means, and when the time is up. `Ways` knows which link
@@ -28,9 +28,9 @@ from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.instants import LONG_AGO, NEVER
 from kafka_fast.control.link import Link
 from kafka_fast.control.links import Links
-from kafka_fast.control.requests.call import Call, Origin
+from kafka_fast.control.requests.call import AnswerSource, Call
 from kafka_fast.control.requests.coordinators import Coordinators
-from kafka_fast.control.requests.meanings import Done, Fail, FindAgain, Meaning, Refresh
+from kafka_fast.control.requests.meanings import Done, FindAgain, Meaning, Refresh, Refused
 from kafka_fast.control.requests.open_call import Item, OpenCall, Try
 from kafka_fast.control.requests.targets import Target
 from kafka_fast.control.requests.ways import Ways
@@ -267,8 +267,8 @@ class Requester:
         waiting = {item.key: item for item in _still_open(call, sent)}
         if not waiting:
             return
-        origin = Origin(sent.version, sent.link.versions.node, now)
-        for key, meaning in call.call.read(answer, list(waiting), origin):
+        source = AnswerSource(sent.version, sent.link.versions.node, now)
+        for key, meaning in call.call.read(answer, list(waiting), source):
             item = waiting.pop(key, None)
             if item is not None and call.items.get(key) is item:
                 self._settle(call, item, meaning, sent.link, now)
@@ -289,7 +289,7 @@ class Requester:
                 if subject is not None:
                     self._troubles.clear(subject)
                 call.call.handle_done(key, value, now)
-            case Fail(error):
+            case Refused(error):
                 self._fail(call, item, error, now)
             case FindAgain(error):
                 self.ways.handle_moved(target, key, link, str(error), now)

@@ -25,7 +25,7 @@ class GroupMember(Value):
     """One member as the others know it.
 
     Attributes:
-        member_id: of this life.
+        member_id: of this membership.
         topics: that it wants.
         instance_id: of a static member, which keeps it over a restart; else None.
         owned: partitions that it had in `generation`; assignors that move little look at it.

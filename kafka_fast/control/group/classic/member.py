@@ -38,7 +38,7 @@ from kafka_fast.control.group.classic.rebalance import (
 )
 from kafka_fast.control.group.classic.session import Session
 from kafka_fast.control.group.coordinator import GroupCoordinator
-from kafka_fast.control.group.member import NO_GENERATION, GroupNews, Identity, Subscription
+from kafka_fast.control.group.member import NO_GENERATION, GroupNews, Membership, Subscription
 from kafka_fast.control.group.readiness import OVERSTAYED, Readiness, warn_of_overstaying
 from kafka_fast.control.group.subscription import SubscribedTopics
 from kafka_fast.control.instants import NEVER
@@ -119,7 +119,7 @@ class ClassicMember:
     # Getters
 
     @property
-    def identity(self) -> Identity:
+    def identity(self) -> Membership:
         """Who commits."""
         return self._session.identity
 

@@ -12,7 +12,7 @@ from kafka_fast.control.context import Context
 from kafka_fast.control.group.classic import messages
 from kafka_fast.control.group.coordinator import GroupCoordinator
 from kafka_fast.control.group.heartbeats import Heartbeats
-from kafka_fast.control.group.member import NO_GENERATION, Identity
+from kafka_fast.control.group.member import NO_GENERATION, Membership
 from kafka_fast.control.link import Link
 from kafka_fast.errors import ErrorCode, KafkaError
 from kafka_fast.protocol.apis.heartbeat import HeartbeatResponse
@@ -45,7 +45,7 @@ class Session:
         self._on_heartbeat = on_heartbeat
         self._on_moved = on_moved
         self._on_join_lost: Callable[[KafkaError, float], None] | None = None
-        self._identity = Identity(instance_id=settings.group_instance_id)
+        self._identity = Membership(instance_id=settings.group_instance_id)
         self._heartbeats: Heartbeats[HeartbeatResponse] = Heartbeats(
             context.links.questions,
             self._handle_heartbeat,
@@ -54,7 +54,7 @@ class Session:
         )
 
     @property
-    def identity(self) -> Identity:
+    def identity(self) -> Membership:
         """Who commits."""
         return self._identity
 
@@ -71,14 +71,14 @@ class Session:
     def lose_generation(self) -> None:
         """Be known, but of no generation: what was owned is others' by now."""
         self.fall_silent()
-        life = self._identity.life + 1
-        self._identity = self._identity._replace(generation=NO_GENERATION, life=life)
+        number = self._identity.number + 1
+        self._identity = self._identity._replace(generation=NO_GENERATION, number=number)
 
     def forget(self) -> None:
         """Be nobody: the coordinator does not know this member any more."""
         self.fall_silent()
         before = self._identity
-        self._identity = Identity(instance_id=before.instance_id, life=before.life + 1)
+        self._identity = Membership(instance_id=before.instance_id, number=before.number + 1)
 
     # Signs of life
 
@@ -151,7 +151,7 @@ class Session:
     def _keep(
         self,
         link: Link,
-        identity: Identity,
+        identity: Membership,
         expected: HeartbeatResponse,
         *,
         delay: float,

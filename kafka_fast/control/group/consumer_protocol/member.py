@@ -26,7 +26,7 @@ from kafka_fast.control.group.consumer_protocol.conversation import NOT_SUPPORTE
 from kafka_fast.control.group.consumer_protocol.reconciliation import Reconciliation
 from kafka_fast.control.group.consumer_protocol.topic_names import TopicNames
 from kafka_fast.control.group.coordinator import GroupCoordinator
-from kafka_fast.control.group.member import GroupNews, Identity, MemberFailed, Subscription
+from kafka_fast.control.group.member import GroupNews, MemberFailed, Membership, Subscription
 from kafka_fast.control.group.readiness import OVERSTAYED, Readiness, warn_of_overstaying
 from kafka_fast.control.group.subscription import SubscribedTopics
 from kafka_fast.control.instants import NEVER
@@ -85,18 +85,18 @@ class ConsumerProtocolMember:
         )
         self._state = State.OUT
         self._epoch = beat.JOIN
-        self._life = 0
+        self._memberships = 0
         self._news: deque[GroupNews] = deque()
 
     # Getters
 
     @property
-    def identity(self) -> Identity:
+    def identity(self) -> Membership:
         """Who commits."""
         instance_id = self._settings.group_instance_id
         if self._state is not State.MEMBER:
-            return Identity(instance_id=instance_id, life=self._life)
-        return Identity(self._epoch, self._conversation.member_id, instance_id, self._life)
+            return Membership(instance_id=instance_id, number=self._memberships)
+        return Membership(self._epoch, self._conversation.member_id, instance_id, self._memberships)
 
     @property
     def is_paused(self) -> bool:
@@ -254,7 +254,7 @@ class ConsumerProtocolMember:
     def _say_goodbye(self, done: Callable[[], None]) -> None:
         """Be no member any more."""
         self._state = State.OUT
-        self._life += 1
+        self._memberships += 1
         self._conversation.say_goodbye(done)
 
     # Answers
@@ -338,7 +338,7 @@ class ConsumerProtocolMember:
     def _lose(self, reason: str) -> None:
         """Others may have everything that this member owned."""
         self._conversation.fall_silent()
-        self._life += 1
+        self._memberships += 1
         lost = self._reconciliation.lose(reason)
         if lost is not None:
             self._news.append(lost)

@@ -36,9 +36,9 @@ class Reconciliation:
             names: of the topics.
         """
         self._names = names
-        self._target: Ids | None = None  # None: nothing was assigned in this life yet
+        self._target: Ids | None = None  # None: nothing was assigned in this membership yet
         self._owned = NOTHING
-        self._is_announced = True  # the user has heard of an assignment in this life
+        self._is_announced = True  # the user has heard of an assignment in this membership
         self._wanted: deque[tuple[bool, Ids]] = deque()  # unanswered: whether assigned, and what
 
     # Getters

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from kafka_fast.config import CommonSettings
 from kafka_fast.control.context import Context
-from kafka_fast.control.requests.call import Call, Origin
+from kafka_fast.control.requests.call import AnswerSource, Call
 from kafka_fast.control.requests.meanings import Done, Meaning, Retry
 from kafka_fast.control.requests.targets import AnyNode
 from kafka_fast.errors import ErrorCode, KafkaError, broker_error
@@ -94,7 +94,7 @@ class TopicNames(Call[bytes, str]):
         )
 
     def read(
-        self, answer: MetadataResponse, items: Sequence[bytes], origin: Origin
+        self, answer: MetadataResponse, items: Sequence[bytes], source: AnswerSource
     ) -> Iterable[tuple[bytes, Meaning[str]]]:
         """Return the names; a new topic spreads over the brokers bit by bit."""
         for topic in answer.topics:

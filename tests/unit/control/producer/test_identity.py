@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafka_fast.control.plane import SendRaw
 from kafka_fast.control.producer.identity import LAST_EPOCH, IdentityKeeper
-from kafka_fast.control.producer.verdicts import Identity
+from kafka_fast.control.producer.verdicts import ProducerIdentity
 from kafka_fast.errors import BrokerError, ErrorCode, KafkaError, UnsupportedVersionError
 from kafka_fast.protocol.apis.init_producer_id import InitProducerIdResponse
 from tests.unit.control.requests.rig import REQUEST_TIMEOUT, Rig, request_of
@@ -15,7 +15,7 @@ class World:
 
     def __init__(self) -> None:
         self.rig = Rig()
-        self.identities: list[Identity] = []
+        self.identities: list[ProducerIdentity] = []
         self.fatal: list[KafkaError] = []
         self.keeper = IdentityKeeper(
             self.rig.context(),
@@ -47,28 +47,28 @@ def test_it_asks_once_and_tells_what_it_got() -> None:
     assert (request.transactional_id, request.producer_id, request.producer_epoch) == (None, -1, -1)
     assert sent.timeout == REQUEST_TIMEOUT
     world.rig.answer(sent, InitProducerIdResponse(producer_id=4711, producer_epoch=3))
-    assert world.identities == [Identity(4711, 3)]
-    assert world.keeper.identity == Identity(4711, 3)
+    assert world.identities == [ProducerIdentity(4711, 3)]
+    assert world.keeper.identity == ProducerIdentity(4711, 3)
     assert world.asked(9.0) == []
 
 
 def test_a_bump_needs_no_broker() -> None:
     world = World()
     world.settle(epoch=3)
-    assert world.keeper.bump(2.0) == Identity(4711, 4)
-    assert world.identities == [Identity(4711, 3), Identity(4711, 4)]
+    assert world.keeper.bump(2.0) == ProducerIdentity(4711, 4)
+    assert world.identities == [ProducerIdentity(4711, 3), ProducerIdentity(4711, 4)]
     assert world.asked(3.0) == []
 
 
 def test_rule_d_when_the_epochs_are_used_up_a_new_id_comes_first() -> None:
     world = World()
     world.settle(epoch=LAST_EPOCH - 2)
-    assert world.keeper.bump(2.0) == Identity(4711, LAST_EPOCH - 1)
+    assert world.keeper.bump(2.0) == ProducerIdentity(4711, LAST_EPOCH - 1)
     assert world.keeper.bump(3.0) is None
     assert world.keeper.identity is None
     assert world.keeper.bump(3.5) is None  # nothing to bump meanwhile
     world.settle(epoch=0, now=4.0)
-    assert world.identities[-1] == Identity(4711, 0)
+    assert world.identities[-1] == ProducerIdentity(4711, 0)
 
 
 def test_a_retriable_answer_is_waited_out() -> None:

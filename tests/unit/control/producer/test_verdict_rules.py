@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from kafka_fast.control.plane import Fail, Renumber, Report, Row, Split, Succeed
 from kafka_fast.control.producer.verdicts import (
     SEQUENCE_ERRORS,
-    Identity,
     Judgement,
+    ProducerIdentity,
     Rules,
     begin_again,
     is_retriable,
@@ -122,7 +122,7 @@ def test_rule_c_of_the_first_batch_it_bumps_the_epoch(code: int) -> None:
 
 def test_rule_d_a_new_epoch_begins_at_zero_with_every_batch() -> None:
     own = Row(7, 3, -1, 0, 0, -1, 50, 0, 0, False)
-    renumber = begin_again(Report(own, ()), Identity(4711, 9))
+    renumber = begin_again(Report(own, ()), ProducerIdentity(4711, 9))
     assert (renumber.producer_id, renumber.epoch, renumber.base_sequence) == (4711, 9, 0)
     assert renumber.serial == -1  # behind nothing: all of them
 

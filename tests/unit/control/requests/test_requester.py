@@ -10,7 +10,7 @@ import pytest
 from kafka_fast.control.connection_key import ConnectionKey, Role
 from kafka_fast.control.instants import NEVER
 from kafka_fast.control.metadata import Node
-from kafka_fast.control.requests.call import ONLY, Call, Origin
+from kafka_fast.control.requests.call import ONLY, AnswerSource, Call
 from kafka_fast.control.requests.meanings import Done, FindAgain, Meaning, meaning_of
 from kafka_fast.control.requests.targets import (
     AllNodes,
@@ -65,7 +65,7 @@ class Ask(Call[Any, str]):
     def build(self, items: Sequence[Any], version: int) -> DescribeGroupsRequest:
         return DescribeGroupsRequest(groups=[str(item) for item in items])
 
-    def read(self, answer: Any, items: Sequence[Any], origin: Origin) -> Any:
+    def read(self, answer: Any, items: Sequence[Any], source: AnswerSource) -> Any:
         names = {str(item): item for item in items}
         for group in answer.groups:
             item = names.get(group.group_id, group.group_id)

@@ -126,7 +126,7 @@ def test_a_fenced_member_gives_up_and_joins_again(code: int) -> None:
     world.run_until(lambda: world.stable("t") and inner(fenced).state is State.MEMBER)
     assert fenced.kinds()[-2:] == ["lost", "assigned"]
     if fenced is one:
-        assert inner(one).identity.life == before.life + 1
+        assert inner(one).identity.number == before.number + 1
 
 
 @pytest.mark.parametrize("code", [14, 15, 16])
