@@ -18,6 +18,7 @@ kf_link *kf_link_new(int32_t id, int32_t node_id, const kf_link_io *io, int fd) 
     link->node_id = node_id;
     link->io = *io;
     link->fd = fd;
+    link->read_wants = KF_WANT_READ;
     return link;
 }
 
@@ -142,7 +143,7 @@ static void take_unanswered(kf_link *link, kf_request **ended) {
 bool kf_link_write(kf_link *link, double now, kf_request **ended, int *error) {
     struct iovec pieces[KF_LINK_WRITE_PIECES];
     bool wrote = false;
-    link->want_write = false;
+    link->write_wants = KF_WANT_NOTHING;
     while (link->unwritten != NULL) {
         int count = 0;
         size_t size = 0;
@@ -155,18 +156,18 @@ bool kf_link_write(kf_link *link, double now, kf_request **ended, int *error) {
             }
         }
         int64_t written = link->io.write(link->io.context, pieces, count, error);
-        if (written == KF_IO_AGAIN) {
-            link->want_write = true;
-            break;
+        if (written == KF_IO_ERROR) {
+            return false;
         }
         if (written < 0) {
-            return false;
+            link->write_wants = written == KF_IO_WANT_READ ? KF_WANT_READ : KF_WANT_WRITE;
+            break;
         }
         wrote = true;
         link->bytes_out += written;
         advance(link, (size_t)written, now);
         if ((size_t)written < size) {
-            link->want_write = true;
+            link->write_wants = KF_WANT_WRITE;
             break;
         }
     }
@@ -185,11 +186,9 @@ static bool expects_fetch(const kf_link *link) {
 /* Read into `into`, which has room for `size` bytes; the result as kf_link_read's. */
 static int read_some(kf_link *link, uint8_t *into, size_t size, size_t *filled, int *error) {
     int64_t got = link->io.read(link->io.context, into, size, error);
-    if (got == KF_IO_AGAIN) {
-        return 0;
-    }
+    link->read_wants = got == KF_IO_WANT_WRITE ? KF_WANT_WRITE : KF_WANT_READ;
     if (got <= 0) {
-        return got == 0 ? -1 : -2;
+        return got == 0 ? -1 : got == KF_IO_ERROR ? -2 : 0;
     }
     *filled += (size_t)got;
     link->bytes_in += got;

@@ -1,4 +1,4 @@
-/* One connection to one node, as the data plane sees it: a thing with read and write.
+/* One connection to one node, as the data plane sees it: a thing with read, write and pending.
  *
  * Requests go out in order and come back in order. The window holds the requests in flight; their
  * batches and framing live as long as they do. The bytes of an answer are gathered here until a
@@ -22,14 +22,22 @@ enum {
     KF_LINK_PEEK = 4096, /* bytes read to learn the length of a Fetch answer */
 };
 
-/* Results of a link's read and write besides a byte count. */
-enum { KF_IO_AGAIN = -1, KF_IO_ERROR = -2 };
+/* Results of a link's read and write besides a byte count. A socket's read wants to read, and its
+ * write wants to write. Under TLS each of the two may want either: a read answers the peer's
+ * handshake messages, a write waits for them. */
+enum { KF_IO_WANT_READ = -1, KF_IO_WANT_WRITE = -2, KF_IO_ERROR = -3 };
+
+/* What a link waits for, as bits. */
+enum { KF_WANT_NOTHING = 0, KF_WANT_READ = 1, KF_WANT_WRITE = 2 };
 
 typedef struct kf_link_io {
-    /* Write a gather list; bytes written, KF_IO_AGAIN or KF_IO_ERROR (errno in `*error`). */
+    /* Write a gather list; bytes written, KF_IO_WANT_*, or KF_IO_ERROR (errno in `*error`). */
     int64_t (*write)(void *context, const struct iovec *pieces, int count, int *error);
-    /* Read at most `size` bytes; 0: the peer closed. */
+    /* Read at most `size` bytes: their number, 0 if the peer closed, or as write. */
     int64_t (*read)(void *context, void *into, size_t size, int *error);
+    /* Bytes that the next read returns although the poller may not say so, because a layer above
+     * the socket holds them. NULL: there is no such layer. */
+    size_t (*pending)(void *context);
     /* Close; the link reads and writes no more. Idempotent. */
     void (*close)(void *context);
     /* Free `context`; the last call. */
@@ -117,8 +125,9 @@ struct kf_link {
     kf_link_io io;
     int fd;           /* for the poller; -1: driven by hand */
     bool closed;
-    bool want_write;  /* the last write did not take everything */
-    bool readable;    /* the poller says so; cleared when a read finds nothing */
+    bool readable;    /* a read may bring something; cleared when one does not */
+    int read_wants;   /* KF_WANT_*: what the next read waits for */
+    int write_wants;  /* what the rest of the unwritten requests waits for, or nothing */
     int32_t next_correlation_id;
 
     /* the window, in wire order */
@@ -163,6 +172,20 @@ void kf_link_free(kf_link *link);
 void kf_request_free(kf_request *request);
 /* Append to the window; gives the request its correlation id. */
 void kf_link_queue(kf_link *link, kf_request *request, double now);
+/* What the poller is to wait for, KF_WANT_* as bits. */
+static inline int kf_link_wants(const kf_link *link) {
+    return link->read_wants | link->write_wants;
+}
+/* Note what the poller says: KF_WANT_* as bits, both of them if the connection has failed. */
+static inline void kf_link_ready(kf_link *link, int ready) {
+    if ((ready & link->read_wants) != 0) {
+        link->readable = true;
+    }
+}
+/* Whether a read brings bytes that the poller does not speak of. */
+static inline bool kf_link_pending(const kf_link *link) {
+    return link->io.pending != NULL && link->io.pending(link->io.context) > 0;
+}
 /* Write what can be written. Requests that expect no answer are moved to `*ended` when they are
  * written. False: the link failed, `*error` is errno. */
 bool kf_link_write(kf_link *link, double now, kf_request **ended, int *error);

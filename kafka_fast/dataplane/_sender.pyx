@@ -33,6 +33,7 @@ cdef double idle_deadline(sender_state* state, const kf_link* link) noexcept nog
 
 
 cdef double DEAF_AT_MOST = 0.05  # seconds
+cdef double AT_ONCE = 1e-9  # as a time, where 0 is never
 
 
 cdef double sooner(double one, double other) noexcept nogil:
@@ -65,6 +66,9 @@ cdef double plan_sleep(sender_state* state, double now) noexcept nogil:
     while link != NULL:
         level = link_wake_level(state, link, now)
         state.wake_level = max(level, state.wake_level)
+        if kf_link_pending(link):
+            link.readable = True
+            until = AT_ONCE
         until = sooner(until, kf_link_deadline(link))
         until = sooner(until, idle_deadline(state, link))
         if fetch_deadline(link) > now:

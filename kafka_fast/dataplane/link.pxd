@@ -9,8 +9,11 @@ from kafka_fast.dataplane.structs cimport *
 cdef extern from "kf_link.h" nogil:
     enum:
         KF_LINK_EVENTS
-        KF_IO_AGAIN
+        KF_IO_WANT_READ
+        KF_IO_WANT_WRITE
         KF_IO_ERROR
+        KF_WANT_READ
+        KF_WANT_WRITE
         KF_REQUEST_RAW
         KF_REQUEST_PRODUCE
         KF_REQUEST_FETCH
@@ -27,6 +30,9 @@ cdef extern from "kf_link.h" nogil:
     void kf_link_free(kf_link* link)
     void kf_request_free(kf_request* request)
     void kf_link_queue(kf_link* link, kf_request* request, double now)
+    int kf_link_wants(const kf_link* link)
+    void kf_link_ready(kf_link* link, int ready)
+    bint kf_link_pending(const kf_link* link)
     bint kf_link_write(kf_link* link, double now, kf_request** ended, int* error)
     int kf_link_read(kf_link* link, int* error)
     int kf_link_frame(kf_link* link, size_t max_frame, const uint8_t** frame, int64_t* size)

@@ -279,6 +279,7 @@ cdef extern from "kf_link.h" nogil:
         int64_t (*write)(void* context, const iovec* pieces, int count,
                          int* error) noexcept nogil
         int64_t (*read)(void* context, void* into, size_t size, int* error) noexcept nogil
+        size_t (*pending)(void* context) noexcept nogil
         void (*close)(void* context) noexcept nogil
         void (*dispose)(void* context) noexcept nogil
         void* context
@@ -326,7 +327,6 @@ cdef extern from "kf_link.h" nogil:
         kf_link_io io
         int fd
         bint closed
-        bint want_write
         bint readable
         int32_t next_correlation_id
         kf_request* first

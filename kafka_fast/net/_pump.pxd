@@ -4,6 +4,7 @@ from libc.stdint cimport int32_t
 
 from kafka_fast.dataplane._lists cimport sender_state
 from kafka_fast.dataplane._plane cimport DataPlane, Environment
+from kafka_fast.dataplane.link cimport kf_link_io
 from kafka_fast.dataplane.state cimport kf_batch, kf_mutex, kf_plane
 from kafka_fast.net.posix cimport pollfd, pthread_t
 
@@ -36,6 +37,10 @@ cdef class LoopEvent:
     cdef int owner_pid
 
 
+# How a link reads and writes a socket, which is the link's own from here on.
+cdef kf_link_io socket_io(int fd) noexcept
+
+
 ctypedef struct thread_state:
     sender_state* sender
     kf_plane* plane
@@ -60,3 +65,6 @@ cdef class Pump:
     cdef int stopping     # read by the data plane's thread
     cdef readonly bint running
     cdef int owner_pid
+
+    # Hand a connection to the data plane; `fd` is for poll(2). Without memory it is disposed of.
+    cdef int add(self, int32_t link_id, int32_t node_id, kf_link_io io, int fd) except -1

@@ -226,7 +226,7 @@ cdef int64_t socket_write(void* context, const iovec* pieces, int count, int* er
         if sent >= 0:
             return sent
         if errno == EAGAIN:
-            return KF_IO_AGAIN
+            return KF_IO_WANT_WRITE
         if errno != EINTR:
             error[0] = errno
             return KF_IO_ERROR
@@ -239,7 +239,7 @@ cdef int64_t socket_read(void* context, void* into, size_t size, int* error) noe
         if got >= 0:
             return got
         if errno == EAGAIN:
-            return KF_IO_AGAIN
+            return KF_IO_WANT_READ
         if errno != EINTR:
             error[0] = errno
             return KF_IO_ERROR
@@ -252,6 +252,17 @@ cdef void socket_close(void* context) noexcept nogil:
 
 cdef void socket_dispose(void* context) noexcept nogil:
     close(<int><intptr_t>context)
+
+
+cdef kf_link_io socket_io(int fd) noexcept:
+    cdef kf_link_io io
+    io.write = socket_write
+    io.read = socket_read
+    io.pending = NULL
+    io.close = socket_close
+    io.dispose = socket_dispose
+    io.context = <void*><intptr_t>fd
+    return io
 
 
 # ---- the thread ----
@@ -271,6 +282,19 @@ cdef bint reserve(poller* it, int count) noexcept nogil:
     it.fds = larger
     it.capacity = capacity
     return True
+
+
+cdef short events_of(const kf_link* link) noexcept nogil:
+    """Return what poll(2) is to wait for."""
+    cdef int wants = kf_link_wants(link)
+    return (POLLIN if wants & KF_WANT_READ else 0) | (POLLOUT if wants & KF_WANT_WRITE else 0)
+
+
+cdef int ready_of(short revents) noexcept nogil:
+    """Return what poll(2) says; after an error both reads and writes have something to tell."""
+    if revents & ~(POLLIN | POLLOUT):
+        return KF_WANT_READ | KF_WANT_WRITE
+    return (KF_WANT_READ if revents & POLLIN else 0) | (KF_WANT_WRITE if revents & POLLOUT else 0)
 
 
 cdef void watch(pollfd* at, int fd, short events) noexcept nogil:
@@ -309,7 +333,7 @@ cdef void sleep_until(poller* it, const thread_state* state, double until) noexc
     watch(&it.fds[1], state.other, POLLIN)
     link = sender.links
     while link != NULL:
-        watch(&it.fds[i], link.fd, POLLIN | POLLOUT if link.want_write else POLLIN)
+        watch(&it.fds[i], link.fd, events_of(link))
         i += 1
         link = link.next
     if until == 0.0:
@@ -324,8 +348,7 @@ cdef void sleep_until(poller* it, const thread_state* state, double until) noexc
     i = 2
     link = sender.links
     while link != NULL:
-        if it.fds[i].revents & ~POLLOUT:
-            link.readable = True
+        kf_link_ready(link, ready_of(it.fds[i].revents))
         i += 1
         link = link.next
 
@@ -417,21 +440,18 @@ cdef class Pump:
         Raises:
             OSError: There is no memory for a link; the socket is closed.
         """
-        cdef kf_link_io io
+        self.add(link_id, node_id, socket_io(fd), fd)
+
+    cdef int add(self, int32_t link_id, int32_t node_id, kf_link_io io, int fd) except -1:
         cdef kf_command* command
-        cdef kf_link* link
-        io.write = socket_write
-        io.read = socket_read
-        io.close = socket_close
-        io.dispose = socket_dispose
-        io.context = <void*><intptr_t>fd
-        link = kf_link_new(link_id, node_id, &io, fd)
+        cdef kf_link* link = kf_link_new(link_id, node_id, &io, fd)
         if link == NULL:
-            close(fd)
+            io.dispose(io.context)
             raise OSError(ENOMEM, os.strerror(ENOMEM))
         command = kf_command_new(KF_COMMAND_ADD_LINK)
         command.link = link
         kf_plane_command(self.plane.plane, command)
+        return 0
 
     def stop(self):
         """End the thread and wait for it; the links stay open, nothing moves any more."""

@@ -6,6 +6,7 @@ from kafka_fast.dataplane._lists cimport sender_state
 from kafka_fast.dataplane._plane cimport DataPlane, Environment
 from kafka_fast.dataplane.link cimport kf_link, kf_trace
 from kafka_fast.net._compressor cimport coder
+from kafka_fast.testing._record_layer cimport RecordLayer
 
 
 # What the environment's functions need; lives as long as the VirtualMachine.
@@ -48,6 +49,7 @@ cdef class VirtualMachine(Environment):
 
 cdef class MemoryLink:
     cdef pipe* pipe
+    cdef RecordLayer layer
     cdef readonly int32_t link_id
     cdef readonly int32_t node_id
 
@@ -56,3 +58,4 @@ cdef class Turner:
     cdef readonly DataPlane plane
     cdef VirtualMachine machine
     cdef sender_state* sender
+    cdef list links  # MemoryLinks that the data plane has not freed

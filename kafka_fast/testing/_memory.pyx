@@ -157,7 +157,7 @@ cdef int64_t pipe_write(void* context, const iovec* pieces, int count, int* erro
         error[0] = it.error if it.error != 0 else EPIPE
         return KF_IO_ERROR
     if it.full:
-        return KF_IO_AGAIN
+        return KF_IO_WANT_WRITE
     for i in range(count):
         size += pieces[i].iov_len
     left = part_of(it, size)
@@ -166,7 +166,7 @@ cdef int64_t pipe_write(void* context, const iovec* pieces, int count, int* erro
     for i in range(count):
         len = min(left, pieces[i].iov_len)
         if not heap_add(&it.sent, pieces[i].iov_base, len):
-            return KF_IO_AGAIN
+            return KF_IO_WANT_WRITE
         left -= len
     return size
 
@@ -178,7 +178,7 @@ cdef int64_t pipe_read(void* context, void* into, size_t size, int* error) noexc
         error[0] = it.error if it.error != 0 else EPIPE
         return KF_IO_ERROR
     if there == 0:
-        return 0 if it.ended else KF_IO_AGAIN
+        return 0 if it.ended else KF_IO_WANT_READ
     size = part_of(it, min(size, there))
     memcpy(into, it.arrived.data + it.arrived.taken, size)
     heap_take(&it.arrived, size)
@@ -217,9 +217,12 @@ cdef class MemoryLink:
         link_id, node_id: As the control plane numbers them.
         choppiness: Of 256 reads and writes, how many handle only a part of what they could.
         seed: Decides which, and how much of it.
+        layer: Lies between the link and this connection; None: nothing does.
     """
 
-    def __cinit__(self, int32_t link_id, int32_t node_id, int choppiness, uint64_t seed):
+    def __cinit__(self, int32_t link_id, int32_t node_id, int choppiness, uint64_t seed,
+                  RecordLayer layer=None):
+        self.layer = layer
         self.link_id = link_id
         self.node_id = node_id
         self.pipe = <pipe*>calloc(1, sizeof(pipe))
@@ -236,6 +239,10 @@ cdef class MemoryLink:
                                                     sent.size - sent.taken)
         heap_take(sent, sent.size - sent.taken)
         return data
+
+    def fill(self):
+        """Let nothing be written before `make_room`."""
+        self.pipe.full = True
 
     def make_room(self):
         """Let the client write again; returns whether it could not."""
@@ -267,9 +274,11 @@ cdef class MemoryLink:
         return self.pipe.closed
 
     @property
-    def is_readable(self):
-        """Whether a poller would say so."""
-        return not self.pipe.closed and pipe_is_readable(self.pipe)
+    def is_ready(self):
+        """Whether a poller would end the data plane's sleep for this link."""
+        cdef const kf_link* link = self.pipe.link
+        cdef int wants = KF_WANT_READ if link == NULL else kf_link_wants(link)
+        return not self.pipe.closed and ready_of(self.pipe, wants) != 0
 
     def trace(self):
         """Return the link's debug ring, oldest first, one line each."""
@@ -293,6 +302,18 @@ cdef bint pipe_is_readable(const pipe* it) noexcept nogil:
     return it.error != 0 or it.ended or it.arrived.size > it.arrived.taken
 
 
+cdef bint pipe_is_writable(void* context) noexcept nogil:
+    return not (<pipe*>context).full
+
+
+cdef int ready_of(pipe* it, int wants) noexcept nogil:
+    """Return what a poller says to who waits for that, as KF_WANT_* bits."""
+    if it.error != 0:
+        return KF_WANT_READ | KF_WANT_WRITE
+    return wants & ((KF_WANT_READ if pipe_is_readable(it) else 0)
+                    | (0 if it.full else KF_WANT_WRITE))
+
+
 # ---- the data plane's turns ----
 
 cdef class Turner:
@@ -307,22 +328,27 @@ cdef class Turner:
         self.plane = plane
         self.machine = machine
         self.sender = &plane.sender
+        self.links = []
 
-    def add_link(self, MemoryLink link):
+    def add_link(self, MemoryLink link not None):
         """Hand a connection to the data plane."""
         cdef kf_link_io io
         cdef kf_command* command
         cdef kf_link* made
         io.write = pipe_write
         io.read = pipe_read
+        io.pending = NULL
         io.close = pipe_close
         io.dispose = pipe_dispose
         io.context = link.pipe
+        if link.layer is not None:
+            io = link.layer.wrap(&io, pipe_is_writable)
         made = kf_link_new(link.link_id, link.node_id, &io, -1)
         if made == NULL:
             raise MemoryError
         link.pipe.references += 1
         link.pipe.link = made
+        self.links.append(link)
         command = kf_command_new(KF_COMMAND_ADD_LINK)
         command.link = made
         kf_plane_command(self.plane.plane, command)
@@ -335,13 +361,13 @@ cdef class Turner:
             at once.
         """
         cdef kf_plane* plane = self.plane.plane
-        cdef kf_link* link = self.sender.links
         cdef double until
+        cdef pipe* it
         kf_set(&plane.wake_level, KF_WAKE_NOBODY)
-        while link != NULL:
-            if pipe_is_readable(<pipe*>link.io.context):
-                link.readable = True
-            link = link.next
+        self.links = [link for link in self.links if (<MemoryLink>link).pipe.link != NULL]
+        for link in self.links:
+            it = (<MemoryLink>link).pipe
+            kf_link_ready(it.link, ready_of(it, kf_link_wants(it.link)))
         until = step(self.sender, self.machine.state.now)
         kf_set(&plane.wake_level, self.sender.wake_level)
         return -1.0 if kf_plane_has_news(plane, self.sender.wake_level) else until

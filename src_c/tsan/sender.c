@@ -29,7 +29,7 @@ static int64_t pair_write(void *context, const struct iovec *pieces, int count, 
                              .msg_iovlen = (size_t)count};
     ssize_t sent = sendmsg((int)(intptr_t)context, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && errno == EAGAIN) {
-        return KF_IO_AGAIN;
+        return KF_IO_WANT_WRITE;
     }
     *error = errno;
     return sent < 0 ? KF_IO_ERROR : sent;
@@ -38,7 +38,7 @@ static int64_t pair_write(void *context, const struct iovec *pieces, int count, 
 static int64_t pair_read(void *context, void *into, size_t size, int *error) {
     ssize_t got = recv((int)(intptr_t)context, into, size, MSG_DONTWAIT);
     if (got < 0 && errno == EAGAIN) {
-        return KF_IO_AGAIN;
+        return KF_IO_WANT_READ;
     }
     *error = errno;
     return got < 0 ? KF_IO_ERROR : got;
@@ -57,7 +57,11 @@ static kf_link *connect_link(sender *it) {
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, fds) != 0) {
         fail("no socket pair");
     }
-    kf_link_io io = {pair_write, pair_read, pair_close, pair_dispose, (void *)(intptr_t)fds[0]};
+    kf_link_io io = {.write = pair_write,
+                     .read = pair_read,
+                     .close = pair_close,
+                     .dispose = pair_dispose,
+                     .context = (void *)(intptr_t)fds[0]};
     kf_link *link = kf_link_new(++it->links_made, 0, &io, fds[0]);
     if (link == NULL) {
         fail("out of memory");
@@ -383,7 +387,8 @@ void *sender_main(void *argument) {
             struct pollfd fds[LINKS + 1] = {{it.shared->data_event, POLLIN, 0}};
             uint64_t drained;
             for (int i = 0; i < LINKS; i++) {
-                short events = it.links[i]->want_write ? POLLIN | POLLOUT : POLLIN;
+                bool writes = (kf_link_wants(it.links[i]) & KF_WANT_WRITE) != 0;
+                short events = writes ? POLLIN | POLLOUT : POLLIN;
                 fds[i + 1] = (struct pollfd){it.links[i]->fd, events, 0};
             }
             poll(fds, LINKS + 1, -1); /* for ever: no timer hides a lost wake-up */

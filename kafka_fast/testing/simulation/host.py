@@ -192,7 +192,7 @@ class VirtualHost:
         self.turns += 1
         until = self.turner.turn()
         self.port.collect()
-        if until < 0.0 or self.port.has_readable:
+        if until < 0.0 or self.port.has_ready:
             self._plan_data(self.clock.now)
         elif until > 0.0:
             self._plan_data(until + self.lateness())

@@ -17,11 +17,14 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from kafka_fast.testing._memory import MemoryLink
+from kafka_fast.testing._record_layer import RecordLayer
 from kafka_fast.testing.broker.cluster import Cluster
 from kafka_fast.testing.simulation.clock import Clock
 from kafka_fast.testing.simulation.plan import NetworkPlan
 
 Log = Callable[[str], None]
+
+RECORD_BYTES = 16_384  # as TLS has it
 
 
 class HangError(Exception):
@@ -127,7 +130,8 @@ class Network:
         if not self._cluster.brokers[node].connect(connection_id):
             return None
         self._next_connection_id += 1
-        link = MemoryLink(link_id, node_id, self._plan.choppiness, self._source.getrandbits(63))
+        seed = self._source.getrandbits(63)
+        link = MemoryLink(link_id, node_id, self._plan.choppiness, seed, _draw_layer(seed))
         budgets = [-1, -1]
         if not self.healthy and self._source.random() < self._plan.cut_probability:
             budgets[self._source.randrange(2)] = self._source.choice(
@@ -277,6 +281,13 @@ class Network:
         wire.port.wake()
 
 
+def _draw_layer(seed: int) -> RecordLayer | None:
+    """Return what lies over one connection of four: bytes wait there that no poller sees."""
+    if seed >> 61:
+        return None
+    return RecordLayer(record_bytes=RECORD_BYTES, read_bytes=1 + seed % 500, answer_every=3)
+
+
 class Port:
     """One client's end of the network: its wires."""
 
@@ -293,9 +304,9 @@ class Port:
         self.wake = wake
 
     @property
-    def has_readable(self) -> bool:
-        """Whether the data plane has something to read."""
-        return any(wire.link.is_readable for wire in self._wires.values())
+    def has_ready(self) -> bool:
+        """Whether the data plane can go on reading or writing."""
+        return any(wire.link.is_ready for wire in self._wires.values())
 
     def traces(self) -> list[str]:
         """Return the debug rings of all links that ever were."""

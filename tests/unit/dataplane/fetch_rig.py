@@ -196,9 +196,9 @@ class FetchRig:
         until = self.turner.turn()
         for _ in range(1000):
             chopped = [link.make_room() for link in self.links.values()]
-            readable = any(link.is_readable for link in self.links.values())
+            ready = any(link.is_ready for link in self.links.values())
             woken = self.machine.take_data_wake()
-            if until != -1.0 and not readable and not any(chopped) and not woken:
+            if until != -1.0 and not ready and not any(chopped) and not woken:
                 break
             until = self.turner.turn()
         self.events += self.plane.take_events()

@@ -151,8 +151,8 @@ class Rig:
         until = self.turner.turn()
         for _ in range(1000):
             chopped = [link.make_room() for link in self.links.values()]
-            readable = any(link.is_readable for link in self.links.values())
-            if until != -1.0 and not readable and not any(chopped):
+            ready = any(link.is_ready for link in self.links.values())
+            if until != -1.0 and not ready and not any(chopped):
                 break
             until = self.turner.turn()
         self.events += self.plane.take_events()
