@@ -24,7 +24,7 @@ enum kf_event_kind {
                         * in flight. One with link_id 0 ends the answer to `token` */
     KF_EVENT_FETCH_PUNT = 8, /* a Fetch answer (version `code`) for which these rows were frozen */
     KF_EVENT_STREAMS_STOPPED = 9, /* rows: stopped by command, or their link is gone */
-    KF_EVENT_REPEAT_ENDED = 10, /* the user is stuck: `token` is repeated no more */
+    KF_EVENT_HEARTBEATS_ENDED = 10, /* the user is stuck: those of `token` are not sent any more */
     KF_EVENT_BAD_ANSWER = 11, /* bytes: an answer for which the link is closed next; token: kind of
                                * the request; code: its version; one row made of a kf_misfit:
                                * error_code is its kind, queue_id asked, serial place, and

@@ -121,24 +121,12 @@ kf_fetcher *kf_fetcher_new(kf_plane *plane, size_t buffer_bytes) {
     return fetcher;
 }
 
-void kf_repeat_free(kf_repeat *repeat) {
-    free(repeat->frame);
-    free(repeat->expected);
-    free(repeat->aside);
-    free(repeat);
-}
-
 void kf_fetcher_free(kf_fetcher *fetcher) {
     free_chunks(fetcher->arrivals);
     while (fetcher->streams != NULL) {
         kf_stream *stream = fetcher->streams;
         fetcher->streams = stream->next;
         kf_stream_unref(stream);
-    }
-    while (fetcher->repeats != NULL) {
-        kf_repeat *repeat = fetcher->repeats;
-        fetcher->repeats = repeat->next;
-        kf_repeat_free(repeat);
     }
     free(fetcher->scratch);
     kf_budget_detach(fetcher->budget);
@@ -234,19 +222,6 @@ void kf_fetcher_interrupt(kf_fetcher *fetcher) {
     fetcher->interrupted = true;
     kf_cond_wake_all(&fetcher->arrived);
     kf_unlock(&fetcher->lock);
-}
-
-void kf_fetcher_set_alive(kf_fetcher *fetcher, double until) {
-    kf_lock(&fetcher->lock);
-    fetcher->alive_until = until;
-    kf_unlock(&fetcher->lock);
-}
-
-double kf_fetcher_alive(kf_fetcher *fetcher) {
-    kf_lock(&fetcher->lock);
-    double until = fetcher->alive_until;
-    kf_unlock(&fetcher->lock);
-    return until;
 }
 
 /* ---- sessions ---- */

@@ -130,32 +130,8 @@ struct kf_session {
 /* Counted by the data plane, read by any. */
 typedef struct kf_fetch_stats {
     kf_counter fetches, full_fetches, bytes, chunks, empty_answers, sessions_begun, sessions_lost;
-    kf_counter punts, dropped_chunks, broken_chunks, overdrafts, repeats;
+    kf_counter punts, dropped_chunks, broken_chunks, overdrafts;
 } kf_fetch_stats;
-
-/* A frame that is sent again and again, a heartbeat. Data plane. */
-struct kf_repeat {
-    struct kf_repeat *next;
-    int64_t token;
-    int32_t link_id;
-    uint8_t *frame; /* request, length included */
-    size_t frame_size;
-    int32_t epoch_pos; /* of epoch or generation in it, which answers change; 0: they do not */
-    uint8_t *expected; /* the answer that needs nobody, from behind the correlation id */
-    size_t expected_size;
-    uint8_t *aside; /* another request: sent once, instead of the frame; or NULL */
-    size_t aside_size;
-    int64_t aside_token;
-    double aside_timeout;
-    double period;  /* seconds from one to the next */
-    double timeout; /* of one */
-    double due;
-    int64_t told; /* answers that went up */
-    int unheard; /* answers that went up since the last one that was expected, or heard of */
-    bool silent; /* no epoch was told yet: only what goes aside is sent */
-    bool in_flight;
-    bool aside_in_flight; /* what is in flight is the request aside */
-};
 
 enum kf_wait { KF_WAITED = 0, KF_ARRIVED = 1, KF_INTERRUPTED = 2 };
 
@@ -169,11 +145,9 @@ struct kf_fetcher {
     kf_cond arrived; /* somebody waits, and there are chunks */
     kf_chunk *arrivals, **arrivals_tail;
     int waiters;
-    bool interrupted;   /* end the next wait although nothing arrived */
-    double alive_until; /* repeats stop then: the user is stuck */
+    bool interrupted; /* end the next wait although nothing arrived */
 
     kf_stream *streams; /* data plane */
-    kf_repeat *repeats; /* likewise */
     kf_stream **scratch;
     int32_t scratch_capacity;
     kf_fetch_stats stats;
@@ -210,11 +184,6 @@ kf_chunk *kf_fetcher_take(kf_fetcher *fetcher, int most);
 int kf_fetcher_wait(kf_fetcher *fetcher, double seconds);
 /* End a wait, or the next one (any thread). */
 void kf_fetcher_interrupt(kf_fetcher *fetcher);
-/* Repeats go on until then (any thread). */
-void kf_fetcher_set_alive(kf_fetcher *fetcher, double until);
-double kf_fetcher_alive(kf_fetcher *fetcher);
-
-void kf_repeat_free(kf_repeat *repeat);
 
 kf_session *kf_session_new(void);
 void kf_session_free(kf_session *session);

@@ -49,7 +49,7 @@ enum kf_request_kind {
     KF_REQUEST_RAW = 1,     /* the control plane's: the answer goes up as it came */
     KF_REQUEST_PRODUCE = 2,
     KF_REQUEST_FETCH = 3,
-    KF_REQUEST_REPEAT = 4, /* the answer goes up if it is another than expected */
+    KF_REQUEST_HEARTBEAT = 4, /* or one sent between two; an expected answer does not go up */
 };
 
 /* How Produce requests and their answers look: on a link as programmed, in a request as sent. */
@@ -88,7 +88,7 @@ typedef struct kf_request {
     double written_at;
     double timeout;       /* seconds from written_at, or from queued_at while it is not written */
     double queued_at;
-    int64_t token;        /* raw and repeated: the control plane's */
+    int64_t token;        /* raw and heartbeats: the control plane's */
     uint8_t *framing;     /* bytes that belong to this request alone */
     struct iovec *pieces; /* framing and batches, in wire order */
     int piece_count;

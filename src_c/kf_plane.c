@@ -133,8 +133,8 @@ void kf_command_free(kf_command *command) {
     if (command->session != NULL) {
         kf_session_free(command->session);
     }
-    if (command->repeat != NULL) {
-        kf_repeat_free(command->repeat);
+    if (command->heartbeat != NULL) {
+        kf_heartbeat_free(command->heartbeat);
     }
     free(command->bytes);
     free(command);
@@ -176,6 +176,19 @@ kf_event *kf_plane_take_events(kf_plane *plane) {
     plane->events_tail = &plane->events;
     kf_unlock(&plane->lock);
     return taken;
+}
+
+void kf_plane_set_alive(kf_plane *plane, double until) {
+    kf_lock(&plane->lock);
+    plane->alive_until = until;
+    kf_unlock(&plane->lock);
+}
+
+double kf_plane_alive(kf_plane *plane) {
+    kf_lock(&plane->lock);
+    double until = plane->alive_until;
+    kf_unlock(&plane->lock);
+    return until;
 }
 
 /* ---- nodes ---- */

@@ -11,6 +11,7 @@
 #define KF_PLANE_H
 
 #include "kf_event.h"
+#include "kf_heartbeat.h"
 #include "kf_pool.h"
 #include "kf_sync.h"
 
@@ -22,7 +23,6 @@ typedef struct kf_node kf_node;
 typedef struct kf_fetcher kf_fetcher;
 typedef struct kf_stream kf_stream;
 typedef struct kf_session kf_session;
-typedef struct kf_repeat kf_repeat;
 
 /* What the planes ask of the outside. Each function gets `context` first. */
 typedef struct kf_env {
@@ -48,27 +48,30 @@ enum kf_wake {
 
 /* What the control plane asks of the data plane; carried out at the start of the next step. */
 enum kf_command_kind {
+    /* of the transport */
     KF_COMMAND_ADD_LINK = 1, /* link */
-    KF_COMMAND_CLOSE_LINK = 2,
-    KF_COMMAND_SEND_RAW = 3, /* bytes, token; at: seconds to wait for the answer */
-    KF_COMMAND_PROGRAM = 4, /* bytes: Produce prefix; pos: of its correlation id; flags: form */
-    KF_COMMAND_ROUTE = 5, /* queue to link_id (0: none) */
-    KF_COMMAND_TOPIC = 6, /* bytes: the topic's name or id field for link format `flags` */
-    KF_COMMAND_PRODUCER_ID = 7, /* producer_id, epoch: for queues that have nothing unresolved */
-    KF_COMMAND_DUMP = 8, /* report every link's debug ring under `token` */
-    KF_COMMAND_VERDICT = 9, /* on one batch of a frozen queue, see kf_verdict */
-    KF_COMMAND_THAW = 10, /* queue, generation: go on at `at`; flags: one in flight first */
-    KF_COMMAND_FAIL_QUEUE = 11, /* fail all of a queue's batches that are in no request */
-    KF_COMMAND_PROGRAM_FETCH = 12, /* session: how the link fetches */
-    KF_COMMAND_ADD_STREAM = 13,
-    KF_COMMAND_NAME_STREAM = 14, /* bytes: the topic's name or id field for link format `flags` */
-    KF_COMMAND_START_STREAM = 15, /* over link_id, under generation, from base_offset on */
-    KF_COMMAND_STOP_STREAM = 16, /* if generation is its own */
-    KF_COMMAND_PAUSE_STREAM = 17, /* flags: whether */
-    KF_COMMAND_REMOVE_STREAM = 18,
-    KF_COMMAND_REPEAT = 19, /* repeat */
-    KF_COMMAND_STOP_REPEAT = 20, /* token */
-    KF_COMMAND_INTERJECT = 21, /* token; bytes, under `serial`, at; generation: answers heard */
+    KF_COMMAND_CLOSE_LINK,
+    KF_COMMAND_SEND_RAW, /* bytes, token; at: seconds to wait for the answer */
+    KF_COMMAND_START_HEARTBEATS, /* heartbeat */
+    KF_COMMAND_STOP_HEARTBEATS, /* token */
+    KF_COMMAND_SEND_BETWEEN, /* token; bytes, under `serial`, at; generation: answers heard */
+    KF_COMMAND_DUMP, /* report every link's debug ring under `token` */
+    /* of the produce side */
+    KF_COMMAND_PROGRAM, /* bytes: Produce prefix; pos: of its correlation id; flags: form */
+    KF_COMMAND_ROUTE, /* queue to link_id (0: none) */
+    KF_COMMAND_TOPIC, /* bytes: the topic's name or id field for link format `flags` */
+    KF_COMMAND_PRODUCER_ID, /* producer_id, epoch: for queues that have nothing unresolved */
+    KF_COMMAND_VERDICT, /* on one batch of a frozen queue, see kf_verdict */
+    KF_COMMAND_THAW, /* queue, generation: go on at `at`; flags: one in flight first */
+    KF_COMMAND_FAIL_QUEUE, /* fail all of a queue's batches that are in no request */
+    /* of the fetch side */
+    KF_COMMAND_PROGRAM_FETCH, /* session: how the link fetches */
+    KF_COMMAND_ADD_STREAM,
+    KF_COMMAND_NAME_STREAM, /* bytes: the topic's name or id field for link format `flags` */
+    KF_COMMAND_START_STREAM, /* over link_id, under generation, from base_offset on */
+    KF_COMMAND_STOP_STREAM, /* if generation is its own */
+    KF_COMMAND_PAUSE_STREAM, /* flags: whether */
+    KF_COMMAND_REMOVE_STREAM,
 };
 
 enum kf_verdict {
@@ -88,7 +91,7 @@ typedef struct kf_command {
     kf_topic *topic;
     kf_stream *stream; /* one reference */
     kf_session *session; /* owned */
-    kf_repeat *repeat; /* owned */
+    kf_heartbeat *heartbeat; /* owned */
     int32_t link_id;
     int32_t flags;
     int32_t slice;
@@ -124,7 +127,7 @@ typedef struct kf_histogram {
 typedef struct kf_stats {
     kf_counter records_acked, records_failed, batches_acked, batches_failed;
     kf_counter requests, bytes_out, bytes_in, retries, punts, splits, expired_batches;
-    kf_counter throttle_ms, blocked;
+    kf_counter throttle_ms, blocked, heartbeats;
     kf_histogram queue_time; /* batch opened to request written */
     kf_histogram request_time; /* request written to answer read */
     kf_histogram batch_bytes; /* sizes as sent, bucket i: below 2^i bytes; sum in bytes */
@@ -142,6 +145,7 @@ typedef struct kf_plane {
     kf_env env;
     kf_pool pool;
     kf_fetcher *fetcher; /* NULL: nothing is fetched here */
+    double alive_until; /* under the lock: heartbeats end then, the user is stuck */
 
     /* limits, set once before the first record */
     size_t batch_size; /* batch.size: sendable from here on */
@@ -201,6 +205,10 @@ kf_command *kf_command_new(int kind);
 void kf_plane_command(kf_plane *plane, kf_command *command); /* owns it from here on */
 kf_command *kf_plane_take_commands(kf_plane *plane);
 void kf_command_free(kf_command *command);
+
+/* Heartbeats go on until then (any thread). */
+void kf_plane_set_alive(kf_plane *plane, double until);
+double kf_plane_alive(kf_plane *plane);
 
 void kf_plane_event(kf_plane *plane, kf_event *event);
 kf_event *kf_plane_take_events(kf_plane *plane);

@@ -163,7 +163,7 @@ class Membership:
     def show_life(self, ahead: float) -> None:
         """The user polls: heartbeats go on for max.poll.interval.ms, from `ahead` seconds on."""
         until = self._core.now() + ahead + self._settings.max_poll_interval
-        self._core.streams.set_alive_until(until)
+        self._core.plane.set_alive_until(until)
         group = self.group
         if group.member.is_paused:
             self._core.call(group.member.handle_polled)

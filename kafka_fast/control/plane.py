@@ -40,7 +40,7 @@ class Awaited(enum.IntEnum):
     RAW = 1
     PRODUCE = 2
     FETCH = 3
-    REPEAT = 4
+    HEARTBEAT = 4
 
 
 class Misfit(enum.IntEnum):
@@ -143,15 +143,15 @@ class Report(Value):
     batches: tuple[Row, ...]
 
 
-class RepeatEnded(Value):
-    """A repeated frame is not sent any more: the user has not polled for too long."""
+class HeartbeatsEnded(Value):
+    """Heartbeats are not sent any more: the user has not polled for too long."""
 
     link_id: int
     token: int
 
 
 PlaneEvent: TypeAlias = (
-    Response | Punt | BadAnswer | LinkClosed | Throttled | RouteWanted | Report | RepeatEnded
+    Response | Punt | BadAnswer | LinkClosed | Throttled | RouteWanted | Report | HeartbeatsEnded
 )
 
 
@@ -199,17 +199,17 @@ class SendRaw(Value):
     timeout: float
 
 
-class Repeat(Value):
+class StartHeartbeats(Value):
     """Send a frame after `delay`, then every `period` seconds, while the user polls often enough.
 
     An answer that equals `expected` (without the correlation id) is swallowed; any other one comes
-    up as a `Response`. So does the end of the link, which ends the repetition.
+    up as a `Response`. So does the end of the link, which ends the heartbeats.
 
     Attributes:
         epoch_pos: where the frame has the member's epoch or generation: that of the last answer
             that told one, to a ConsumerGroupHeartbeat (which tells the period as well) or to a
-            JoinGroup that went aside. Before there is one nothing is repeated. 0: the frame stays
-            as it is.
+            JoinGroup that was sent between two heartbeats. Before there is one no heartbeat is
+            sent. 0: the frame stays as it is.
     """
 
     link_id: int
@@ -222,29 +222,29 @@ class Repeat(Value):
     epoch_pos: int = 0
 
 
-class StopRepeat(Value):
-    """Send a repeated frame no more."""
+class StopHeartbeats(Value):
+    """Send these heartbeats no more."""
 
     token: int
 
 
-class Interject(Value):
-    """Send another request once, as soon as nothing of a repetition is in flight.
+class SendBetween(Value):
+    """Send another request once, as soon as no heartbeat of these is in flight.
 
-    Its answer comes up as a `Response` under `aside`, whatever it says. It is dropped if it was
-    made without knowledge of an answer of the repetition: one that is still to be heard when the
-    data plane sees this, or comes up before it is sent.
+    Its answer comes up as a `Response` under its own token, whatever the answer says. The request
+    may have been built before the control plane saw the latest answer to a heartbeat: then it is
+    dropped.
 
     Attributes:
-        token: the repetition's.
-        aside: its own.
-        heard: how many responses, of the repetition and of what went aside, were heard so far.
+        token: the heartbeats'.
+        own_token: its own.
+        heard: how many responses, to heartbeats and to requests between, were heard so far.
         frame: the request.
         timeout: seconds for its answer.
     """
 
     token: int
-    aside: int
+    own_token: int
     heard: int
     frame: bytes
     timeout: float
@@ -367,9 +367,9 @@ Command: TypeAlias = (
     | OpenLink
     | CloseLink
     | SendRaw
-    | Repeat
-    | StopRepeat
-    | Interject
+    | StartHeartbeats
+    | StopHeartbeats
+    | SendBetween
     | Program
     | NameTopic
     | SetPartitions

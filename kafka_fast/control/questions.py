@@ -1,11 +1,11 @@
 """The control plane's own requests, and what becomes of them.
 
-    ask ───────► once ──────────────► its answer ────────────┐
-    repeat ────► again and again ───► unexpected answers ────┼──► handle
-    interject ─► between two of those ─► its answer ─────────┘    or handle_failure: no link
+    ask ──────────────► once ────────────────────────► its answer ───────────┐
+    start_heartbeats ─► every period ────────────────► unexpected answers ───┼──► handle
+    send_between ─────► once, between two heartbeats ► its answer ───────────┘    or
+                                                                  handle_failure: no link
 
-The data plane repeats, whether Python gets to run or not; what is sent between two of a repetition
-goes *aside*. Thread: control.
+The data plane sends heartbeats, whether Python gets to run or not. Thread: control.
 """
 
 from __future__ import annotations
@@ -16,7 +16,14 @@ from typing import Any, TypeVar
 
 from kafka_fast.control.instants import NEVER
 from kafka_fast.control.link import Link
-from kafka_fast.control.plane import Command, Interject, Repeat, Response, SendRaw, StopRepeat
+from kafka_fast.control.plane import (
+    Command,
+    Response,
+    SendBetween,
+    SendRaw,
+    StartHeartbeats,
+    StopHeartbeats,
+)
 from kafka_fast.errors import KafkaConnectionError, KafkaError, ProtocolError
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis import api_name
@@ -48,7 +55,7 @@ class _Question(Value, frozen=False):
     handle_failure: Callable[[KafkaError, float], None]
     timeout: float
     asked_at: float
-    repetition: _Repetition | None = None  # that it is, or is said aside
+    heartbeats: _Heartbeats | None = None  # that it stands for, or is sent between
 
     @property
     def label(self) -> str:
@@ -56,11 +63,11 @@ class _Question(Value, frozen=False):
         return f"{api_name(self.response_class.api_key)} v{self.version}"
 
     def is_well(self, token: int, now: float) -> bool:
-        """Whether this is a repeated request that must have been answered as expected before."""
-        repetition = self.repetition
-        if repetition is None or repetition.token != token:
+        """Whether this is a heartbeat, and one must have been answered as expected before."""
+        heartbeats = self.heartbeats
+        if heartbeats is None or heartbeats.token != token:
             return False
-        return now > repetition.surely_heard_by
+        return now > heartbeats.surely_heard_by
 
 
 class Unanswered(Value):
@@ -80,15 +87,15 @@ class BadMessage(Value):
     version: int
     error: ProtocolError
     was_well: bool
-    """Earlier answers to the same repeated request were well."""
+    """Earlier answers to the same heartbeats were well."""
 
 
-class _Repetition(Value, frozen=False):
-    """What was heard of a request that the data plane repeats."""
+class _Heartbeats(Value, frozen=False):
+    """What was heard of the heartbeats that the data plane sends under one token."""
 
     token: int
     heard: int = 0
-    aside: int | None = None  # the request aside that has no answer yet
+    between: int | None = None  # token of the request between that has no answer yet
     surely_heard_by: float = NEVER  # if it is still there, the data plane has swallowed an answer
 
 
@@ -131,7 +138,7 @@ class Questions:
         return [
             (f"{it.link.versions.node} has not answered {it.label}", now - it.asked_at)
             for it in list(self._questions.values())
-            if it.repetition is None and it.response_class.api_key not in ANSWERED_LATE
+            if it.heartbeats is None and it.response_class.api_key not in ANSWERED_LATE
         ]
 
     def unanswered(self, token: int) -> Unanswered | None:
@@ -178,7 +185,7 @@ class Questions:
         self._commands.append(SendRaw(link.id, token, data, timeout))
         return version
 
-    def repeat(
+    def start_heartbeats(
         self,
         link: Link,
         body: Request,
@@ -191,7 +198,7 @@ class Questions:
         delay: float = 0.0,
         other_epoch: Request | None = None,
     ) -> int:
-        """Send a request every `period` seconds; any other answer than `expected` is heard of.
+        """Send a request every `period` seconds, and hear of each answer that is not `expected`.
 
         The data plane does so without the GIL, and no longer than the user shows signs of life.
 
@@ -200,18 +207,18 @@ class Questions:
             body: the request.
             expected: the answer that needs nobody.
             handle: called with each other answer and the time.
-            handle_failure: called when it has ended with the link, and the time; likewise with one
-                whose answer cannot be read, and is closed for that.
+            handle_failure: called with why there are no more heartbeats, and the time: the link is
+                gone, or an answer cannot be read.
             period: seconds from one to the next.
             timeout: seconds for each; the link is closed when they have passed.
             delay: seconds to the first.
             other_epoch: differs from `body` in each byte of its epoch, or generation, and in no
-                other. The data plane puts there what the last answer told, to a
-                ConsumerGroupHeartbeat or to a JoinGroup that went aside; before an epoch is known
-                it repeats nothing. None: `body` stays as it is.
+                other. The data plane writes there what the last answer told, to a
+                ConsumerGroupHeartbeat or to a JoinGroup that `send_between` sent; before an epoch
+                is known it sends no heartbeat. None: `body` stays as it is.
 
         Returns:
-            A number for `stop_repeat` and `interject`.
+            A token for `stop_heartbeats` and `send_between`.
 
         Raises:
             UnsupportedVersionError: the node and this client share no version of this API.
@@ -227,7 +234,7 @@ class Questions:
             handle_failure,
             timeout,
             self.now,
-            _Repetition(token, surely_heard_by=heard_by),
+            _Heartbeats(token, surely_heard_by=heard_by),
         )
         data = frame.encode_request(body, version, 0, self._client_id)
         epoch_pos = 0
@@ -237,18 +244,18 @@ class Questions:
             epoch_pos = next(pos for pos, (one, another) in pairs if one != another)
         answer = frame.encode_response(expected, version, 0)[RESPONSE_BODY_POS:]
         self._commands.append(
-            Repeat(link.id, token, data, period, answer, timeout, delay, epoch_pos)
+            StartHeartbeats(link.id, token, data, period, answer, timeout, delay, epoch_pos)
         )
         return token
 
-    def stop_repeat(self, token: int) -> None:
-        """Repeat a request no more; nobody hears of it again, nor of what was said aside."""
+    def stop_heartbeats(self, token: int) -> None:
+        """Send no more of them; nobody hears of them again, nor of a request between."""
         question = self._questions.get(token)
         if question is not None:
             self._forget_question(token, question)
-            self._commands.append(StopRepeat(token))
+            self._commands.append(StopHeartbeats(token))
 
-    def interject(
+    def send_between(
         self,
         token: int,
         link: Link,
@@ -258,18 +265,18 @@ class Questions:
         *,
         timeout: float,
     ) -> None:
-        """Send another request once, between two of a repetition: none overtakes the other.
+        """Send another request once, between two heartbeats: none overtakes the other.
 
-        If an answer of the repetition is heard first, it was not sent and never will be: that
-        answer may have changed what there is to say.
+        If an answer to a heartbeat is heard first, the request was not sent and never will be:
+        that answer may have changed what the request has to say.
 
         Args:
-            token: the repetition, which is not over.
-            link: that it goes over.
+            token: the heartbeats, which have not ended.
+            link: that they go over.
             body: the request.
             response_class: of its answer.
-            handle: called with its answer, whatever it says, and the time. If the link goes, it is
-                the repetition's `handle_failure` that is called.
+            handle: called with its answer, whatever it says, and the time. If the link goes, the
+                heartbeats' `handle_failure` is called.
             timeout: seconds; the link is closed when they have passed without an answer.
 
         Raises:
@@ -277,11 +284,11 @@ class Questions:
         """
         version = link.versions.pick(type(body))
         question = self._questions[token]
-        repetition = question.repetition
-        assert repetition is not None
-        assert repetition.aside is None
-        repetition.aside = self._take_token()
-        self._questions[repetition.aside] = _Question(
+        heartbeats = question.heartbeats
+        assert heartbeats is not None
+        assert heartbeats.between is None
+        heartbeats.between = self._take_token()
+        self._questions[heartbeats.between] = _Question(
             link,
             response_class,
             version,
@@ -289,10 +296,12 @@ class Questions:
             question.handle_failure,
             timeout,
             self.now,
-            repetition,
+            heartbeats,
         )
         data = frame.encode_request(body, version, 0, self._client_id)
-        self._commands.append(Interject(token, repetition.aside, repetition.heard, data, timeout))
+        self._commands.append(
+            SendBetween(token, heartbeats.between, heartbeats.heard, data, timeout)
+        )
 
     def _take_token(self) -> int:
         token = self._next_token
@@ -327,18 +336,18 @@ class Questions:
             question.handle_failure(error, now)
             return
         self._on_sound(question.link, api_key)
-        if question.repetition is None:
+        if question.heartbeats is None:
             del self._questions[event.token]
         else:
-            question.repetition.heard += 1
-            self._forget_aside(question.repetition)
+            question.heartbeats.heard += 1
+            self._forget_between(question.heartbeats)
         question.handle(body, now)
 
     def handle_ended(self, token: int) -> bool:
-        """Take note that nothing is repeated any more, for want of signs of life from the user.
+        """Take note that heartbeats have ended, for want of signs of life from the user.
 
         Returns:
-            Whether it is a repetition that was not stopped meanwhile.
+            Whether they were not stopped meanwhile.
         """
         question = self._questions.get(token)
         if question is None:
@@ -347,15 +356,15 @@ class Questions:
         return True
 
     def _forget_question(self, token: int, question: _Question) -> None:
-        """Expect no answer any more; if it is repeated, also to what was said aside."""
-        repetition = question.repetition
-        if repetition is not None:
-            token = repetition.token
-            self._forget_aside(repetition)
+        """Expect no answer any more; of heartbeats, also none to the request between."""
+        heartbeats = question.heartbeats
+        if heartbeats is not None:
+            token = heartbeats.token
+            self._forget_between(heartbeats)
         self._questions.pop(token, None)
 
-    def _forget_aside(self, repetition: _Repetition) -> None:
-        """What was said aside is answered, or is not said any more."""
-        if repetition.aside is not None:
-            del self._questions[repetition.aside]
-            repetition.aside = None
+    def _forget_between(self, heartbeats: _Heartbeats) -> None:
+        """The request between is answered, or will not be sent any more."""
+        if heartbeats.between is not None:
+            del self._questions[heartbeats.between]
+            heartbeats.between = None

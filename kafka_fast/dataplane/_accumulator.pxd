@@ -4,7 +4,8 @@ from libc.stdint cimport int32_t, int64_t
 
 from kafka_fast._wire.layout cimport kf_record
 from kafka_fast.dataplane._partitioner cimport partitioner
-from kafka_fast.dataplane._plane cimport DataPlane, Topic
+from kafka_fast.dataplane._plane cimport DataPlane
+from kafka_fast.dataplane._topics cimport Topic
 from kafka_fast.dataplane.state cimport kf_batch
 
 

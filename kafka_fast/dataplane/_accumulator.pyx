@@ -36,7 +36,8 @@ from kafka_fast.dataplane._partitioner cimport (
     draw_partition,
     is_sticky,
 )
-from kafka_fast.dataplane._plane cimport DataPlane, Topic
+from kafka_fast.dataplane._plane cimport DataPlane
+from kafka_fast.dataplane._topics cimport Topic
 from kafka_fast.dataplane.state cimport *
 
 import warnings

@@ -32,7 +32,7 @@ from kafka_fast.dataplane._partitioner cimport (
     PARTITIONER_ROUND_ROBIN,
     choose_partition,
 )
-from kafka_fast.dataplane._plane cimport Topic
+from kafka_fast.dataplane._topics cimport Topic
 from kafka_fast.dataplane._rows cimport Numbers, Rows, new_numbers, rows_of
 from kafka_fast.dataplane._table cimport Table, open_table
 from kafka_fast.dataplane.state cimport *

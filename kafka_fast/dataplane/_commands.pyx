@@ -10,6 +10,7 @@ from libc.stdlib cimport calloc, free, malloc
 
 from kafka_fast._wire.layout cimport *
 from kafka_fast.dataplane._fetch_commands cimport carry_out_fetch
+from kafka_fast.dataplane._heartbeats cimport send_between, start_heartbeats, stop_heartbeats
 from kafka_fast.dataplane._links cimport close_link
 from kafka_fast.dataplane._lists cimport find_link, place, unlink
 from kafka_fast.dataplane.link cimport *
@@ -223,6 +224,13 @@ cdef void carry_out(sender_state* state, kf_command* command, double now) noexce
         add_link(state, command.link, now)
     elif kind == KF_COMMAND_SEND_RAW:
         send_raw(state, command, now)
+    elif kind == KF_COMMAND_START_HEARTBEATS:
+        start_heartbeats(state, command.heartbeat, now)
+        command.heartbeat = NULL
+    elif kind == KF_COMMAND_STOP_HEARTBEATS:
+        stop_heartbeats(state, command.token)
+    elif kind == KF_COMMAND_SEND_BETWEEN:
+        send_between(state, command)
     elif kind == KF_COMMAND_PROGRAM:
         program(state, command, now)
     elif kind == KF_COMMAND_TOPIC:

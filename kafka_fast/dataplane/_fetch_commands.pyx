@@ -1,4 +1,4 @@
-"""Commands about streams and repeated frames, carried out between two turns of the data plane.
+"""Commands about streams, carried out between two turns of the data plane.
 
 A start that is older than the stream's generation, or than what the user wants by now, is dropped:
 a newer one is on its way. A start over a link that has closed meanwhile is answered like one whose
@@ -9,7 +9,6 @@ Thread: data plane; takes no GIL, calls no clock.
 
 from kafka_fast.dataplane._fetcher cimport move_stream, report_stopped
 from kafka_fast.dataplane._lists cimport find_link
-from kafka_fast.dataplane._repeats cimport add_repeat, interject, stop_repeat
 from kafka_fast.dataplane.fetch cimport *
 from kafka_fast.dataplane.link cimport *
 from kafka_fast.dataplane.state cimport *
@@ -103,10 +102,3 @@ cdef void carry_out_fetch(sender_state* state, kf_command* command, double now) 
         command.stream.paused = command.flags != 0
     elif kind == KF_COMMAND_REMOVE_STREAM:
         remove_stream(fetcher, command.stream)
-    elif kind == KF_COMMAND_REPEAT:
-        add_repeat(fetcher, command.repeat, now)
-        command.repeat = NULL
-    elif kind == KF_COMMAND_STOP_REPEAT:
-        stop_repeat(fetcher, command.token)
-    elif kind == KF_COMMAND_INTERJECT:
-        interject(fetcher, command)

@@ -5,7 +5,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from kafka_fast.dataplane._batch_future cimport BatchFuture, slice_list
 from kafka_fast.dataplane._column cimport kf_column, kf_header_column
 from kafka_fast.dataplane._partitioner cimport partitioner
-from kafka_fast.dataplane._plane cimport DataPlane, Topic
+from kafka_fast.dataplane._plane cimport DataPlane
+from kafka_fast.dataplane._topics cimport Topic
 from kafka_fast.dataplane._rows cimport Rows
 from kafka_fast.dataplane.state cimport kf_plane, kf_queue, kf_record, kf_topic
 

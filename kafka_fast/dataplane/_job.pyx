@@ -30,7 +30,8 @@ from kafka_fast.dataplane._column cimport (
 )
 from kafka_fast.dataplane._fields cimport borrow, borrowed, give_back
 from kafka_fast.dataplane._partitioner cimport choose_partition, draw_partition, partitioner
-from kafka_fast.dataplane._plane cimport DataPlane, Topic
+from kafka_fast.dataplane._plane cimport DataPlane
+from kafka_fast.dataplane._topics cimport Topic
 from kafka_fast.dataplane._rows cimport Rows
 from kafka_fast.dataplane.state cimport *
 

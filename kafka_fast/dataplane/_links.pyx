@@ -15,7 +15,7 @@ from kafka_fast.dataplane._fetcher cimport end_fetch, handle_fetch, stop_streams
 from kafka_fast.dataplane._lists cimport place, unlink
 from kafka_fast.dataplane._outcomes cimport come_back, complete, mute, report
 from kafka_fast.dataplane._produce cimport produce_answer, scan_answer
-from kafka_fast.dataplane._repeats cimport handle_repeat, lose_repeats, stop_repeat
+from kafka_fast.dataplane._heartbeats cimport handle_heartbeat, lose_heartbeats, stop_heartbeats
 from kafka_fast.dataplane.link cimport *
 from kafka_fast.dataplane.state cimport *
 
@@ -70,7 +70,7 @@ cdef void close_link(sender_state* state, kf_link* link, int reason, int64_t det
     kf_plane_event(state.plane, event)
     if state.plane.fetcher != NULL:
         stop_streams(state, link)
-        lose_repeats(state, link, reason)
+    lose_heartbeats(state, link, reason)
     queue = kf_plane_queues(state.plane)
     while queue != NULL:
         if queue.next_link == link:
@@ -165,10 +165,10 @@ cdef bint handle_frame(sender_state* state, kf_link* link, const uint8_t* frame,
         understood = answer_produce(state, link, request, frame, size, now)
     elif request.kind == KF_REQUEST_FETCH:
         understood = handle_fetch(state, link, request, now)
-    elif request.kind == KF_REQUEST_REPEAT:
-        token = handle_repeat(state.plane.fetcher, request, frame, size, now)
+    elif request.kind == KF_REQUEST_HEARTBEAT:
+        token = handle_heartbeat(state, request, frame, size, now)
         if token != 0 and not send_up(state, link, token, frame, size):
-            stop_repeat(state.plane.fetcher, request.token)  # the control plane begins anew
+            stop_heartbeats(state, request.token)  # the control plane begins anew
     else:
         send_up(state, link, request.token, frame, size)
     if not understood:

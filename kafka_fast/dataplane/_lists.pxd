@@ -3,7 +3,7 @@
 from libc.stdint cimport int16_t, int32_t, int64_t
 
 from kafka_fast.dataplane.link cimport kf_link
-from kafka_fast.dataplane.state cimport kf_batch, kf_plane, kf_queue
+from kafka_fast.dataplane.state cimport kf_batch, kf_heartbeat, kf_plane, kf_queue
 
 
 ctypedef struct sender_state:
@@ -16,6 +16,7 @@ ctypedef struct sender_state:
     double next_overdue       # when the oldest batch passes delivery.timeout.ms; 0: not known
     kf_batch** scratch        # batches of the request that is being built
     int scratch_capacity
+    kf_heartbeat* heartbeats
     int wake_level            # after a step: who may end the sleep, enum kf_wake
 
 

@@ -26,7 +26,8 @@ from kafka_fast.dataplane._awaiting cimport (
     running_waits,
 )
 from kafka_fast.dataplane._causes cimport cause_of
-from kafka_fast.dataplane._plane cimport DataPlane, Topic
+from kafka_fast.dataplane._plane cimport DataPlane
+from kafka_fast.dataplane._topics cimport Topic
 from kafka_fast.dataplane.state cimport *
 
 from kafka_fast.dataplane.losses import Losses

@@ -3,7 +3,8 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from kafka_fast.dataplane._lists cimport sender_state
-from kafka_fast.dataplane.state cimport kf_batch, kf_env, kf_plane, kf_queue, kf_topic
+from kafka_fast.dataplane._topics cimport Topic
+from kafka_fast.dataplane.state cimport kf_batch, kf_env, kf_plane, kf_queue
 
 
 cdef class Environment:
@@ -13,14 +14,6 @@ cdef class Environment:
     """
 
     cdef kf_env env
-
-
-cdef class Topic:
-    """A topic's queues. `topic.partition_count` is 0 until metadata is there."""
-
-    cdef kf_topic* topic     # freed with the plane
-    cdef readonly str name
-    cdef list retired        # queue arrays that a bulk call without the GIL may still read
 
 
 cdef class DataPlane:
@@ -55,5 +48,5 @@ cdef class DataPlane:
     cdef tuple oldest(self)
 
 
-# A malloc'ed copy; whoever is handed it (a command, a session, a repetition) owns it.
+# A malloc'ed copy; whoever is handed it (a command, a session, a heartbeat) owns it.
 cdef uint8_t* copy_bytes(bytes data) except NULL

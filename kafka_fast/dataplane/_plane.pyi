@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from kafka_fast.dataplane._topics import Topic
 from kafka_fast.dataplane.losses import Losses
 
 WAIT_SLICE: float
@@ -17,6 +18,7 @@ EVENT_ROUTE: int
 EVENT_REPORT: int
 EVENT_DUMP: int
 EVENT_BAD_ANSWER: int
+EVENT_HEARTBEATS_ENDED: int
 
 FORMAT_NAME: int
 FORMAT_COMPACT_NAME: int
@@ -31,12 +33,6 @@ OUTCOME_REJECTED: int
 OUTCOME_MAYBE_WRITTEN: int
 
 class Environment: ...
-
-class Topic:
-    name: str
-    def __init__(self, name: str, seed: int) -> None: ...
-    @property
-    def partition_count(self) -> int: ...
 
 class DataPlane:
     client_id: str
@@ -74,6 +70,22 @@ class DataPlane:
     def queue_of(self, queue_id: int) -> tuple[str, int]: ...
     def send_raw(self, link_id: int, token: int, frame: bytes, timeout: float) -> None: ...
     def close_link(self, link_id: int) -> None: ...
+    def start_heartbeats(
+        self,
+        link_id: int,
+        token: int,
+        frame: bytes,
+        period: float,
+        expected_body: bytes,
+        timeout: float,
+        delay: float = 0.0,
+        epoch_pos: int = 0,
+    ) -> None: ...
+    def stop_heartbeats(self, token: int) -> None: ...
+    def send_between(
+        self, token: int, own_token: int, heard: int, frame: bytes, timeout: float
+    ) -> None: ...
+    def set_alive_until(self, until: float) -> None: ...
     def program(
         self, link_id: int, version: int, topic_format: int, prefix: bytes, correlation_pos: int
     ) -> None: ...

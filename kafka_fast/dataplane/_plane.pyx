@@ -10,7 +10,6 @@ plane's own or, in a simulation, the caller's.
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.exc cimport PyErr_CheckSignals
-from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from cpython.pythread cimport PyThread_get_thread_ident
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
@@ -18,6 +17,7 @@ from libc.string cimport memcpy
 
 from kafka_fast._wire._checksum cimport crc32c_join, crc32c_update
 from kafka_fast.dataplane._sender cimport sender_destroy, sender_init, step
+from kafka_fast.dataplane._topics cimport Topic, add_queues, free_topic
 from kafka_fast.dataplane._tuples cimport event_tuple, node_dict, stats_dict
 from kafka_fast.dataplane.link cimport *
 from kafka_fast.dataplane.state cimport *
@@ -35,6 +35,7 @@ EVENT_ROUTE = KF_EVENT_ROUTE
 EVENT_REPORT = KF_EVENT_REPORT
 EVENT_DUMP = KF_EVENT_DUMP
 EVENT_BAD_ANSWER = KF_EVENT_BAD_ANSWER
+EVENT_HEARTBEATS_ENDED = KF_EVENT_HEARTBEATS_ENDED
 
 FORMAT_NAME = KF_TOPIC_NAME
 FORMAT_COMPACT_NAME = KF_TOPIC_COMPACT_NAME
@@ -55,94 +56,6 @@ cdef double ALL_TIMES = 1e300  # later than the opening of any batch
 
 cdef enum:
     BATCH_GROWTH = 262_144  # a batch is full at max(batch.size, this)
-
-
-@cython.no_gc_clear  # its plane frees it, and reads `retired` then
-cdef class Topic:
-    def __cinit__(self, str name, uint64_t seed, int32_t topic_id):
-        self.topic = <kf_topic*>calloc(1, sizeof(kf_topic))
-        if self.topic == NULL:
-            raise MemoryError
-        self.topic.id = topic_id
-        self.topic.sticky = -1
-        self.topic.random = seed | 1
-        self.name = name
-        self.retired = []
-
-    @property
-    def partition_count(self):
-        """Partitions known so far; 0 until metadata is there."""
-        return self.topic.partition_count
-
-
-cdef void free_queues(kf_queue** queues, int32_t first, int32_t count) noexcept:
-    """Free an array, and the queues from `first` on."""
-    cdef int32_t partition
-    for partition in range(first, count):
-        free(queues[partition])
-    free(queues)
-
-
-cdef kf_queue** new_queues(kf_queue** present, int32_t present_count, int32_t count) except NULL:
-    """Return an array of those that are there, and memory for those that are added."""
-    cdef int32_t partition
-    cdef kf_queue** queues = <kf_queue**>calloc(count, sizeof(kf_queue*))
-    if queues == NULL:
-        raise MemoryError
-    for partition in range(present_count):
-        queues[partition] = present[partition]
-    for partition in range(present_count, count):
-        queues[partition] = <kf_queue*>malloc(sizeof(kf_queue))
-        if queues[partition] == NULL:
-            free_queues(queues, present_count, count)
-            raise MemoryError
-    return queues
-
-
-cdef int add_queues(DataPlane plane, Topic topic, int32_t count) except -1:
-    """Add queues up to `count` partitions. There are never fewer than before.
-
-    All or nothing: what may lack memory comes before the first queue is known to the plane.
-    """
-    cdef int32_t partition
-    cdef int32_t present = topic.topic.partition_count
-    cdef int64_t first_id = len(plane.queues)
-    cdef kf_queue** queues
-    if count <= present:
-        return 0
-    queues = new_queues(topic.topic.queues, present, count)
-    try:
-        added = [(topic, partition) for partition in range(present, count)]
-        retired = list(topic.retired)
-        if topic.topic.queues != NULL:
-            retired.append(PyCapsule_New(topic.topic.queues, NULL, NULL))
-        plane.queues += added
-    except MemoryError:
-        free_queues(queues, present, count)
-        raise
-    topic.retired = retired
-    for partition in range(present, count):
-        kf_queue_init(queues[partition], plane.plane, topic.topic,
-                      first_id + partition - present, partition)
-    topic.topic.queues = queues
-    topic.topic.partition_count = count
-    return 0
-
-
-cdef void free_topic(Topic topic):
-    """Free the queues; nothing may run any more that knows them."""
-    cdef int32_t partition
-    cdef int form
-    for partition in range(topic.topic.partition_count):
-        kf_queue_destroy(topic.topic.queues[partition])
-        free(topic.topic.queues[partition])
-    for array in topic.retired:
-        free(PyCapsule_GetPointer(array, NULL))
-    for form in range(KF_TOPIC_FORMATS):
-        free(topic.topic.field[form])
-    free(topic.topic.queues)
-    free(topic.topic)
-    topic.topic = NULL
 
 
 cdef uint8_t* copy_bytes(bytes data) except NULL:
@@ -232,7 +145,7 @@ cdef class DataPlane:
     def set_partitions(self, str name, int32_t count):
         """Make queues for `count` partitions; returns the ids of the new ones."""
         cdef Py_ssize_t before = len(self.queues)
-        add_queues(self, self.topics[name], count)
+        add_queues(self.plane, self.queues, self.topics[name], count)
         return range(before, len(self.queues))
 
     def partition_count(self, str name):
@@ -276,6 +189,82 @@ cdef class DataPlane:
         cdef kf_command* command = kf_command_new(KF_COMMAND_CLOSE_LINK)
         command.link_id = link_id
         kf_plane_command(self.plane, command)
+
+    def start_heartbeats(self, int32_t link_id, int64_t token, bytes frame, double period,
+                         bytes expected_body, double timeout, double delay=0.0,
+                         int32_t epoch_pos=0):
+        """Send a request after `delay` and every `period` seconds, until `set_alive_until`'s time.
+
+        An answer that equals `expected_body` behind the correlation id is swallowed. Any other
+        one is a RESPONSE under `token`. The end of the link is one, too, and ends the heartbeats.
+
+        Args:
+            token: Never used for other heartbeats.
+            frame: The request, length included.
+            timeout: Seconds; without an answer by then the link is closed.
+            epoch_pos: Where the frame has the member's epoch or generation, which is then that of
+                the last answer that told one: to any ConsumerGroupHeartbeat, which tells the
+                period as well, or to a JoinGroup that `send_between` sent. Before there is one no
+                heartbeat is sent. 0: the frame stays as it is.
+        """
+        cdef kf_command* command
+        cdef kf_heartbeat* heartbeat
+        if not 0 <= epoch_pos <= len(frame) - 4:
+            raise UsageError("the epoch does not stand in the frame")
+        heartbeat = <kf_heartbeat*>calloc(1, sizeof(kf_heartbeat))
+        if heartbeat == NULL:
+            raise MemoryError
+        try:
+            heartbeat.frame = copy_bytes(frame)
+            heartbeat.expected = copy_bytes(expected_body)
+        except BaseException:
+            kf_heartbeat_free(heartbeat)
+            raise
+        heartbeat.token = token
+        heartbeat.link_id = link_id
+        heartbeat.frame_size = PyBytes_GET_SIZE(frame)
+        heartbeat.expected_size = PyBytes_GET_SIZE(expected_body)
+        heartbeat.due = delay
+        heartbeat.epoch_pos = epoch_pos
+        heartbeat.period = period
+        heartbeat.timeout = timeout
+        command = kf_command_new(KF_COMMAND_START_HEARTBEATS)
+        command.heartbeat = heartbeat
+        kf_plane_command(self.plane, command)
+
+    def stop_heartbeats(self, int64_t token):
+        """Send these heartbeats no more; an answer that is still to come is swallowed."""
+        cdef kf_command* command = kf_command_new(KF_COMMAND_STOP_HEARTBEATS)
+        command.token = token
+        kf_plane_command(self.plane, command)
+
+    def send_between(self, int64_t token, int64_t own_token, int64_t heard, bytes frame,
+                     double timeout):
+        """Send another request once, as soon as none of these heartbeats is in flight.
+
+        Its answer is a RESPONSE under `own_token`. The request is dropped if a RESPONSE of the
+        heartbeats is still to be heard, or comes up before the request is sent.
+
+        Args:
+            token: The heartbeats'.
+            own_token: Its own.
+            heard: How many RESPONSEs of the heartbeats, and of requests between them, were heard.
+            frame: The request, length included.
+            timeout: Seconds; without an answer by then the link is closed.
+        """
+        cdef uint8_t* data = copy_bytes(frame)
+        cdef kf_command* command = kf_command_new(KF_COMMAND_SEND_BETWEEN)
+        command.token = token
+        command.serial = own_token
+        command.generation = heard
+        command.at = timeout
+        command.bytes = data
+        command.size = PyBytes_GET_SIZE(frame)
+        kf_plane_command(self.plane, command)
+
+    def set_alive_until(self, double until):
+        """Let heartbeats be sent until then (monotonic seconds): the user shows signs of life."""
+        kf_plane_set_alive(self.plane, until)
 
     def program(self, int32_t link_id, int16_t version, int topic_format, bytes prefix,
                 int32_t correlation_pos):

@@ -12,10 +12,15 @@ from libc.string cimport memset
 from kafka_fast.dataplane._commands cimport carry_out_commands
 from kafka_fast.dataplane._drain cimport drain
 from kafka_fast.dataplane._fetcher cimport fetch, fetch_deadline
+from kafka_fast.dataplane._heartbeats cimport (
+    has_heartbeats,
+    heartbeat_deadline,
+    send_heartbeats,
+    stop_all_heartbeats,
+)
 from kafka_fast.dataplane._links cimport close_link, flush_out, receive
 from kafka_fast.dataplane._lists cimport ask_for_routes
 from kafka_fast.dataplane._outcomes cimport expire, read_inbox
-from kafka_fast.dataplane._repeats cimport has_repeat, repeat_deadline, send_repeats
 from kafka_fast.dataplane.link cimport *
 from kafka_fast.dataplane.state cimport *
 
@@ -27,7 +32,7 @@ cdef double idle_deadline(sender_state* state, const kf_link* link) noexcept nog
     """
     if (state.plane.max_idle <= 0.0 or link.first != NULL or link.ready != NULL
             or link.lingering != NULL or (link.session != NULL and link.session.routed > 0)
-            or has_repeat(state.plane.fetcher, link.id)):
+            or has_heartbeats(state, link.id)):
         return 0.0
     return link.last_used + state.plane.max_idle
 
@@ -81,8 +86,7 @@ cdef double plan_sleep(sender_state* state, double now) noexcept nogil:
             elif now < link.paced_until:
                 until = sooner(until, link.paced_until)
         link = link.next
-    if state.plane.fetcher != NULL:
-        until = sooner(until, repeat_deadline(state.plane.fetcher))
+    until = sooner(until, heartbeat_deadline(state))
     if state.wake_level == KF_WAKE_NOBODY and state.plane.max_in_flight > 0:
         # Nobody wakes a data plane whose windows are all full, not even the first record of a
         # partition that has no link yet: look for one now and then.
@@ -101,6 +105,7 @@ cdef void sender_destroy(sender_state* state) noexcept nogil:
     carry_out_commands(state, 0.0)  # a link that came after the last step is closed as well
     while state.links != NULL:
         close_link(state, state.links, KF_CLOSE_BY_US, 0, 0.0)
+    stop_all_heartbeats(state)
     free(state.scratch)
     state.scratch = NULL
 
@@ -121,8 +126,7 @@ cdef double step(sender_state* state, double now) noexcept nogil:
         link = following
     read_inbox(state, now)
     expire(state, now)
-    if state.plane.fetcher != NULL:
-        send_repeats(state, now)
+    send_heartbeats(state, now)
     link = state.links
     while link != NULL:
         following = link.next

@@ -1,4 +1,4 @@
-"""The consumer's side of the data plane as an object: streams and repeated frames down, chunks up.
+"""The consumer's side of the data plane as an object: streams down, chunks up.
 
 Everything that takes a stream id takes the control plane's; net/ translates. The control thread
 programs and starts; the user's thread takes chunks, and says with `set_generation` and
@@ -9,7 +9,6 @@ thread sees commands and atomics.
 from cpython.bytes cimport PyBytes_GET_SIZE
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport INT64_MAX, int16_t, int32_t, int64_t, uint8_t
-from libc.stdlib cimport calloc
 
 from kafka_fast.dataplane._chunk cimport chunk_of
 from kafka_fast.dataplane._plane cimport copy_bytes
@@ -21,7 +20,6 @@ from kafka_fast.errors import UsageError
 # Kinds of events, beside those that `_plane` names.
 EVENT_FETCH_PUNT = KF_EVENT_FETCH_PUNT
 EVENT_STREAMS_STOPPED = KF_EVENT_STREAMS_STOPPED
-EVENT_REPEAT_ENDED = KF_EVENT_REPEAT_ENDED
 
 FETCH_FIRST_FLEXIBLE = 12
 FETCH_FIRST_WITH_IDS = 13
@@ -170,84 +168,7 @@ cdef class Streams:
             kf_fetcher_want(self.fetcher, handle.stream, INT64_MAX)
         kf_plane_command(self.plane.plane, command)
 
-    def repeat(self, int32_t link_id, int64_t token, bytes frame, double period,
-               bytes expected_body, double timeout, double delay=0.0, int32_t epoch_pos=0):
-        """Send a frame after `delay` and every `period` seconds, until `set_alive_until`'s time.
-
-        An answer that equals `expected_body` behind the correlation id is swallowed. Any other
-        one is a RESPONSE under `token`; the end of the link is one, too, and ends the repetition.
-
-        Args:
-            token: Never used for another repetition.
-            frame: The request, length included.
-            timeout: Seconds; without an answer by then the link is closed.
-            epoch_pos: Where the frame has the member's epoch or generation, which is then that of
-                the last answer that told one: to any ConsumerGroupHeartbeat, which tells the
-                period as well, or to a JoinGroup that goes aside. Before there is one nothing is
-                repeated. 0: the frame stays as it is.
-        """
-        cdef kf_command* command
-        cdef kf_repeat* repeat
-        if not 0 <= epoch_pos <= len(frame) - 4:
-            raise UsageError("the epoch does not stand in the frame")
-        repeat = <kf_repeat*>calloc(1, sizeof(kf_repeat))
-        if repeat == NULL:
-            raise MemoryError
-        try:
-            repeat.frame = copy_bytes(frame)
-            repeat.expected = copy_bytes(expected_body)
-        except BaseException:
-            kf_repeat_free(repeat)
-            raise
-        repeat.token = token
-        repeat.link_id = link_id
-        repeat.frame_size = PyBytes_GET_SIZE(frame)
-        repeat.expected_size = PyBytes_GET_SIZE(expected_body)
-        repeat.due = delay
-        repeat.epoch_pos = epoch_pos
-        repeat.period = period
-        repeat.timeout = timeout
-        command = kf_command_new(KF_COMMAND_REPEAT)
-        command.repeat = repeat
-        kf_plane_command(self.plane.plane, command)
-
-    def stop_repeat(self, int64_t token):
-        """Send the frame no more; an answer that is still to come is swallowed."""
-        cdef kf_command* command = kf_command_new(KF_COMMAND_STOP_REPEAT)
-        command.token = token
-        kf_plane_command(self.plane.plane, command)
-
-    def interject(self, int64_t token, int64_t aside, int64_t heard, bytes frame, double timeout):
-        """Send another request once, as soon as nothing of a repetition is in flight.
-
-        Its answer is a RESPONSE under `aside`. It is dropped if a RESPONSE of the repetition is
-        still to be heard, or comes up before it is sent.
-
-        Args:
-            token: The repetition's.
-            aside: Its own token.
-            heard: How many RESPONSEs of the repetition, and of what went aside, were heard so far.
-            frame: The request, length included.
-            timeout: Seconds; without an answer by then the link is closed.
-        """
-        cdef kf_command* command = kf_command_new(KF_COMMAND_INTERJECT)
-        command.token = token
-        command.serial = aside
-        command.generation = heard
-        command.at = timeout
-        try:
-            command.bytes = copy_bytes(frame)
-        except BaseException:
-            kf_command_free(command)
-            raise
-        command.size = PyBytes_GET_SIZE(frame)
-        kf_plane_command(self.plane.plane, command)
-
     # ---- user's thread: what is wanted, and what came ----
-
-    def set_alive_until(self, double until):
-        """Let repeated frames be sent until then (monotonic seconds): the user has polled."""
-        kf_fetcher_set_alive(self.fetcher, until)
 
     def set_paused(self, int64_t stream_id, bint paused):
         """Fetch no more of a stream for a while; what was fetched stays."""
@@ -328,7 +249,6 @@ cdef class Streams:
             "dropped_chunks": kf_counted(&stats.dropped_chunks),
             "broken_chunks": kf_counted(&stats.broken_chunks),
             "overdrafts": kf_counted(&stats.overdrafts),
-            "repeats": kf_counted(&stats.repeats),
             "reserved_bytes": use.reserved,
             "buffered_bytes": use.buffered,
             "pinned_bytes": use.pinned,

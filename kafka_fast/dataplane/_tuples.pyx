@@ -44,6 +44,7 @@ cdef dict stats_dict(const kf_stats* stats, int64_t buffer_bytes):
         "throttle_ms": kf_counted(&stats.throttle_ms),
         "requests": kf_counted(&stats.requests),
         "blocked": kf_counted(&stats.blocked),
+        "heartbeats": kf_counted(&stats.heartbeats),
         "bytes_out": kf_counted(&stats.bytes_out),
         "bytes_in": kf_counted(&stats.bytes_in),
         "buffer_bytes": buffer_bytes,

@@ -17,7 +17,7 @@ cdef extern from "kf_link.h" nogil:
         KF_REQUEST_RAW
         KF_REQUEST_PRODUCE
         KF_REQUEST_FETCH
-        KF_REQUEST_REPEAT
+        KF_REQUEST_HEARTBEAT
         KF_TRACE_OPEN
         KF_TRACE_SENT
         KF_TRACE_RECEIVED

@@ -43,7 +43,7 @@ cdef extern from "kf_plane.h" nogil:
         KF_EVENT_DUMP
         KF_EVENT_FETCH_PUNT
         KF_EVENT_STREAMS_STOPPED
-        KF_EVENT_REPEAT_ENDED
+        KF_EVENT_HEARTBEATS_ENDED
         KF_EVENT_BAD_ANSWER
 
     enum kf_misfit_kind:
@@ -67,11 +67,14 @@ cdef extern from "kf_plane.h" nogil:
         KF_COMMAND_ADD_LINK
         KF_COMMAND_CLOSE_LINK
         KF_COMMAND_SEND_RAW
+        KF_COMMAND_START_HEARTBEATS
+        KF_COMMAND_STOP_HEARTBEATS
+        KF_COMMAND_SEND_BETWEEN
+        KF_COMMAND_DUMP
         KF_COMMAND_PROGRAM
         KF_COMMAND_ROUTE
         KF_COMMAND_TOPIC
         KF_COMMAND_PRODUCER_ID
-        KF_COMMAND_DUMP
         KF_COMMAND_VERDICT
         KF_COMMAND_THAW
         KF_COMMAND_FAIL_QUEUE
@@ -82,9 +85,6 @@ cdef extern from "kf_plane.h" nogil:
         KF_COMMAND_STOP_STREAM
         KF_COMMAND_PAUSE_STREAM
         KF_COMMAND_REMOVE_STREAM
-        KF_COMMAND_REPEAT
-        KF_COMMAND_STOP_REPEAT
-        KF_COMMAND_INTERJECT
 
     enum kf_verdict:
         KF_VERDICT_FAIL
@@ -110,6 +110,9 @@ cdef extern from "kf_plane.h" nogil:
     kf_row* kf_event_row(kf_event* event)
     kf_event* kf_event_bad_answer(int32_t link_id, int request_kind, int16_t version,
                                   const uint8_t* frame, size_t size, const kf_misfit* misfit)
+    void kf_heartbeat_free(kf_heartbeat* heartbeat)
+    void kf_plane_set_alive(kf_plane* plane, double until)
+    double kf_plane_alive(kf_plane* plane)
     void kf_plane_event(kf_plane* plane, kf_event* event)
     kf_event* kf_plane_take_events(kf_plane* plane)
     void kf_event_free(kf_event* event)

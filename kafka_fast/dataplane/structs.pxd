@@ -34,6 +34,30 @@ cdef extern from "kf_pool.h" nogil:
         kf_atomic_int waiting
 
 
+cdef extern from "kf_heartbeat.h" nogil:
+    ctypedef struct kf_heartbeat:
+        kf_heartbeat* next
+        int64_t token
+        int32_t link_id
+        uint8_t* frame
+        size_t frame_size
+        int32_t epoch_pos
+        uint8_t* expected
+        size_t expected_size
+        uint8_t* between
+        size_t between_size
+        int64_t between_token
+        double between_timeout
+        double period
+        double timeout
+        double due
+        int64_t told
+        int unheard
+        bint silent
+        bint in_flight
+        bint between_in_flight
+
+
 cdef extern from "kf_plane.h" nogil:
     ctypedef struct kf_batch
     ctypedef struct kf_queue
@@ -41,7 +65,7 @@ cdef extern from "kf_plane.h" nogil:
     ctypedef struct kf_fetcher
     ctypedef struct kf_stream
     ctypedef struct kf_session
-    ctypedef struct kf_repeat
+    ctypedef struct kf_heartbeat
 
     ctypedef struct kf_env:
         double (*now)(void* context) noexcept nogil
@@ -93,7 +117,7 @@ cdef extern from "kf_plane.h" nogil:
         kf_topic* topic
         kf_stream* stream
         kf_session* session
-        kf_repeat* repeat
+        kf_heartbeat* heartbeat
         int32_t link_id
         int32_t flags
         int32_t slice
@@ -134,6 +158,7 @@ cdef extern from "kf_plane.h" nogil:
         kf_counter expired_batches
         kf_counter throttle_ms
         kf_counter blocked
+        kf_counter heartbeats
         kf_histogram queue_time
         kf_histogram request_time
         kf_histogram batch_bytes
@@ -478,29 +503,6 @@ cdef extern from "kf_fetch.h" nogil:
         kf_counter dropped_chunks
         kf_counter broken_chunks
         kf_counter overdrafts
-        kf_counter repeats
-
-    ctypedef struct kf_repeat:
-        kf_repeat* next
-        int64_t token
-        int32_t link_id
-        uint8_t* frame
-        size_t frame_size
-        int32_t epoch_pos
-        uint8_t* expected
-        size_t expected_size
-        uint8_t* aside
-        size_t aside_size
-        int64_t aside_token
-        double aside_timeout
-        double period
-        double timeout
-        double due
-        int64_t told
-        int unheard
-        bint silent
-        bint in_flight
-        bint aside_in_flight
 
     ctypedef struct kf_fetcher:
         kf_plane* plane
@@ -508,7 +510,6 @@ cdef extern from "kf_fetch.h" nogil:
         size_t max_bytes
         size_t partition_max_bytes
         kf_stream* streams
-        kf_repeat* repeats
         kf_stream** scratch
         int32_t scratch_capacity
         kf_fetch_stats stats

@@ -15,6 +15,7 @@ from kafka_fast.control.plane import (
     Command,
     Fail,
     FailQueue,
+    HeartbeatsEnded,
     LinkClosed,
     Misfit,
     NameTopic,
@@ -28,11 +29,14 @@ from kafka_fast.control.plane import (
     Route,
     RouteWanted,
     Row,
+    SendBetween,
     SendRaw,
     SetAvailable,
     SetPartitions,
     SetProducerId,
     Split,
+    StartHeartbeats,
+    StopHeartbeats,
     Succeed,
     Thaw,
     Throttled,
@@ -73,6 +77,8 @@ def read_event(event: tuple[Any, ...]) -> PlaneEvent:
         return Throttled(link_id, code)
     if kind == _plane.EVENT_ROUTE:
         return RouteWanted(tuple(row[0] for row in rows))
+    if kind == _plane.EVENT_HEARTBEATS_ENDED:
+        return HeartbeatsEnded(link_id, token)
     own, *batches = (Row(*row) for row in rows)
     return Report(own, tuple(batches))
 
@@ -95,10 +101,6 @@ def carry_out(plane: DataPlane, command: Command, seed: int) -> bool:
         seed: random bits, for a topic that is new.
     """
     match command:
-        case SendRaw(link_id, token, frame, timeout):
-            plane.send_raw(link_id, token, frame, timeout)
-        case CloseLink(link_id):
-            plane.close_link(link_id)
         case Program(link_id, version, prefix, pos):
             plane.program(link_id, version, topic_format(version), prefix, pos)
         case NameTopic(topic, version, field):
@@ -123,6 +125,26 @@ def carry_out(plane: DataPlane, command: Command, seed: int) -> bool:
             plane.refuse(error)
         case Fail() | Succeed() | Split():
             judge(plane, command)
+        case _:
+            return carry_out_transport(plane, command)
+    return True
+
+
+def carry_out_transport(plane: DataPlane, command: object) -> bool:
+    """Carry out a command of the transport, which any client has; False if it is not one."""
+    match command:
+        case SendRaw(link_id, token, frame, timeout):
+            plane.send_raw(link_id, token, frame, timeout)
+        case CloseLink(link_id):
+            plane.close_link(link_id)
+        case StartHeartbeats(link_id, token, frame, period, expected, timeout, delay, epoch_pos):
+            plane.start_heartbeats(
+                link_id, token, frame, period, expected, timeout, delay, epoch_pos
+            )
+        case StopHeartbeats(token):
+            plane.stop_heartbeats(token)
+        case SendBetween(token, own_token, heard, frame, timeout):
+            plane.send_between(token, own_token, heard, frame, timeout)
         case _:
             return False
     return True

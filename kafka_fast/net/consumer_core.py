@@ -1,6 +1,6 @@
 """The core of a consumer: what a client's core has, and what its user reads, asks and waits for.
 
-kf-data      native: fetches, repeats heartbeats
+kf-data      native: fetches, sends heartbeats
 kf-control   Python: gives this core its turns
 the user's   what it reads is `reading`, what it asks `questions` and `topics`, how it waits
              `waits`
@@ -88,6 +88,7 @@ class ConsumerCore(ClientCore):
         intake = self.reading.intake
         return {
             **self.streams.stats(),
+            "heartbeats": self.plane.stats()["heartbeats"],
             "unreadable_batches": intake.unreadable_batches,
             "refused_records": intake.refused_records,
             **self.control.troubles.stats(),

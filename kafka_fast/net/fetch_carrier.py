@@ -19,14 +19,6 @@ from kafka_fast.control.consumer.plane import (
     StreamRow,
     StreamsStopped,
 )
-from kafka_fast.control.plane import (
-    CloseLink,
-    Interject,
-    Repeat,
-    RepeatEnded,
-    SendRaw,
-    StopRepeat,
-)
 from kafka_fast.dataplane import _streams
 from kafka_fast.dataplane._plane import DataPlane
 from kafka_fast.dataplane._streams import Streams, topic_format
@@ -35,13 +27,11 @@ from kafka_fast.net import carrier
 
 def read_event(event: tuple[Any, ...]) -> ConsumerEvent:
     """Return the control plane's record of one of the data plane's events."""
-    kind, link_id, code, _, token, frame, rows = event
+    kind, link_id, code, _, _, frame, rows = event
     if kind == _streams.EVENT_STREAMS_STOPPED:
         return StreamsStopped(_stream_rows(rows))
     if kind == _streams.EVENT_FETCH_PUNT:
         return FetchPunt(link_id, code, frame, _stream_rows(rows))
-    if kind == _streams.EVENT_REPEAT_ENDED:
-        return RepeatEnded(link_id, token)
     return carrier.read_event(event)
 
 
@@ -65,16 +55,6 @@ def carry_out(plane: DataPlane, streams: Streams, command: ConsumerCommand) -> b
             streams.name_stream(stream_id, topic_format(version), field)
         case ProgramFetch(link_id, version, prefix, suffix):
             streams.program_fetch(link_id, version, prefix, suffix)
-        case SendRaw(link_id, token, frame, timeout):
-            plane.send_raw(link_id, token, frame, timeout)
-        case CloseLink(link_id):
-            plane.close_link(link_id)
-        case Repeat(link_id, token, frame, period, expected, timeout, delay, epoch_pos):
-            streams.repeat(link_id, token, frame, period, expected, timeout, delay, epoch_pos)
-        case StopRepeat(token):
-            streams.stop_repeat(token)
-        case Interject(token, aside, heard, frame, timeout):
-            streams.interject(token, aside, heard, frame, timeout)
         case _:
-            return False
+            return carrier.carry_out_transport(plane, command)
     return True

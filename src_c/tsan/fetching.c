@@ -127,7 +127,7 @@ static void *data_main(void *argument) {
             kf_fetcher_arrive(shared->fetcher, chunks);
         }
         kf_frame_unref(frame);
-        if (kf_fetcher_alive(shared->fetcher) < 0.0) {
+        if (kf_plane_alive(&shared->plane) < 0.0) {
             fail("nobody is dead here");
         }
     }
@@ -191,7 +191,7 @@ static void *user_main(void *argument) {
             kf_fetcher_want(shared->fetcher, shared->streams[id], ++generations[id]);
             positions[id] = -1;
         }
-        kf_fetcher_set_alive(shared->fetcher, (double)(next_random(&random) % 100));
+        kf_plane_set_alive(&shared->plane, (double)(next_random(&random) % 100));
     }
     for (int i = 0; i < HELD; i++) {
         if (held[i] != NULL) {

@@ -284,7 +284,7 @@ def _coordinator(kafka: RealKafka, group: str) -> int:
 
 
 def _heartbeats(member: Consumer) -> int:
-    return int(member.metrics()["repeats"])
+    return int(member.metrics()["heartbeats"])
 
 
 def _after(seconds: float) -> Callable[[], bool]:

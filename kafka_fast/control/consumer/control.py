@@ -44,7 +44,7 @@ from kafka_fast.control.instants import NEVER
 from kafka_fast.control.link import Link
 from kafka_fast.control.metadata import ClusterChanges
 from kafka_fast.control.nonsense import PATIENCE, Nonsense
-from kafka_fast.control.plane import RepeatEnded
+from kafka_fast.control.plane import HeartbeatsEnded
 from kafka_fast.control.silence import of_several, reason
 from kafka_fast.control.troubles import Reason
 from kafka_fast.errors import KafkaError
@@ -280,7 +280,7 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
                     self.restarts.handle_stopped(row, now)
             case FetchPunt():
                 self.restarts.handle_punt(event, now)
-            case RepeatEnded(_, token) if self.group is not None:
+            case HeartbeatsEnded(_, token) if self.group is not None:
                 if self.links.questions.handle_ended(token):
                     self.group.member.handle_overstayed(now)
 

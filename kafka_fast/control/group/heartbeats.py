@@ -1,8 +1,8 @@
-"""A member's heartbeat, repeated by the data plane: one at a time, of either protocol.
+"""A member's heartbeats, sent by the data plane, of either protocol: one in flight at a time.
 
-    keep ──► repeated … ──► another answer than expected ──► handle, and so on
-     ▲                 └──► the link is gone ──► handle_lost
-    say: one of another content, between two
+    keep ──► every period … ──► another answer than expected ──► handle, and so on
+                           └──► the link is gone ──► handle_lost
+    send_between: another request, once, between two heartbeats
 
 Thread: control.
 """
@@ -35,26 +35,26 @@ class Heartbeats(Generic[R]):
         """Begin without any.
 
         Args:
-            questions: repeat them.
+            questions: have them sent.
             handle: called with each answer that was not expected.
-            handle_lost: called when the link is gone; nothing is repeated after it.
+            handle_lost: called when the link is gone; no heartbeat is sent after it.
             timeout: seconds for each answer.
         """
         self._questions = questions
         self._handle = handle
         self._handle_lost = handle_lost
         self._timeout = timeout
-        self._token: int | None = None  # of the repetition under way
-        self._link: Link | None = None  # that it goes over
+        self._token: int | None = None  # of those under way
+        self._link: Link | None = None  # that they go over
 
     @property
     def is_running(self) -> bool:
-        """Whether one is repeated."""
+        """Whether they are sent."""
         return self._token is not None
 
     @property
     def link(self) -> Link | None:
-        """The link that one is repeated over; None: none is."""
+        """The link that they go over; None: none are sent."""
         return self._link
 
     def keep(
@@ -67,7 +67,7 @@ class Heartbeats(Generic[R]):
         delay: float = 0.0,
         other_epoch: Request | None = None,
     ) -> None:
-        """Repeat this one, and no other.
+        """Send this one every period, and no other.
 
         Args:
             link: to the coordinator.
@@ -75,11 +75,11 @@ class Heartbeats(Generic[R]):
             expected: the answer that needs nobody.
             period: seconds from one to the next.
             delay: seconds to the first.
-            other_epoch: shows where the epoch stands in it, see `Questions.repeat`.
+            other_epoch: shows where the epoch stands in it, see `Questions.start_heartbeats`.
         """
         self.stop()
         self._link = link
-        self._token = self._questions.repeat(
+        self._token = self._questions.start_heartbeats(
             link,
             body,
             expected,
@@ -91,7 +91,7 @@ class Heartbeats(Generic[R]):
             other_epoch=other_epoch,
         )
 
-    def say(
+    def send_between(
         self,
         body: Request,
         response_class: type[S],
@@ -99,18 +99,18 @@ class Heartbeats(Generic[R]):
         *,
         timeout: float | None = None,
     ) -> None:
-        """Send another request, once, between two that are repeated; see `Questions.interject`."""
+        """Send another request once, between two heartbeats; see `Questions.send_between`."""
         assert self._token is not None
         assert self._link is not None
         patience = self._timeout if timeout is None else timeout
-        self._questions.interject(
+        self._questions.send_between(
             self._token, self._link, body, response_class, handle, timeout=patience
         )
 
     def stop(self) -> None:
         """Be silent; an answer that is still to come is nobody's."""
         if self._token is not None:
-            self._questions.stop_repeat(self._token)
+            self._questions.stop_heartbeats(self._token)
             self._token = self._link = None
 
     def _lose(self, error: KafkaError, now: float) -> None:

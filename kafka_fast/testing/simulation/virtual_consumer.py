@@ -16,7 +16,7 @@ from kafka_fast.config import ConsumerSettings
 from kafka_fast.consumer.client import Consumer
 from kafka_fast.control.consumer.plane import NameStream, ProgramFetch
 from kafka_fast.control.group.member import NO_GENERATION, AssignWanted, RevokeWanted
-from kafka_fast.control.plane import Repeat, SendRaw
+from kafka_fast.control.plane import SendRaw, StartHeartbeats
 from kafka_fast.dataplane._plane import DataPlane
 from kafka_fast.dataplane._streams import Streams
 from kafka_fast.net import process_life
@@ -190,7 +190,7 @@ class VirtualConsumer(Consumer):
 
 def _short(what: object) -> str:
     """Return a record of the planes in one line of bounded length, without frames."""
-    if isinstance(what, SendRaw | Repeat | NameStream | ProgramFetch):
+    if isinstance(what, SendRaw | StartHeartbeats | NameStream | ProgramFetch):
         return type(what).__name__
     if isinstance(what, AssignWanted | RevokeWanted):  # a set has another order in each process
         return f"{type(what).__name__} {sorted(what.partitions)}"[:300]

@@ -1,4 +1,4 @@
-"""What becomes of the control plane's own requests: asked once, repeated, said aside."""
+"""What becomes of the control plane's own requests: asked once, heartbeats, between."""
 
 from __future__ import annotations
 
@@ -10,7 +10,14 @@ import pytest
 from kafka_fast.control.connection_key import ConnectionKey, Role
 from kafka_fast.control.link import Link
 from kafka_fast.control.negotiation import NodeVersions
-from kafka_fast.control.plane import Command, Interject, Repeat, Response, SendRaw, StopRepeat
+from kafka_fast.control.plane import (
+    Command,
+    Response,
+    SendBetween,
+    SendRaw,
+    StartHeartbeats,
+    StopHeartbeats,
+)
 from kafka_fast.control.questions import Questions
 from kafka_fast.errors import MalformedError, UnsupportedVersionError
 from kafka_fast.protocol import frame
@@ -58,23 +65,23 @@ class Rig:
         self.commands.clear()
         return command
 
-    def repeat(self, **more: Any) -> Repeat:
-        self.questions.repeat(
+    def start(self, **more: Any) -> StartHeartbeats:
+        self.questions.start_heartbeats(
             self.link, BEAT, EXPECTED, self.take, self.lose, period=3.0, timeout=30.0, **more
         )
         command = self.command()
-        assert isinstance(command, Repeat)
+        assert isinstance(command, StartHeartbeats)
         return command
 
-    def say(self, token: int) -> Interject:
-        said = self.take_aside
-        self.questions.interject(token, self.link, JOIN, JoinGroupResponse, said, timeout=300.0)
+    def say(self, token: int) -> SendBetween:
+        said = self.take_between
+        self.questions.send_between(token, self.link, JOIN, JoinGroupResponse, said, timeout=300.0)
         command = self.command()
-        assert isinstance(command, Interject)
+        assert isinstance(command, SendBetween)
         return command
 
-    def take_aside(self, response: JoinGroupResponse, now: float) -> None:
-        self.heard.append(("aside", response))
+    def take_between(self, response: JoinGroupResponse, now: float) -> None:
+        self.heard.append(("between", response))
 
     def answer(self, token: int, response: Any) -> None:
         data = frame.encode_response(response, VERSION, 0)[4:]
@@ -103,7 +110,7 @@ def test_a_question_is_answered_once(rig: Rig) -> None:
 
 
 def test_a_repetition_is_heard_of_again_and_again(rig: Rig) -> None:
-    command = rig.repeat(delay=1.0)
+    command = rig.start(delay=1.0)
     assert (command.link_id, command.period, command.timeout, command.delay) == (7, 3.0, 30.0, 1.0)
     assert frame.decode_request(command.frame[4:])[1] == BEAT
     assert command.expected == frame.encode_response(EXPECTED, VERSION, 0)[8:]
@@ -117,7 +124,7 @@ def test_a_repetition_is_heard_of_again_and_again(rig: Rig) -> None:
 
 def test_where_the_epoch_stands(rig: Rig) -> None:
     other = HeartbeatRequest(group_id="g", generation_id=~5, member_id="m")
-    command = rig.repeat(other_epoch=other)
+    command = rig.start(other_epoch=other)
     assert command.frame[command.epoch_pos : command.epoch_pos + 4] == (5).to_bytes(4, "big")
     assert (
         command.frame[command.epoch_pos + 4 :]
@@ -125,89 +132,89 @@ def test_where_the_epoch_stands(rig: Rig) -> None:
     )
 
 
-def test_what_is_said_aside_has_its_own_answer(rig: Rig) -> None:
-    token = rig.repeat().token
+def test_a_request_between_has_its_own_answer(rig: Rig) -> None:
+    token = rig.start().token
     for heard in range(3):
         command = rig.say(token)
         assert (command.token, command.heard, command.timeout) == (token, heard, 300.0)
         assert frame.decode_request(command.frame[4:])[1] == JOIN
-        rig.answer(command.aside, JOINED)
-        rig.answer(command.aside, JOINED)
+        rig.answer(command.own_token, JOINED)
+        rig.answer(command.own_token, JOINED)
     rig.answer(token, OTHER)
     assert rig.say(token).heard == 4
-    assert rig.heard == [("aside", JOINED)] * 3 + [OTHER]
+    assert rig.heard == [("between", JOINED)] * 3 + [OTHER]
 
 
-def test_after_another_answer_what_was_said_aside_was_not_sent(rig: Rig) -> None:
-    token = rig.repeat().token
+def test_after_another_answer_the_request_between_was_not_sent(rig: Rig) -> None:
+    token = rig.start().token
     lost = rig.say(token)
     rig.answer(token, OTHER)
-    rig.answer(lost.aside, JOINED)  # from nobody
+    rig.answer(lost.own_token, JOINED)  # from nobody
     assert rig.heard == [OTHER]
     again = rig.say(token)
     assert again.heard == 1
-    rig.answer(again.aside, JOINED)
-    assert rig.heard == [OTHER, ("aside", JOINED)]
+    rig.answer(again.own_token, JOINED)
+    assert rig.heard == [OTHER, ("between", JOINED)]
 
 
 def test_a_link_that_breaks_is_told_once(rig: Rig) -> None:
-    token = rig.repeat().token
+    token = rig.start().token
     said = rig.say(token)
     rig.break_link(token)
-    rig.answer(said.aside, JOINED)
+    rig.answer(said.own_token, JOINED)
     assert rig.heard == ["KafkaConnectionError"]
     assert rig.questions.load(rig.link) == 0
 
 
 def test_a_repetition_that_has_ended_by_itself_is_known_once(rig: Rig) -> None:
     """Its user is stuck; of one that was stopped meanwhile that says nothing."""
-    token = rig.repeat().token
+    token = rig.start().token
     rig.say(token)
     assert rig.questions.handle_ended(token)
     assert not rig.questions.handle_ended(token)
-    stopped = rig.repeat().token
-    rig.questions.stop_repeat(stopped)
+    stopped = rig.start().token
+    rig.questions.stop_heartbeats(stopped)
     assert not rig.questions.handle_ended(stopped)
     assert rig.questions.load(rig.link) == 0
 
 
 def test_after_a_stop_nothing_is_heard(rig: Rig) -> None:
-    token = rig.repeat().token
+    token = rig.start().token
     said = rig.say(token)
-    rig.questions.stop_repeat(token)
-    assert rig.command() == StopRepeat(token)
-    rig.questions.stop_repeat(token)
+    rig.questions.stop_heartbeats(token)
+    assert rig.command() == StopHeartbeats(token)
+    rig.questions.stop_heartbeats(token)
     assert not rig.commands
-    for late in (token, said.aside):
+    for late in (token, said.own_token):
         rig.answer(late, JOINED)
         rig.break_link(late)
     assert rig.heard == []
     assert rig.questions.load(rig.link) == 0
 
 
-@pytest.mark.parametrize("is_aside", [True, False])
-def test_an_answer_that_cannot_be_read_ends_it(rig: Rig, is_aside: bool) -> None:
-    token = rig.repeat().token
-    aside = rig.say(token).aside
-    broken = Response(7, aside if is_aside else token, bytes(5), 0)
+@pytest.mark.parametrize("is_between", [True, False])
+def test_an_answer_that_cannot_be_read_ends_it(rig: Rig, is_between: bool) -> None:
+    token = rig.start().token
+    between = rig.say(token).own_token
+    broken = Response(7, between if is_between else token, bytes(5), 0)
     rig.questions.handle_response(broken, 1.0)
     assert rig.heard == ["MalformedError"]
     ((bad, now),) = rig.malformed
     assert (bad.link.id, bad.version, now) == (7, VERSION, 1.0)
-    assert bad.api_key == (JoinGroupResponse if is_aside else HeartbeatResponse).api_key
+    assert bad.api_key == (JoinGroupResponse if is_between else HeartbeatResponse).api_key
     assert isinstance(bad.error, MalformedError)
     assert not bad.was_well
     assert rig.sound == []
     rig.answer(token, OTHER)
-    rig.answer(aside, JOINED)
+    rig.answer(between, JOINED)
     assert len(rig.heard) == 1
 
 
 def test_what_the_node_does_not_know_is_not_said(rig: Rig) -> None:
-    token = rig.repeat().token
+    token = rig.start().token
     request = SyncGroupRequest(group_id="g")
-    interject = rig.questions.interject
+    send_between = rig.questions.send_between
     with pytest.raises(UnsupportedVersionError, match="node 1"):
-        interject(token, rig.link, request, SyncGroupResponse, rig.take, timeout=1.0)
+        send_between(token, rig.link, request, SyncGroupResponse, rig.take, timeout=1.0)
     assert not rig.commands
     assert rig.say(token).heard == 0

@@ -21,7 +21,7 @@ from kafka_fast.protocol.apis.heartbeat import HeartbeatRequest, HeartbeatRespon
 from kafka_fast.protocol.apis.join_group import JoinGroupRequest, JoinGroupResponse
 from tests.unit.dataplane.fetch_rig import FetchRig
 
-TOKEN, ASIDE = 9, 10
+TOKEN, BETWEEN = 9, 10
 VERSION = 1
 PERIOD = 5.0
 TIMEOUT = 20.0
@@ -53,16 +53,16 @@ def body_of(response: ConsumerGroupHeartbeatResponse) -> bytes:
 
 
 def rig_with_member(epoch: int = 3) -> FetchRig:
-    """Return a rig that repeats a member's heartbeats; epoch 0: it has sent the join, too."""
+    """Return a rig that sends a member's heartbeats; epoch 0: it has sent the join, too."""
     rig = FetchRig(start=False)
-    rig.streams.set_alive_until(ALIVE)
+    rig.plane.set_alive_until(ALIVE)
     interval_ms = 5_000 if epoch else 0
     expected = body_of(well(epoch, interval_ms))
     period = interval_ms / 1000
-    rig.streams.repeat(1, TOKEN, beat(epoch), period, expected, TIMEOUT, period, EPOCH_POS)
+    rig.plane.start_heartbeats(1, TOKEN, beat(epoch), period, expected, TIMEOUT, period, EPOCH_POS)
     rig.turn()
     if epoch == 0:
-        rig.streams.interject(TOKEN, ASIDE, 0, beat(0), TIMEOUT)
+        rig.plane.send_between(TOKEN, BETWEEN, 0, beat(0), TIMEOUT)
         assert epochs(rig) == [0]
     return rig
 
@@ -107,14 +107,14 @@ def test_nothing_is_repeated_before_there_is_an_epoch() -> None:
     talk = Talk(rig)
     error = body_of(ConsumerGroupHeartbeatResponse(error_code=14))
     talk.answer(error)
-    assert talk.up() == [(ASIDE, error)]
+    assert talk.up() == [(BETWEEN, error)]
     rig.advance(10 * PERIOD)
     assert epochs(rig) == []
-    rig.streams.interject(TOKEN, ASIDE + 1, 1, beat(0), TIMEOUT)
+    rig.plane.send_between(TOKEN, BETWEEN + 1, 1, beat(0), TIMEOUT)
     assert epochs(rig) == [0]
     joined = body_of(well(7, assignment=OWNED))
     talk.answer(joined)
-    assert talk.up() == [(ASIDE + 1, joined)]
+    assert talk.up() == [(BETWEEN + 1, joined)]
     for _ in range(3):
         assert talk.next_epoch() == 7
         talk.answer(body_of(well(7)))
@@ -168,9 +168,9 @@ def test_who_is_not_heard_is_not_talked_at_for_ever() -> None:
         count += 1
     assert count == len(talk.up()) + 1
     assert 100 < count < 200
-    rig.streams.interject(TOKEN, ASIDE, count - 1, beat(3), TIMEOUT)
+    rig.plane.send_between(TOKEN, BETWEEN, count - 1, beat(3), TIMEOUT)
     talk.answer(body_of(well(3, 1)))
-    assert epochs(rig) == [3]  # said aside: somebody listens
+    assert epochs(rig) == [3]  # between two: somebody listens
     talk.answer(body_of(well(3, 1)))
     assert talk.next_epoch(0.01) == 3
 
@@ -245,11 +245,11 @@ def test_news_under_an_epoch_that_has_passed_are_not_sent() -> None:
     rig = rig_with_member()
     talk = Talk(rig)
     assert talk.next_epoch() == 3
-    rig.streams.interject(TOKEN, ASIDE, 0, beat(3), TIMEOUT)
+    rig.plane.send_between(TOKEN, BETWEEN, 0, beat(3), TIMEOUT)
     talk.answer(body_of(well(4, assignment=OWNED)))
     assert len(talk.up()) == 1
     assert epochs(rig) == []
-    rig.streams.interject(TOKEN, ASIDE + 1, 1, beat(4), TIMEOUT)
+    rig.plane.send_between(TOKEN, BETWEEN + 1, 1, beat(4), TIMEOUT)
     assert epochs(rig) == [4]
 
 
@@ -257,7 +257,7 @@ def test_news_under_an_epoch_that_has_passed_are_not_sent() -> None:
 def test_an_epoch_stands_in_its_frame(pos: int) -> None:
     rig = FetchRig(start=False)
     with pytest.raises(UsageError, match="epoch"):
-        rig.streams.repeat(1, TOKEN, beat(0), 1.0, b"", TIMEOUT, 0.0, pos)
+        rig.plane.start_heartbeats(1, TOKEN, beat(0), 1.0, b"", TIMEOUT, 0.0, pos)
 
 
 # ---- classic members ----
@@ -280,15 +280,15 @@ GENERATION_POS = next(
 
 
 def rig_that_joins(version: int) -> Talk:
-    """Return a rig that has sent JoinGroup, and heartbeats to repeat as soon as it has answered."""
+    """Return a rig that has sent JoinGroup, and heartbeats to send as soon as it is answered."""
     rig = FetchRig(start=False)
-    rig.streams.set_alive_until(ALIVE)
+    rig.plane.set_alive_until(ALIVE)
     alive = frame.encode_request(
         HeartbeatRequest(generation_id=NO_GENERATION), CLASSIC_VERSION, 0, "rig"
     )
-    rig.streams.repeat(1, TOKEN, alive, PERIOD, WELL, TIMEOUT, 0.0, GENERATION_POS)
+    rig.plane.start_heartbeats(1, TOKEN, alive, PERIOD, WELL, TIMEOUT, 0.0, GENERATION_POS)
     join = frame.encode_request(JoinGroupRequest(), version, 0, "rig")
-    rig.streams.interject(TOKEN, ASIDE, 0, join, 10 * TIMEOUT)
+    rig.plane.send_between(TOKEN, BETWEEN, 0, join, 10 * TIMEOUT)
     (sent,) = rig.frames()
     assert frame.decode_request(sent[4:])[1] == frame.decode_request(join[4:])[1]
     return Talk(rig)
@@ -315,7 +315,7 @@ def test_a_generation_is_known_once_the_others_have_come(version: int) -> None:
     talk.rig.advance(5 * TIMEOUT)
     assert generations(talk.rig) == []
     talk.answer(joined(version))
-    assert talk.up() == [(ASIDE, joined(version))]
+    assert talk.up() == [(BETWEEN, joined(version))]
     assert generations(talk.rig) == []
     for _ in range(3):
         talk.rig.advance(PERIOD + 0.002)
@@ -348,7 +348,7 @@ def test_an_answer_to_join_that_was_cut_off(version: int) -> None:
     for size in range(len(whole)):
         talk = rig_that_joins(version)
         talk.answer(whole[:size])
-        assert talk.up() == [(ASIDE, whole[:size])]
+        assert talk.up() == [(BETWEEN, whole[:size])]
         talk.rig.advance(PERIOD + 0.002)
         assert generations(talk.rig) == ([8] if size >= told_at else [])
 
@@ -360,7 +360,7 @@ def test_answers_to_classic_heartbeats_tell_no_generation() -> None:
         talk.rig.advance(PERIOD + 0.002)
         assert generations(talk.rig) == [8]
         talk.answer(frame.encode_response(HeartbeatResponse(error_code=code), 4, 0)[8:])
-    assert [token for token, _ in talk.up()] == [ASIDE, TOKEN, TOKEN]
+    assert [token for token, _ in talk.up()] == [BETWEEN, TOKEN, TOKEN]
 
 
 def test_a_join_that_nobody_answers_ends_with_the_link() -> None:

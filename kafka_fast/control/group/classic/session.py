@@ -119,7 +119,7 @@ class Session:
         self._keep(link, identity, HeartbeatResponse(), delay=0.0, learns=True)
         self._on_join_lost = handle_lost
         try:
-            self._heartbeats.say(request, JoinGroupResponse, take, timeout=timeout)
+            self._heartbeats.send_between(request, JoinGroupResponse, take, timeout=timeout)
         except KafkaError:
             self.fall_silent()
             raise

@@ -1,7 +1,7 @@
 """What a KIP-848 member and its coordinator say to each other: heartbeats, one at a time.
 
     tell ──► one heartbeat with what is new ───► answer ──────────────┐
-      └────► one without news, repeated ───────► unexpected answers ──┴──► handle, handle_lost
+      └────► one without news, every period ──► unexpected answers ──┴──► handle, handle_lost
 
 The coordinator takes each heartbeat by the epoch that the answer before it told, so one at a time
 is in flight. The data plane sees to that, and goes on under the new epoch by itself: Python may not
@@ -107,10 +107,10 @@ class Conversation:
             self._keep(link, epoch)
         self._is_asking = self._may_be_known = True
         body = self._beat.make(epoch, subscription, owned, held)
-        self._heartbeats.say(body, ConsumerGroupHeartbeatResponse, self._hear)
+        self._heartbeats.send_between(body, ConsumerGroupHeartbeatResponse, self._hear)
 
     def fall_silent(self) -> None:
-        """Repeat nothing any more, and tell everything the next time."""
+        """Send no heartbeat any more, and tell everything the next time."""
         self._heartbeats.stop()
         self._is_asking = False
         self._beat.forget()

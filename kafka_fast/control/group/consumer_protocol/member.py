@@ -260,7 +260,7 @@ class ConsumerProtocolMember:
     # Answers
 
     def _handle_answer(self, response: ConsumerGroupHeartbeatResponse, now: float) -> None:
-        """Take the answer to what was told, or to a repeated heartbeat that was not as expected."""
+        """Take the answer to what was told, or one to a heartbeat that was not as expected."""
         if response.error_code:
             self._handle_error(response.error_code, response.error_message, now)
             return

@@ -15,29 +15,29 @@ LINK: Any = "a link"
 
 
 class FakeQuestions:
-    """Writes down what is repeated, and how that ends."""
+    """Writes down the heartbeats, and how they end."""
 
     def __init__(self) -> None:
-        self.repeated: dict[int, tuple[Any, Any]] = {}
+        self.started: dict[int, tuple[Any, Any]] = {}
         self.said: list[tuple[int, Any, Any]] = []
         self.stopped: list[int] = []
         self.told: dict[str, object] = {}
 
-    def repeat(
+    def start_heartbeats(
         self, link: Any, body: Any, expected: Any, handle: Any, handle_lost: Any, **told: object
     ) -> int:
-        token = len(self.repeated) + 1
-        self.repeated[token] = (handle, handle_lost)
+        token = len(self.started) + 1
+        self.started[token] = (handle, handle_lost)
         self.told = told
         return token
 
-    def interject(
+    def send_between(
         self, token: int, link: Any, body: Any, response: Any, handle: Any, *, timeout: float
     ) -> None:
         assert (link, response, timeout) == (LINK, HeartbeatResponse, 30.0)
         self.said.append((token, body, handle))
 
-    def stop_repeat(self, token: int) -> None:
+    def stop_heartbeats(self, token: int) -> None:
         self.stopped.append(token)
 
 
@@ -78,7 +78,7 @@ def test_one_is_kept(rig: Rig) -> None:
 
 def test_other_answers_are_heard_and_it_goes_on(rig: Rig) -> None:
     rig.keep()
-    handle, _ = rig.questions.repeated[1]
+    handle, _ = rig.questions.started[1]
     handle(OTHER, 5.0)
     handle(OTHER, 8.0)
     assert rig.heard == [(OTHER, True)] * 2
@@ -88,14 +88,16 @@ def test_other_answers_are_heard_and_it_goes_on(rig: Rig) -> None:
 def test_a_link_that_is_gone_ends_it(rig: Rig) -> None:
     rig.keep()
     error = KafkaConnectionError("gone")
-    rig.questions.repeated[1][1](error, 5.0)
+    rig.questions.started[1][1](error, 5.0)
     assert rig.heard == [(error, False)]
 
 
-def test_one_is_said_between_two(rig: Rig) -> None:
+def test_a_request_goes_between_two(rig: Rig) -> None:
     rig.keep()
     heard: list[Any] = []
-    rig.heartbeats.say(BODY, HeartbeatResponse, lambda response, now: heard.append(response))
+    rig.heartbeats.send_between(
+        BODY, HeartbeatResponse, lambda response, now: heard.append(response)
+    )
     ((token, body, handle),) = rig.questions.said
     assert (token, body) == (1, BODY)
     handle(EXPECTED, 5.0)

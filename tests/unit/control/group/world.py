@@ -269,7 +269,7 @@ class World:
 
     def _poll(self, member: Member) -> None:
         group = member.group
-        member.core.streams.set_alive_until(self.now + member.settings.max_poll_interval)
+        member.core.plane.set_alive_until(self.now + member.settings.max_poll_interval)
         if group.member.is_paused:
             group.member.handle_polled(self.now)
         while (news := member.wanted) is not None:

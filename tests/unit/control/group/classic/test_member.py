@@ -280,7 +280,7 @@ def test_commits_are_refused_once_others_own_the_partitions() -> None:
     world.run(1.0)
     assert good == [None]
     one.next_poll = world.now + 100.0
-    one.core.streams.set_alive_until(world.now)  # stuck: heartbeats end, the group moves on
+    one.core.plane.set_alive_until(world.now)  # stuck: heartbeats end, the group moves on
     world.run_until(lambda: len(two.owned) == 4, 40.0)
     late = world.commit(one, {mine: 6})
     world.run(5.0)

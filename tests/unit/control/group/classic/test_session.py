@@ -21,26 +21,26 @@ REBALANCES = HeartbeatResponse(error_code=27)
 
 
 class FakeQuestions:
-    """Writes down what is repeated and said aside, and how that ends."""
+    """Writes down the heartbeats and the requests between, and how they end."""
 
     def __init__(self) -> None:
-        self.repeated: dict[int, Any] = {}
+        self.started: dict[int, Any] = {}
         self.said: list[Any] = []
         self.stopped: list[int] = []
         self.refuses = False
 
     @property
     def running(self) -> list[int]:
-        return [token for token in self.repeated if token not in self.stopped]
+        return [token for token in self.started if token not in self.stopped]
 
-    def repeat(
+    def start_heartbeats(
         self, link: Any, body: Any, expected: Any, handle: Any, lose: Any, **more: Any
     ) -> int:
-        token = len(self.repeated) + 1
-        self.repeated[token] = (body, expected, handle, lose, more["other_epoch"])
+        token = len(self.started) + 1
+        self.started[token] = (body, expected, handle, lose, more["other_epoch"])
         return token
 
-    def interject(
+    def send_between(
         self, token: int, link: Any, body: Any, response: Any, handle: Any, *, timeout: float
     ) -> None:
         if self.refuses:
@@ -48,7 +48,7 @@ class FakeQuestions:
         assert (token, timeout) == (self.running[-1], 300.0)
         self.said.append(handle)
 
-    def stop_repeat(self, token: int) -> None:
+    def stop_heartbeats(self, token: int) -> None:
         self.stopped.append(token)
 
 
@@ -97,7 +97,7 @@ class Rig:
         self.heard.append(error)
 
     def lose_link(self) -> None:
-        self.questions.repeated[self.questions.running[-1]][3](LOST, 1.0)
+        self.questions.started[self.questions.running[-1]][3](LOST, 1.0)
 
     def lose_a_later_link(self) -> None:
         """Be a member, and lose the link of its heartbeats."""
@@ -122,12 +122,12 @@ def test_who_has_no_id_only_asks() -> None:
     handle(JOINED, 1.0)
     lose(LOST, 1.0)
     assert rig.heard == [JOINED, LOST]
-    assert not rig.questions.repeated
+    assert not rig.questions.started
 
 
 def test_heartbeats_go_on_by_the_generation_that_the_join_brings(rig: Rig) -> None:
     rig.join()
-    ((body, expected, *_, other),) = rig.questions.repeated.values()
+    ((body, expected, *_, other),) = rig.questions.started.values()
     assert body == HeartbeatRequest(group_id="g", generation_id=-1, member_id="m")
     assert other == HeartbeatRequest(group_id="g", generation_id=0, member_id="m")
     assert expected == HeartbeatResponse()
@@ -180,11 +180,11 @@ def test_a_join_that_cannot_be_said_leaves_nothing_behind(rig: Rig) -> None:
 
 
 def test_another_answer_is_heard_once(rig: Rig) -> None:
-    """Then it is Python's to say what is to be repeated."""
+    """Then it is Python's to say what the heartbeats are."""
     rig.session.enter(5, "m")
     rig.session.keep_alive(1.0, expect_rebalance=False)
-    rig.questions.repeated[1][2](REBALANCES, 1.0)
+    rig.questions.started[1][2](REBALANCES, 1.0)
     assert rig.heard == [27]
     assert rig.questions.running == []
     rig.session.keep_alive(1.0, expect_rebalance=True)
-    assert rig.questions.repeated[2][1] == REBALANCES
+    assert rig.questions.started[2][1] == REBALANCES

@@ -1,0 +1,1 @@
+"""Heartbeats; nothing of it is for Python."""

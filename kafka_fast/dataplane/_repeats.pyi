@@ -1,1 +1,0 @@
-"""Frames that are sent again and again; nothing of it is for Python."""
