@@ -75,7 +75,7 @@ class Producer(BulkAccumulator):
         with ExitStack() as undo:
             undo.callback(core.close, 0.0)
             super().__init__(
-                core.plane,
+                core.queues,
                 max_block=settings.max_block,
                 partitioner=None if partitioner == "default" else partitioner,
                 ignore_keys=settings.partitioner_ignore_keys,
@@ -213,7 +213,7 @@ class Producer(BulkAccumulator):
     def __del__(self) -> None:
         """Leave what was accepted to the core, which delivers it and then ends; warn."""
         core = getattr(self, "_core", None)
-        if core is None or core.plane.dead:
+        if core is None or core.queues.dead:
             return  # the constructor has failed; or all has ended, or is the parent's
         core.abandon()
         core.warn_unclosed()
@@ -227,5 +227,5 @@ class Producer(BulkAccumulator):
 
     def __repr__(self) -> str:
         """Return the client id and whether the producer is closed."""
-        state = "closed" if self._plane.dead else "open"
+        state = "closed" if self._queues.dead else "open"
         return f"<Producer {self.client_id} {state}>"

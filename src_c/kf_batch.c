@@ -1,5 +1,6 @@
 /* A batch by itself: how it begins and ends, what it gives back, where its records are when it was
  * split. */
+#include "kf_producer.h"
 #include "kf_fill.h"
 
 #include <stdlib.h>
@@ -15,7 +16,7 @@ kf_batch *kf_batch_new(kf_queue *queue, size_t slab_size, bool beyond) {
     if (batch == NULL) {
         return NULL;
     }
-    kf_slab *slab = kf_pool_take(&queue->plane->pool, slab_size, beyond);
+    kf_slab *slab = kf_pool_take(&queue->producer->pool, slab_size, beyond);
     if (slab == NULL) {
         free(batch);
         return NULL;
@@ -41,7 +42,7 @@ void kf_batch_ref(kf_batch *batch) {
 }
 
 void kf_batch_unref(kf_batch *batch) {
-    if (kf_add(&batch->refs, -1) != 0 || batch->queue->plane->inherited) {
+    if (kf_add(&batch->refs, -1) != 0 || batch->queue->producer->inherited) {
         return;
     }
     kf_batch *child = batch->children;
@@ -61,18 +62,18 @@ void kf_batch_release_memory(kf_batch *batch) {
     batch->last_slab = NULL;
     batch->coded = NULL;
     if (slabs != NULL) {
-        kf_pool_give(&batch->queue->plane->pool, slabs);
+        kf_pool_give(&batch->queue->producer->pool, slabs);
     }
     if (coded != NULL) {
-        kf_pool_give(&batch->queue->plane->pool, coded);
+        kf_pool_give(&batch->queue->producer->pool, coded);
     }
 }
 
 /* The last child of a forwarder has ended: so has the forwarder. */
-static void child_ended(kf_plane *plane, kf_batch *parent) {
+static void child_ended(kf_producer *producer, kf_batch *parent) {
     while (parent != NULL && --parent->children_left == 0) {
         kf_batch *above = parent->parent;
-        kf_plane_observe(plane, parent);
+        kf_producer_observe(producer, parent);
         kf_batch_unref(parent);
         parent = above;
     }
@@ -80,7 +81,7 @@ static void child_ended(kf_plane *plane, kf_batch *parent) {
 
 /* Keep what became of the tries of a batch that fails: the data plane may still hold it. */
 static void note_tries(kf_batch *batch) {
-    const kf_env *env = &batch->queue->plane->env;
+    const kf_env *env = &batch->queue->producer->env;
     batch->tries = batch->attempts;
     batch->last_answer = batch->last_error;
     batch->wire_size = batch->coded != NULL ? batch->coded->size : batch->size;
@@ -89,7 +90,7 @@ static void note_tries(kf_batch *batch) {
 
 void kf_batch_end(kf_batch *batch, int state, int32_t error_code, int32_t outcome,
                   int64_t base_offset, int64_t append_time_ms) {
-    kf_plane *plane = batch->queue->plane;
+    kf_producer *producer = batch->queue->producer;
     kf_batch *parent = batch->parent;
     bool in_request = kf_get(&batch->state) == KF_BATCH_IN_FLIGHT;
     batch->base_offset = base_offset;
@@ -97,14 +98,14 @@ void kf_batch_end(kf_batch *batch, int state, int32_t error_code, int32_t outcom
     batch->error_code = error_code;
     batch->outcome = outcome;
     if (state == KF_BATCH_ACKED) {
-        kf_count(&plane->stats.records_acked, batch->record_count);
-        kf_count(&plane->stats.batches_acked, 1);
+        kf_count(&producer->stats.records_acked, batch->record_count);
+        kf_count(&producer->stats.batches_acked, 1);
         kf_count(&batch->queue->records_acked, batch->record_count);
         kf_count(&batch->queue->bytes_acked, (int64_t)batch->size);
     } else {
         note_tries(batch);
-        kf_count(&plane->stats.records_failed, batch->record_count);
-        kf_count(&plane->stats.batches_failed, 1);
+        kf_count(&producer->stats.records_failed, batch->record_count);
+        kf_count(&producer->stats.batches_failed, 1);
         kf_count(&batch->queue->records_failed, batch->record_count);
     }
     kf_add(&batch->queue->load, -1);
@@ -116,11 +117,11 @@ void kf_batch_end(kf_batch *batch, int state, int32_t error_code, int32_t outcom
     /* Observers come first: who waits for the batch to leave the list of incomplete ones (a flush)
      * must find what they will be told. */
     if (parent == NULL) {
-        kf_plane_observe(plane, batch);
+        kf_producer_observe(producer, batch);
     } else {
-        child_ended(plane, parent);
+        child_ended(producer, parent);
     }
-    kf_plane_ended(plane, batch);
+    kf_producer_ended(producer, batch);
     if (!in_request) {
         kf_batch_unref(batch); /* else the request's end does this */
     }
@@ -172,5 +173,5 @@ void kf_batch_gather(const kf_batch *batch, uint8_t *out) {
 void kf_queue_coded(kf_queue *queue, kf_batch *batch, kf_slab *coded) {
     batch->coded = coded;
     kf_set(&batch->coding, coded != NULL ? KF_CODING_DONE : KF_CODING_USELESS);
-    kf_plane_notify(queue->plane, queue, KF_WAKE_FULL);
+    kf_producer_notify(queue->producer, queue, KF_WAKE_FULL);
 }

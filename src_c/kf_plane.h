@@ -1,18 +1,18 @@
-/* The meeting place of the planes: what callers, the data plane and the control plane share.
+/* The meeting place of the planes: a transport, and what it carries for either side.
  *
- *   callers ── kf_queue_append ──► queues ── inbox ──► data plane ── links ──► brokers
- *   control plane ── commands ──► data plane ── events ──► control plane
- *   data plane ── completion ──► waiters, observers, flush
+ *   control plane ── commands ──► data plane ── links ──► brokers
+ *   control plane ◄── events ──── data plane
+ *   kf_producer (produce side) and kf_fetcher (fetch side) stand on it; a client has one of them
  *
  * The plane calls no clock and no socket: `kf_env` brings them in, so that the simulation drives
- * the same code with a virtual clock. Lock order: a queue's lock, then the plane's or the pool's.
+ * the same code with a virtual clock. Lock order: a queue's lock, then the producer's, the plane's
+ * or the pool's, of which no two are held together.
  */
 #ifndef KF_PLANE_H
 #define KF_PLANE_H
 
 #include "kf_event.h"
 #include "kf_heartbeat.h"
-#include "kf_pool.h"
 #include "kf_sync.h"
 
 typedef struct kf_batch kf_batch;
@@ -20,6 +20,7 @@ typedef struct kf_queue kf_queue;
 typedef struct kf_link kf_link;
 typedef struct kf_topic kf_topic;
 typedef struct kf_node kf_node;
+typedef struct kf_producer kf_producer;
 typedef struct kf_fetcher kf_fetcher;
 typedef struct kf_stream kf_stream;
 typedef struct kf_session kf_session;
@@ -114,8 +115,8 @@ typedef struct kf_command {
     size_t size;
 } kf_command;
 
-/* Counters and histograms: the data plane counts (`blocked`: callers, under the GIL), any thread
- * reads; one number may be newer than the next. */
+/* Counters and histograms: the data plane counts, any thread reads; one number may be newer than
+ * the next. */
 enum { KF_HISTOGRAM_BUCKETS = 40 };
 
 typedef struct kf_histogram {
@@ -124,13 +125,11 @@ typedef struct kf_histogram {
     kf_sum sum; /* seconds */
 } kf_histogram;
 
+/* Of the transport. */
 typedef struct kf_stats {
-    kf_counter records_acked, records_failed, batches_acked, batches_failed;
-    kf_counter requests, bytes_out, bytes_in, retries, punts, splits, expired_batches;
-    kf_counter throttle_ms, blocked, heartbeats;
-    kf_histogram queue_time; /* batch opened to request written */
+    kf_counter requests, bytes_out, bytes_in, heartbeats;
+    kf_counter throttle_ms;
     kf_histogram request_time; /* request written to answer read */
-    kf_histogram batch_bytes; /* sizes as sent, bucket i: below 2^i bytes; sum in bytes */
 } kf_stats;
 
 /* What went to and came from one node, over all its links. Never freed before the plane. */
@@ -143,63 +142,30 @@ struct kf_node {
 
 typedef struct kf_plane {
     kf_env env;
-    kf_pool pool;
+    kf_producer *producer; /* NULL: nothing is produced here */
     kf_fetcher *fetcher; /* NULL: nothing is fetched here */
-    double alive_until; /* under the lock: heartbeats end then, the user is stuck */
 
-    /* limits, set once before the first record */
-    size_t batch_size; /* batch.size: sendable from here on */
-    size_t seal_size; /* max(batch.size, 256 KiB): full */
-    size_t max_request_size; /* of one record and one batch */
-    size_t coalesce_bytes; /* of one Produce request */
+    /* limits, set once before the first link */
     size_t max_frame; /* receive.message.max.bytes */
-    double linger; /* seconds */
-    double delivery_timeout;
-    double request_timeout;
+    double request_timeout; /* seconds */
     double max_idle; /* of a link, from its last request or answer; 0: for ever */
-    double availability_timeout; /* partitioner.availability.timeout.ms; 0: off */
-    int max_in_flight; /* Produce requests per link */
-    int codec; /* compression code of the record batch attributes, 0 for none */
-    bool idempotent;
-    bool acks_zero;
 
-    kf_mutex lock; /* inbox, commands, events, incomplete list, observed list */
-    kf_cond done; /* a batch completed and somebody waits */
-    kf_queue *inbox; /* queues with news for the data plane */
-    kf_queue **inbox_tail;
-    int inbox_level; /* the most urgent news in the inbox, enum kf_wake */
+    kf_mutex lock; /* commands, events, nodes, alive_until */
     kf_command *commands, **commands_tail;
     kf_event *events, **events_tail;
-    kf_batch *oldest, *newest; /* incomplete batches in the order of their opening */
-    kf_batch *observed, **observed_tail; /* completed batches that have observers */
-    kf_queue *queues; /* all of them, linked by `registered` */
     kf_node *nodes; /* that a link was ever added for, newest first */
-    int64_t next_serial, next_generation;
-    int awake_misses, awake_skipped; /* staying awake: in vain lately; waits without since */
+    double alive_until; /* heartbeats end then: the user is stuck */
 
     kf_atomic_int wake_level; /* enum kf_wake: who may end the sleep */
-    kf_atomic_int waiters; /* threads that wait for `done` */
-    kf_atomic_int flushing; /* flushes under way: every open batch is sendable */
-    kf_atomic_int closed; /* no record is accepted any more */
-    void *owner; /* the object that holds the plane; handles reach it by way of their batch */
-    bool inherited; /* by a forked child: locks may be held for ever, so nothing is freed */
     kf_stats stats;
 } kf_plane;
 
-void kf_plane_init(kf_plane *plane, const kf_env *env, size_t buffer_memory);
+void kf_plane_init(kf_plane *plane, const kf_env *env);
+/* Frees the sides, too. */
 void kf_plane_destroy(kf_plane *plane);
 
-/* Tell the data plane that `queue` has news of level `level` (any thread, no lock held). */
-void kf_plane_notify(kf_plane *plane, kf_queue *queue, int level);
 /* End the data plane's sleep if `level` may. */
 void kf_plane_wake(kf_plane *plane, int level);
-/* Let the data plane look again at `flushing` and the pool's `waiting`, which have just changed. */
-void kf_plane_urge(kf_plane *plane);
-/* Take the whole inbox (data plane); linked by `kf_queue.taken_next`. */
-kf_queue *kf_plane_take_inbox(kf_plane *plane);
-/* All queues, linked by `registered`; new ones are put before these. */
-kf_queue *kf_plane_queues(kf_plane *plane);
-
 /* Aborts instead of returning NULL, see kf_event.h. */
 kf_command *kf_command_new(int kind);
 void kf_plane_command(kf_plane *plane, kf_command *command); /* owns it from here on */
@@ -219,30 +185,6 @@ bool kf_plane_has_news(kf_plane *plane, int level);
 
 /* The node's counters, made on first use (data plane). */
 kf_node *kf_plane_node(kf_plane *plane, int32_t id);
-
-/* Enter and leave the list of incomplete batches; a child enters before `newer`. */
-void kf_plane_opened(kf_plane *plane, kf_batch *batch, kf_batch *newer);
-void kf_plane_ended(kf_plane *plane, kf_batch *batch);
-/* Data plane: queues with a batch opened before `cutoff`, at most `capacity`; the number found.
- * `*next` gets the opening time of the oldest batch that is younger, or 0. */
-int kf_plane_overdue(kf_plane *plane, double cutoff, kf_queue **queues, int capacity, double *next);
-/* The batch that was opened first of those whose fate is not known: its queue and when it was
- * opened. False: there is none. */
-bool kf_plane_oldest(kf_plane *plane, int64_t *queue_id, double *created);
-/* The serial that the next batch will get: a flush waits for all below it. */
-int64_t kf_plane_serial(kf_plane *plane);
-/* True once no batch with a serial below `serial` is incomplete; and the records of those. */
-bool kf_plane_flushed(kf_plane *plane, int64_t serial);
-int64_t kf_plane_pending_before(kf_plane *plane, int64_t serial);
-
-/* Wait until the batch (or all below `serial`) is done, at most `seconds`: call in slices. */
-void kf_plane_wait_batch(kf_plane *plane, kf_batch *batch, double seconds);
-void kf_plane_wait_flushed(kf_plane *plane, int64_t serial, double seconds);
-
-/* Ended batches that have observers or have failed, in the order of their ending, linked by
- * `next`; the list owns a reference to each, which the taker inherits. */
-void kf_plane_observe(kf_plane *plane, kf_batch *batch);
-kf_batch *kf_plane_take_observed(kf_plane *plane);
 
 void kf_histogram_add(kf_histogram *histogram, double value, double unit);
 

@@ -1,25 +1,26 @@
 #include "kf_queue.h"
+#include "kf_producer.h"
 #include "kf_fill.h"
 
 /* ---- life of a queue ---- */
 
-void kf_queue_init(kf_queue *queue, kf_plane *plane, kf_topic *topic, int64_t id,
+void kf_queue_init(kf_queue *queue, kf_producer *producer, kf_topic *topic, int64_t id,
                    int32_t partition) {
     memset(queue, 0, sizeof *queue);
     kf_mutex_init(&queue->lock);
-    queue->plane = plane;
+    queue->producer = producer;
     queue->topic = topic;
     queue->id = id;
     queue->partition = partition;
     queue->sealed_tail = &queue->sealed;
     queue->coding_tail = &queue->coding;
-    queue->seal_size = plane->seal_size;
+    queue->seal_size = producer->seal_size;
     queue->producer_id = -1;
     queue->epoch = -1;
-    kf_lock(&plane->lock);
-    queue->registered = plane->queues;
-    plane->queues = queue;
-    kf_unlock(&plane->lock);
+    kf_lock(&producer->lock);
+    queue->registered = producer->queues;
+    producer->queues = queue;
+    kf_unlock(&producer->lock);
 }
 
 void kf_queue_destroy(kf_queue *queue) {
@@ -44,25 +45,25 @@ static void seal(kf_queue *queue) {
 
 /* Open a batch whose first record needs `need` bytes. Called with the lock held. */
 static kf_batch *open_batch(kf_queue *queue, size_t need, int64_t timestamp_ms) {
-    kf_plane *plane = queue->plane;
-    if (kf_get(&plane->closed)) {
+    kf_producer *producer = queue->producer;
+    if (kf_get(&producer->closed)) {
         return NULL; /* nobody would send it; the caller looks why there is no room */
     }
     kf_batch *batch = kf_batch_new(queue, KF_BATCH_HEADER_SIZE + need, false);
     if (batch == NULL) {
         return NULL;
     }
-    batch->created = plane->env.now(plane->env.context);
+    batch->created = producer->env.now(producer->env.context);
     batch->base_timestamp = timestamp_ms;
     batch->max_timestamp = timestamp_ms;
-    if (kf_get(&plane->flushing) > 0) {
+    if (kf_get(&producer->flushing) > 0) {
         batch->urgency = KF_URGENT;
     } else {
-        batch->urgency = plane->linger <= 0.0 ? KF_SENDABLE : KF_LINGERS;
+        batch->urgency = producer->linger <= 0.0 ? KF_SENDABLE : KF_LINGERS;
     }
     queue->open = batch;
     kf_add(&queue->load, 1);
-    kf_plane_opened(plane, batch, NULL);
+    kf_producer_opened(producer, batch, NULL);
     return batch;
 }
 
@@ -77,9 +78,9 @@ static bool grow(kf_queue *queue, kf_batch *batch, size_t need) {
     if (size < need) {
         size = need;
     }
-    kf_slab *slab = kf_pool_take(&queue->plane->pool, size, false);
+    kf_slab *slab = kf_pool_take(&queue->producer->pool, size, false);
     if (slab == NULL && size > need) {
-        slab = kf_pool_take(&queue->plane->pool, need, false); /* what is left will do */
+        slab = kf_pool_take(&queue->producer->pool, need, false); /* what is left will do */
     }
     if (slab == NULL) {
         return false;
@@ -114,7 +115,7 @@ static int make_room(kf_queue *queue, size_t need, int64_t timestamp_ms, int fla
         batch = NULL;
     }
     if (batch == NULL) {
-        if (KF_BATCH_HEADER_SIZE + need > queue->plane->max_request_size) {
+        if (KF_BATCH_HEADER_SIZE + need > queue->producer->max_request_size) {
             return KF_APPEND_TOO_LARGE;
         }
         if ((flags & KF_LEAVE_FULL) != 0) {
@@ -159,8 +160,8 @@ void kf_queue_drop_handles(kf_queue *queue, kf_batch *batch, int32_t count) {
 }
 
 /* The open batch has got records: is it worth sending now? Called with the lock held. */
-static inline void maybe_sendable(kf_plane *plane, kf_batch *batch, int *level) {
-    if (batch->urgency == KF_LINGERS && batch->size >= plane->batch_size) {
+static inline void maybe_sendable(kf_producer *producer, kf_batch *batch, int *level) {
+    if (batch->urgency == KF_LINGERS && batch->size >= producer->batch_size) {
         batch->urgency = KF_SENDABLE;
         *level = more_urgent(*level, KF_WAKE_SENDABLE);
     }
@@ -186,11 +187,11 @@ int kf_queue_append(kf_queue *queue, const kf_record *record, int64_t timestamp_
         }
         *batch_out = batch;
         *index_out = index;
-        maybe_sendable(queue->plane, batch, &level);
+        maybe_sendable(queue->producer, batch, &level);
     }
     kf_unlock(&queue->lock);
     if (level != 0) {
-        kf_plane_notify(queue->plane, queue, level);
+        kf_producer_notify(queue->producer, queue, level);
     }
     return result;
 }
@@ -232,12 +233,12 @@ int kf_queue_append_run(kf_queue *queue, const kf_record *records, const int64_t
         }
         *batch_out = batch;
         *index_out = index;
-        maybe_sendable(queue->plane, batch, &level);
+        maybe_sendable(queue->producer, batch, &level);
     }
     kf_unlock(&queue->lock);
     *done = i;
     if (level != 0) {
-        kf_plane_notify(queue->plane, queue, level);
+        kf_producer_notify(queue->producer, queue, level);
     }
     return result;
 }
@@ -257,7 +258,7 @@ void kf_queue_kick(kf_queue *queue, kf_batch *batch) {
     }
     kf_unlock(&queue->lock);
     if (kicked) {
-        kf_plane_notify(queue->plane, queue, KF_WAKE_FULL);
+        kf_producer_notify(queue->producer, queue, KF_WAKE_FULL);
     }
 }
 

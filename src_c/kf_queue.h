@@ -15,6 +15,7 @@
 #define KF_QUEUE_H
 
 #include "kf_plane.h"
+#include "kf_pool.h"
 #include "kf_record.h"
 
 enum kf_batch_state {
@@ -62,14 +63,14 @@ struct kf_batch {
     kf_atomic_int coding; /* enum kf_coding */
     int8_t urgency;       /* enum kf_urgency: reached batch.size, or was kicked */
 
-    kf_batch *next;          /* in one of the queue's lists, or the plane's observed list */
-    kf_batch *older, *newer; /* the plane's list of incomplete batches */
+    kf_batch *next;          /* in one of the queue's lists, or the producer's observed list */
+    kf_batch *older, *newer; /* the producer's list of incomplete batches */
     kf_queue *queue;
     kf_slab *slabs, *last_slab; /* records as encoded; the header's place is at the front */
     kf_slab *coded;             /* the compressed batch, header's place included, or NULL */
-    int64_t serial; /* order of opening over the whole plane; children: their parent's */
+    int64_t serial; /* order of opening over all queues; children: their parent's */
     double created; /* monotonic; delivery.timeout.ms counts from here */
-    kf_atomic_int refs; /* the plane's one, and one for all handles together */
+    kf_atomic_int refs; /* the producer's one, and one for all handles together */
 
     /* identity in the log; changes only while its fate is known to be «not written» */
     int64_t producer_id;
@@ -122,11 +123,19 @@ enum kf_topic_format {
     KF_TOPIC_ID_SIZE = 16,
 };
 
+/* An array of queues that a bulk call without the GIL may still read. */
+typedef struct kf_retired {
+    struct kf_retired *next;
+    kf_queue **queues;
+} kf_retired;
+
 /* A topic: how requests name it (data plane), and the partitioner's cursor (callers, GIL). */
 struct kf_topic {
+    kf_topic *next; /* of the producer's, newest first */
     uint8_t *field[KF_TOPIC_FORMATS]; /* length included; NULL: not known yet */
     size_t field_size[KF_TOPIC_FORMATS];
     kf_queue **queues; /* by partition; replaced, never changed, when partitions are added */
+    kf_retired *retired;
     int32_t partition_count;
     int32_t id;           /* order of making: requests name their topics in it */
     int32_t sticky; /* partition of records without a key; -1: choose */
@@ -147,7 +156,7 @@ struct kf_queue {
     /* under `lock` */
     kf_batch *open;
     kf_batch *parked; /* GIL: its handles are all gone; their reference is the next handle's */
-    kf_plane *plane;
+    kf_producer *producer;
     kf_topic *topic;
     int64_t id;
     int32_t partition;
@@ -157,8 +166,8 @@ struct kf_queue {
     kf_atomic_int load; /* batches waiting, for the adaptive partitioner */
     kf_atomic_int stalled; /* its link takes nothing for availability_timeout */
     kf_atomic_int available; /* has a leader, says the control plane: the partitioner's choice */
-    /* under the plane's lock */
-    kf_queue *registered; /* the plane's list of all queues */
+    /* under the producer's lock */
+    kf_queue *registered; /* the producer's list of all queues */
     kf_queue *inbox_next;
     bool in_inbox;
     /* data plane */
@@ -194,7 +203,7 @@ enum kf_append_result {
     KF_APPEND_NEXT = 3, /* it would open a batch in a queue that is to be left: choose another */
 };
 
-void kf_queue_init(kf_queue *queue, kf_plane *plane, kf_topic *topic, int64_t id,
+void kf_queue_init(kf_queue *queue, kf_producer *producer, kf_topic *topic, int64_t id,
                    int32_t partition);
 void kf_queue_destroy(kf_queue *queue);
 

@@ -2,6 +2,7 @@
  * written into children, which take its place in the queue. The parent stays as a forwarder, for
  * handles point into it.
  */
+#include "kf_producer.h"
 #include "kf_fill.h"
 
 #include <stdlib.h>
@@ -41,7 +42,7 @@ static bool copy_record(kf_queue *queue, kf_batch *child, const kf_record *recor
                         int64_t timestamp) {
     size_t need = kf_record_size_max(record);
     if (!kf_fill_fits(child, need)) {
-        kf_slab *slab = kf_pool_take(&queue->plane->pool, need, true);
+        kf_slab *slab = kf_pool_take(&queue->producer->pool, need, true);
         if (slab == NULL) {
             return false;
         }
@@ -78,17 +79,17 @@ static kf_batch *child_of(kf_queue *queue, kf_batch *parent, int32_t first_index
     return child;
 }
 
-static void discard(kf_plane *plane, kf_batch *child) {
+static void discard(kf_producer *producer, kf_batch *child) {
     while (child != NULL) {
         kf_batch *sibling = child->sibling;
-        kf_pool_give(&plane->pool, child->slabs);
+        kf_pool_give(&producer->pool, child->slabs);
         free(child);
         child = sibling;
     }
 }
 
 bool kf_queue_split(kf_queue *queue, kf_batch *batch, size_t size) {
-    kf_plane *plane = queue->plane;
+    kf_producer *producer = queue->producer;
     kf_batch *children = NULL;
     kf_batch **tail = &children;
     kf_batch *child = NULL;
@@ -121,7 +122,7 @@ bool kf_queue_split(kf_queue *queue, kf_batch *batch, size_t size) {
         copied++;
     }
     if (copied != batch->record_count || count < 2) {
-        discard(plane, children);
+        discard(producer, children);
         return false;
     }
     batch->children = children;
@@ -129,11 +130,11 @@ bool kf_queue_split(kf_queue *queue, kf_batch *batch, size_t size) {
     for (child = children; child != NULL; child = child->sibling) {
         kf_fill_close(child);
         kf_batch_ref(child); /* the parent's, so that handles find their results */
-        kf_plane_opened(plane, child, batch);
+        kf_producer_opened(producer, child, batch);
         kf_add(&queue->load, 1);
     }
     kf_set(&batch->state, KF_BATCH_SPLIT);
-    kf_plane_ended(plane, batch);
+    kf_producer_ended(producer, batch);
     kf_add(&queue->load, -1);
     for (child = children; child != NULL; child = child->sibling) {
         kf_queue_return(queue, child);

@@ -4,8 +4,7 @@ from libc.stdint cimport int32_t, int64_t
 
 from kafka_fast._wire.layout cimport kf_record
 from kafka_fast.dataplane._partitioner cimport partitioner
-from kafka_fast.dataplane._plane cimport DataPlane
-from kafka_fast.dataplane._topics cimport Topic
+from kafka_fast.dataplane._queues cimport Queues, Topic
 from kafka_fast.dataplane.state cimport kf_batch
 
 
@@ -16,7 +15,7 @@ ctypedef struct standstill:
 
 
 cdef class Accumulator:
-    cdef readonly DataPlane _plane
+    cdef readonly Queues _queues
     cdef readonly object _origin  # allocated with the producer: tracemalloc names its line by it
     cdef object last_name        # of the last append: callers stay with a topic for a while
     cdef Topic last_topic        # what that name means

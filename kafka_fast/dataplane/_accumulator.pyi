@@ -5,16 +5,16 @@ from datetime import datetime
 from typing import Any
 
 from kafka_fast.dataplane._delivery import DeliveryFuture
-from kafka_fast.dataplane._plane import DataPlane
+from kafka_fast.dataplane._queues import Queues
 from kafka_fast.errors import DeliveryError
 from kafka_fast.types import RecordMetadata
 
 class Accumulator:
-    _plane: DataPlane
+    _queues: Queues
     _origin: object
     def __init__(
         self,
-        plane: DataPlane,
+        queues: Queues,
         *,
         max_block: float,
         partitioner: Callable[..., int] | str | None = None,

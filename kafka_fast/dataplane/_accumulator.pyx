@@ -36,8 +36,7 @@ from kafka_fast.dataplane._partitioner cimport (
     draw_partition,
     is_sticky,
 )
-from kafka_fast.dataplane._plane cimport DataPlane
-from kafka_fast.dataplane._topics cimport Topic
+from kafka_fast.dataplane._queues cimport Queues, Topic
 from kafka_fast.dataplane.state cimport *
 
 import warnings
@@ -66,7 +65,7 @@ cdef class Accumulator:
     """The part of a producer that takes records.
 
     Args:
-        plane: Where they go.
+        queues: Where they go.
         max_block: Seconds that a call may wait for metadata or memory (`max.block.ms`).
         partitioner: None for the built-in one, "round_robin", or a callable
             `(topic, key, value, partition_count) -> partition`.
@@ -80,10 +79,10 @@ cdef class Accumulator:
         # 3.11's tracemalloc finds no object that has a managed __dict__.
         self._origin = object()
 
-    def __init__(self, DataPlane plane, *, double max_block, object partitioner=None,
+    def __init__(self, Queues queues, *, double max_block, object partitioner=None,
                  bint ignore_keys=False, bint adaptive=True, object on_delivery=None,
                  bint transforms=False):
-        self._plane = plane
+        self._queues = queues
         self.max_block = max_block
         self.how.ignore_keys = ignore_keys
         self.how.adaptive = adaptive
@@ -116,15 +115,15 @@ cdef class Accumulator:
             return self.last_topic
         if not isinstance(name, str):
             raise TypeError(f"topic must be str, not {type(name).__name__}")
-        topic = self._plane.find_topic(name)
+        topic = self._queues.find_topic(name)
         if topic is None or topic.topic.partition_count == 0:
             self.mind_event_loop(
                 f"the metadata of topic {name!r}: fetch them first, with `await "
                 f"asyncio.to_thread(producer.partitions_for, {name!r})`, or call send")
             self._need_topic(name)
-            if self._plane.refuses:  # it became so while this waited
-                self._plane.raise_refusal()
-            topic = self._plane.find_topic(name)
+            if self._queues.refuses:  # it became so while this waited
+                self._queues.raise_refusal()
+            topic = self._queues.find_topic(name)
         self.last_topic = topic
         self.last_name = name
         return topic
@@ -147,42 +146,42 @@ cdef class Accumulator:
         cdef size_t size = max(0, record.key_len) + max(0, record.value_len)
         cause = broker_error(MESSAGE_TOO_LARGE,
                              f"a record of {size} bytes for topic {topic.name!r} is larger than "
-                             f"max.request.size ({self._plane.plane.max_request_size}) allows")
+                             f"max.request.size ({self._queues.producer.max_request_size}) allows")
         raise DeliveryError(str(cause), outcome=Outcome.NOT_SENT, first=cause,
                             topic=topic.name) from cause
 
     cdef int wait_for_memory(self, Topic topic, size_t need, standstill* wait) except -1:
         """Wait a moment for `need` bytes of buffer.memory; raises after max.block.ms in all."""
-        cdef kf_plane* plane = self._plane.plane
-        cdef double now = plane.env.now(plane.env.context)
+        cdef kf_producer* producer = self._queues.producer
+        cdef double now = producer.env.now(producer.env.context)
         if wait.deadline == 0.0:
-            self._plane.check_may_wait()
+            self._queues.check_may_wait()
             self.mind_event_loop("room in buffer.memory: call it")
             wait.deadline = now + self.max_block
             wait.told = False
-            kf_count(&plane.stats.blocked, 1)
-        if need > plane.pool.limit:
+            kf_count(&producer.stats.blocked, 1)
+        if need > producer.pool.limit:
             raise UsageError(f"a record of {need} bytes for topic {topic.name!r} is larger than "
-                             f"buffer.memory ({plane.pool.limit})")
+                             f"buffer.memory ({producer.pool.limit})")
         if now >= wait.deadline:
             what = f"{self.no_room(topic)} after max.block.ms ({self.max_block * 1000:.0f})"
-            raise late(self._plane, what, NULL, wait.deadline - self.max_block)
+            raise late(self._queues, what, NULL, wait.deadline - self.max_block)
         if not wait.told and now >= wait.deadline - self.max_block + LONG:
             wait.told = True
             what = f"{self.no_room(topic)}; waiting up to max.block.ms ({self.max_block:g} s)"
-            say_long(self._plane, what)
+            say_long(self._queues, what)
         with nogil:
-            kf_add(&plane.pool.waiting, 1)
-            kf_plane_urge(plane)
-            kf_pool_wait(&plane.pool, need, min(KF_WAIT_SLICE, wait.deadline - now))
-            kf_add(&plane.pool.waiting, -1)
+            kf_add(&producer.pool.waiting, 1)
+            kf_producer_urge(producer)
+            kf_pool_wait(&producer.pool, need, min(KF_WAIT_SLICE, wait.deadline - now))
+            kf_add(&producer.pool.waiting, -1)
         PyErr_CheckSignals()
-        if self._plane.dead:
-            self._plane.check_may_wait()
+        if self._queues.plane.dead:
+            self._queues.check_may_wait()
         return 0
 
     cdef str no_room(self, Topic topic):
-        limit = self._plane.plane.pool.limit
+        limit = self._queues.producer.pool.limit
         return f"no room in buffer.memory ({limit} bytes) for a record of topic {topic.name!r}"
 
     cdef int add(self, object topic_name, object value, object key, object partition,
@@ -193,9 +192,9 @@ cdef class Accumulator:
         cdef borrowed key_bytes, value_bytes
         cdef kf_record record
         cdef bytes encoded = None
-        cdef kf_plane* plane = self._plane.plane
-        if self._plane.refuses:
-            self._plane.raise_refusal()
+        cdef kf_producer* producer = self._queues.producer
+        if self._queues.refuses:
+            self._queues.raise_refusal()
         topic = self.topic_of(topic_name)
         if self.transforms:
             key, value = self._serialize(topic_name, key, value, headers)
@@ -203,7 +202,7 @@ cdef class Accumulator:
             partition = self.custom_partitioner(topic_name, key, value,
                                                 topic.topic.partition_count)
         if timestamp_ms is None:
-            timestamp[0] = plane.env.wall_ms(plane.env.context)
+            timestamp[0] = producer.env.wall_ms(producer.env.context)
         else:
             timestamp[0] = check_timestamp(topic, timestamp_ms)
         record.headers = NULL
@@ -269,7 +268,7 @@ cdef class Accumulator:
         self.add(topic, value, key, partition, timestamp_ms, headers, KF_HOLD_HANDLE, &batch,
                  &index, &timestamp)
         cdef DeliveryFuture future
-        future = new_delivery(self._plane, batch, index, timestamp)
+        future = new_delivery(self._queues, batch, index, timestamp)
         if on_delivery is None:
             on_delivery = self.on_delivery
         if on_delivery is not None:
@@ -294,7 +293,7 @@ cdef class Accumulator:
             return
         self.add(topic, value, key, partition, timestamp_ms, headers, KF_HOLD_HANDLE, &batch,
                  &index, &timestamp)
-        observe(self._plane, batch, index, timestamp, on_delivery, True)
+        observe(self._queues, batch, index, timestamp, on_delivery, True)
 
 
 cdef inline int append(Accumulator self, Topic topic, const kf_record* record, object partition,
@@ -308,7 +307,7 @@ cdef inline int append(Accumulator self, Topic topic, const kf_record* record, o
     if partition is not None:
         number = check_partition(topic, partition)
     else:
-        number = choose_partition(&self.how, self._plane.plane, shared, record)
+        number = choose_partition(&self.how, self._queues.producer, shared, record)
         if shared.sticky_left <= 0 and is_sticky(&self.how, record):
             flags |= KF_LEAVE_FULL
     kf_set(&shared.used, 1)
@@ -318,7 +317,7 @@ cdef inline int append(Accumulator self, Topic topic, const kf_record* record, o
         if result == KF_APPEND_OK:
             return 0
         if result == KF_APPEND_NEXT:
-            number = draw_partition(&self.how, self._plane.plane, shared)
+            number = draw_partition(&self.how, self._queues.producer, shared)
             flags &= ~KF_LEAVE_FULL
         elif result == KF_APPEND_TOO_LARGE:
             return self.refuse_size(topic, record)
@@ -364,7 +363,7 @@ cdef inline bint is_plain(Accumulator self, PyObject** args, Py_ssize_t count, P
         else:
             return False
     if (count < 2 or count > 3 or args[0] != <PyObject*>self.last_name
-            or not is_plain_bytes(args[1]) or not self.plain or self._plane.refuses):
+            or not is_plain_bytes(args[1]) or not self.plain or self._queues.refuses):
         return False
     if call.callback == NONE:
         call.callback = NULL
@@ -375,7 +374,7 @@ cdef inline bint is_plain(Accumulator self, PyObject** args, Py_ssize_t count, P
 
 cdef inline int append_plain(Accumulator self, const plain_call* call, int flags, kf_batch** batch,
                              int32_t* index, int64_t* timestamp) except -1:
-    cdef kf_plane* plane = self._plane.plane
+    cdef kf_producer* producer = self._queues.producer
     cdef kf_record record
     record.key = NULL
     record.key_len = -1
@@ -386,7 +385,7 @@ cdef inline int append_plain(Accumulator self, const plain_call* call, int flags
     record.value_len = size_of(call.value)
     record.headers = NULL
     record.headers_size = 0
-    timestamp[0] = plane.env.wall_ms(plane.env.context)
+    timestamp[0] = producer.env.wall_ms(producer.env.context)
     return append(self, self.last_topic, &record, None, timestamp[0], flags, batch, index)
 
 
@@ -399,7 +398,7 @@ cdef object enter_send(Accumulator self, PyObject** args, Py_ssize_t count, PyOb
     if not is_plain(self, args, count, names, &call):
         return send_as_it_stands(self, args, count, names)
     append_plain(self, &call, KF_HOLD_HANDLE, &batch, &index, &timestamp)
-    future = new_delivery(self._plane, batch, index, timestamp)
+    future = new_delivery(self._queues, batch, index, timestamp)
     if call.callback != NULL:
         observe_beside(future, <object>call.callback)
     return future
@@ -417,7 +416,7 @@ cdef object enter_send_nowait(Accumulator self, PyObject** args, Py_ssize_t coun
         append_plain(self, &call, KF_HOLD_NOTHING, &batch, &index, &timestamp)
     else:
         append_plain(self, &call, KF_HOLD_HANDLE, &batch, &index, &timestamp)
-        observe(self._plane, batch, index, timestamp, <object>call.callback, True)
+        observe(self._queues, batch, index, timestamp, <object>call.callback, True)
     return None
 
 

@@ -2,15 +2,15 @@
 
 from libc.stdint cimport uintptr_t
 
-from kafka_fast.dataplane._plane cimport DataPlane
+from kafka_fast.dataplane._queues cimport Queues
 from kafka_fast.dataplane.state cimport kf_batch
 
 
 cdef class LoopWaits:
-    """Everything that one event loop awaits of one plane."""
+    """Everything that one event loop awaits of one client's queues."""
 
     cdef readonly object loop
-    cdef DataPlane plane
+    cdef Queues queues
     cdef object take         # notes which batches have ended, and hands their waits over
     cdef object wake         # ends the loop's sleep; any thread
     cdef dict open           # address of a batch that has not ended -> its BatchWaits
@@ -50,8 +50,8 @@ cdef class Waiter:
 # The event loop that runs in this thread, or None.
 cdef object running_loop()
 
-# What the running event loop awaits of the plane; None outside of event loops.
-cdef LoopWaits running_waits(DataPlane plane)
+# What the running event loop awaits of the queues; None outside of event loops.
+cdef LoopWaits running_waits(Queues queues)
 
 # A new waiter for a batch, which `awaited` must keep.
 cdef Waiter new_waiter(BatchWaits waits, object awaited)

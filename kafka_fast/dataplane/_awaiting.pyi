@@ -4,14 +4,14 @@ import asyncio
 from collections.abc import Callable
 from typing import final
 
-from kafka_fast.dataplane._plane import DataPlane
+from kafka_fast.dataplane._queues import Queues
 
 @final
 class LoopWaits:
     loop: asyncio.AbstractEventLoop
     def __init__(
         self,
-        plane: DataPlane,
+        queues: Queues,
         loop: asyncio.AbstractEventLoop,
         take: Callable[[], object],
         wake: Callable[[], object],

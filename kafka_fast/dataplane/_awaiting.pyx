@@ -16,7 +16,7 @@ cimport cython
 from cpython.weakref cimport PyWeakref_NewRef
 from libc.stdint cimport uintptr_t
 
-from kafka_fast.dataplane._plane cimport DataPlane
+from kafka_fast.dataplane._queues cimport Queues
 from kafka_fast.dataplane.state cimport kf_batch
 
 import sys
@@ -36,36 +36,36 @@ cdef object running_loop():
     return find_loop()
 
 
-cdef LoopWaits running_waits(DataPlane plane):
+cdef LoopWaits running_waits(Queues queues):
     cdef LoopWaits waits
     loop = running_loop()
     if loop is None:
         return None
-    if plane.last_waits is not None:
-        found = plane.last_waits()
+    if queues.last_waits is not None:
+        found = queues.last_waits()
         if found is not None and (<LoopWaits>found).loop is loop:
             return found
-    plane.check_lives()
-    if plane.loop_bridge is None:
+    queues.check_lives()
+    if queues.loop_bridge is None:
         return None
-    waits = plane.loop_bridge(loop)
-    plane.last_waits = PyWeakref_NewRef(waits, None)
+    waits = queues.loop_bridge(loop)
+    queues.last_waits = PyWeakref_NewRef(waits, None)
     return waits
 
 
 @cython.final
 cdef class LoopWaits:
-    """Everything that one event loop awaits of one plane.
+    """Everything that one event loop awaits of one client's queues.
 
     Args:
-        plane: Whose batches.
+        queues: Whose batches.
         loop: The event loop, which runs in this thread.
         take: Takes note of ended batches, and hands over what waits for them.
         wake: Ends the loop's sleep, and has it call `settle`.
     """
 
-    def __init__(self, DataPlane plane, loop, take, wake):
-        self.plane = plane
+    def __init__(self, Queues queues, loop, take, wake):
+        self.queues = queues
         self.loop = loop
         self.take = take
         self.wake = wake

@@ -3,7 +3,7 @@
 from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.stdlib cimport realloc
 
-from kafka_fast.dataplane._plane cimport DataPlane
+from kafka_fast.dataplane._queues cimport Queues
 from kafka_fast.dataplane.state cimport kf_batch, kf_batch_ref
 
 
@@ -61,7 +61,7 @@ cdef inline void add_run(slice_list* slices, kf_batch* last, kf_batch* batch, in
 
 
 cdef class BatchFuture:
-    cdef DataPlane plane
+    cdef Queues queues
     cdef slice_list slices
     cdef Py_ssize_t ended        # slices before this one have ended
     cdef uint32_t* rows          # row by position; NULL: they are the same
@@ -80,4 +80,4 @@ cdef class BatchFuture:
     cdef int deliver_each(self, object on_delivery) except -1
 
 
-cdef BatchFuture new_batch_future(DataPlane plane)
+cdef BatchFuture new_batch_future(Queues queues)

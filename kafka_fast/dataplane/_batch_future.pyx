@@ -24,7 +24,7 @@ from kafka_fast.dataplane._observers cimport (
     observe,
     waiter_for,
 )
-from kafka_fast.dataplane._plane cimport DataPlane
+from kafka_fast.dataplane._queues cimport Queues
 from kafka_fast.dataplane.state cimport *
 
 from kafka_fast.errors import DeliveryError, Outcome
@@ -80,7 +80,7 @@ cdef object summary_of(list failures, int64_t record_count):
 
 
 @cython.final
-@cython.no_gc_clear  # __dealloc__ needs the plane
+@cython.no_gc_clear  # __dealloc__ needs the queues
 cdef class BatchFuture:
     """What becomes of the records of one bulk call. Any thread may wait for it, or await it.
 
@@ -88,10 +88,10 @@ cdef class BatchFuture:
     `flush` or `close`.
     """
 
-    def __cinit__(self, *, DataPlane plane=None):
-        if plane is None:
+    def __cinit__(self, *, Queues queues=None):
+        if queues is None:
             raise TypeError("BatchFuture is made by Producer.send_many and Producer.send_table")
-        self.plane = plane
+        self.queues = queues
         self.refused = []
 
     def __dealloc__(self):
@@ -100,19 +100,19 @@ cdef class BatchFuture:
         cdef part piece
         for i in range(self.slices.count):
             item = &self.slices.items[i]
-            if self.plane.inherited:
+            if self.queues.plane.inherited:
                 break  # a forked child must not lock, and has nobody to tell
             if not self.seen and not item.batch.counted:
                 kf_queue_forget_bulk(item.batch.queue, item.batch, item.count)
             elif not self.seen:
                 piece.done = 0
                 while next_part(item, &piece):
-                    if has_failed_untold(self.plane, piece.batch):
-                        add_lost(self.plane, failure_of(piece.batch, self.plane), piece.count)
+                    if has_failed_untold(self.queues, piece.batch):
+                        add_lost(self.queues, failure_of(piece.batch, self.queues), piece.count)
             kf_batch_unref(item.batch)
         if not self.seen and self.refused:  # None if __cinit__ refused the making of it
             for _, count, error in self.refused:
-                add_lost(self.plane, error, count)
+                add_lost(self.queues, error, count)
         free(self.slices.items)
         free(self.rows)
         free(self.timestamps)
@@ -164,7 +164,7 @@ cdef class BatchFuture:
                     widen(ranges, &piece)
         for _, count, _ in self.refused:
             failed += count
-        partitions = {TopicPartition(*self.plane.queue_of(queue_id)): PartitionResult(*found)
+        partitions = {TopicPartition(*self.queues.queue_of(queue_id)): PartitionResult(*found)
                       for queue_id, found in ranges.items()}
         return BatchResult(self.record_count, failed, dict(sorted(partitions.items())))
 
@@ -204,7 +204,7 @@ cdef class BatchFuture:
                 if has_failed(&piece):
                     if piece.batch != last:
                         last = piece.batch
-                        error = failure_of(last, self.plane)
+                        error = failure_of(last, self.queues)
                     found.append((piece.first, piece.count, error))
         return found
 
@@ -237,7 +237,7 @@ cdef class BatchFuture:
 
     cdef int kick(self) except -1:
         """Let all open batches leave now."""
-        self.plane.check_lives()
+        self.queues.check_lives()
         cdef Py_ssize_t i
         cdef kf_batch* batch
         for i in range(self.ended, self.slices.count):
@@ -248,15 +248,15 @@ cdef class BatchFuture:
 
     cdef bint wait_all(self, timeout) except -1:
         cdef double deadline = 0.0
-        cdef kf_plane* shared = self.plane.plane
+        cdef kf_producer* shared = self.queues.producer
         if not self.done():
-            self.plane.check_may_wait()
+            self.queues.check_may_wait()
             if timeout is not None:
                 deadline = shared.env.now(shared.env.context) + max(<double>timeout, 1e-9)
             self.kick()
             while not self.done():
-                if not wait_for(self.plane, self.slices.items[self.ended].batch, deadline):
-                    raise late(self.plane, f"the delivery of {self.record_count} records is not "
+                if not wait_for(self.queues, self.slices.items[self.ended].batch, deadline):
+                    raise late(self.queues, f"the delivery of {self.record_count} records is not "
                                            f"known in full after {timeout} s",
                                self.slices.items[self.ended].batch, deadline - timeout)
         self.seen = True
@@ -266,14 +266,14 @@ cdef class BatchFuture:
         """Have `callback()` called on the callback thread once all batches have ended."""
         cdef Py_ssize_t i
         cdef Countdown countdown = Countdown(callback)
-        if self.done() and (self.plane.dead or self.slices.count == 0):
+        if self.done() and (self.queues.plane.dead or self.slices.count == 0):
             callback()  # the callback thread has ended, or there is no batch to be observed
             return 0
         # If all has ended already, the last batch is there to be observed.
         self.ended = min(self.ended, self.slices.count - 1)
         countdown.left = self.slices.count - self.ended
         for i in range(self.ended, self.slices.count):
-            observe(self.plane, self.slices.items[i].batch, 0, -1, countdown, False)
+            observe(self.queues, self.slices.items[i].batch, 0, -1, countdown, False)
         return 0
 
     cdef int deliver_each(self, object on_delivery) except -1:
@@ -281,7 +281,7 @@ cdef class BatchFuture:
         cdef Py_ssize_t i
         self.seen = True
         for i in range(self.slices.count):
-            observe(self.plane, self.slices.items[i].batch, 0, -1,
+            observe(self.queues, self.slices.items[i].batch, 0, -1,
                     SliceObserver(self, i, on_delivery), False)
         return 0
 
@@ -337,7 +337,7 @@ cdef class SliceObserver:
         cdef object raised = None
         piece.done = 0
         while next_part(&future.slices.items[self.slice_index], &piece):
-            error = failure_of(piece.batch, future.plane) if has_failed(&piece) else None
+            error = failure_of(piece.batch, future.queues) if has_failed(&piece) else None
             for i in range(piece.count):
                 try:
                     self.on_delivery(error, metadata_of(future, &piece, i))
@@ -354,7 +354,7 @@ cdef object metadata_of(BatchFuture future, const part* piece, int32_t i):
         timestamp_ms = piece.batch.append_time_ms
     elif future.timestamps != NULL:
         timestamp_ms = future.timestamps[future.row_of(piece.first + i)]
-    name, partition = future.plane.queue_of(piece.batch.queue.id)
+    name, partition = future.queues.queue_of(piece.batch.queue.id)
     return RecordMetadata(name, partition, offset + i if offset >= 0 else -1, timestamp_ms)
 
 
@@ -373,9 +373,9 @@ cdef class AwaitAll:
     def __next__(self):
         cdef BatchFuture future = self.future
         if not future.done():
-            return waiter_for(future.plane, future.slices.items[future.ended].batch, future)
+            return waiter_for(future.queues, future.slices.items[future.ended].batch, future)
         raise StopIteration(future.result())
 
 
-cdef BatchFuture new_batch_future(DataPlane plane):
-    return BatchFuture.__new__(BatchFuture, plane=plane)
+cdef BatchFuture new_batch_future(Queues queues):
+    return BatchFuture.__new__(BatchFuture, queues=queues)

@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t
 from kafka_fast.dataplane._accumulator cimport Accumulator
 from kafka_fast.dataplane._batch_future cimport BatchFuture
 from kafka_fast.dataplane._job cimport bulk_job
-from kafka_fast.dataplane._topics cimport Topic
+from kafka_fast.dataplane._queues cimport Topic
 from kafka_fast.dataplane._rows cimport Rows
 from kafka_fast.dataplane._table cimport Table
 from kafka_fast.dataplane.state cimport kf_record

@@ -32,7 +32,7 @@ from kafka_fast.dataplane._partitioner cimport (
     PARTITIONER_ROUND_ROBIN,
     choose_partition,
 )
-from kafka_fast.dataplane._topics cimport Topic
+from kafka_fast.dataplane._queues cimport Topic
 from kafka_fast.dataplane._rows cimport Numbers, Rows, new_numbers, rows_of
 from kafka_fast.dataplane._table cimport Table, open_table
 from kafka_fast.dataplane.state cimport *
@@ -196,7 +196,7 @@ cdef class BulkAccumulator(Accumulator):
         cdef BatchFuture future
         cdef Table table
         cdef Rows rows
-        if topic is not None or self._plane.refuses:
+        if topic is not None or self._queues.refuses:
             self.check_topic(topic)
         table = open_table(data, topic, {"value": value, "key": key, "headers": headers,
                                          "partition": partition, "timestamp": timestamp})
@@ -233,8 +233,8 @@ cdef class BulkAccumulator(Accumulator):
         return groups
 
     cdef int check_topic(self, object topic) except -1:
-        if self._plane.refuses:
-            self._plane.raise_refusal()
+        if self._queues.refuses:
+            self._queues.raise_refusal()
         if not isinstance(topic, str):
             raise TypeError(f"topic must be str, not {type(topic).__name__}")
         return 0
@@ -272,8 +272,8 @@ cdef class BulkAccumulator(Accumulator):
         return 0
 
     cdef BatchFuture new_future(self):
-        cdef BatchFuture future = new_batch_future(self._plane)
-        future.timestamp_ms = self._plane.plane.env.wall_ms(self._plane.plane.env.context)
+        cdef BatchFuture future = new_batch_future(self._queues)
+        future.timestamp_ms = self._queues.producer.env.wall_ms(self._queues.producer.env.context)
         return future
 
     cdef int tell_callback(self, BatchFuture future) except -1:
@@ -308,7 +308,7 @@ cdef class BulkAccumulator(Accumulator):
             future.refuse(first, count, future.refusal)
             return 0
         kf_set(&shared.used, 1)
-        job = new_job(self._plane, &self.how, topic, rows, future)
+        job = new_job(self._queues, &self.how, topic, rows, future)
         try:
             self.choose_way(job, rows)
             job.rows = future.rows
@@ -345,7 +345,7 @@ cdef class BulkAccumulator(Accumulator):
         elif by_key:  # one key for all rows
             record.key = kf_column_get(&job.key, 0, &record.key_len)
             record.value_len = 0
-            job.partition = choose_partition(&self.how, job.plane, &job.cursor, &record)
+            job.partition = choose_partition(&self.how, job.producer, &job.cursor, &record)
         return 0
 
     cdef int run(self, bulk_job* job, Topic topic, Rows rows, BatchFuture future) except -1:

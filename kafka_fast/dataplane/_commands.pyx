@@ -154,7 +154,7 @@ cdef void judge(sender_state* state, kf_command* command) noexcept nogil:
                      command.timestamp_ms)
     elif command.verdict == KF_VERDICT_SPLIT:
         if kf_queue_split(queue, batch, command.size):
-            kf_count(&state.plane.stats.splits, 1)
+            kf_count(&state.plane.producer.stats.splits, 1)
         else:
             fail_unsplit(queue, batch, command)
     else:
@@ -217,6 +217,25 @@ cdef void dump(sender_state* state, int64_t token) noexcept nogil:
     kf_plane_event(state.plane, event)
 
 
+cdef void carry_out_produce(sender_state* state, kf_command* command, double now) noexcept nogil:
+    cdef int kind = command.kind
+    if kind == KF_COMMAND_PROGRAM:
+        program(state, command, now)
+    elif kind == KF_COMMAND_TOPIC:
+        name_topic(command)
+    elif kind == KF_COMMAND_ROUTE:
+        route(state, command, now)
+    elif kind == KF_COMMAND_VERDICT:
+        judge(state, command)
+    elif kind == KF_COMMAND_THAW:
+        thaw(state, command, now)
+    elif kind == KF_COMMAND_FAIL_QUEUE:
+        fail_queue(state, command, now)
+    elif kind == KF_COMMAND_PRODUCER_ID:
+        state.plane.producer.producer_id = command.producer_id
+        state.plane.producer.epoch = command.epoch
+
+
 cdef void carry_out(sender_state* state, kf_command* command, double now) noexcept nogil:
     cdef kf_link* link
     cdef int kind = command.kind
@@ -231,25 +250,12 @@ cdef void carry_out(sender_state* state, kf_command* command, double now) noexce
         stop_heartbeats(state, command.token)
     elif kind == KF_COMMAND_SEND_BETWEEN:
         send_between(state, command)
-    elif kind == KF_COMMAND_PROGRAM:
-        program(state, command, now)
-    elif kind == KF_COMMAND_TOPIC:
-        name_topic(command)
-    elif kind == KF_COMMAND_ROUTE:
-        route(state, command, now)
-    elif kind == KF_COMMAND_VERDICT:
-        judge(state, command)
-    elif kind == KF_COMMAND_THAW:
-        thaw(state, command, now)
     elif kind == KF_COMMAND_DUMP:
         dump(state, command.token)
-    elif kind == KF_COMMAND_FAIL_QUEUE:
-        fail_queue(state, command, now)
-    elif kind == KF_COMMAND_PRODUCER_ID:
-        state.producer_id = command.producer_id
-        state.epoch = command.epoch
     elif kind >= KF_COMMAND_PROGRAM_FETCH:
         carry_out_fetch(state, command, now)
+    elif kind >= KF_COMMAND_PROGRAM:
+        carry_out_produce(state, command, now)
     else:
         link = find_link(state, command.link_id)
         if link != NULL and kind == KF_COMMAND_CLOSE_LINK:

@@ -2,11 +2,11 @@
 
 from libc.stdint cimport int32_t, int64_t
 
-from kafka_fast.dataplane._plane cimport DataPlane
+from kafka_fast.dataplane._queues cimport Queues
 from kafka_fast.dataplane.state cimport kf_batch
 
 
-# 32 bytes: who keeps a million of them pays for the memory most of all. A handle holds its plane,
+# 32 bytes: who keeps a million of them pays for the memory most of all. A handle holds its queues,
 # too, which it finds by way of the batch.
 cdef class DeliveryFuture:
     cdef kf_batch* batch         # held by its `handles` count
@@ -16,7 +16,7 @@ cdef class DeliveryFuture:
 
 
 # A handle for a record that was appended with KF_HOLD_HANDLE.
-cdef DeliveryFuture new_delivery(DataPlane plane, kf_batch* batch, int32_t index,
+cdef DeliveryFuture new_delivery(Queues queues, kf_batch* batch, int32_t index,
                                  int64_t timestamp_ms)
 
 # Register a callback beside the handle.
@@ -24,4 +24,4 @@ cdef int observe_beside(DeliveryFuture future, object callback) except -1
 
 # Wait without the GIL until the batch has ended; False when `deadline` (monotonic; 0: never) has
 # passed.
-cdef bint wait_for(DataPlane plane, kf_batch* batch, double deadline) except -1
+cdef bint wait_for(Queues queues, kf_batch* batch, double deadline) except -1

@@ -3,7 +3,7 @@
 A handle is (batch, index): all records of a batch share one result, which the data plane writes
 once. Who waits for a batch that is still open makes it leave at once.
 
-    send ─► DeliveryFuture ─► result()        waits on the plane, without the GIL
+    send ─► DeliveryFuture ─► result()        waits on the queues, without the GIL
                            ─► await           one event-loop wake-up per batch
          ─► on_delivery, add_done_callback    see _observers
 
@@ -33,7 +33,7 @@ from kafka_fast.dataplane._observers cimport (
     waiter_for,
     waits_of,
 )
-from kafka_fast.dataplane._plane cimport DataPlane
+from kafka_fast.dataplane._queues cimport Queues
 from kafka_fast.dataplane.state cimport *
 
 cdef extern from "Python.h":
@@ -63,33 +63,33 @@ cdef PyObject* spare_handles[SPARE_HANDLES]
 cdef int spare_count = 0
 
 
-cdef bint wait_for(DataPlane plane, kf_batch* batch, double deadline) except -1:
-    cdef kf_plane* shared = plane.plane
+cdef bint wait_for(Queues queues, kf_batch* batch, double deadline) except -1:
+    cdef kf_producer* shared = queues.producer
     cdef double now
     cdef object wait = None
     if kf_batch_is_done(batch):
         return True
-    plane.check_lives()
+    queues.check_lives()
     kf_queue_kick(batch.queue, batch)
     while not kf_batch_is_done(batch):
-        if plane.dead:
-            plane.check_lives()
+        if queues.plane.dead:
+            queues.check_lives()
         now = shared.env.now(shared.env.context)
         if deadline != 0.0 and now >= deadline:
             return False
         with nogil:
-            kf_plane_wait_batch(shared, batch, KF_WAIT_SLICE if deadline == 0.0
+            kf_producer_wait_batch(shared, batch, KF_WAIT_SLICE if deadline == 0.0
                                 else min(KF_WAIT_SLICE, deadline - now))
         PyErr_CheckSignals()
         if not kf_batch_is_done(batch):
-            wait = say_waiting(plane, wait, "result() waits", batch)
+            wait = say_waiting(queues, wait, "result() waits", batch)
     return True
 
 
 # ---- the handle ----
 
-cdef inline DataPlane plane_of(const kf_batch* batch):
-    return <DataPlane>batch.queue.plane.owner
+cdef inline Queues queues_of(const kf_batch* batch):
+    return <Queues>batch.queue.producer.owner
 
 
 cdef inline int32_t index_of(DeliveryFuture future) noexcept:
@@ -166,11 +166,11 @@ cdef class DeliveryFuture:
         if loop is not None and known:
             self.place |= 1
             loop.call_soon(callback, self, context=context)
-        elif known and plane_of(self.batch).dead:  # the callback thread has ended
+        elif known and queues_of(self.batch).plane.dead:  # the callback thread has ended
             self.place |= 1
             callback(self)
         else:
-            waits = running_waits(plane_of(self.batch))
+            waits = running_waits(queues_of(self.batch))
             if waits is None:
                 observe_beside(self, lambda error, metadata: callback(self))
                 return
@@ -219,22 +219,22 @@ cdef class DeliveryFuture:
 cdef int wait_until_known(DeliveryFuture future, timeout) except -1:
     """Wait as `result` says."""
     cdef double deadline = 0.0
-    cdef kf_plane* shared = future.batch.queue.plane
+    cdef kf_producer* shared = future.batch.queue.producer
     if kf_batch_is_done(future.batch):
         return 0
     if is_given_up(future):
         raise cancelled_error()
-    plane_of(future.batch).check_may_wait()
+    queues_of(future.batch).check_may_wait()
     if timeout is not None:
         deadline = shared.env.now(shared.env.context) + max(<double>timeout, 1e-9)
-    if not wait_for(plane_of(future.batch), future.batch, deadline):
-        raise late(plane_of(future.batch), f"the record's delivery is not known after {timeout} s",
+    if not wait_for(queues_of(future.batch), future.batch, deadline):
+        raise late(queues_of(future.batch), f"the record's delivery is not known after {timeout} s",
                    future.batch, deadline - timeout)
     return 0
 
 
 cdef tuple read_outcome(DeliveryFuture future):
-    return outcome_of(future.batch, plane_of(future.batch), index_of(future), timestamp_of(future))
+    return outcome_of(future.batch, queues_of(future.batch), index_of(future), timestamp_of(future))
 
 
 cdef int observe_beside(DeliveryFuture future, object callback) except -1:
@@ -242,16 +242,16 @@ cdef int observe_beside(DeliveryFuture future, object callback) except -1:
     future.place |= 1
     future.batch.handles += 1
     future.batch.doubled += 1
-    return observe(plane_of(future.batch), future.batch, index_of(future), timestamp_of(future),
+    return observe(queues_of(future.batch), future.batch, index_of(future), timestamp_of(future),
                    callback, True)
 
 
 cdef BatchWaits found_waits(DeliveryFuture future):
     """Return what the running event loop awaits of the handle's batch, or None."""
     cdef LoopWaits loop
-    if plane_of(future.batch).last_waits is None or kf_batch_is_done(future.batch):
+    if queues_of(future.batch).last_waits is None or kf_batch_is_done(future.batch):
         return None
-    loop = running_waits(plane_of(future.batch))
+    loop = running_waits(queues_of(future.batch))
     return None if loop is None else loop.find(future.batch)
 
 
@@ -282,7 +282,7 @@ cdef class Await:
 
     def __next__(self):
         if not kf_batch_is_done(self.future.batch):
-            return waiter_for(plane_of(self.future.batch), self.future.batch, self.future)
+            return waiter_for(queues_of(self.future.batch), self.future.batch, self.future)
         raise StopIteration(known_result(self.future))
 
 
@@ -306,7 +306,7 @@ cdef int send_await(PyObject* steps, PyObject* value, PyObject** result) noexcep
             Py_INCREF(outcome)
             result[0] = <PyObject*>outcome
             return PYGEN_RETURN
-        outcome = waiter_for(plane_of(self.future.batch), self.future.batch, self.future)
+        outcome = waiter_for(queues_of(self.future.batch), self.future.batch, self.future)
         Py_INCREF(outcome)
         result[0] = <PyObject*>outcome
         return PYGEN_NEXT
@@ -324,7 +324,7 @@ set_am_send(<PyTypeObject*>Await, <void*>send_await)
 # Most are dropped at once, so this is done for every record. What Cython would do for __dealloc__
 # (saving the exception in flight, reviving the object) costs more than the rest of it.
 
-cdef DeliveryFuture new_delivery(DataPlane plane, kf_batch* batch, int32_t index,
+cdef DeliveryFuture new_delivery(Queues queues, kf_batch* batch, int32_t index,
                                  int64_t timestamp_ms):
     global spare_count
     cdef PyTypeObject* kind = <PyTypeObject*>DeliveryFuture
@@ -340,7 +340,7 @@ cdef DeliveryFuture new_delivery(DataPlane plane, kf_batch* batch, int32_t index
             drop_holds(batch, 1, 0)
             raise MemoryError
     future = <DeliveryFuture>PyObject_Init(memory, kind)
-    Py_INCREF(plane)
+    Py_INCREF(queues)
     future.batch = batch
     future.place = 2 * index
     future.delay = <int32_t>delay
@@ -354,14 +354,14 @@ cdef void drop_handle(PyObject* handle) noexcept:
     """The type's tp_dealloc."""
     global spare_count
     cdef kf_batch* batch = (<DeliveryFuture>handle).batch
-    cdef PyObject* plane
+    cdef PyObject* queues
     if batch != NULL:  # else __cinit__ refused the making of it
-        plane = <PyObject*>batch.queue.plane.owner
+        queues = <PyObject*>batch.queue.producer.owner
         if batch.counted or (<DeliveryFuture>handle).delay == FAR:
             drop_unusual(handle)
         batch.seen += (<DeliveryFuture>handle).place & 1
         kf_queue_drop_handles(batch.queue, batch, 1)
-        Py_DECREF(<object>plane)
+        Py_DECREF(<object>queues)
     if spare_count < SPARE_HANDLES:
         spare_handles[spare_count] = handle
         spare_count += 1
@@ -375,15 +375,15 @@ cdef void drop_unusual(PyObject* handle) noexcept:
     cdef PyObject* value
     cdef PyObject* traceback
     cdef kf_batch* batch = (<DeliveryFuture>handle).batch
-    cdef DataPlane plane = plane_of(batch)
+    cdef Queues queues = queues_of(batch)
     cdef int32_t index = (<DeliveryFuture>handle).place >> 1
     PyErr_Fetch(&kind, &value, &traceback)
     if (<DeliveryFuture>handle).delay == FAR:
         far_timestamps.pop(<uintptr_t>handle, None)
     if batch.counted and not (<DeliveryFuture>handle).place & 1:
         batch = kf_batch_resolve(batch, &index)
-        if has_failed_untold(plane, batch):
-            add_lost(plane, failure_of(batch, plane), 1)
+        if has_failed_untold(queues, batch):
+            add_lost(queues, failure_of(batch, queues), 1)
     PyErr_Restore(kind, value, traceback)
 
 

@@ -26,18 +26,18 @@ cdef double SLOW_LINK = 2e-3  # round trip from which on batches grow while the 
 cdef double RETRY_LATER = 0.01  # after the machine had no memory for a request
 
 
-cdef void number(sender_state* state, kf_queue* queue, kf_batch* batch) noexcept nogil:
+cdef void number(const kf_producer* producer, kf_queue* queue, kf_batch* batch) noexcept nogil:
     """Give the batch its sequence; from here on it keeps it while its fate is unknown.
 
     A broker that does not know the producer yet takes any sequence: were the first batch refused,
     the second would be let in before it. So the first one goes alone until it is acknowledged.
     """
-    if not state.plane.idempotent or batch.sequenced:
+    if not producer.idempotent or batch.sequenced:
         return
     if (queue.in_flight == 0 and queue.unresolved == NULL
-            and (queue.producer_id != state.producer_id or queue.epoch != state.epoch)):
-        queue.producer_id = state.producer_id
-        queue.epoch = state.epoch
+            and (queue.producer_id != producer.producer_id or queue.epoch != producer.epoch)):
+        queue.producer_id = producer.producer_id
+        queue.epoch = producer.epoch
         queue.next_sequence = 0
         queue.single = True
     batch.producer_id = queue.producer_id
@@ -47,7 +47,7 @@ cdef void number(sender_state* state, kf_queue* queue, kf_batch* batch) noexcept
     queue.next_sequence = kf_sequence_after(queue.next_sequence, batch.record_count)
 
 
-cdef kf_batch* take_coded(kf_plane* plane, kf_queue* queue, size_t limit,
+cdef kf_batch* take_coded(kf_producer* producer, kf_queue* queue, size_t limit,
                           size_t seal_size) noexcept nogil:
     """Send sealed batches to compression, and take the first that has come back, in order."""
     cdef kf_batch* batch
@@ -63,7 +63,7 @@ cdef kf_batch* take_coded(kf_plane* plane, kf_queue* queue, size_t limit,
         queue.coding_tail = &batch.next
         queue.coding_count += 1
         kf_set(&batch.coding, KF_CODING_SUBMITTED)
-        plane.env.submit(plane.env.context, batch)
+        producer.env.submit(producer.env.context, batch)
     batch = queue.coding
     if batch == NULL or kf_get(&batch.coding) == KF_CODING_SUBMITTED or wire_size(batch) > limit:
         return NULL
@@ -73,47 +73,47 @@ cdef kf_batch* take_coded(kf_plane* plane, kf_queue* queue, size_t limit,
     return batch
 
 
-cdef bint is_coded(kf_plane* plane, kf_batch* batch) noexcept nogil:
+cdef bint is_coded(kf_producer* producer, kf_batch* batch) noexcept nogil:
     """Return whether an unresolved batch can go out; pieces of a split one are compressed first."""
-    if plane.codec != 0 and kf_get(&batch.coding) == KF_CODING_NONE:
+    if producer.codec != 0 and kf_get(&batch.coding) == KF_CODING_NONE:
         kf_set(&batch.coding, KF_CODING_SUBMITTED)
-        plane.env.submit(plane.env.context, batch)
+        producer.env.submit(producer.env.context, batch)
     return kf_get(&batch.coding) != KF_CODING_SUBMITTED
 
 
 cdef kf_batch* next_batch(sender_state* state, kf_link* link, kf_queue* queue,
                           size_t limit) noexcept nogil:
     """Take the batch of this queue that goes out next, or return NULL."""
-    cdef kf_plane* plane = state.plane
-    cdef size_t seal_size = plane.seal_size
+    cdef kf_producer* producer = state.plane.producer
+    cdef size_t seal_size = producer.seal_size
     if queue.unresolved != NULL:
-        if not is_coded(plane, queue.unresolved) or wire_size(queue.unresolved) > limit:
+        if not is_coded(producer, queue.unresolved) or wire_size(queue.unresolved) > limit:
             return NULL
-        kf_count(&plane.stats.retries, 1)
+        kf_count(&producer.stats.retries, 1)
         return kf_queue_take_first(queue)
-    if link.round_trip > SLOW_LINK and link.produce_in_flight + 1 >= plane.max_in_flight:
-        seal_size = max(plane.seal_size, plane.max_request_size)
-    if plane.codec != 0:
-        return take_coded(plane, queue, limit, seal_size)
+    if link.round_trip > SLOW_LINK and link.produce_in_flight + 1 >= producer.max_in_flight:
+        seal_size = max(producer.seal_size, producer.max_request_size)
+    if producer.codec != 0:
+        return take_coded(producer, queue, limit, seal_size)
     return kf_queue_take_sealed(queue, True, limit, seal_size)
 
 
-cdef bint make_room(sender_state* state, int count) noexcept nogil:
-    cdef int capacity = state.scratch_capacity * 2 if state.scratch_capacity > 0 else 64
+cdef bint make_room(kf_producer* producer, int count) noexcept nogil:
+    cdef int capacity = producer.scratch_capacity * 2 if producer.scratch_capacity > 0 else 64
     cdef kf_batch** larger
-    if count < state.scratch_capacity:
+    if count < producer.scratch_capacity:
         return True
-    larger = <kf_batch**>realloc(state.scratch, capacity * sizeof(kf_batch*))
+    larger = <kf_batch**>realloc(producer.scratch, capacity * sizeof(kf_batch*))
     if larger == NULL:
         return False
-    state.scratch = larger
-    state.scratch_capacity = capacity
+    producer.scratch = larger
+    producer.scratch_capacity = capacity
     return True
 
 
 cdef kf_request* gather(sender_state* state, kf_link* link, double now) noexcept nogil:
     """Take one batch from each ready queue until the request is full, and frame them."""
-    cdef kf_plane* plane = state.plane
+    cdef kf_producer* producer = state.plane.producer
     cdef kf_request* request
     cdef kf_queue* queue
     cdef kf_queue* last = link.ready_last
@@ -123,26 +123,26 @@ cdef kf_request* gather(sender_state* state, kf_link* link, double now) noexcept
     cdef int64_t records = 0
     cdef int count = 0
     cdef int i
-    while link.ready != NULL and size < plane.coalesce_bytes and count < REQUEST_BATCHES:
+    while link.ready != NULL and size < producer.coalesce_bytes and count < REQUEST_BATCHES:
         queue = link.ready
-        limit = plane.coalesce_bytes - size if count > 0 else <size_t>-1
-        if not make_room(state, count):
+        limit = producer.coalesce_bytes - size if count > 0 else <size_t>-1
+        if not make_room(producer, count):
             break
         batch = next_batch(state, link, queue, limit)
         unlink(state, queue)
         if batch == NULL:
             place(state, queue, now)
         else:
-            number(state, queue, batch)
+            number(producer, queue, batch)
             kf_set(&batch.state, KF_BATCH_IN_FLIGHT)
             if kf_get(&queue.stalled):
                 kf_set(&queue.stalled, 0)
             batch.attempts += 1
             queue.in_flight += 1
             if batch.attempts == 1:
-                kf_histogram_add(&plane.stats.queue_time, now - batch.created, 1e-6)
-                kf_histogram_add(&plane.stats.batch_bytes, <double>wire_size(batch), 1.0)
-            state.scratch[count] = batch
+                kf_histogram_add(&producer.stats.queue_time, now - batch.created, 1e-6)
+                kf_histogram_add(&producer.stats.batch_bytes, <double>wire_size(batch), 1.0)
+            producer.scratch[count] = batch
             count += 1
             size += wire_size(batch)
             records += batch.record_count
@@ -150,9 +150,9 @@ cdef kf_request* gather(sender_state* state, kf_link* link, double now) noexcept
             break  # each ready queue was looked at once
     if count == 0:
         return NULL
-    request = build_request(plane, link, state.scratch, count)
+    request = build_request(producer, link, producer.scratch, count)
     for i in range(count):
-        batch = state.scratch[i]
+        batch = producer.scratch[i]
         if request == NULL:  # out of memory: as if it had never been taken
             batch.queue.in_flight -= 1
             kf_set(&batch.state, KF_BATCH_WAITING)
@@ -166,12 +166,12 @@ cdef kf_request* gather(sender_state* state, kf_link* link, double now) noexcept
 
 
 cdef bint may_drain(sender_state* state, kf_link* link, double now) noexcept nogil:
-    cdef kf_plane* plane = state.plane
+    cdef kf_producer* producer = state.plane.producer
     if (link.prefix == NULL or link.ready == NULL or now < link.muted_until
-            or link.produce_in_flight >= plane.max_in_flight
-            or (plane.idempotent and state.producer_id < 0)):
+            or link.produce_in_flight >= producer.max_in_flight
+            or (producer.idempotent and producer.producer_id < 0)):
         return False
-    return now >= link.paced_until or link.urgent > 0 or is_pressed(plane)
+    return now >= link.paced_until or link.urgent > 0 or is_pressed(producer)
 
 
 cdef void mark_stalled(kf_link* link) noexcept nogil:
@@ -183,6 +183,7 @@ cdef void mark_stalled(kf_link* link) noexcept nogil:
 
 
 cdef void drain(sender_state* state, kf_link* link, double now) noexcept nogil:
+    cdef const kf_producer* producer = state.plane.producer
     cdef kf_request* request
     promote(state, link, now)
     while may_drain(state, link, now):
@@ -193,6 +194,6 @@ cdef void drain(sender_state* state, kf_link* link, double now) noexcept nogil:
         link.last_drained = now
     if link.ready == NULL:
         link.last_drained = now
-    elif (state.plane.availability_timeout > 0.0
-            and now - link.last_drained >= state.plane.availability_timeout):
+    elif (producer.availability_timeout > 0.0
+            and now - link.last_drained >= producer.availability_timeout):
         mark_stalled(link)

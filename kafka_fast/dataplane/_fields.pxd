@@ -3,7 +3,7 @@
 from cpython.buffer cimport Py_buffer
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
-from kafka_fast.dataplane._topics cimport Topic
+from kafka_fast.dataplane._queues cimport Topic
 
 
 # The bytes of a key or value, borrowed from the object for one append.

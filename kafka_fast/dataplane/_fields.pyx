@@ -12,7 +12,7 @@ from cpython.unicode cimport PyUnicode_Check
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from kafka_fast._wire.layout cimport kf_put_varint
-from kafka_fast.dataplane._topics cimport Topic
+from kafka_fast.dataplane._queues cimport Topic
 
 from collections.abc import Mapping
 

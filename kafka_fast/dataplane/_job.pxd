@@ -5,10 +5,9 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from kafka_fast.dataplane._batch_future cimport BatchFuture, slice_list
 from kafka_fast.dataplane._column cimport kf_column, kf_header_column
 from kafka_fast.dataplane._partitioner cimport partitioner
-from kafka_fast.dataplane._plane cimport DataPlane
-from kafka_fast.dataplane._topics cimport Topic
+from kafka_fast.dataplane._queues cimport Queues, Topic
 from kafka_fast.dataplane._rows cimport Rows
-from kafka_fast.dataplane.state cimport kf_plane, kf_queue, kf_record, kf_topic
+from kafka_fast.dataplane.state cimport kf_producer, kf_queue, kf_record, kf_topic
 
 
 cdef enum:
@@ -24,7 +23,7 @@ cdef enum:
 
 # Rows on their way into one topic's batches. Positions count rows in the order of appending.
 cdef struct bulk_job:
-    kf_plane* plane
+    kf_producer* producer
     kf_topic cursor            # a copy: the partitioner's state is used without the GIL
     const partitioner* how
     slice_list* slices
@@ -59,7 +58,7 @@ cdef struct bulk_job:
 
 
 # A job that borrows from all of these; `pos`, `end`, `rows` and the partition are still to be set.
-cdef bulk_job* new_job(DataPlane plane, const partitioner* how, Topic topic, Rows rows,
+cdef bulk_job* new_job(Queues queues, const partitioner* how, Topic topic, Rows rows,
                        BatchFuture future) except NULL
 # Have each row go to a partition of its own.
 cdef int scatter(bulk_job* job) except -1

@@ -30,8 +30,7 @@ from kafka_fast.dataplane._column cimport (
 )
 from kafka_fast.dataplane._fields cimport borrow, borrowed, give_back
 from kafka_fast.dataplane._partitioner cimport choose_partition, draw_partition, partitioner
-from kafka_fast.dataplane._plane cimport DataPlane
-from kafka_fast.dataplane._topics cimport Topic
+from kafka_fast.dataplane._queues cimport Queues, Topic
 from kafka_fast.dataplane._rows cimport Rows
 from kafka_fast.dataplane.state cimport *
 
@@ -94,7 +93,7 @@ cdef void choose_filled(bulk_job* job, int64_t pos, int32_t count) noexcept nogi
         if job.partitions != NULL and job.partitions[row] >= 0:
             job.chosen[pos - job.pos + i] = <int32_t>job.partitions[row]
         else:
-            job.chosen[pos - job.pos + i] = choose_partition(job.how, job.plane, &job.cursor,
+            job.chosen[pos - job.pos + i] = choose_partition(job.how, job.producer, &job.cursor,
                                                              record)
 
 
@@ -114,7 +113,7 @@ cdef int64_t plan(bulk_job* job) noexcept nogil:
         nothing.key = NULL
         nothing.value_len = 0
         job.queue = job.cursor.queues[
-            choose_partition(job.how, job.plane, &job.cursor, &nothing)]
+            choose_partition(job.how, job.producer, &job.cursor, &nothing)]
         if job.cursor.sticky_left <= CHUNK_BYTES:
             job.leave = KF_LEAVE_FULL
     return min(end, job.pos + CHUNK_RECORDS)
@@ -239,7 +238,7 @@ cdef int append_chunk(bulk_job* job) noexcept nogil:
                                      &job.timestamps[job.next], job.count - job.next, job.leave,
                                      &batch, &index, &done)
         if result == KF_APPEND_NEXT:
-            job.queue = job.cursor.queues[draw_partition(job.how, job.plane, &job.cursor)]
+            job.queue = job.cursor.queues[draw_partition(job.how, job.producer, &job.cursor)]
             job.leave = 0
             continue
         if result != KF_APPEND_OK:
@@ -411,12 +410,12 @@ cdef int append_objects(bulk_job* job, Rows rows) except -1:
 
 # ---- life of a job ----
 
-cdef bulk_job* new_job(DataPlane plane, const partitioner* how, Topic topic, Rows rows,
+cdef bulk_job* new_job(Queues queues, const partitioner* how, Topic topic, Rows rows,
                        BatchFuture future) except NULL:
     cdef bulk_job* job = <bulk_job*>calloc(1, sizeof(bulk_job))
     if job == NULL:
         raise MemoryError
-    job.plane = plane.plane
+    job.producer = queues.producer
     job.cursor = topic.topic[0]
     job.how = how
     job.slices = &future.slices

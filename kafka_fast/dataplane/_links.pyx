@@ -50,12 +50,26 @@ cdef void end_request(sender_state* state, kf_link* link, kf_request* request,
     kf_request_free(request)
 
 
+cdef void unroute(sender_state* state, const kf_link* link, double now) noexcept nogil:
+    """Let the queues that went over a link look for another one."""
+    cdef kf_queue* queue = kf_producer_queues(state.plane.producer)
+    while queue != NULL:
+        if queue.next_link == link:
+            queue.next_link = NULL
+        if queue.link == link:
+            unlink(state, queue)
+            queue.link = NULL
+            queue.route_asked = False
+            place(state, queue, now)
+        report(state, queue)  # also one that was moving: its new link is another
+        queue = queue.registered
+
+
 cdef void close_link(sender_state* state, kf_link* link, int reason, int64_t detail,
                      double now) noexcept nogil:
     cdef kf_event* event = kf_event_new(KF_EVENT_LINK_CLOSED, link.id)
     cdef kf_request* request = kf_link_abandon(link)
     cdef kf_request* following
-    cdef kf_queue* queue
     cdef kf_link** at = &state.links
     link.io.close(link.io.context)
     kf_link_trace(link, now, KF_TRACE_CLOSE, 0, -1, detail)
@@ -71,17 +85,8 @@ cdef void close_link(sender_state* state, kf_link* link, int reason, int64_t det
     if state.plane.fetcher != NULL:
         stop_streams(state, link)
     lose_heartbeats(state, link, reason)
-    queue = kf_plane_queues(state.plane)
-    while queue != NULL:
-        if queue.next_link == link:
-            queue.next_link = NULL
-        if queue.link == link:
-            unlink(state, queue)
-            queue.link = NULL
-            queue.route_asked = False
-            place(state, queue, now)
-        report(state, queue)  # also one that was moving: its new link is another
-        queue = queue.registered
+    if state.plane.producer != NULL:
+        unroute(state, link, now)
     while at[0] != link:
         at = &at[0].next
     at[0] = link.next
@@ -111,7 +116,7 @@ cdef bint answer_produce(sender_state* state, kf_link* link, kf_request* request
                 event = kf_event_new(KF_EVENT_PUNT, link.id)
                 event.code = request.form.version
                 copy_bytes(event, frame, size)
-                kf_count(&state.plane.stats.punts, 1)
+                kf_count(&state.plane.producer.stats.punts, 1)
                 kf_link_trace(link, now, KF_TRACE_PUNT, request.correlation_id,
                               request.batches[i].serial, size)
             come_back(state, request.batches[i], &answers[i])

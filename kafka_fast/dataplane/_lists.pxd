@@ -1,21 +1,14 @@
 """The data plane's lists of queues, and the state that one of its turns leaves to the next."""
 
-from libc.stdint cimport int16_t, int32_t, int64_t
+from libc.stdint cimport int32_t
 
 from kafka_fast.dataplane.link cimport kf_link
-from kafka_fast.dataplane.state cimport kf_batch, kf_heartbeat, kf_plane, kf_queue
+from kafka_fast.dataplane.state cimport kf_heartbeat, kf_plane, kf_producer, kf_queue
 
 
 ctypedef struct sender_state:
     kf_plane* plane
     kf_link* links            # open ones
-    kf_queue* unrouted        # queues with data and no link
-    kf_queue* unrouted_last
-    int64_t producer_id       # for queues that have nothing unresolved; -1: none yet
-    int16_t epoch
-    double next_overdue       # when the oldest batch passes delivery.timeout.ms; 0: not known
-    kf_batch** scratch        # batches of the request that is being built
-    int scratch_capacity
     kf_heartbeat* heartbeats
     int wake_level            # after a step: who may end the sleep, enum kf_wake
 
@@ -24,7 +17,7 @@ ctypedef struct sender_state:
 cdef kf_link* find_link(sender_state* state, int32_t link_id) noexcept nogil
 
 # Whether everything is to go out now: a flush, or callers blocked for memory.
-cdef bint is_pressed(kf_plane* plane) noexcept nogil
+cdef bint is_pressed(kf_producer* producer) noexcept nogil
 
 # Take the queue out of the list that it stands in, if any.
 cdef void unlink(sender_state* state, kf_queue* queue) noexcept nogil

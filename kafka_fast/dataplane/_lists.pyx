@@ -2,7 +2,7 @@
 
 *ready* is first come, first served; *lingering* is ordered by the time when a queue becomes
 sendable (its linger or its retry's backoff); both belong to a link. *unrouted* belongs to the
-sender. A queue that is frozen, moving, empty, or that waits for the answer to its only batch in
+producer. A queue that is frozen, moving, empty, or that waits for the answer to its only batch in
 flight stands nowhere: the event that changes this places it again.
 """
 
@@ -68,7 +68,7 @@ cdef void append_ready(kf_queue* queue) noexcept nogil:
 
 
 cdef void place_unrouted(sender_state* state, kf_queue* queue) noexcept nogil:
-    append(&state.unrouted, &state.unrouted_last, queue)
+    append(&queue.producer.unrouted, &queue.producer.unrouted_last, queue)
     queue.place = KF_IN_UNROUTED
 
 
@@ -80,16 +80,16 @@ cdef void unlink(sender_state* state, kf_queue* queue) noexcept nogil:
     elif queue.place == KF_IN_LINGERING:
         remove(&queue.link.lingering, &queue.link.lingering_last, queue)
     elif queue.place == KF_IN_UNROUTED:
-        remove(&state.unrouted, &state.unrouted_last, queue)
+        remove(&queue.producer.unrouted, &queue.producer.unrouted_last, queue)
     queue.place = KF_NOWHERE
 
 
-cdef bint is_pressed(kf_plane* plane) noexcept nogil:
-    return kf_get(&plane.flushing) > 0 or kf_get(&plane.pool.waiting) > 0
+cdef bint is_pressed(kf_producer* producer) noexcept nogil:
+    return kf_get(&producer.flushing) > 0 or kf_get(&producer.pool.waiting) > 0
 
 
 cdef void place(sender_state* state, kf_queue* queue, double now) noexcept nogil:
-    cdef kf_plane* plane = state.plane
+    cdef kf_producer* producer = state.plane.producer
     cdef int urgency
     cdef double opened
     cdef double due = 0.0
@@ -99,10 +99,10 @@ cdef void place(sender_state* state, kf_queue* queue, double now) noexcept nogil
         return
     data = kf_queue_look(queue, &urgency, &opened)
     if data and urgency == KF_LINGERS:
-        if is_pressed(plane):
+        if is_pressed(producer):
             urgency = KF_URGENT
         else:
-            due = opened + plane.linger
+            due = opened + producer.linger
     if queue.coding != NULL and kf_get(&queue.coding.coding) > KF_CODING_SUBMITTED:
         data, urgency, due = True, KF_URGENT, 0.0
     elif queue.coding != NULL and urgency < KF_URGENT:
@@ -127,7 +127,7 @@ cdef void place(sender_state* state, kf_queue* queue, double now) noexcept nogil
 
 cdef void ask_for_routes(sender_state* state) noexcept nogil:
     cdef kf_event* event = NULL
-    cdef kf_queue* queue = state.unrouted
+    cdef kf_queue* queue = state.plane.producer.unrouted
     while queue != NULL:
         if not queue.route_asked:
             if event == NULL:
@@ -142,7 +142,7 @@ cdef void ask_for_routes(sender_state* state) noexcept nogil:
 cdef void promote(sender_state* state, kf_link* link, double now) noexcept nogil:
     cdef kf_queue* queue = link.lingering
     cdef kf_queue* following
-    cdef bint pressed = is_pressed(state.plane)
+    cdef bint pressed = is_pressed(state.plane.producer)
     while queue != NULL and (pressed or queue.due <= now):
         following = queue.next
         if queue.due <= now or queue.not_before <= now:

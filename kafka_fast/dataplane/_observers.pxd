@@ -3,14 +3,14 @@
 from libc.stdint cimport int32_t, int64_t
 
 from kafka_fast.dataplane._awaiting cimport BatchWaits, LoopWaits, Waiter
-from kafka_fast.dataplane._plane cimport DataPlane
+from kafka_fast.dataplane._queues cimport Queues
 from kafka_fast.dataplane.state cimport kf_batch
 
 
 # Have `callback(error, metadata)` called once the record's fate is known. With `holds` the callback
 # takes over the hold of a record that was appended with KF_HOLD_HANDLE; without, the callback must
 # keep the batch itself.
-cdef int observe(DataPlane plane, kf_batch* batch, int32_t index, int64_t timestamp_ms,
+cdef int observe(Queues queues, kf_batch* batch, int32_t index, int64_t timestamp_ms,
                  object callback, bint holds) except -1
 
 # Give up `count` of the batch's handles, `seen` of them after they were read.
@@ -20,16 +20,16 @@ cdef int drop_holds(kf_batch* batch, int32_t count, int32_t seen) except -1
 cdef BatchWaits waits_of(LoopWaits loop, kf_batch* batch)
 
 # What the running event loop's task waits for until the batch has ended; `awaited` must keep it.
-cdef Waiter waiter_for(DataPlane plane, kf_batch* batch, object awaited)
+cdef Waiter waiter_for(Queues queues, kf_batch* batch, object awaited)
 
 # (error or None, metadata) of a record whose batch has ended.
-cdef tuple outcome_of(kf_batch* batch, DataPlane plane, int32_t index, int64_t timestamp_ms)
+cdef tuple outcome_of(kf_batch* batch, Queues queues, int32_t index, int64_t timestamp_ms)
 
 # The DeliveryError of a batch that has failed, as one of its records has it.
-cdef object failure_of(kf_batch* batch, DataPlane plane)
+cdef object failure_of(kf_batch* batch, Queues queues)
 
-# Whether a batch that is no forwarder has failed, and was not told of when the plane shut down.
-cdef bint has_failed_untold(DataPlane plane, kf_batch* batch) noexcept
+# Whether a batch that is no forwarder has failed, and was not told of when the queues shut down.
+cdef bint has_failed_untold(Queues queues, kf_batch* batch) noexcept
 
 # Count failures that nobody can observe any more; `error` is one of them.
-cdef int add_lost(DataPlane plane, object error, int64_t count) except -1
+cdef int add_lost(Queues queues, object error, int64_t count) except -1

@@ -26,8 +26,7 @@ from kafka_fast.dataplane._awaiting cimport (
     running_waits,
 )
 from kafka_fast.dataplane._causes cimport cause_of
-from kafka_fast.dataplane._plane cimport DataPlane
-from kafka_fast.dataplane._topics cimport Topic
+from kafka_fast.dataplane._queues cimport Queues, Topic
 from kafka_fast.dataplane.state cimport *
 
 from kafka_fast.dataplane.losses import Losses
@@ -48,10 +47,10 @@ cdef dict OUTCOMES = {
 
 # ---- what became of a record ----
 
-cdef object failure_of(kf_batch* batch, DataPlane plane):
+cdef object failure_of(kf_batch* batch, Queues queues):
     """Return the DeliveryError of a failed batch, for one record."""
-    name, partition = plane.queue_of(batch.queue.id)
-    cause = cause_of(batch, plane, name, partition)
+    name, partition = queues.queue_of(batch.queue.id)
+    cause = cause_of(batch, queues, name, partition)
     outcome = OUTCOMES[batch.outcome]
     error = DeliveryError(f"not delivered ({outcome.value}): {cause}", outcome=outcome,
                           first=cause, topic=name, partition=partition)
@@ -84,16 +83,16 @@ cdef int change_item(object metadata, Py_ssize_t i, object item) except -1:
     return 0
 
 
-cdef tuple outcome_of(kf_batch* batch, DataPlane plane, int32_t index, int64_t timestamp_ms):
+cdef tuple outcome_of(kf_batch* batch, Queues queues, int32_t index, int64_t timestamp_ms):
     cdef int64_t offset
     batch = kf_batch_resolve(batch, &index)
-    topic, partition = <tuple>(<list>plane.queues)[batch.queue.id]
+    topic, partition = <tuple>(<list>queues.places)[batch.queue.id]
     offset = batch.base_offset + index if batch.base_offset >= 0 else -1
     if batch.append_time_ms >= 0:
         timestamp_ms = batch.append_time_ms
     metadata = new_metadata((<Topic>topic).name, partition, offset, timestamp_ms)
     if kf_get(&batch.state) == KF_BATCH_FAILED:
-        return failure_of(batch, plane), metadata
+        return failure_of(batch, queues), metadata
     return None, metadata
 
 
@@ -143,7 +142,7 @@ cdef class Observations:
         self.count += 1
         return 0
 
-    cdef int run(self, DataPlane plane, report) except -1:
+    cdef int run(self, Queues queues, report) except -1:
         """Call them all; each sees the outcome of its own record."""
         cdef int32_t i = 0
         cdef bint delivered = kf_get(&self.batch.state) == KF_BATCH_ACKED
@@ -154,16 +153,16 @@ cdef class Observations:
                     callback = <object>self.all[i].callback
                     i += 1
                     if delivered:
-                        callback(None, self.metadata_of(plane, &self.all[i - 1]))
+                        callback(None, self.metadata_of(queues, &self.all[i - 1]))
                     else:
-                        error, metadata = outcome_of(self.batch, plane, self.all[i - 1].index,
+                        error, metadata = outcome_of(self.batch, queues, self.all[i - 1].index,
                                                      self.all[i - 1].timestamp_ms)
                         callback(error, metadata)
             except BaseException as exception:  # a SystemExit must not end the callback thread
                 report(callback, exception)
         return 0
 
-    cdef object metadata_of(self, DataPlane plane, const observation* one):
+    cdef object metadata_of(self, Queues queues, const observation* one):
         """Return the metadata of a delivered record: the last one's tuple if nobody kept it."""
         cdef int64_t offset = self.batch.base_offset
         cdef int64_t timestamp_ms = self.batch.append_time_ms
@@ -177,7 +176,7 @@ cdef class Observations:
             self.timestamp = timestamp_ms
         offset_object = offset
         if self.metadata is None or Py_REFCNT(self.metadata) > 1:
-            topic, partition = <tuple>(<list>plane.queues)[self.batch.queue.id]
+            topic, partition = <tuple>(<list>queues.places)[self.batch.queue.id]
             self.metadata = new_metadata((<Topic>topic).name, partition, offset_object,
                                          self.timestamp)
         else:
@@ -194,42 +193,42 @@ cdef class Observations:
             kf_batch_unref(self.batch)
 
 
-cdef Observations observations_of(DataPlane plane, kf_batch* batch):
+cdef Observations observations_of(Queues queues, kf_batch* batch):
     """Return the batch's observations, made on first use. Callers stay with a batch for a while."""
     cdef Observations found
-    if plane.last_observed == batch:
-        return plane.last_observations
-    found = plane.observers.get(<uintptr_t>batch)
+    if queues.last_observed == batch:
+        return queues.last_observations
+    found = queues.observers.get(<uintptr_t>batch)
     if found is None:
         found = Observations.__new__(Observations)
-        plane.observers[<uintptr_t>batch] = found
-    plane.last_observed = batch
-    plane.last_observations = found
+        queues.observers[<uintptr_t>batch] = found
+    queues.last_observed = batch
+    queues.last_observations = found
     return found
 
 
-cdef int observe(DataPlane plane, kf_batch* batch, int32_t index, int64_t timestamp_ms,
+cdef int observe(Queues queues, kf_batch* batch, int32_t index, int64_t timestamp_ms,
                  object callback, bint holds) except -1:
     cdef Observations waiting
-    if plane.inherited:
-        plane.check_owner()
-    if plane.callback_starter is not None:
-        starter, plane.callback_starter = plane.callback_starter, None
+    if queues.plane.inherited:
+        queues.check_owner()
+    if queues.callback_starter is not None:
+        starter, queues.callback_starter = queues.callback_starter, None
         starter()
-    waiting = observations_of(plane, batch)
+    waiting = observations_of(queues, batch)
     waiting.add(index, timestamp_ms, callback)
     waiting.holds += holds
-    watch(plane, batch)
+    watch(queues, batch)
     return 0
 
 
-cdef void watch(DataPlane plane, kf_batch* batch) noexcept:
+cdef void watch(Queues queues, kf_batch* batch) noexcept:
     """Have the batch listed when it ends, or now if it has."""
     if kf_get(&batch.watched) == 0:
         kf_set(&batch.watched, 1)
         kf_fence()  # against the data plane, which publishes the end before it reads `watched`
     if kf_get(&batch.state) > KF_BATCH_IN_FLIGHT and kf_batch_is_done(batch):
-        kf_plane_observe(plane.plane, batch)
+        kf_producer_observe(queues.producer, batch)
 
 
 cdef BatchWaits waits_of(LoopWaits loop, kf_batch* batch):
@@ -237,38 +236,38 @@ cdef BatchWaits waits_of(LoopWaits loop, kf_batch* batch):
     cdef BatchWaits found = loop.find(batch)
     cdef Observations waiting
     if found is None:
-        loop.plane.check_lives()
+        loop.queues.check_lives()
         found = loop.add(batch)
-        waiting = observations_of(loop.plane, batch)
+        waiting = observations_of(loop.queues, batch)
         if waiting.loops is None:
             waiting.loops = []
         waiting.loops.append(found)
         kf_queue_kick(batch.queue, batch)
-        watch(loop.plane, batch)
+        watch(loop.queues, batch)
     return found
 
 
-cdef Waiter waiter_for(DataPlane plane, kf_batch* batch, object awaited):
-    cdef LoopWaits loop = running_waits(plane)
+cdef Waiter waiter_for(Queues queues, kf_batch* batch, object awaited):
+    cdef LoopWaits loop = running_waits(queues)
     if loop is None:
         raise RuntimeError("no running event loop")
     return new_waiter(waits_of(loop, batch), awaited)
 
 
-cdef int64_t failed_records(DataPlane plane, kf_batch* batch, kf_batch** sample) noexcept:
+cdef int64_t failed_records(Queues queues, kf_batch* batch, kf_batch** sample) noexcept:
     """Return how many records of an ended batch failed; `sample` gets one that holds some."""
     cdef kf_batch* child = batch.children
     cdef int64_t failed = 0
-    if child == NULL and has_failed_untold(plane, batch):
+    if child == NULL and has_failed_untold(queues, batch):
         sample[0] = batch
         failed = batch.record_count
     while child != NULL:
-        failed += failed_records(plane, child, sample)
+        failed += failed_records(queues, child, sample)
         child = child.sibling
     return failed
 
 
-cdef int count_lost(DataPlane plane, kf_batch* batch) except -1:
+cdef int count_lost(Queues queues, kf_batch* batch) except -1:
     """Count the failed records of an ended batch that nobody can observe any more.
 
     Handles count at the batch that the records were sent in, so its pieces are not looked at by
@@ -280,31 +279,31 @@ cdef int count_lost(DataPlane plane, kf_batch* batch) except -1:
     if batch.counted or batch.parent != NULL:
         return 0
     batch.counted = True
-    failed = min(failed_records(plane, batch, &sample),
+    failed = min(failed_records(queues, batch, &sample),
                  batch.record_count + batch.doubled - batch.handles - batch.seen
                  - batch.bulk_records)
     if failed > 0:
-        add_lost(plane, failure_of(sample, plane), failed)
+        add_lost(queues, failure_of(sample, queues), failed)
     return 0
 
 
-cdef bint has_failed_untold(DataPlane plane, kf_batch* batch) noexcept:
+cdef bint has_failed_untold(Queues queues, kf_batch* batch) noexcept:
     if kf_get(&batch.state) != KF_BATCH_FAILED:
         return False
-    return batch.error_code != KF_ERROR_CLOSED or not plane.told
+    return batch.error_code != KF_ERROR_CLOSED or not queues.told
 
 
-cdef int add_lost(DataPlane plane, object error, int64_t count) except -1:
-    if plane.lost is None:
-        plane.lost = Losses()
-    if plane.unlogged is None:
-        plane.unlogged = Losses()
-    plane.lost.add(error.topic, count, error)
-    plane.unlogged.add(error.topic, count, error)
+cdef int add_lost(Queues queues, object error, int64_t count) except -1:
+    if queues.lost is None:
+        queues.lost = Losses()
+    if queues.unlogged is None:
+        queues.unlogged = Losses()
+    queues.lost.add(error.topic, count, error)
+    queues.unlogged.add(error.topic, count, error)
     return 0
 
 
-def collect(DataPlane plane):
+def collect(Queues queues):
     """Take note of the batches that have ended since the last call.
 
     Failures that nobody can observe are counted; what observers wait for is kept for `notify`.
@@ -312,18 +311,18 @@ def collect(DataPlane plane):
     Returns:
         Whether there is something to notify.
     """
-    plane.check_owner()
-    cdef kf_batch* batch = kf_plane_take_observed(plane.plane)
+    queues.check_owner()
+    cdef kf_batch* batch = kf_producer_take_observed(queues.producer)
     cdef kf_batch* following
     cdef Observations waiting
     while batch != NULL:
         following = batch.next
         kf_set(&batch.listed, 0)
-        count_lost(plane, batch)
-        waiting = plane.observers.pop(<uintptr_t>batch, None)
-        if plane.last_observed == batch:
-            plane.last_observed = NULL
-            plane.last_observations = None
+        count_lost(queues, batch)
+        waiting = queues.observers.pop(<uintptr_t>batch, None)
+        if queues.last_observed == batch:
+            queues.last_observed = NULL
+            queues.last_observations = None
         if waiting is not None and waiting.loops is not None:
             for waits in waiting.loops:
                 (<BatchWaits>waits).owner.hand_over(waits)
@@ -331,37 +330,37 @@ def collect(DataPlane plane):
             kf_batch_unref(batch)
         else:
             waiting.batch = batch  # takes the list's reference over
-            plane.ended.append(waiting)
-            plane.unnotified += 1
+            queues.ended.append(waiting)
+            queues.unnotified += 1
             if waiting.holds > 0:
                 drop_holds(batch, waiting.holds, waiting.holds)
         batch = following
-    return len(plane.ended) > 0
+    return len(queues.ended) > 0
 
 
-def notify(DataPlane plane, report):
+def notify(Queues queues, report):
     """Run the callbacks of the batches that have ended.
 
     Args:
         report: Called with (callback, exception) for one that raises.
     """
-    collect(plane)
-    cdef list ended = plane.ended
-    plane.ended = []
+    collect(queues)
+    cdef list ended = queues.ended
+    queues.ended = []
     while ended:
-        (<Observations>ended.pop(0)).run(plane, report)
-        plane.unnotified -= 1
+        (<Observations>ended.pop(0)).run(queues, report)
+        queues.unnotified -= 1
 
 
-def take_lost(DataPlane plane):
+def take_lost(Queues queues):
     """Return the failures that nobody can observe, to be raised: they are not logged then."""
-    collect(plane)
-    lost, plane.lost, plane.unlogged = plane.lost, None, None
+    collect(queues)
+    lost, queues.lost, queues.unlogged = queues.lost, None, None
     return Losses() if lost is None else lost
 
 
-def take_unlogged(DataPlane plane):
+def take_unlogged(Queues queues):
     """Return those that were not logged yet; a flush or close may still raise them, too."""
-    collect(plane)
-    unlogged, plane.unlogged = plane.unlogged, None
+    collect(queues)
+    unlogged, queues.unlogged = queues.unlogged, None
     return Losses() if unlogged is None else unlogged

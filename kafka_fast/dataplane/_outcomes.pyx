@@ -57,8 +57,8 @@ cdef void report(sender_state* state, kf_queue* queue) noexcept nogil:
 cdef void freeze(sender_state* state, kf_queue* queue) noexcept nogil:
     unlink(state, queue)
     queue.frozen = True
-    queue.generation = state.plane.next_generation
-    state.plane.next_generation += 1
+    queue.generation = queue.producer.next_generation
+    queue.producer.next_generation += 1
 
 
 cdef void end_flight(kf_queue* queue) noexcept nogil:
@@ -112,7 +112,7 @@ cdef void complete(sender_state* state, kf_batch* batch, const produce_answer* a
 
 
 cdef void fail_overdue(kf_batch* batch, int outcome) noexcept nogil:
-    kf_count(&batch.queue.plane.stats.expired_batches, 1)
+    kf_count(&batch.queue.producer.stats.expired_batches, 1)
     kf_batch_end(batch, KF_BATCH_FAILED, KF_ERROR_EXPIRED, outcome, -1, -1)
 
 
@@ -171,14 +171,14 @@ cdef void expire_in_flight(sender_state* state, double cutoff) noexcept nogil:
 
 
 cdef void expire(sender_state* state, double now) noexcept nogil:
-    cdef kf_plane* plane = state.plane
+    cdef kf_producer* producer = state.plane.producer
     cdef kf_queue* queues[OVERDUE_QUEUES]
-    cdef double cutoff = now - plane.delivery_timeout
+    cdef double cutoff = now - producer.delivery_timeout
     cdef double following = 0.0
     cdef int count, i
-    if plane.delivery_timeout <= 0.0 or now < state.next_overdue:
-        return  # a client that sends no records has none that could be late
-    count = kf_plane_overdue(plane, cutoff, queues, OVERDUE_QUEUES, &following)
+    if now < producer.next_overdue:
+        return
+    count = kf_producer_overdue(producer, cutoff, queues, OVERDUE_QUEUES, &following)
     for i in range(count):
         expire_unsent(queues[i], cutoff)
         expire_unresolved(state, queues[i], cutoff)
@@ -186,15 +186,15 @@ cdef void expire(sender_state* state, double now) noexcept nogil:
         expire_in_flight(state, cutoff)
         for i in range(count):
             place(state, queues[i], now)
-        state.next_overdue = now + LOOK_AGAIN
+        producer.next_overdue = now + LOOK_AGAIN
     elif following > 0.0:
-        state.next_overdue = following + plane.delivery_timeout
+        producer.next_overdue = following + producer.delivery_timeout
     else:
-        state.next_overdue = now + plane.delivery_timeout
+        producer.next_overdue = now + producer.delivery_timeout
 
 
 cdef void read_inbox(sender_state* state, double now) noexcept nogil:
-    cdef kf_queue* queue = kf_plane_take_inbox(state.plane)
+    cdef kf_queue* queue = kf_producer_take_inbox(state.plane.producer)
     cdef kf_queue* following
     while queue != NULL:
         following = queue.taken_next

@@ -3,7 +3,7 @@
 from libc.stdint cimport int32_t, int64_t
 
 from kafka_fast._wire.layout cimport kf_partition_for_key, kf_record
-from kafka_fast.dataplane.state cimport kf_plane, kf_topic
+from kafka_fast.dataplane.state cimport kf_producer, kf_topic
 
 
 cdef enum partitioner_kind:
@@ -20,7 +20,8 @@ ctypedef struct partitioner:
 
 
 # Draw the next sticky partition: its share is a batch's worth of bytes.
-cdef int32_t draw_partition(const partitioner* how, kf_plane* plane, kf_topic* topic) noexcept nogil
+cdef int32_t draw_partition(const partitioner* how, const kf_producer* producer,
+                            kf_topic* topic) noexcept nogil
 
 
 # The next partition in turn that has a leader; without any leader, the next one.
@@ -34,7 +35,8 @@ cdef inline bint is_sticky(const partitioner* how, const kf_record* record) noex
     return how.kind != PARTITIONER_ROUND_ROBIN and (record.key == NULL or how.ignore_keys)
 
 
-cdef inline int32_t choose_partition(const partitioner* how, kf_plane* plane, kf_topic* topic,
+cdef inline int32_t choose_partition(const partitioner* how, const kf_producer* producer,
+                                     kf_topic* topic,
                                      const kf_record* record) noexcept nogil:
     """Choose for this record, and count it.
 
@@ -42,8 +44,8 @@ cdef inline int32_t choose_partition(const partitioner* how, kf_plane* plane, kf
     KF_LEAVE_FULL; after twice its share it is left at once.
     """
     if is_sticky(how, record):
-        if topic.sticky < 0 or topic.sticky_left <= -<int64_t>plane.seal_size:
-            draw_partition(how, plane, topic)
+        if topic.sticky < 0 or topic.sticky_left <= -<int64_t>producer.seal_size:
+            draw_partition(how, producer, topic)
         topic.sticky_left -= (record.value_len if record.value_len > 0 else 0) + 10
     elif how.kind == PARTITIONER_ROUND_ROBIN:
         topic.sticky = next_in_turn(topic)

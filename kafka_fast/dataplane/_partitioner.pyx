@@ -61,11 +61,11 @@ cdef int32_t draw(kf_topic* topic, bint adaptive) noexcept nogil:
     return topic.partition_count - 1
 
 
-cdef int32_t draw_partition(const partitioner* how, kf_plane* plane,
+cdef int32_t draw_partition(const partitioner* how, const kf_producer* producer,
                             kf_topic* topic) noexcept nogil:
     topic.sticky = draw(topic, how.adaptive)
     # A little less than a batch, so that the end of the first one is where it is left.
-    topic.sticky_left = <int64_t>(plane.seal_size - plane.seal_size // 8)
+    topic.sticky_left = <int64_t>(producer.seal_size - producer.seal_size // 8)
     return topic.sticky
 
 

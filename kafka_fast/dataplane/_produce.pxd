@@ -5,7 +5,7 @@ the request. Everything else about Produce is the table codec's business.
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
 
 from kafka_fast.dataplane.link cimport kf_link, kf_request
-from kafka_fast.dataplane.state cimport kf_batch, kf_misfit, kf_plane, kf_queue
+from kafka_fast.dataplane.state cimport kf_batch, kf_misfit, kf_producer, kf_queue
 
 
 # One partition of a Produce answer, by position of its batch in the request.
@@ -22,7 +22,7 @@ cdef size_t wire_size(const kf_batch* batch) noexcept nogil
 
 # A request of `count` batches (reordered by topic), each of another partition, or NULL if out of
 # memory. Headers are stamped: sequences, producer id and epoch must be set.
-cdef kf_request* build_request(kf_plane* plane, kf_link* link, kf_batch** batches,
+cdef kf_request* build_request(kf_producer* producer, kf_link* link, kf_batch** batches,
                                int count) noexcept nogil
 
 # Read an answer into `answers[0:request.batch_count]`; False if it is malformed, names a partition

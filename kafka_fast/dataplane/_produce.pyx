@@ -49,7 +49,7 @@ from kafka_fast.dataplane.state cimport (
     KF_MISFIT_TWICE,
     kf_batch,
     kf_misfit,
-    kf_plane,
+    kf_producer,
     kf_slab,
     kf_topic,
 )
@@ -67,7 +67,7 @@ cdef size_t wire_size(const kf_batch* batch) noexcept nogil:
 
 # ---- requests ----
 
-cdef void stamp_header(kf_plane* plane, kf_batch* batch) noexcept nogil:
+cdef void stamp_header(kf_producer* producer, kf_batch* batch) noexcept nogil:
     """Write the batch's header. The CRC of the records is taken once; a new sequence or epoch
     costs the 40 bytes of the header that it covers, and a join.
     """
@@ -80,7 +80,7 @@ cdef void stamp_header(kf_plane* plane, kf_batch* batch) noexcept nogil:
     if not batch.crc_known:
         crc = 0
         while slab != NULL:
-            crc = plane.env.crc32c(crc, slab.data + skip, slab.size - skip)
+            crc = producer.env.crc32c(crc, slab.data + skip, slab.size - skip)
             skip = 0
             slab = slab.next
         batch.records_crc = crc
@@ -88,7 +88,7 @@ cdef void stamp_header(kf_plane* plane, kf_batch* batch) noexcept nogil:
     header.base_offset = 0
     header.length = <int32_t>(wire_size(batch) - KF_BATCH_LENGTH_PREFIX)
     header.leader_epoch = -1
-    header.attributes = <int16_t>(plane.codec if batch.coded != NULL else 0)
+    header.attributes = <int16_t>(producer.codec if batch.coded != NULL else 0)
     header.last_offset_delta = batch.record_count - 1
     header.base_timestamp = batch.base_timestamp
     header.max_timestamp = batch.max_timestamp
@@ -97,9 +97,9 @@ cdef void stamp_header(kf_plane* plane, kf_batch* batch) noexcept nogil:
     header.base_sequence = batch.base_sequence
     header.record_count = batch.record_count
     kf_batch_header_put(first.data, &header)
-    crc = plane.env.crc32c(0, first.data + KF_BATCH_POS_ATTRIBUTES,
+    crc = producer.env.crc32c(0, first.data + KF_BATCH_POS_ATTRIBUTES,
                            KF_BATCH_HEADER_SIZE - KF_BATCH_POS_ATTRIBUTES)
-    crc = plane.env.crc32c_combine(crc, batch.records_crc, records_size)
+    crc = producer.env.crc32c_combine(crc, batch.records_crc, records_size)
     kf_put_i32(first.data + KF_BATCH_POS_CRC, <int32_t>crc)
 
 
@@ -176,7 +176,7 @@ cdef kf_request* new_request(const kf_link* link, kf_batch** batches, int count)
     return request
 
 
-cdef kf_request* build_request(kf_plane* plane, kf_link* link, kf_batch** batches,
+cdef kf_request* build_request(kf_producer* producer, kf_link* link, kf_batch** batches,
                                int count) noexcept nogil:
     cdef kf_request* request
     cdef kf_topic* topic
@@ -211,7 +211,7 @@ cdef kf_request* build_request(kf_plane* plane, kf_link* link, kf_batch** batche
             field.size = topic.field_size[form]
             at = put_count(at + field.size, flexible, left_in_topic)
         request.topics[i] = field
-        stamp_header(plane, batches[i])
+        stamp_header(producer, batches[i])
         at = kf_put_i32(at, batches[i].queue.partition)
         at = put_count(at, flexible, <int32_t>wire_size(batches[i]))
         add_piece(request, piece, at - piece)
@@ -231,8 +231,8 @@ cdef kf_request* build_request(kf_plane* plane, kf_link* link, kf_batch** batche
 
     request.correlation_id = link.next_correlation_id
     link.next_correlation_id = (link.next_correlation_id + 1) & 0x7FFFFFFF
-    request.answered = not plane.acks_zero
-    request.timeout = plane.request_timeout
+    request.answered = not producer.acks_zero
+    request.timeout = producer.plane.request_timeout
     kf_put_i32(request.framing, <int32_t>(request.size - 4))
     kf_put_i32(request.framing + link.correlation_pos, request.correlation_id)
     return request

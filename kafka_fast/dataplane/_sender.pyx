@@ -1,12 +1,11 @@
 """The sender: one turn of the data plane.
 
-    commands ─► read answers ─► inbox ─► overdue ─► drain queues into requests ─► write
-                                                    fetch for streams, heartbeats ─┘
+    commands ─► read answers ─► heartbeats ─► produce side: inbox, overdue, drain ─► write
+                                              fetch side: fetch for streams
 
 Thread: data plane; in a simulation, whoever calls `step`. Takes no GIL, calls no clock.
 """
 
-from libc.stdlib cimport free
 from libc.string cimport memset
 
 from kafka_fast.dataplane._commands cimport carry_out_commands
@@ -48,29 +47,50 @@ cdef double sooner(double one, double other) noexcept nogil:
     return one if other == 0.0 or one < other else other
 
 
-cdef int link_wake_level(sender_state* state, kf_link* link, double now) noexcept nogil:
+cdef int link_wake_level(const kf_producer* producer, const kf_link* link,
+                         double now) noexcept nogil:
     """Return who may end the sleep on this link's behalf."""
-    cdef kf_plane* plane = state.plane
-    if link.produce_in_flight >= plane.max_in_flight:
+    if link.produce_in_flight >= producer.max_in_flight:
         return KF_WAKE_NOBODY
     if now < link.muted_until:
         return KF_WAKE_OPENED  # it may be of a partition that has no link yet: a mute can be long
     if link.ready != NULL and now < link.paced_until:
         return KF_WAKE_FULL
-    if link.lingering != NULL and link.lingering.due <= now + plane.linger:
+    if link.lingering != NULL and link.lingering.due <= now + producer.linger:
         return KF_WAKE_SENDABLE
     return KF_WAKE_OPENED
+
+
+cdef double plan_produce(sender_state* state, double now) noexcept nogil:
+    """Return when there is something to produce, and note who may end the sleep before."""
+    cdef const kf_producer* producer = state.plane.producer
+    cdef const kf_link* link = state.links
+    cdef double until = producer.next_overdue
+    cdef int level
+    state.wake_level = KF_WAKE_OPENED if link == NULL else KF_WAKE_NOBODY
+    while link != NULL:
+        level = link_wake_level(producer, link, now)
+        state.wake_level = max(level, state.wake_level)
+        if link.lingering != NULL and level != KF_WAKE_NOBODY:
+            until = sooner(until, link.lingering.due)
+        if link.ready != NULL and link.produce_in_flight < producer.max_in_flight:
+            if now < link.muted_until:
+                until = sooner(until, link.muted_until)
+            elif now < link.paced_until:
+                until = sooner(until, link.paced_until)
+        link = link.next
+    if state.wake_level == KF_WAKE_NOBODY:
+        # Nobody wakes a data plane whose windows are all full, not even the first record of a
+        # partition that has no link yet: look for one now and then.
+        until = sooner(until, now + DEAF_AT_MOST)
+    return until
 
 
 cdef double plan_sleep(sender_state* state, double now) noexcept nogil:
     """Return when to step again, and note who may end the sleep before."""
     cdef kf_link* link = state.links
-    cdef double until = state.next_overdue
-    cdef int level
-    state.wake_level = KF_WAKE_OPENED if link == NULL else KF_WAKE_NOBODY
+    cdef double until = heartbeat_deadline(state)
     while link != NULL:
-        level = link_wake_level(state, link, now)
-        state.wake_level = max(level, state.wake_level)
         if kf_link_pending(link):
             link.readable = True
             until = AT_ONCE
@@ -78,39 +98,31 @@ cdef double plan_sleep(sender_state* state, double now) noexcept nogil:
         until = sooner(until, idle_deadline(state, link))
         if fetch_deadline(link) > now:
             until = sooner(until, fetch_deadline(link))
-        if link.lingering != NULL and level != KF_WAKE_NOBODY:
-            until = sooner(until, link.lingering.due)
-        if link.ready != NULL and link.produce_in_flight < state.plane.max_in_flight:
-            if now < link.muted_until:
-                until = sooner(until, link.muted_until)
-            elif now < link.paced_until:
-                until = sooner(until, link.paced_until)
         link = link.next
-    until = sooner(until, heartbeat_deadline(state))
-    if state.wake_level == KF_WAKE_NOBODY and state.plane.max_in_flight > 0:
-        # Nobody wakes a data plane whose windows are all full, not even the first record of a
-        # partition that has no link yet: look for one now and then.
-        until = sooner(until, now + DEAF_AT_MOST)
+    if state.plane.producer != NULL:
+        until = sooner(until, plan_produce(state, now))
     return until
 
 
 cdef void sender_init(sender_state* state, kf_plane* plane) noexcept nogil:
     memset(state, 0, sizeof(sender_state))
     state.plane = plane
-    state.producer_id = -1
-    state.epoch = -1
 
 
 cdef void sender_destroy(sender_state* state) noexcept nogil:
+    if state.plane.producer != NULL:
+        kf_producer_close(state.plane.producer)
     carry_out_commands(state, 0.0)  # a link that came after the last step is closed as well
     while state.links != NULL:
         close_link(state, state.links, KF_CLOSE_BY_US, 0, 0.0)
     stop_all_heartbeats(state)
-    free(state.scratch)
-    state.scratch = NULL
+    if state.plane.producer != NULL:
+        kf_producer_fail_all(state.plane.producer)
 
 
 cdef double step(sender_state* state, double now) noexcept nogil:
+    cdef bint produces = state.plane.producer != NULL
+    cdef bint fetches = state.plane.fetcher != NULL
     cdef kf_link* link
     cdef kf_link* following
     carry_out_commands(state, now)
@@ -124,17 +136,20 @@ cdef double step(sender_state* state, double now) noexcept nogil:
         else:
             receive(state, link, now)
         link = following
-    read_inbox(state, now)
-    expire(state, now)
+    if produces:
+        read_inbox(state, now)
+        expire(state, now)
     send_heartbeats(state, now)
     link = state.links
     while link != NULL:
         following = link.next
-        drain(state, link, now)
-        fetch(state, link, now)
+        if produces:
+            drain(state, link, now)
+        if fetches:
+            fetch(state, link, now)
         if link.unwritten != NULL:
             flush_out(state, link, now)
         link = following
-    if state.unrouted != NULL:
+    if produces:
         ask_for_routes(state)
     return plan_sleep(state, now)

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-from kafka_fast.dataplane.structs cimport kf_event, kf_histogram, kf_node, kf_stats
+from kafka_fast.dataplane.structs cimport kf_event, kf_histogram, kf_node, kf_produce_stats, kf_stats
 
 
 # (kind, link_id, code, detail, token, bytes or None, rows): as `DataPlane.take_events` has them.
@@ -12,7 +12,8 @@ cdef tuple event_tuple(const kf_event* event)
 cdef dict histogram_dict(const kf_histogram* histogram)
 
 # The counters of a plane, as `DataPlane.stats` has them.
-cdef dict stats_dict(const kf_stats* stats, int64_t buffer_bytes)
+cdef dict stats_dict(const kf_stats* stats)
+cdef dict produce_stats_dict(const kf_produce_stats* stats, int64_t buffer_bytes)
 
 # The counters of the links to one node.
 cdef dict node_dict(const kf_node* node)

@@ -31,7 +31,18 @@ cdef dict histogram_dict(const kf_histogram* histogram):
     }
 
 
-cdef dict stats_dict(const kf_stats* stats, int64_t buffer_bytes):
+cdef dict stats_dict(const kf_stats* stats):
+    return {
+        "requests": kf_counted(&stats.requests),
+        "bytes_out": kf_counted(&stats.bytes_out),
+        "bytes_in": kf_counted(&stats.bytes_in),
+        "heartbeats": kf_counted(&stats.heartbeats),
+        "throttle_ms": kf_counted(&stats.throttle_ms),
+        "request_time_us": histogram_dict(&stats.request_time),
+    }
+
+
+cdef dict produce_stats_dict(const kf_produce_stats* stats, int64_t buffer_bytes):
     return {
         "records_acked": kf_counted(&stats.records_acked),
         "records_failed": kf_counted(&stats.records_failed),
@@ -41,15 +52,9 @@ cdef dict stats_dict(const kf_stats* stats, int64_t buffer_bytes):
         "punts": kf_counted(&stats.punts),
         "splits": kf_counted(&stats.splits),
         "expired_batches": kf_counted(&stats.expired_batches),
-        "throttle_ms": kf_counted(&stats.throttle_ms),
-        "requests": kf_counted(&stats.requests),
         "blocked": kf_counted(&stats.blocked),
-        "heartbeats": kf_counted(&stats.heartbeats),
-        "bytes_out": kf_counted(&stats.bytes_out),
-        "bytes_in": kf_counted(&stats.bytes_in),
         "buffer_bytes": buffer_bytes,
         "queue_time_us": histogram_dict(&stats.queue_time),
-        "request_time_us": histogram_dict(&stats.request_time),
         "batch_bytes": histogram_dict(&stats.batch_bytes),
     }
 

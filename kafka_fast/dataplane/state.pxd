@@ -95,13 +95,9 @@ cdef extern from "kf_plane.h" nogil:
     enum:
         KF_HISTOGRAM_BUCKETS
 
-    void kf_plane_init(kf_plane* plane, const kf_env* env, size_t buffer_memory)
+    void kf_plane_init(kf_plane* plane, const kf_env* env)
     void kf_plane_destroy(kf_plane* plane)
-    void kf_plane_notify(kf_plane* plane, kf_queue* queue, int level)
     void kf_plane_wake(kf_plane* plane, int level)
-    void kf_plane_urge(kf_plane* plane)
-    kf_queue* kf_plane_take_inbox(kf_plane* plane)
-    kf_queue* kf_plane_queues(kf_plane* plane)
     kf_command* kf_command_new(int kind)
     void kf_plane_command(kf_plane* plane, kf_command* command)
     kf_command* kf_plane_take_commands(kf_plane* plane)
@@ -118,16 +114,6 @@ cdef extern from "kf_plane.h" nogil:
     void kf_event_free(kf_event* event)
     bint kf_plane_has_news(kf_plane* plane, int level)
     kf_node* kf_plane_node(kf_plane* plane, int32_t id)
-    int kf_plane_overdue(kf_plane* plane, double cutoff, kf_queue** queues, int capacity,
-                         double* next)
-    bint kf_plane_oldest(kf_plane* plane, int64_t* queue_id, double* created)
-    int64_t kf_plane_serial(kf_plane* plane)
-    bint kf_plane_flushed(kf_plane* plane, int64_t serial)
-    int64_t kf_plane_pending_before(kf_plane* plane, int64_t serial)
-    void kf_plane_wait_batch(kf_plane* plane, kf_batch* batch, double seconds)
-    void kf_plane_wait_flushed(kf_plane* plane, int64_t serial, double seconds)
-    void kf_plane_observe(kf_plane* plane, kf_batch* batch)
-    kf_batch* kf_plane_take_observed(kf_plane* plane)
     void kf_histogram_add(kf_histogram* histogram, double value, double unit)
 
 
@@ -185,9 +171,6 @@ cdef extern from "kf_queue.h" nogil:
         KF_TOPIC_ID
         KF_TOPIC_FORMATS
 
-    void kf_queue_init(kf_queue* queue, kf_plane* plane, kf_topic* topic, int64_t id,
-                       int32_t partition)
-    void kf_queue_destroy(kf_queue* queue)
     int kf_queue_append(kf_queue* queue, const kf_record* record, int64_t timestamp_ms, int flags,
                         kf_batch** batch, int32_t* index)
     int kf_queue_append_run(kf_queue* queue, const kf_record* records,
@@ -217,3 +200,25 @@ cdef extern from "kf_queue.h" nogil:
     size_t kf_batch_records_size(const kf_batch* batch)
     void kf_batch_gather(const kf_batch* batch, uint8_t* out)
     void kf_queue_coded(kf_queue* queue, kf_batch* batch, kf_slab* coded)
+
+
+cdef extern from "kf_producer.h" nogil:
+    kf_producer* kf_producer_new(kf_plane* plane, size_t buffer_memory)
+    void kf_producer_close(kf_producer* producer)
+    void kf_producer_fail_all(kf_producer* producer)
+    kf_topic* kf_topic_new(kf_producer* producer, uint64_t seed)
+    bint kf_topic_grow(kf_producer* producer, kf_topic* topic, int32_t count, int64_t first_id)
+    void kf_producer_notify(kf_producer* producer, kf_queue* queue, int level)
+    void kf_producer_urge(kf_producer* producer)
+    kf_queue* kf_producer_take_inbox(kf_producer* producer)
+    kf_queue* kf_producer_queues(kf_producer* producer)
+    int kf_producer_overdue(kf_producer* producer, double cutoff, kf_queue** queues, int capacity,
+                            double* next)
+    bint kf_producer_oldest(kf_producer* producer, int64_t* queue_id, double* created)
+    int64_t kf_producer_serial(kf_producer* producer)
+    bint kf_producer_flushed(kf_producer* producer, int64_t serial)
+    int64_t kf_producer_pending_before(kf_producer* producer, int64_t serial)
+    void kf_producer_wait_batch(kf_producer* producer, kf_batch* batch, double seconds)
+    void kf_producer_wait_flushed(kf_producer* producer, int64_t serial, double seconds)
+    void kf_producer_observe(kf_producer* producer, kf_batch* batch)
+    kf_batch* kf_producer_take_observed(kf_producer* producer)

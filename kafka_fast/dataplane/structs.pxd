@@ -62,6 +62,7 @@ cdef extern from "kf_plane.h" nogil:
     ctypedef struct kf_batch
     ctypedef struct kf_queue
     ctypedef struct kf_link
+    ctypedef struct kf_producer
     ctypedef struct kf_fetcher
     ctypedef struct kf_stream
     ctypedef struct kf_session
@@ -145,23 +146,12 @@ cdef extern from "kf_plane.h" nogil:
         kf_sum sum
 
     ctypedef struct kf_stats:
-        kf_counter records_acked
-        kf_counter records_failed
-        kf_counter batches_acked
-        kf_counter batches_failed
         kf_counter requests
         kf_counter bytes_out
         kf_counter bytes_in
-        kf_counter retries
-        kf_counter punts
-        kf_counter splits
-        kf_counter expired_batches
-        kf_counter throttle_ms
-        kf_counter blocked
         kf_counter heartbeats
-        kf_histogram queue_time
+        kf_counter throttle_ms
         kf_histogram request_time
-        kf_histogram batch_bytes
 
     ctypedef struct kf_node:
         kf_node* next
@@ -174,31 +164,14 @@ cdef extern from "kf_plane.h" nogil:
 
     ctypedef struct kf_plane:
         kf_env env
-        kf_pool pool
+        kf_producer* producer
         kf_fetcher* fetcher
-        size_t batch_size
-        size_t seal_size
-        size_t max_request_size
-        size_t coalesce_bytes
         size_t max_frame
-        double linger
-        double delivery_timeout
         double request_timeout
         double max_idle
-        double availability_timeout
-        int max_in_flight
-        int codec
-        bint idempotent
-        bint acks_zero
         kf_mutex lock
-        kf_batch* oldest
         kf_node* nodes
-        int64_t next_generation
         kf_atomic_int wake_level
-        kf_atomic_int flushing
-        kf_atomic_int closed
-        void* owner
-        bint inherited
         kf_stats stats
 
 
@@ -262,7 +235,7 @@ cdef extern from "kf_queue.h" nogil:
 
     ctypedef struct kf_queue:
         kf_mutex lock
-        kf_plane* plane
+        kf_producer* producer
         kf_topic* topic
         int64_t id
         int32_t partition
@@ -297,6 +270,49 @@ cdef extern from "kf_queue.h" nogil:
         kf_counter records_acked
         kf_counter bytes_acked
         kf_counter records_failed
+
+
+cdef extern from "kf_producer.h" nogil:
+    ctypedef struct kf_produce_stats:
+        kf_counter records_acked
+        kf_counter records_failed
+        kf_counter batches_acked
+        kf_counter batches_failed
+        kf_counter retries
+        kf_counter punts
+        kf_counter splits
+        kf_counter expired_batches
+        kf_counter blocked
+        kf_histogram queue_time
+        kf_histogram batch_bytes
+
+    ctypedef struct kf_producer:
+        kf_plane* plane
+        kf_env env
+        kf_pool pool
+        size_t batch_size
+        size_t seal_size
+        size_t max_request_size
+        size_t coalesce_bytes
+        double linger
+        double delivery_timeout
+        double availability_timeout
+        int max_in_flight
+        int codec
+        bint idempotent
+        bint acks_zero
+        kf_atomic_int flushing
+        void* owner
+        bint inherited
+        kf_produce_stats stats
+        kf_queue* unrouted
+        kf_queue* unrouted_last
+        int64_t producer_id
+        int16_t epoch
+        int64_t next_generation
+        double next_overdue
+        kf_batch** scratch
+        int scratch_capacity
 
 
 cdef extern from "kf_link.h" nogil:

@@ -6,7 +6,8 @@ import threading
 import time
 
 from kafka_fast.dataplane._observers import collect, notify
-from kafka_fast.dataplane._plane import WAIT_SLICE, DataPlane
+from kafka_fast.dataplane._plane import WAIT_SLICE
+from kafka_fast.dataplane._queues import Queues
 from kafka_fast.logs import get_logger
 from kafka_fast.net._pump import Machine
 
@@ -19,14 +20,14 @@ IDLE_WAIT = 60.0
 class CallbackThread:
     """The callback thread of one producer. Any thread."""
 
-    def __init__(self, plane: DataPlane, machine: Machine) -> None:
+    def __init__(self, queues: Queues, machine: Machine) -> None:
         """Begin without a thread.
 
         Args:
-            plane: its batches have the callbacks.
+            queues: its batches have the callbacks.
             machine: wakes the thread when batches have ended.
         """
-        self._plane = plane
+        self._queues = queues
         self._machine = machine
         self._thread: threading.Thread | None = None
         self._has_run = threading.Condition()
@@ -48,8 +49,8 @@ class CallbackThread:
 
     def await_run(self, deadline: float) -> None:
         """Wait until the callbacks of what has ended have run; deadline 0: as long as it takes."""
-        collect(self._plane)
-        while self._plane.unnotified and not self._plane.dead:
+        collect(self._queues)
+        while self._queues.unnotified and not self._queues.dead:
             left = deadline - time.monotonic() if deadline else WAIT_SLICE
             if left <= 0:
                 return
@@ -59,18 +60,18 @@ class CallbackThread:
 
     def join(self, patience: float | None) -> None:
         """Wait for the end of the thread; a callback does not wait for itself."""
-        self.wake()  # it sees that the plane is dead
+        self.wake()  # it sees that the queues are dead
         if self._thread is not None and not self.is_current:
             self._thread.join(patience)
 
     def _run(self) -> None:
-        self._plane.set_callback_thread(threading.get_ident())
-        while not self._plane.dead:
-            notify(self._plane, _report)
+        self._queues.set_callback_thread(threading.get_ident())
+        while not self._queues.dead:
+            notify(self._queues, _report)
             with self._has_run:
                 self._has_run.notify_all()
             self._machine.wait_observers(IDLE_WAIT)
-        notify(self._plane, _report)
+        notify(self._queues, _report)
 
 
 def _report(callback: object, error: BaseException) -> None:

@@ -87,8 +87,8 @@ class ConsumerCore(ClientCore):
         """Return counters of fetches, buffers, troubles and nodes."""
         intake = self.reading.intake
         return {
+            **self.plane.stats(),
             **self.streams.stats(),
-            "heartbeats": self.plane.stats()["heartbeats"],
             "unreadable_batches": intake.unreadable_batches,
             "refused_records": intake.refused_records,
             **self.control.troubles.stats(),

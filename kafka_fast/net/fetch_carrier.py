@@ -1,7 +1,4 @@
-"""Carries records between the planes of a consumer, beside what `carrier` carries for any client.
-
-With it the only module that knows both vocabularies.
-"""
+"""Carries what a consumer's planes tell each other, beside what `carrier` carries for any."""
 
 from __future__ import annotations
 
@@ -56,5 +53,5 @@ def carry_out(plane: DataPlane, streams: Streams, command: ConsumerCommand) -> b
         case ProgramFetch(link_id, version, prefix, suffix):
             streams.program_fetch(link_id, version, prefix, suffix)
         case _:
-            return carrier.carry_out_transport(plane, command)
+            return carrier.carry_out(plane, command)
     return True

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from kafka_fast.control.producer.causes import Causes
 from kafka_fast.control.troubles import Reason, late
-from kafka_fast.dataplane._plane import DataPlane
+from kafka_fast.dataplane._queues import Queues
 from kafka_fast.errors import KafkaTimeoutError
 from kafka_fast.logs import LONG, LongWait, Waiting, count_of, get_logger, tell
 from kafka_fast.types import TopicPartition
@@ -38,7 +38,7 @@ class Guide:
     def look(
         self,
         wait: LongWait | None,
-        plane: DataPlane,
+        queues: Queues,
         what: str,
         queue_id: int,
         created: float,
@@ -48,41 +48,41 @@ class Guide:
 
         Args:
             wait: what this has returned the last time; None at first.
-            plane: the producer's.
+            queues: the producer's.
             what: is waited for.
             queue_id: of the batch that has waited longest; -1: there is none.
             created: when that was begun.
             now: the time.
         """
         wait = LongWait(logger) if wait is None else wait
-        wait.look(now, lambda at: self._describe(plane, what, queue_id, created, at))
+        wait.look(now, lambda at: self._describe(queues, what, queue_id, created, at))
         return wait
 
-    def say(self, plane: DataPlane, what: str, queue_id: int, created: float, now: float) -> None:
+    def say(self, queues: Queues, what: str, queue_id: int, created: float, now: float) -> None:
         """Likewise, of a wait that is known to be long."""
-        waiting = self._describe(plane, what, queue_id, created, now)
+        waiting = self._describe(queues, what, queue_id, created, now)
         if waiting is not None:
             tell(logger, waiting)
 
     def late(
-        self, plane: DataPlane, what: str, queue_id: int, since: float, now: float
+        self, queues: Queues, what: str, queue_id: int, since: float, now: float
     ) -> KafkaTimeoutError:
         """Return what a wait in vain raises; `since` is when it, or the batch, was begun."""
         if queue_id < 0:
             return late(what)
-        return late(what, self._why(plane, queue_id, since, now))
+        return late(what, self._why(queues, queue_id, since, now))
 
-    def _why(self, plane: DataPlane, queue_id: int, since: float, now: float) -> Reason:
-        partition = TopicPartition(*plane.queue_of(queue_id))
+    def _why(self, queues: Queues, queue_id: int, since: float, now: float) -> Reason:
+        partition = TopicPartition(*queues.queue_of(queue_id))
         why = self._causes.of_wait(partition, since, now)
         return Reason(f"{partition}: {why.text}", why.cause)
 
     def _describe(
-        self, plane: DataPlane, what: str, queue_id: int, created: float, now: float
+        self, queues: Queues, what: str, queue_id: int, created: float, now: float
     ) -> Waiting | None:
         if self._is_told():
             return None
-        left = f"{what}; not delivered yet: {count_of(plane.pending(), 'record')}"
+        left = f"{what}; not delivered yet: {count_of(queues.pending(), 'record')}"
         if queue_id < 0 or now - created < LONG:  # what was accepted first is on its way
             return Waiting(left, logging.INFO)
-        return Waiting(f"{left}; {self._why(plane, queue_id, created, now).text}")
+        return Waiting(f"{left}; {self._why(queues, queue_id, created, now).text}")

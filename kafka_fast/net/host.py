@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from kafka_fast.control.plane import OpenLink
 from kafka_fast.dataplane._plane import DataPlane, Environment
+from kafka_fast.dataplane._queues import Queues
 from kafka_fast.dataplane._streams import Streams
 
 if TYPE_CHECKING:
@@ -129,14 +130,14 @@ class ProducerHost(Host, Protocol):
     def compress_with(self, codec: str, level: int) -> None:
         """Have batches compressed; before the data plane is made."""
 
-    def make_callbacks(self, plane: DataPlane) -> Callbacks:
-        """Return where the callbacks of this plane's batches run."""
+    def make_callbacks(self, queues: Queues) -> Callbacks:
+        """Return where the callbacks of these queues' batches run."""
 
     def wait_ended(self, timeout: float) -> bool:
         """Wait until the control thread has ended; return whether it has. Any other thread."""
 
     def make_loop_bridge(
-        self, plane: DataPlane
+        self, queues: Queues
     ) -> Callable[[asyncio.AbstractEventLoop], LoopWaits] | None:
         """Return what finds out what an event loop awaits; None: nobody can await here."""
 

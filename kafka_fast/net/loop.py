@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from kafka_fast.dataplane._awaiting import LoopWaits
 from kafka_fast.dataplane._observers import collect
-from kafka_fast.dataplane._plane import DataPlane
+from kafka_fast.dataplane._queues import Queues
 from kafka_fast.net._pump import LoopEvent, Machine
 
 if TYPE_CHECKING:
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 class LoopBridge:
-    """Finds or makes what an event loop awaits of one plane."""
+    """Finds or makes what an event loop awaits of one client's queues."""
 
-    def __init__(self, plane: DataPlane, machine: Machine) -> None:
+    def __init__(self, queues: Queues, machine: Machine) -> None:
         """Begin without loops."""
-        self._plane = plane
+        self._queues = queues
         self._machine = machine
         self._found: weakref.WeakValueDictionary[int, LoopWaits] = weakref.WeakValueDictionary()
 
@@ -36,23 +36,23 @@ class LoopBridge:
         return waits
 
     def _make(self, loop: asyncio.AbstractEventLoop) -> LoopWaits:
-        plane, machine = self._plane, self._machine
+        queues, machine = self._queues, self._machine
         event = LoopEvent(machine)
 
         def take() -> None:
-            if collect(plane):
+            if collect(queues):
                 machine.wake_callbacks()
 
-        waits = LoopWaits(plane, loop, take, event.raise_)
-        loop.add_reader(event.fd, _turn, loop, event, waits, plane)
+        waits = LoopWaits(queues, loop, take, event.raise_)
+        loop.add_reader(event.fd, _turn, loop, event, waits, queues)
         return waits
 
 
 def _turn(
-    loop: asyncio.AbstractEventLoop, event: LoopEvent, waits: LoopWaits, plane: DataPlane
+    loop: asyncio.AbstractEventLoop, event: LoopEvent, waits: LoopWaits, queues: Queues
 ) -> None:
     """Tell those who await; the loop calls this once, however many batches have ended."""
     event.clear()
     waits.settle()
-    if plane.dead and waits.idle:
+    if queues.dead and waits.idle:
         loop.remove_reader(event.fd)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from kafka_fast.control.instants import NEVER
 from kafka_fast.dataplane._observers import take_unlogged
-from kafka_fast.dataplane._plane import DataPlane
+from kafka_fast.dataplane._queues import Queues
 
 PATIENCE = 1.0
 """Seconds for which a failure waits for others, or for a flush that raises it."""
@@ -21,23 +21,23 @@ INTERVAL = 10.0
 class LossLog:
     """Logs the unobserved failures of one producer."""
 
-    def __init__(self, plane: DataPlane) -> None:
+    def __init__(self, queues: Queues) -> None:
         """Begin with nothing to log."""
-        self._plane = plane
+        self._queues = queues
         self._due = NEVER
         self._logged_at = -INTERVAL
 
     def tick(self, now: float) -> None:
         """Log what is due; the caller has collected the batches that ended."""
-        if self._plane.unlogged is None:
+        if self._queues.unlogged is None:
             self._due = NEVER
         elif self._due == NEVER:
             self._due = max(now + PATIENCE, self._logged_at + INTERVAL)
         elif now >= self._due:
             self._due = NEVER
             self._logged_at = now
-            if losses := take_unlogged(self._plane):
-                losses.log(self._plane.client_id)
+            if losses := take_unlogged(self._queues):
+                losses.log(self._queues.client_id)
 
     def next_deadline(self) -> float:
         """Return when `tick` has something to do that no event announces."""

@@ -20,16 +20,17 @@ from kafka_fast.config import ProducerSettings
 from kafka_fast.control.plane import PlaneEvent
 from kafka_fast.control.producer.control import ProducerControl
 from kafka_fast.dataplane._observers import collect, take_lost, take_unlogged
-from kafka_fast.dataplane._plane import WAIT_SLICE, DataPlane
+from kafka_fast.dataplane._plane import WAIT_SLICE
+from kafka_fast.dataplane._queues import Queues
 from kafka_fast.dataplane.losses import Losses
 from kafka_fast.errors import DeliveryError, Outcome, UsageError
 from kafka_fast.logs import get_logger
-from kafka_fast.net import carrier, process_life
+from kafka_fast.net import process_life, produce_carrier
 from kafka_fast.net.client_core import ClientCore
 from kafka_fast.net.guide import Guide
 from kafka_fast.net.host import ProducerHost
 from kafka_fast.net.loss_log import LossLog
-from kafka_fast.net.planes import producer_plane
+from kafka_fast.net.planes import make_queues, producer_plane
 from kafka_fast.net.producer_topics import ProducerTopics
 
 logger = get_logger("kafka_fast.producer")
@@ -66,29 +67,30 @@ class ProducerCore(ClientCore):
             if settings.compression_type != "none":
                 host.compress_with(settings.compression_type, settings.compression_level)
             control = ProducerControl(settings, client_id, host.random, host.wall_ms)
-            plane = producer_plane(host.environment, settings, client_id)
-            undo.callback(plane.shut_down)
+            plane = producer_plane(host.environment, settings)
+            self.queues = queues = make_queues(plane, settings, client_id)
+            undo.callback(queues.shut_down)
             super().__init__(client_id, host, control, plane)
             self.touch_interval = min(self.touch_interval, settings.metadata_max_idle / 3)
-            self.topics = ProducerTopics(control, plane, host, self.call, settings.max_block)
-            self._loss_log = LossLog(plane)
-            self._callbacks = host.make_callbacks(plane)
+            self.topics = ProducerTopics(control, queues, host, self.call, settings.max_block)
+            self._loss_log = LossLog(queues)
+            self._callbacks = host.make_callbacks(queues)
             self._start()
             undo.pop_all()
-        plane.set_callback_starter(self._callbacks.start)
-        plane.set_loop_bridge(host.make_loop_bridge(plane))
-        plane.set_guide(Guide(control.causes, control.says_what_waits))
+        queues.set_callback_starter(self._callbacks.start)
+        queues.set_loop_bridge(host.make_loop_bridge(queues))
+        queues.set_guide(Guide(control.causes, control.says_what_waits))
 
     # ---- callers ----
 
     def flush(self, timeout: float | None) -> int:
         """Send what was accepted and wait; returns the records still pending."""
-        self.plane.check_owner()
-        if self.plane.dead:
+        self.queues.check_owner()
+        if self.queues.dead:
             return 0
-        self.plane.check_may_wait()
+        self.queues.check_may_wait()
         deadline = 0.0 if timeout is None else self.now() + max(timeout, 1e-9)
-        pending = self.plane.flush(deadline)
+        pending = self.queues.flush(deadline)
         self._callbacks.await_run(deadline)  # a flush promises that, as Java's
         return pending
 
@@ -96,20 +98,21 @@ class ProducerCore(ClientCore):
         """Return, and forget, the failures that nobody can observe."""
         if self.plane.inherited:
             return Losses()  # the parent's to tell
-        lost = take_lost(self.plane)
+        lost = take_lost(self.queues)
         # What this call took from the data plane, the callback thread did not find there.
         self._callbacks.wake()
         return lost
 
     def stats(self) -> dict[str, Any]:
         """Return counters of records, troubles, nodes and topics."""
-        self.plane.check_owner()
+        self.queues.check_owner()
         return {
-            "pending_records": self.plane.pending(),
+            "pending_records": self.queues.pending(),
             **self.plane.stats(),
+            **self.queues.stats(),
             **self.control.troubles.stats(),
             "nodes": self.plane.node_stats(),
-            "topics": self.plane.topic_stats(),
+            "topics": self.queues.topic_stats(),
         }
 
     # ---- the end ----
@@ -128,8 +131,8 @@ class ProducerCore(ClientCore):
             self.abandon()
             return
         with self._closing:
-            if not self.plane.dead:
-                self.plane.refuse()
+            if not self.queues.dead:
+                self.queues.refuse()
                 self.flush(timeout)
                 self._end()
 
@@ -138,12 +141,12 @@ class ProducerCore(ClientCore):
 
         Any thread: garbage collection calls this anywhere, also in this core's own threads.
         """
-        if self.plane.dead:
+        if self.queues.dead:
             return
-        if not self.plane.refuses:
-            self.plane.refuse()
+        if not self.queues.refuses:
+            self.queues.refuse()
         self._is_abandoned = True
-        self.plane.deliver_soon()
+        self.queues.deliver_soon()
         self._host.wake()
         if self._failure is not None:
             self.give_up(str(self._failure))  # there is no control thread to end it
@@ -168,11 +171,11 @@ class ProducerCore(ClientCore):
             logger.error(
                 "producer %s: %d records are not delivered, and a thread is stuck in its close()",
                 self.client_id,
-                self.plane.pending(),
+                self.queues.pending(),
             )
             return
         try:
-            if not self.plane.dead:
+            if not self.queues.dead:
                 self._end(why, END_PATIENCE)
         finally:
             self._closing.release()
@@ -185,14 +188,14 @@ class ProducerCore(ClientCore):
 
     def wait_exit(self, timeout: float) -> bool:
         """Wait until all is delivered and the threads have ended."""
-        return self._host.wait_ended(timeout) and self.plane.dead
+        return self._host.wait_ended(timeout) and self.queues.dead
 
     def log_exit(self) -> None:
         """Say that the process waits for deliveries."""
         logger.warning(
             "the process ends, but %d records of producer %s are not delivered yet: waiting up to "
             "exit.flush.timeout.ms (%.0f s); Ctrl-C ends the wait",
-            self.plane.pending(),
+            self.queues.pending(),
             self.client_id,
             self.exit_patience,
         )
@@ -206,13 +209,13 @@ class ProducerCore(ClientCore):
 
     def _end_if_drained(self) -> None:
         """End an abandoned core whose records have all ended. Control thread."""
-        collect(self.plane)
-        if self.plane.pending() or self.plane.unnotified:
+        collect(self.queues)
+        if self.queues.pending() or self.queues.unnotified:
             return
         if not self._closing.acquire(blocking=False):
             return  # somebody else ends it, and waits for this thread
         try:
-            if not self.plane.dead:
+            if not self.queues.dead:
                 self._end("its producer was collected", 0.0)
         finally:
             self._closing.release()
@@ -228,11 +231,11 @@ class ProducerCore(ClientCore):
         """
         self._host.stop(patience)
         losses = Losses() if aloud is None else self._count_losses(aloud)
-        self.plane.shut_down()
-        self.plane.set_callback_starter(None)  # it refers to the plane, as does
-        self.plane.set_loop_bridge(None)  # this one
+        self.queues.shut_down()
+        self.queues.set_callback_starter(None)  # it refers to the queues, as does
+        self.queues.set_loop_bridge(None)  # this one
         self._callbacks.join(patience)
-        collect(self.plane)
+        collect(self.queues)
         self.topics.interrupt()
         process_life.discard(self)
         if losses:
@@ -240,11 +243,11 @@ class ProducerCore(ClientCore):
 
     def _count_losses(self, why: str) -> Losses:
         """Fail what was not delivered; return that, and what has failed before and was not told."""
-        losses = take_unlogged(self.plane)
-        failed_before = _failed_by_topic(self.plane)
-        self.plane.mark_told()
-        self.plane.shut_down()
-        for topic, failed in _failed_by_topic(self.plane).items():
+        losses = take_unlogged(self.queues)
+        failed_before = _failed_by_topic(self.queues)
+        self.queues.mark_told()
+        self.queues.shut_down()
+        for topic, failed in _failed_by_topic(self.queues).items():
             count = failed - failed_before.get(topic, 0)
             if count:
                 losses.add(topic, count, self._given_up(why, topic))
@@ -264,10 +267,10 @@ class ProducerCore(ClientCore):
         """Take a turn; an abandoned core ends with the last of its records."""
         if self._is_abandoned:
             self._end_if_drained()
-            if self.plane.dead:
+            if self.queues.dead:
                 return
         super().turn(now)
-        if collect(self.plane):
+        if collect(self.queues):
             self._callbacks.wake()
         self._loss_log.tick(now)
 
@@ -277,23 +280,27 @@ class ProducerCore(ClientCore):
         # The end of a record that nobody observes is no event.
         return min(deadline, self.now() + WAIT_SLICE) if self._is_abandoned else deadline
 
+    def mark_forked(self) -> None:
+        """Called in a forked child, where sends raise."""
+        self.queues.mark_inherited()
+
     def _read_event(self, event: tuple[Any, ...]) -> PlaneEvent:
-        return carrier.read_event(event)
+        return produce_carrier.read_event(event)
 
     def _touch(self, now: float) -> None:
-        self.control.touch_topics(self.plane.take_used_topics(), now)
+        self.control.touch_topics(self.queues.take_used_topics(), now)
 
     def _program(self, command: Any) -> None:
-        carrier.carry_out(self.plane, command, self._host.random_bits())
+        produce_carrier.carry_out(self.queues, command, self._host.random_bits())
 
     def _fail(self, failure: UsageError) -> None:
         """Nothing is sent any more, and whoever waits hears why."""
         self._failure = failure
-        self.plane.refuse(failure)
+        self.queues.refuse(failure)
         self.topics.fail(failure)
         if self._is_abandoned:
             self.give_up(str(failure))
 
 
-def _failed_by_topic(plane: DataPlane) -> dict[str, int]:
-    return {name: stats["records_failed"] for name, stats in plane.topic_stats().items()}
+def _failed_by_topic(queues: Queues) -> dict[str, int]:
+    return {name: stats["records_failed"] for name, stats in queues.topic_stats().items()}

@@ -11,7 +11,7 @@ from kafka_fast.control.metadata import Partition
 from kafka_fast.control.producer.control import ProducerControl
 from kafka_fast.control.silence import topic_wait
 from kafka_fast.control.troubles import late
-from kafka_fast.dataplane._plane import DataPlane
+from kafka_fast.dataplane._queues import Queues
 from kafka_fast.errors import KafkaTimeoutError, UsageError
 from kafka_fast.logs import Waiting, get_logger, in_seconds
 from kafka_fast.net.calls import Calls
@@ -25,20 +25,20 @@ class ProducerTopics(TopicWaits):
     """The topics of one producer's callers."""
 
     def __init__(
-        self, control: ProducerControl, plane: DataPlane, host: Host, call: Calls, max_block: float
+        self, control: ProducerControl, queues: Queues, host: Host, call: Calls, max_block: float
     ) -> None:
         """Begin with nobody waiting.
 
         Args:
             control: knows the cluster.
-            plane: has the queues.
+            queues: of the topics.
             host: knows the time and the control thread.
             call: reaches that thread.
             max_block: seconds that a caller waits at most.
         """
         super().__init__(host.now, logger)
         self._control = control
-        self._plane = plane
+        self._queues = queues
         self._host = host
         self._call = call
         self._max_block = max_block
@@ -51,7 +51,7 @@ class ProducerTopics(TopicWaits):
             BrokerError: the topic cannot be used.
             UsageError: the producer does not run any more, or a delivery callback would wait.
         """
-        self._await(topic, lambda: self._plane.partition_count(topic))
+        self._await(topic, lambda: self._queues.partition_count(topic))
 
     def partitions(self, topic: str) -> Sequence[Partition]:
         """Return what metadata says of the topic's partitions; wait if it says nothing.
@@ -59,7 +59,7 @@ class ProducerTopics(TopicWaits):
         The queues of a topic outlive its metadata, which goes when nobody has used it for
         metadata.max.idle.ms. Raises as `need`.
         """
-        self._plane.check_lives()
+        self._queues.check_lives()
         cluster = self._control.cluster
         known = cluster.partitions(topic)
         if known:
@@ -67,12 +67,12 @@ class ProducerTopics(TopicWaits):
             return known
         # A send to the topic waits for its queues: who has waited here need not wait there.
         self._await(
-            topic, lambda: cluster.partition_count(topic) and self._plane.partition_count(topic)
+            topic, lambda: cluster.partition_count(topic) and self._queues.partition_count(topic)
         )
         return cluster.partitions(topic)
 
     def _await(self, topic: str, is_known: Callable[[], object]) -> None:
-        self._plane.check_may_wait()
+        self._queues.check_may_wait()
         if self._host.is_current:  # such as a handler of logs that sends them to Kafka
             raise UsageError(
                 f"the producer's own thread must not wait for metadata of topic {topic!r}: it "
@@ -87,7 +87,7 @@ class ProducerTopics(TopicWaits):
         self._call(lambda now: self._control.give_up_topic(topic))
 
     def _check(self) -> None:
-        if self._plane.dead:
+        if self._queues.dead:
             raise UsageError("the producer was closed")
 
     def _late(self, topic: str, began: float, deadline: float) -> KafkaTimeoutError:

@@ -23,6 +23,7 @@ from kafka_fast.config import CommonSettings
 from kafka_fast.control.instants import NEVER
 from kafka_fast.control.plane import OpenLink
 from kafka_fast.dataplane._plane import WAIT_SLICE, DataPlane, Environment
+from kafka_fast.dataplane._queues import Queues
 from kafka_fast.dataplane._streams import Streams
 from kafka_fast.logs import get_logger
 from kafka_fast.net._compressor import Compressor
@@ -166,13 +167,13 @@ class ThreadedHost:
             self._packages = PackageCompressor(Codec(CODECS[codec]), level)
             self._machine.use_handover(self._packages.handover)
 
-    def make_callbacks(self, plane: DataPlane) -> CallbackThread:
+    def make_callbacks(self, queues: Queues) -> CallbackThread:
         """Return the thread, not started yet, that runs callbacks."""
-        return CallbackThread(plane, self._machine)
+        return CallbackThread(queues, self._machine)
 
-    def make_loop_bridge(self, plane: DataPlane) -> LoopBridge:
+    def make_loop_bridge(self, queues: Queues) -> LoopBridge:
         """Return what tells event loops of batches that have ended."""
-        return LoopBridge(plane, self._machine)
+        return LoopBridge(queues, self._machine)
 
     def make_streams(self, plane: DataPlane, **limits: int) -> Streams:
         """Return the plane's fetch side."""

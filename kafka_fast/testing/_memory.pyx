@@ -15,6 +15,7 @@ from libc.string cimport memcpy, memset
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 
 from kafka_fast.dataplane._plane cimport DataPlane, Environment
+from kafka_fast.dataplane._queues cimport Queues
 from kafka_fast.dataplane._sender cimport step
 from kafka_fast.dataplane._traces cimport trace_line
 from kafka_fast.dataplane.link cimport *
@@ -372,42 +373,42 @@ cdef class Turner:
         kf_set(&plane.wake_level, self.sender.wake_level)
         return -1.0 if kf_plane_has_news(plane, self.sender.wake_level) else until
 
-    def number_from(self, int64_t queue_id, int64_t producer_id, int16_t epoch,
-                    int32_t sequence):
+    def number_from(self, Queues queues not None, int64_t queue_id, int64_t producer_id,
+                    int16_t epoch, int32_t sequence):
         """Let a queue that has sent nothing yet begin at this sequence, as if it had sent all
         before.
         """
-        cdef kf_queue* queue = self.plane.queue(queue_id)
+        cdef kf_queue* queue = queues.queue(queue_id)
         queue.producer_id = producer_id
         queue.epoch = epoch
         queue.next_sequence = sequence
         queue.single = True  # as for any first batch
 
     def begin_flush(self):
-        """Begin what DataPlane.flush does; returns what `is_flushed` is asked with."""
-        cdef kf_plane* plane = self.plane.plane
-        cdef int64_t serial = kf_plane_serial(plane)
-        kf_add(&plane.flushing, 1)
-        kf_plane_urge(plane)
+        """Begin what Queues.flush does; returns what `is_flushed` is asked with."""
+        cdef kf_producer* producer = self.plane.plane.producer
+        cdef int64_t serial = kf_producer_serial(producer)
+        kf_add(&producer.flushing, 1)
+        kf_producer_urge(producer)
         return serial
 
     def end_flush(self):
         """End a flush that was begun."""
-        kf_add(&self.plane.plane.flushing, -1)
+        kf_add(&self.plane.plane.producer.flushing, -1)
 
     def is_flushed(self, int64_t serial):
         """Return whether everything that the flush waits for has ended."""
-        return bool(kf_plane_flushed(self.plane.plane, serial))
+        return bool(kf_producer_flushed(self.plane.plane.producer, serial))
 
     def pending_before(self, int64_t serial):
         """Return how many of the records that the flush waits for have not ended."""
-        return kf_plane_pending_before(self.plane.plane, serial)
+        return kf_producer_pending_before(self.plane.plane.producer, serial)
 
     def ended_records(self):
         """Return how many records have ended, one way or the other."""
-        cdef kf_stats* stats = &self.plane.plane.stats
+        cdef kf_produce_stats* stats = &self.plane.plane.producer.stats
         return kf_counted(&stats.records_acked) + kf_counted(&stats.records_failed)
 
     def reserved_bytes(self):
         """Return how much of buffer.memory is taken."""
-        return kf_pool_reserved(&self.plane.plane.pool)
+        return kf_pool_reserved(&self.plane.plane.producer.pool)

@@ -236,7 +236,7 @@ int main(int argc, char **argv) {
                   .wake_control = wake_nobody,
                   .wake_observers = wake_nobody,
                   .context = &shared};
-    kf_plane_init(&shared.plane, &env, 0);
+    kf_plane_init(&shared.plane, &env);
     shared.fetcher = shared.plane.fetcher = kf_fetcher_new(&shared.plane, BUDGET);
     for (int i = 0; i < STREAMS; i++) {
         shared.streams[i] = kf_stream_new(i, 0, i);

@@ -138,7 +138,7 @@ static void check_slice(harness *shared, slice *checked) {
         kf_queue_kick(batch->queue, batch);
     }
     while (!kf_batch_is_done(batch)) {
-        kf_plane_wait_batch(&shared->plane, batch, 1.0);
+        kf_producer_wait_batch(shared->producer, batch, 1.0);
         if (now(NULL) - since > STUCK_SECONDS) {
             fail("a batch of queue %d never ended", (int)batch->queue->id);
         }
@@ -167,19 +167,19 @@ static void *waiter_main(void *argument) {
 }
 
 static void flush(harness *shared) {
-    kf_plane *plane = &shared->plane;
+    kf_producer *producer = shared->producer;
     double since = now(NULL);
-    int64_t serial = kf_plane_serial(plane);
-    kf_add(&plane->flushing, 1);
-    kf_plane_urge(plane);
-    while (!kf_plane_flushed(plane, serial)) {
-        kf_plane_wait_flushed(plane, serial, 1.0);
+    int64_t serial = kf_producer_serial(producer);
+    kf_add(&producer->flushing, 1);
+    kf_producer_urge(producer);
+    while (!kf_producer_flushed(producer, serial)) {
+        kf_producer_wait_flushed(producer, serial, 1.0);
         if (now(NULL) - since > STUCK_SECONDS) {
             fail("a flush never ended: %ld records are left",
-                 (long)kf_plane_pending_before(plane, serial));
+                 (long)kf_producer_pending_before(producer, serial));
         }
     }
-    kf_add(&plane->flushing, -1);
+    kf_add(&producer->flushing, -1);
 }
 
 static void *flusher_main(void *argument) {
@@ -197,7 +197,7 @@ static void *observer_main(void *argument) {
     bool last = false;
     while (!last) {
         last = kf_get(&shared->stopping) != 0;
-        kf_batch *batch = kf_plane_take_observed(&shared->plane);
+        kf_batch *batch = kf_producer_take_observed(shared->producer);
         if (batch == NULL && !last) {
             sleep_on(shared->observer_event, 100);
         }
@@ -223,7 +223,7 @@ static void *observer_main(void *argument) {
 /* Reads what callers of stats() read, while it is counted: no number ever falls. */
 static void *reader_main(void *argument) {
     harness *shared = argument;
-    const kf_stats *stats = &shared->plane.stats;
+    const kf_produce_stats *stats = &shared->producer->stats;
     int64_t acked_before = 0, sizes_before = 0;
     while (!kf_get(&shared->stopping)) {
         int64_t acked = 0;
@@ -249,13 +249,13 @@ static void *reader_main(void *argument) {
 /* ---- callers ---- */
 
 static void wait_for_memory(harness *shared, size_t need, double since) {
-    kf_plane *plane = &shared->plane;
-    kf_add(&plane->pool.waiting, 1);
-    kf_plane_urge(plane);
-    kf_pool_wait(&plane->pool, need, 1.0);
-    kf_add(&plane->pool.waiting, -1);
+    kf_producer *producer = shared->producer;
+    kf_add(&producer->pool.waiting, 1);
+    kf_producer_urge(producer);
+    kf_pool_wait(&producer->pool, need, 1.0);
+    kf_add(&producer->pool.waiting, -1);
     if (now(NULL) - since > STUCK_SECONDS) {
-        fail("no memory came back: %zu bytes are reserved", kf_pool_reserved(&plane->pool));
+        fail("no memory came back: %zu bytes are reserved", kf_pool_reserved(&producer->pool));
     }
 }
 
@@ -338,18 +338,23 @@ static void set_up(harness *shared) {
     shared->observer_event = eventfd(0, EFD_NONBLOCK);
     kf_mutex_init(&slices_lock);
     broker_init();
-    kf_plane_init(plane, &env, BUFFER_MEMORY);
-    plane->batch_size = BATCH_SIZE;
-    plane->seal_size = SEAL_SIZE;
-    plane->max_request_size = SEAL_SIZE;
-    plane->linger = 3600.0;
+    kf_plane_init(plane, &env);
+    kf_producer *producer = kf_producer_new(plane, BUFFER_MEMORY);
+    if (producer == NULL) {
+        fail("out of memory");
+    }
+    shared->producer = plane->producer = producer;
+    producer->batch_size = BATCH_SIZE;
+    producer->seal_size = SEAL_SIZE;
+    producer->max_request_size = SEAL_SIZE;
+    producer->linger = 3600.0;
     for (int i = 0; i < QUEUES; i++) {
-        kf_queue_init(&shared->queues[i], plane, &shared->topic, i, i);
+        kf_queue_init(&shared->queues[i], producer, &shared->topic, i, i);
     }
 }
 
 static void check(harness *shared) {
-    const kf_stats *stats = &shared->plane.stats;
+    const kf_produce_stats *stats = &shared->producer->stats;
     int64_t acked = kf_counted(&stats->records_acked);
     int64_t failed = kf_counted(&stats->records_failed);
     int64_t splits = kf_counted(&stats->splits);
@@ -369,8 +374,8 @@ static void check(harness *shared) {
              kf_get(&shared->observed_failed), kf_get(&shared->observed_splits), (long)failed,
              (long)splits);
     }
-    if (kf_pool_reserved(&shared->plane.pool) != 0) {
-        fail("%zu bytes are still reserved", kf_pool_reserved(&shared->plane.pool));
+    if (kf_pool_reserved(&shared->producer->pool) != 0) {
+        fail("%zu bytes are still reserved", kf_pool_reserved(&shared->producer->pool));
     }
     printf("harness: seed %lu: %ld records acked in %ld batches, %ld failed, %ld splits\n",
            (unsigned long)shared->seed, (long)acked, (long)kf_counted(&stats->batches_acked),

@@ -3,6 +3,7 @@
 #define HARNESS_H
 
 #include "kf_link.h"
+#include "kf_producer.h"
 
 enum {
     QUEUES = 6,
@@ -31,6 +32,7 @@ static inline tag tag_of(uint32_t caller, uint32_t number) {
 
 typedef struct harness {
     kf_plane plane;
+    kf_producer *producer;
     kf_topic topic;
     kf_queue queues[QUEUES];
     uint64_t seed;

@@ -20,7 +20,7 @@ fi
 
 mkdir -p "$build"
 shared="$src/kf_pool.c $src/kf_event.c $src/kf_plane.c $src/kf_batch.c $src/kf_queue.c"
-shared="$shared $src/kf_split.c $src/kf_link.c $src/kf_frame.c $src/kf_fetch.c"
+shared="$shared $src/kf_producer.c $src/kf_split.c $src/kf_link.c $src/kf_frame.c $src/kf_fetch.c"
 for sanitizers in thread address,undefined; do
     suffix=$(echo "$sanitizers" | tr , -)
     flags="-std=gnu11 -O1 -g -Wall -Wextra -Wconversion -Werror -I$src -fsanitize=$sanitizers"

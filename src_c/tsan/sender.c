@@ -96,7 +96,7 @@ static void come_back(sender *it, kf_batch *batch, int16_t code) {
     kf_queue *queue = batch->queue;
     queue->in_flight--;
     queue->frozen = true;
-    queue->generation = it->shared->plane.next_generation++;
+    queue->generation = it->shared->producer->next_generation++;
     batch->last_error = code;
     kf_set(&batch->state, KF_BATCH_WAITING);
     kf_queue_return(queue, batch);
@@ -197,7 +197,7 @@ static void judge(sender *it, kf_command *command) {
         kf_batch_end(batch, KF_BATCH_ACKED, 0, KF_OUTCOME_NONE, -1, -1);
     } else if (command->verdict == KF_VERDICT_SPLIT &&
                kf_queue_split(queue, batch, command->size)) {
-        kf_count(&it->shared->plane.stats.splits, 1);
+        kf_count(&it->shared->producer->stats.splits, 1);
     } else {
         kf_batch_end(batch, KF_BATCH_FAILED, command->error_code, KF_OUTCOME_REJECTED, -1, -1);
     }
@@ -219,7 +219,7 @@ static kf_batch *next_batch(sender *it, kf_queue *queue) {
     kf_batch *batch = kf_queue_take_first(queue);
     if (batch == NULL) {
         batch = kf_queue_take_sealed(queue, it->urgency[queue->id] > KF_LINGERS, (size_t)-1,
-                                     it->shared->plane.seal_size);
+                                     it->shared->producer->seal_size);
     }
     if (batch != NULL && !batch->sequenced) {
         batch->sequenced = true;
@@ -275,7 +275,7 @@ static kf_request *build_request(sender *it, int index) {
             continue;
         }
         put_header(batch);
-        kf_histogram_add(&it->shared->plane.stats.batch_bytes, (double)batch->size, 1.0);
+        kf_histogram_add(&it->shared->producer->stats.batch_bytes, (double)batch->size, 1.0);
         kf_set(&batch->state, KF_BATCH_IN_FLIGHT);
         queue->in_flight++;
         it->has_news[i] = true;
@@ -303,12 +303,13 @@ static kf_request *build_request(sender *it, int index) {
 
 /* Look into the queues that have news: nothing else tells what a queue holds. */
 static void look(sender *it) {
-    kf_plane *plane = &it->shared->plane;
+    kf_producer *producer = it->shared->producer;
     double opened;
-    for (kf_queue *queue = kf_plane_take_inbox(plane); queue != NULL; queue = queue->taken_next) {
+    for (kf_queue *queue = kf_producer_take_inbox(producer); queue != NULL;
+         queue = queue->taken_next) {
         it->has_news[queue->id] = true;
     }
-    bool pressed = kf_get(&plane->flushing) > 0 || kf_get(&plane->pool.waiting) > 0;
+    bool pressed = kf_get(&producer->flushing) > 0 || kf_get(&producer->pool.waiting) > 0;
     for (int i = 0; i < QUEUES; i++) {
         kf_queue *queue = &it->shared->queues[i];
         if (it->has_news[i] || (pressed && it->has_data[i])) {

@@ -56,6 +56,7 @@ HOST_STEPS = {
 STEPS = {
     **HOST_STEPS,
     "ProducerControl": (producer_core, "ProducerControl", refuse),
+    "Queues": (planes, "Queues", refuse),
     "Compressor": (threaded_host, "Compressor", refuse),
     "the package": (package_compressor, "compress", refuse),
     "the package's warning": (package_compressor.warnings, "warn", refuse),

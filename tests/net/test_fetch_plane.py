@@ -38,9 +38,7 @@ from kafka_fast.record import read_batches
 
 port, version, partitions, records = map(int, sys.argv[1:])
 machine = Machine()
-plane = DataPlane(machine, buffer_memory=0, batch_size=0, max_request_size=0, coalesce_bytes=0,
-                  max_frame=1 << 26, linger=0.0, delivery_timeout=60.0, request_timeout=30.0,
-                  max_in_flight=1)
+plane = DataPlane(machine, max_frame=1 << 26, request_timeout=30.0)
 streams = Streams(plane, buffer_bytes=1 << 26, max_bytes=1 << 26, partition_max_bytes=1)
 pump = Pump(plane, machine)
 pump.add_link(1, 1, socket.create_connection(("127.0.0.1", port)).detach())

@@ -207,7 +207,7 @@ def test_close_from_a_callback_while_another_thread_closes(kafka: EmbeddedKafka)
         called = threading.Event()
         def on_delivery(error, metadata):
             called.set()
-            while not producer._plane.refuses:  # until the other close waits for this callback
+            while not producer._queues.refuses:  # until the other close waits for this callback
                 time.sleep(0.001)
             producer.close()
             print("callback")
@@ -232,7 +232,7 @@ def test_a_producer_that_its_own_control_thread_collects(kafka: EmbeddedKafka) -
         core.call(lambda now: held.clear())
         while threading.active_count() > 1:
             time.sleep(0.001)
-        print("dead", core.plane.dead)
+        print("dead", core.queues.dead)
         """,
         kafka.bootstrap,
     )

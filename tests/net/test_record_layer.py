@@ -59,15 +59,8 @@ def connected(layer: RecordLayer) -> Iterator[Client]:
     machine = Machine()
     plane = DataPlane(
         machine,
-        buffer_memory=0,
-        batch_size=0,
-        max_request_size=0,
-        coalesce_bytes=0,
         max_frame=1 << 26,
-        linger=0.0,
-        delivery_timeout=60.0,
         request_timeout=60.0,
-        max_in_flight=1,
     )
     pump = Pump(plane, machine)
     end, peer = socket.socketpair()

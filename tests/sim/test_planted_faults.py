@@ -13,9 +13,11 @@ import pytest
 
 from kafka_fast.control.plane import Command, Fail, NameTopic, Report, Row, Succeed
 from kafka_fast.control.producer import control, verdicts
-from kafka_fast.dataplane import _plane
+from kafka_fast.dataplane import _queues
+from kafka_fast.dataplane._plane import DataPlane
+from kafka_fast.dataplane._queues import Queues
 from kafka_fast.errors import ErrorCode, Outcome
-from kafka_fast.net import carrier, planes
+from kafka_fast.net import planes, produce_carrier
 from kafka_fast.testing.checker import Kind
 from kafka_fast.testing.simulation import host, run_seed
 
@@ -38,7 +40,7 @@ def test_sending_a_batch_in_doubt_under_a_new_sequence(monkeypatch: pytest.Monke
 
 
 def test_calling_a_batch_in_doubt_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(carrier._OUTCOMES, Outcome.MAYBE_WRITTEN, _plane.OUTCOME_REJECTED)
+    monkeypatch.setitem(produce_carrier._OUTCOMES, Outcome.MAYBE_WRITTEN, _queues.OUTCOME_REJECTED)
     show(Kind.FALSE_FAILURE)
 
 
@@ -54,8 +56,8 @@ def test_acknowledging_a_batch_that_was_refused(monkeypatch: pytest.MonkeyPatch)
             command = Succeed(command.row, -1)
         return carry_out(plane, command, seed)
 
-    carry_out = carrier.carry_out
-    monkeypatch.setattr(carrier, "carry_out", judge_kindly)
+    carry_out = produce_carrier.carry_out
+    monkeypatch.setattr(produce_carrier, "carry_out", judge_kindly)
     show(Kind.LOST)
 
 
@@ -70,8 +72,8 @@ def test_naming_a_topic_by_another_ones_id(monkeypatch: pytest.MonkeyPatch) -> N
             command = NameTopic(command.topic, command.version, field)
         return carry_out(plane, command, seed)
 
-    carry_out = carrier.carry_out
-    monkeypatch.setattr(carrier, "carry_out", name_once)
+    carry_out = produce_carrier.carry_out
+    monkeypatch.setattr(produce_carrier, "carry_out", name_once)
     show(Kind.MISROUTED)
 
 
@@ -107,10 +109,8 @@ def test_a_deadline_that_the_data_plane_forgets(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_delivery_timeout_that_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    def patient(machine: Any, **limits: Any) -> _plane.DataPlane:
-        return _plane.DataPlane(
-            machine, **{**limits, "delivery_timeout": limits["delivery_timeout"] + 2.5}
-        )
+    def patient(plane: DataPlane, **limits: Any) -> Queues:
+        return Queues(plane, **{**limits, "delivery_timeout": limits["delivery_timeout"] + 2.5})
 
-    monkeypatch.setattr(planes, "DataPlane", patient)
+    monkeypatch.setattr(planes, "Queues", patient)
     show(Kind.LATE)

@@ -80,7 +80,7 @@ def test_a_batch_that_was_too_large_is_split_until_it_fits() -> None:
     result = world.run()
     assert not result.anomalies, result.report()
     assert outcomes(world) == {None}
-    assert world.plane.stats()["splits"] > 3
+    assert world.queues.stats()["splits"] > 3
 
 
 def test_a_leader_that_lost_its_place_may_have_written_the_batch() -> None:

@@ -19,6 +19,7 @@ from functools import partial
 from kafka_fast.control.plane import OpenLink
 from kafka_fast.dataplane._observers import notify
 from kafka_fast.dataplane._plane import DataPlane, Environment
+from kafka_fast.dataplane._queues import Queues
 from kafka_fast.net.host import Addresses, Client
 from kafka_fast.testing._memory import Turner, VirtualMachine
 from kafka_fast.testing.simulation.clock import Clock
@@ -144,12 +145,12 @@ class VirtualHost:
     def compress_with(self, codec: str, level: int) -> None:
         """The virtual machine was made with a codec."""
 
-    def make_callbacks(self, plane: DataPlane) -> VirtualCallbacks:
+    def make_callbacks(self, queues: Queues) -> VirtualCallbacks:
         """Return where callbacks run."""
-        self.callbacks = VirtualCallbacks(self, plane)
+        self.callbacks = VirtualCallbacks(self, queues)
         return self.callbacks
 
-    def make_loop_bridge(self, plane: DataPlane) -> None:
+    def make_loop_bridge(self, queues: Queues) -> None:
         """Nobody awaits."""
 
     # ---- threads ----
@@ -258,15 +259,15 @@ class VirtualCallbacks:
 
     is_current = False
 
-    def __init__(self, host: VirtualHost, plane: DataPlane) -> None:
+    def __init__(self, host: VirtualHost, queues: Queues) -> None:
         """Begin with nothing to run.
 
         Args:
             host: knows how late threads are.
-            plane: its batches have the callbacks.
+            queues: their batches have the callbacks.
         """
         self._host = host
-        self._plane = plane
+        self._queues = queues
         self.due = FOREVER
         """When they run."""
 
@@ -281,7 +282,7 @@ class VirtualCallbacks:
 
     def run(self) -> None:
         """Call what there is; what a callback raises ends the world."""
-        notify(self._plane, _raise)
+        notify(self._queues, _raise)
 
     def await_run(self, deadline: float) -> None:
         """Nobody waits: users go on when they are called."""

@@ -20,7 +20,7 @@ from kafka_fast.dataplane._batch_future import BatchFuture
 from kafka_fast.dataplane._bulk import BulkAccumulator
 from kafka_fast.dataplane._delivery import DeliveryFuture
 from kafka_fast.dataplane._observers import take_lost
-from kafka_fast.dataplane._plane import DataPlane
+from kafka_fast.dataplane._queues import Queues
 from kafka_fast.errors import DeliveryError, KafkaError, KafkaTimeoutError
 from kafka_fast.testing._memory import Turner
 from kafka_fast.testing.checker import NO_OFFSET, Completion, History, Sent, value_of
@@ -76,7 +76,7 @@ class Users:
         self,
         clock: Clock,
         plan: Plan,
-        plane: DataPlane,
+        queues: Queues,
         turner: Turner,
         source: random.Random,
         log: Callable[[str], None],
@@ -87,7 +87,7 @@ class Users:
         Args:
             clock: of the world.
             plan: of the world.
-            plane: the client's.
+            queues: the client's.
             turner: gives its numbers.
             source: of the users' randomness.
             log: takes what happens.
@@ -98,13 +98,13 @@ class Users:
         """Bursts that have not been sent whole."""
         self._clock = clock
         self._plan = plan
-        self._plane = plane
+        self._queues = queues
         self._turner = turner
         self._source = source
         self._log = log
         self._want_topic = want_topic
         self._front = Front(
-            plane,
+            queues,
             max_block=0.0,
             adaptive=plan.config["partitioner.adaptive.partitioning.enable"],
         )
@@ -258,7 +258,7 @@ class Users:
     @property
     def _accepted(self) -> int:
         """How many records the client has ever accepted."""
-        return self._plane.pending() + self._turner.ended_records()
+        return self._queues.pending() + self._turner.ended_records()
 
     @property
     def ended(self) -> int:
@@ -336,7 +336,7 @@ class Users:
             self._turner.end_flush()
 
     def _take_lost(self) -> None:
-        lost = take_lost(self._plane)
+        lost = take_lost(self._queues)
         self.history.lost_counted += lost.count
         if lost:
             self._log(f"{lost.count} failures that nobody saw, first {lost.first}")
@@ -347,7 +347,7 @@ class Users:
         for serial in list(self._flushing):
             self._end_flush(serial)
         self._take_lost()
-        stats = self._plane.stats()
+        stats = self._queues.stats()
         self.history.failed = stats["records_failed"] + self._refused
         self.history.reserved_bytes = self._turner.reserved_bytes()
 

@@ -87,7 +87,7 @@ class World:
             choose=random.Random(f"control/{plan.seed}"),
         )
         self.core = LoggedProducerCore(self)
-        self.plane = self.core.plane
+        self.queues = self.core.queues
         self.faults = ProducerFaults(
             self.clock,
             plan,
@@ -99,7 +99,7 @@ class World:
         self.users = Users(
             self.clock,
             plan,
-            self.plane,
+            self.queues,
             self.host.turner,
             random.Random(f"users/{plan.seed}"),
             self.log,
@@ -159,7 +159,7 @@ class World:
         elif self.users.unfinished and not self.users.history.stuck:
             self.users.history.stuck = f"{self.users.unfinished} users wait for ever"
         self.users.finish()
-        promises = replace(self.plan.promises, lost_exactly=self.plane.stats()["splits"] == 0)
+        promises = replace(self.plan.promises, lost_exactly=self.queues.stats()["splits"] == 0)
         anomalies = check(self.users.history, self._logs(), promises)
         result = Result(self.plan, anomalies, self.log_lines, self.host.port.traces())
         self.core.stop()
@@ -221,17 +221,17 @@ class LoggedProducerCore(ProducerCore):
             return
         routes = self.control.routes
         for topic in routes.topics:
-            for partition in range(self.plane.partition_count(topic)):
+            for partition in range(self.queues.partition_count(topic)):
                 queue = routes.queue_of(topic, partition)
                 if queue is not None and queue.id not in self._numbered:
                     self._numbered.add(queue.id)
                     self._host.turner.number_from(
-                        queue.id, identity.producer_id, identity.epoch, first
+                        self.queues, queue.id, identity.producer_id, identity.epoch, first
                     )
 
     def stop(self) -> None:
         """End, and fail what was not delivered."""
-        if not self.plane.dead:
+        if not self.queues.dead:
             self._end()
 
 

@@ -34,15 +34,8 @@ class Reader:
         machine = Machine()
         self.plane = DataPlane(
             machine,
-            buffer_memory=0,
-            batch_size=0,
-            max_request_size=0,
-            coalesce_bytes=0,
             max_frame=64 << 20,
-            linger=0.0,
-            delivery_timeout=60.0,
             request_timeout=30.0,
-            max_in_flight=1,
         )
         self.streams = Streams(
             self.plane, buffer_bytes=8 << 20, max_bytes=8 << 20, partition_max_bytes=1 << 20

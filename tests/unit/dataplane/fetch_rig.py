@@ -117,15 +117,8 @@ class FetchRig:
         self.version = version
         self.choppiness = choppiness
         known: dict[str, Any] = {
-            "buffer_memory": 0,
-            "batch_size": 0,
-            "max_request_size": 0,
-            "coalesce_bytes": 0,
             "max_frame": 32 << 20,
-            "linger": 0.0,
-            "delivery_timeout": 0.0,
             "request_timeout": 30.0,
-            "max_in_flight": 0,
         }
         limits = {
             "buffer_bytes": settings.pop("buffer_bytes", 64 << 20),

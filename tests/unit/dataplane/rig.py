@@ -6,13 +6,14 @@ from typing import Any, NamedTuple
 
 from kafka_fast.control.plane import Row
 from kafka_fast.dataplane._accumulator import Accumulator
-from kafka_fast.dataplane._plane import (
+from kafka_fast.dataplane._plane import DataPlane
+from kafka_fast.dataplane._queues import (
     EVENT_REPORT,
     EVENT_ROUTE,
     FORMAT_COMPACT_NAME,
     FORMAT_ID,
     FORMAT_NAME,
-    DataPlane,
+    Queues,
 )
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.produce import (
@@ -85,25 +86,29 @@ class Rig:
             "batch_size": 16_384,
             "max_request_size": 1 << 20,
             "coalesce_bytes": 2 << 20,
-            "max_frame": 1 << 20,
             "linger": 0.0,
             "delivery_timeout": 120.0,
-            "request_timeout": 30.0,
             "max_in_flight": 5,
         }
-        self.plane = DataPlane(self.machine, **{**known, **settings})
+        limits = {
+            "max_frame": settings.pop("max_frame", 1 << 20),
+            "request_timeout": settings.pop("request_timeout", 30.0),
+            "max_idle": settings.pop("max_idle", 0.0),
+        }
+        self.plane = DataPlane(self.machine, **limits)
+        self.queues = Queues(self.plane, **{**known, **settings})
         self.acks = 0 if settings.get("acks_zero") else -1
         self.turner = Turner(self.plane, self.machine)
-        self.accumulator = Accumulator(self.plane, max_block=1e-6)
+        self.accumulator = Accumulator(self.queues, max_block=1e-6)
         self.links: dict[int, MemoryLink] = {}
         self.events: list[tuple[Any, ...]] = []
         self.add_topic("t", partitions)
         for link_id in range(1, links + 1):
             self.add_link(link_id)
         if with_producer_id and settings.get("idempotent", True):
-            self.plane.set_producer_id(PRODUCER_ID, EPOCH)
+            self.queues.set_producer_id(PRODUCER_ID, EPOCH)
         for queue_id in range(partitions):
-            self.plane.route(queue_id, 1)
+            self.queues.route(queue_id, 1)
         self.turn()
         if warm:  # a partition's first batch goes alone: get it, sequence 0, out of the way
             for partition in range(partitions):
@@ -115,9 +120,9 @@ class Rig:
             self.advance(0.001)
 
     def add_topic(self, name: str, partitions: int) -> range:
-        self.plane.topic(name, 1)
+        self.queues.topic(name, 1)
         self.name_topic(name, topic_id(name))
-        return self.plane.set_partitions(name, partitions)
+        return self.queues.set_partitions(name, partitions)
 
     def name_topic(self, name: str, id_: bytes) -> None:
         for form, version in (
@@ -126,7 +131,7 @@ class Rig:
             (FORMAT_ID, FIRST_VERSION_WITH_IDS),
         ):
             field = frame.produce_topic_prefix(version, name, id_)
-            self.plane.name_topic(name, form, field)
+            self.queues.name_topic(name, form, field)
 
     def add_link(self, link_id: int) -> MemoryLink:
         link = self.links[link_id] = MemoryLink(link_id, link_id, self.choppiness, link_id)
@@ -138,7 +143,7 @@ class Rig:
         prefix = frame.produce_prefix(version, "rig", None, self.acks, 30_000)
         form = FORMAT_NAME if version < FIRST_FLEXIBLE_VERSION else FORMAT_COMPACT_NAME
         form = FORMAT_ID if version >= FIRST_VERSION_WITH_IDS else form
-        self.plane.program(link_id, version, form, prefix.data, prefix.correlation_id_pos)
+        self.queues.program(link_id, version, form, prefix.data, prefix.correlation_id_pos)
 
     def send(self, value: bytes = b"v", partition: int = 0, topic: str = "t", **more: Any) -> Any:
         return self.accumulator.send(topic, value, partition=partition, **more)
@@ -202,7 +207,7 @@ class Rig:
         return [row[0] for event in self.take(EVENT_ROUTE) for row in event[6]]
 
     def thaw(self, report: list[Row], *, single: bool = False, at: float = 0.0) -> None:
-        self.plane.thaw(report[0].queue_id, report[0].generation, at, single)
+        self.queues.thaw(report[0].queue_id, report[0].generation, at, single)
         self.turn()
 
     @property

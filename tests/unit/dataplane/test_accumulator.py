@@ -98,7 +98,7 @@ def test_a_subclass_may_stand_round_send() -> None:
             return super().send(topic, *args, **more)
 
     rig = Rig(linger=3600.0)
-    counting = Counting(rig.plane, max_block=1e-6)
+    counting = Counting(rig.queues, max_block=1e-6)
     for _ in range(3):
         counting.send("t", b"v", key=b"k")
     assert counting.calls == 3
@@ -112,14 +112,14 @@ def test_the_plain_call_hears_of_serializers_partitioners_and_closing() -> None:
 
     rig = Rig(linger=3600.0)
     for accumulator in (
-        Upper(rig.plane, max_block=1e-6, transforms=True),
-        Accumulator(rig.plane, max_block=1e-6, partitioner=lambda topic, key, value, count: 0),
+        Upper(rig.queues, max_block=1e-6, transforms=True),
+        Accumulator(rig.queues, max_block=1e-6, partitioner=lambda topic, key, value, count: 0),
     ):
         accumulator.send("t", b"v")
         accumulator.send("t", b"v")
     assert [value for _, value in records_of(rig)] == [b"V", b"V", b"v", b"v"]
     rig.send()
-    rig.plane.refuse()
+    rig.queues.refuse()
     with pytest.raises(UsageError, match="closed"):
         rig.accumulator.send("t", b"v")
 
@@ -129,14 +129,14 @@ def test_callbacks_of_the_call_and_of_the_producer(name: str) -> None:
     rig = Rig()
     heard: list[tuple[str, int]] = []
     accumulator = Accumulator(
-        rig.plane, max_block=1e-6, on_delivery=lambda error, it: heard.append(("ours", it.offset))
+        rig.queues, max_block=1e-6, on_delivery=lambda error, it: heard.append(("ours", it.offset))
     )
     send: Any = getattr(accumulator, name)
     for on_delivery in (None, lambda error, it: heard.append(("its own", it.offset)), None):
         send("t", b"v", on_delivery=on_delivery)
     send("t", b"v")
     succeed(rig)
-    notify(rig.plane, report_nothing)
+    notify(rig.queues, report_nothing)
     assert heard == [("ours", 100), ("its own", 101), ("ours", 102), ("ours", 103)]
 
 
@@ -162,9 +162,9 @@ def test_dropped_handles_keep_their_count_from_batch_to_batch() -> None:
     del handle
     assert failed == 6  # of turn 3: those of turns 1 and 2 were dropped, unread
     with pytest.raises(DeliveryError):
-        raise take_lost(rig.plane).first or AssertionError("nothing was lost")
+        raise take_lost(rig.queues).first or AssertionError("nothing was lost")
     kept.clear()
-    assert take_lost(rig.plane).count == 0
+    assert take_lost(rig.queues).count == 0
 
 
 def test_lost_records_are_counted_exactly_with_dropped_handles() -> None:
@@ -173,7 +173,7 @@ def test_lost_records_are_counted_exactly_with_dropped_handles() -> None:
         for _ in range(10):
             rig.accumulator.send("t", b"v")
         fail_all(rig)
-    assert take_lost(rig.plane).count == 30
+    assert take_lost(rig.queues).count == 30
 
 
 # ---- sticky ----

@@ -223,10 +223,10 @@ def test_wrong_tables(
     error: type[Exception],
     said: str,
 ) -> None:
-    before = producer._plane.stats()["records_acked"] + producer._plane.pending()
+    before = producer._queues.stats()["records_acked"] + producer._queues.pending()
     with pytest.raises(error, match=said):
         producer.send_table("arrow-wrong", pa.table(table), **options)
-    assert producer._plane.stats()["records_acked"] + producer._plane.pending() == before
+    assert producer._queues.stats()["records_acked"] + producer._queues.pending() == before
 
 
 def test_null_header_keys_are_refused(producer: Producer) -> None:

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from kafka_fast.dataplane._bulk import BulkAccumulator
 from kafka_fast.dataplane._observers import take_lost
 from kafka_fast.dataplane._plane import DataPlane
+from kafka_fast.dataplane._queues import Queues
 from kafka_fast.errors import (
     DeliveryError,
     KafkaTimeoutError,
@@ -67,28 +68,26 @@ def values_of(kafka: EmbeddedKafka, topic: str) -> list[bytes | None]:
 
 def detached(memory: int = 1 << 25, partitions: int = 4, **options: Any) -> BulkAccumulator:
     """An accumulator whose batches nobody sends."""
-    plane = DataPlane(
-        Machine(),
+    queues = Queues(
+        DataPlane(Machine(), max_frame=1 << 27, request_timeout=30.0),
         buffer_memory=memory,
         batch_size=16_384,
         max_request_size=1 << 20,
         coalesce_bytes=1 << 21,
-        max_frame=1 << 27,
         linger=60.0,
         delivery_timeout=120.0,
-        request_timeout=30.0,
         max_in_flight=5,
     )
-    plane.topic("t", 12345)
-    plane.set_partitions("t", partitions)
-    return BulkAccumulator(plane, max_block=options.pop("max_block", 0.05), **options)
+    queues.topic("t", 12345)
+    queues.set_partitions("t", partitions)
+    return BulkAccumulator(queues, max_block=options.pop("max_block", 0.05), **options)
 
 
-def fail_all(plane: DataPlane, partitions: int = 4) -> None:
+def fail_all(queues: Queues, partitions: int = 4) -> None:
     """Fail what is in no request, as a broker's refusal would."""
     for queue_id in range(partitions):
-        plane.fail_queue(queue_id, 29, 2)
-    plane.step(time.monotonic())
+        queues.fail_queue(queue_id, 29, 2)
+    queues.plane.step(time.monotonic())
 
 
 # ---- forms of values ----
@@ -191,9 +190,9 @@ def test_offsets_that_change_during_the_call_are_those_that_were_checked() -> No
     bulk = detached()
     future = bulk.send_many("t", (b"abcd", offsets), partitions=[Meddling(), 0])
     assert offsets[1] == 1 << 60
-    assert bulk._plane.pending() == 2
+    assert bulk._queues.pending() == 2
     del future
-    fail_all(bulk._plane)
+    fail_all(bulk._queues)
 
 
 def test_times_may_be_datetimes(kafka: EmbeddedKafka, producer: Producer, topic: str) -> None:
@@ -308,7 +307,7 @@ def _values(kafka: EmbeddedKafka, topic: str, partition: int) -> list[bytes]:
 def test_sticky_rows_fill_batches_one_partition_after_another() -> None:
     bulk = detached(partitions=8)
     future = bulk.send_many("t", [b"v" * 100] * 20_000)  # 2.2 MB: some nine sticky stints
-    fail_all(bulk._plane, 8)
+    fail_all(bulk._queues, 8)
     failures = future.failures(0)
     assert sum(count for _, count, _ in failures) == 20_000
     assert 8 <= len(failures) <= 20
@@ -402,7 +401,7 @@ def test_wrong_columns(
     bulk = detached()
     with pytest.raises(error, match=said):
         bulk.send_many("t", values, **columns)
-    assert bulk._plane.pending() == 0
+    assert bulk._queues.pending() == 0
 
 
 def test_wrong_topics() -> None:
@@ -411,7 +410,7 @@ def test_wrong_topics() -> None:
         bulk.send_many(b"t", [])  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="nothing is known of topic 'u'"):
         bulk.send_many("u", [b""])
-    bulk._plane.mark_dead()
+    bulk._queues.shut_down()
     with pytest.raises(UsageError, match="closed"):
         bulk.send_many("t", [b""])
 
@@ -422,7 +421,7 @@ def test_wrong_topics() -> None:
 def test_no_room_at_all_raises_and_accepts_nothing() -> None:
     bulk = detached(memory=1 << 16)
     first = bulk.send_many("t", [b"v" * 1000] * 100)
-    assert 30 < bulk._plane.pending() < 100
+    assert 30 < bulk._queues.pending() < 100
     assert len(first) == 100
     with pytest.raises(KafkaTimeoutError, match=r"no room in buffer\.memory"):
         bulk.send_many("t", [b"v" * 1000] * 100, partitions=0)
@@ -437,8 +436,8 @@ def test_rows_without_room_fail_not_sent(keyed: bool, raw: bool) -> None:
         values = (b"v" * 200_000, array.array("i", range(0, 200_001, 1000)))
     keys = [b"%d" % i for i in range(200)] if keyed else None
     future = bulk.send_many("t", values, keys=keys)
-    accepted = bulk._plane.pending()
-    fail_all(bulk._plane)
+    accepted = bulk._queues.pending()
+    fail_all(bulk._queues)
     failed = future.failed(0)
     assert sorted(row for row, _ in failed) == list(range(200))
     outcomes = [error.outcome for _, error in failed]
@@ -460,7 +459,7 @@ def test_goes_on_when_memory_comes_back(raw: bool) -> None:
 
     def drain() -> None:
         while not stop.wait(0.001):
-            fail_all(bulk._plane)
+            fail_all(bulk._queues)
 
     thread = threading.Thread(target=drain)
     thread.start()
@@ -479,7 +478,7 @@ def test_a_record_too_large_fails_alone() -> None:
     large = b"v" * (1 << 20)
     for values in ([b"a", large, b"b"], (b"a" + large + b"b", array.array("i", ends(large)))):
         future = bulk.send_many("t", values, partitions=0)
-        fail_all(bulk._plane)
+        fail_all(bulk._queues)
         failed = dict(future.failed(0))
         assert failed[1].outcome is Outcome.NOT_SENT
         assert "max.request.size" in str(failed[1])
@@ -496,10 +495,10 @@ def ends(large: bytes) -> list[int]:
 def test_an_unread_future_leaves_its_failures_to_flush() -> None:
     bulk = detached()
     future = bulk.send_many("t", [b"a"] * 10)
-    fail_all(bulk._plane)
-    assert take_lost(bulk._plane).count == 0  # it may still be read
+    fail_all(bulk._queues)
+    assert take_lost(bulk._queues).count == 0  # it may still be read
     del future
-    lost = take_lost(bulk._plane)
+    lost = take_lost(bulk._queues)
     assert lost.count == 10
     assert isinstance(lost.first, DeliveryError)
     assert lost.topics == {"t": 10}
@@ -508,8 +507,8 @@ def test_an_unread_future_leaves_its_failures_to_flush() -> None:
 def test_a_future_dropped_before_the_end_leaves_its_failures_to_flush() -> None:
     bulk = detached()
     bulk.send_many("t", [b"a"] * 10 + [b"v" * (1 << 20)])
-    fail_all(bulk._plane)
-    assert take_lost(bulk._plane).count == 11
+    fail_all(bulk._queues)
+    assert take_lost(bulk._queues).count == 11
 
 
 @pytest.mark.parametrize("refused", [b"v" * (1 << 20), b"v" * 90_000], ids=["large", "no room"])
@@ -522,17 +521,17 @@ def test_a_future_that_a_function_forgets_is_dropped(refused: bytes) -> None:
         assert len(future) == 4
 
     send()
-    fail_all(bulk._plane)
-    assert take_lost(bulk._plane).count == 4
+    fail_all(bulk._queues)
+    assert take_lost(bulk._queues).count == 4
 
 
 def test_a_read_future_leaves_nothing() -> None:
     bulk = detached()
     future = bulk.send_many("t", [b"a"] * 10)
-    fail_all(bulk._plane)
+    fail_all(bulk._queues)
     assert future.result(0).failed == 10
     del future
-    assert take_lost(bulk._plane).count == 0
+    assert take_lost(bulk._queues).count == 0
 
 
 def test_a_future_that_is_pending() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafka_fast.control.plane import Row
-from kafka_fast.dataplane._plane import (
+from kafka_fast.dataplane._queues import (
     OUTCOME_MAYBE_WRITTEN,
     OUTCOME_REJECTED,
     VERDICT_FAIL,
@@ -22,7 +22,7 @@ OUT_OF_ORDER = 45
 
 def judge(rig: Rig, row: Row, verdict: int, generation: int | None = None, **more: int) -> None:
     of = row.generation if generation is None else generation
-    rig.plane.judge(row.queue_id, of, verdict, row.serial, row.slice, **more)
+    rig.queues.judge(row.queue_id, of, verdict, row.serial, row.slice, **more)
     rig.turn()
 
 
@@ -31,19 +31,19 @@ def judge(rig: Rig, row: Row, verdict: int, generation: int | None = None, **mor
 
 def test_a_queue_asks_for_its_route_once() -> None:
     rig = Rig()
-    rig.plane.route(0, 0)
+    rig.queues.route(0, 0)
     rig.send()
     rig.send()
     assert rig.wanted_routes() == [0]
     rig.send()
     assert rig.wanted_routes() == []
-    rig.plane.route(0, 1)
+    rig.queues.route(0, 1)
     assert len(rig.requests()) == 1
 
 
 def test_a_queue_without_data_asks_for_no_route() -> None:
     rig = Rig()
-    rig.plane.route(0, 0)
+    rig.queues.route(0, 0)
     assert rig.wanted_routes() == []
 
 
@@ -54,7 +54,7 @@ def test_a_route_changes_only_after_the_last_answer_from_the_old_link() -> None:
     sent = rig.requests(1)
     rig.send(b"three")
     sent += rig.requests(1)
-    rig.plane.route(0, 2)
+    rig.queues.route(0, 2)
     rig.send(b"after")
     assert rig.requests(2) == []
     rig.answer(sent[0], link_id=1)
@@ -69,8 +69,8 @@ def test_a_route_changed_back_takes_no_detour() -> None:
     rig = Rig(warm=True, links=2)
     rig.send(b"one")
     (sent,) = rig.requests(1)
-    rig.plane.route(0, 2)
-    rig.plane.route(0, 1)
+    rig.queues.route(0, 2)
+    rig.queues.route(0, 1)
     rig.send(b"two")
     (second,) = rig.requests(1)
     assert second.values() == [b"two"]
@@ -83,7 +83,7 @@ def test_a_queue_that_moves_is_reported_when_its_old_link_dies() -> None:
     rig = Rig(links=2)
     future = rig.send(b"one")
     assert len(rig.requests(1)) == 1
-    rig.plane.route(0, 2)
+    rig.queues.route(0, 2)
     rig.turn()
     rig.hang_up(1)
     (report,) = rig.reports()
@@ -97,13 +97,13 @@ def test_a_queue_that_moves_is_reported_when_its_old_link_dies() -> None:
 
 def test_a_route_to_a_link_that_has_closed_meanwhile_is_asked_for_again() -> None:
     rig = Rig(links=2)
-    rig.plane.route(0, 0)
+    rig.queues.route(0, 0)
     rig.send(b"one")
     assert rig.wanted_routes() == [0]
     rig.hang_up(2)
-    rig.plane.route(0, 2)  # decided before the control plane heard of the end
+    rig.queues.route(0, 2)  # decided before the control plane heard of the end
     assert rig.wanted_routes() == [0]
-    rig.plane.route(0, 1)
+    rig.queues.route(0, 1)
     assert len(rig.requests(1)) == 1
 
 
@@ -113,7 +113,7 @@ def test_a_move_to_a_link_that_has_closed_meanwhile_leaves_the_old_one() -> None
     rig.send(b"one")
     (sent,) = rig.requests(1)
     rig.hang_up(2)
-    rig.plane.route(0, 2)
+    rig.queues.route(0, 2)
     rig.send(b"two")
     assert rig.requests(1) == []
     rig.answer(sent)
@@ -165,8 +165,8 @@ def test_a_stale_verdict_does_nothing(verdict: int) -> None:
     rig = Rig()
     report = frozen(rig, records=2)
     judge(rig, report[1], verdict, generation=report[0].generation - 1, size=1500)
-    rig.plane.renumber(0, report[0].generation - 1, 1, 1, 77, -1, 0)
-    rig.plane.thaw(0, report[0].generation - 1, 0.0, False)
+    rig.queues.renumber(0, report[0].generation - 1, 1, 1, 77, -1, 0)
+    rig.queues.thaw(0, report[0].generation - 1, 0.0, False)
     assert rig.requests() == []
     rig.thaw(report)
     (again,) = rig.requests()
@@ -225,7 +225,7 @@ def test_renumbering_closes_the_gap_behind_a_rejected_batch() -> None:
     judge(
         rig, report[1], VERDICT_FAIL, error_code=ErrorCode.INVALID_RECORD, outcome=OUTCOME_REJECTED
     )
-    rig.plane.renumber(0, report[0].generation, -1, -1, 1, report[1].serial, 0)
+    rig.queues.renumber(0, report[0].generation, -1, -1, 1, report[1].serial, 0)
     rig.thaw(report)
     again = rig.requests()
     rig.send(b"3")
@@ -246,8 +246,8 @@ def test_renumbering_with_a_new_epoch_begins_at_zero() -> None:
     for each in sent:
         rig.answer(each, {0: 45})
     (report,) = rig.reports()
-    rig.plane.set_producer_id(4711, 4)
-    rig.plane.renumber(0, report[0].generation, 4711, 4, 0, -1, 0)
+    rig.queues.set_producer_id(4711, 4)
+    rig.queues.renumber(0, report[0].generation, 4711, 4, 0, -1, 0)
     rig.thaw(report)
     numbers = [
         (batch.producer_epoch, batch.base_sequence)
@@ -280,8 +280,8 @@ def test_a_split_batch_keeps_order_sequences_and_futures() -> None:
     rig.answer(pieces[2], base_offset=108)
     assert [future.result().offset for future in futures] == list(range(100, 110))
     assert rig.reserved == 0
-    assert rig.plane.stats()["splits"] == 1
-    assert rig.plane.pending() == 0
+    assert rig.queues.stats()["splits"] == 1
+    assert rig.queues.pending() == 0
 
 
 def test_a_piece_that_fails_takes_only_its_own_records_with_it() -> None:
@@ -303,7 +303,7 @@ def test_a_piece_that_fails_takes_only_its_own_records_with_it() -> None:
     judge(
         rig, report[1], VERDICT_FAIL, error_code=ErrorCode.INVALID_RECORD, outcome=OUTCOME_REJECTED
     )
-    rig.plane.renumber(0, report[0].generation, -1, -1, 3, report[1].serial, report[1].slice)
+    rig.queues.renumber(0, report[0].generation, -1, -1, 3, report[1].serial, report[1].slice)
     rig.thaw(report)
     (last,) = rig.requests()
     assert last.batches["t", 0].base_sequence == 3
@@ -377,7 +377,7 @@ def test_failing_a_queue_leaves_what_is_in_flight_alone() -> None:
     (sent,) = rig.requests()
     waiting = rig.send(b"waiting")
     rig.turn()
-    rig.plane.fail_queue(0, 29, OUTCOME_MAYBE_WRITTEN)
+    rig.queues.fail_queue(0, 29, OUTCOME_MAYBE_WRITTEN)
     rig.turn()
     assert waiting.exception().outcome is Outcome.MAYBE_WRITTEN
     assert not flying.done()

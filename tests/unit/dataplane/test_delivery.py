@@ -13,7 +13,7 @@ import pytest
 from kafka_fast.dataplane._bulk import BulkAccumulator
 from kafka_fast.dataplane._delivery import DeliveryFuture
 from kafka_fast.dataplane._observers import collect, notify, take_lost
-from kafka_fast.dataplane._plane import OUTCOME_REJECTED, VERDICT_FAIL, VERDICT_SPLIT
+from kafka_fast.dataplane._queues import OUTCOME_REJECTED, VERDICT_FAIL, VERDICT_SPLIT
 from kafka_fast.errors import DeliveryError, ErrorCode, KafkaTimeoutError, Outcome, UsageError
 from tests.unit.dataplane.rig import UNIX_MS, Rig, encode, response_to
 
@@ -35,7 +35,7 @@ def fail_all(rig: Rig) -> None:
         rig.answer(sent, {0: ErrorCode.INVALID_RECORD})
     for report in rig.reports():
         for row in report[1:]:
-            rig.plane.judge(
+            rig.queues.judge(
                 row.queue_id,
                 row.generation,
                 VERDICT_FAIL,
@@ -126,7 +126,7 @@ def test_a_closed_plane_fails_what_is_left() -> None:
     futures = [rig.send(), rig.send()]
     assert len(rig.requests()) == 1
     rig.send_nowait()
-    rig.plane.shut_down()
+    rig.queues.shut_down()
     assert [future.exception().outcome for future in futures] == [Outcome.MAYBE_WRITTEN] * 2
     assert rig.reserved == 0
     with pytest.raises(UsageError):
@@ -139,7 +139,7 @@ def test_a_record_on_its_way_when_the_plane_closes_is_refused() -> None:
 
     class Partition:
         def __index__(self) -> int:
-            rig.plane.shut_down()
+            rig.queues.shut_down()
             return 0
 
     with pytest.raises(UsageError):
@@ -158,24 +158,24 @@ def test_a_callback_that_exits_keeps_no_other_from_running() -> None:
     rig.send(on_delivery=leave)
     rig.send(on_delivery=lambda error, metadata: told.append(metadata.offset))
     succeed(rig)
-    notify(rig.plane, lambda callback, error: reported.append(type(error)))
+    notify(rig.queues, lambda callback, error: reported.append(type(error)))
     assert reported == [SystemExit]
     assert told == [101]
-    assert rig.plane.unnotified == 0
+    assert rig.queues.unnotified == 0
 
 
 def test_bulk_calls_count_as_use_of_the_topic() -> None:
     rig = Rig()
-    assert rig.plane.take_used_topics() == []
-    BulkAccumulator(rig.plane, max_block=1e-6).send_many("t", [b"v"])
-    assert rig.plane.take_used_topics() == ["t"]
+    assert rig.queues.take_used_topics() == []
+    BulkAccumulator(rig.queues, max_block=1e-6).send_many("t", [b"v"])
+    assert rig.queues.take_used_topics() == ["t"]
 
 
 # ---- who can observe a failure ----
 
 
 def lost(rig: Rig) -> int:
-    losses = take_lost(rig.plane)
+    losses = take_lost(rig.queues)
     assert (losses.first is None) == (losses.count == 0)
     assert losses.first is None or isinstance(losses.first, DeliveryError)
     assert losses.topics.total() == losses.count
@@ -230,7 +230,7 @@ def test_a_callback_observes_its_record() -> None:
     rig.send_nowait()
     fail_all(rig)
     assert rig.machine.take_observers_wake()
-    notify(rig.plane, report_nothing)
+    notify(rig.queues, report_nothing)
     assert [error.outcome for error, _ in told] == [Outcome.REJECTED] * 2
     assert [metadata.offset for _, metadata in told] == [-1, -1]
     assert lost(rig) == 1
@@ -244,7 +244,7 @@ def test_the_dropped_handles_of_a_split_batch_count_where_their_records_failed()
     rig.answer(sent, {0: TOO_LARGE})
     (report,) = rig.reports()
     row = report[1]
-    rig.plane.judge(0, row.generation, VERDICT_SPLIT, row.serial, 0, size=1500)
+    rig.queues.judge(0, row.generation, VERDICT_SPLIT, row.serial, 0, size=1500)
     rig.thaw(report, single=True)
     (first,) = rig.requests()
     rig.answer(first)
@@ -266,10 +266,10 @@ def test_callbacks_run_in_order_once_and_only_in_notify() -> None:
     for _ in range(3):
         rig.send_nowait(on_delivery=lambda error, metadata: told.append(metadata.offset))
     succeed(rig)
-    assert collect(rig.plane)
+    assert collect(rig.queues)
     assert told == []
-    notify(rig.plane, report_nothing)
-    notify(rig.plane, report_nothing)
+    notify(rig.queues, report_nothing)
+    notify(rig.queues, report_nothing)
     assert told == [100, 101, 102]
 
 
@@ -288,7 +288,7 @@ def test_metadata_that_a_callback_keeps_does_not_change() -> None:
         rig.send(timestamp_ms=UNIX_MS + i // 5, on_delivery=hear)
     rig.turner.begin_flush()
     succeed(rig)
-    notify(rig.plane, report_nothing)
+    notify(rig.queues, report_nothing)
     assert passed == [(100 + i, UNIX_MS + i // 5) for i in range(12)]
     assert [(it.offset, it.timestamp_ms) for it in kept] == [it for it in passed if it[0] % 3]
     assert {(it.topic, it.partition) for it in kept} == {("t", 0)}
@@ -302,7 +302,7 @@ def test_a_callback_added_after_the_end_is_called_too() -> None:
     rig.machine.take_observers_wake()
     future.add_done_callback(told.append)
     assert rig.machine.take_observers_wake()
-    notify(rig.plane, report_nothing)
+    notify(rig.queues, report_nothing)
     assert told == [future]
 
 
@@ -323,7 +323,7 @@ from tests.unit.dataplane.test_delivery import succeed
 rig = Rig()
 rig.send_nowait(on_delivery=print)
 succeed(rig)
-assert collect(rig.plane)
+assert collect(rig.queues)
 del rig
 gc.collect()
 """
@@ -354,15 +354,15 @@ def test_callbacks_of_a_split_batch_run_when_all_its_pieces_have_ended() -> None
     rig.answer(sent, {0: TOO_LARGE})
     (report,) = rig.reports()
     row = report[1]
-    rig.plane.judge(0, row.generation, VERDICT_SPLIT, row.serial, 0, size=1500)
+    rig.queues.judge(0, row.generation, VERDICT_SPLIT, row.serial, 0, size=1500)
     rig.thaw(report)
     first, second, third = rig.requests()
     rig.answer(first, base_offset=10)
-    notify(rig.plane, report_nothing)
+    notify(rig.queues, report_nothing)
     assert told == []
     rig.answer(second, base_offset=20)
     rig.answer(third, base_offset=30)
-    notify(rig.plane, report_nothing)
+    notify(rig.queues, report_nothing)
     assert told == [10, 11, 12, 20, 21, 22, 30, 31]
 
 
@@ -377,7 +377,7 @@ def test_a_callback_that_raises_stops_no_other() -> None:
     rig.send_nowait(on_delivery=bad)
     rig.send_nowait(on_delivery=lambda error, metadata: told.append(metadata))
     succeed(rig)
-    notify(rig.plane, lambda callback, error: complaints.append(str(error)))
+    notify(rig.queues, lambda callback, error: complaints.append(str(error)))
     assert complaints == ["mine"]
     assert len(told) == 1
 
@@ -395,7 +395,7 @@ def test_a_callback_keeps_no_record_alive_after_it_has_run() -> None:
 
     rig.send_nowait(on_delivery=Witness())
     succeed(rig)
-    notify(rig.plane, report_nothing)
+    notify(rig.queues, report_nothing)
     gc.collect()
     assert freed == [True]
 

@@ -228,7 +228,7 @@ def test_nothing_leaves_before_there_is_a_producer_id() -> None:
     rig = Rig(with_producer_id=False)
     rig.send()
     assert rig.requests() == []
-    rig.plane.set_producer_id(9, 0)
+    rig.queues.set_producer_id(9, 0)
     (sent,) = rig.requests()
     assert sent.batches["t", 0].producer_id == 9
 
@@ -237,7 +237,7 @@ def test_a_new_producer_id_is_taken_when_nothing_of_the_partition_is_in_flight()
     rig = Rig(warm=True)
     rig.send()
     (first,) = rig.requests()
-    rig.plane.set_producer_id(9, 0)
+    rig.queues.set_producer_id(9, 0)
     rig.send()
     (second,) = rig.requests()
     rig.answer(first)

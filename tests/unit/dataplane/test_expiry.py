@@ -31,12 +31,12 @@ def test_what_was_never_sent_fails_as_not_sent_and_gives_its_memory_back() -> No
     rig.advance(0.02)
     assert outcome(future) is Outcome.NOT_SENT
     assert rig.reserved == 0
-    assert rig.plane.stats()["expired_batches"] == 1
+    assert rig.queues.stats()["expired_batches"] == 1
 
 
 def test_the_data_plane_wakes_by_itself_when_a_batch_expires() -> None:
     rig = expiring()
-    rig.plane.route(0, 0)
+    rig.queues.route(0, 0)
     rig.send()
     until = rig.turn()
     assert 0.0 < until <= rig.machine.now + TIMEOUT + 0.001
@@ -110,7 +110,7 @@ def test_a_verdict_on_a_batch_that_has_expired_does_nothing() -> None:
     rig.answer(sent, {0: ErrorCode.NOT_ENOUGH_REPLICAS})
     (report,) = rig.reports()
     rig.advance(TIMEOUT + 0.01)
-    rig.plane.judge(0, report[0].generation, 2, report[1].serial, 0, base_offset=5)
+    rig.queues.judge(0, report[0].generation, 2, report[1].serial, 0, base_offset=5)
     rig.thaw(report)
     assert outcome(future) is Outcome.REJECTED
     rig.send()
@@ -131,7 +131,7 @@ def test_only_what_is_overdue_expires() -> None:
     rig.advance(0.05)
     assert all(future.done() for future in young)
     assert rig.reserved == 0
-    assert rig.plane.pending() == 0
+    assert rig.queues.pending() == 0
 
 
 @pytest.mark.parametrize("acks_zero", [False, True])

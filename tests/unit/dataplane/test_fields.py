@@ -56,7 +56,7 @@ def test_wrong_headers(headers: Any, error: type[Exception], said: str) -> None:
     rig = Rig()
     with pytest.raises(error, match=said):
         rig.send(headers=headers)
-    assert rig.plane.pending() == 0
+    assert rig.queues.pending() == 0
 
 
 def test_a_partition_is_any_integer() -> None:
@@ -76,7 +76,7 @@ def test_what_is_no_partition(partition: Any) -> None:
     for number in (-1, 1, 1 << 70):
         with pytest.raises(UsageError, match=f"partitions 0 to 0, not {number}"):
             rig.send(partition=number)
-    assert rig.plane.pending() == 0
+    assert rig.queues.pending() == 0
 
 
 @pytest.mark.parametrize("timestamp_ms", [-1, 1 << 63])
@@ -84,7 +84,7 @@ def test_timestamps_are_unix_ms(timestamp_ms: int) -> None:
     rig = Rig()
     with pytest.raises(UsageError, match="must be Unix ms in int64"):
         rig.send(timestamp_ms=timestamp_ms)
-    assert rig.plane.pending() == 0
+    assert rig.queues.pending() == 0
 
 
 def test_a_timestamp_may_be_a_datetime_that_knows_its_zone() -> None:
@@ -110,4 +110,4 @@ def test_what_is_no_timestamp(timestamp: Any, error: type[Exception], said: str)
     rig = Rig()
     with pytest.raises(error, match=said):
         rig.send(timestamp_ms=timestamp)
-    assert rig.plane.pending() == 0
+    assert rig.queues.pending() == 0

@@ -13,7 +13,7 @@ BATCH = bytes(250_000)
 
 def drawn(rig: Rig, count: int, *, adaptive: bool) -> list[int]:
     """Send so many batches, each answered before the next; return how many went where."""
-    accumulator = Accumulator(rig.plane, max_block=1e-6, adaptive=adaptive)
+    accumulator = Accumulator(rig.queues, max_block=1e-6, adaptive=adaptive)
     counts = [0] * 4
     for _ in range(count):
         accumulator.send_nowait("t", BATCH)
@@ -27,7 +27,7 @@ def drawn(rig: Rig, count: int, *, adaptive: bool) -> list[int]:
 def with_a_queue_that_waits() -> Rig:
     """Return a rig in which three batches wait for a link to partition 0."""
     rig = Rig(partitions=4, linger=3600.0, warm=True)
-    rig.plane.route(0, 0)
+    rig.queues.route(0, 0)
     for _ in range(3):
         rig.send_nowait(BATCH, 0)
     rig.turn()
@@ -53,8 +53,8 @@ def test_turns_pass_over_partitions_without_a_leader(without_leader: set[int]) -
     """As Java's RoundRobinPartitioner: where no partition has a leader, all have their turn."""
     rig = Rig(partitions=4, linger=3600.0)
     for partition in range(4):
-        rig.plane.set_available(partition, partition not in without_leader)
-    robin = Accumulator(rig.plane, max_block=1e-6, partitioner="round_robin")
+        rig.queues.set_available(partition, partition not in without_leader)
+    robin = Accumulator(rig.queues, max_block=1e-6, partitioner="round_robin")
     for number in range(24):
         robin.send_nowait("t", b"%d" % number)
     rig.turner.begin_flush()

@@ -11,12 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_fast.control.plane import CloseReason, Misfit, Row
-from kafka_fast.dataplane._plane import (
-    EVENT_BAD_ANSWER,
-    EVENT_LINK_CLOSED,
-    EVENT_PUNT,
-    EVENT_THROTTLED,
-)
+from kafka_fast.dataplane._plane import EVENT_BAD_ANSWER, EVENT_LINK_CLOSED, EVENT_THROTTLED
+from kafka_fast.dataplane._queues import EVENT_PUNT
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.produce import (
     BatchIndexAndErrorMessage,
@@ -55,7 +51,7 @@ def in_flight(version: int, partitions: int = 2) -> tuple[Rig, Sent]:
 def test_requests_are_what_the_table_codec_reads(version: int) -> None:
     rig = Rig(version=version, partitions=2, linger=3600.0)
     first = rig.add_topic("u", 1)
-    rig.plane.route(first[0], 1)
+    rig.queues.route(first[0], 1)
     headers = [("h", b"x"), ("null", None)]
     rig.send(b"one", 0, key=b"k", timestamp_ms=5, headers=headers)
     rig.send(b"two", 0, timestamp_ms=9)
@@ -90,7 +86,7 @@ def test_topics_stand_in_a_request_in_the_order_of_their_first_use() -> None:
     rig = Rig(linger=3600.0)
     names = [f"topic-{number}" for number in range(20)]
     for name in names:
-        rig.plane.route(rig.add_topic(name, 1)[0], 1)
+        rig.queues.route(rig.add_topic(name, 1)[0], 1)
     for name in reversed(names):
         rig.send(topic=name)
     rig.turner.begin_flush()
@@ -203,7 +199,7 @@ def test_everything_that_a_broker_may_add_is_skipped(version: int) -> None:
     assert [event[2] for event in rig.take(EVENT_THROTTLED)] == [7]
     (report,) = rig.reports()
     assert [row.error_code for row in report] == [0, 87]
-    assert rig.plane.stats()["batches_acked"] == 1
+    assert rig.queues.stats()["batches_acked"] == 1
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -213,7 +209,7 @@ def test_partitions_may_be_answered_in_any_order(version: int) -> None:
     response.responses[0].partition_responses.reverse()
     rig.links[1].arrive(encode(response, sent))
     rig.turn()
-    assert rig.plane.stats()["batches_acked"] == 5
+    assert rig.queues.stats()["batches_acked"] == 5
     assert closing(rig) == []
 
 
@@ -277,14 +273,14 @@ def check_all_came_back(rig: Rig, count: int) -> None:
     reports = rig.reports()
     assert len(reports) == count
     assert all(report[1].doubt and report[1].error_code == 0 for report in reports)
-    assert rig.plane.stats()["batches_acked"] == 0
+    assert rig.queues.stats()["batches_acked"] == 0
     rig.add_link(2)
     for report in reports:
-        rig.plane.route(report[0].queue_id, 2)
+        rig.queues.route(report[0].queue_id, 2)
         rig.thaw(report)
     for sent in rig.requests(2):
         rig.answer(sent, link_id=2)
-    assert rig.plane.stats()["batches_acked"] == count
+    assert rig.queues.stats()["batches_acked"] == count
     assert rig.reserved == 0
 
 
@@ -330,11 +326,11 @@ def test_no_damage_completes_a_batch_twice_or_loses_one(
     rig.links[1].arrive(bytes(data) + extra)
     rig.turn()
     reported = sum(len(report) - 1 for report in rig.reports())
-    acked = rig.plane.stats()["batches_acked"]
+    acked = rig.queues.stats()["batches_acked"]
     waiting = 0 if rig.links[1].is_closed or acked + reported == 2 else 2
     assert acked + reported + waiting == 2
-    assert rig.plane.pending() == 2 - acked
-    rig.plane.shut_down()
+    assert rig.queues.pending() == 2 - acked
+    rig.queues.shut_down()
     assert rig.reserved == 0
 
 
@@ -388,7 +384,7 @@ def test_a_huge_throttle_time_or_a_negative_one_does_no_harm() -> None:
         rig, sent = in_flight(12)
         rig.answer(sent, throttle_ms=throttle_ms)
         assert closing(rig) == []
-        assert rig.plane.stats()["batches_acked"] == 2
+        assert rig.queues.stats()["batches_acked"] == 2
 
 
 def test_a_topic_made_anew_is_answered_under_the_id_that_it_was_sent_with() -> None:
@@ -425,4 +421,4 @@ def test_a_link_may_be_programmed_anew_while_requests_are_in_flight(
     assert closing(rig) == []
     (punt,) = rig.take(EVENT_PUNT)
     assert punt[2] == after
-    assert rig.plane.stats()["batches_acked"] == 2
+    assert rig.queues.stats()["batches_acked"] == 2

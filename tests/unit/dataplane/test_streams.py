@@ -16,18 +16,7 @@ from tests.unit.dataplane.fetch_rig import FetchRig, batch, part
 
 def real_streams() -> Streams:
     """Return streams under the machine's own clock."""
-    plane = DataPlane(
-        Machine(),
-        buffer_memory=0,
-        batch_size=0,
-        max_request_size=0,
-        coalesce_bytes=0,
-        max_frame=1 << 20,
-        linger=0.0,
-        delivery_timeout=1.0,
-        request_timeout=1.0,
-        max_in_flight=1,
-    )
+    plane = DataPlane(Machine(), max_frame=1 << 20, request_timeout=1.0)
     return Streams(plane, buffer_bytes=1 << 20, max_bytes=1 << 20, partition_max_bytes=1 << 20)
 
 

@@ -38,7 +38,7 @@ def test_a_flush_stays_awake_too() -> None:
     rig = Rig()
     rig.send_nowait()
     before = rig.machine.now
-    assert rig.plane.flush(rig.machine.now + ONE_LOOK) == 1
+    assert rig.queues.flush(rig.machine.now + ONE_LOOK) == 1
     assert rig.machine.now - before >= MOMENT
 
 
@@ -74,8 +74,8 @@ def send_for_ever(rig: Rig) -> None:
 def test_a_wait_for_memory_that_is_long_is_told_once() -> None:
     rig = Rig(buffer_memory=64 << 10)
     guide = Told()
-    rig.plane.set_guide(guide)
-    accumulator = Accumulator(rig.plane, max_block=60.0)
+    rig.queues.set_guide(guide)
+    accumulator = Accumulator(rig.queues, max_block=60.0)
     with pytest.raises(KafkaTimeoutError, match="no room"):
         send_for_ever(rig)
     began = rig.machine.now
@@ -89,7 +89,7 @@ def test_a_wait_for_memory_that_is_long_is_told_once() -> None:
 
     with ThreadPoolExecutor() as pool:
         waiting = pool.submit(send)
-        eventually(lambda: rig.plane.stats()["blocked"] == 2)
+        eventually(lambda: rig.queues.stats()["blocked"] == 2)
         assert guide.said == []
         rig.machine.advance(began + LONG + 0.1)
         eventually(lambda: bool(guide.said))

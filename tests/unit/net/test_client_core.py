@@ -11,6 +11,7 @@ from kafka_fast.config import consumer_settings, producer_settings
 from kafka_fast.control.connection_key import ConnectionKey, Role
 from kafka_fast.control.plane import CloseLink, OpenLink, ResolveHost
 from kafka_fast.dataplane._plane import DataPlane
+from kafka_fast.dataplane._queues import Queues
 from kafka_fast.dataplane._streams import Streams
 from kafka_fast.errors import UsageError
 from kafka_fast.net import process_life
@@ -82,10 +83,10 @@ class HandHost:
     def compress_with(self, codec: str, level: int) -> None:
         self.note(codec)
 
-    def make_callbacks(self, plane: DataPlane) -> Any:
+    def make_callbacks(self, queues: Queues) -> Any:
         return Idle()
 
-    def make_loop_bridge(self, plane: DataPlane) -> None:
+    def make_loop_bridge(self, queues: Queues) -> None:
         pass
 
     def make_streams(self, plane: DataPlane, **limits: int) -> Streams:

@@ -17,14 +17,14 @@ class Scene:
 
     def __init__(self) -> None:
         self.rig = Rig(client_id="mine")
-        self.log = LossLog(self.rig.plane)
+        self.log = LossLog(self.rig.queues)
 
     def lose(self, count: int) -> None:
         for _ in range(count):
             self.rig.send_nowait()
-        self.rig.plane.fail_queue(0, ErrorCode.RECORD_LIST_TOO_LARGE, 2)
+        self.rig.queues.fail_queue(0, ErrorCode.RECORD_LIST_TOO_LARGE, 2)
         self.rig.turn()
-        collect(self.rig.plane)
+        collect(self.rig.queues)
 
 
 @pytest.fixture(name="lines")
@@ -66,7 +66,7 @@ def test_what_a_flush_has_raised_is_not_logged(lines: pytest.LogCaptureFixture) 
     scene = Scene()
     scene.lose(2)
     scene.log.tick(100.0)
-    assert take_lost(scene.rig.plane).count == 2
+    assert take_lost(scene.rig.queues).count == 2
     scene.log.tick(100.0 + PATIENCE)
     assert not lines.messages
 
@@ -77,7 +77,7 @@ def test_what_was_logged_is_still_raised(lines: pytest.LogCaptureFixture) -> Non
     scene.log.tick(100.0)
     scene.log.tick(100.0 + PATIENCE)
     assert len(lines.messages) == 1
-    assert take_lost(scene.rig.plane).count == 2
+    assert take_lost(scene.rig.queues).count == 2
 
 
 def test_the_limit_on_repetition_leaves_none_out(lines: pytest.LogCaptureFixture) -> None:
@@ -95,8 +95,8 @@ def test_handles_dropped_after_the_end_are_told_with_the_plane(
 ) -> None:
     scene = Scene()
     handles = [scene.rig.send() for _ in range(3)]
-    scene.rig.plane.shut_down()
-    collect(scene.rig.plane)
+    scene.rig.queues.shut_down()
+    collect(scene.rig.queues)
     handles[0].exception()
     handles.clear()
     assert not lines.messages
