@@ -17,29 +17,34 @@ kf_event *kf_event_new(int kind, int32_t link_id) {
     return event;
 }
 
-kf_row *kf_event_row(kf_event *event) {
+/* Append a blank of this size. */
+static void *add(kf_event *event, size_t size) {
     if (event->row_count == event->row_capacity) {
         int capacity = event->row_capacity == 0 ? 4 : event->row_capacity * 2;
-        event->rows = kf_must(realloc(event->rows, (size_t)capacity * sizeof *event->rows));
+        event->rows = kf_must(realloc(event->rows, (size_t)capacity * size));
         event->row_capacity = capacity;
     }
-    kf_row *row = &event->rows[event->row_count++];
-    memset(row, 0, sizeof *row);
-    row->serial = -1;
-    row->base_offset = -1;
-    return row;
+    return memset((uint8_t *)event->rows + (size_t)event->row_count++ * size, 0, size);
+}
+
+kf_batch_row *kf_event_add_batch(kf_event *event) {
+    return add(event, sizeof(kf_batch_row));
+}
+
+kf_stream_row *kf_event_add_stream(kf_event *event) {
+    return add(event, sizeof(kf_stream_row));
+}
+
+void kf_event_add_queue(kf_event *event, int64_t queue_id) {
+    *(int64_t *)add(event, sizeof queue_id) = queue_id;
 }
 
 kf_event *kf_event_bad_answer(int32_t link_id, int request_kind, int16_t version,
                               const uint8_t *frame, size_t size, const kf_misfit *misfit) {
     kf_event *event = kf_event_new(KF_EVENT_BAD_ANSWER, link_id);
-    kf_row *row = kf_event_row(event);
     event->token = request_kind;
     event->code = version;
-    row->error_code = (int16_t)misfit->kind;
-    row->queue_id = misfit->asked;
-    row->serial = misfit->place;
-    row->attempts = misfit->earlier;
+    event->misfit = *misfit;
     event->bytes = malloc(size);
     if (event->bytes != NULL) {
         memcpy(event->bytes, frame, size);

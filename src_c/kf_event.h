@@ -17,18 +17,16 @@ enum kf_event_kind {
     KF_EVENT_LINK_CLOSED = 3, /* `code`: enum kf_close; bytes: the head of what is no frame;
                                * token: kind of the oldest request in flight, or 0 */
     KF_EVENT_THROTTLED = 4, /* `code`: throttle_time_ms of a Produce answer */
-    KF_EVENT_ROUTE = 5, /* rows: queues with data that have no link */
-    KF_EVENT_REPORT = 6, /* a frozen queue has nothing in flight any more. Rows: the queue's
-                          * own (serial -1), then its unresolved batches in order */
+    KF_EVENT_ROUTE = 5, /* queue_ids: queues with data that have no link */
+    KF_EVENT_REPORT = 6, /* a frozen queue has nothing in flight any more: queue, batches */
     KF_EVENT_DUMP = 7, /* a link's debug ring: `bytes` are kf_trace, oldest first; `code`: requests
                         * in flight. One with link_id 0 ends the answer to `token` */
-    KF_EVENT_FETCH_PUNT = 8, /* a Fetch answer (version `code`) for which these rows were frozen */
-    KF_EVENT_STREAMS_STOPPED = 9, /* rows: stopped by command, or their link is gone */
+    KF_EVENT_FETCH_PUNT =
+        8, /* a Fetch answer (version `code`) for which these streams were frozen */
+    KF_EVENT_STREAMS_STOPPED = 9, /* stopped by command, or their link is gone */
     KF_EVENT_HEARTBEATS_ENDED = 10, /* the user is stuck: those of `token` are not sent any more */
-    KF_EVENT_BAD_ANSWER = 11, /* bytes: an answer for which the link is closed next; token: kind of
-                               * the request; code: its version; one row made of a kf_misfit:
-                               * error_code is its kind, queue_id asked, serial place, and
-                               * attempts earlier */
+    KF_EVENT_BAD_ANSWER = 11, /* bytes: an answer for which the link is closed next; misfit; token:
+                               * kind of the request; code: its version */
 };
 
 /* How a Produce or Fetch answer does not fit its request. */
@@ -52,21 +50,36 @@ enum kf_close {
     KF_CLOSE_IDLE = 8, /* connections.max.idle.ms passed without a request */
 };
 
-/* A queue, or a batch of it, in an event. Of a stream: queue_id is its id, base_offset the fetch
- * position, base_sequence the leader epoch of the last batch that was fetched. */
-typedef struct kf_row {
+/* A frozen queue, in a report. */
+typedef struct kf_queue_row {
     int64_t queue_id;
-    int64_t serial; /* with `slice`: the batch; -1: the queue's own row */
     int64_t generation; /* of the freeze: a verdict must carry it */
+    int32_t next_sequence;
+    bool may_have_gap; /* a batch that may be in the log expired */
+} kf_queue_row;
+
+/* One of its unresolved batches. */
+typedef struct kf_batch_row {
+    int64_t queue_id;
+    int64_t generation;
+    int64_t serial; /* with `slice`: the batch */
     int64_t base_offset; /* as answered last, or -1 */
-    int32_t base_sequence; /* the queue's own row: its next one */
-    int32_t record_count;
-    int32_t attempts; /* how often this batch was sent */
     int32_t slice; /* of a split batch */
+    int32_t base_sequence;
+    int32_t record_count;
+    int32_t attempts; /* how often it was sent */
     int16_t error_code; /* as answered last; 0: its link was closed without an answer */
-    bool doubt; /* may be in the log. The queue's own row: a batch that may be in the log
-                 * expired, so the sequences may have a gap */
-} kf_row;
+    bool maybe_written; /* it may be in the log */
+} kf_batch_row;
+
+/* A stream that is not fetched any more. */
+typedef struct kf_stream_row {
+    int64_t stream_id;
+    int64_t generation;
+    int64_t fetch_position;
+    int32_t last_epoch; /* leader epoch of the last batch that was fetched, or -1 */
+    int16_t error_code; /* of its part of the answer, or 0 */
+} kf_stream_row;
 
 typedef struct kf_misfit {
     int kind; /* enum kf_misfit_kind */
@@ -84,13 +97,25 @@ typedef struct kf_event {
     int64_t token;
     uint8_t *bytes; /* a frame without its length field, or NULL */
     size_t size;
-    kf_row *rows;
+    union {
+        kf_queue_row queue; /* KF_EVENT_REPORT */
+        kf_misfit misfit; /* KF_EVENT_BAD_ANSWER */
+    };
+    union { /* what there are several of, by kind of event */
+        void *rows;
+        kf_batch_row *batches; /* KF_EVENT_REPORT, in order */
+        kf_stream_row *streams; /* KF_EVENT_FETCH_PUNT, KF_EVENT_STREAMS_STOPPED */
+        int64_t *queue_ids; /* KF_EVENT_ROUTE */
+    };
     int row_count;
     int row_capacity;
 } kf_event;
 
 kf_event *kf_event_new(int kind, int32_t link_id);
-kf_row *kf_event_row(kf_event *event); /* append a row, for the caller to fill in */
+/* Append one, for the caller to fill in. */
+kf_batch_row *kf_event_add_batch(kf_event *event);
+kf_stream_row *kf_event_add_stream(kf_event *event);
+void kf_event_add_queue(kf_event *event, int64_t queue_id);
 /* KF_EVENT_BAD_ANSWER, with a copy of the frame; without memory for that it has none. */
 kf_event *kf_event_bad_answer(int32_t link_id, int request_kind, int16_t version,
                               const uint8_t *frame, size_t size, const kf_misfit *misfit);

@@ -50,6 +50,12 @@ void kf_link_trace(kf_link *link, double at, int kind, int32_t correlation_id, i
     line->size = size;
 }
 
+void kf_link_number(kf_link *link, kf_request *request) {
+    request->correlation_id = link->next_correlation_id;
+    link->next_correlation_id = (link->next_correlation_id + 1) & INT32_MAX;
+    kf_put_i32(request->framing + KF_CORRELATION_POS, request->correlation_id);
+}
+
 void kf_link_queue(kf_link *link, kf_request *request, double now) {
     request->next = NULL;
     request->queued_at = now;

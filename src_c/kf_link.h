@@ -20,6 +20,7 @@ enum {
     KF_LINK_WRITE_PIECES = 256,  /* per write call */
     KF_LINK_RECEIVE_MIN = 65536, /* bytes of the receive buffer to begin with */
     KF_LINK_PEEK = 4096, /* bytes read to learn the length of a Fetch answer */
+    KF_CORRELATION_POS = 8, /* in every request: after its length, API key and version */
 };
 
 /* Results of a link's read and write besides a byte count. A socket's read wants to read, and its
@@ -139,7 +140,6 @@ struct kf_link {
     /* Produce as programmed by the control plane */
     uint8_t *prefix; /* request up to and with timeoutMs; length and correlation id blank */
     size_t prefix_size;
-    int32_t correlation_pos;
     kf_produce_form form; /* of the requests from now on */
     double muted_until;
     double paced_until; /* no drain before, unless a batch is full */
@@ -170,7 +170,9 @@ kf_link *kf_link_new(int32_t id, int32_t node_id, const kf_link_io *io, int fd);
 void kf_link_free(kf_link *link);
 
 void kf_request_free(kf_request *request);
-/* Append to the window; gives the request its correlation id. */
+/* Give the request the link's next correlation id, in its framing too. */
+void kf_link_number(kf_link *link, kf_request *request);
+/* Append to the window. */
 void kf_link_queue(kf_link *link, kf_request *request, double now);
 /* What the poller is to wait for, KF_WANT_* as bits. */
 static inline int kf_link_wants(const kf_link *link) {

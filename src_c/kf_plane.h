@@ -58,7 +58,7 @@ enum kf_command_kind {
     KF_COMMAND_SEND_BETWEEN, /* token; bytes, under `serial`, at; generation: answers heard */
     KF_COMMAND_DUMP, /* report every link's debug ring under `token` */
     /* of the produce side */
-    KF_COMMAND_PROGRAM, /* bytes: Produce prefix; pos: of its correlation id; flags: form */
+    KF_COMMAND_PROGRAM, /* bytes: Produce prefix; version; flags: form */
     KF_COMMAND_ROUTE, /* queue to link_id (0: none) */
     KF_COMMAND_TOPIC, /* bytes: the topic's name or id field for link format `flags` */
     KF_COMMAND_PRODUCER_ID, /* producer_id, epoch: for queues that have nothing unresolved */
@@ -104,7 +104,6 @@ typedef struct kf_command {
     int64_t timestamp_ms;
     double at;
     int32_t base_sequence;
-    int32_t pos;
     int16_t epoch;
     int16_t version;
     int32_t error_code;

@@ -5,7 +5,7 @@ records; net/ carries them, so that control/ and dataplane/ never import each ot
 simulation can carry them too.
 
 A *link* is one established connection, numbered through the client's life. A *queue* is a
-partition's queue; its id counts the partitions in the order in which they were set up.
+partition's queue; `Routes` gives it its id.
 """
 
 from __future__ import annotations
@@ -58,24 +58,35 @@ class Misfit(enum.IntEnum):
     """It is of another fetch session."""
 
 
-class Row(NamedTuple):
-    """A queue, or one of its unresolved batches, in a report."""
+class QueueRow(NamedTuple):
+    """A frozen queue, in a report."""
 
     queue_id: int
     generation: int
     """Of the freeze that the report is about; verdicts carry it."""
+    next_sequence: int
+    may_have_gap: bool
+    """A batch that may be in the log expired, so the sequences may have a gap."""
+
+
+class BatchRow(NamedTuple):
+    """One of a frozen queue's unresolved batches, in a report."""
+
+    queue_id: int
+    generation: int
+    """As the queue's."""
     serial: int
-    """Together with `slice` the batch; -1 in the queue's own row."""
+    """Together with `slice` the batch."""
     slice: int
     error_code: int
     """As answered last; 0: the link was closed without an answer."""
     base_offset: int
+    """As answered last, or -1."""
     base_sequence: int
-    """In the queue's own row: the one that comes next."""
     record_count: int
     attempts: int
-    doubt: bool
-    """The batch may be in the log. In the queue's own row: one that expired may."""
+    maybe_written: bool
+    """The batch may be in the log."""
 
 
 class Response(Value):
@@ -139,8 +150,8 @@ class RouteWanted(Value):
 class Report(Value):
     """A frozen queue has nothing in flight any more, and waits for verdicts."""
 
-    queue: Row
-    batches: tuple[Row, ...]
+    queue: QueueRow
+    batches: tuple[BatchRow, ...]
 
 
 class HeartbeatsEnded(Value):
@@ -256,7 +267,6 @@ class Program(Value):
     link_id: int
     version: int
     prefix: bytes
-    correlation_id_pos: int
 
 
 class NameTopic(Value):
@@ -268,10 +278,11 @@ class NameTopic(Value):
 
 
 class SetPartitions(Value):
-    """Make queues up to `count` partitions."""
+    """Make queues for a topic's partitions from `first` on."""
 
     topic: str
-    count: int
+    first: int
+    queue_ids: range
 
 
 class SetAvailable(Value):
@@ -298,7 +309,7 @@ class SetProducerId(Value):
 class Fail(Value):
     """End a batch of a frozen queue without success."""
 
-    row: Row
+    row: BatchRow
     error_code: int
     outcome: Outcome
 
@@ -306,14 +317,14 @@ class Fail(Value):
 class Succeed(Value):
     """End a batch of a frozen queue as delivered at this offset (-1: not known)."""
 
-    row: Row
+    row: BatchRow
     base_offset: int
 
 
 class Split(Value):
     """Replace a batch of a frozen queue by batches of at most `size` bytes; else it fails."""
 
-    row: Row
+    row: BatchRow
     size: int
     error_code: int
 

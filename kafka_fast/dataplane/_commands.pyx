@@ -17,10 +17,6 @@ from kafka_fast.dataplane.link cimport *
 from kafka_fast.dataplane.state cimport *
 
 
-cdef enum:
-    CORRELATION_POS = 8  # in every request: after length, API key and version
-
-
 cdef double ALL_TIMES = 1e300  # a batch may have been opened after this turn's `now`
 
 
@@ -56,8 +52,6 @@ cdef void send_raw(sender_state* state, kf_command* command, double now) noexcep
         refuse_raw(state, command)
         return
     request.kind = KF_REQUEST_RAW
-    request.correlation_id = link.next_correlation_id
-    link.next_correlation_id = (link.next_correlation_id + 1) & 0x7FFFFFFF
     request.answered = True
     request.timeout = command.at
     request.token = command.token
@@ -67,7 +61,7 @@ cdef void send_raw(sender_state* state, kf_command* command, double now) noexcep
     request.pieces[0].iov_base = command.bytes
     request.pieces[0].iov_len = command.size
     command.bytes = NULL
-    kf_put_i32(request.framing + CORRELATION_POS, request.correlation_id)
+    kf_link_number(link, request)
     kf_link_queue(link, request, now)
 
 
@@ -79,7 +73,6 @@ cdef void program(sender_state* state, kf_command* command, double now) noexcept
     free(link.prefix)
     link.prefix = command.bytes
     link.prefix_size = command.size
-    link.correlation_pos = command.pos
     link.form.version = command.version
     link.form.topic_format = command.flags
     link.form.flexible = command.flags != KF_TOPIC_NAME

@@ -224,17 +224,17 @@ cdef bint is_awaited(const kf_entry* entry, const kf_link* link) noexcept nogil:
 cdef kf_event* freeze(kf_event* punt, const kf_link* link, kf_stream* stream,
                       int16_t error_code) noexcept nogil:
     """Stop fetching the stream until it is started again, and add it to the event."""
-    cdef kf_row* row
+    cdef kf_stream_row* row
     if punt == NULL:
         punt = kf_event_new(KF_EVENT_FETCH_PUNT, link.id)
         punt.code = link.session.version
     stream.frozen = True
-    row = kf_event_row(punt)
-    row.queue_id = stream.id
+    row = kf_event_add_stream(punt)
+    row.stream_id = stream.id
     row.generation = stream.generation
     row.error_code = error_code
-    row.base_offset = stream.position
-    row.base_sequence = stream.last_epoch
+    row.fetch_position = stream.position
+    row.last_epoch = stream.last_epoch
     return punt
 
 

@@ -21,7 +21,6 @@ from kafka_fast.dataplane.fetch cimport *
 from kafka_fast.dataplane.link cimport *
 
 cdef enum:
-    CORRELATION_POS = 8  # in every request: after length, API key and version
     SESSION_SIZE = 8  # session id and epoch, the end of the prefix since v7
     COUNT_MAX = 5  # bytes of an array's count in either form
     PARTITION_MAX = 4 + 4 + 8 + 4 + 8 + 4 + 1
@@ -311,14 +310,12 @@ cdef kf_request* frame_request(kf_link* link, kf_stream** streams, int32_t count
     at += session.suffix_size
     request.kind = KF_REQUEST_FETCH
     request.answered = True
-    request.correlation_id = link.next_correlation_id
-    link.next_correlation_id = (link.next_correlation_id + 1) & 0x7FFFFFFF
     request.size = at - request.framing
     request.piece_count = 1
     request.pieces[0].iov_base = request.framing
     request.pieces[0].iov_len = request.size
     kf_put_i32(request.framing, <int32_t>(request.size - 4))
-    kf_put_i32(request.framing + CORRELATION_POS, request.correlation_id)
+    kf_link_number(link, request)
     kf_put_i32(request.framing + session.max_bytes_pos, max_bytes)
     return request
 

@@ -43,11 +43,11 @@ cdef void move_stream(kf_stream* stream, kf_link* link) noexcept nogil:
 
 
 cdef void add_row(kf_event* event, const kf_stream* stream) noexcept nogil:
-    cdef kf_row* row = kf_event_row(event)
-    row.queue_id = stream.id
+    cdef kf_stream_row* row = kf_event_add_stream(event)
+    row.stream_id = stream.id
     row.generation = stream.generation
-    row.base_offset = stream.position
-    row.base_sequence = stream.last_epoch
+    row.fetch_position = stream.position
+    row.last_epoch = stream.last_epoch
 
 
 cdef void report_stopped(sender_state* state, kf_stream* stream) noexcept nogil:

@@ -36,7 +36,6 @@ from kafka_fast.dataplane.state cimport *
 
 cdef enum:
     API_KEY_POS = 4  # in every request: after its length
-    CORRELATION_POS = 8  # after API key and version
     CORRELATION_SIZE = 4  # at the front of every answer
     EPOCH_SIZE = 4
     PACE_SIZE = 4  # heartbeat_interval_ms, behind the epoch in KIP-848's answers
@@ -124,8 +123,6 @@ cdef bint send_frame(kf_link* link, int64_t token, const uint8_t* frame, size_t 
         return False
     memcpy(request.framing, frame, size)
     request.kind = KF_REQUEST_HEARTBEAT
-    request.correlation_id = link.next_correlation_id
-    link.next_correlation_id = (link.next_correlation_id + 1) & 0x7FFFFFFF
     request.answered = True
     request.timeout = timeout
     request.token = token
@@ -133,7 +130,7 @@ cdef bint send_frame(kf_link* link, int64_t token, const uint8_t* frame, size_t 
     request.piece_count = 1
     request.pieces[0].iov_base = request.framing
     request.pieces[0].iov_len = size
-    kf_put_i32(request.framing + CORRELATION_POS, request.correlation_id)
+    kf_link_number(link, request)
     kf_link_queue(link, request, now)
     return True
 
@@ -253,7 +250,7 @@ cdef void keep_pace(kf_heartbeat* heartbeat, const uint8_t* told, int32_t interv
 cdef void learn_epoch(kf_heartbeat* heartbeat, const uint8_t* request,
                       kf_reader answer) noexcept nogil:
     """Go on under the epoch that the answer to a request tells."""
-    cdef kf_reader header = kf_reader_of(request + API_KEY_POS, CORRELATION_POS - API_KEY_POS)
+    cdef kf_reader header = kf_reader_of(request + API_KEY_POS, KF_CORRELATION_POS - API_KEY_POS)
     cdef int api_key = kf_read_i16(&header)
     cdef int version = kf_read_i16(&header)
     cdef bint joins = api_key == JOIN_GROUP

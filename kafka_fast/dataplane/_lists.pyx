@@ -132,7 +132,7 @@ cdef void ask_for_routes(sender_state* state) noexcept nogil:
         if not queue.route_asked:
             if event == NULL:
                 event = kf_event_new(KF_EVENT_ROUTE, 0)
-            kf_event_row(event).queue_id = queue.id
+            kf_event_add_queue(event, queue.id)
             queue.route_asked = True
         queue = queue.next
     if event != NULL:

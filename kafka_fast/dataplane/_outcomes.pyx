@@ -16,7 +16,7 @@ cdef enum:
 cdef double LOOK_AGAIN = 0.01  # for batches that a compression thread still holds
 
 
-cdef void fill_row(kf_row* row, const kf_queue* queue, const kf_batch* batch) noexcept nogil:
+cdef void fill_row(kf_batch_row* row, const kf_queue* queue, const kf_batch* batch) noexcept nogil:
     row.queue_id = queue.id
     row.generation = queue.generation
     row.serial = batch.serial
@@ -26,13 +26,12 @@ cdef void fill_row(kf_row* row, const kf_queue* queue, const kf_batch* batch) no
     row.record_count = batch.record_count
     row.attempts = batch.attempts
     row.error_code = batch.last_error
-    row.doubt = batch.doubt
+    row.maybe_written = batch.doubt
 
 
 cdef void report(sender_state* state, kf_queue* queue) noexcept nogil:
     """Ask the control plane to judge a frozen queue, once nothing of it is in flight."""
     cdef kf_event* event
-    cdef kf_row* row
     cdef kf_batch* batch = queue.unresolved
     if not queue.frozen or queue.in_flight > 0 or queue.reported == queue.generation:
         return
@@ -43,13 +42,12 @@ cdef void report(sender_state* state, kf_queue* queue) noexcept nogil:
     batch = queue.unresolved
     queue.reported = queue.generation
     event = kf_event_new(KF_EVENT_REPORT, 0)
-    row = kf_event_row(event)
-    row.queue_id = queue.id
-    row.generation = queue.generation
-    row.base_sequence = queue.next_sequence
-    row.doubt = queue.hole
+    event.queue.queue_id = queue.id
+    event.queue.generation = queue.generation
+    event.queue.next_sequence = queue.next_sequence
+    event.queue.may_have_gap = queue.hole
     while batch != NULL:
-        fill_row(kf_event_row(event), queue, batch)
+        fill_row(kf_event_add_batch(event), queue, batch)
         batch = batch.next
     kf_plane_event(state.plane, event)
 

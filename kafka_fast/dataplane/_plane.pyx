@@ -194,7 +194,10 @@ cdef class DataPlane:
         """Return what happened since the last call, in order.
 
         Returns:
-            Tuples (kind, link_id, code, detail, token, frame, rows); see kf_plane.h for the kinds.
+            Tuples (kind, link_id, code, detail, token, frame, told); see kf_event.h for the kinds.
+            `told` is, by kind: of a REPORT the queue's row and a list of its batches' rows, of a
+            ROUTE a list of queue ids, of a FETCH_PUNT or STREAMS_STOPPED a list of streams' rows,
+            of a BAD_ANSWER (misfit, asked, place, earlier); else None.
         """
         cdef kf_event* event = kf_plane_take_events(self.plane)
         cdef kf_event* following

@@ -37,6 +37,7 @@ from kafka_fast.dataplane.link cimport (
     KF_REQUEST_PRODUCE,
     iovec,
     kf_link,
+    kf_link_number,
     kf_produce_form,
     kf_read_topic,
     kf_request,
@@ -229,12 +230,10 @@ cdef kf_request* build_request(kf_producer* producer, kf_link* link, kf_batch** 
         at = kf_put_i8(at, 0)  # nor of the request
         add_piece(request, piece, at - piece)
 
-    request.correlation_id = link.next_correlation_id
-    link.next_correlation_id = (link.next_correlation_id + 1) & 0x7FFFFFFF
     request.answered = not producer.acks_zero
     request.timeout = producer.plane.request_timeout
     kf_put_i32(request.framing, <int32_t>(request.size - 4))
-    kf_put_i32(request.framing + link.correlation_pos, request.correlation_id)
+    kf_link_number(link, request)
     return request
 
 

@@ -125,20 +125,30 @@ cdef class Queues:
     cdef Topic find_topic(self, str name):
         return self.topics.get(name)
 
-    def set_partitions(self, str name, int32_t count):
-        """Make queues for `count` partitions; returns the ids of the new ones.
+    def set_partitions(self, str name, int32_t first, queue_ids not None):
+        """Make queues for the topic's partitions from `first` on.
 
-        There are never fewer than before.
+        Args:
+            first: The number of partitions that the topic has so far.
+            queue_ids: A range: the ids of the new queues, which go on from the last one.
+
+        Raises:
+            UsageError: Whoever gave the ids counted otherwise.
         """
         cdef Topic topic = self.topics[name]
-        cdef int32_t present = topic.topic.partition_count
-        cdef Py_ssize_t first_id = len(self.places)
-        if count > present:
-            self.places += [(topic, partition) for partition in range(present, count)]
-            if not kf_topic_grow(self.producer, topic.topic, count, first_id):
-                del self.places[first_id:]
-                raise MemoryError
-        return range(first_id, len(self.places))
+        cdef int64_t first_id = len(self.places)
+        cdef int32_t count = first + len(queue_ids)
+        if first != topic.topic.partition_count or queue_ids != range(first_id,
+                                                                      first_id + len(queue_ids)):
+            raise UsageError(
+                f"topic {name!r} has {topic.partition_count} partitions, and {first_id} queues "
+                f"there are in all: queues {queue_ids} cannot be those of the partitions from "
+                f"{first} on"
+            )
+        self.places += [(topic, partition) for partition in range(first, count)]
+        if not kf_topic_grow(self.producer, topic.topic, count, first_id):
+            del self.places[first_id:]
+            raise MemoryError
 
     def partition_count(self, str name):
         """Return how many partitions the topic has; 0 until metadata is there."""
@@ -161,15 +171,13 @@ cdef class Queues:
 
     # ---- commands ----
 
-    def program(self, int32_t link_id, int16_t version, int topic_format, bytes prefix,
-                int32_t correlation_pos):
+    def program(self, int32_t link_id, int16_t version, int topic_format, bytes prefix):
         """Let the link carry Produce requests that begin with `prefix`."""
         cdef uint8_t* data = copy_bytes(prefix)
         cdef kf_command* command = kf_command_new(KF_COMMAND_PROGRAM)
         command.link_id = link_id
         command.version = version
         command.flags = topic_format
-        command.pos = correlation_pos
         command.size = PyBytes_GET_SIZE(prefix)
         command.bytes = data
         kf_plane_command(self.producer.plane, command)

@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t
 from kafka_fast.dataplane.structs cimport kf_event, kf_histogram, kf_node, kf_produce_stats, kf_stats
 
 
-# (kind, link_id, code, detail, token, bytes or None, rows): as `DataPlane.take_events` has them.
+# (kind, link_id, code, detail, token, bytes or None, told): as `DataPlane.take_events` has them.
 cdef tuple event_tuple(const kf_event* event)
 
 # Count, sum, and the buckets that are not empty by their upper bounds, in the histogram's unit.

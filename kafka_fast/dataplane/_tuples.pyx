@@ -6,18 +6,43 @@ from libc.stdint cimport int64_t
 from kafka_fast.dataplane.state cimport *
 
 
-cdef tuple row_tuple(const kf_row* row):
+cdef tuple batch_tuple(const kf_batch_row* row):
     return (row.queue_id, row.generation, row.serial, row.slice, row.error_code, row.base_offset,
-            row.base_sequence, row.record_count, row.attempts, bool(row.doubt))
+            row.base_sequence, row.record_count, row.attempts, bool(row.maybe_written))
+
+
+cdef tuple stream_tuple(const kf_stream_row* row):
+    return row.stream_id, row.generation, row.error_code, row.fetch_position, row.last_epoch
+
+
+cdef tuple report_tuple(const kf_event* event):
+    cdef const kf_queue_row* queue = &event.queue
+    cdef int i
+    return ((queue.queue_id, queue.generation, queue.next_sequence, bool(queue.may_have_gap)),
+            [batch_tuple(&event.batches[i]) for i in range(event.row_count)])
+
+
+cdef object told_by(const kf_event* event):
+    """Return what this kind of event has besides the fields of all."""
+    cdef int i
+    if event.kind == KF_EVENT_REPORT:
+        return report_tuple(event)
+    if event.kind == KF_EVENT_ROUTE:
+        return [event.queue_ids[i] for i in range(event.row_count)]
+    if event.kind in (KF_EVENT_FETCH_PUNT, KF_EVENT_STREAMS_STOPPED):
+        return [stream_tuple(&event.streams[i]) for i in range(event.row_count)]
+    if event.kind == KF_EVENT_BAD_ANSWER:
+        return (event.misfit.kind, event.misfit.asked, event.misfit.place,
+                bool(event.misfit.earlier))
+    return None
 
 
 cdef tuple event_tuple(const kf_event* event):
-    cdef int i
     cdef bytes frame = None
     if event.bytes != NULL:
         frame = PyBytes_FromStringAndSize(<char*>event.bytes, event.size)
-    rows = [row_tuple(&event.rows[i]) for i in range(event.row_count)]
-    return (event.kind, event.link_id, event.code, event.detail, event.token, frame, rows)
+    return (event.kind, event.link_id, event.code, event.detail, event.token, frame,
+            told_by(event))
 
 
 cdef dict histogram_dict(const kf_histogram* histogram):

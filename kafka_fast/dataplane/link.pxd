@@ -9,6 +9,7 @@ from kafka_fast.dataplane.structs cimport *
 cdef extern from "kf_link.h" nogil:
     enum:
         KF_LINK_EVENTS
+        KF_CORRELATION_POS
         KF_IO_WANT_READ
         KF_IO_WANT_WRITE
         KF_IO_ERROR
@@ -29,6 +30,7 @@ cdef extern from "kf_link.h" nogil:
     kf_link* kf_link_new(int32_t id, int32_t node_id, const kf_link_io* io, int fd)
     void kf_link_free(kf_link* link)
     void kf_request_free(kf_request* request)
+    void kf_link_number(kf_link* link, kf_request* request)
     void kf_link_queue(kf_link* link, kf_request* request, double now)
     int kf_link_wants(const kf_link* link)
     void kf_link_ready(kf_link* link, int ready)

@@ -79,17 +79,30 @@ cdef extern from "kf_plane.h" nogil:
         uint32_t (*crc32c_combine)(uint32_t first, uint32_t second, size_t len) noexcept nogil
         void* context
 
-    ctypedef struct kf_row:
+    ctypedef struct kf_queue_row:
         int64_t queue_id
-        int64_t serial
         int64_t generation
+        int32_t next_sequence
+        bint may_have_gap
+
+    ctypedef struct kf_batch_row:
+        int64_t queue_id
+        int64_t generation
+        int64_t serial
         int64_t base_offset
+        int32_t slice
         int32_t base_sequence
         int32_t record_count
         int32_t attempts
-        int32_t slice
         int16_t error_code
-        bint doubt
+        bint maybe_written
+
+    ctypedef struct kf_stream_row:
+        int64_t stream_id
+        int64_t generation
+        int64_t fetch_position
+        int32_t last_epoch
+        int16_t error_code
 
     ctypedef struct kf_misfit:
         int kind
@@ -106,7 +119,11 @@ cdef extern from "kf_plane.h" nogil:
         int64_t token
         uint8_t* bytes
         size_t size
-        kf_row* rows
+        kf_queue_row queue
+        kf_misfit misfit
+        kf_batch_row* batches
+        kf_stream_row* streams
+        int64_t* queue_ids
         int row_count
 
     ctypedef struct kf_command:
@@ -130,7 +147,6 @@ cdef extern from "kf_plane.h" nogil:
         int64_t timestamp_ms
         double at
         int32_t base_sequence
-        int32_t pos
         int16_t epoch
         int16_t version
         int32_t error_code
@@ -376,7 +392,6 @@ cdef extern from "kf_link.h" nogil:
         double round_trip
         uint8_t* prefix
         size_t prefix_size
-        int32_t correlation_pos
         kf_produce_form form
         double muted_until
         double paced_until

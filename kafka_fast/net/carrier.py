@@ -37,16 +37,16 @@ def read_event(event: tuple[Any, ...]) -> PlaneEvent:
     Raises:
         ValueError: it is not one of the transport's.
     """
-    kind, link_id, code, detail, token, frame, rows = event
+    kind, link_id, code, detail, token, frame, told = event
     if kind == _plane.EVENT_RESPONSE:
         return Response(link_id, token, frame, code)
     if kind == _plane.EVENT_LINK_CLOSED:
         return LinkClosed(link_id, CloseReason(code), detail, frame or b"", Awaited(token))
     if kind == _plane.EVENT_BAD_ANSWER:
-        ((asked, _, place, _, misfit, _, _, _, earlier, _),) = rows
+        misfit, asked, place, earlier = told
         api_key = API_KEYS[Awaited(token)]
         return BadAnswer(
-            link_id, api_key, code, frame or b"", Misfit(misfit), asked, place, bool(earlier)
+            link_id, api_key, code, frame or b"", Misfit(misfit), asked, place, earlier
         )
     if kind == _plane.EVENT_THROTTLED:
         return Throttled(link_id, code)

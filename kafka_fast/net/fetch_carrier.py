@@ -24,19 +24,12 @@ from kafka_fast.net import carrier
 
 def read_event(event: tuple[Any, ...]) -> ConsumerEvent:
     """Return the control plane's record of one of the data plane's events."""
-    kind, link_id, code, _, _, frame, rows = event
+    kind, link_id, code, _, _, frame, told = event
     if kind == _streams.EVENT_STREAMS_STOPPED:
-        return StreamsStopped(_stream_rows(rows))
+        return StreamsStopped(tuple(StreamRow(*row) for row in told))
     if kind == _streams.EVENT_FETCH_PUNT:
-        return FetchPunt(link_id, code, frame, _stream_rows(rows))
+        return FetchPunt(link_id, code, frame, tuple(StreamRow(*row) for row in told))
     return carrier.read_event(event)
-
-
-def _stream_rows(rows: list[tuple[Any, ...]]) -> tuple[StreamRow, ...]:
-    found = []
-    for stream_id, generation, _, _, error_code, position, last_epoch, *_ in rows:
-        found.append(StreamRow(stream_id, generation, error_code, position, last_epoch))
-    return tuple(found)
 
 
 def carry_out(plane: DataPlane, streams: Streams, command: ConsumerCommand) -> bool:

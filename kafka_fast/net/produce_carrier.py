@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kafka_fast.control.plane import (
+    BatchRow,
     Command,
     Fail,
     FailQueue,
@@ -12,12 +13,12 @@ from kafka_fast.control.plane import (
     PlaneEvent,
     Program,
     Punt,
+    QueueRow,
     Refuse,
     Renumber,
     Report,
     Route,
     RouteWanted,
-    Row,
     SetAvailable,
     SetPartitions,
     SetProducerId,
@@ -41,14 +42,14 @@ _OUTCOMES = {
 
 def read_event(event: tuple[Any, ...]) -> PlaneEvent:
     """Return the control plane's record of one of the data plane's events."""
-    kind, link_id, code, _, _, frame, rows = event
+    kind, link_id, code, _, _, frame, told = event
     if kind == _queues.EVENT_PUNT:
         return Punt(link_id, code, frame)
     if kind == _queues.EVENT_ROUTE:
-        return RouteWanted(tuple(row[0] for row in rows))
+        return RouteWanted(tuple(told))
     if kind == _queues.EVENT_REPORT:
-        own, *batches = (Row(*row) for row in rows)
-        return Report(own, tuple(batches))
+        queue, batches = told
+        return Report(QueueRow(*queue), tuple(BatchRow(*row) for row in batches))
     return carrier.read_event(event)
 
 
@@ -70,14 +71,14 @@ def carry_out(queues: Queues, command: Command, seed: int) -> bool:
         seed: random bits, for a topic that is new.
     """
     match command:
-        case Program(link_id, version, prefix, pos):
-            queues.program(link_id, version, topic_format(version), prefix, pos)
+        case Program(link_id, version, prefix):
+            queues.program(link_id, version, topic_format(version), prefix)
         case NameTopic(topic, version, field):
             queues.topic(topic, seed)
             queues.name_topic(topic, topic_format(version), field)
-        case SetPartitions(topic, count):
+        case SetPartitions(topic, first, queue_ids):
             queues.topic(topic, seed)
-            queues.set_partitions(topic, count)
+            queues.set_partitions(topic, first, queue_ids)
         case SetAvailable(queue_id, available):
             queues.set_available(queue_id, available)
         case Route(queue_id, link_id):

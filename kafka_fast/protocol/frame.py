@@ -31,7 +31,6 @@ R = TypeVar("R", bound=Response)
 
 FETCH_FIRST_WITH_SESSIONS = 7
 FETCH_FIRST_WITH_RACK = 11
-CORRELATION_ID_POS = 8  # in a request frame, after length, API key and version
 _HEADER = struct.Struct(">hhi")  # API key, version, correlation id: the same in every version
 _INT16 = struct.Struct(">h")
 _INT32 = struct.Struct(">i")
@@ -44,13 +43,6 @@ class RequestHeader(NamedTuple):
     version: int
     correlation_id: int
     client_id: str | None
-
-
-class ProducePrefix(NamedTuple):
-    """The constant part of a Produce request."""
-
-    data: bytes  # from the length (four zeros) up to and including timeout_ms
-    correlation_id_pos: int  # where in `data` the four bytes of the correlation id go
 
 
 class FetchParts(NamedTuple):
@@ -153,15 +145,15 @@ def encode_response(body: Response, version: int, correlation_id: int) -> bytes:
 
 def produce_prefix(
     version: int, client_id: str | None, transactional_id: str | None, acks: int, timeout_ms: int
-) -> ProducePrefix:
+) -> bytes:
     """Return the part of a Produce request that stays the same from batch to batch.
 
-    What follows it is the array of topics, then for flexible versions an empty tagged section.
+    It goes from the length (four zeros) up to and including timeout_ms. What follows it is the
+    array of topics, then for flexible versions an empty tagged section.
     """
     body = ProduceRequest(transactional_id=transactional_id, acks=acks, timeout_ms=timeout_ms)
     frame = encode_request(body, version, 0, client_id)
-    data = bytes(4) + frame[4 : len(frame) - _empty_tail(version)]
-    return ProducePrefix(data, CORRELATION_ID_POS)
+    return bytes(4) + frame[4 : len(frame) - _empty_tail(version)]
 
 
 def produce_topic_prefix(version: int, name: str, topic_id: bytes) -> bytes:

@@ -78,9 +78,10 @@ static void report(sender *it, kf_queue *queue) {
     }
     queue->reported = queue->generation;
     kf_event *event = kf_event_new(KF_EVENT_REPORT, 0);
-    kf_event_row(event)->queue_id = queue->id;
+    event->queue.queue_id = queue->id;
+    event->queue.generation = queue->generation;
     for (kf_batch *batch = queue->unresolved; batch != NULL; batch = batch->next) {
-        kf_row *row = kf_event_row(event);
+        kf_batch_row *row = kf_event_add_batch(event);
         row->queue_id = queue->id;
         row->serial = batch->serial;
         row->slice = batch->slice;
@@ -88,7 +89,6 @@ static void report(sender *it, kf_queue *queue) {
         row->base_sequence = batch->base_sequence;
         row->record_count = batch->record_count;
     }
-    event->rows[0].generation = queue->generation;
     kf_plane_event(&it->shared->plane, event);
 }
 
@@ -411,7 +411,8 @@ void *sender_main(void *argument) {
 
 /* ---- the control plane ---- */
 
-static void pass_verdict(harness *it, const kf_row *own, const kf_row *row, int verdict) {
+static void pass_verdict(harness *it, const kf_queue_row *own, const kf_batch_row *row,
+                         int verdict) {
     kf_command *command = kf_command_new(KF_COMMAND_VERDICT);
     command->queue = &it->queues[own->queue_id];
     command->generation = own->generation;
@@ -425,10 +426,10 @@ static void pass_verdict(harness *it, const kf_row *own, const kf_row *row, int 
 }
 
 static void judge_report(harness *it, const kf_event *event) {
-    const kf_row *own = &event->rows[0];
-    const kf_row *gap = NULL;
-    for (int i = 1; i < event->row_count; i++) {
-        const kf_row *row = &event->rows[i];
+    const kf_queue_row *own = &event->queue;
+    const kf_batch_row *gap = NULL;
+    for (int i = 0; i < event->row_count; i++) {
+        const kf_batch_row *row = &event->batches[i];
         if (row->error_code == ANSWER_DUPLICATE) {
             pass_verdict(it, own, row, KF_VERDICT_SUCCEED);
         } else if (row->error_code == ANSWER_TOO_LARGE && row->record_count > 1) {

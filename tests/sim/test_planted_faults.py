@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kafka_fast.control.plane import Command, Fail, NameTopic, Report, Row, Succeed
+from kafka_fast.control.plane import BatchRow, Command, Fail, NameTopic, Report, Succeed
 from kafka_fast.control.producer import control, verdicts
 from kafka_fast.dataplane import _queues
 from kafka_fast.dataplane._plane import DataPlane
@@ -87,7 +87,7 @@ def test_forgetting_the_order_of_unresolved_batches(monkeypatch: pytest.MonkeyPa
             judgement.commands = [begin_behind(report, rows[0])]
         return judgement
 
-    def begin_behind(report: Report, first: Row) -> Command:
+    def begin_behind(report: Report, first: BatchRow) -> Command:
         return verdicts.close_gap(report, first)
 
     monkeypatch.setattr(control, "judge", judge_only_the_last)

@@ -115,12 +115,14 @@ class Routes:
         count = self._cluster.partition_count(topic) or 0
         queues = self._by_topic.setdefault(topic, [])
         unusable = self._name(topic)
-        if count > len(queues):
-            for partition in range(len(queues), count):
+        first, first_id = len(queues), len(self._queues)
+        if count > first:
+            for partition in range(first, count):
                 queue = Queue(len(self._queues), topic, partition)
                 queues.append(queue)
                 self._queues.append(queue)
-            self._commands.append(SetPartitions(topic, count))
+            queue_ids = range(first_id, len(self._queues))
+            self._commands.append(SetPartitions(topic, first, queue_ids))
         for queue in queues:
             available = self._cluster.leader(topic, queue.partition) is not None
             self._commands.append(SetAvailable(queue.id, available))
@@ -175,7 +177,7 @@ class Routes:
             return
         self._versions[link.id] = version
         prefix = frame.produce_prefix(version, self._client_id, None, self._acks, self._timeout_ms)
-        self._commands.append(Program(link.id, version, prefix.data, prefix.correlation_id_pos))
+        self._commands.append(Program(link.id, version, prefix))
 
     def want(self, queue_id: int) -> None:
         """Take note that a queue has data and no link; route it if there is one."""

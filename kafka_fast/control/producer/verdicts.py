@@ -21,11 +21,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kafka_fast.control.plane import (
+    BatchRow,
     Command,
     Fail,
     Renumber,
     Report,
-    Row,
     Split,
     Succeed,
     Thaw,
@@ -84,12 +84,12 @@ def is_retriable(code: int, *, idempotent: bool) -> bool:
     return known is not None and known.retriable
 
 
-def may_split(row: Row, rules: Rules) -> bool:
+def may_split(row: BatchRow, rules: Rules) -> bool:
     """Tell whether smaller batches may take the place of one that is too large.
 
     Not if an earlier try of it may be in the log: parts of it are no duplicates to the broker.
     """
-    return row.record_count > 1 and not (rules.idempotent and row.doubt)
+    return row.record_count > 1 and not (rules.idempotent and row.maybe_written)
 
 
 def judge(report: Report, rules: Rules, now: float, *, leader_is_new: bool) -> Judgement:
@@ -102,9 +102,9 @@ def judge(report: Report, rules: Rules, now: float, *, leader_is_new: bool) -> J
         leader_is_new: the partition's leader has changed since: no need to wait (KIP-951).
     """
     commands: list[Command] = []
-    kept: list[Row] = []
-    gap: Row | None = None
-    hole = report.queue.doubt
+    kept: list[BatchRow] = []
+    gap: BatchRow | None = None
+    hole = report.queue.may_have_gap
     for row in report.batches:
         code = row.error_code
         if code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
@@ -115,11 +115,11 @@ def judge(report: Report, rules: Rules, now: float, *, leader_is_new: bool) -> J
         elif is_retriable(code, idempotent=rules.idempotent) and row.attempts <= rules.retries:
             kept.append(row)
         else:
-            outcome = Outcome.MAYBE_WRITTEN if row.doubt else Outcome.REJECTED
+            outcome = Outcome.MAYBE_WRITTEN if row.maybe_written else Outcome.REJECTED
             # Java's client, too, names a batch without an answer so.
             commands.append(Fail(row, code or ErrorCode.NETWORK_EXCEPTION, outcome))
-            hole = hole or row.doubt
-            if not row.doubt and gap is None:
+            hole = hole or row.maybe_written
+            if not row.maybe_written and gap is None:
                 gap = row
     bump = rules.idempotent and must_bump(kept, hole=hole)
     if rules.idempotent and not bump and not hole and gap is not None:
@@ -131,7 +131,7 @@ def judge(report: Report, rules: Rules, now: float, *, leader_is_new: bool) -> J
     return Judgement(commands, bump, thaw)
 
 
-def close_gap(report: Report, gap: Row) -> Renumber:
+def close_gap(report: Report, gap: BatchRow) -> Renumber:
     """Give the batches behind a rejected one its sequence and those that follow from it."""
     own = report.queue
     return Renumber(own.queue_id, own.generation, -1, -1, gap.base_sequence, gap.serial, gap.slice)
@@ -143,17 +143,17 @@ def begin_again(report: Report, identity: ProducerIdentity) -> Renumber:
     return Renumber(own.queue_id, own.generation, identity.producer_id, identity.epoch, 0)
 
 
-def must_bump(kept: list[Row], *, hole: bool) -> bool:
+def must_bump(kept: list[BatchRow], *, hole: bool) -> bool:
     """Tell whether the partition must begin again at sequence 0 of a new epoch, and can.
 
     It can if none of the batches that are kept may be in the log: then their sequences are free.
     """
     if kept and kept[0].error_code in SEQUENCE_ERRORS:
         return True
-    return hole and not any(row.doubt for row in kept)
+    return hole and not any(row.maybe_written for row in kept)
 
 
-def pause(kept: list[Row], rules: Rules) -> float:
+def pause(kept: list[BatchRow], rules: Rules) -> float:
     """Return how long to wait before the next try; a lost link has its own backoff."""
     answered = [row.attempts for row in kept if row.error_code not in (NO_ANSWER, *TOO_LARGE)]
     return rules.delay(max(answered)) if answered else 0.0

@@ -84,7 +84,7 @@ class Reader:
 
     def punted(self) -> list[tuple[int, int]]:
         """Return (partition, error) of the streams that were frozen."""
-        return [(row[0], row[4]) for event in self.take(EVENT_FETCH_PUNT) for row in event[6]]
+        return [(row[0], row[2]) for event in self.take(EVENT_FETCH_PUNT) for row in event[6]]
 
     def close(self) -> None:
         self.pump.stop()

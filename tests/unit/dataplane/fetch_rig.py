@@ -263,11 +263,7 @@ class FetchRig:
 
     def rows(self, kind: int) -> list[tuple[int, int, int, int, int]]:
         """Return (stream, generation, error code, position, last epoch) of such events."""
-        return [
-            (row[0], row[1], row[4], row[5], row[6])
-            for event in self.take(kind)
-            for row in event[6]
-        ]
+        return [row for event in self.take(kind) for row in event[6]]
 
     def offsets(self) -> list[tuple[int, int, int]]:
         """Take all chunks; returns (stream, asked offset, next offset) of each."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from kafka_fast.control.plane import Row
+from kafka_fast.control.plane import BatchRow, QueueRow, Report
 from kafka_fast.dataplane._accumulator import Accumulator
 from kafka_fast.dataplane._plane import DataPlane
 from kafka_fast.dataplane._queues import (
@@ -100,6 +100,7 @@ class Rig:
         self.acks = 0 if settings.get("acks_zero") else -1
         self.turner = Turner(self.plane, self.machine)
         self.accumulator = Accumulator(self.queues, max_block=1e-6)
+        self.queue_count = 0
         self.links: dict[int, MemoryLink] = {}
         self.events: list[tuple[Any, ...]] = []
         self.add_topic("t", partitions)
@@ -122,7 +123,10 @@ class Rig:
     def add_topic(self, name: str, partitions: int) -> range:
         self.queues.topic(name, 1)
         self.name_topic(name, topic_id(name))
-        return self.queues.set_partitions(name, partitions)
+        queue_ids = range(self.queue_count, self.queue_count + partitions)
+        self.queue_count += partitions
+        self.queues.set_partitions(name, 0, queue_ids)
+        return queue_ids
 
     def name_topic(self, name: str, id_: bytes) -> None:
         for form, version in (
@@ -143,7 +147,7 @@ class Rig:
         prefix = frame.produce_prefix(version, "rig", None, self.acks, 30_000)
         form = FORMAT_NAME if version < FIRST_FLEXIBLE_VERSION else FORMAT_COMPACT_NAME
         form = FORMAT_ID if version >= FIRST_VERSION_WITH_IDS else form
-        self.queues.program(link_id, version, form, prefix.data, prefix.correlation_id_pos)
+        self.queues.program(link_id, version, form, prefix)
 
     def send(self, value: bytes = b"v", partition: int = 0, topic: str = "t", **more: Any) -> Any:
         return self.accumulator.send(topic, value, partition=partition, **more)
@@ -200,14 +204,17 @@ class Rig:
         self.events = [event for event in self.events if event[0] != kind]
         return found
 
-    def reports(self) -> list[list[Row]]:
-        return [[Row(*row) for row in event[6]] for event in self.take(EVENT_REPORT)]
+    def reports(self) -> list[Report]:
+        return [
+            Report(QueueRow(*queue), tuple(BatchRow(*row) for row in batches))
+            for *_, (queue, batches) in self.take(EVENT_REPORT)
+        ]
 
     def wanted_routes(self) -> list[int]:
-        return [row[0] for event in self.take(EVENT_ROUTE) for row in event[6]]
+        return [queue_id for event in self.take(EVENT_ROUTE) for queue_id in event[6]]
 
-    def thaw(self, report: list[Row], *, single: bool = False, at: float = 0.0) -> None:
-        self.queues.thaw(report[0].queue_id, report[0].generation, at, single)
+    def thaw(self, report: Report, *, single: bool = False, at: float = 0.0) -> None:
+        self.queues.thaw(report.queue.queue_id, report.queue.generation, at, single)
         self.turn()
 
     @property

@@ -79,7 +79,7 @@ def detached(memory: int = 1 << 25, partitions: int = 4, **options: Any) -> Bulk
         max_in_flight=5,
     )
     queues.topic("t", 12345)
-    queues.set_partitions("t", partitions)
+    queues.set_partitions("t", 0, range(partitions))
     return BulkAccumulator(queues, max_block=options.pop("max_block", 0.05), **options)
 
 

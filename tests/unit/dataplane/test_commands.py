@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_fast.control.plane import Row
+from kafka_fast.control.plane import BatchRow, Report
 from kafka_fast.dataplane._queues import (
     OUTCOME_MAYBE_WRITTEN,
     OUTCOME_REJECTED,
@@ -12,7 +12,7 @@ from kafka_fast.dataplane._queues import (
     VERDICT_SPLIT,
     VERDICT_SUCCEED,
 )
-from kafka_fast.errors import DeliveryError, ErrorCode, Outcome
+from kafka_fast.errors import DeliveryError, ErrorCode, Outcome, UsageError
 from tests.unit.dataplane.rig import Rig
 
 NOT_LEADER = 6
@@ -20,7 +20,9 @@ TOO_LARGE = 10
 OUT_OF_ORDER = 45
 
 
-def judge(rig: Rig, row: Row, verdict: int, generation: int | None = None, **more: int) -> None:
+def judge(
+    rig: Rig, row: BatchRow, verdict: int, generation: int | None = None, **more: int
+) -> None:
     of = row.generation if generation is None else generation
     rig.queues.judge(row.queue_id, of, verdict, row.serial, row.slice, **more)
     rig.turn()
@@ -87,7 +89,7 @@ def test_a_queue_that_moves_is_reported_when_its_old_link_dies() -> None:
     rig.turn()
     rig.hang_up(1)
     (report,) = rig.reports()
-    assert [row.error_code for row in report[1:]] == [0]
+    assert [row.error_code for row in report.batches] == [0]
     rig.thaw(report, single=True)
     (again,) = rig.requests(2)
     assert again.values() == [b"one"]
@@ -123,7 +125,7 @@ def test_a_move_to_a_link_that_has_closed_meanwhile_leaves_the_old_one() -> None
 # ---- verdicts and thaw ----
 
 
-def frozen(rig: Rig, code: int = NOT_LEADER, records: int = 1) -> list[Row]:
+def frozen(rig: Rig, code: int = NOT_LEADER, records: int = 1) -> Report:
     for _ in range(records):
         rig.send_nowait(bytes(1000))
     (sent,) = rig.requests()
@@ -164,9 +166,9 @@ def test_single_means_one_in_flight_until_the_next_success() -> None:
 def test_a_stale_verdict_does_nothing(verdict: int) -> None:
     rig = Rig()
     report = frozen(rig, records=2)
-    judge(rig, report[1], verdict, generation=report[0].generation - 1, size=1500)
-    rig.queues.renumber(0, report[0].generation - 1, 1, 1, 77, -1, 0)
-    rig.queues.thaw(0, report[0].generation - 1, 0.0, False)
+    judge(rig, report.batches[0], verdict, generation=report.queue.generation - 1, size=1500)
+    rig.queues.renumber(0, report.queue.generation - 1, 1, 1, 77, -1, 0)
+    rig.queues.thaw(0, report.queue.generation - 1, 0.0, False)
     assert rig.requests() == []
     rig.thaw(report)
     (again,) = rig.requests()
@@ -183,8 +185,8 @@ def test_a_second_failure_makes_the_first_verdict_stale() -> None:
     assert rig.reports() == []  # the second is still in flight
     rig.answer(second, {0: NOT_LEADER})
     (report,) = rig.reports()
-    assert [row.base_sequence for row in report[1:]] == [1, 2]
-    assert {row.generation for row in report} == {report[0].generation}
+    assert [row.base_sequence for row in report.batches] == [1, 2]
+    assert {row.generation for row in report.batches} == {report.queue.generation}
 
 
 def test_success_by_verdict_completes_at_the_given_offset() -> None:
@@ -193,7 +195,7 @@ def test_success_by_verdict_completes_at_the_given_offset() -> None:
     (sent,) = rig.requests()
     rig.answer(sent, {0: 46})
     (report,) = rig.reports()
-    judge(rig, report[1], VERDICT_SUCCEED, base_offset=55)
+    judge(rig, report.batches[0], VERDICT_SUCCEED, base_offset=55)
     assert future.result().offset == 55
     assert rig.reserved == 0
 
@@ -204,9 +206,9 @@ def test_failure_by_verdict_tells_its_outcome() -> None:
     (sent,) = rig.requests()
     rig.answer(sent, {0: ErrorCode.INVALID_RECORD})
     (report,) = rig.reports()
-    judge(
-        rig, report[1], VERDICT_FAIL, error_code=ErrorCode.INVALID_RECORD, outcome=OUTCOME_REJECTED
-    )
+    refused = ErrorCode.INVALID_RECORD
+    row = report.batches[0]
+    judge(rig, row, VERDICT_FAIL, error_code=refused, outcome=OUTCOME_REJECTED)
     error = future.exception()
     assert isinstance(error, DeliveryError)
     assert error.outcome is Outcome.REJECTED
@@ -222,10 +224,10 @@ def test_renumbering_closes_the_gap_behind_a_rejected_batch() -> None:
     for each, code in zip(sent, (ErrorCode.INVALID_RECORD, 45, 45), strict=True):
         rig.answer(each, {0: code})
     (report,) = rig.reports()
-    judge(
-        rig, report[1], VERDICT_FAIL, error_code=ErrorCode.INVALID_RECORD, outcome=OUTCOME_REJECTED
-    )
-    rig.queues.renumber(0, report[0].generation, -1, -1, 1, report[1].serial, 0)
+    refused = ErrorCode.INVALID_RECORD
+    row = report.batches[0]
+    judge(rig, row, VERDICT_FAIL, error_code=refused, outcome=OUTCOME_REJECTED)
+    rig.queues.renumber(0, report.queue.generation, -1, -1, 1, report.batches[0].serial, 0)
     rig.thaw(report)
     again = rig.requests()
     rig.send(b"3")
@@ -247,7 +249,7 @@ def test_renumbering_with_a_new_epoch_begins_at_zero() -> None:
         rig.answer(each, {0: 45})
     (report,) = rig.reports()
     rig.queues.set_producer_id(4711, 4)
-    rig.queues.renumber(0, report[0].generation, 4711, 4, 0, -1, 0)
+    rig.queues.renumber(0, report.queue.generation, 4711, 4, 0, -1, 0)
     rig.thaw(report)
     numbers = [
         (batch.producer_epoch, batch.base_sequence)
@@ -266,7 +268,7 @@ def test_a_split_batch_keeps_order_sequences_and_futures() -> None:
     (sent,) = rig.requests()
     rig.answer(sent, {0: TOO_LARGE})
     (report,) = rig.reports()
-    judge(rig, report[1], VERDICT_SPLIT, size=2000, error_code=TOO_LARGE)
+    judge(rig, report.batches[0], VERDICT_SPLIT, size=2000, error_code=TOO_LARGE)
     assert not any(future.done() for future in futures)
     rig.thaw(report)
     pieces = rig.requests()
@@ -291,7 +293,7 @@ def test_a_piece_that_fails_takes_only_its_own_records_with_it() -> None:
     (sent,) = rig.requests()
     rig.answer(sent, {0: TOO_LARGE})
     (report,) = rig.reports()
-    judge(rig, report[1], VERDICT_SPLIT, size=1500, error_code=TOO_LARGE)
+    judge(rig, report.batches[0], VERDICT_SPLIT, size=1500, error_code=TOO_LARGE)
     rig.thaw(report, single=True)
     (first,) = rig.requests()
     rig.answer(first)
@@ -299,11 +301,13 @@ def test_a_piece_that_fails_takes_only_its_own_records_with_it() -> None:
     rig.answer(second, {0: ErrorCode.INVALID_RECORD})
     rig.answer(third, {0: 45})
     (report,) = rig.reports()
-    assert [row.slice for row in report[1:]] == [3, 6]
-    judge(
-        rig, report[1], VERDICT_FAIL, error_code=ErrorCode.INVALID_RECORD, outcome=OUTCOME_REJECTED
+    assert [row.slice for row in report.batches] == [3, 6]
+    refused = ErrorCode.INVALID_RECORD
+    row = report.batches[0]
+    judge(rig, row, VERDICT_FAIL, error_code=refused, outcome=OUTCOME_REJECTED)
+    rig.queues.renumber(
+        0, report.queue.generation, -1, -1, 3, report.batches[0].serial, report.batches[0].slice
     )
-    rig.queues.renumber(0, report[0].generation, -1, -1, 3, report[1].serial, report[1].slice)
     rig.thaw(report)
     (last,) = rig.requests()
     assert last.batches["t", 0].base_sequence == 3
@@ -319,7 +323,14 @@ def test_a_batch_of_one_record_cannot_be_split_and_fails() -> None:
     (sent,) = rig.requests()
     rig.answer(sent, {0: TOO_LARGE})
     (report,) = rig.reports()
-    judge(rig, report[1], VERDICT_SPLIT, size=10, error_code=TOO_LARGE, outcome=OUTCOME_REJECTED)
+    judge(
+        rig,
+        report.batches[0],
+        VERDICT_SPLIT,
+        size=10,
+        error_code=TOO_LARGE,
+        outcome=OUTCOME_REJECTED,
+    )
     assert future.exception().outcome is Outcome.REJECTED
     assert rig.reserved == 0
 
@@ -334,7 +345,14 @@ def test_a_batch_that_cannot_be_split_leaves_no_gap() -> None:
     for request, code in zip(sent, (TOO_LARGE, OUT_OF_ORDER, OUT_OF_ORDER), strict=True):
         rig.answer(request, {0: code})
     (report,) = rig.reports()
-    judge(rig, report[1], VERDICT_SPLIT, size=10, error_code=TOO_LARGE, outcome=OUTCOME_REJECTED)
+    judge(
+        rig,
+        report.batches[0],
+        VERDICT_SPLIT,
+        size=10,
+        error_code=TOO_LARGE,
+        outcome=OUTCOME_REJECTED,
+    )
     rig.thaw(report)
     again = rig.requests()
     sequences = [(one.values(), one.batches["t", 0].base_sequence) for one in again]
@@ -349,7 +367,7 @@ def test_children_of_children_complete_their_ancestor() -> None:
     rig.answer(sent, {0: TOO_LARGE})
     for size in (2000, 1000):
         (report,) = rig.reports()
-        judge(rig, report[1], VERDICT_SPLIT, size=size, error_code=TOO_LARGE)
+        judge(rig, report.batches[0], VERDICT_SPLIT, size=size, error_code=TOO_LARGE)
         rig.thaw(report, single=True)
         (sent,) = rig.requests()
         if size == 2000:
@@ -384,3 +402,15 @@ def test_failing_a_queue_leaves_what_is_in_flight_alone() -> None:
     rig.answer(sent)
     assert flying.result().offset == 100
     assert rig.reserved == 0
+
+
+@pytest.mark.parametrize(
+    ("first", "queue_ids"), [(1, range(3, 5)), (2, range(2, 4)), (2, range(4, 6)), (0, range(3, 5))]
+)
+def test_queue_ids_that_were_counted_otherwise_are_refused(first: int, queue_ids: range) -> None:
+    rig = Rig(partitions=2)
+    rig.add_topic("other", 1)
+    with pytest.raises(UsageError, match="3 queues there are in all"):
+        rig.queues.set_partitions("t", first, queue_ids)
+    rig.queues.set_partitions("t", 2, range(3, 5))
+    assert rig.queues.queue_of(4) == ("t", 3)

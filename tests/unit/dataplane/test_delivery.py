@@ -34,7 +34,7 @@ def fail_all(rig: Rig) -> None:
     for sent in rig.requests():
         rig.answer(sent, {0: ErrorCode.INVALID_RECORD})
     for report in rig.reports():
-        for row in report[1:]:
+        for row in report.batches:
             rig.queues.judge(
                 row.queue_id,
                 row.generation,
@@ -243,7 +243,7 @@ def test_the_dropped_handles_of_a_split_batch_count_where_their_records_failed()
     (sent,) = rig.requests()
     rig.answer(sent, {0: TOO_LARGE})
     (report,) = rig.reports()
-    row = report[1]
+    (row,) = report.batches
     rig.queues.judge(0, row.generation, VERDICT_SPLIT, row.serial, 0, size=1500)
     rig.thaw(report, single=True)
     (first,) = rig.requests()
@@ -353,7 +353,7 @@ def test_callbacks_of_a_split_batch_run_when_all_its_pieces_have_ended() -> None
     (sent,) = rig.requests()
     rig.answer(sent, {0: TOO_LARGE})
     (report,) = rig.reports()
-    row = report[1]
+    (row,) = report.batches
     rig.queues.judge(0, row.generation, VERDICT_SPLIT, row.serial, 0, size=1500)
     rig.thaw(report)
     first, second, third = rig.requests()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafka_fast.control.plane import Misfit, Row
+from kafka_fast.control.plane import Misfit
 from kafka_fast.dataplane._plane import EVENT_BAD_ANSWER, EVENT_LINK_CLOSED
 from kafka_fast.dataplane._streams import EVENT_FETCH_PUNT, EVENT_STREAMS_STOPPED
 from kafka_fast.protocol import frame
@@ -296,11 +296,9 @@ def closed_as_bad(rig: FetchRig) -> bool:
 
 def told_as_bad(rig: FetchRig) -> tuple[Misfit, int, bool]:
     """Return what was wrong with an answer, where or with what, and whether one was well before."""
-    ((*_, rows),) = rig.take(EVENT_BAD_ANSWER)
-    row = Row(*rows[0])
-    misfit = Misfit(row.error_code)
-    which = row.queue_id if misfit is Misfit.MISSING else row.serial
-    return misfit, which, bool(row.attempts)
+    ((*_, (kind, asked, place, earlier)),) = rig.take(EVENT_BAD_ANSWER)
+    misfit = Misfit(kind)
+    return misfit, asked if misfit is Misfit.MISSING else place, earlier
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_fast.control.plane import CloseReason, Misfit, Row
+from kafka_fast.control.plane import CloseReason, Misfit
 from kafka_fast.dataplane._plane import EVENT_BAD_ANSWER, EVENT_LINK_CLOSED, EVENT_THROTTLED
 from kafka_fast.dataplane._queues import EVENT_PUNT
 from kafka_fast.protocol import frame
@@ -198,7 +198,7 @@ def test_everything_that_a_broker_may_add_is_skipped(version: int) -> None:
     assert (correlation_id, read) == (sent.correlation_id, response)
     assert [event[2] for event in rig.take(EVENT_THROTTLED)] == [7]
     (report,) = rig.reports()
-    assert [row.error_code for row in report] == [0, 87]
+    assert [row.error_code for row in report.batches] == [87]
     assert rig.queues.stats()["batches_acked"] == 1
 
 
@@ -259,11 +259,11 @@ def test_an_answer_to_something_else_is_told_and_closes_the_link(
     response = response_to(sent)
     spoil(response)
     rig.links[1].arrive(encode(response, sent))
-    ((_, link_id, told_version, _, _, told, rows),) = rig.take(EVENT_BAD_ANSWER)
+    ((_, link_id, told_version, _, _, told, found),) = rig.take(EVENT_BAD_ANSWER)
     assert (link_id, told_version, told) == (1, version, encode(response, sent)[4:])
-    row = Row(*rows[0])
-    which = row.queue_id if misfit[0] is Misfit.MISSING else row.serial
-    assert (Misfit(row.error_code), which, row.attempts) == (*misfit, 0)
+    kind, asked, place, earlier = found
+    which = asked if misfit[0] is Misfit.MISSING else place
+    assert (Misfit(kind), which, earlier) == (*misfit, False)
     assert closing(rig) == [CloseReason.BAD_RESPONSE]
     check_all_came_back(rig, 2)
 
@@ -272,11 +272,13 @@ def check_all_came_back(rig: Rig, count: int) -> None:
     """Each batch is unresolved and in doubt; with a new link it is sent again and completes."""
     reports = rig.reports()
     assert len(reports) == count
-    assert all(report[1].doubt and report[1].error_code == 0 for report in reports)
+    assert all(
+        report.batches[0].maybe_written and report.batches[0].error_code == 0 for report in reports
+    )
     assert rig.queues.stats()["batches_acked"] == 0
     rig.add_link(2)
     for report in reports:
-        rig.queues.route(report[0].queue_id, 2)
+        rig.queues.route(report.queue.queue_id, 2)
         rig.thaw(report)
     for sent in rig.requests(2):
         rig.answer(sent, link_id=2)
@@ -325,7 +327,7 @@ def test_no_damage_completes_a_batch_twice_or_loses_one(
         data[pos % len(data)] = value
     rig.links[1].arrive(bytes(data) + extra)
     rig.turn()
-    reported = sum(len(report) - 1 for report in rig.reports())
+    reported = sum(len(report.batches) for report in rig.reports())
     acked = rig.queues.stats()["batches_acked"]
     waiting = 0 if rig.links[1].is_closed or acked + reported == 2 else 2
     assert acked + reported + waiting == 2
@@ -401,7 +403,7 @@ def test_a_topic_made_anew_is_answered_under_the_id_that_it_was_sent_with() -> N
     assert closing(rig) == []
     assert future.result().offset == 100
     (report,) = rig.reports()
-    assert [row.error_code for row in report] == [0, 100]
+    assert [row.error_code for row in report.batches] == [100]
 
 
 @pytest.mark.parametrize(("before", "after"), [(12, 13), (13, 12), (13, 8), (3, 13), (9, 3)])

@@ -129,16 +129,15 @@ def test_produce_prefixes_stitch_into_a_whole_request(version, transactional_id)
     """What the data plane does by hand gives the bytes of the table codec."""
     topic_id = bytes(range(16))
     prefix = frame.produce_prefix(version, "client", transactional_id, -1, 30000)
-    assert prefix.data[:4] == bytes(4)
+    assert prefix[:4] == bytes(4)
     topic = frame.produce_topic_prefix(version, "topic", topic_id)
     flexible = version >= 9
     one, tags = (b"\x02", b"\x00") if flexible else (b"\x00\x00\x00\x01", b"")
     size = b"\x04" if flexible else b"\x00\x00\x00\x03"
     partition = one + (5).to_bytes(4, "big") + size + b"abc" + tags
-    stitched = bytearray(prefix.data + one + topic + partition + tags + tags)
+    stitched = bytearray(prefix + one + topic + partition + tags + tags)
     stitched[:4] = (len(stitched) - 4).to_bytes(4, "big")
-    at = prefix.correlation_id_pos
-    stitched[at : at + 4] = (77).to_bytes(4, "big")
+    stitched[8:12] = (77).to_bytes(4, "big")
     body = ProduceRequest(
         transactional_id=transactional_id,
         acks=-1,

@@ -97,7 +97,7 @@ def test_a_topic_is_named_before_it_has_partitions_and_partitions_before_they_ha
         SetAvailable
     ] * 2
     assert found[3:] == [
-        SetPartitions("t", 2),
+        SetPartitions("t", 0, range(2)),
         SetAvailable(0, True),
         SetAvailable(1, False),
     ]
@@ -117,7 +117,7 @@ def test_added_partitions_get_the_next_ids() -> None:
     world = set_up()
     world.count = 4
     world.routes.set_up("t")
-    assert world.commands(SetPartitions) == [SetPartitions("t", 4)]
+    assert world.commands(SetPartitions) == [SetPartitions("t", 2, range(2, 4))]
     added = world.routes.queue_of("t", 3)
     assert added is not None
     assert added.id == 3

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_fast.control.plane import Fail, Renumber, Report, Row, Split, Succeed
+from kafka_fast.control.plane import BatchRow, Fail, QueueRow, Renumber, Report, Split, Succeed
 from kafka_fast.control.producer.verdicts import (
     SEQUENCE_ERRORS,
     Judgement,
@@ -30,22 +30,22 @@ def rules(*, idempotent: bool = True, retries: int = FOREVER) -> Rules:
     return Rules(idempotent=idempotent, retries=retries, split_size=16_384, delay=lambda n: 0.1 * n)
 
 
-def rows(*answers: tuple[int, bool], attempts: int = 1, count: int = COUNT) -> list[Row]:
+def rows(*answers: tuple[int, bool], attempts: int = 1, count: int = COUNT) -> list[BatchRow]:
     """Batches of `count` records in order, by (error code, whether they may be in the log)."""
     return [
-        Row(7, 3, serial, 0, code, -1, serial * count, count, attempts, doubt)
+        BatchRow(7, 3, serial, 0, code, -1, serial * count, count, attempts, doubt)
         for serial, (code, doubt) in enumerate(answers)
     ]
 
 
 def judged(
-    batches: list[Row], *, hole: bool = False, new_leader: bool = False, **how: int
+    batches: list[BatchRow], *, hole: bool = False, new_leader: bool = False, **how: int
 ) -> Judgement:
-    own = Row(7, 3, -1, 0, 0, -1, sum(row.record_count for row in batches), 0, 0, hole)
+    own = QueueRow(7, 3, sum(row.record_count for row in batches), hole)
     return judge(Report(own, tuple(batches)), rules(**how), 5.0, leader_is_new=new_leader)
 
 
-def closing(gap: Row) -> Renumber:
+def closing(gap: BatchRow) -> Renumber:
     return Renumber(7, 3, -1, -1, gap.base_sequence, gap.serial, gap.slice)
 
 
@@ -121,7 +121,7 @@ def test_rule_c_of_the_first_batch_it_bumps_the_epoch(code: int) -> None:
 
 
 def test_rule_d_a_new_epoch_begins_at_zero_with_every_batch() -> None:
-    own = Row(7, 3, -1, 0, 0, -1, 50, 0, 0, False)
+    own = QueueRow(7, 3, 50, False)
     renumber = begin_again(Report(own, ()), ProducerIdentity(4711, 9))
     assert (renumber.producer_id, renumber.epoch, renumber.base_sequence) == (4711, 9, 0)
     assert renumber.serial == -1  # behind nothing: all of them
@@ -184,14 +184,14 @@ batch_lists = st.lists(
 )
 
 
-def build(parts: list[tuple[int, bool, int, int, int]]) -> list[Row]:
+def build(parts: list[tuple[int, bool, int, int, int]]) -> list[BatchRow]:
     """Rows with sequences as the data plane gives them: without overlap, perhaps with gaps."""
     found = []
     sequence = 0
     for serial, (code, doubt, count, attempts, gap) in enumerate(parts):
         sequence += gap
         unsure = doubt or code in (NO_ANSWER, TIMED_OUT, -1)
-        found.append(Row(7, 3, serial, 0, code, -1, sequence, count, attempts, unsure))
+        found.append(BatchRow(7, 3, serial, 0, code, -1, sequence, count, attempts, unsure))
         sequence += count
     return found
 
@@ -217,7 +217,7 @@ def test_every_report_is_answered_soundly(
     for command in judgement.commands:
         if isinstance(command, Fail):
             assert command.outcome is (
-                Outcome.MAYBE_WRITTEN if command.row.doubt else Outcome.REJECTED
+                Outcome.MAYBE_WRITTEN if command.row.maybe_written else Outcome.REJECTED
             )
             assert command.error_code != 0
 
@@ -235,12 +235,12 @@ def test_every_report_is_answered_soundly(
     # there and a broker takes none out of order.
     if judgement.bump:
         surely_absent = bool(kept) and kept[0].error_code in SEQUENCE_ERRORS
-        assert surely_absent or not any(row.doubt for row in kept)
+        assert surely_absent or not any(row.maybe_written for row in kept)
         return
     numbers = {row.serial: row.base_sequence for row in kept}
     for renumber in renumbers:
         (gap,) = [row for row in batches if row.serial == renumber.serial]
-        assert not gap.doubt
+        assert not gap.maybe_written
         assert gap.serial in ended
         following = renumber.base_sequence
         for row in kept:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka_fast.control.plane import Fail, Report, Row
+from kafka_fast.control.plane import BatchRow, Fail, QueueRow, Report
 from kafka_fast.control.producer.verdicts import NO_ANSWER, Rules, judge
 from kafka_fast.errors import ErrorCode, Outcome
 
@@ -11,12 +11,12 @@ def rules(*, idempotent: bool = True, retries: int = 2**31 - 1) -> Rules:
     return Rules(idempotent=idempotent, retries=retries, split_size=16_384, delay=lambda n: 0.1 * n)
 
 
-def row(serial: int, error_code: int, *, attempts: int = 1, doubt: bool = False) -> Row:
-    return Row(7, 3, serial, 0, error_code, -1, serial * 10, 10, attempts, doubt)
+def row(serial: int, error_code: int, *, attempts: int = 1, doubt: bool = False) -> BatchRow:
+    return BatchRow(7, 3, serial, 0, error_code, -1, serial * 10, 10, attempts, doubt)
 
 
-def report(*rows: Row, hole: bool = False) -> Report:
-    return Report(Row(7, 3, -1, 0, 0, -1, 50, 0, 0, hole), rows)
+def report(*rows: BatchRow, hole: bool = False) -> Report:
+    return Report(QueueRow(7, 3, 50, hole), rows)
 
 
 def test_a_batch_without_an_answer_fails_with_a_network_error_once_its_retries_are_used_up() -> (
