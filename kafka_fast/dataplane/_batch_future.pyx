@@ -257,7 +257,7 @@ cdef class BatchFuture:
             while not self.done():
                 if not wait_for(self.queues, self.slices.items[self.ended].batch, deadline):
                     raise late(self.queues, f"the delivery of {self.record_count} records is not "
-                                           f"known in full after {timeout} s",
+                                            f"known in full after {timeout} s",
                                self.slices.items[self.ended].batch, deadline - timeout)
         self.seen = True
         return True

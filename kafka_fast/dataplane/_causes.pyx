@@ -29,8 +29,8 @@ cdef object explained(kf_batch* batch, Queues queues, str topic, int32_t partiti
     if queues.guide is None:
         return "", None
     text, error = queues.guide.explain(topic, partition, code, batch.record_count,
-                                      batch.wire_size, batch.created, batch.failed_at,
-                                      batch.tries > 0)
+                                       batch.wire_size, batch.created, batch.failed_at,
+                                       batch.tries > 0)
     return text, None if error is None else fresh_copy(error)
 
 
@@ -82,7 +82,7 @@ cdef object say_waiting(Queues queues, object wait, str what, kf_batch* batch):
     if queues.guide is None:
         return None
     return queues.guide.look(wait, queues, what, batch.queue.id, batch.created,
-                            queues.producer.env.now(queues.producer.env.context))
+                             queues.producer.env.now(queues.producer.env.context))
 
 
 cdef int say_long(Queues queues, str what) except -1:

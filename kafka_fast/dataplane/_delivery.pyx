@@ -79,7 +79,7 @@ cdef bint wait_for(Queues queues, kf_batch* batch, double deadline) except -1:
             return False
         with nogil:
             kf_producer_wait_batch(shared, batch, KF_WAIT_SLICE if deadline == 0.0
-                                else min(KF_WAIT_SLICE, deadline - now))
+                                   else min(KF_WAIT_SLICE, deadline - now))
         PyErr_CheckSignals()
         if not kf_batch_is_done(batch):
             wait = say_waiting(queues, wait, "result() waits", batch)

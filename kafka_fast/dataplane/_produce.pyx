@@ -99,7 +99,7 @@ cdef void stamp_header(kf_producer* producer, kf_batch* batch) noexcept nogil:
     header.record_count = batch.record_count
     kf_batch_header_put(first.data, &header)
     crc = producer.env.crc32c(0, first.data + KF_BATCH_POS_ATTRIBUTES,
-                           KF_BATCH_HEADER_SIZE - KF_BATCH_POS_ATTRIBUTES)
+                              KF_BATCH_HEADER_SIZE - KF_BATCH_POS_ATTRIBUTES)
     crc = producer.env.crc32c_combine(crc, batch.records_crc, records_size)
     kf_put_i32(first.data + KF_BATCH_POS_CRC, <int32_t>crc)
 

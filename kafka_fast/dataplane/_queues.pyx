@@ -355,7 +355,7 @@ cdef class Queues:
                     break
                 with nogil:
                     kf_producer_wait_flushed(producer, serial, KF_WAIT_SLICE if deadline == 0.0
-                                          else min(KF_WAIT_SLICE, deadline - now))
+                                             else min(KF_WAIT_SLICE, deadline - now))
                 PyErr_CheckSignals()
                 if self.guide is not None:
                     wait = self.guide.look(wait, self, "flush() waits", *self.oldest())

@@ -2,7 +2,13 @@
 
 from libc.stdint cimport int64_t
 
-from kafka_fast.dataplane.structs cimport kf_event, kf_histogram, kf_node, kf_produce_stats, kf_stats
+from kafka_fast.dataplane.structs cimport (
+    kf_event,
+    kf_histogram,
+    kf_node,
+    kf_produce_stats,
+    kf_stats,
+)
 
 
 # (kind, link_id, code, detail, token, bytes or None, told): as `DataPlane.take_events` has them.
@@ -11,7 +17,7 @@ cdef tuple event_tuple(const kf_event* event)
 # Count, sum, and the buckets that are not empty by their upper bounds, in the histogram's unit.
 cdef dict histogram_dict(const kf_histogram* histogram)
 
-# The counters of a plane, as `DataPlane.stats` has them.
+# The counters of a plane and of its produce side, as their `stats` have them.
 cdef dict stats_dict(const kf_stats* stats)
 cdef dict produce_stats_dict(const kf_produce_stats* stats, int64_t buffer_bytes)
 

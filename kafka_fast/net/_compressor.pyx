@@ -140,7 +140,8 @@ cdef const uint8_t* in_one_piece(coder* self, const kf_batch* batch, size_t size
 
 cdef kf_slab* in_slab(const kf_batch* batch, const void* records, size_t size) noexcept nogil:
     """Copy compressed records behind room for their header; NULL if there is no memory."""
-    cdef kf_slab* coded = kf_pool_take(&batch.queue.producer.pool, KF_BATCH_HEADER_SIZE + size, True)
+    cdef kf_pool* pool = &batch.queue.producer.pool
+    cdef kf_slab* coded = kf_pool_take(pool, KF_BATCH_HEADER_SIZE + size, True)
     if coded != NULL:
         memcpy(coded.data + KF_BATCH_HEADER_SIZE, records, size)
         coded.size = KF_BATCH_HEADER_SIZE + size
