@@ -52,33 +52,33 @@ enum kf_command_kind {
     /* of the transport */
     KF_COMMAND_ADD_LINK = 1, /* link */
     KF_COMMAND_CLOSE_LINK,
-    KF_COMMAND_SEND_RAW, /* bytes, token; at: seconds to wait for the answer */
+    KF_COMMAND_SEND_RAW, /* bytes, token, timeout */
     KF_COMMAND_START_HEARTBEATS, /* heartbeat */
     KF_COMMAND_STOP_HEARTBEATS, /* token */
-    KF_COMMAND_SEND_BETWEEN, /* token; bytes, under `serial`, at; generation: answers heard */
+    KF_COMMAND_SEND_BETWEEN, /* token; bytes, under own_token, timeout, heard */
     KF_COMMAND_DUMP, /* report every link's debug ring under `token` */
     /* of the produce side */
-    KF_COMMAND_PROGRAM, /* bytes: Produce prefix; version; flags: form */
+    KF_COMMAND_PROGRAM, /* bytes: Produce prefix; version, topic_format */
     KF_COMMAND_ROUTE, /* queue to link_id (0: none) */
-    KF_COMMAND_TOPIC, /* bytes: the topic's name or id field for link format `flags` */
+    KF_COMMAND_TOPIC, /* bytes: the topic's name or id field for topic_format */
     KF_COMMAND_PRODUCER_ID, /* producer_id, epoch: for queues that have nothing unresolved */
     KF_COMMAND_VERDICT, /* on one batch of a frozen queue, see kf_verdict */
-    KF_COMMAND_THAW, /* queue, generation: go on at `at`; flags: one in flight first */
+    KF_COMMAND_THAW, /* queue, generation: go on at `at`; single: one in flight first */
     KF_COMMAND_FAIL_QUEUE, /* fail all of a queue's batches that are in no request */
     /* of the fetch side */
     KF_COMMAND_PROGRAM_FETCH, /* session: how the link fetches */
     KF_COMMAND_ADD_STREAM,
-    KF_COMMAND_NAME_STREAM, /* bytes: the topic's name or id field for link format `flags` */
-    KF_COMMAND_START_STREAM, /* over link_id, under generation, from base_offset on */
+    KF_COMMAND_NAME_STREAM, /* bytes: the topic's name or id field for topic_format */
+    KF_COMMAND_START_STREAM, /* over link_id, under generation, from fetch_position on */
     KF_COMMAND_STOP_STREAM, /* if generation is its own */
-    KF_COMMAND_PAUSE_STREAM, /* flags: whether */
+    KF_COMMAND_PAUSE_STREAM, /* paused */
     KF_COMMAND_REMOVE_STREAM,
 };
 
 enum kf_verdict {
     KF_VERDICT_FAIL = 1, /* the batch ends with error_code and outcome */
     KF_VERDICT_SUCCEED = 2, /* the batch is in the log at base_offset (or -1) */
-    KF_VERDICT_SPLIT = 3, /* the batch becomes batches of at most `size` bytes */
+    KF_VERDICT_SPLIT = 3, /* the batch becomes batches of at most split_size bytes */
     KF_VERDICT_RENUMBER = 4, /* all unresolved batches: sequences from base_sequence, with this
                               * producer id and epoch; none of them may have an unknown fate */
 };
@@ -94,15 +94,21 @@ typedef struct kf_command {
     kf_session *session; /* owned */
     kf_heartbeat *heartbeat; /* owned */
     int32_t link_id;
-    int32_t flags;
+    int topic_format; /* enum kf_topic_format */
+    bool single;
+    bool paused;
     int32_t slice;
     int64_t serial;
     int64_t generation;
     int64_t token;
+    int64_t own_token; /* of a request between heartbeats */
+    int64_t heard;     /* answers to heartbeats, and to requests between, that were heard */
     int64_t producer_id;
     int64_t base_offset;
+    int64_t fetch_position;
     int64_t timestamp_ms;
-    double at;
+    double at;      /* not before this time */
+    double timeout; /* seconds to wait for the answer */
     int32_t base_sequence;
     int16_t epoch;
     int16_t version;
@@ -110,8 +116,9 @@ typedef struct kf_command {
     int32_t outcome;
     int32_t leader_epoch;
     int32_t last_epoch;
+    size_t split_size; /* of the pieces of a batch, at most */
     uint8_t *bytes;
-    size_t size;
+    size_t size; /* of `bytes` */
 } kf_command;
 
 /* Counters and histograms: the data plane counts, any thread reads; one number may be newer than

@@ -100,7 +100,7 @@ cdef class BatchFuture:
         cdef part piece
         for i in range(self.slices.count):
             item = &self.slices.items[i]
-            if self.queues.plane.inherited:
+            if self.queues.producer.inherited:
                 break  # a forked child must not lock, and has nobody to tell
             if not self.seen and not item.batch.counted:
                 kf_queue_forget_bulk(item.batch.queue, item.batch, item.count)

@@ -53,7 +53,7 @@ cdef void send_raw(sender_state* state, kf_command* command, double now) noexcep
         return
     request.kind = KF_REQUEST_RAW
     request.answered = True
-    request.timeout = command.at
+    request.timeout = command.timeout
     request.token = command.token
     request.framing = command.bytes
     request.size = command.size
@@ -74,16 +74,16 @@ cdef void program(sender_state* state, kf_command* command, double now) noexcept
     link.prefix = command.bytes
     link.prefix_size = command.size
     link.form.version = command.version
-    link.form.topic_format = command.flags
-    link.form.flexible = command.flags != KF_TOPIC_NAME
+    link.form.topic_format = command.topic_format
+    link.form.flexible = command.topic_format != KF_TOPIC_NAME
     command.bytes = NULL
 
 
 cdef void name_topic(kf_command* command) noexcept nogil:
     """Set one form of the topic's field; the control plane does this before it routes."""
-    free(command.topic.field[command.flags])
-    command.topic.field[command.flags] = command.bytes
-    command.topic.field_size[command.flags] = command.size
+    free(command.topic.field[command.topic_format])
+    command.topic.field[command.topic_format] = command.bytes
+    command.topic.field_size[command.topic_format] = command.size
     command.bytes = NULL
 
 
@@ -146,7 +146,7 @@ cdef void judge(sender_state* state, kf_command* command) noexcept nogil:
         kf_batch_end(batch, KF_BATCH_ACKED, 0, KF_OUTCOME_NONE, command.base_offset,
                      command.timestamp_ms)
     elif command.verdict == KF_VERDICT_SPLIT:
-        if kf_queue_split(queue, batch, command.size):
+        if kf_queue_split(queue, batch, command.split_size):
             kf_count(&state.plane.producer.stats.splits, 1)
         else:
             fail_unsplit(queue, batch, command)
@@ -161,7 +161,7 @@ cdef void thaw(sender_state* state, kf_command* command, double now) noexcept no
     queue.frozen = False
     queue.hole = False
     queue.not_before = command.at
-    queue.single = command.flags != 0
+    queue.single = command.single
     place(state, queue, now)
 
 

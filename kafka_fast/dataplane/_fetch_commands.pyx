@@ -63,7 +63,7 @@ cdef void start_stream(sender_state* state, const kf_command* command, double no
             or command.generation < kf_get_long(&stream.wanted)):
         return
     stream.generation = command.generation
-    stream.position = command.base_offset
+    stream.position = command.fetch_position
     stream.leader_epoch = command.leader_epoch
     stream.last_epoch = command.last_epoch
     stream.frozen = stream.broken = False
@@ -93,12 +93,12 @@ cdef void carry_out_fetch(sender_state* state, kf_command* command, double now) 
     elif kind == KF_COMMAND_ADD_STREAM:
         add_stream(fetcher, command)
     elif kind == KF_COMMAND_NAME_STREAM:
-        kf_stream_name(command.stream, command.flags, command.bytes, command.size)
+        kf_stream_name(command.stream, command.topic_format, command.bytes, command.size)
     elif kind == KF_COMMAND_START_STREAM:
         start_stream(state, command, now)
     elif kind == KF_COMMAND_STOP_STREAM:
         stop_stream(state, command)
     elif kind == KF_COMMAND_PAUSE_STREAM:
-        command.stream.paused = command.flags != 0
+        command.stream.paused = command.paused
     elif kind == KF_COMMAND_REMOVE_STREAM:
         remove_stream(fetcher, command.stream)

@@ -90,14 +90,14 @@ cdef void drop_between(kf_heartbeat* heartbeat) noexcept nogil:
 
 cdef void send_between(sender_state* state, kf_command* command) noexcept nogil:
     cdef kf_heartbeat* heartbeat = find_heartbeat(state, command.token)[0]
-    if heartbeat == NULL or heartbeat.told != command.generation:
+    if heartbeat == NULL or heartbeat.told != command.heard:
         return
     drop_between(heartbeat)
     heartbeat.unheard = 0
     heartbeat.between = command.bytes
     heartbeat.between_size = command.size
-    heartbeat.between_token = command.serial
-    heartbeat.between_timeout = command.at
+    heartbeat.between_token = command.own_token
+    heartbeat.between_timeout = command.timeout
     command.bytes = NULL
 
 

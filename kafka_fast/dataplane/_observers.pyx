@@ -210,7 +210,7 @@ cdef Observations observations_of(Queues queues, kf_batch* batch):
 cdef int observe(Queues queues, kf_batch* batch, int32_t index, int64_t timestamp_ms,
                  object callback, bint holds) except -1:
     cdef Observations waiting
-    if queues.plane.inherited:
+    if queues.producer.inherited:
         queues.check_owner()
     if queues.callback_starter is not None:
         starter, queues.callback_starter = queues.callback_starter, None

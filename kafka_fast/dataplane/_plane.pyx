@@ -82,7 +82,7 @@ cdef class DataPlane:
         cdef kf_command* command = kf_command_new(KF_COMMAND_SEND_RAW)
         command.link_id = link_id
         command.token = token
-        command.at = timeout
+        command.timeout = timeout
         command.size = PyBytes_GET_SIZE(frame)
         command.bytes = data
         kf_plane_command(self.plane, command)
@@ -158,9 +158,9 @@ cdef class DataPlane:
         cdef uint8_t* data = copy_bytes(frame)
         cdef kf_command* command = kf_command_new(KF_COMMAND_SEND_BETWEEN)
         command.token = token
-        command.serial = own_token
-        command.generation = heard
-        command.at = timeout
+        command.own_token = own_token
+        command.heard = heard
+        command.timeout = timeout
         command.bytes = data
         command.size = PyBytes_GET_SIZE(frame)
         kf_plane_command(self.plane, command)

@@ -177,7 +177,7 @@ cdef class Queues:
         cdef kf_command* command = kf_command_new(KF_COMMAND_PROGRAM)
         command.link_id = link_id
         command.version = version
-        command.flags = topic_format
+        command.topic_format = topic_format
         command.size = PyBytes_GET_SIZE(prefix)
         command.bytes = data
         kf_plane_command(self.producer.plane, command)
@@ -188,7 +188,7 @@ cdef class Queues:
         cdef uint8_t* data = copy_bytes(field)
         cdef kf_command* command = kf_command_new(KF_COMMAND_TOPIC)
         command.topic = topic
-        command.flags = topic_format
+        command.topic_format = topic_format
         command.size = PyBytes_GET_SIZE(field)
         command.bytes = data
         kf_plane_command(self.producer.plane, command)
@@ -221,7 +221,7 @@ cdef class Queues:
         command.outcome = outcome
         command.base_offset = base_offset
         command.timestamp_ms = timestamp_ms
-        command.size = size
+        command.split_size = size
         kf_plane_command(self.producer.plane, command)
 
     def renumber(self, int64_t queue_id, int64_t generation, int64_t producer_id, int16_t epoch,
@@ -249,7 +249,7 @@ cdef class Queues:
         command.queue = self.queue(queue_id)
         command.generation = generation
         command.at = at
-        command.flags = single
+        command.single = single
         kf_plane_command(self.producer.plane, command)
 
     def fail_queue(self, int64_t queue_id, int32_t error_code, int32_t outcome):

@@ -132,7 +132,7 @@ cdef class Streams:
         """Set how requests of this format (see `topic_format`) name the stream's topic."""
         cdef uint8_t* copy = copy_bytes(field)
         cdef kf_command* command = self.command(KF_COMMAND_NAME_STREAM, stream_id)
-        command.flags = topic_format
+        command.topic_format = topic_format
         command.size = PyBytes_GET_SIZE(field)
         command.bytes = copy
         kf_plane_command(self.plane.plane, command)
@@ -149,7 +149,7 @@ cdef class Streams:
         cdef kf_command* command = self.command(KF_COMMAND_START_STREAM, stream_id)
         command.link_id = link_id
         command.generation = generation
-        command.base_offset = offset
+        command.fetch_position = offset
         command.leader_epoch = leader_epoch
         command.last_epoch = last_epoch
         kf_plane_command(self.plane.plane, command)
@@ -173,7 +173,7 @@ cdef class Streams:
     def set_paused(self, int64_t stream_id, bint paused):
         """Fetch no more of a stream for a while; what was fetched stays."""
         cdef kf_command* command = self.command(KF_COMMAND_PAUSE_STREAM, stream_id)
-        command.flags = paused
+        command.paused = paused
         kf_plane_command(self.plane.plane, command)
 
     def set_generation(self, int64_t stream_id, int64_t generation):

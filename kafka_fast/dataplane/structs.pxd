@@ -137,15 +137,21 @@ cdef extern from "kf_plane.h" nogil:
         kf_session* session
         kf_heartbeat* heartbeat
         int32_t link_id
-        int32_t flags
+        int topic_format
+        bint single
+        bint paused
         int32_t slice
         int64_t serial
         int64_t generation
         int64_t token
+        int64_t own_token
+        int64_t heard
         int64_t producer_id
         int64_t base_offset
+        int64_t fetch_position
         int64_t timestamp_ms
         double at
+        double timeout
         int32_t base_sequence
         int16_t epoch
         int16_t version
@@ -153,6 +159,7 @@ cdef extern from "kf_plane.h" nogil:
         int32_t outcome
         int32_t leader_epoch
         int32_t last_epoch
+        size_t split_size
         uint8_t* bytes
         size_t size
 

@@ -196,7 +196,7 @@ static void judge(sender *it, kf_command *command) {
     if (command->verdict == KF_VERDICT_SUCCEED) {
         kf_batch_end(batch, KF_BATCH_ACKED, 0, KF_OUTCOME_NONE, -1, -1);
     } else if (command->verdict == KF_VERDICT_SPLIT &&
-               kf_queue_split(queue, batch, command->size)) {
+               kf_queue_split(queue, batch, command->split_size)) {
         kf_count(&it->shared->producer->stats.splits, 1);
     } else {
         kf_batch_end(batch, KF_BATCH_FAILED, command->error_code, KF_OUTCOME_REJECTED, -1, -1);
@@ -421,7 +421,7 @@ static void pass_verdict(harness *it, const kf_queue_row *own, const kf_batch_ro
     command->slice = row->slice;
     command->base_sequence = row->base_sequence;
     command->error_code = row->error_code;
-    command->size = SPLIT_SIZE;
+    command->split_size = SPLIT_SIZE;
     kf_plane_command(&it->plane, command);
 }
 
