@@ -289,15 +289,21 @@ class Ledger:
         reader.owned.clear()
 
     def assign(self, reader: Reader, partitions: Partitions) -> None:
-        """The listener was told that these were added."""
+        """The listener was told that these were added.
+
+        Of a topic that is gone, if the client has not heard of its end: the one that was made anew
+        has an owner of its own.
+        """
         for partition in partitions:
+            log = self.logs[partition]
+            is_former = bool(log.former) and reader.is_behind(partition)
             for other in self._readers:
                 theirs = other.owned.get(partition)
                 both = other is not reader and theirs is not None and not theirs.is_former
-                if both and reader.is_member() and other.is_member():
+                if both and not is_former and reader.is_member() and other.is_member():
                     self.note(Wrong.DOUBLE_OWNER, f"{partition}: {other.name} and {reader.name}")
-            log = self.logs[partition]
-            reader.owned[partition] = Reading(len(log.commits))
+            commits = 0 if is_former else len(log.commits)
+            reader.owned[partition] = Reading(commits, is_former=is_former)
 
     def revoke(self, reader: Reader, partitions: Partitions) -> None:
         """The listener was told that these are given up, or lost."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kafka_fast.testing.group_checker import Ledger, Reader, Wrong
 from kafka_fast.types import TopicPartition
 
@@ -117,6 +119,19 @@ def test_a_confirmed_commit_must_have_been_stored_since() -> None:
     book.commit(A, 1)
     book.confirm(who, {A: 1}, book.mark(who))
     assert kinds(book) == [Wrong.COMMIT_LOST]
+
+
+@pytest.mark.parametrize("late_first", [True, False])
+def test_an_owner_of_a_topic_that_is_gone_is_beside_the_new_ones(late_first: bool) -> None:
+    """An assignment may be on its way when its topic is deleted, and be taken after that."""
+    for is_behind, faults in ((True, []), (False, [Wrong.DOUBLE_OWNER])):
+        book = ledger()
+        book.recreate(A)
+        late = book.begin("late", lambda: True, is_behind=lambda _, is_behind=is_behind: is_behind)
+        owner = book.begin("owner", lambda: True)
+        for who in (late, owner) if late_first else (owner, late):
+            book.assign(who, [A])
+        assert kinds(book) == faults
 
 
 def test_a_commit_for_a_topic_that_is_gone_went_with_it() -> None:
