@@ -63,9 +63,8 @@ class GroupCoordinator:
         self._cluster = context.cluster
         self._links = context.links
         self._timeout = context.settings.request_timeout
-        self._on_fatal = on_fatal
         self._checked = -1  # the last link that was seen to offer what a group needs
-        self._coordinators.listen(self._handle_refused)
+        self._coordinators.follow(CoordinatorKind.GROUP, group_id, on_fatal)
 
     # Getters
 
@@ -176,7 +175,3 @@ class GroupCoordinator:
             self.handle_moved(ERRORS[code].name, now)
             return True
         return False
-
-    def _handle_refused(self, kind: CoordinatorKind, key: str, error: KafkaError) -> None:
-        if kind is CoordinatorKind.GROUP and key == self.group_id:
-            self._on_fatal(error)

@@ -160,7 +160,8 @@ class Coordinators:
         self._timeout = timeout
         self._lookups: dict[CoordinatorKind, OpenCall[str, Node]] = {}
         self._nodes: dict[tuple[CoordinatorKind, str], Node] = {}
-        self._listeners: list[Callable[[CoordinatorKind, str, KafkaError], None]] = []
+        self._followers: dict[tuple[CoordinatorKind, str], Callable[[KafkaError], None]] = {}
+        self._wanted: set[tuple[CoordinatorKind, str]] = set()  # of those that are followed
 
     # Getters
 
@@ -191,12 +192,25 @@ class Coordinators:
 
     # Commands
 
-    def listen(self, on_refused: Callable[[CoordinatorKind, str, KafkaError], None]) -> None:
-        """Have `on_refused` called with what will have no coordinator, and why."""
-        self._listeners.append(on_refused)
+    def follow(
+        self, kind: CoordinatorKind, key: str, on_refused: Callable[[KafkaError], None]
+    ) -> None:
+        """Look for a coordinator again as soon as it is lost, once it has been wanted.
+
+        A member waits for its next try before it wants the coordinator. By then it is found.
+
+        Args:
+            kind: of coordinator.
+            key: what it coordinates.
+            on_refused: called with why there is none for this client. It is then looked for no
+                more until it is wanted.
+        """
+        self._followers[kind, key] = on_refused
 
     def want(self, kind: CoordinatorKind, key: str, now: float) -> Link | None:
         """Return the ready link to a coordinator; if there is none, work towards one."""
+        if (kind, key) in self._followers:
+            self._wanted.add((kind, key))
         node = self.node(kind, key)
         if node is None:
             self._look_up(kind, key)
@@ -238,6 +252,8 @@ class Coordinators:
             logger.info("%s %s: its coordinator is lost: %s", noun(kind), key, reason)
             del self._nodes[kind, key]
             self._pace.handle_failure((kind, key), now)
+            if (kind, key) in self._wanted:
+                self._look_up(kind, key)
 
     def handle_connect_failed(self, failed: ConnectionKey, error: KafkaError, now: float) -> None:
         """Take note that a connection could not be opened; perhaps one to a coordinator."""
@@ -264,8 +280,9 @@ class Coordinators:
             return is_kind and key == (item if target.key is None else target.key)  # type: ignore[union-attr]
 
         self._requester.refuse(concerns, error, now)
-        for listener in self._listeners:
-            listener(kind, key, error)
+        self._wanted.discard((kind, key))
+        if (kind, key) in self._followers:
+            self._followers[kind, key](error)
 
 
 def _key(node: Node) -> ConnectionKey:
