@@ -124,19 +124,19 @@ class ClientControl(ABC, Generic[S_co]):
     def _stop(self, error: KafkaError) -> None:
         """This client cannot go on: tell whoever waits."""
 
-    def _describe_own(self) -> list[str]:
+    def _describe_own(self, now: float) -> list[str]:
         """Return their state, for people. Any thread."""
         return []
 
     # Getters
 
-    def describe(self) -> str:
+    def describe(self, now: float) -> str:
         """Return the state of things in a few lines, for people. Any thread."""
         return "\n".join(
             [
                 f"cluster {self.cluster.cluster_id}, metadata generation {self.cluster.generation}",
                 *map(str, self.cluster.nodes),
-                *self._describe_own(),
+                *self._describe_own(now),
             ]
         )
 

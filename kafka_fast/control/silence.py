@@ -44,13 +44,18 @@ def reason(cluster: Cluster, links: Links, partition: TopicPartition) -> Reason:
         return Reason(
             f"its leader, node {leader_id}, is not among the brokers that Metadata names ({known})"
         )
-    key = ConnectionKey(Role.DATA, leader_id)
-    if links.link_to(key) is None and links.request_link(leader_id) is None:
+    return of_node(links, node, "its leader")
+
+
+def of_node(links: Links, node: Node, noun: str) -> Reason:
+    """Return what stands between this client and a node; `noun` says what the node is."""
+    key = ConnectionKey(Role.DATA, node.id)
+    if links.link_to(key) is None and links.request_link(node.id) is None:
         trouble = links.troubles.now(key)
         if trouble is None:
-            return Reason(f"no connection to its leader, {node}, yet")
-        return Reason(f"no connection to its leader: {trouble}", trouble.error)
-    return Reason(f"its leader, {node}, does not answer")
+            return Reason(f"no connection to {noun}, {node}, yet")
+        return Reason(f"no connection to {noun}: {trouble}", trouble.error)
+    return Reason(f"{noun}, {node}, does not answer")
 
 
 def of_pause(

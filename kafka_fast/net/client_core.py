@@ -134,7 +134,7 @@ class ClientCore(ABC):
         """Return what the links did lately, as text for people; what came within `timeout`."""
         self.check_lives()
         lines = self._dump.ask(timeout, lambda: self.plane.dead)
-        return "\n".join([self.control.describe(), *lines])
+        return "\n".join([self.control.describe(self._host.now()), *lines])
 
     def mark_forked(self) -> None:
         """Called in a forked child: nothing of this runs here, and its locks may be held."""

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol
 
-from kafka_fast.control.consumer.assigned import Position
+from kafka_fast.control.consumer.partition import Position
 from kafka_fast.control.consumer.plane import generation, seeks_of
 from kafka_fast.dataplane._chunk import Chunk
 from kafka_fast.dataplane._reading import PartitionReader

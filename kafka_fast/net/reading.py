@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from kafka_fast.config import ConsumerSettings, OffsetReset
-from kafka_fast.control.consumer.assigned import Position
 from kafka_fast.control.consumer.control import ConsumerControl
+from kafka_fast.control.consumer.partition import Position
 from kafka_fast.control.consumer.plane import (
     BrokerFailed,
     News,

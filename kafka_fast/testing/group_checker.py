@@ -44,6 +44,7 @@ class Wrong(enum.Enum):
     UNCOMMITTED = "the last member left without committing what it had done"
     EXPELLED = "a member that was none any more although its user polled often enough"
     STUCK = "a member, or the group, made no progress although nothing was broken any more"
+    MISJUDGED = "said to be fetched although it is not, or held up although it is fetched"
     BUSY = "a client turned more often than there was work"
     CRASHED = "a call failed as no call may"
 

@@ -17,7 +17,7 @@ from kafka_fast import (
     read_range,
 )
 from kafka_fast.control.consumer import lookup
-from kafka_fast.control.consumer.assigned import Phase
+from kafka_fast.control.consumer.partition import FetchState
 from kafka_fast.errors import (
     CoordinatorLoadInProgress,
     NoOffsetForPartitionError,
@@ -331,8 +331,8 @@ class TestResetting:
         fill(kafka, partition.topic, 10)
         if committed is not None:
             consumer_on(group_id=group).commit({partition: committed})
-        it = consumer._core.control.positions.partitions[partition]
-        eventually(lambda: it.is_anew or it.phase is not Phase.COMMITTED, "the new topic's id")
+        it = consumer._core.control.partitions[partition]
+        eventually(lambda: it.state is not FetchState.AWAITS_COMMITTED, "the new topic's id")
         loads.cancel()
         first = 7 if committed and not is_old_broker else 0
         assert offsets(consumer, 10 - first) == list(range(first, 10))

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from kafka_fast import Consumer, Producer, TopicPartition
-from kafka_fast.control.consumer import control as consumer_control
+from kafka_fast.control.consumer import diagnosis
 from kafka_fast.errors import (
     CoordinatorLoadInProgress,
     KafkaError,
@@ -356,7 +356,7 @@ def test_an_answer_that_is_over_is_not_blamed(
     log: Log, monkeypatch: pytest.MonkeyPatch, short_waits: float
 ) -> None:
     """Regression: each leader that moved made idle consumers warn, seconds after all was well."""
-    monkeypatch.setattr(consumer_control, "ANSWER_GRACE", short_waits / 3)
+    monkeypatch.setattr(diagnosis, "ANSWER_GRACE", short_waits / 3)
     with EmbeddedKafka(2, auto_create=False) as kafka, consumer_of(kafka.bootstrap) as consumer:
         kafka.create_topic("t", 1)
         consumer.assign([TopicPartition("t", 0)])

@@ -13,9 +13,13 @@ from typing import Any
 import pytest
 
 from kafka_fast.consumer.membership import Membership
-from kafka_fast.control.consumer.assigned import Position
 from kafka_fast.control.consumer.control import ConsumerControl
+from kafka_fast.control.consumer.diagnosis import Diagnosis
+from kafka_fast.control.consumer.partition import Position
+from kafka_fast.control.consumer.plane import StartStream
 from kafka_fast.control.consumer.positions import Positions
+from kafka_fast.control.consumer.restarts import Restarts
+from kafka_fast.control.consumer.streams import Streams
 from kafka_fast.control.group.classic import member as classic
 from kafka_fast.control.group.classic.member import ClassicMember
 from kafka_fast.control.group.classic.ownership import Ownership
@@ -140,7 +144,7 @@ def test_beginning_where_the_log_begins(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(
         Positions,
         "set_committed",
-        lambda self, partition, committed, now: set_committed(self, partition, None, now),
+        lambda self, assigned, committed, now: set_committed(self, assigned, None, now),
     )
     show(Wrong.FALSE_START)
 
@@ -217,6 +221,28 @@ def test_going_on_in_a_topic_that_was_made_anew(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(Positions, "begin_again", go_on)
     show(Wrong.SKIPPED, Wrong.FALSE_START, among=lambda plan: plan.recreations > 0)
+
+
+def test_saying_that_what_has_stopped_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Restarts, "handle_stopped", lambda self, row, now: None)
+    show(Wrong.MISJUDGED)
+
+
+def test_never_telling_the_data_plane_to_fetch(monkeypatch: pytest.MonkeyPatch) -> None:
+    poll, numbers = Streams.poll_command, itertools.count(1)
+
+    def poll_most(self: Any) -> Any:
+        command = poll(self)
+        is_lost = isinstance(command, StartStream) and not next(numbers) % 10
+        return poll(self) if is_lost else command
+
+    monkeypatch.setattr(Streams, "poll_command", poll_most)
+    show(Wrong.MISJUDGED)
+
+
+def test_finding_nothing_in_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Diagnosis, "is_fetched", lambda self, partition, now: True)
+    show(Wrong.MISJUDGED)
 
 
 def test_beating_without_pause(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,16 +14,19 @@ Thread: control.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from kafka_fast.control.cluster import Cluster
-from kafka_fast.control.consumer.assigned import Assigned, Phase
+from kafka_fast.control.consumer.partition import (
+    Absence,
+    AssignedPartition,
+    AssignedPartitions,
+    FetchState,
+)
 from kafka_fast.control.consumer.plane import PartitionFailed, PartitionFound
-from kafka_fast.control.consumer.positions import Positions
 from kafka_fast.errors import ErrorCode, broker_error
 from kafka_fast.logs import LONG, get_logger
 from kafka_fast.types import TopicPartition
-from kafka_fast.values import Value
 
 logger = get_logger("kafka_fast.consumer")
 
@@ -34,26 +37,13 @@ CONFIRMATIONS = 2
 """Answers after the warning that have to deny it as well."""
 
 
-class _Absence(Value, frozen=False):
-    """A partition that is denied."""
-
-    since: float
-    answers: int
-    """How many answers there were of its topic when it was looked at last."""
-    is_warned: bool = False
-    confirmations: int = 0
-    """Answers that denied it since the warning."""
-    told: int | None = None
-    """The `seeks` of the partition when the user was told; None: he was not."""
-
-
 class AbsentPartitions:
     """One consumer's partitions that are not there. Control thread only."""
 
     def __init__(
         self,
         cluster: Cluster,
-        positions: Positions,
+        partitions: AssignedPartitions,
         *,
         on_news: Callable[[PartitionFailed | PartitionFound], None],
     ) -> None:
@@ -61,39 +51,37 @@ class AbsentPartitions:
 
         Args:
             cluster: knows what partitions there are.
-            positions: of the partitions that are assigned.
+            partitions: that are assigned.
             on_news: called with what the user's thread has to know.
         """
         self._cluster = cluster
-        self._positions = positions
+        self._partitions = partitions
         self._on_news = on_news
-        self._watched: frozenset[TopicPartition] = frozenset()
-        self._absent: dict[TopicPartition, _Absence] = {}
 
-    def watch(self, partitions: Iterable[TopicPartition]) -> None:
-        """Look at these partitions from now on, and at no others."""
-        self._watched = frozenset(partitions)
-        for partition in self._absent.keys() - self._watched:
-            del self._absent[partition]
+    def watch(self, *, by_hand: bool) -> None:
+        """Look at all partitions from now on if the user has assigned them, else at none."""
+        for assigned in self._partitions:
+            assigned.is_by_hand = by_hand
+            if not by_hand:
+                assigned.absence = None
 
     def handle_answer(self, now: float) -> None:
         """Metadata have come in: see what they deny."""
-        for partition in sorted(self._watched):
-            assigned = self._positions.partitions.get(partition)
-            if assigned is not None:
-                self._look_at(assigned, now)
+        watched = [it for it in self._partitions if it.is_by_hand]
+        for assigned in sorted(watched, key=lambda it: it.partition):
+            self._look_at(assigned, now)
 
-    def _look_at(self, assigned: Assigned, now: float) -> None:
+    def _look_at(self, assigned: AssignedPartition, now: float) -> None:
         partition = assigned.partition
         why = self._denial(partition)
         if why is None:
-            absence = self._absent.pop(partition, None)
+            absence, assigned.absence = assigned.absence, None
             if absence is not None and absence.told is not None:
                 logger.info("%s is there now", partition)
                 self._on_news(PartitionFound(partition, assigned.seeks))
             return
         answers = self._cluster.answers(partition.topic)
-        absence = self._absent.setdefault(partition, _Absence(now, answers))
+        absence = assigned.absence = assigned.absence or Absence(now, answers)
         self._cluster.request_refresh("a partition is not there", partition.topic)
         if not absence.is_warned:
             absence.is_warned = now - absence.since >= PATIENCE
@@ -116,9 +104,9 @@ class AbsentPartitions:
             return None
         return f"topic {topic!r} has {count} partition{'s' if count > 1 else ''}"
 
-    def _tell(self, assigned: Assigned, absence: _Absence, text: str) -> None:
+    def _tell(self, assigned: AssignedPartition, absence: Absence, text: str) -> None:
         """Let every poll say so, unless it does, or something else is the matter."""
-        if absence.told != assigned.seeks and assigned.phase is not Phase.FAILED:
+        if absence.told != assigned.seeks and assigned.state is not FetchState.FAILED:
             absence.told = assigned.seeks
             error = broker_error(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text)
             self._on_news(PartitionFailed(assigned.partition, assigned.seeks, error, True))

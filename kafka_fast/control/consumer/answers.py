@@ -10,7 +10,7 @@ import enum
 import struct
 from typing import NamedTuple
 
-from kafka_fast.control.consumer.assigned import NO_NODE, Position
+from kafka_fast.control.consumer.partition import NO_NODE, Position
 from kafka_fast.errors import (
     ERRORS,
     BrokerError,

@@ -5,63 +5,90 @@ Thread: control.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-from kafka_fast.control.consumer.assigned import Phase, Position
+from kafka_fast.control.consumer.partition import (
+    AWAITING_COMMITTED,
+    AssignedPartition,
+    AssignedPartitions,
+    Position,
+)
 from kafka_fast.control.consumer.positions import Positions
 from kafka_fast.control.group.committed import CommittedOffsets, Fetched
 from kafka_fast.errors import KafkaError
-from kafka_fast.types import TopicPartition
+
+
+class _Question(NamedTuple):
+    """Partitions that were asked for together."""
+
+    asked: Sequence[AssignedPartition]
+    cancel: Callable[[], None]
 
 
 class CommittedStarts:
     """What one consumer's partitions ask of their group. Control thread only."""
 
     def __init__(
-        self, committed: CommittedOffsets, positions: Positions, now: Callable[[], float]
+        self,
+        committed: CommittedOffsets,
+        partitions: AssignedPartitions,
+        positions: Positions,
+        now: Callable[[], float],
     ) -> None:
         """Begin with nothing asked.
 
         Args:
             committed: knows the group's offsets.
-            positions: know which partitions wait for them.
+            partitions: that are assigned.
+            positions: take the offsets.
             now: returns the time of the event that is being handled.
         """
         self._committed = committed
+        self._partitions = partitions
         self._positions = positions
         self._now = now
-        self._asked: set[TopicPartition] = set()
+        self._open: list[_Question] = []
 
-    def tick(self, now: float) -> None:
-        """Ask for the partitions that wait and were not asked for yet."""
-        waiting = [it for it in self._positions.without_committed() if it not in self._asked]
-        if waiting:
-            self._asked.update(waiting)
-            self._committed.fetch(waiting, lambda found: self._handle(waiting, found))
+    def ask(self, assigned: Sequence[AssignedPartition]) -> None:
+        """Ask where these partitions start, which wait for that."""
+        for question in self._open:
+            if not any(map(self._waits, question.asked)):
+                question.cancel()
+        self._open = [it for it in self._open if any(map(self._waits, it.asked))]
+        names = [it.partition for it in assigned]
+        cancel = self._committed.fetch(names, lambda found: self._handle(assigned, found))
+        self._open.append(_Question(assigned, cancel))
 
     def handle_recreated(self, topic: str, now: float) -> None:
-        """The topic was deleted and made anew, perhaps after it had been asked for.
+        """The topic was deleted and recreated, perhaps after it had been asked for.
 
         A coordinator that is asked by name may still answer for the former one; to begin the new
         one where that was read to would skip what is in it.
         """
-        for assigned in self._positions.of_topic(topic):
-            if assigned.phase is not Phase.COMMITTED:
+        for assigned in self._partitions.of_topic(topic):
+            if assigned.state not in AWAITING_COMMITTED:
                 continue
             if self._committed.tells_topics_apart:
-                assigned.is_anew = True
+                self._positions.handle_recreated(assigned, now)
             else:
                 self._positions.begin_again(assigned, now)
 
-    def _handle(self, waiting: list[TopicPartition], found: Fetched | KafkaError) -> None:
-        self._asked.difference_update(waiting)
-        for partition in waiting:
-            assigned = self._positions.partitions.get(partition)
-            if assigned is None or assigned.phase is not Phase.COMMITTED:
-                continue
+    def _waits(self, assigned: AssignedPartition) -> bool:
+        """Tell whether a partition still waits for its committed offset.
+
+        One that was given up meanwhile does not. If it came back, it is asked for again: others
+        may have committed in between.
+        """
+        is_assigned = self._partitions.get(assigned.partition) is assigned
+        return is_assigned and assigned.state in AWAITING_COMMITTED
+
+    def _handle(self, asked: Sequence[AssignedPartition], found: Fetched | KafkaError) -> None:
+        now = self._now()
+        for assigned in filter(self._waits, asked):
             if isinstance(found, KafkaError):
-                self._positions.fail(assigned, found)
+                self._positions.fail(assigned, found, now)
                 continue
-            offset = found[partition]
+            offset = found[assigned.partition]
             position = None if offset is None else Position(offset.offset, offset.leader_epoch)
-            self._positions.set_committed(partition, position, self._now())
+            self._positions.set_committed(assigned, position, now)

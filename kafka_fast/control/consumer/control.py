@@ -5,9 +5,10 @@
     seeks and questions         │                        └─► news for the user's thread
     sockets, look-ups, time ────┘
 
-Here its parts are wired: `positions` say where partitions are read, `streams` over which links,
-`restarts` how those that stand still go on, `topics` what the user hears of topics, `lookup`
-answers questions for offsets, and `group` belongs to the group.
+Here its parts are wired. `partitions` are what is assigned, each in its state. `positions` say
+where they are read, `streams` over which links, `restarts` how those that stand still go on, and
+`diagnosis` why one is not read. `topics` say what the user hears of topics, `lookup` answers
+questions for offsets, and `group` belongs to the group.
 
 Thread: control. `now` comes in; randomness comes in; bytes of records stay out.
 """
@@ -22,9 +23,16 @@ from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.connection import ConnectionFailed
 from kafka_fast.control.connection_key import ConnectionKey, Role
 from kafka_fast.control.consumer.absent import AbsentPartitions
-from kafka_fast.control.consumer.assigned import NO_NODE, Assigned, Phase, Position
 from kafka_fast.control.consumer.committed_starts import CommittedStarts
+from kafka_fast.control.consumer.diagnosis import Diagnosis
 from kafka_fast.control.consumer.lookup import Lookup
+from kafka_fast.control.consumer.partition import (
+    NO_NODE,
+    AssignedPartition,
+    AssignedPartitions,
+    FetchState,
+    Position,
+)
 from kafka_fast.control.consumer.plane import (
     BrokerFailed,
     ConsumerCommand,
@@ -45,7 +53,7 @@ from kafka_fast.control.link import Link
 from kafka_fast.control.metadata import ClusterChanges
 from kafka_fast.control.nonsense import PATIENCE, Nonsense
 from kafka_fast.control.plane import HeartbeatsEnded
-from kafka_fast.control.silence import of_several, reason
+from kafka_fast.control.silence import of_several
 from kafka_fast.control.troubles import Reason
 from kafka_fast.errors import KafkaError
 from kafka_fast.logs import get_logger
@@ -53,13 +61,6 @@ from kafka_fast.protocol.apis.fetch import FetchRequest
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
 logger = get_logger("kafka_fast.consumer")
-
-RECENT = 10.0
-"""Seconds for which an answer that was an error explains why nothing comes: that a later one was
-none, the control plane does not hear."""
-
-ANSWER_GRACE = 1.0
-"""Seconds by which the answer to a Fetch may be later than fetch.max.wait.ms."""
 
 
 class ConsumerControl(ClientControl[ConsumerSettings]):
@@ -89,57 +90,49 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
         patience = min(PATIENCE, settings.default_api_timeout)
         nonsense = Nonsense(self._handle_nonsense, patience)
         super().__init__(settings, client_id, random, wall_ms, cluster, nonsense)
-        # Seconds after which an error would have come again, if the next answer were one, too.
-        self._next_answer = settings.retry_backoff_max + settings.fetch_max_wait + ANSWER_GRACE
-        self.streams = Streams(self.context, on_moved=self._handle_moved, on_refused=self._tell)
+        self.partitions = AssignedPartitions()
+        self.streams = Streams(
+            self.context, self.partitions, on_moved=self._handle_moved, on_refused=self._tell
+        )
         self.positions = Positions(
             self.context,
+            self.partitions,
             on_ready=self._handle_positioned,
             on_failed=self._handle_failed,
             on_truncated=self._handle_truncated,
         )
         tell = self._commands.append
-        self.restarts = Restarts(self.context, self.streams, self.positions, on_news=tell)
-        self.topics = Topics(self.cluster, self.positions, on_news=tell)
-        self.absent = AbsentPartitions(self.cluster, self.positions, on_news=tell)
+        self.restarts = Restarts(
+            self.context, self.partitions, self.streams, self.positions, on_news=tell
+        )
+        self.topics = Topics(self.cluster, self.partitions, on_news=tell)
+        self.absent = AbsentPartitions(self.cluster, self.partitions, on_news=tell)
         self.group: Group | None = None
         self._starts: CommittedStarts | None = None
         if settings.group_id is not None:
             self.group = Group(settings.group_id, self.context)
-            self._starts = CommittedStarts(self.group.committed, self.positions, lambda: self._now)
+            self._starts = CommittedStarts(
+                self.group.committed, self.partitions, self.positions, lambda: self._now
+            )
         self.lookup = Lookup(self.context)
+        self.diagnosis = Diagnosis(self.context, self.partitions, self.positions, self.group)
 
-    def _describe_own(self) -> list[str]:
-        return [
-            f"{it.partition}: {it.phase.value}, position {it.position}, link {it.link_id}"
-            for it in list(self.positions.partitions.values())
-        ]
+    # Why nothing comes: any thread
+
+    def _describe_own(self, now: float) -> list[str]:
+        return self.diagnosis.describe(now)
 
     def silence(self, partitions: Iterable[TopicPartition], now: float) -> Reason:
-        """Return why nothing comes of the first few of these partitions. Any thread."""
-        return of_several((it, self.silence_of(it, now)) for it in partitions)
+        """Return why nothing comes of the first few of these partitions."""
+        return of_several((it, self.diagnosis.silence_of(it, now)) for it in partitions)
 
     def silence_of(self, partition: TopicPartition, now: float) -> Reason:
-        """Return why nothing comes of a partition. Any thread."""
-        known = self.positions.partitions.get(partition)
-        if known is None or known.phase is not Phase.READY:
-            waits = self.positions.silence(partition)
-            is_committed = known is not None and known.phase is Phase.COMMITTED
-            if is_committed and self.group is not None:
-                group = self.group.coordinator.silence()
-                if group is not None:
-                    return Reason(f"it {waits.text}, but {group.text}", group.cause)
-            return Reason(f"it {waits.text}", waits.cause)
-        trouble = self.troubles.now(partition, now - RECENT)
-        if trouble is not None:
-            return Reason(str(trouble), trouble.error)
-        return reason(self.cluster, self.links, partition)
+        """Return why nothing comes of a partition."""
+        return self.diagnosis.silence_of(partition, now)
 
     def is_fetched(self, partition: TopicPartition, now: float) -> bool:
-        """Tell whether a partition is fetched and nothing known is in the way. Any thread."""
-        known = self.positions.partitions.get(partition)
-        is_running = known is not None and known.phase is Phase.READY and known.is_running
-        return is_running and self.troubles.now(partition, now - self._next_answer) is None
+        """Tell whether a partition is fetched and nothing known is in the way."""
+        return self.diagnosis.is_fetched(partition, now)
 
     # Commands of the user's thread
 
@@ -160,19 +153,27 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
             by_hand: the user has named them, not the group.
         """
         wanted = dict(streams)
-        self.absent.watch(wanted if by_hand else ())
-        for partition, assigned in list(self.positions.partitions.items()):
-            if wanted.get(partition) != assigned.stream_id:
-                self.restarts.remove(partition)
-                self.positions.remove(partition)
+        for assigned in self.partitions:
+            if wanted.get(assigned.partition) != assigned.stream_id:
+                self.restarts.remove(assigned.partition)
+                self.positions.remove(assigned)
                 self.streams.remove(assigned)
-        for partition, stream_id in wanted.items():
-            if partition not in self.positions.partitions:
-                phase = Phase.COMMITTED if committed else Phase.RESET
-                self.cluster.forget_error(partition.topic)
-                assigned = Assigned(partition, stream_id, phase)
-                self.streams.add(assigned)
-                self.positions.add(assigned, now)
+                self.partitions.remove(assigned)
+        new = [it for it in wanted.items() if it[0] not in self.partitions]
+        added = [self._add(partition, stream_id, now) for partition, stream_id in new]
+        self.absent.watch(by_hand=by_hand)
+        if not committed or self._starts is None:
+            for assigned in added:
+                self.positions.apply_policy(assigned, now)
+        elif added:
+            for assigned in added:
+                self.positions.await_committed(assigned, now)
+            self._starts.ask(added)
+
+    def _add(self, partition: TopicPartition, stream_id: int, now: float) -> AssignedPartition:
+        self.cluster.forget_error(partition.topic)
+        self.cluster.want_topic(partition.topic, now)
+        return self.partitions.add(partition, stream_id, now)
 
     def subscribe(self, subscription: Subscription, now: float) -> None:
         """Belong to the group with this subscription. There is a group."""
@@ -188,7 +189,7 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
 
     def seek(self, partition: TopicPartition, position: Position, seeks: int, now: float) -> None:
         """Read on from a position; `seeks` counts the user's moves of this partition."""
-        assigned = self._begin_seek(partition, seeks)
+        assigned = self._begin_seek(partition, seeks, now)
         if assigned is not None:
             self.positions.move(assigned, position, now)
 
@@ -196,13 +197,13 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
         self, partition: TopicPartition, reset: OffsetReset, seeks: int, now: float
     ) -> None:
         """Read on from where the log begins, ends, or was at a Unix time in ms."""
-        assigned = self._begin_seek(partition, seeks)
+        assigned = self._begin_seek(partition, seeks, now)
         if assigned is not None:
             self.positions.look_up(assigned, reset, now)
 
     def begin_again(self, partition: TopicPartition, seeks: int, now: float) -> None:
         """The user's thread has forgotten the topic that was deleted: read the one made anew."""
-        assigned = self._begin_seek(partition, seeks)
+        assigned = self._begin_seek(partition, seeks, now)
         if assigned is not None:
             self.positions.begin_again(assigned, now)
 
@@ -223,25 +224,22 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
         """
         if self.group is None:
             return
-        known = self.positions.partitions
-        offsets = {
-            partition: at
-            for partition, at in offsets.items()
-            if partition not in known or not known[partition].is_suspended
-        }
+        gone = {it.partition for it in self.partitions.in_state(FetchState.RECREATED)}
+        offsets = {partition: at for partition, at in offsets.items() if partition not in gone}
         self.group.commits.commit(
             offsets, done, deadline=deadline, as_member=as_member, is_last=is_last
         )
 
-    def _begin_seek(self, partition: TopicPartition, seeks: int) -> Assigned | None:
-        assigned = self.positions.partitions.get(partition)
+    def _begin_seek(
+        self, partition: TopicPartition, seeks: int, now: float
+    ) -> AssignedPartition | None:
+        assigned = self.partitions.get(partition)
         if assigned is None:
             return None
-        self.restarts.forget_waits(partition)
-        self.streams.halt(assigned)
+        self.restarts.forget_failures(partition)
+        self.streams.halt(assigned, now)
         assigned.seeks = seeks
         assigned.starts = 0
-        assigned.is_suspended = False
         return assigned
 
     # Time
@@ -254,8 +252,6 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
         self.lookup.tick(now)
         if self.group is not None:
             self.group.tick(now)
-        if self._starts is not None:
-            self._starts.tick(now)
         self.streams.tick(now)
 
     def _next_deadline(self) -> float:
@@ -296,7 +292,7 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
     ) -> None:
         """Look for another way to what the node was for."""
         super().handle_connect_failed(key, failed, now)
-        for assigned in self.positions.partitions.values():
+        for assigned in self.partitions:
             if key == ConnectionKey(Role.DATA, assigned.replica):
                 assigned.replica = NO_NODE  # the leader has everything as well
 
@@ -308,7 +304,7 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
             if self._starts is not None:
                 self._starts.handle_recreated(change.topic, now)
         for partition in changes.leaders:
-            moved = self.positions.partitions.get(TopicPartition(*partition))
+            moved = self.partitions.get(TopicPartition(*partition))
             if moved is not None:
                 self.streams.handle_leader(moved, now)
         self.topics.handle_changes(changes)
@@ -322,7 +318,7 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
         self._commands.append(BrokerFailed(error, is_urgent, self._now))
 
     def _partition_of(self, stream_id: int) -> TopicPartition | None:
-        assigned = self.streams.stream(stream_id)
+        assigned = self.partitions.of_stream(stream_id)
         return None if assigned is None else assigned.partition
 
     def _stop(self, error: KafkaError) -> None:
@@ -330,23 +326,25 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
 
     # Positions and streams
 
-    def _handle_moved(self, assigned: Assigned, now: float) -> None:
+    def _handle_moved(self, assigned: AssignedPartition, now: float) -> None:
         self.restarts.handle_moved(assigned, now)
 
-    def _handle_truncated(self, assigned: Assigned, end: Position, now: float) -> None:
+    def _handle_truncated(self, assigned: AssignedPartition, end: Position, now: float) -> None:
         self.restarts.handle_truncated(assigned, end, now)
 
-    def _handle_positioned(self, assigned: Assigned, now: float) -> None:
+    def _handle_positioned(self, assigned: AssignedPartition, now: float) -> None:
         """A position is valid: tell it if it is news, and read on from there."""
         position = assigned.position
-        if assigned.is_moved and position is not None:
-            assigned.is_moved = False
+        if not assigned.is_position_told and position is not None:
+            assigned.is_position_told = True
             start = generation(assigned.seeks, assigned.starts + 1)
             self._commands.append(Positioned(assigned.partition, start, *position))
         self.streams.start(assigned, now)
 
-    def _tell(self, assigned: Assigned, error: KafkaError, *, is_final: bool = False) -> None:
+    def _tell(
+        self, assigned: AssignedPartition, error: KafkaError, *, is_final: bool = False
+    ) -> None:
         self._commands.append(PartitionFailed(assigned.partition, assigned.seeks, error, is_final))
 
-    def _handle_failed(self, assigned: Assigned, error: KafkaError) -> None:
+    def _handle_failed(self, assigned: AssignedPartition, error: KafkaError) -> None:
         self._tell(assigned, error, is_final=True)

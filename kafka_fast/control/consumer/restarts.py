@@ -1,8 +1,8 @@
-"""How partitions whose streams stand still go on: at once, elsewhere, or after their backoff.
+"""How partitions go on that are not fetched any more: at once, elsewhere, or after their backoff.
 
-    StreamsStopped ─┐               ┌─► Positions: validate, reset, cut back ─► Streams.start
-    FetchPunt ──────┼─► Restarts ───┤
-    topic made anew ┘   (backoff)   └─► news for the user's thread
+    StreamsStopped ──┐               ┌─► Positions: validate, reset, cut back ─► Streams.start
+    FetchPunt ───────┼─► Restarts ───┤
+    topic recreated ─┘   (backoff)   └─► news for the user's thread
 
 The data plane says how far a stream has come; what its answer means is decided in `answers`, and
 carried out here. Whatever a broker may answer for ever is tried again in its backoff.
@@ -13,12 +13,20 @@ Thread: control.
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import chain
+from functools import partial
 
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.control.backoff import KeyedBackoff
 from kafka_fast.control.consumer.answers import Decision, Step, decide, fetch_error
-from kafka_fast.control.consumer.assigned import NO_NODE, NOWHERE, Assigned, Phase, Position
+from kafka_fast.control.consumer.partition import (
+    AWAITING_COMMITTED,
+    AWAITING_WAY,
+    NO_NODE,
+    AssignedPartition,
+    AssignedPartitions,
+    FetchState,
+    Position,
+)
 from kafka_fast.control.consumer.plane import (
     FetchPunt,
     News,
@@ -31,7 +39,7 @@ from kafka_fast.control.consumer.positions import Positions
 from kafka_fast.control.consumer.streams import Streams
 from kafka_fast.control.context import Context
 from kafka_fast.control.instants import NEVER
-from kafka_fast.errors import ProtocolError, error_name
+from kafka_fast.errors import KafkaError, ProtocolError, error_name
 from kafka_fast.logs import get_logger
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.fetch import FetchResponse, PartitionData
@@ -39,13 +47,17 @@ from kafka_fast.types import TopicPartition
 
 logger = get_logger("kafka_fast.consumer")
 
+FOLLOWS_LEADER = frozenset({FetchState.AWAITS_VALIDATION, FetchState.STOPPED, *AWAITING_WAY})
+"""States in which a new leader is all that a partition waits for, or has to be validated at."""
+
 
 class Restarts:
-    """What becomes of one consumer's streams that stand still. Control thread only."""
+    """What becomes of partitions that are not fetched any more. Control thread only."""
 
     def __init__(
         self,
         context: Context[ConsumerSettings],
+        partitions: AssignedPartitions,
         streams: Streams,
         positions: Positions,
         *,
@@ -55,6 +67,7 @@ class Restarts:
 
         Args:
             context: the client's.
+            partitions: that are assigned.
             streams: are started again.
             positions: say where.
             on_news: called with what the user's thread has to know.
@@ -63,98 +76,100 @@ class Restarts:
         self._cluster = context.cluster
         self._links = context.links
         self._discovery = context.discovery
+        self._partitions = partitions
         self._streams = streams
         self._positions = positions
         self._on_news = on_news
         self._quiet = backoff.maximum  # seconds after which a row of failures has ended
         self._pace: KeyedBackoff[TopicPartition] = KeyedBackoff(backoff)
-        self._later: set[TopicPartition] = set()  # stand still until their backoff is over
         self._moves: KeyedBackoff[TopicPartition] = KeyedBackoff(backoff)
-        self._held: dict[TopicPartition, Callable[[float], None]] = {}  # moves that wait for theirs
 
     def next_deadline(self) -> float:
         """Return when `tick` has something to do."""
-        paced = map(self._pace.ready_at, self._later)
-        held = map(self._moves.ready_at, self._held)
-        return min(chain(paced, held), default=NEVER)
+        waiting = self._partitions.in_state(FetchState.BACKING_OFF)
+        return min((it.until for it in waiting), default=NEVER)
 
     # Commands
 
-    def forget_waits(self, partition: TopicPartition) -> None:
-        """The partition goes on elsewhere: what it waits for here is void."""
-        self._held.pop(partition, None)
-        self._later.discard(partition)
+    def forget_failures(self, partition: TopicPartition) -> None:
+        """The partition goes on elsewhere: that it could not be fetched does not count there."""
         self._pace.handle_success(partition)
 
     def remove(self, partition: TopicPartition) -> None:
         """Forget a partition."""
-        self.forget_waits(partition)
+        self.forget_failures(partition)
         self._moves.handle_success(partition)
 
     def tick(self, now: float) -> None:
         """Go on with what has waited long enough."""
-        for partition in [it for it in self._later if self._pace.is_ready(it, now)]:
-            self._later.discard(partition)
-            self._positions.validate(self._positions.partitions[partition], now)
-        for partition in [it for it in self._held if self._moves.is_ready(it, now)]:
-            self._move(partition, self._held.pop(partition), now)
+        for assigned in self._partitions.in_state(FetchState.BACKING_OFF):
+            if assigned.then is not None and assigned.until <= now:
+                assigned.then(now)
 
     # In
 
     def handle_stopped(self, row: StreamRow, now: float) -> None:
         """A stream stands still by command, or because its link is gone: begin it again."""
-        assigned = self._take_stop(row)
+        assigned = self._take_stop(row, now)
         if assigned is not None:
             self._positions.validate(assigned, now)
 
-    def handle_moved(self, assigned: Assigned, now: float) -> None:
+    def handle_moved(self, assigned: AssignedPartition, now: float) -> None:
         """A partition that stands still has another leader: see whether it is valid there."""
-        waits = assigned.partition in self._later
-        if assigned.phase in (Phase.READY, Phase.VALIDATE) and not waits:
+        if assigned.state in FOLLOWS_LEADER:
             self._positions.validate(assigned, now)
 
     def handle_recreated(self, topic: str, now: float) -> None:
-        """The topic was deleted and made anew: begin again once the user's thread knows."""
-        for assigned in self._positions.of_topic(topic):
+        """The topic was deleted and recreated: begin again once the user's thread knows."""
+        for assigned in self._partitions.of_topic(topic):
             logger.warning("%s: its topic was made anew", assigned.partition)
-            self.forget_waits(assigned.partition)  # else it would start where the old one was
-            self._streams.halt(assigned)
-            if assigned.phase is not Phase.COMMITTED:  # then the user's thread knows nothing of it
-                self._positions.suspend(assigned)
+            self.forget_failures(assigned.partition)
+            self._streams.halt(assigned, now)
+            if assigned.state not in AWAITING_COMMITTED:  # of those the user's thread knows nothing
+                self._positions.suspend(assigned, now)
                 self._on_news(Recreated(assigned.partition, assigned.seeks))
 
-    def handle_truncated(self, assigned: Assigned, end: Position, now: float) -> None:
+    def handle_truncated(self, assigned: AssignedPartition, end: Position, now: float) -> None:
         """The log was cut off: have the user's thread seek there, which drops what it has."""
-        news = Reposition(assigned.partition, assigned.seeks, end.offset, end.epoch)
-        self._move(assigned.partition, lambda now: self._on_news(news), now)
+
+        def tell(now: float) -> None:
+            assigned.enter(FetchState.TRUNCATED, now)
+            self._on_news(Reposition(assigned.partition, assigned.seeks, end.offset, end.epoch))
+
+        self._move(assigned, tell, now, error=None)
 
     def handle_punt(self, event: FetchPunt, now: float) -> None:
         """Decide for each partition of an answer that the data plane did not understand."""
-        stopped = [(self._take_stop(row), row) for row in event.rows]
+        stopped = [(self._take_stop(row, now), row) for row in event.rows]
         parts = self._read_punt(event, now)
         for assigned, row in stopped:
-            if assigned is not None and not assigned.is_running:  # else a hint has moved it
-                partition = assigned.partition
-                at_replica = assigned.replica != NO_NODE
-                data = parts.get(partition)
-                decision = decide(
-                    partition,
-                    row.error_code,
-                    data,
-                    position=row.fetch_position,
-                    at_replica=at_replica,
-                )
-                self._carry_out(assigned, row, decision, now)
+            if assigned is None:
+                continue
+            partition = assigned.partition
+            decision = decide(
+                partition,
+                row.error_code,
+                parts.get(partition),
+                position=row.fetch_position,
+                at_replica=assigned.replica != NO_NODE,
+            )
+            error = decision.error
+            if error is None and row.error_code:
+                error = fetch_error(partition, row.error_code)
+            if error is not None:
+                self._links.troubles.note(partition, error, now)
+            # Else the answer has named another leader, and the partition goes on there.
+            if assigned.state is FetchState.STOPPED:
+                self._carry_out(assigned, row, decision, error, now)
 
     # Details
 
-    def _take_stop(self, row: StreamRow) -> Assigned | None:
+    def _take_stop(self, row: StreamRow, now: float) -> AssignedPartition | None:
         """Take note of how far a stream has come; None if that was in another life."""
-        assigned = self._streams.stream(row.stream_id)
+        assigned = self._partitions.of_stream(row.stream_id)
         if assigned is None or not assigned.is_running or assigned.generation != row.generation:
             return None
-        assigned.link_id = NOWHERE
-        assigned.stopping = False
+        assigned.enter(FetchState.STOPPED, now)
         before = assigned.position
         if before is not None and row.fetch_position != before.offset:
             assigned.position = Position(row.fetch_position, row.last_epoch)
@@ -186,10 +201,14 @@ class Restarts:
         return found
 
     def _carry_out(
-        self, assigned: Assigned, row: StreamRow, decision: Decision, now: float
+        self,
+        assigned: AssignedPartition,
+        row: StreamRow,
+        decision: Decision,
+        error: KafkaError | None,
+        now: float,
     ) -> None:
         partition, positions = assigned.partition, self._positions
-        self._note(partition, row.error_code, decision, now)
         if decision.refresh:
             self._cluster.request_refresh(error_name(row.error_code), partition.topic)
         match decision.step:
@@ -201,9 +220,10 @@ class Restarts:
             case Step.OUT_OF_RANGE:
                 at = row.fetch_position
                 self._move(
-                    partition,
+                    assigned,
                     lambda now: positions.apply_policy(assigned, now, out_of_range=at),
                     now,
+                    error=error,
                 )
             case Step.TRUNCATED if decision.end is not None:
                 positions.handle_truncation(assigned, decision.end, now)
@@ -211,32 +231,37 @@ class Restarts:
                 if decision.error is not None:
                     failed = PartitionFailed(partition, assigned.seeks, decision.error, False)
                     self._on_news(failed)
-                self._begin_again_later(partition, now)
+                self._begin_again_later(assigned, now, error)
 
-    def _note(self, partition: TopicPartition, code: int, decision: Decision, now: float) -> None:
-        """Keep what a partition's leader answers, and warn of it once."""
-        error = decision.error
-        if error is None and code:
-            error = fetch_error(partition, code)
-        if error is not None:
-            self._links.troubles.note(partition, error, now)
-
-    def _begin_again_later(self, partition: TopicPartition, now: float) -> None:
+    def _begin_again_later(
+        self, assigned: AssignedPartition, now: float, error: KafkaError | None
+    ) -> None:
         """Start a partition again once its backoff is over; a row of failures ends with quiet."""
+        partition, positions = assigned.partition, self._positions
         if now - self._pace.ready_at(partition) > self._quiet:
             self._pace.handle_success(partition)
-        self._pace.handle_failure(partition, now)
-        self._later.add(partition)
+        until = self._pace.handle_failure(partition, now)
+        assigned.back_off(until, lambda now: positions.validate(assigned, now), now, error)
 
-    def _move(self, partition: TopicPartition, move: Callable[[float], None], now: float) -> None:
+    def _move(
+        self,
+        assigned: AssignedPartition,
+        move: Callable[[float], None],
+        now: float,
+        *,
+        error: KafkaError | None,
+    ) -> None:
         """Move a partition's position at once, but a row of moves in their backoff.
 
         A broker may tell for ever, and without delay, that its log does not hold what it holds.
         """
-        if not self._moves.is_ready(partition, now):
-            self._held[partition] = move
+        partition = assigned.partition
+        until = self._moves.ready_at(partition)
+        if now < until:
+            again = partial(self._move, assigned, move, error=error)
+            assigned.back_off(until, again, now, error)
             return
-        if now - self._moves.ready_at(partition) > self._quiet:
+        if now - until > self._quiet:
             self._moves.handle_success(partition)
         self._moves.handle_failure(partition, now)
         move(now)

@@ -10,8 +10,8 @@ from functools import partial
 from itertools import chain
 
 from kafka_fast.control.cluster import Cluster
+from kafka_fast.control.consumer.partition import AssignedPartitions
 from kafka_fast.control.consumer.plane import PartitionFailed
-from kafka_fast.control.consumer.positions import Positions
 from kafka_fast.control.group.member import TopicFailed
 from kafka_fast.control.instants import NEVER
 from kafka_fast.control.metadata import ClusterChanges
@@ -32,7 +32,7 @@ class Topics:
     def __init__(
         self,
         cluster: Cluster,
-        positions: Positions,
+        partitions: AssignedPartitions,
         *,
         on_news: Callable[[TopicSettled | TopicFailed | PartitionFailed], None],
     ) -> None:
@@ -40,11 +40,11 @@ class Topics:
 
         Args:
             cluster: knows topics, and what is wrong with them.
-            positions: of the partitions that are read.
+            partitions: that are assigned.
             on_news: called with what the user's thread has to know.
         """
         self._cluster = cluster
-        self._positions = positions
+        self._partitions = partitions
         self._on_news = on_news
         # Topics whose partitions the user waits for, and until when they may be denied.
         self._awaited: dict[str, float] = {}
@@ -119,7 +119,7 @@ class Topics:
     def _judge(self, topic: str) -> None:
         """Tell the user of a topic that cannot be read, as soon as it is to be read."""
         code = self._cluster.error(topic)
-        reading = self._positions.of_topic(topic)
+        reading = self._partitions.of_topic(topic)
         if not self._cluster.is_absent(topic):
             self._absent.pop(topic, None)
         if not code:

@@ -114,7 +114,7 @@ class ProducerControl(ClientControl[ProducerSettings]):
         """The topics that callers wait for."""
         return frozenset(self._awaited)
 
-    def _describe_own(self) -> list[str]:
+    def _describe_own(self, now: float) -> list[str]:
         identity = self.identity.identity
         who = f"{identity.producer_id} epoch {identity.epoch}" if identity else "not there yet"
         lines = [f"producer id {who}"]

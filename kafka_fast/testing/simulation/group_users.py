@@ -13,6 +13,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kafka_fast.consumer.listener import RebalanceListener
@@ -175,7 +176,9 @@ class User(RebalanceListener):
         config = {**self._group.config, **self._plan.config, "client.id": self._name}
         if self._plan.instance is not None:
             config["group.instance.id"] = self._plan.instance
-        consumer = self.consumer = VirtualConsumer(config, self._waiter, self._log)
+        consumer = self.consumer = VirtualConsumer(
+            config, self._waiter, self._log, partial(self._ledger.note, Wrong.MISJUDGED)
+        )
         self._reader = self._ledger.begin(
             self._name,
             lambda: self._is_member(consumer),

@@ -15,6 +15,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
+from kafka_fast.control.consumer.partition import FetchState
 from kafka_fast.protocol.apis.list_offsets import ListOffsetsResponse
 from kafka_fast.record import RecordBatchBuilder
 from kafka_fast.testing.broker.cluster import Cluster
@@ -195,6 +196,9 @@ class GroupWorld:
             if now > self._heal_at + HEALED_WAIT:
                 owned = {reader.name: sorted(reader.owned) for reader in self.ledger.readers}
                 self.ledger.note(Wrong.STUCK, f"at {now}: {owned}")
+                for user in self.users:
+                    if user.consumer is not None:
+                        self.log(user.consumer.core.control.describe(now))
                 self.ledger.check_read()
                 self._is_over = True
         elif self._quiet_since is None:
@@ -301,8 +305,9 @@ class GroupWorld:
         """Whether this consumer takes a partition for that of a topic that was deleted."""
         control = consumer.core.control
         known = control.cluster.topic_id(partition.topic)
-        assigned = control.positions.partitions.get(partition)
-        is_told = assigned is not None and assigned.is_suspended  # and its user is not, yet
+        assigned = control.partitions.get(partition)
+        # The control plane knows of the new one, and has yet to tell the user's thread.
+        is_told = assigned is not None and assigned.state is FetchState.RECREATED
         return is_told or known != self.cluster.state.topics[partition.topic].topic_id
 
     # ---- records ----

@@ -14,7 +14,14 @@ from typing import Any
 
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.consumer.client import Consumer
-from kafka_fast.control.consumer.plane import NameStream, ProgramFetch
+from kafka_fast.control.consumer.partition import FetchState
+from kafka_fast.control.consumer.plane import (
+    ConsumerEvent,
+    FetchPunt,
+    NameStream,
+    ProgramFetch,
+    StreamsStopped,
+)
 from kafka_fast.control.group.member import NO_GENERATION, AssignWanted, RevokeWanted
 from kafka_fast.control.plane import SendRaw, StartHeartbeats
 from kafka_fast.dataplane._plane import DataPlane
@@ -77,10 +84,36 @@ class Waiter:
 
 
 class VirtualStreams(Streams):
-    """The data plane's streams; waiting for chunks is waiting in virtual time."""
+    """The data plane's streams; waiting for chunks is waiting in virtual time.
+
+    They keep the generation under which each stream runs, by the data plane's own words.
+    """
 
     waiter: Waiter
+    running: dict[int, int]
     is_interrupted = False
+
+    def start_stream(
+        self, stream_id: int, link_id: int, generation: int, offset: int, *epochs: int
+    ) -> None:
+        """Fetch from here on."""
+        super().start_stream(stream_id, link_id, generation, offset, *epochs)
+        self.running[stream_id] = generation
+
+    def stop_stream(self, stream_id: int, generation: int) -> None:
+        """Fetch no more."""
+        super().stop_stream(stream_id, generation)
+        self.note_end(stream_id, generation)
+
+    def remove_stream(self, stream_id: int) -> None:
+        """Forget a stream."""
+        super().remove_stream(stream_id)
+        self.running.pop(stream_id, None)
+
+    def note_end(self, stream_id: int, generation: int) -> None:
+        """Take note that a stream does not run under this generation any more."""
+        if self.running.get(stream_id) == generation:
+            del self.running[stream_id]
 
     def wait_chunks(self, seconds: float) -> bool:
         """Wait until there are chunks, or `interrupt`, or `seconds` have passed."""
@@ -114,13 +147,19 @@ class VirtualConsumerHost(VirtualHost):
         """Return the plane's fetch side."""
         streams = VirtualStreams(plane, **limits)
         streams.waiter = self.waiter
+        streams.running = {}
         return streams
 
 
 class LoggedConsumerCore(ConsumerCore):
-    """The shipped core; the world's log hears of its commands."""
+    """The shipped core; the world's log hears of its commands.
+
+    After each turn it is checked that a partition is said to be fetched if, and only if, the data
+    plane fetches it, and that something is said to be in the way of every other one.
+    """
 
     _host: VirtualConsumerHost
+    streams: VirtualStreams
 
     def __init__(
         self,
@@ -128,15 +167,39 @@ class LoggedConsumerCore(ConsumerCore):
         client_id: str,
         host: VirtualConsumerHost,
         log: Callable[[str], None],
+        on_misjudged: Callable[[str], None],
     ) -> None:
         """Start both planes."""
         self._log = log
+        self._on_misjudged = on_misjudged
         super().__init__(settings, client_id, host)
 
     def carry_out(self, command: object, now: float) -> None:
         """Note a command, and do it."""
         self._log(f"command {_short(command)}")
         super().carry_out(command, now)
+
+    def _read_event(self, event: tuple[Any, ...]) -> ConsumerEvent:
+        read = super()._read_event(event)
+        if isinstance(read, StreamsStopped | FetchPunt):
+            for row in read.rows:
+                self.streams.note_end(row.stream_id, row.generation)
+        return read
+
+    def turn(self, now: float) -> None:
+        """Take a turn, and compare what is said of the partitions with what is so."""
+        super().turn(now)
+        running = self.streams.running
+        for assigned in self.control.partitions:
+            is_fetched = running.get(assigned.stream_id) == assigned.generation
+            is_said_to_be = assigned.state is FetchState.FETCHING
+            may_be_said = self.control.is_fetched(assigned.partition, now)
+            if is_fetched is not is_said_to_be or (may_be_said and not is_fetched):
+                self._on_misjudged(
+                    f"{self.client_id} at {now}: {assigned.partition} is "
+                    f"{'' if is_fetched else 'not '}fetched; "
+                    f"{self.control.silence_of(assigned.partition, now).text}"
+                )
 
     def _stop(self) -> None:
         super()._stop()
@@ -155,16 +218,28 @@ class VirtualConsumer(Consumer):
     """The shipped consumer, for one actor."""
 
     def __init__(
-        self, config: dict[str, object], waiter: Waiter, log: Callable[[str], None]
+        self,
+        config: dict[str, object],
+        waiter: Waiter,
+        log: Callable[[str], None],
+        on_misjudged: Callable[[str], None],
     ) -> None:
-        """Start it."""
+        """Start it.
+
+        Args:
+            config: as any consumer's.
+            waiter: where its user waits.
+            log: takes what happens, for people.
+            on_misjudged: called when it does not know whether a partition is fetched.
+        """
         self._waiter = waiter
         self._log = log
+        self._on_misjudged = on_misjudged
         super().__init__(config)
 
     def _make_core(self) -> ConsumerCore:
         self._logged_core = LoggedConsumerCore(
-            self._settings, self.client_id, self._waiter.host, self._log
+            self._settings, self.client_id, self._waiter.host, self._log, self._on_misjudged
         )
         return self._logged_core
 

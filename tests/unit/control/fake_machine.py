@@ -53,7 +53,8 @@ class FakeMachine:
                 self.now = end
                 return
             self.now = max(self.now, deadline)
-        raise AssertionError(f"the control plane is busy at {self.now}: {self.control.describe()}")
+        described = self.control.describe(self.now)
+        raise AssertionError(f"the control plane is busy at {self.now}: {described}")
 
     def take(self, kind: type[Any]) -> list[Any]:
         """Take the kept commands of one kind."""

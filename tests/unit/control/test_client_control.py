@@ -57,7 +57,7 @@ class Client(ClientControl[CommonSettings]):
     def _stop(self, error: KafkaError) -> None:
         self.notes.append(error)
 
-    def _describe_own(self) -> list[str]:
+    def _describe_own(self, now: float) -> list[str]:
         return ["a part of its own"]
 
 
@@ -66,7 +66,7 @@ def test_metadata_that_a_client_wants_come_in_the_same_turn() -> None:
     client.machine.run()
     assert client.cluster.partition_count("t") == 1
     assert client.notes == ["changes"]
-    assert client.describe().splitlines()[-1] == "a part of its own"
+    assert client.describe(1.0).splitlines()[-1] == "a part of its own"
 
 
 def test_events_that_are_not_everybodys_are_the_clients_own() -> None:

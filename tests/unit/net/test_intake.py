@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_fast.control.consumer.assigned import Position
+from kafka_fast.control.consumer.partition import Position
 from kafka_fast.control.consumer.plane import generation
 from kafka_fast.dataplane._chunk import Chunk, chunk_from_bytes
 from kafka_fast.dataplane._consumer_records import ConsumerRecords

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafka_fast.control.consumer.assigned import Position
+from kafka_fast.control.consumer.partition import AWAITING_COMMITTED, Position
 from kafka_fast.control.consumer.plane import (
     RemoveStream,
     StreamRow,
@@ -36,7 +36,7 @@ def test_a_seek_outdates_the_stream_and_the_lookup_under_way() -> None:
     assert (again.offset, again.generation) == (7, generation(1, 1))
     # What the first start brings is of another life.
     machine.event(StreamsStopped((StreamRow(0, generation(0, 1), 0, 5000, -1),)))
-    assert machine.control.positions.partitions[T0].position == Position(7)
+    assert machine.control.partitions[T0].position == Position(7)
     assert not starts(machine)
 
 
@@ -47,7 +47,7 @@ def test_assignment_keeps_what_stays() -> None:
     machine.run()
     assert machine.take(RemoveStream) == [RemoveStream(0)]
     assert not starts(machine)
-    assert list(machine.control.positions.partitions) == [T1]
+    assert [it.partition for it in machine.control.partitions] == [T1]
 
 
 def test_committed_offsets_come_first_and_are_validated() -> None:
@@ -58,7 +58,10 @@ def test_committed_offsets_come_first_and_are_validated() -> None:
     cluster.epoch_ends[4] = (4, 300)
     machine.control.assign([(T0, 0), (T1, 1)], machine.now, committed=True)
     machine.run(0.05)
-    assert machine.control.positions.without_committed() == [T0, T1]
+    assert [it.partition for it in machine.control.partitions.in_state(*AWAITING_COMMITTED)] == [
+        T0,
+        T1,
+    ]
     assert not starts(machine)
     machine.run(2.0)
     assert {id_: it.offset for id_, it in starts(machine).items()} == {0: 250, 1: 100}

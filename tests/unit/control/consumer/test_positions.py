@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka_fast.control.consumer.assigned import Position
+from kafka_fast.control.consumer.partition import Position
 from kafka_fast.control.consumer.plane import (
     PartitionFailed,
     Reposition,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafka_fast.control.connection_key import ConnectionKey, Role
-from kafka_fast.control.consumer.assigned import Phase, Position
+from kafka_fast.control.consumer.partition import FetchState, Position
 from kafka_fast.control.consumer.plane import (
     PartitionFailed,
     Recreated,
@@ -110,7 +110,7 @@ def test_out_of_range_at_the_leader_follows_the_policy() -> None:
     (failed,) = machine.take(PartitionFailed)
     assert isinstance(failed.error, OffsetOutOfRangeError)
     assert (failed.error.offset, failed.seeks) == (5000, 1)
-    assert machine.control.positions.partitions[T0].phase is Phase.FAILED
+    assert machine.control.partitions[T0].state is FetchState.FAILED
 
 
 def test_a_diverging_epoch_is_a_truncation() -> None:
@@ -130,7 +130,7 @@ def test_a_broker_that_always_says_the_log_does_not_hold_the_position_is_asked_s
 ) -> None:
     """Regression: asked anew at once each time, without end."""
     machine = assigned(Cluster())
-    partition = machine.control.positions.partitions[T0]
+    partition = machine.control.partitions[T0]
     times = []
     for _ in range(5):
         before = machine.now
@@ -143,6 +143,38 @@ def test_a_broker_that_always_says_the_log_does_not_hold_the_position_is_asked_s
         times.append(machine.now - before)
     assert times[0] < 0.05
     assert times[-1] > 3 * times[1] > 0.05
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [{"diverging_epoch": EpochEndOffset(epoch=4, end_offset=350)}, {"code": OUT_OF_RANGE}],
+    ids=["truncated", "out of range"],
+)
+def test_a_new_leader_does_not_start_what_is_about_to_be_moved(answer: dict[str, Any]) -> None:
+    """Regression: it was fetched from where it could not be read, and then moved while it ran."""
+    cluster = Cluster()
+    machine = assigned(cluster)
+    seeks = 0
+    for _ in range(5):
+        punt(machine, starts(machine)[0], 400, **answer)
+        while not any(isinstance(it, StartStream) for it in machine.kept):
+            for news in machine.take(Reposition):  # the user's thread seeks there
+                seeks += 1
+                place = Position(news.offset, news.epoch)
+                machine.control.seek(T0, place, seeks, machine.now)
+            machine.run(0.01)
+    punt(machine, starts(machine)[0], 400, **answer)
+    cluster.leaders[0] = (2, 6)
+    machine.control.cluster.request_refresh("test")
+    machine.run(0.5)
+    assert machine.control.cluster.leader_epoch(*T0) == 6
+    assert not starts(machine), "its backoff is not over"
+    machine.run(2.0)
+    if "code" in answer:
+        assert starts(machine)[0].offset == 100
+    else:
+        assert machine.take(Reposition) == [Reposition(T0, seeks, 350, 4)]
+        assert not starts(machine), "the user's thread seeks there, which drops what it has"
 
 
 def test_a_refused_topic_is_told_and_tried_again() -> None:

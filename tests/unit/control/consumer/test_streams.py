@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafka_fast.control.connection_key import BOOTSTRAP, ConnectionKey, Role
-from kafka_fast.control.consumer.assigned import Position
+from kafka_fast.control.consumer.partition import Position
 from kafka_fast.control.consumer.plane import (
     ProgramFetch,
     StopStream,

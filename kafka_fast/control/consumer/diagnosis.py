@@ -1,0 +1,133 @@
+"""Why is this partition not being read? The one place that answers, for errors, log and dump.
+
+    state of the partition ─┐
+    its open question ──────┤
+    the group's coordinator ┼─► Diagnosis ─► position() and read_range(): timeouts
+    cluster, links ─────────┤                the log: what a poll waits for
+    troubles ───────────────┘                debug_dump()
+
+Thread: any. What is read may change meanwhile: the text is a diagnosis for people.
+"""
+
+from __future__ import annotations
+
+from kafka_fast.config import ConsumerSettings
+from kafka_fast.control.consumer.partition import (
+    AWAITING_COMMITTED,
+    AWAITING_WAY,
+    AssignedPartition,
+    AssignedPartitions,
+    FetchState,
+)
+from kafka_fast.control.consumer.positions import Positions
+from kafka_fast.control.context import Context
+from kafka_fast.control.group.group import Group
+from kafka_fast.control.silence import of_node, of_quota, reason
+from kafka_fast.control.troubles import Reason
+from kafka_fast.logs import in_seconds
+from kafka_fast.types import TopicPartition
+
+RECENT = 10.0
+"""Seconds for which an answer that was an error explains why nothing comes: that a later one was
+none, the control plane does not hear."""
+
+ANSWER_GRACE = 1.0
+"""Seconds by which the answer to a Fetch may be later than fetch.max.wait.ms."""
+
+
+class Diagnosis:
+    """Says of one consumer's partitions what stands between them and the user. Any thread."""
+
+    def __init__(
+        self,
+        context: Context[ConsumerSettings],
+        partitions: AssignedPartitions,
+        positions: Positions,
+        group: Group | None,
+    ) -> None:
+        """Take all that may be asked.
+
+        Args:
+            context: the client's.
+            partitions: that are assigned.
+            positions: know which questions for positions are open.
+            group: knows its coordinator; None: there is no group.
+        """
+        settings = context.settings
+        self._cluster = context.cluster
+        self._links = context.links
+        self._troubles = context.troubles
+        self._partitions = partitions
+        self._positions = positions
+        self._group = group
+        # Seconds after which an error would have come again, if the next answer were one, too.
+        self._next_answer = settings.retry_backoff_max + settings.fetch_max_wait + ANSWER_GRACE
+
+    def silence_of(self, partition: TopicPartition, now: float) -> Reason:
+        """Return why nothing comes of a partition, which somebody has waited for in vain."""
+        assigned = self._partitions.get(partition)
+        if assigned is None:  # the control thread has not heard of it yet
+            return Reason(f"it {FetchState.ASSIGNED.value}")
+        return self._obstacle(assigned, now, RECENT) or self._silent_node(assigned, now)
+
+    def is_fetched(self, partition: TopicPartition, now: float) -> bool:
+        """Tell whether a partition is fetched and nothing known is in the way."""
+        assigned = self._partitions.get(partition)
+        return assigned is not None and self._obstacle(assigned, now, self._next_answer) is None
+
+    def describe(self, now: float) -> list[str]:
+        """Return a line about each partition."""
+        return [self._describe(it, now) for it in self._partitions]
+
+    def _describe(self, assigned: AssignedPartition, now: float) -> str:
+        at = assigned.position
+        where = "no position" if at is None else f"position {at.offset}"
+        if at is not None and assigned.is_running:
+            where = f"from offset {at.offset} over link {assigned.link_id} to {assigned.node}"
+        since = in_seconds(max(0.0, now - assigned.since))
+        line = f"{assigned.partition}: {assigned.state.name} for {since}, {where}"
+        obstacle = self._obstacle(assigned, now, RECENT)
+        return line if obstacle is None else f"{line}; {obstacle.text}"
+
+    def _obstacle(self, assigned: AssignedPartition, now: float, recent: float) -> Reason | None:
+        """Return what is known to be in the way; None: the partition is fetched.
+
+        Args:
+            assigned: the partition.
+            now: the time.
+            recent: seconds for which an error in an answer to Fetch may still be in the way.
+        """
+        state = assigned.state
+        if state in AWAITING_COMMITTED:
+            why = None if self._group is None else self._group.why_silent()
+            return _waits(state, why)
+        if state in (FetchState.AWAITS_OFFSET, FetchState.AWAITS_VALIDATION):
+            return _waits(state, self._positions.silence(assigned.partition))
+        if state is FetchState.FETCHING or state in AWAITING_WAY:
+            trouble = self._troubles.now(assigned.partition, now - recent)
+            if trouble is not None:
+                return Reason(str(trouble), trouble.error)
+            return None if state is FetchState.FETCHING else self._missing_way(assigned)
+        if assigned.error is not None:
+            return Reason(f"{assigned.error}; it {state.value}", assigned.error)
+        return _waits(state, None)
+
+    def _missing_way(self, assigned: AssignedPartition) -> Reason:
+        """Return why there is no connection to fetch a partition over."""
+        node = assigned.node
+        if node is not None and node != self._cluster.leader(*assigned.partition):
+            return of_node(self._links, node, "the replica that its leader prefers")
+        return reason(self._cluster, self._links, assigned.partition)
+
+    def _silent_node(self, assigned: AssignedPartition, now: float) -> Reason:
+        """Return why a partition brings nothing although it is fetched."""
+        node = assigned.node
+        quota = None if node is None else of_quota(self._links, node, now, now)
+        return quota or self._missing_way(assigned)
+
+
+def _waits(state: FetchState, why: Reason | None) -> Reason:
+    """Return what a partition waits for, and why that has not come."""
+    if why is None:
+        return Reason(f"it {state.value}")
+    return Reason(f"it {state.value}, but {why.text}", why.cause)

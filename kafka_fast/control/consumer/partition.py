@@ -1,0 +1,294 @@
+"""One partition that is consumed, as the control thread has it: its state, and how that changes.
+
+    ASSIGNED ──► AWAITS_COMMITTED ── none ──► AWAITS_OFFSET ◄──── out of range ─────┐
+        │        (or …_ANEW)                    │      ▲                            │
+        │              │ found                  │      └──────── BACKING_OFF ◄──────┤
+        │              ▼                        │                │        ▲         │
+        │      AWAITS_VALIDATION ◄──────────────│────────────────┘        │ later   │
+        │              │    ▲                   │                         │         │
+        │        valid │    └───── at once ─────│─────────────────── STOPPED ───────┤
+        │              ▼                        ▼                         ▲         │
+        │         AWAITS_LEADER ──► AWAITS_LINK ──► FETCHING ── error, ───┤         │
+        │              (either, or both, may be left out)    link lost    │         │
+        │                                               │                 │         │
+        │                               leader moved    └──► STOPPING ────┘         │
+        │                                                                           │
+        └─► as with a seek                            TRUNCATED: log cut off ◄──────┘
+
+    From every state: FAILED, where only a seek helps; RECREATED, when the topic was deleted and
+    made again. The user's thread ends TRUNCATED and RECREATED: it seeks, or begins again. A seek
+    leads from every state to AWAITS_VALIDATION, AWAITS_OFFSET, or to what follows these.
+
+Who changes the state: `Positions` where a partition is read from (ASSIGNED to AWAITS_VALIDATION,
+RECREATED, FAILED), `Streams` over which link (AWAITS_LEADER to STOPPING), and `Restarts` how a
+partition goes on that stands still (STOPPED, BACKING_OFF, TRUNCATED). `diagnosis` reads it all.
+
+Thread: control; getters may be called from any.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from kafka_fast.control.consumer.plane import generation
+from kafka_fast.control.instants import NEVER
+from kafka_fast.control.metadata import Node
+from kafka_fast.errors import KafkaError
+from kafka_fast.types import TopicPartition
+from kafka_fast.values import Value
+
+NOWHERE = 0
+"""The link of a partition that is not fetched."""
+
+NO_NODE = -1
+NO_EPOCH = -1
+
+
+class FetchState(enum.Enum):
+    """What a partition waits for, or that it is fetched; the value goes on after "it ..."."""
+
+    ASSIGNED = "was assigned just now"
+    AWAITS_COMMITTED = "waits for its committed offset"
+    AWAITS_COMMITTED_ANEW = "waits for its committed offset in the topic that was recreated"
+    AWAITS_OFFSET = "looks up where to start"
+    AWAITS_VALIDATION = "has its position validated"
+    AWAITS_LEADER = "waits for a leader"
+    AWAITS_LINK = "waits for a connection"
+    FETCHING = "is fetched"
+    STOPPING = "waits for the end of its last fetch, to go on at another node"
+    STOPPED = "is not fetched any more"
+    BACKING_OFF = "waits for its backoff"
+    TRUNCATED = "waits for a poll() to go back to where its log was truncated"
+    RECREATED = "waits for a poll() to begin again, because its topic was deleted and recreated"
+    FAILED = "waits for a seek"
+
+
+AWAITING_COMMITTED = (FetchState.AWAITS_COMMITTED, FetchState.AWAITS_COMMITTED_ANEW)
+AWAITING_WAY = (FetchState.AWAITS_LEADER, FetchState.AWAITS_LINK)
+"""It has a valid position, and starts there as soon as there is a connection."""
+
+RUNNING = (FetchState.FETCHING, FetchState.STOPPING)
+"""The data plane fetches it, or has not said yet that it stopped."""
+
+
+class Position(NamedTuple):
+    """Where reading goes on."""
+
+    offset: int
+    epoch: int = NO_EPOCH
+    """Leader epoch of the record before; -1 if it is not known."""
+
+
+class Absence(Value, frozen=False):
+    """How long the brokers have denied that a partition exists; see `absent`."""
+
+    since: float
+    answers: int
+    """How many answers there were of its topic when it was looked at last."""
+    is_warned: bool = False
+    confirmations: int = 0
+    """Answers that denied it since the warning."""
+    told: int | None = None
+    """The `seeks` of the partition when the user was told; None: he was not."""
+
+
+class AssignedPartition:
+    """A partition that is consumed. Control thread; the fields may be read by any.
+
+    Attributes:
+        partition: its name.
+        stream_id: of its stream in the data plane, which the user's thread has made.
+        state: see above; changed by `enter`, `fetch` and `back_off` alone.
+        since: when it came into this state.
+        error: that led into the state; None if none did.
+        node: where it is fetched from (RUNNING), or is to be (AWAITS_LINK).
+        link_id: the link that it is fetched over; NOWHERE unless RUNNING.
+        until: BACKING_OFF: when that ends.
+        then: BACKING_OFF: how the partition goes on; leads into another state.
+        position: where it is fetched from on next; while RUNNING only the data plane knows better.
+        is_position_told: the user's thread knows this position.
+        validated_epoch: leader epoch under which the position was found to be valid.
+        seeks: how often the user has moved the position: the upper half of the generation.
+        starts: how often the stream was started since then: the lower half.
+        replica: the replica that the leader wants it to be read from (KIP-392).
+        replica_until: how long that holds.
+        topic_id: by which the data plane names the topic; None: no name was told yet.
+        is_by_hand: the user has assigned it, not the group.
+        absence: of a partition that was assigned by hand, and that the brokers deny.
+    """
+
+    __slots__ = (
+        "_by_state",
+        "absence",
+        "error",
+        "is_by_hand",
+        "is_position_told",
+        "link_id",
+        "node",
+        "partition",
+        "position",
+        "replica",
+        "replica_until",
+        "seeks",
+        "since",
+        "starts",
+        "state",
+        "stream_id",
+        "then",
+        "topic_id",
+        "until",
+        "validated_epoch",
+    )
+
+    def __init__(
+        self, partition: TopicPartition, stream_id: int, now: float, by_state: _ByState
+    ) -> None:
+        """Begin as ASSIGNED; `AssignedPartitions.add` calls this.
+
+        Args:
+            partition: its name.
+            stream_id: of its stream.
+            now: the time.
+            by_state: where all partitions stand, each under its state.
+        """
+        self.partition = partition
+        self.stream_id = stream_id
+        self._by_state = by_state
+        self.state = FetchState.ASSIGNED
+        self.since = now
+        self.error: KafkaError | None = None
+        self.node: Node | None = None
+        self.link_id = NOWHERE
+        self.until = NEVER
+        self.then: Callable[[float], None] | None = None
+        self.position: Position | None = None
+        self.is_position_told = False
+        self.validated_epoch = NO_EPOCH
+        self.seeks = 0
+        self.starts = 0
+        self.replica = NO_NODE
+        self.replica_until = 0.0
+        self.topic_id: bytes | None = None
+        self.is_by_hand = False
+        self.absence: Absence | None = None
+        by_state[self.state][stream_id] = self
+
+    # Getters
+
+    @property
+    def generation(self) -> int:
+        """Of the stream's last start."""
+        return generation(self.seeks, self.starts)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the data plane fetches it, or has not said yet that it stopped."""
+        return self.state in RUNNING
+
+    # Commands
+
+    def enter(
+        self,
+        state: FetchState,
+        now: float,
+        *,
+        error: KafkaError | None = None,
+        node: Node | None = None,
+    ) -> None:
+        """Be in this state; what belonged to the former one is over."""
+        if state is not self.state:
+            del self._by_state[self.state][self.stream_id]
+            self._by_state[state][self.stream_id] = self
+            self.state = state
+            self.since = now
+        self.error = error
+        self.node = node
+        self.link_id = NOWHERE
+        self.until = NEVER
+        self.then = None
+
+    def fetch(self, link_id: int, node: Node, now: float) -> None:
+        """Be fetched from this node, over this link."""
+        self.enter(FetchState.FETCHING, now, node=node)
+        self.link_id = link_id
+        self.starts += 1
+
+    def stop(self, now: float) -> None:
+        """Be fetched until the data plane says that it has stopped."""
+        link_id, node = self.link_id, self.node
+        self.enter(FetchState.STOPPING, now, node=node)
+        self.link_id = link_id
+
+    def back_off(
+        self, until: float, then: Callable[[float], None], now: float, error: KafkaError | None
+    ) -> None:
+        """Stand still until then, because of this error, and go on so."""
+        self.enter(FetchState.BACKING_OFF, now, error=error)
+        self.until = until
+        self.then = then
+
+    def move(self, position: Position | None) -> None:
+        """Have another position than the user's thread knows, or none."""
+        self.position = position
+        self.is_position_told = False
+        self.validated_epoch = NO_EPOCH
+
+    def remove(self) -> None:
+        """Be assigned no more."""
+        del self._by_state[self.state][self.stream_id]
+
+
+_ByState = dict[FetchState, dict[int, AssignedPartition]]
+"""Partitions by the ids of their streams, in the order in which they came into a state."""
+
+
+class AssignedPartitions:
+    """All partitions that one consumer is assigned. Control thread; getters from any."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self._by_name: dict[TopicPartition, AssignedPartition] = {}
+        self._by_stream: dict[int, AssignedPartition] = {}
+        self._by_state: _ByState = {state: {} for state in FetchState}
+
+    def __iter__(self) -> Iterator[AssignedPartition]:
+        """Iterate over the partitions as they are now."""
+        return iter(list(self._by_name.values()))
+
+    def __contains__(self, partition: TopicPartition) -> bool:
+        """Tell whether a partition is assigned."""
+        return partition in self._by_name
+
+    def __getitem__(self, partition: TopicPartition) -> AssignedPartition:
+        """Return a partition that is assigned."""
+        return self._by_name[partition]
+
+    def get(self, partition: TopicPartition) -> AssignedPartition | None:
+        """Return a partition; None if it is not assigned."""
+        return self._by_name.get(partition)
+
+    def of_stream(self, stream_id: int) -> AssignedPartition | None:
+        """Return what a stream belongs to; None if it is not assigned any more."""
+        return self._by_stream.get(stream_id)
+
+    def of_topic(self, topic: str) -> list[AssignedPartition]:
+        """Return the assigned partitions of a topic."""
+        return [it for it in self if it.partition.topic == topic]
+
+    def in_state(self, *states: FetchState) -> list[AssignedPartition]:
+        """Return the partitions in these states, state by state."""
+        return [it for state in states for it in self._by_state[state].values()]
+
+    def add(self, partition: TopicPartition, stream_id: int, now: float) -> AssignedPartition:
+        """Be assigned one more."""
+        added = AssignedPartition(partition, stream_id, now, self._by_state)
+        self._by_name[partition] = self._by_stream[stream_id] = added
+        return added
+
+    def remove(self, gone: AssignedPartition) -> None:
+        """Be assigned one less."""
+        del self._by_name[gone.partition]
+        del self._by_stream[gone.stream_id]
+        gone.remove()
