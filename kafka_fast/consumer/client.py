@@ -522,7 +522,13 @@ class Consumer:
         }
 
     def debug_dump(self, timeout: float = 1.0) -> str:
-        """Return what the client did lately, as text for people."""
+        """Return what this consumer waits for and did lately, as text for a bug report.
+
+        For each partition: its state, since when, its position, the connection that it is fetched
+        over, and why it is not read if it is not. For each connection: what it did last, without
+        the contents of records. Connections that have not answered within `timeout` seconds are
+        missing. Any thread.
+        """
         return self._core.debug_dump(timeout)
 
     # The end

@@ -131,10 +131,20 @@ class ClientCore(ABC):
             )
 
     def debug_dump(self, timeout: float) -> str:
-        """Return what the links did lately, as text for people; what came within `timeout`."""
+        """Return what both planes are at and what the links did lately, as text for people.
+
+        Args:
+            timeout: seconds to wait for the data plane; links that have not told by then are left
+                out.
+        """
         self.check_lives()
         lines = self._dump.ask(timeout, lambda: self.plane.dead)
-        return "\n".join([self.control.describe(self._host.now()), *lines])
+        described = self.control.describe(self._host.now())
+        return "\n".join([described, *self._describe_own(), *lines])
+
+    def _describe_own(self) -> list[str]:
+        """Return what the user's thread is at, in lines for people. Any thread."""
+        return []
 
     def mark_forked(self) -> None:
         """Called in a forked child: nothing of this runs here, and its locks may be held."""

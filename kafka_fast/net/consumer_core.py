@@ -95,6 +95,9 @@ class ConsumerCore(ClientCore):
             "nodes": self.plane.node_stats(),
         }
 
+    def _describe_own(self) -> list[str]:
+        return self.reading.intake.describe()
+
     # ---- the control thread ----
 
     def _read_event(self, event: tuple[Any, ...]) -> ConsumerEvent:

@@ -65,6 +65,15 @@ class Stream(Value, frozen=False, eq=False):
     failure: KafkaError | None = None
     """Likewise, but again and again, until the user moves the stream."""
 
+    def describe(self) -> str:
+        """Return in a line how far it is read, and what holds it up. Any thread."""
+        at = f"handed over up to offset {self.reader.position}"
+        said = "no position yet" if self.is_waiting else at
+        said += ", paused" if self.is_paused else ""
+        said += ", stands before what cannot be read" if self.is_failed else ""
+        said += "" if self.failure is None else f", every poll() raises {self.failure}"
+        return f"{self.partition}: {said}"
+
     def take_error(self) -> KafkaError | None:
         """Return what is to be raised now, if anything."""
         if self.errors:
@@ -183,6 +192,10 @@ class Intake:
     def paused(self) -> set[TopicPartition]:
         """The partitions that are paused."""
         return {it.partition for it in self._by_partition.values() if it.is_paused}
+
+    def describe(self) -> list[str]:
+        """Return a line about each partition, for people. Any thread."""
+        return [it.describe() for it in list(self._by_partition.values())]
 
     # Assignment and moves
 

@@ -237,3 +237,17 @@ def test_what_nobody_has_got_yet_is_known(intake: Intake, streams: FakeStreams) 
     intake.settle()
     assert intake.unsettled_from() == {}
     assert intake.last_taken_from() == {ONE: OffsetAndMetadata(5), OTHER: OffsetAndMetadata(0)}
+
+
+def test_a_line_about_each_partition(intake: Intake, streams: FakeStreams) -> None:
+    streams.arrived.append(chunk(5, 3))
+    offsets(intake)
+    intake.pause(ONE, paused=True)
+    intake.fail(OTHER, 0, KafkaError("not there"), is_final=True)
+    intake.move(OTHER, None)
+    assert intake.describe() == [
+        f"{ONE}: handed over up to offset 8, paused",
+        f"{OTHER}: no position yet",
+    ]
+    intake.fail(OTHER, 1, KafkaError("not there"), is_final=True)
+    assert intake.describe()[1] == f"{OTHER}: no position yet, every poll() raises not there"
