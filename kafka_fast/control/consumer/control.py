@@ -21,13 +21,12 @@ from kafka_fast.config import ConsumerSettings, OffsetReset
 from kafka_fast.control.client_control import ClientControl
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.connection import ConnectionFailed
-from kafka_fast.control.connection_key import ConnectionKey, Role
+from kafka_fast.control.connection_key import ConnectionKey
 from kafka_fast.control.consumer.absent import AbsentPartitions
 from kafka_fast.control.consumer.committed_starts import CommittedStarts
 from kafka_fast.control.consumer.diagnosis import Diagnosis
 from kafka_fast.control.consumer.lookup import Lookup
 from kafka_fast.control.consumer.partition import (
-    NO_NODE,
     AssignedPartition,
     AssignedPartitions,
     FetchState,
@@ -292,9 +291,7 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
     ) -> None:
         """Look for another way to what the node was for."""
         super().handle_connect_failed(key, failed, now)
-        for assigned in self.partitions:
-            if key == ConnectionKey(Role.DATA, assigned.replica):
-                assigned.replica = NO_NODE  # the leader has everything as well
+        self.streams.handle_connect_failed(key)
 
     def _handle_changes(self, changes: ClusterChanges, now: float) -> None:
         """Bring positions and streams in line with what changed in the cluster."""

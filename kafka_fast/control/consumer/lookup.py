@@ -72,6 +72,7 @@ class Lookup:
         """Do what is due at `now`."""
         for topic in self._query.topics:
             self._cluster.want_topic(topic, now)
+        self._watch_absent(now)
         if (refusal := self._refusal(now)) is not None:
             self._end(refusal)
 
@@ -85,15 +86,18 @@ class Lookup:
             settled = self._cluster.settled(topic)
             if settled is not None and settled.error is not None:
                 return settled.error
+        if min(self._absent_until.values(), default=NEVER) > now:
+            return None
+        text = f"there is no {some_of(sorted(self._absent_until))}"
+        return broker_error(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text)
+
+    def _watch_absent(self, now: float) -> None:
+        """Note since when the brokers have denied what is asked about."""
         open_ones = (it for it in self._wanted if it in self._query)
         absent = {what for it in open_ones if (what := self._absent(it)) is not None}
         self._absent_until = {
             what: self._absent_until.get(what, now + GETS_ROUND) for what in absent
         }
-        if min(self._absent_until.values(), default=NEVER) > now:
-            return None
-        text = f"there is no {some_of(sorted(self._absent_until))}"
-        return broker_error(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text)
 
     def _absent(self, partition: TopicPartition) -> str | None:
         """Return what the brokers say is not there: a partition, or its whole topic."""

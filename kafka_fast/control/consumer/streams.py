@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable
 
 from kafka_fast.config import ConsumerSettings
+from kafka_fast.control.connection_key import ConnectionKey, Role
 from kafka_fast.control.consumer.partition import (
     AWAITING_WAY,
     NO_NODE,
@@ -91,7 +92,8 @@ class Streams:
         position = assigned.position
         assert position is not None
         assert not assigned.is_running
-        node = self._node_for(assigned, now)
+        self._drop_replica_that_is_over(assigned, now)
+        node = self._node_for(assigned)
         if node is None:
             assigned.enter(FetchState.AWAITS_LEADER, now)
             self._cluster.request_refresh("a partition has no leader", assigned.partition.topic)
@@ -156,20 +158,28 @@ class Streams:
         for assigned in self._partitions.of_topic(topic):
             assigned.topic_id = None
 
+    def handle_connect_failed(self, key: ConnectionKey) -> None:
+        """A node cannot be reached: read from the leader what was to be read from there."""
+        for assigned in self._partitions:
+            if key == ConnectionKey(Role.DATA, assigned.replica):
+                assigned.replica = NO_NODE  # the leader has everything as well
+
     def handle_lost(self, link: Link) -> None:
         """Take note that a link is gone; `StreamsStopped` says what ran on it."""
         self._programmed.pop(link.id, None)
 
     # Details
 
-    def _node_for(self, assigned: AssignedPartition, now: float) -> Node | None:
+    def _node_for(self, assigned: AssignedPartition) -> Node | None:
         """Return the node to read a partition from."""
         if assigned.replica != NO_NODE:
-            replica = self._cluster.node(assigned.replica)
-            if replica is not None and now < assigned.replica_until:
-                return replica
-            assigned.replica = NO_NODE
+            return self._cluster.node(assigned.replica)
         return self._cluster.leader(*assigned.partition)
+
+    def _drop_replica_that_is_over(self, assigned: AssignedPartition, now: float) -> None:
+        """Prefer the leader again if the replica has left the cluster, or its time is up."""
+        if self._cluster.node(assigned.replica) is None or now >= assigned.replica_until:
+            assigned.replica = NO_NODE
 
     def _name(self, assigned: AssignedPartition) -> None:
         """Tell how requests name the stream's topic, if that is news."""
