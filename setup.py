@@ -75,6 +75,7 @@ C_LIBRARIES: dict[str, tuple[list[str], list[str]]] = {
             "dataplane._heartbeats",
             "dataplane._fetch_commands",
             "dataplane._streams",
+            "dataplane._wake",
             "dataplane._commands",
             "dataplane._sender",
             "dataplane._plane",

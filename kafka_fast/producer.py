@@ -89,7 +89,7 @@ class Producer(BulkAccumulator):
     # What the compiled half asks of this one
 
     def _need_topic(self, name: str) -> None:
-        self._core.topics.need(name)
+        self._core.driver.run(self._core.topics.need(name))
 
     def _serialize(self, topic: str, key: object, value: object, headers: Any) -> tuple[Any, Any]:
         settings = self._settings
@@ -165,7 +165,7 @@ class Producer(BulkAccumulator):
                 partition.isr,
                 partition.offline_replicas,
             )
-            for partition in self._core.topics.partitions(topic)
+            for partition in self._core.driver.run(self._core.topics.partitions(topic))
         ]
 
     def metrics(self) -> dict[str, Any]:

@@ -116,7 +116,6 @@ kf_fetcher *kf_fetcher_new(kf_plane *plane, size_t buffer_bytes) {
     }
     fetcher->plane = plane;
     kf_mutex_init(&fetcher->lock);
-    kf_cond_init(&fetcher->arrived);
     fetcher->arrivals_tail = &fetcher->arrivals;
     return fetcher;
 }
@@ -130,7 +129,6 @@ void kf_fetcher_free(kf_fetcher *fetcher) {
     }
     free(fetcher->scratch);
     kf_budget_detach(fetcher->budget);
-    kf_cond_destroy(&fetcher->arrived);
     kf_mutex_destroy(&fetcher->lock);
     free(fetcher);
 }
@@ -155,10 +153,10 @@ void kf_fetcher_arrive(kf_fetcher *fetcher, kf_chunk *chunks) {
             kf_count(&fetcher->stats.dropped_chunks, 1);
         }
     }
-    bool wake = fetcher->waiters > 0 && fetcher->arrivals != NULL;
+    bool arrived = fetcher->arrivals != NULL;
     kf_unlock(&fetcher->lock);
-    if (wake) {
-        kf_cond_wake_all(&fetcher->arrived); /* whoever wakes needs the lock at once */
+    if (arrived) {
+        kf_plane_wake_users(fetcher->plane);
     }
     free_chunks(unwanted);
 }
@@ -202,26 +200,11 @@ kf_chunk *kf_fetcher_take(kf_fetcher *fetcher, int most) {
     return taken;
 }
 
-int kf_fetcher_wait(kf_fetcher *fetcher, double seconds) {
+bool kf_fetcher_has_arrivals(kf_fetcher *fetcher) {
     kf_lock(&fetcher->lock);
-    fetcher->waiters++;
-    if (fetcher->arrivals == NULL && !fetcher->interrupted) {
-        kf_cond_wait(&fetcher->arrived, &fetcher->lock, seconds);
-    }
-    fetcher->waiters--;
-    int result = fetcher->arrivals != NULL ? KF_ARRIVED
-                 : fetcher->interrupted    ? KF_INTERRUPTED
-                                           : KF_WAITED;
-    fetcher->interrupted = false;
+    bool arrived = fetcher->arrivals != NULL;
     kf_unlock(&fetcher->lock);
-    return result;
-}
-
-void kf_fetcher_interrupt(kf_fetcher *fetcher) {
-    kf_lock(&fetcher->lock);
-    fetcher->interrupted = true;
-    kf_cond_wake_all(&fetcher->arrived);
-    kf_unlock(&fetcher->lock);
+    return arrived;
 }
 
 /* ---- sessions ---- */

@@ -133,8 +133,6 @@ typedef struct kf_fetch_stats {
     kf_counter punts, dropped_chunks, broken_chunks, overdrafts;
 } kf_fetch_stats;
 
-enum kf_wait { KF_WAITED = 0, KF_ARRIVED = 1, KF_INTERRUPTED = 2 };
-
 struct kf_fetcher {
     kf_plane *plane;
     kf_budget *budget;
@@ -142,10 +140,7 @@ struct kf_fetcher {
     size_t partition_max_bytes; /* max.partition.fetch.bytes */
 
     kf_mutex lock;
-    kf_cond arrived; /* somebody waits, and there are chunks */
     kf_chunk *arrivals, **arrivals_tail;
-    int waiters;
-    bool interrupted; /* end the next wait although nothing arrived */
 
     kf_stream *streams; /* data plane */
     kf_stream **scratch;
@@ -180,10 +175,8 @@ void kf_fetcher_arrive(kf_fetcher *fetcher, kf_chunk *chunks);
 void kf_fetcher_want(kf_fetcher *fetcher, kf_stream *stream, int64_t generation);
 /* Take the first `most` chunks in the order of their arrival (user's thread). */
 kf_chunk *kf_fetcher_take(kf_fetcher *fetcher, int most);
-/* Wait for chunks, at most `seconds`; enum kf_wait. Call in slices, without the GIL. */
-int kf_fetcher_wait(kf_fetcher *fetcher, double seconds);
-/* End a wait, or the next one (any thread). */
-void kf_fetcher_interrupt(kf_fetcher *fetcher);
+/* Whether there are any (any thread). Each arrival raises the plane's wake. */
+bool kf_fetcher_has_arrivals(kf_fetcher *fetcher);
 
 kf_session *kf_session_new(void);
 void kf_session_free(kf_session *session);

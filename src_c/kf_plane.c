@@ -11,6 +11,7 @@ void kf_plane_init(kf_plane *plane, const kf_env *env) {
     memset(plane, 0, sizeof *plane);
     plane->env = *env;
     kf_mutex_init(&plane->lock);
+    kf_wake_init(&plane->wake);
     plane->commands_tail = &plane->commands;
     plane->events_tail = &plane->events;
 }
@@ -37,6 +38,7 @@ void kf_plane_destroy(kf_plane *plane) {
     if (plane->producer != NULL) {
         kf_producer_free(plane->producer);
     }
+    kf_wake_destroy(&plane->wake);
     kf_mutex_destroy(&plane->lock);
 }
 
@@ -52,6 +54,12 @@ void kf_plane_wake(kf_plane *plane, int level) {
             plane->env.wake_data(plane->env.context);
             return;
         }
+    }
+}
+
+void kf_plane_wake_users(kf_plane *plane) {
+    if (kf_wake_raise(&plane->wake)) {
+        plane->env.wake_observers(plane->env.context);
     }
 }
 

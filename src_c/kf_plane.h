@@ -14,6 +14,7 @@
 #include "kf_event.h"
 #include "kf_heartbeat.h"
 #include "kf_sync.h"
+#include "kf_wake.h"
 
 typedef struct kf_batch kf_batch;
 typedef struct kf_queue kf_queue;
@@ -31,7 +32,8 @@ typedef struct kf_env {
     int64_t (*wall_ms)(void *context);     /* Unix time in ms, for record timestamps */
     void (*wake_data)(void *context);      /* end the data plane's sleep */
     void (*wake_control)(void *context);   /* there are events */
-    void (*wake_observers)(void *context); /* there are completed batches with observers */
+    void (*wake_observers)(void *context); /* there are completed batches with observers, or
+                                            * something that an event loop may wait for */
     void (*submit)(void *context, kf_batch *batch); /* compress this batch, then kf_queue_coded */
     uint32_t (*crc32c)(uint32_t crc, const void *data, size_t len);
     uint32_t (*crc32c_combine)(uint32_t first, uint32_t second, size_t second_len);
@@ -39,7 +41,7 @@ typedef struct kf_env {
 } kf_env;
 
 /* Who may end the data plane's sleep; each level includes those before it. */
-enum kf_wake {
+enum kf_wake_level {
     KF_WAKE_NOBODY = 0,   /* awake, or every window is full */
     KF_WAKE_FULL = 1,     /* a full batch, a flush, a blocked caller, a waiter's kick */
     KF_WAKE_SENDABLE = 2, /* a batch reached batch.size */
@@ -156,13 +158,14 @@ typedef struct kf_plane {
     double request_timeout; /* seconds */
     double max_idle; /* of a link, from its last request or answer; 0: for ever */
 
+    kf_wake wake; /* what users' threads sleep on */
     kf_mutex lock; /* commands, events, nodes, alive_until */
     kf_command *commands, **commands_tail;
     kf_event *events, **events_tail;
     kf_node *nodes; /* that a link was ever added for, newest first */
     double alive_until; /* heartbeats end then: the user is stuck */
 
-    kf_atomic_int wake_level; /* enum kf_wake: who may end the sleep */
+    kf_atomic_int wake_level; /* enum kf_wake_level: who may end the sleep */
     kf_stats stats;
 } kf_plane;
 
@@ -172,6 +175,8 @@ void kf_plane_destroy(kf_plane *plane);
 
 /* End the data plane's sleep if `level` may. */
 void kf_plane_wake(kf_plane *plane, int level);
+/* There may be what a user's thread, or an event loop, waits for (any thread, no lock held). */
+void kf_plane_wake_users(kf_plane *plane);
 /* Aborts instead of returning NULL, see kf_event.h. */
 kf_command *kf_command_new(int kind);
 void kf_plane_command(kf_plane *plane, kf_command *command); /* owns it from here on */

@@ -14,7 +14,6 @@ kf_producer *kf_producer_new(kf_plane *plane, size_t buffer_memory) {
     producer->env = plane->env;
     kf_pool_init(&producer->pool, buffer_memory);
     kf_mutex_init(&producer->lock);
-    kf_cond_init(&producer->done);
     producer->inbox_tail = &producer->inbox;
     producer->inbox_level = KF_WAKE_NEVER;
     producer->observed_tail = &producer->observed;
@@ -128,7 +127,6 @@ void kf_producer_free(kf_producer *producer) {
         topic_free(topic);
     }
     kf_pool_destroy(&producer->pool);
-    kf_cond_destroy(&producer->done);
     kf_mutex_destroy(&producer->lock);
     free(producer->scratch);
     free(producer);
@@ -223,10 +221,8 @@ void kf_producer_ended(kf_producer *producer, kf_batch *batch) {
         producer->newest = batch->older;
     }
     batch->older = batch->newer = NULL;
-    if (kf_get(&producer->waiters) > 0) {
-        kf_cond_wake_all(&producer->done);
-    }
     kf_unlock(&producer->lock);
+    kf_plane_wake_users(producer->plane);
 }
 
 int kf_producer_overdue(kf_producer *producer, double cutoff, kf_queue **queues, int capacity,
@@ -324,34 +320,32 @@ static void stay_awake(kf_producer *producer, kf_batch *batch) {
     }
 }
 
-/* Under the lock, which is left meanwhile: until something completes. */
-static void sleep_for_completion(kf_producer *producer, double seconds) {
-    kf_add(&producer->waiters, 1);
-    kf_cond_wait(&producer->done, &producer->lock, seconds);
-    kf_add(&producer->waiters, -1);
-}
-
 void kf_producer_wait_batch(kf_producer *producer, kf_batch *batch, double seconds) {
+    kf_wake *wake = &producer->plane->wake;
+    int64_t seen = kf_wake_count(wake);
     kf_lock(&producer->lock);
     if (stays_awake(producer, batch)) {
         stay_awake(producer, batch);
     }
-    if (!kf_batch_is_done(batch)) {
-        sleep_for_completion(producer, seconds);
-    }
     kf_unlock(&producer->lock);
+    if (!kf_batch_is_done(batch)) {
+        kf_wake_wait(wake, seen, seconds);
+    }
 }
 
 void kf_producer_wait_flushed(kf_producer *producer, int64_t serial, double seconds) {
+    kf_wake *wake = &producer->plane->wake;
+    int64_t seen = kf_wake_count(wake);
     kf_lock(&producer->lock);
     kf_batch *batch = producer->oldest;
     if (batch != NULL && batch->serial < serial && stays_awake(producer, batch)) {
         stay_awake(producer, batch);
     }
-    if (producer->oldest != NULL && producer->oldest->serial < serial) {
-        sleep_for_completion(producer, seconds);
-    }
+    bool flushed = producer->oldest == NULL || producer->oldest->serial >= serial;
     kf_unlock(&producer->lock);
+    if (!flushed) {
+        kf_wake_wait(wake, seen, seconds);
+    }
 }
 
 /* ---- observers ---- */

@@ -2,7 +2,7 @@
  * not ended yet.
  *
  *   callers ── kf_queue_append ──► queues ── inbox ──► data plane ── links ──► brokers
- *   data plane ── completion ──► waiters, observers, flush
+ *   data plane ── completion ──► the plane's wake, observers
  *
  * Threads: what stands under «data plane» belongs to that thread alone.
  */
@@ -40,17 +40,15 @@ struct kf_producer {
     bool acks_zero;
 
     kf_mutex lock; /* inbox, queues, incomplete list, observed list */
-    kf_cond done; /* a batch completed and somebody waits */
     kf_queue *inbox; /* queues with news for the data plane */
     kf_queue **inbox_tail;
-    int inbox_level; /* the most urgent news in the inbox, enum kf_wake */
+    int inbox_level; /* the most urgent news in the inbox, enum kf_wake_level */
     kf_queue *queues; /* all of them, linked by `registered` */
     kf_batch *oldest, *newest; /* incomplete batches in the order of their opening */
     kf_batch *observed, **observed_tail; /* completed batches that have observers */
     int64_t next_serial;
     int awake_misses, awake_skipped; /* staying awake: in vain lately; waits without since */
 
-    kf_atomic_int waiters; /* threads that wait for `done` */
     kf_atomic_int flushing; /* flushes under way: every open batch is sendable */
     kf_atomic_int closed; /* no record is accepted any more */
     void *owner; /* the object that holds this; handles reach it by way of their batch */

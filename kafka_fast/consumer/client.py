@@ -20,9 +20,9 @@ from kafka_fast.consumer.arguments import (
     unix_ms,
 )
 from kafka_fast.consumer.listener import RebalanceListener
-from kafka_fast.consumer.membership import Membership, OnCommit
+from kafka_fast.consumer.membership import OnCommit
+from kafka_fast.consumer.steps import ConsumerSteps
 from kafka_fast.consumer.turn import Turn
-from kafka_fast.consumer.unread import Unread
 from kafka_fast.consumer.upto import Upto, offsets_of
 from kafka_fast.control.consumer.offsets import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from kafka_fast.dataplane._consumer_record import ConsumerRecord
@@ -52,9 +52,6 @@ _numbers = itertools.count(1)
 
 ITERATION_WAIT = 1.0
 """Seconds that iteration waits at a time; it goes on waiting after them."""
-
-ALIVE_SLICE = 1.0
-"""Seconds of a long wait after which the group hears again that its user is well."""
 
 FOREVER = 1e9
 
@@ -90,8 +87,10 @@ class Consumer:
         self._core = self._make_core()
         self._reading = self._core.reading
         self._turn = Turn(self._core)
-        self._unread = Unread(self._reading, self._next_records)
-        self._membership = Membership(self, self._core, self._unread, self._settings)
+        self._run = self._core.driver.run
+        self._steps = ConsumerSteps(self, self._core, self._settings, self._next_records)
+        self._unread = self._steps.unread
+        self._membership = self._steps.membership
         self._finalizer = weakref.finalize(self, self._core.abandon)
         self._finalizer.atexit = False
 
@@ -155,13 +154,7 @@ class Consumer:
     def unsubscribe(self) -> None:
         """Read nothing any more; leave the group."""
         with self._turn:
-            deadline = self._deadline(None)
-            if self._membership.is_subscribed:
-                self._membership.unsubscribe(deadline)
-            else:
-                self._membership.commit_done(deadline)
-            self._unread.forget(self._reading.intake.partitions)
-            self._reading.assign(())
+            self._run(self._steps.unsubscribe(self._deadline(None)))
 
     def assignment(self) -> set[TopicPartition]:
         """Return the partitions that are read now."""
@@ -198,7 +191,7 @@ class Consumer:
                 most = self._settings.max_poll_records if max_records is None else max_records
                 if most < 1:
                     raise UsageError(f"max_records must be at least 1, not {max_records}")
-                records = self._poll(self._core.now() + seconds(timeout), most)
+                records = self._poll(most, self._core.now() + seconds(timeout))
                 self._turn.check_hand_over(self._unread.take_back)
             self._unread.settle()
         except Exception:
@@ -208,25 +201,9 @@ class Consumer:
             raise
         return records
 
-    def _poll(self, deadline: float, most: int) -> ConsumerRecords:
-        reading, membership = self._reading, self._membership
-        self._unread.come_back()
-        if not (membership.is_subscribed or reading.intake.partitions):
-            raise UsageError("there is nothing to read: subscribe to topics, or assign partitions")
-        has_group = self._settings.group_id is not None
-        self._core.waits.check_wakeup()  # a stream that never pauses is never waited for
-        while True:
-            if has_group:
-                membership.before_records()
-                self._turn.check_open()  # a listener may have closed it
-                if membership.is_subscribed:
-                    membership.show_life(0.0)
-            if unread := self._unread.take(most):
-                return unread
-            now = self._core.now()
-            records = reading.take(most, min(deadline, now + ALIVE_SLICE))
-            if records or (self._core.now() >= deadline and not reading.has_group_news):
-                return records
+    def _poll(self, most: int, deadline: float) -> ConsumerRecords:
+        self._steps.begin_poll()
+        return self._steps.try_poll(most) or self._run(self._steps.poll(most, deadline))
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
         """Read record by record, for ever.
@@ -236,7 +213,8 @@ class Consumer:
         """
         with self._turn:
             if self._settings.group_id is not None:
-                self._membership.handle_news()  # what a loop has left may be others' by now
+                # What a loop has left may be others' by now.
+                self._run(self._membership.handle_news())
             return self._unread.iterator()
 
     def _next_records(self) -> ConsumerRecords:
@@ -333,8 +311,7 @@ class Consumer:
         """
         with self._turn:
             (own,) = self._assigned([partition])
-            at = self._reading.await_position(own, self._deadline(timeout))
-            return self._unread.first_offsets().get(own, at).offset
+            return self._run(self._steps.position(own, self._deadline(timeout)))
 
     def _assigned(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
         """Return the partitions as such; all must be assigned."""
@@ -375,7 +352,7 @@ class Consumer:
             offsets = self._unread.done_offsets() if upto is None else offsets_of(upto)
             deadline = self._deadline(timeout)
             if sync:
-                self._membership.commit(offsets, deadline)
+                self._run(self._membership.commit(offsets, deadline))
                 self._unread.note_committed(offsets)
                 if callback is not None:
                     callback(offsets, None)
@@ -394,7 +371,7 @@ class Consumer:
         """
         with self._turn:
             wanted = None if partitions is None else topic_partitions(partitions)
-            return self._core.questions.committed(wanted, self._deadline(timeout))
+            return self._run(self._core.questions.committed(wanted, self._deadline(timeout)))
 
     def beginning_offsets(
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
@@ -423,7 +400,7 @@ class Consumer:
     ) -> dict[TopicPartition, int]:
         with self._turn:
             wanted = dict.fromkeys(topic_partitions(partitions), timestamp)
-            found = self._core.questions.offsets(wanted, self._deadline(timeout))
+            found = self._run(self._core.questions.offsets(wanted, self._deadline(timeout)))
             return {partition: found[partition].offset for partition in wanted}
 
     def offsets_for_times(
@@ -440,7 +417,7 @@ class Consumer:
         """
         with self._turn:
             wanted = {topic_partition(it): unix_ms(at, it) for it, at in timestamps.items()}
-            found = self._core.questions.offsets(wanted, self._deadline(timeout))
+            found = self._run(self._core.questions.offsets(wanted, self._deadline(timeout)))
             return {
                 partition: OffsetAndTimestamp(it.offset, it.timestamp, it.leader_epoch)
                 if it.offset >= 0
@@ -460,11 +437,8 @@ class Consumer:
         """Return how many offsets each assigned partition is behind its end, asking the brokers."""
         with self._turn:
             deadline = self._deadline(timeout)
-            partitions = self._reading.intake.partitions
-            ends = self.end_offsets(partitions, timeout)
-            at = {it: self._reading.await_position(it, deadline) for it in partitions}
-            at |= self._unread.first_offsets()
-            return {it: max(0, ends[it] - at[it].offset) for it in partitions}
+            ends = self.end_offsets(self._reading.intake.partitions, timeout)
+            return self._run(self._steps.lag(ends, deadline))
 
     # The cluster and the group
 
@@ -477,7 +451,8 @@ class Consumer:
                 there is none: a new one takes a moment to get round among them.
         """
         with self._turn:
-            return self._core.topics.partitions(topic_name(topic), self._deadline(timeout))
+            wanted = topic_name(topic)
+            return self._run(self._core.topics.partitions(wanted, self._deadline(timeout)))
 
     def topics(self, timeout: float | None = None, *, internal: bool = False) -> set[str]:
         """Return the names of all topics that this client may see.
@@ -489,7 +464,7 @@ class Consumer:
         with self._turn:
             wanted = self._membership.subscription
             keep = wanted is not None and wanted.pattern is not None
-            found = self._core.topics.all_names(self._deadline(timeout), keep=keep)
+            found = self._run(self._core.topics.all_names(self._deadline(timeout), keep=keep))
             return {topic.name for topic in found if internal or not topic.is_internal}
 
     def group_metadata(self) -> GroupMetadata:
@@ -558,15 +533,9 @@ class Consumer:
             return
         try:
             self._finalizer.detach()
-            if is_interrupted:
-                self._unread.give_up()
-            self._membership.end(deadline)
+            self._run(self._steps.close(deadline, is_interrupted=is_interrupted))
         finally:
-            try:
-                self._unread.forget(self._reading.intake.partitions)  # a loop that is left ends
-                self._core.close()
-            finally:
-                self._turn.end_to_close()
+            self._turn.end_to_close()
 
     def __enter__(self) -> Consumer:
         return self

@@ -3,6 +3,8 @@
     kf-control ─ RevokeWanted ─► commit ─► listener ─► give up ── handle_revoked ─► kf-control
                ─ AssignWanted ─► take over ─► listener ───────── handle_assigned ─►
 
+What may wait, or calls the user, is written as steps (`net/steps.py`).
+
 Also what is committed and when. A record counts as done once the user comes back for the next
 ones, so what is committed automatically are the positions at the beginning of a poll, never what
 that poll hands over.
@@ -12,7 +14,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.consumer.listener import RebalanceEvent, RebalanceListener
@@ -35,11 +36,9 @@ from kafka_fast.errors import (
 from kafka_fast.logs import get_logger
 from kafka_fast.net.consumer_core import ConsumerCore
 from kafka_fast.net.questions import NO_GROUP
-from kafka_fast.net.waits import Answer
+from kafka_fast.net.steps import Invoke, Steps
+from kafka_fast.net.waits import GRACE, Answer
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
-
-if TYPE_CHECKING:
-    from kafka_fast.consumer.client import Consumer
 
 logger = get_logger("kafka_fast.consumer")
 
@@ -53,7 +52,7 @@ class Membership:
     """One consumer's group, as its user's thread has it."""
 
     def __init__(
-        self, consumer: Consumer, core: ConsumerCore, unread: Unread, settings: ConsumerSettings
+        self, consumer: object, core: ConsumerCore, unread: Unread, settings: ConsumerSettings
     ) -> None:
         """Begin outside the group.
 
@@ -70,7 +69,7 @@ class Membership:
         self._settings = settings
         self._listener: RebalanceListener | None = None
         self._auto_commit_at = 0.0
-        self._callbacks: deque[Callable[[], object]] = deque()  # of commits that have ended
+        self._callbacks: deque[Invoke] = deque()  # of commits that have ended
         self._has_had_partitions = False  # since it subscribed
         self.subscription: Subscription | None = None
         self.events: deque[RebalanceEvent] = deque(maxlen=EVENTS_KEPT)
@@ -105,54 +104,60 @@ class Membership:
         self.show_life(0.0)
         self._core.call(lambda now: self._core.control.subscribe(subscription, now))
 
-    def unsubscribe(self, deadline: float) -> None:
+    def unsubscribe(self, deadline: float) -> Steps[None]:
         """Give everything up and leave the group."""
         if self.subscription is None:
             return
         try:
-            self._give_up_all(deadline)
+            yield from self._give_up_all(deadline)
+        except GeneratorExit:
+            raise
         except Exception:
-            self._go(deadline)
+            yield from self._go(deadline)
             raise
-        except BaseException:  # Ctrl-C: say goodbye, but wait for nobody
-            self._go(self._core.now())
+        except BaseException:  # Ctrl-C: say goodbye, but do not wait for long
+            yield from self._go(self._core.now() + GRACE)
             raise
-        self._go(deadline)
+        yield from self._go(deadline)
 
-    def end(self, deadline: float) -> None:
+    def end(self, deadline: float) -> Steps[None]:
         """Commit what is done, if that is automatic, and leave the group, if it is in one."""
         if self.is_subscribed:
-            self.unsubscribe(deadline)
+            yield from self.unsubscribe(deadline)
         elif self._settings.group_id is not None:
-            self.commit_done(deadline)
-            self.finish_commits(deadline)
-        self.run_callbacks()
+            yield from self.commit_done(deadline)
+            yield from self.finish_commits(deadline)
+        yield from self.run_callbacks()
 
-    def _go(self, deadline: float) -> None:
+    def _go(self, deadline: float) -> Steps[None]:
         """Be a member no more, once what was committed is through."""
         self.subscription = None
         self._listener = None
         self._has_had_partitions = False
         try:
-            self.finish_commits(deadline)
-        except BaseException:  # likewise
-            self._leave(self._core.now())
+            yield from self.finish_commits(deadline)
+        except GeneratorExit:
             raise
-        self._leave(deadline)
+        except BaseException:
+            yield from self._leave(self._core.now() + GRACE)
+            raise
+        yield from self._leave(deadline)
 
-    def _give_up_all(self, deadline: float) -> None:
+    def _give_up_all(self, deadline: float) -> Steps[None]:
         """Commit and tell the listener, as if everything were revoked."""
         owned = frozenset(self._reading.intake.partitions)
         is_member = self.group.member.identity.generation >= 0
         if owned:
             wanted = RevokeWanted(owned, not is_member, "the consumer leaves the group")
-            self._give_up(wanted, deadline)
+            yield from self._give_up(wanted, deadline)
 
-    def _leave(self, deadline: float) -> None:
+    def _leave(self, deadline: float) -> Steps[None]:
         left: Answer[bool] = Answer()
         self._core.call(lambda now: self._core.control.leave(now, lambda: left.set(True)))
         try:
-            self._core.waits.wait(left, deadline, "leaving the group", may_wake=False)
+            yield from self._core.waits.wait(
+                left, deadline, "leaving the group", may_wake=False, is_shielded=True
+            )
         except KafkaError as error:
             logger.warning("%s: the group will notice by itself", error)
         finally:
@@ -168,15 +173,19 @@ class Membership:
         if group.member.is_paused:
             self._core.call(group.member.handle_polled)
 
-    def before_records(self) -> None:
-        """Do what a poll does before it looks for records: all that was handed over is done."""
-        self.run_callbacks()
-        if self._core.now() >= self._auto_commit_at:
-            self._auto_commit_at = self._core.now() + self._settings.auto_commit_interval
-            self.commit_in_background()
-        self.handle_news()
+    @property
+    def has_to_act(self) -> bool:
+        """Whether something of the user's is to run before records are taken."""
+        return bool(self._callbacks) or self._reading.has_group_news
 
-    def handle_news(self) -> None:
+    def commit_if_due(self) -> None:
+        """Commit all that was handed over in the background, if that is automatic and due."""
+        now = self._core.now()
+        if now >= self._auto_commit_at:
+            self._auto_commit_at = now + self._settings.auto_commit_interval
+            self.commit_in_background()
+
+    def handle_news(self) -> Steps[None]:
         """Carry out what the group wants.
 
         Raises:
@@ -187,7 +196,7 @@ class Membership:
             subscription = self.subscription
             try:
                 self._reading.drop_group_news()  # first: a listener may poll
-                self._carry_out(news)
+                yield from self._carry_out(news)
             except Exception:
                 raise
             except BaseException:  # Ctrl-C: the group waits for an answer all the same
@@ -195,36 +204,35 @@ class Membership:
                     self._reading.return_group_news(news)
                 raise
 
-    def _carry_out(self, news: GroupNews) -> None:
+    def _carry_out(self, news: GroupNews) -> Steps[None]:
         """Do what the group wants; to do it again does no harm."""
         match news:
             case RevokeWanted():
-                self._revoke(news, self._core.now() + self._settings.default_api_timeout)
+                yield from self._revoke(news, self._core.now() + self._settings.default_api_timeout)
             case AssignWanted():
-                self._assign(news)
+                yield from self._assign(news)
             case MemberFailed(error) | TopicFailed(error):
                 raise fresh_copy(error)
 
-    def _revoke(self, wanted: RevokeWanted, deadline: float) -> None:
+    def _revoke(self, wanted: RevokeWanted, deadline: float) -> Steps[None]:
         group = self.group
         try:
-            self._give_up(wanted, deadline)
+            yield from self._give_up(wanted, deadline)
         finally:
             self._core.call(lambda now: group.handle_revoked(wanted, now))
 
-    def _give_up(self, wanted: RevokeWanted, deadline: float) -> None:
+    def _give_up(self, wanted: RevokeWanted, deadline: float) -> Steps[None]:
         """Commit, tell the listener, and read these partitions no more."""
         began = self._core.now()
         owned = wanted.partitions & frozenset(self._reading.intake.partitions)
         generation = self.group.member.identity.generation
         try:
             if owned and not wanted.lost and self._settings.enable_auto_commit:
-                self._commit_before_revocation(owned, deadline)
+                yield from self._commit_before_revocation(owned, deadline)
             if owned and self._listener is not None:
-                if wanted.lost:
-                    self._listener.on_partitions_lost(self._consumer, owned)
-                else:
-                    self._listener.on_partitions_revoked(self._consumer, owned)
+                hear = self._listener
+                tell = hear.on_partitions_lost if wanted.lost else hear.on_partitions_revoked
+                yield Invoke(tell, (self._consumer, owned))
         finally:
             left = [it for it in self._reading.intake.partitions if it not in wanted.partitions]
             self._unread.forget(wanted.partitions)
@@ -232,7 +240,7 @@ class Membership:
             kind = "lost" if wanted.lost else "revoked"
             self._note(kind, owned, generation, wanted.reason, began)
 
-    def _assign(self, wanted: AssignWanted) -> None:
+    def _assign(self, wanted: AssignWanted) -> Steps[None]:
         began = self._core.now()
         group = self.group
         added = wanted.partitions - frozenset(self._reading.intake.partitions)
@@ -242,7 +250,7 @@ class Membership:
         self._core.call(lambda now: group.handle_assigned(wanted, now))
         try:
             if self._listener is not None:
-                self._listener.on_partitions_assigned(self._consumer, added)
+                yield Invoke(self._listener.on_partitions_assigned, (self._consumer, added))
         finally:
             self._note("assigned", added, wanted.generation, wanted.reason, began)
 
@@ -260,8 +268,10 @@ class Membership:
 
     # Committing
 
-    def commit(self, offsets: Offsets, deadline: float, *, is_last: bool = False) -> None:
-        """Commit and wait; a last commit waits for no topics that are gone, and is not woken up.
+    def commit(self, offsets: Offsets, deadline: float, *, is_last: bool = False) -> Steps[None]:
+        """Commit and wait.
+
+        A last commit waits for no topics that are gone, is not woken up, and is shielded.
 
         Raises:
             CommitFailedError: the group has moved on.
@@ -276,14 +286,15 @@ class Membership:
             as_member=self.is_subscribed,
             is_last=is_last,
         )
-        self._core.waits.wait(
+        yield from self._core.waits.wait(
             answer,
             deadline,
             "committing offsets",
             may_wake=not is_last,
+            is_shielded=is_last,
             missing=self.group.why_silent,
         )
-        self.run_callbacks()
+        yield from self.run_callbacks()
 
     def commit_later(self, offsets: Offsets, callback: OnCommit | None, deadline: float) -> None:
         """Commit; the callback runs in a later poll, commit or close."""
@@ -291,7 +302,7 @@ class Membership:
 
         def done(error: KafkaError | None) -> None:
             if callback is not None:
-                self._callbacks.append(lambda: callback(offsets, error))
+                self._callbacks.append(Invoke(callback, (offsets, error)))
             elif error is not None:
                 logger.error("a commit of %d partitions failed: %s", len(offsets), error)
 
@@ -312,18 +323,20 @@ class Membership:
                 )
             )
 
-    def run_callbacks(self) -> None:
+    def run_callbacks(self) -> Steps[None]:
         """Tell the users of commits that have ended."""
         while self._callbacks:
-            self._callbacks.popleft()()
+            yield self._callbacks.popleft()
 
-    def finish_commits(self, deadline: float) -> None:
+    def finish_commits(self, deadline: float) -> Steps[None]:
         """Wait for what was committed in the background: who has left commits no more."""
         commits = self.group.commits
         finished: Answer[bool] = Answer()
         self._core.call(lambda now: commits.settle(None, lambda now: finished.set(True), now))
         try:
-            self._core.waits.wait(finished, deadline, "finishing commits")
+            yield from self._core.waits.wait(
+                finished, deadline, "finishing commits", is_shielded=True
+            )
         except KafkaError as error:
             logger.warning("%s: what was read may be read again", error)
 
@@ -334,20 +347,22 @@ class Membership:
             deadline = self._core.now() + self._settings.default_api_timeout
             self.commit_later(offsets, None, deadline)
 
-    def commit_done(self, deadline: float) -> None:
-        """Likewise, and wait for it."""
+    def commit_done(self, deadline: float) -> Steps[None]:
+        """Commit what was handed over, if that is automatic, and wait for it."""
         offsets = self._unread.done_offsets()
         if not self._settings.enable_auto_commit or not offsets:
             return
         try:
-            self.commit(offsets, deadline, is_last=True)
+            yield from self.commit(offsets, deadline, is_last=True)
         except KafkaError as error:
             logger.warning("what was read could not be committed: %s", error)
 
-    def _commit_before_revocation(self, owned: frozenset[TopicPartition], deadline: float) -> None:
+    def _commit_before_revocation(
+        self, owned: frozenset[TopicPartition], deadline: float
+    ) -> Steps[None]:
         offsets = {it: at for it, at in self._unread.done_offsets().items() if it in owned}
         try:
             if offsets:
-                self.commit(offsets, deadline, is_last=True)
+                yield from self.commit(offsets, deadline, is_last=True)
         except KafkaError as error:
             logger.warning("partitions are given up without a last commit: %s", error)

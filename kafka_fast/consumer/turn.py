@@ -35,7 +35,7 @@ class Turn:
         self._closing_thread: int | None = None
 
     def __enter__(self) -> None:
-        self.check_open()
+        self._core.check_open()
         waits = self._core.waits
         if waits.closer is not None and self._holder != threading.get_ident():
             waits.check_closer()  # without the lock: the closer is to get it
@@ -46,7 +46,7 @@ class Turn:
             )
         self._take()
         try:
-            self.check_open()
+            self._core.check_open()
         except BaseException:
             self._release()
             raise
@@ -65,12 +65,6 @@ class Turn:
         if self._depth == 0:
             self._holder = None
         self._lock.release()
-
-    def check_open(self) -> None:
-        """Raise if nobody can use the consumer any more."""
-        if self._core.closed:
-            self._core.check_lives()
-            raise UsageError("the consumer is closed")
 
     # Closing
 
@@ -128,7 +122,7 @@ class Turn:
             while True:
                 # Another one that closes, or waits to, is not woken: it will have closed then.
                 if core.waits.claim_closing(me):
-                    core.streams.interrupt()
+                    core.driver.wake()
                 left = deadline - core.now()
                 if self._lock.acquire(timeout=max(0.0, min(CLOSE_SLICE, left))):
                     return

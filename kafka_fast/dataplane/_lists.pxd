@@ -10,7 +10,7 @@ ctypedef struct sender_state:
     kf_plane* plane
     kf_link* links            # open ones
     kf_heartbeat* heartbeats
-    int wake_level            # after a step: who may end the sleep, enum kf_wake
+    int wake_level            # after a step: who may end the sleep, enum kf_wake_level
 
 
 # The open link of this id, or NULL.

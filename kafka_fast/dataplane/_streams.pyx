@@ -7,7 +7,6 @@ thread sees commands and atomics.
 """
 
 from cpython.bytes cimport PyBytes_GET_SIZE
-from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport INT64_MAX, int16_t, int32_t, int64_t, uint8_t
 
 from kafka_fast.dataplane._chunk cimport chunk_of
@@ -23,8 +22,6 @@ EVENT_STREAMS_STOPPED = KF_EVENT_STREAMS_STOPPED
 
 FETCH_FIRST_FLEXIBLE = 12
 FETCH_FIRST_WITH_IDS = 13
-
-cdef double WAIT_SLICE = 0.025  # seconds between two looks for signals
 
 cdef enum:
     SESSION_SIZE = 8  # session id and epoch, the end of the prefix since v7
@@ -199,29 +196,10 @@ cdef class Streams:
             found.append(chunk_of(chunk))
             chunk = following
 
-    def wait_chunks(self, double seconds):
-        """Wait until there are chunks, or `interrupt`, or `seconds` have passed.
-
-        Without the GIL, in slices, looking for signals between them.
-
-        Returns:
-            Whether there are chunks.
-        """
-        cdef kf_plane* plane = self.plane.plane
-        cdef double deadline = plane.env.now(plane.env.context) + seconds
-        cdef double left = seconds
-        cdef int result = 0
-        while True:
-            with nogil:
-                result = kf_fetcher_wait(self.fetcher, max(0.0, min(WAIT_SLICE, left)))
-            PyErr_CheckSignals()
-            left = deadline - plane.env.now(plane.env.context)
-            if result != KF_WAITED or left <= 0.0:
-                return result == KF_ARRIVED
-
-    def interrupt(self):
-        """End the wait of `wait_chunks`, or the next one. Any thread."""
-        kf_fetcher_interrupt(self.fetcher)
+    @property
+    def has_chunks(self):
+        """Whether chunks have arrived; each arrival raises the client's wake."""
+        return kf_fetcher_has_arrivals(self.fetcher)
 
     def watermarks(self, int64_t stream_id):
         """Return (high watermark, last stable offset, log start offset) as told last, or -1s."""

@@ -25,11 +25,6 @@ cdef extern from "kf_frame.h" nogil:
 
 
 cdef extern from "kf_fetch.h" nogil:
-    enum kf_wait:
-        KF_WAITED
-        KF_ARRIVED
-        KF_INTERRUPTED
-
     kf_fetcher* kf_fetcher_new(kf_plane* plane, size_t buffer_bytes)
     void kf_fetcher_free(kf_fetcher* fetcher)
     kf_chunk* kf_chunk_new(kf_frame* frame, kf_stream* stream, int32_t aborted_count)
@@ -42,8 +37,7 @@ cdef extern from "kf_fetch.h" nogil:
     void kf_fetcher_arrive(kf_fetcher* fetcher, kf_chunk* chunks)
     void kf_fetcher_want(kf_fetcher* fetcher, kf_stream* stream, int64_t generation)
     kf_chunk* kf_fetcher_take(kf_fetcher* fetcher, int most)
-    int kf_fetcher_wait(kf_fetcher* fetcher, double seconds)
-    void kf_fetcher_interrupt(kf_fetcher* fetcher)
+    bint kf_fetcher_has_arrivals(kf_fetcher* fetcher)
     kf_session* kf_session_new()
     void kf_session_free(kf_session* session)
     void kf_session_clear(kf_session* session)

@@ -27,7 +27,7 @@ cdef extern from "kf_pool.h" nogil:
 
 
 cdef extern from "kf_plane.h" nogil:
-    enum kf_wake:
+    enum kf_wake_level:
         KF_WAKE_NOBODY
         KF_WAKE_FULL
         KF_WAKE_SENDABLE
@@ -116,6 +116,7 @@ cdef extern from "kf_plane.h" nogil:
     void kf_event_free(kf_event* event)
     bint kf_plane_has_news(kf_plane* plane, int level)
     kf_node* kf_plane_node(kf_plane* plane, int32_t id)
+    void kf_plane_wake_users(kf_plane* plane)
     void kf_histogram_add(kf_histogram* histogram, double value, double unit)
 
 

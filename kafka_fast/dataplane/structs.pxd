@@ -185,6 +185,9 @@ cdef extern from "kf_plane.h" nogil:
         kf_counter links
         kf_histogram request_time
 
+    ctypedef struct kf_wake:
+        kf_atomic_int watchers
+
     ctypedef struct kf_plane:
         kf_env env
         kf_producer* producer
@@ -194,6 +197,7 @@ cdef extern from "kf_plane.h" nogil:
         double max_idle
         kf_mutex lock
         kf_node* nodes
+        kf_wake wake
         kf_atomic_int wake_level
         kf_stats stats
 

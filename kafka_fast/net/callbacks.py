@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-import time
 
 from kafka_fast.dataplane._observers import collect, notify
-from kafka_fast.dataplane._plane import WAIT_SLICE
 from kafka_fast.dataplane._queues import Queues
+from kafka_fast.dataplane._wake import Wake
 from kafka_fast.logs import get_logger
 from kafka_fast.net._pump import Machine
+from kafka_fast.net.steps import Steps, Wait
 
 logger = get_logger("kafka_fast.producer")
 
@@ -20,17 +20,18 @@ IDLE_WAIT = 60.0
 class CallbackThread:
     """The callback thread of one producer. Any thread."""
 
-    def __init__(self, queues: Queues, machine: Machine) -> None:
+    def __init__(self, queues: Queues, machine: Machine, users: Wake) -> None:
         """Begin without a thread.
 
         Args:
             queues: its batches have the callbacks.
             machine: wakes the thread when batches have ended.
+            users: wakes those who wait for callbacks to have run.
         """
         self._queues = queues
         self._machine = machine
         self._thread: threading.Thread | None = None
-        self._has_run = threading.Condition()
+        self._users = users
 
     @property
     def is_current(self) -> bool:
@@ -47,16 +48,15 @@ class CallbackThread:
         if self._thread is not None:
             self._machine.wake_callbacks()
 
-    def await_run(self, deadline: float) -> None:
-        """Wait until the callbacks of what has ended have run; deadline 0: as long as it takes."""
+    def await_run(self, deadline: float) -> Steps[None]:
+        """Wait until the callbacks of what has ended have run, or the deadline has come."""
         collect(self._queues)
-        while self._queues.unnotified and not self._queues.dead:
-            left = deadline - time.monotonic() if deadline else WAIT_SLICE
-            if left <= 0:
-                return
-            with self._has_run:
-                self.wake()
-                self._has_run.wait(min(WAIT_SLICE, left))
+        if not self._have_run():
+            self.wake()
+            yield Wait(self._have_run, deadline, "delivery callbacks")
+
+    def _have_run(self) -> bool:
+        return self._queues.unnotified == 0 or self._queues.dead
 
     def join(self, patience: float | None) -> None:
         """Wait for the end of the thread; a callback does not wait for itself."""
@@ -68,8 +68,7 @@ class CallbackThread:
         self._queues.set_callback_thread(threading.get_ident())
         while not self._queues.dead:
             notify(self._queues, _report)
-            with self._has_run:
-                self._has_run.notify_all()
+            self._users.raise_()
             self._machine.wait_observers(IDLE_WAIT)
         notify(self._queues, _report)
 

@@ -71,6 +71,8 @@ class ClientCore(ABC):
         self.pid = os.getpid()
         self.call = Calls(host)
         """Has a function of `now` called on the control thread. Any thread."""
+        self.driver = host.make_driver(plane)
+        """Runs what may wait in the threads of users."""
         self._host = host
         self._dump = LinkDump(plane)
         self._connecting: dict[int, float] = {}  # links that the host opens, until when
@@ -138,8 +140,10 @@ class ClientCore(ABC):
                 out.
         """
         self.check_lives()
-        lines = self._dump.ask(timeout, lambda: self.plane.dead)
-        described = self.control.describe(self._host.now())
+        deadline = self.now() + timeout
+        with self._dump.asking:
+            lines = self.driver.run(self._dump.ask(deadline, lambda: self.plane.dead))
+        described = self.control.describe(self.now())
         return "\n".join([described, *self._describe_own(), *lines])
 
     def _describe_own(self) -> list[str]:
@@ -169,6 +173,7 @@ class ClientCore(ABC):
         self.control.tick(now)
         while (command := self.control.poll_command()) is not None:
             self.carry_out(command, now)
+        self.driver.wake()  # once, and last: what users wait for may have come in any of this
 
     def next_deadline(self) -> float:
         """Return when `turn` has something to do that nobody announces."""
@@ -210,6 +215,7 @@ class ClientCore(ABC):
         failure = UsageError(f"the {self.kind}'s control thread has failed: {error!r}")
         failure.__cause__ = error
         self._fail(failure)
+        self.driver.wake()
 
     def _drop(self, link_id: int) -> None:
         del self._connecting[link_id]

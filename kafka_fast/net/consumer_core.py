@@ -40,6 +40,7 @@ from kafka_fast.net.host import ConsumerHost
 from kafka_fast.net.planes import consumer_plane, fetch_limits
 from kafka_fast.net.questions import Questions
 from kafka_fast.net.reading import Reading
+from kafka_fast.net.steps import Steps, Wait
 from kafka_fast.net.waits import Answer, Waits
 
 
@@ -71,7 +72,7 @@ class ConsumerCore(ClientCore):
             undo.callback(plane.shut_down)
             self.streams = host.make_streams(plane, **fetch_limits(settings))
             super().__init__(client_id, host, control, plane)
-            self.waits = Waits(control, host, memory=memory)
+            self.waits = Waits(control, host.now, memory=memory)
             self.questions = Questions(control, self.waits, self.call)
             self.topics = ConsumerTopics(control, self.waits, host, self.call)
             self.reading = Reading(settings, control, self.streams, self.waits, host, self.call)
@@ -81,7 +82,7 @@ class ConsumerCore(ClientCore):
     def wakeup(self) -> None:
         """End the wait of the user's thread, or its next one. Any thread."""
         self.waits.wakeup()
-        self.streams.interrupt()
+        self.driver.wake()
 
     def stats(self) -> dict[str, object]:
         """Return counters of fetches, buffers, troubles and nodes."""
@@ -97,6 +98,12 @@ class ConsumerCore(ClientCore):
 
     def _describe_own(self) -> list[str]:
         return self.reading.intake.describe()
+
+    def check_open(self) -> None:
+        """Raise if nobody can use the consumer any more."""
+        if self.closed:
+            self.check_lives()
+            raise UsageError("the consumer is closed")
 
     # ---- the control thread ----
 
@@ -124,8 +131,6 @@ class ConsumerCore(ClientCore):
 
     def _fail(self, failure: UsageError) -> None:
         self.waits.fail(failure)
-        self.topics.interrupt()
-        self.streams.interrupt()
 
     # ---- the end ----
 
@@ -138,7 +143,7 @@ class ConsumerCore(ClientCore):
         if os.getpid() != self.pid:
             return
         self.waits.end()
-        self.streams.interrupt()  # a call of this thread's, if a signal's handler closes
+        self.driver.wake()  # a call of this thread's, if a signal's handler closes
         if self._host.is_current:  # garbage collection runs anywhere
             threading.Thread(target=self._stop, name="kf-close").start()
         else:
@@ -159,7 +164,6 @@ class ConsumerCore(ClientCore):
     def _stop(self) -> None:
         self._host.stop()
         self.plane.shut_down()
-        self.topics.interrupt()
 
     def mark_forked(self) -> None:
         """Called in a forked child: nothing of this runs here, and its locks may be held."""
@@ -186,7 +190,10 @@ class ConsumerCore(ClientCore):
 
     def wait_exit(self, timeout: float) -> bool:
         """Wait until the coordinator has heard of it."""
-        return self._left is None or self._left.wait(timeout)
+        left = self._left
+        if left is not None:
+            self.driver.run(_wait_for(left, self.now() + timeout))
+        return left is None or left.is_known
 
     def log_exit(self) -> None:
         """Nothing is worth a line: the wait is short."""
@@ -201,3 +208,8 @@ class ConsumerCore(ClientCore):
                 ResourceWarning,
                 stacklevel=2,
             )
+
+
+def _wait_for(left: Answer[bool], deadline: float) -> Steps[None]:
+    """Wait until the coordinator has heard of the end of the process."""
+    yield Wait(lambda: left.is_known, deadline, "leaving the group")

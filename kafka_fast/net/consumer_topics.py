@@ -5,14 +5,16 @@ Thread: the user's.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from kafka_fast.control.consumer.control import ConsumerControl
 from kafka_fast.control.metadata import TopicName
 from kafka_fast.control.silence import of_topic, topic_wait
-from kafka_fast.dataplane._plane import WAIT_SLICE
 from kafka_fast.errors import KafkaTimeoutError
 from kafka_fast.logs import LongWait, Waiting, get_logger, in_seconds
 from kafka_fast.net.calls import Calls
 from kafka_fast.net.host import Host
+from kafka_fast.net.steps import Steps, Wait
 from kafka_fast.net.topic_waits import TopicWaits
 from kafka_fast.net.waits import Waits
 from kafka_fast.types import PartitionInfo
@@ -37,14 +39,14 @@ class ConsumerTopics(TopicWaits):
         self._waits = waits
         self._call = call
 
-    def partitions(self, topic: str, deadline: float) -> list[PartitionInfo]:
+    def partitions(self, topic: str, deadline: float) -> Steps[list[PartitionInfo]]:
         """Return what the cluster says of a topic's partitions, once that is known.
 
         Raises:
             KafkaTimeoutError: it is not known by the deadline.
             BrokerError: the topic cannot be used.
         """
-        self.await_topic(topic, deadline)
+        yield from self.await_topic(topic, deadline)
         return [
             PartitionInfo(
                 topic,
@@ -58,7 +60,7 @@ class ConsumerTopics(TopicWaits):
             for it in self._control.cluster.partitions(topic)
         ]
 
-    def all_names(self, deadline: float, *, keep: bool) -> frozenset[TopicName]:
+    def all_names(self, deadline: float, *, keep: bool) -> Steps[frozenset[TopicName]]:
         """Return the names of all topics, asked for just now.
 
         Args:
@@ -73,21 +75,29 @@ class ConsumerTopics(TopicWaits):
             cluster.request_refresh("the user asks for all topics")
 
         self._call(ask)
+
+        def is_told() -> bool:
+            return cluster.all_topics is not before and cluster.all_topics is not None
+
         began = self._now()
-        wait = LongWait(logger)
+        long = LongWait(logger)
+        ends = self._waits.ends()
         what = "asking for all topics"
         try:
             # Forgotten once more first, if the user has just asked the same.
-            while (found := cluster.all_topics) is before or found is None:
+            while not is_told():
                 self._waits.check()
                 now = self._now()
                 if now >= deadline:
                     limit = self._waits.limit(began, deadline)
                     raise self._waits.late(f"{what}: no answer {limit}", began)
-                wait.look(now, lambda at: self._waits.describe(what, began, deadline, at, None))
-                with self._changed:
-                    self._changed.wait(min(WAIT_SLICE, deadline - now))
-            return found
+                long.look(now, lambda at: self._waits.describe(what, began, deadline, at, None))
+                yield Wait(
+                    lambda: is_told() or ends(),
+                    min(deadline, long.deadline),
+                    what,
+                )
+            return cluster.all_topics or frozenset()
         finally:
             if not keep:
                 self._call(lambda now: cluster.want_all_topics(False))
@@ -100,6 +110,9 @@ class ConsumerTopics(TopicWaits):
 
     def _check(self) -> None:
         self._waits.check()
+
+    def _ends(self) -> Callable[[], bool]:
+        return self._waits.ends()
 
     def _late(self, topic: str, began: float, deadline: float) -> KafkaTimeoutError:
         control = self._control

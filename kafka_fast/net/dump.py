@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
-from kafka_fast.dataplane._plane import WAIT_SLICE, DataPlane
+from kafka_fast.dataplane._plane import DataPlane
 from kafka_fast.dataplane._traces import read_traces
+from kafka_fast.net.steps import Steps, Wait
 
 
 class LinkDump:
@@ -21,33 +21,28 @@ class LinkDump:
             plane: owns the links.
         """
         self._plane = plane
-        self._asking = threading.Lock()
-        self._arrived = threading.Condition()
+        self.asking = threading.Lock()
+        """To be held while `ask` runs."""
         self._lines: list[str] = []
         self._is_done = False
 
-    def ask(self, timeout: float, given_up: Callable[[], bool]) -> list[str]:
-        """Return lines about all links; what comes within `timeout` seconds. User's thread.
+    def ask(self, deadline: float, given_up: Callable[[], bool]) -> Steps[list[str]]:
+        """Return lines about all links: what comes until the deadline. User's thread.
 
         Args:
-            timeout: in seconds.
+            deadline: when to give up.
             given_up: returns whether no answer will come.
         """
-        deadline = time.monotonic() + timeout
-        with self._asking, self._arrived:
-            self._lines, self._is_done = [], False
-            self._plane.request_dump(0)
-            while not (self._is_done or given_up() or time.monotonic() >= deadline):
-                self._arrived.wait(WAIT_SLICE)
-            return self._lines
+        self._lines, self._is_done = [], False
+        self._plane.request_dump(0)
+        yield Wait(lambda: self._is_done or given_up(), deadline, "what the links did")
+        return self._lines
 
     def take(self, event: tuple[Any, ...]) -> None:
         """Take an EVENT_DUMP: a link, or, with link 0, the end. Control thread."""
         _, link_id, in_flight, node_id, _, ring, _ = event
-        with self._arrived:
-            if link_id:
-                self._lines.append(f"link {link_id} to node {node_id}, {in_flight} in flight")
-                self._lines += [f"  {line}" for line in read_traces(ring or b"")]
-            else:
-                self._is_done = True
-                self._arrived.notify_all()
+        if link_id:
+            self._lines.append(f"link {link_id} to node {node_id}, {in_flight} in flight")
+            self._lines += [f"  {line}" for line in read_traces(ring or b"")]
+        else:
+            self._is_done = True

@@ -10,18 +10,18 @@ and a network in memory, and runs the same cores on it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from kafka_fast.control.plane import OpenLink
 from kafka_fast.dataplane._plane import DataPlane, Environment
 from kafka_fast.dataplane._queues import Queues
 from kafka_fast.dataplane._streams import Streams
+from kafka_fast.net.steps import Driver, Steps
 
 if TYPE_CHECKING:
     import asyncio  # only those who await pay for it
 
     from kafka_fast.dataplane._awaiting import LoopWaits
-    from kafka_fast.net.waits import Answer
 
 Addresses = tuple[str, ...] | OSError
 """All addresses of a host name, or why there are none."""
@@ -99,6 +99,9 @@ class Host(Protocol):
     def resolve(self, host: str, done: Callable[[Addresses], None]) -> None:
         """Look a host name up; `done` may be called on any thread."""
 
+    def make_driver(self, plane: DataPlane) -> Driver:
+        """Return what runs the steps of the client's users. The thread that makes the client."""
+
 
 class Callbacks(Protocol):
     """Where the users' delivery callbacks run."""
@@ -113,12 +116,8 @@ class Callbacks(Protocol):
     def wake(self) -> None:
         """Batches with callbacks may have ended. Any thread."""
 
-    def await_run(self, deadline: float) -> None:
-        """Wait until the callbacks of all batches that have ended have run. Caller's thread.
-
-        Args:
-            deadline: when to give up; 0: never.
-        """
+    def await_run(self, deadline: float) -> Steps[None]:
+        """Wait until the callbacks of all batches that have ended have run, or the deadline."""
 
     def join(self, patience: float | None) -> None:
         """The plane is shut down: wait for the last callback, for so many seconds. Any thread."""
@@ -145,11 +144,5 @@ class ProducerHost(Host, Protocol):
 class ConsumerHost(Host, Protocol):
     """The world under a consumer."""
 
-    def wait(self, answer: Answer[Any], seconds: float) -> bool:
-        """Wait for an answer, not much longer than until signals have to be looked for.
-
-        Returns whether there is one. User's thread.
-        """
-
     def make_streams(self, plane: DataPlane, **limits: int) -> Streams:
-        """Return the plane's fetch side; its `wait_chunks` is where a user's thread waits."""
+        """Return the plane's fetch side."""

@@ -17,6 +17,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from kafka_fast.config import ProducerSettings
+from kafka_fast.control.instants import NEVER
 from kafka_fast.control.plane import PlaneEvent
 from kafka_fast.control.producer.control import ProducerControl
 from kafka_fast.dataplane._observers import collect, take_lost, take_unlogged
@@ -91,7 +92,8 @@ class ProducerCore(ClientCore):
         self.queues.check_may_wait()
         deadline = 0.0 if timeout is None else self.now() + max(timeout, 1e-9)
         pending = self.queues.flush(deadline)
-        self._callbacks.await_run(deadline)  # a flush promises that, as Java's
+        # A flush promises that callbacks have run, as Java's.
+        self.driver.run(self._callbacks.await_run(deadline or NEVER))
         return pending
 
     def lost(self) -> Losses:
@@ -232,11 +234,11 @@ class ProducerCore(ClientCore):
         self._host.stop(patience)
         losses = Losses() if aloud is None else self._count_losses(aloud)
         self.queues.shut_down()
+        self.driver.wake()
         self.queues.set_callback_starter(None)  # it refers to the queues, as does
         self.queues.set_loop_bridge(None)  # this one
         self._callbacks.join(patience)
         collect(self.queues)
-        self.topics.interrupt()
         process_life.discard(self)
         if losses:
             losses.log(self.client_id)

@@ -16,6 +16,7 @@ from kafka_fast.errors import KafkaTimeoutError, UsageError
 from kafka_fast.logs import Waiting, get_logger, in_seconds
 from kafka_fast.net.calls import Calls
 from kafka_fast.net.host import Host
+from kafka_fast.net.steps import Steps
 from kafka_fast.net.topic_waits import TopicWaits
 
 logger = get_logger("kafka_fast.producer")
@@ -43,7 +44,7 @@ class ProducerTopics(TopicWaits):
         self._call = call
         self._max_block = max_block
 
-    def need(self, topic: str) -> None:
+    def need(self, topic: str) -> Steps[None]:
         """Wait until the topic has queues to send to.
 
         Raises:
@@ -51,9 +52,9 @@ class ProducerTopics(TopicWaits):
             BrokerError: the topic cannot be used.
             UsageError: the producer does not run any more, or a delivery callback would wait.
         """
-        self._await(topic, lambda: self._queues.partition_count(topic))
+        yield from self._await(topic, lambda: self._queues.partition_count(topic))
 
-    def partitions(self, topic: str) -> Sequence[Partition]:
+    def partitions(self, topic: str) -> Steps[Sequence[Partition]]:
         """Return what metadata says of the topic's partitions; wait if it says nothing.
 
         The queues of a topic outlive its metadata, which goes when nobody has used it for
@@ -66,19 +67,19 @@ class ProducerTopics(TopicWaits):
             self._call(lambda now: self._control.touch_topics([topic], now))
             return known
         # A send to the topic waits for its queues: who has waited here need not wait there.
-        self._await(
+        yield from self._await(
             topic, lambda: cluster.partition_count(topic) and self._queues.partition_count(topic)
         )
         return cluster.partitions(topic)
 
-    def _await(self, topic: str, is_known: Callable[[], object]) -> None:
+    def _await(self, topic: str, is_known: Callable[[], object]) -> Steps[None]:
         self._queues.check_may_wait()
         if self._host.is_current:  # such as a handler of logs that sends them to Kafka
             raise UsageError(
                 f"the producer's own thread must not wait for metadata of topic {topic!r}: it "
                 "would wait for itself"
             )
-        self.await_topic(topic, self._host.now() + self._max_block, is_known)
+        yield from self.await_topic(topic, self._host.now() + self._max_block, is_known)
 
     def _want(self, topic: str) -> None:
         self._call(lambda now: self._control.want_topic(topic, now))
@@ -89,6 +90,9 @@ class ProducerTopics(TopicWaits):
     def _check(self) -> None:
         if self._queues.dead:
             raise UsageError("the producer was closed")
+
+    def _ends(self) -> Callable[[], bool]:
+        return lambda: self._queues.dead
 
     def _late(self, topic: str, began: float, deadline: float) -> KafkaTimeoutError:
         what = f"no metadata of topic {topic!r} after max.block.ms ({self._max_block * 1000:.0f})"

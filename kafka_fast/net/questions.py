@@ -13,6 +13,7 @@ from kafka_fast.control.group.descriptions import GroupDescription
 from kafka_fast.control.group.group import Group
 from kafka_fast.errors import KafkaError, UsageError
 from kafka_fast.net.calls import Calls
+from kafka_fast.net.steps import Steps
 from kafka_fast.net.waits import Answer, Waits
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
@@ -36,19 +37,20 @@ class Questions:
 
     # Offsets
 
-    def offsets(self, wanted: Mapping[TopicPartition, int], deadline: float) -> Found:
+    def offsets(self, wanted: Mapping[TopicPartition, int], deadline: float) -> Steps[Found]:
         """Return offsets by time, or at the special times."""
         answer: Answer[Found] = Answer()
         self._call(lambda now: self._control.lookup.begin(wanted, answer.set, now))
         try:
             missing = self._control.lookup.missing
-            return self._waits.wait(answer, deadline, "looking up offsets", missing=missing)
+            what = "looking up offsets"
+            return (yield from self._waits.wait(answer, deadline, what, missing=missing))
         finally:
             self._call(lambda now: self._control.lookup.cancel())
 
     def committed(
         self, partitions: Iterable[TopicPartition] | None, deadline: float
-    ) -> dict[TopicPartition, OffsetAndMetadata | None]:
+    ) -> Steps[dict[TopicPartition, OffsetAndMetadata | None]]:
         """Return the group's committed offsets; None: all that it has."""
         group = self._group()
         answer: Answer[dict[TopicPartition, OffsetAndMetadata | None]] = Answer()
@@ -63,7 +65,8 @@ class Questions:
         self._call(ask)
         try:
             missing = group.why_silent
-            return self._waits.wait(answer, deadline, "fetching committed offsets", missing=missing)
+            what = "fetching committed offsets"
+            return (yield from self._waits.wait(answer, deadline, what, missing=missing))
         finally:
             self._call(lambda now: _call_all(cancels))
 
@@ -84,14 +87,14 @@ class Questions:
             )
         )
 
-    def description(self, deadline: float) -> GroupDescription:
+    def description(self, deadline: float) -> Steps[GroupDescription]:
         """Return the group as its coordinator has it."""
         group = self._group()
         answer: Answer[GroupDescription] = Answer()
         cancels: list[Callable[[], None]] = []
         self._call(lambda now: cancels.append(group.descriptions.ask(answer.set)))
         try:
-            return self._waits.wait(answer, deadline, "asking about the group")
+            return (yield from self._waits.wait(answer, deadline, "asking about the group"))
         finally:
             self._call(lambda now: _call_all(cancels))
 

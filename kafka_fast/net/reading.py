@@ -28,7 +28,6 @@ from kafka_fast.control.consumer.plane import (
 )
 from kafka_fast.control.group.member import GroupNews
 from kafka_fast.dataplane._consumer_records import ConsumerRecords
-from kafka_fast.dataplane._plane import WAIT_SLICE
 from kafka_fast.dataplane._reading import PartitionReader
 from kafka_fast.dataplane._streams import Streams
 from kafka_fast.errors import fresh_copy
@@ -37,6 +36,7 @@ from kafka_fast.net.calls import Calls
 from kafka_fast.net.host import Host
 from kafka_fast.net.idle import Idle
 from kafka_fast.net.intake import Intake
+from kafka_fast.net.steps import Steps, Wait
 from kafka_fast.net.waits import Waits
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
@@ -139,30 +139,47 @@ class Reading:
 
     # Records
 
-    def take(self, most: int, deadline: float) -> ConsumerRecords:
-        """Return records as soon as there are any, at the deadline none.
+    def try_take(self, most: int) -> ConsumerRecords:
+        """Return records that are here; none if the group wants something first.
 
         Raises:
             KafkaError: see `Intake.take`; or the control thread has failed.
+        """
+        self.intake.feed()
+        self._read_news()
+        if self._group_news:  # what is here may be others' by now
+            return ConsumerRecords()
+        self._raise_nonsense(urgent=True)
+        slices = self.intake.take(most)
+        if slices:
+            self._idle.end()
+            return ConsumerRecords(slices)
+        self._raise_nonsense(urgent=False)
+        return ConsumerRecords()
+
+    def take(self, most: int, deadline: float) -> Steps[ConsumerRecords]:
+        """Return records as soon as there are any, at the deadline none.
+
+        Raises:
+            KafkaError: as `try_take`.
             WakeupError: another thread called `wakeup`.
         """
+        is_over = self._news_or(self._waits.ends())
         while True:
-            self.intake.feed()
-            self._read_news()
-            if self.has_group_news:  # what is here may be others' by now
-                return ConsumerRecords()
-            self._raise_nonsense(urgent=True)
-            slices = self.intake.take(most)
-            if slices:
-                self._idle.end()
-                return ConsumerRecords(slices)
-            self._raise_nonsense(urgent=False)
+            records = self.try_take(most)
+            if records or self._group_news:
+                return records
             self._waits.check()
             now = self._now()
             self._idle.look(now)
             if deadline <= now:
-                return ConsumerRecords()
-            self._streams.wait_chunks(deadline - now)
+                return records
+            yield Wait(is_over, deadline, "records")
+
+    def _news_or(self, is_ended: Callable[[], bool]) -> Callable[[], object]:
+        """Return what tells whether there is something to read, or the wait is ended."""
+        streams, news, group_news = self._streams, self._news, self._group_news
+        return lambda: streams.has_chunks or news or group_news or is_ended()
 
     def _raise_nonsense(self, *, urgent: bool) -> None:
         """Raise that nothing but nonsense has come for a while, if that is still true."""
@@ -173,14 +190,18 @@ class Reading:
         if self._now() < failed.at + FRESH:
             raise fresh_copy(failed.error)
 
-    def await_position(self, partition: TopicPartition, deadline: float) -> OffsetAndMetadata:
+    def await_position(
+        self, partition: TopicPartition, deadline: float
+    ) -> Steps[OffsetAndMetadata]:
         """Return where reading goes on, once that is known.
 
         Raises:
             KafkaError: there is no position, or none by the deadline.
         """
         began = self._now()
-        wait = LongWait(logger)
+        long = LongWait(logger)
+        ends = self._waits.ends()
+        what = f"position of {partition}"
         while True:
             self.intake.feed()
             self._read_news()
@@ -192,13 +213,17 @@ class Reading:
                 raise error
             self._waits.check()
             now = self._now()
-            left = deadline - now
-            if left <= 0:
+            if now >= deadline:
                 limit = self._waits.limit(began, deadline)
                 why = self._control.silence_of(partition, now)
-                raise self._waits.late(f"no position of {partition} {limit}", began, why)
-            wait.look(now, lambda at: self._describe(partition, began, deadline, at))
-            self._streams.wait_chunks(min(left, WAIT_SLICE))
+                raise self._waits.late(f"no {what} {limit}", began, why)
+            long.look(now, lambda at: self._describe(partition, began, deadline, at))
+            # What the group wants is no news here: it is not done before the next poll.
+            yield Wait(
+                lambda: self._streams.has_chunks or self._news or ends(),
+                min(deadline, long.deadline),
+                what,
+            )
 
     def _describe(
         self, partition: TopicPartition, began: float, deadline: float, now: float
@@ -211,12 +236,10 @@ class Reading:
     def put_news(self, news: News) -> None:
         """Tell the user of positions at the next look. Control thread."""
         self._news.append(news)
-        self._streams.interrupt()
 
     def put_group_news(self, news: GroupNews) -> None:
         """Tell the user what the group wants, at the next poll. Control thread."""
         self._group_news.append(news)
-        self._streams.interrupt()
 
     @property
     def has_group_news(self) -> bool:

@@ -17,7 +17,7 @@ import time
 import weakref
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafka_fast.config import CommonSettings
 from kafka_fast.control.instants import NEVER
@@ -25,9 +25,11 @@ from kafka_fast.control.plane import OpenLink
 from kafka_fast.dataplane._plane import WAIT_SLICE, DataPlane, Environment
 from kafka_fast.dataplane._queues import Queues
 from kafka_fast.dataplane._streams import Streams
+from kafka_fast.dataplane._wake import Wake
 from kafka_fast.logs import get_logger
 from kafka_fast.net._compressor import Compressor
 from kafka_fast.net._pump import Machine, Pump
+from kafka_fast.net.blocking import BlockingDriver
 from kafka_fast.net.callbacks import CallbackThread
 from kafka_fast.net.host import Addresses, Client
 from kafka_fast.net.loop import LoopBridge
@@ -37,7 +39,7 @@ from kafka_fast.net.planes import CODECS
 from kafka_fast.record import Codec, codecs_available
 
 if TYPE_CHECKING:
-    from kafka_fast.net.waits import Answer
+    from kafka_fast.net.looping import LoopDriver
 
 logger = get_logger("kafka_fast.net")
 
@@ -152,9 +154,15 @@ class ThreadedHost:
         """Let the client take a turn soon."""
         self._machine.wake_control()
 
-    def wait(self, answer: Answer[Any], seconds: float) -> bool:
-        """Wait for an answer, not much longer than until signals have to be looked for."""
-        return answer.wait(max(0.0, min(WAIT_SLICE, seconds)))
+    def make_driver(self, plane: DataPlane) -> BlockingDriver:
+        """Return what has users' threads sleep."""
+        return BlockingDriver(Wake(plane), self.now)
+
+    def make_loop_driver(self, plane: DataPlane) -> LoopDriver:
+        """Return what has tasks of the event loop that runs in this thread wait."""
+        from kafka_fast.net.looping import LoopDriver  # only those who await pay for asyncio
+
+        return LoopDriver(Wake(plane), self._machine, self.now)
 
     # ---- what only one kind of client has ----
 
@@ -169,7 +177,7 @@ class ThreadedHost:
 
     def make_callbacks(self, queues: Queues) -> CallbackThread:
         """Return the thread, not started yet, that runs callbacks."""
-        return CallbackThread(queues, self._machine)
+        return CallbackThread(queues, self._machine, Wake(queues.plane))
 
     def make_loop_bridge(self, queues: Queues) -> LoopBridge:
         """Return what tells event loops of batches that have ended."""

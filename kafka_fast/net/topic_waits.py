@@ -2,19 +2,19 @@
 
     caller ── want ──► kf-control ── TopicSettled ──► settle ──► every caller that waits
 
-Any number of threads may wait, for the same topic or for different ones.
+Any number of threads may wait, for the same topic or for different ones. The control thread wakes
+them after each of its turns.
 """
 
 from __future__ import annotations
 
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from logging import Logger
 
-from kafka_fast.dataplane._plane import WAIT_SLICE
 from kafka_fast.errors import KafkaError, KafkaTimeoutError, fresh_copy
 from kafka_fast.logs import LongWait, Waiting
+from kafka_fast.net.steps import Steps, Wait
 
 
 class TopicWaits(ABC):
@@ -29,7 +29,6 @@ class TopicWaits(ABC):
         """
         self._now = now
         self._logger = logger
-        self._changed = threading.Condition()
         self._settled: dict[str, KafkaError | None] = {}
         self._failure: KafkaError | None = None
 
@@ -48,6 +47,10 @@ class TopicWaits(ABC):
         """Raise if the caller's wait is to end."""
 
     @abstractmethod
+    def _ends(self) -> Callable[[], bool]:
+        """Return what tells whether `_check` would raise in this thread."""
+
+    @abstractmethod
     def _late(self, topic: str, began: float, deadline: float) -> KafkaTimeoutError:
         """Return what a wait in vain raises."""
 
@@ -59,7 +62,7 @@ class TopicWaits(ABC):
 
     def await_topic(
         self, topic: str, deadline: float, is_known: Callable[[], object] | None = None
-    ) -> None:
+    ) -> Steps[None]:
         """Ask for the topic's metadata and wait for them. Caller's thread.
 
         Args:
@@ -73,42 +76,44 @@ class TopicWaits(ABC):
             BrokerError: the topic cannot be used.
         """
         began = self._now()
-        wait = LongWait(self._logger)
-        with self._changed:
-            self._settled.pop(topic, None)
-            self._want(topic)
+        long = LongWait(self._logger)
+        ends = self._ends()
+        self._settled.pop(topic, None)
+        self._want(topic)
         while True:
-            with self._changed:
-                if is_known is not None and is_known():
-                    return
-                error = self._failure or self._settled.get(topic)
-                if error is not None:
-                    raise fresh_copy(error)
-                if is_known is None and topic in self._settled:
-                    return
-                self._check()
-                now = self._now()
-                if now >= deadline:
-                    self._give_up(topic)
-                    raise self._late(topic, began, deadline)
-                self._changed.wait(min(WAIT_SLICE, deadline - now))
-            # Without the lock: the control thread waits for it, and whoever takes what is logged
-            # may wait for this very client.
-            wait.look(now, lambda at: self._describe(topic, began, deadline, at))
+            if is_known is not None and is_known():
+                return
+            error = self._failure or self._settled.get(topic)
+            if error is not None:
+                raise fresh_copy(error)
+            if is_known is None and topic in self._settled:
+                return
+            self._check()
+            now = self._now()
+            if now >= deadline:
+                self._give_up(topic)
+                raise self._late(topic, began, deadline)
+            long.look(now, lambda at: self._describe(topic, began, deadline, at))
+            yield Wait(
+                lambda: (
+                    (is_known is not None and is_known())
+                    or self._failure is not None
+                    or self._is_settled(topic, is_known is None)
+                    or ends()
+                ),
+                min(deadline, long.deadline),
+                f"metadata of topic {topic!r}",
+            )
+
+    def _is_settled(self, topic: str, counts_success: bool) -> bool:
+        if topic not in self._settled:
+            return False
+        return counts_success or self._settled[topic] is not None
 
     def settle(self, topic: str, error: KafkaError | None) -> None:
         """A topic is known, or what is wrong with it. Control thread."""
-        with self._changed:
-            self._settled[topic] = error
-            self._changed.notify_all()
+        self._settled[topic] = error
 
     def fail(self, failure: KafkaError) -> None:
         """End every wait from now on: there is no control thread any more. Control thread."""
-        with self._changed:
-            self._failure = failure
-            self._changed.notify_all()
-
-    def interrupt(self) -> None:
-        """Have who waits look at what ends waits. Any thread."""
-        with self._changed:
-            self._changed.notify_all()
+        self._failure = failure

@@ -1,9 +1,9 @@
-"""What a consumer's user's thread waits for, and what ends such a wait.
+"""What a consumer's user waits for, and what ends such a wait.
 
     kf-control ── Answer.set ──► wait ──► result, or the error that it is
     deadline, wakeup(), close(), a client that cannot go on ──► raise
 
-Waits go in slices, so that signals are looked for. Thread: the user's unless said otherwise.
+Thread: the user's unless said otherwise.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kafka_fast.control.silence import around
 from kafka_fast.control.troubles import Reason, late
 from kafka_fast.errors import KafkaError, KafkaTimeoutError, UsageError, WakeupError, fresh_copy
 from kafka_fast.logs import LongWait, Waiting, get_logger, in_seconds
-from kafka_fast.net.host import ConsumerHost
+from kafka_fast.net.steps import Steps, Wait
 
 logger = get_logger("kafka_fast.consumer")
 
@@ -26,29 +26,25 @@ T = TypeVar("T")
 NO_LIMIT = 1e6
 """Seconds beyond which a wait is one without a limit, as far as messages go."""
 
+GRACE = 0.1
+"""Seconds for which what must finish goes on after an interruption: a reachable broker answers in
+less, and whoever presses Ctrl-C is not kept for longer."""
+
 
 class Answer(Generic[T]):
-    """What the control thread will have to say to the user's."""
+    """What the control thread will have to say to the user's: it wakes users after each turn."""
 
-    __slots__ = ("_done", "_result")
+    __slots__ = ("_result", "is_known")
 
     def __init__(self) -> None:
-        self._done = threading.Event()
+        self.is_known = False
+        """Whether it has been said."""
         self._result: T | KafkaError | None = None
 
     def set(self, result: T | KafkaError) -> None:
         """Say it."""
         self._result = result
-        self._done.set()
-
-    @property
-    def is_known(self) -> bool:
-        """Whether it has been said."""
-        return self._done.is_set()
-
-    def wait(self, seconds: float) -> bool:
-        """Wait for it, in a slice that looks for signals when it ends."""
-        return self._done.wait(seconds)
+        self.is_known = True
 
     def get(self) -> T:
         """Return it, or raise it."""
@@ -61,17 +57,18 @@ class Answer(Generic[T]):
 class Waits:
     """The waits of one consumer's user."""
 
-    def __init__(self, control: ConsumerControl, host: ConsumerHost, *, memory: float) -> None:
+    def __init__(
+        self, control: ConsumerControl, now: Callable[[], float], *, memory: float
+    ) -> None:
         """Begin with nothing that ends a wait.
 
         Args:
             control: knows whether the client can go on, and its troubles with brokers.
-            host: knows the time, and how to wait.
+            now: returns monotonic seconds.
             memory: seconds for which a trouble may be the cause of a wait in vain.
         """
         self._control = control
-        self._now = host.now
-        self._wait_slice = host.wait
+        self._now = now
         self._memory = memory
         self._failure: UsageError | None = None
         self._wakeups = 0
@@ -87,8 +84,9 @@ class Waits:
         what: str,
         *,
         may_wake: bool = True,
+        is_shielded: bool = False,
         missing: Callable[[], Reason | None] = lambda: None,
-    ) -> T:
+    ) -> Steps[T]:
         """Wait for an answer of the control thread; one that takes long is told of in the log.
 
         Args:
@@ -96,6 +94,8 @@ class Waits:
             deadline: when to give up.
             what: is waited for, for messages.
             may_wake: `wakeup` ends this wait; else it ends the next one that it may.
+            is_shielded: what interrupts this wait (Ctrl-C, a cancellation) is raised only when it
+                is over, but not later than `GRACE` seconds; a second interruption at once.
             missing: returns what the answer lacks yet, for messages.
 
         Raises:
@@ -103,17 +103,45 @@ class Waits:
             WakeupError: another thread called `wakeup`.
         """
         began = self._now()
-        wait = LongWait(logger)
-        while True:
-            now = self._now()
-            left = deadline - now
-            if self._wait_slice(answer, left):
-                return answer.get()
+        long = LongWait(logger)
+        ends = self.ends(may_wake=may_wake)
+        interruptions: list[BaseException] = []  # no variable: that would be a cycle
+        until = deadline
+        while not answer.is_known:
             self.check(may_wake=may_wake)
-            if left <= 0:
+            now = self._now()
+            if now >= until:
+                if interruptions:
+                    break
                 limit = self.limit(began, deadline)
                 raise self.late(f"{what}: no answer {limit}", began, missing())
-            wait.look(now, lambda at: self.describe(what, began, deadline, at, missing()))
+            long.look(now, lambda at: self.describe(what, began, deadline, at, missing()))
+            try:
+                yield Wait(lambda: answer.is_known or ends(), min(until, long.deadline), what)
+            except GeneratorExit:
+                raise
+            except BaseException as error:
+                if interruptions or not is_shielded:
+                    raise
+                interruptions.append(error)
+                until = min(deadline, self._now() + GRACE)
+        if interruptions:
+            raise interruptions.pop()
+        return answer.get()
+
+    def ends(self, *, may_wake: bool = True) -> Callable[[], bool]:
+        """Return what tells whether `check` would raise, if this thread called it. Any thread."""
+        thread = threading.get_ident()
+
+        def is_ended() -> bool:
+            return (
+                self._is_closed
+                or (may_wake and (self._wakeups > 0 or self.closer not in (None, thread)))
+                or self._failure is not None
+                or self._control.fatal is not None
+            )
+
+        return is_ended
 
     def describe(
         self, what: str, began: float, deadline: float, now: float, missing: Reason | None
@@ -194,7 +222,7 @@ class Waits:
         return late(what, *known, *more)
 
     def wakeup(self) -> None:
-        """End the wait under way with its next slice, or the next wait. Any thread."""
+        """End the wait under way, once it is woken, or the next wait. Any thread."""
         self._wakeups += 1
 
     def claim_closing(self, thread: int) -> bool:

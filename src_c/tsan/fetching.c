@@ -132,7 +132,7 @@ static void *data_main(void *argument) {
         }
     }
     kf_set(&shared->fetched, 1);
-    kf_fetcher_interrupt(shared->fetcher);
+    kf_plane_wake_users(&shared->plane);
     return NULL;
 }
 
@@ -163,7 +163,11 @@ static void *user_main(void *argument) {
     int64_t positions[STREAMS] = {0};
     for (bool last = false; !last;) {
         last = kf_get(&shared->fetched) != 0;
-        kf_fetcher_wait(shared->fetcher, last ? 0.0 : 1.0);
+        int64_t seen = kf_wake_count(&shared->plane.wake);
+        if (!last && !kf_fetcher_has_arrivals(shared->fetcher) && kf_get(&shared->fetched) == 0 &&
+            !kf_wake_wait(&shared->plane.wake, seen, STUCK_SECONDS)) {
+            fail("chunks came, or the end, and nobody said so");
+        }
         kf_chunk *chunk = kf_fetcher_take(shared->fetcher, 1 + (int)(next_random(&random) % 8));
         last = last && chunk == NULL;
         while (chunk != NULL) {
@@ -216,7 +220,7 @@ static void *meter_main(void *argument) {
                 fail("a count is negative");
             }
         }
-        kf_fetcher_interrupt(shared->fetcher);
+        kf_plane_wake_users(&shared->plane);
         poll(NULL, 0, 1);
     }
     return NULL;

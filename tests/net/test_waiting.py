@@ -463,7 +463,7 @@ def test_questions(kafka: EmbeddedKafka, log: Log) -> None:
 def test_a_log_handler_may_wait_for_the_control_thread(kafka: EmbeddedKafka) -> None:
     kafka.faults.error(METADATA, LeaderNotAvailable, topic="t")
     with consumer_of(kafka.bootstrap) as consumer:
-        handler = Meanwhile(consumer._core.topics.interrupt)
+        handler = Meanwhile(consumer._core.driver.wake)
         with handler.used(), pytest.raises(KafkaTimeoutError):
             consumer.partitions_for("t", timeout=0.6)
     assert handler.was_done == [True]

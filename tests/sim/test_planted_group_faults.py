@@ -64,8 +64,8 @@ def speaks_consumer_protocol(plan: GroupPlan) -> bool:
 def test_committing_what_a_poll_is_about_to_hand_over(monkeypatch: pytest.MonkeyPatch) -> None:
     poll = VirtualConsumer._poll
 
-    def commit_after(self: Any, deadline: float, most: int) -> Any:
-        records = poll(self, deadline, most)
+    def commit_after(self: Any, most: int, deadline: float) -> Any:
+        records = poll(self, most, deadline)
         self._unread.settle()  # what nobody has got yet is in no commit
         self._membership.commit_in_background()
         return records
@@ -150,7 +150,7 @@ def test_beginning_where_the_log_begins(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_not_committing_when_a_consumer_closes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Membership, "_commit_before_revocation", lambda self, owned, deadline: None)
+    monkeypatch.setattr(Membership, "_commit_before_revocation", lambda self, owned, deadline: ())
     show(Wrong.UNCOMMITTED)
 
 

@@ -15,15 +15,19 @@ import random
 import socket
 from collections.abc import Callable
 from functools import partial
+from typing import TypeVar
 
 from kafka_fast.control.plane import OpenLink
 from kafka_fast.dataplane._observers import notify
 from kafka_fast.dataplane._plane import DataPlane, Environment
 from kafka_fast.dataplane._queues import Queues
 from kafka_fast.net.host import Addresses, Client
+from kafka_fast.net.steps import Driver, Request, Steps, run_steps
 from kafka_fast.testing._memory import Turner, VirtualMachine
 from kafka_fast.testing.simulation.clock import Clock
 from kafka_fast.testing.simulation.network import HangError, Network, Port
+
+T = TypeVar("T")
 
 FOREVER = float("inf")
 LATE_THREAD = 0.02
@@ -153,6 +157,10 @@ class VirtualHost:
     def make_loop_bridge(self, queues: Queues) -> None:
         """Nobody awaits."""
 
+    def make_driver(self, plane: DataPlane) -> Driver:
+        """Return what runs the steps of users: of such who never wait."""
+        return NoWaits()
+
     # ---- threads ----
 
     def hold_gil(self, seconds: float) -> None:
@@ -254,6 +262,21 @@ class VirtualHost:
         self.settle()
 
 
+class NoWaits:
+    """The driver of users who are called when there is something for them to do."""
+
+    def run(self, steps: Steps[T]) -> T:
+        """Run steps that do not wait."""
+        return run_steps(steps, _refuse)
+
+    def wake(self) -> None:
+        """Nobody waits."""
+
+
+def _refuse(request: Request) -> object:
+    raise AssertionError(f"nobody waits here: {request}")
+
+
 class VirtualCallbacks:
     """Where the users' delivery callbacks run: after a while, as on a thread."""
 
@@ -284,8 +307,9 @@ class VirtualCallbacks:
         """Call what there is; what a callback raises ends the world."""
         notify(self._queues, _raise)
 
-    def await_run(self, deadline: float) -> None:
+    def await_run(self, deadline: float) -> Steps[None]:
         """Nobody waits: users go on when they are called."""
+        yield from ()
 
     def join(self, patience: float | None) -> None:
         """Run the last ones."""

@@ -10,7 +10,7 @@ Everything else, from `poll` to the bytes, is what ships.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
 
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.consumer.client import Consumer
@@ -28,10 +28,12 @@ from kafka_fast.dataplane._plane import DataPlane
 from kafka_fast.dataplane._streams import Streams
 from kafka_fast.net import process_life
 from kafka_fast.net.consumer_core import ConsumerCore
-from kafka_fast.net.waits import Answer
+from kafka_fast.net.steps import Invoke, Request, Steps, run_steps
 from kafka_fast.testing.simulation.actors import Actor
 from kafka_fast.testing.simulation.host import VirtualHost
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
+
+T = TypeVar("T")
 
 
 class Waiter:
@@ -46,7 +48,7 @@ class Waiter:
         """
         self.host = host
         self.actor = actor
-        self._is_ready: Callable[[], bool] | None = None
+        self._is_ready: Callable[[], object] | None = None
         self._waits = 0  # so that a planned end of one wait does not end another
         host.waiter = self
         host.on_turned = self.look
@@ -55,8 +57,8 @@ class Waiter:
         """Let time pass."""
         self.wait(lambda: False, seconds)
 
-    def wait(self, is_ready: Callable[[], bool], seconds: float) -> bool:
-        """Wait until something holds, at most for a time; returns whether it does."""
+    def wait(self, is_ready: Callable[[], object], seconds: float) -> None:
+        """Wait until something holds, at most for a time."""
         host = self.host
         host.settle()
         if not is_ready() and seconds > 0.0:
@@ -65,7 +67,6 @@ class Waiter:
             self._is_ready = is_ready
             host.clock.after(seconds + host.lateness(), lambda: self._go_on(number))
             self.actor.suspend()
-        return is_ready()
 
     def look(self) -> None:
         """See whether what is waited for has come."""
@@ -84,14 +85,9 @@ class Waiter:
 
 
 class VirtualStreams(Streams):
-    """The data plane's streams; waiting for chunks is waiting in virtual time.
+    """The data plane's streams, which keep the generation under which each of them runs."""
 
-    They keep the generation under which each stream runs, by the data plane's own words.
-    """
-
-    waiter: Waiter
     running: dict[int, int]
-    is_interrupted = False
 
     def start_stream(
         self, stream_id: int, link_id: int, generation: int, offset: int, *epochs: int
@@ -115,23 +111,31 @@ class VirtualStreams(Streams):
         if self.running.get(stream_id) == generation:
             del self.running[stream_id]
 
-    def wait_chunks(self, seconds: float) -> bool:
-        """Wait until there are chunks, or `interrupt`, or `seconds` have passed."""
-        self.waiter.wait(self._is_over, seconds)
-        self.is_interrupted = False
-        return self._has_chunks()
 
-    def interrupt(self) -> None:
-        """End the wait of `wait_chunks`, or the next one."""
-        self.is_interrupted = True
-        self.waiter.look()
+class VirtualDriver:
+    """Runs steps in virtual time, as `BlockingDriver` does in reality."""
 
-    def _is_over(self) -> bool:
-        return self.is_interrupted or self._has_chunks()
+    def __init__(self, host: VirtualConsumerHost) -> None:
+        """Begin with nobody waiting.
 
-    def _has_chunks(self) -> bool:
-        super().interrupt()  # else it would look at the real clock
-        return super().wait_chunks(0.0)
+        Args:
+            host: of the one client; it knows where its user waits.
+        """
+        self._host = host
+
+    def run(self, steps: Steps[T]) -> T:
+        """Run steps to their end, and return what they return."""
+        return run_steps(steps, self._answer)
+
+    def wake(self) -> None:
+        """Have the user look again."""
+        self._host.waiter.look()
+
+    def _answer(self, request: Request) -> object:
+        if isinstance(request, Invoke):
+            return request.function(*request.args)
+        self._host.waiter.wait(request.is_over, request.deadline - self._host.now())
+        return None
 
 
 class VirtualConsumerHost(VirtualHost):
@@ -139,14 +143,13 @@ class VirtualConsumerHost(VirtualHost):
 
     waiter: Waiter
 
-    def wait(self, answer: Answer[Any], seconds: float) -> bool:
-        """Wait for an answer, in virtual time; return whether there is one."""
-        return self.waiter.wait(lambda: answer.is_known, seconds)
+    def make_driver(self, plane: DataPlane) -> VirtualDriver:
+        """Return what has the user wait in virtual time."""
+        return VirtualDriver(self)
 
-    def make_streams(self, plane: DataPlane, **limits: int) -> VirtualStreams:
+    def make_streams(self, plane: DataPlane, **limits: int) -> Streams:
         """Return the plane's fetch side."""
         streams = VirtualStreams(plane, **limits)
-        streams.waiter = self.waiter
         streams.running = {}
         return streams
 

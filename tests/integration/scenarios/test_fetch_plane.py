@@ -13,6 +13,7 @@ from kafka_fast import errors
 from kafka_fast.dataplane._chunk import chunk_done
 from kafka_fast.dataplane._plane import EVENT_LINK_CLOSED, DataPlane
 from kafka_fast.dataplane._streams import EVENT_FETCH_PUNT, Streams, topic_format
+from kafka_fast.dataplane._wake import Wake
 from kafka_fast.net._pump import Machine, Pump
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.delete_topics import DeleteTopicState
@@ -41,6 +42,7 @@ class Reader:
             self.plane, buffer_bytes=8 << 20, max_bytes=8 << 20, partition_max_bytes=1 << 20
         )
         self.pump = Pump(self.plane, machine)
+        self.wake = Wake(self.plane)
         self.positions = [0] * PARTITIONS
         self.values: list[list[bytes | None]] = [[] for _ in range(PARTITIONS)]
         self.events: list[tuple[Any, ...]] = []
@@ -66,7 +68,9 @@ class Reader:
         deadline = time.monotonic() + TIMEOUT
         while [len(them) for them in self.values] != list(counts):
             assert time.monotonic() < deadline, ([len(them) for them in self.values], self.events)
-            self.streams.wait_chunks(0.1)
+            seen = self.wake.count
+            if not self.streams.has_chunks:
+                self.wake.wait(seen, 0.1)
             for chunk in self.streams.take_chunks(100):
                 assert not chunk.broken
                 assert chunk.asked_offset == self.positions[chunk.stream_id]

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-import signal
-import threading
-
 import pytest
 
-from kafka_fast.dataplane._plane import DataPlane
 from kafka_fast.dataplane._streams import Streams, topic_format
+from kafka_fast.dataplane._wake import Wake
 from kafka_fast.errors import UsageError
-from kafka_fast.net._pump import Machine
 from tests.unit.dataplane.fetch_rig import FetchRig, batch, part
-
-
-def real_streams() -> Streams:
-    """Return streams under the machine's own clock."""
-    plane = DataPlane(Machine(), max_frame=1 << 20, request_timeout=1.0)
-    return Streams(plane, buffer_bytes=1 << 20, max_bytes=1 << 20, partition_max_bytes=1 << 20)
 
 
 def test_a_plane_has_its_streams_once() -> None:
@@ -95,39 +85,13 @@ def test_a_chunk_outlives_the_plane() -> None:
 # ---- waiting ----
 
 
-def test_a_wait_ends_at_once_if_there_are_chunks() -> None:
+def test_an_arrival_raises_the_wake_of_users() -> None:
     rig = FetchRig()
+    wake = Wake(rig.plane)
+    seen = wake.count
+    assert not rig.streams.has_chunks
     rig.answer(rig.request(), {"t": [part(0, batch(10))]})
-    assert rig.streams.wait_chunks(1e9)
-
-
-def test_a_wait_ends_in_time() -> None:
-    streams = real_streams()
-    assert not streams.wait_chunks(0.0)
-    assert not streams.wait_chunks(0.06)
-
-
-def test_a_wait_is_interrupted_now_or_next_time() -> None:
-    streams = real_streams()
-    streams.interrupt()
-    assert not streams.wait_chunks(1e9)
-    other = threading.Timer(0.03, streams.interrupt)
-    other.start()
-    assert not streams.wait_chunks(1e9)
-    other.join()
-
-
-def test_a_signal_ends_a_wait() -> None:
-    class CaughtError(Exception):
-        pass
-
-    def handler(number: int, frame: object) -> None:
-        raise CaughtError
-
-    before = signal.signal(signal.SIGALRM, handler)
-    try:
-        signal.setitimer(signal.ITIMER_REAL, 0.03)
-        with pytest.raises(CaughtError):
-            real_streams().wait_chunks(1e9)
-    finally:
-        signal.signal(signal.SIGALRM, before)
+    assert rig.streams.has_chunks
+    assert wake.count == seen + 1
+    rig.streams.take_chunks(1)
+    assert not rig.streams.has_chunks

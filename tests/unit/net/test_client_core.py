@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -19,7 +19,10 @@ from kafka_fast.net.client_core import ClientCore
 from kafka_fast.net.consumer_core import ConsumerCore
 from kafka_fast.net.host import Addresses
 from kafka_fast.net.producer_core import ProducerCore
+from kafka_fast.net.steps import Driver, Steps, run_steps
 from kafka_fast.testing._memory import VirtualMachine
+
+T = TypeVar("T")
 
 SERVERS = {"bootstrap.servers": "broker:9092"}
 NODE = ConnectionKey(Role.DATA, 1)
@@ -77,8 +80,8 @@ class HandHost:
     def wait_ended(self, timeout: float) -> bool:
         return True
 
-    def wait(self, answer: Any, seconds: float) -> bool:
-        return bool(answer.is_known)
+    def make_driver(self, plane: DataPlane) -> Driver:
+        return Still()
 
     def compress_with(self, codec: str, level: int) -> None:
         self.note(codec)
@@ -91,6 +94,16 @@ class HandHost:
 
     def make_streams(self, plane: DataPlane, **limits: int) -> Streams:
         return Streams(plane, **limits)
+
+
+class Still:
+    """The driver of users for whom the world stands still while they wait."""
+
+    def run(self, steps: Steps[T]) -> T:
+        return run_steps(steps, lambda request: None)
+
+    def wake(self) -> None:
+        pass
 
 
 class Idle:
@@ -106,8 +119,8 @@ class Idle:
     def join(self, patience: float | None) -> None:
         pass
 
-    def await_run(self, deadline: float) -> None:
-        pass
+    def await_run(self, deadline: float) -> Steps[None]:
+        yield from ()
 
 
 @pytest.fixture
@@ -194,7 +207,7 @@ def test_addresses_come_in_on_the_control_thread(core: ClientCore, host: HandHos
 def test_whoever_waits_hears_of_a_crash(core: ClientCore) -> None:
     core.handle_crash(ZeroDivisionError("a bug"))
     with pytest.raises(UsageError, match=f"the {core.kind}'s control thread has failed.*a bug"):
-        core.topics.await_topic("t", deadline=9.0)
+        core.driver.run(core.topics.await_topic("t", deadline=9.0))
 
 
 @pytest.mark.parametrize("step", ["start", "make_streams", "make_callbacks"])

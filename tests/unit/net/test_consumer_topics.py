@@ -8,6 +8,7 @@ from typing import Any
 
 from kafka_fast.control.cluster import TopicName
 from kafka_fast.net.consumer_topics import ConsumerTopics
+from kafka_fast.net.steps import Request, run_steps
 
 
 class Cluster:
@@ -24,7 +25,7 @@ class Cluster:
 
 
 class Late:
-    """A control thread that does one thing each time the user's thread looks around."""
+    """A control thread that does one thing each time the user's thread waits."""
 
     def __init__(self) -> None:
         self.cluster = Cluster()
@@ -33,7 +34,13 @@ class Late:
     def call(self, what: Callable[[float], None]) -> None:
         self.to_do.append(what)
 
+    def ends(self) -> Callable[[], bool]:
+        return lambda: False
+
     def check(self) -> None:
+        """Nothing ends the wait."""
+
+    def turn(self, request: Request) -> None:
         if self.to_do:
             self.to_do.pop(0)(0.0)
         else:
@@ -44,9 +51,10 @@ def test_all_topics_are_told_again_while_the_first_answer_is_being_forgotten() -
     """Regression: the second of two questions in a row could hear that there is no topic."""
     late = Late()
     control: Any = SimpleNamespace(cluster=late.cluster)
-    waits: Any = SimpleNamespace(check=late.check)
+    waits: Any = SimpleNamespace(check=late.check, ends=late.ends)
     host: Any = SimpleNamespace(now=lambda: 0.0)
     call: Any = late.call
     topics = ConsumerTopics(control, waits, host, call)
     for _ in range(2):
-        assert topics.all_names(60.0, keep=False) == {("t", False), ("__own", True)}
+        found = run_steps(topics.all_names(60.0, keep=False), late.turn)
+        assert found == {("t", False), ("__own", True)}

@@ -32,7 +32,6 @@ from kafka_fast.dataplane._streams import Streams
 from kafka_fast.errors import KafkaError
 from kafka_fast.net import process_life
 from kafka_fast.net.consumer_core import ConsumerCore
-from kafka_fast.net.waits import Answer
 from kafka_fast.testing.broker.cluster import Cluster
 from kafka_fast.testing.broker.state import Node, Settings
 from kafka_fast.testing.simulation.clock import Clock
@@ -59,10 +58,6 @@ ACTIONS_MAX = 200_000
 
 class UserlessHost(VirtualHost):
     """The virtual world under one member, whose user's thread never waits."""
-
-    def wait(self, answer: Answer[Any], seconds: float) -> bool:
-        """Fail: the world plays the user."""
-        raise AssertionError("nobody waits here")
 
     def make_streams(self, plane: DataPlane, **limits: int) -> Streams:
         """Return the plane's fetch side."""

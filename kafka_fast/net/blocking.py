@@ -1,0 +1,48 @@
+"""The driver of callers that block: the thread sleeps on its client's wake.
+
+The main thread looks for signals while it sleeps; what a handler raises is thrown into the steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from kafka_fast.dataplane._wake import Wake
+from kafka_fast.net.steps import Invoke, Request, Steps, run_steps
+
+T = TypeVar("T")
+
+
+class BlockingDriver:
+    """Runs steps in the threads that call; any number of them at a time."""
+
+    def __init__(self, wake: Wake, now: Callable[[], float]) -> None:
+        """Begin with nobody waiting.
+
+        Args:
+            wake: of the client.
+            now: returns monotonic seconds.
+        """
+        self._wake = wake
+        self._now = now
+
+    def run(self, steps: Steps[T]) -> T:
+        """Run steps to their end, and return what they return."""
+        return run_steps(steps, self._answer)
+
+    def wake(self) -> None:
+        """Have all who wait look again. Any thread."""
+        self._wake.raise_()
+
+    def _answer(self, request: Request) -> object:
+        if isinstance(request, Invoke):
+            return request.function(*request.args)
+        while True:
+            seen = self._wake.count
+            if request.is_over():
+                return None
+            left = request.deadline - self._now()
+            if left <= 0.0:
+                return None
+            self._wake.wait(seen, left)

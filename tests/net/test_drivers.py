@@ -1,0 +1,345 @@
+"""The three drivers: each takes the same steps of a consumer from `subscribe` to `close`.
+
+The steps are those that `Consumer` runs; here a blocking thread, a task of an event loop and an
+actor in virtual time run them against an embedded broker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Collection, Iterator
+from typing import Any, TypeVar
+
+import pytest
+
+from kafka_fast.config import ConsumerSettings, consumer_settings
+from kafka_fast.consumer.steps import ConsumerSteps
+from kafka_fast.control.group.member import Subscription
+from kafka_fast.errors import KafkaTimeoutError, WakeupError
+from kafka_fast.net.consumer_core import ConsumerCore
+from kafka_fast.net.looping import LoopDriver
+from kafka_fast.net.steps import Invoke, Steps, Wait
+from kafka_fast.net.threaded_host import ThreadedHost
+from kafka_fast.record import RecordBatchBuilder
+from kafka_fast.testing.broker.cluster import Cluster
+from kafka_fast.testing.broker.server import EmbeddedKafka
+from kafka_fast.testing.broker.state import Node, Settings
+from kafka_fast.testing.simulation.actors import Actor
+from kafka_fast.testing.simulation.clock import Clock
+from kafka_fast.testing.simulation.network import Network
+from kafka_fast.testing.simulation.plan import NetworkPlan
+from kafka_fast.testing.simulation.virtual_consumer import VirtualConsumerHost, Waiter
+from kafka_fast.types import TopicPartition
+from tests.net.consuming import committed, fill
+from tests.waiting import TIMEOUT, eventually
+
+COUNT = 40
+MOST = 15
+
+T = TypeVar("T")
+
+
+class Listener:
+    """Takes note of what it hears; with `is_async` its methods are coroutines."""
+
+    def __init__(self, *, is_async: bool = False) -> None:
+        self.heard: list[str] = []
+        self._is_async = is_async
+
+    def _hear(self, what: str) -> Awaitable[None] | None:
+        async def later() -> None:
+            await asyncio.sleep(0.01)
+            self.heard.append(what)
+
+        if self._is_async:
+            return later()
+        self.heard.append(what)
+        return None
+
+    def on_partitions_assigned(self, _: object, partitions: Collection[TopicPartition]) -> Any:
+        return self._hear(f"assigned {len(partitions)}")
+
+    def on_partitions_revoked(self, _: object, partitions: Collection[TopicPartition]) -> Any:
+        return self._hear(f"revoked {len(partitions)}")
+
+    on_partitions_lost = on_partitions_revoked
+
+
+def no_iteration() -> Any:
+    raise AssertionError("nobody iterates")
+
+
+class Life:
+    """A consumer's user, whoever runs its steps."""
+
+    def __init__(self, core: ConsumerCore, settings: ConsumerSettings, listener: Any) -> None:
+        self.core = core
+        self.steps = ConsumerSteps(self, core, settings, no_iteration)
+        self.listener = listener
+
+    def deadline(self) -> float:
+        return self.core.now() + TIMEOUT
+
+    def subscribe(self, topic: str) -> None:
+        self.steps.membership.subscribe(Subscription(frozenset({topic})), self.listener)
+
+    def poll(self, deadline: float) -> Steps[list[int]]:
+        self.steps.begin_poll()
+        records = self.steps.try_poll(MOST) or (yield from self.steps.poll(MOST, deadline))
+        self.steps.unread.settle()
+        return list(records.offsets())
+
+    def commit(self) -> Steps[None]:
+        offsets = self.steps.unread.done_offsets()
+        yield from self.steps.membership.commit(offsets, self.deadline())
+
+    def close(self) -> Steps[None]:
+        yield from self.steps.close(self.deadline(), is_interrupted=False)
+
+    def live(self, topic: str) -> Steps[list[int]]:
+        """Subscribe, poll until all is read, commit, close; return what was read."""
+        self.subscribe(topic)
+        found: list[int] = []
+        while len(found) < COUNT:
+            found += yield from self.poll(self.deadline())
+        yield from self.commit()
+        yield from self.close()
+        return found
+
+
+EXPECTED = ["assigned 1", "revoked 1"]
+
+
+def settings_on(servers: str, group: str, **more: object) -> ConsumerSettings:
+    config = {
+        "bootstrap.servers": servers,
+        "group.id": group,
+        "enable.auto.commit": False,
+        "auto.offset.reset": "earliest",
+        "retry.backoff.ms": 20,
+        "reconnect.backoff.ms": 20,
+        **more,
+    }
+    return consumer_settings(config)
+
+
+# ---- a thread that blocks ----
+
+
+def test_a_thread_that_blocks(kafka: EmbeddedKafka, topic: str) -> None:
+    fill(kafka, topic, COUNT)
+    settings = settings_on(kafka.bootstrap, topic)
+    core = ConsumerCore(settings, "me", ThreadedHost(settings))
+    life = Life(core, settings, Listener())
+    assert core.driver.run(life.live(topic)) == list(range(COUNT))
+    assert life.listener.heard == EXPECTED
+    assert committed(kafka, topic) == {(topic, 0): COUNT}
+
+
+# ---- an event loop ----
+
+
+class LoopLife(Life):
+    """The same user in an event loop."""
+
+    driver: LoopDriver
+
+    async def run(self, steps: Steps[T]) -> T:
+        return await asyncio.wait_for(self.driver.run(steps), TIMEOUT)
+
+
+def in_a_loop(
+    kafka: EmbeddedKafka, topic: str, play: Callable[[LoopLife], Awaitable[T]], **more: object
+) -> T:
+    """Let a user play in an event loop."""
+
+    async def main() -> T:
+        settings = settings_on(kafka.bootstrap, topic, **more)
+        host = ThreadedHost(settings)
+        core = ConsumerCore(settings, "me", host)
+        life = LoopLife(core, settings, Listener(is_async=True))
+        life.driver = host.make_loop_driver(core.plane)
+        try:
+            return await play(life)
+        finally:
+            life.driver.close()
+            core.close()
+
+    return asyncio.run(main())
+
+
+def test_an_event_loop(kafka: EmbeddedKafka, topic: str) -> None:
+    """Its other tasks run meanwhile, and listeners are awaited."""
+    fill(kafka, topic, COUNT)
+    ticks = []
+
+    async def tick() -> None:
+        while True:
+            ticks.append(1)
+            await asyncio.sleep(0.001)
+
+    async def play(life: LoopLife) -> list[int]:
+        ticking = asyncio.create_task(tick())
+        found = await life.run(life.live(topic))
+        ticking.cancel()
+        assert life.listener.heard == EXPECTED
+        return found
+
+    assert in_a_loop(kafka, topic, play) == list(range(COUNT))
+    assert len(ticks) > 1
+    assert committed(kafka, topic) == {(topic, 0): COUNT}
+
+
+def test_a_task_that_is_cancelled_in_a_poll_goes_on_later(kafka: EmbeddedKafka, topic: str) -> None:
+    async def play(life: LoopLife) -> list[int]:
+        life.core.reading.assign([TopicPartition(topic, 0)])
+        polling = asyncio.create_task(life.run(life.poll(life.deadline())))
+        await asyncio.sleep(0.05)
+        polling.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await polling
+        await asyncio.to_thread(fill, kafka, topic, 3)
+        return await life.run(life.poll(life.deadline()))
+
+    assert in_a_loop(kafka, topic, play) == [0, 1, 2]
+
+
+def test_a_wakeup_and_a_deadline_end_a_wait_of_a_task(kafka: EmbeddedKafka, topic: str) -> None:
+    async def play(life: LoopLife) -> None:
+        life.core.reading.assign([TopicPartition(topic, 0)])
+        assert await life.run(life.poll(life.core.now() + 0.05)) == []
+        asyncio.get_running_loop().call_later(0.05, life.core.wakeup)
+        with pytest.raises(WakeupError):
+            await life.run(life.poll(life.deadline()))
+
+    in_a_loop(kafka, topic, play)
+
+
+def test_a_cancelled_close_still_leaves_the_group(kafka: EmbeddedKafka, topic: str) -> None:
+    """What must finish is shielded for a moment; the cancellation is raised after it."""
+    fill(kafka, topic, COUNT)
+
+    async def play(life: LoopLife) -> None:
+        life.subscribe(topic)
+        while not await life.run(life.poll(life.deadline())):
+            pass
+        closing = asyncio.create_task(life.driver.run(life.close()))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        closing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await closing
+        assert life.core.closed
+
+    in_a_loop(kafka, topic, play, **{"enable.auto.commit": True})
+    assert committed(kafka, topic) == {(topic, 0): MOST}
+    eventually(lambda: members_of(kafka, topic) == 0, "the member's goodbye")
+
+
+def members_of(kafka: EmbeddedKafka, group: str) -> int:
+    return kafka.on_cluster(lambda cluster: len(cluster.state.groups[group].members))
+
+
+# ---- virtual time ----
+
+CALM = NetworkPlan(
+    latency=0.0005,
+    jitter=0.5,
+    choppiness=0,
+    cut_probability=0.0,
+    refuse_probability=0.0,
+    hang_probability=0.0,
+    lookup_failure_probability=0.0,
+    hiccup_probability=0.0,
+)
+
+
+def batch() -> bytes:
+    builder = RecordBatchBuilder()
+    for number in range(COUNT):
+        builder.append(None, b"%d" % number, 0)
+    return builder.build()
+
+
+def test_virtual_time() -> None:
+    """A simulation's actor: no thread sleeps, however long the waits are."""
+    clock = Clock()
+    cluster = Cluster([Node(1, "node-1", 9001)], Settings(), random.Random(1))
+    cluster.create_topic("t", 1, 1)
+    cluster.plant("t", 0, batch())
+    network = Network(clock, cluster, CALM, random.Random(2), lambda line: None)
+    network.healthy = True
+    host = VirtualConsumerHost(
+        clock,
+        network,
+        random.Random(3),
+        hiccup_probability=0.0,
+        lookup_failure_probability=0.0,
+        unix_ms_at_zero=0,
+    )
+    settings = settings_on("node-1:9001", "g")
+    found: list[int] = []
+    listener = Listener()
+
+    def play() -> None:
+        core = ConsumerCore(settings, "me", host)
+        found.extend(core.driver.run(Life(core, settings, listener).live("t")))
+
+    actor = Actor("me", play)
+    Waiter(host, actor)
+    actor.resume()
+    host.settle()
+    while not actor.is_over:
+        clock.take()()
+    assert actor.error is None
+    assert found == list(range(COUNT))
+    assert listener.heard == EXPECTED
+    assert cluster.committed("g") == {("t", 0): COUNT}
+
+
+# ---- steps that are run by hand ----
+
+
+def invoking(function: Callable[..., object], *args: object) -> Steps[object]:
+    return (yield Invoke(function, args))
+
+
+@pytest.fixture
+def core(kafka: EmbeddedKafka) -> Iterator[ConsumerCore]:
+    settings = settings_on(kafka.bootstrap, "g")
+    core = ConsumerCore(settings, "me", ThreadedHost(settings))
+    yield core
+    core.close()
+
+
+def test_what_a_callback_returns_or_raises_reaches_the_steps(core: ConsumerCore) -> None:
+    assert core.driver.run(invoking(divmod, 7, 2)) == (3, 1)
+    for error in (ZeroDivisionError(), StopIteration(5), KeyboardInterrupt()):
+
+        def fail(error: BaseException = error) -> None:
+            raise error
+
+        with pytest.raises((type(error), RuntimeError)) as caught:
+            core.driver.run(invoking(fail))
+        assert error in (caught.value, caught.value.__cause__)
+
+
+def test_a_wait_ends_when_it_is_over_or_its_time_is_up(core: ConsumerCore) -> None:
+    told: list[int] = []
+
+    def wait(deadline: float) -> Steps[bool]:
+        yield Wait(lambda: bool(told), deadline, "a word")
+        return bool(told)
+
+    assert core.driver.run(wait(core.now() + 0.02)) is False
+    core.call(lambda now: told.append(1))  # each turn of the control thread wakes who waits
+    assert core.driver.run(wait(core.now() + TIMEOUT)) is True
+    assert core.driver.run(wait(0.0)) is True
+
+
+def test_a_deadline_raises_in_the_steps(core: ConsumerCore) -> None:
+    partition = TopicPartition("t", 0)
+    core.reading.assign([partition])
+    with pytest.raises(KafkaTimeoutError, match="position of t-0"):
+        core.driver.run(core.reading.await_position(partition, core.now()))
