@@ -6,6 +6,7 @@ import itertools
 import re
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from kafka_fast.consumer.arguments import (
     topic_partitions,
     unix_ms,
 )
+from kafka_fast.consumer.batches import Batches
 from kafka_fast.consumer.listener import RebalanceListener
 from kafka_fast.consumer.membership import OnCommit
 from kafka_fast.consumer.steps import ConsumerSteps
@@ -30,6 +32,7 @@ from kafka_fast.dataplane._consumer_records import ConsumerRecords
 from kafka_fast.errors import UsageError
 from kafka_fast.logs import get_logger
 from kafka_fast.net.consumer_core import ConsumerCore
+from kafka_fast.net.record_handover import RecordHandover
 from kafka_fast.net.threaded_host import ThreadedHost
 from kafka_fast.types import (
     GroupMetadata,
@@ -88,7 +91,7 @@ class Consumer:
         self._reading = self._core.reading
         self._turn = Turn(self._core)
         self._run = self._core.driver.run
-        self._steps = ConsumerSteps(self, self._core, self._settings, self._next_records)
+        self._steps = ConsumerSteps(self, self._core, self._settings, self._refill)
         self._unread = self._steps.unread
         self._membership = self._steps.membership
         self._finalizer = weakref.finalize(self, self._core.abandon)
@@ -186,24 +189,26 @@ class Consumer:
             WakeupError: Another thread called `wakeup` or `close`.
             KafkaError: The group does not accept this member, or a partition cannot be read.
         """
+        handover = RecordHandover()
         try:
-            with self._turn:
-                most = self._settings.max_poll_records if max_records is None else max_records
-                if most < 1:
-                    raise UsageError(f"max_records must be at least 1, not {max_records}")
-                records = self._poll(most, self._core.now() + seconds(timeout))
-                self._turn.check_hand_over(self._unread.take_back)
-            self._unread.settle()
-        except Exception:
+            self._take(handover, timeout, max_records)
+            return self._unread.settle(handover)
+        except BaseException:  # Ctrl-C, too
+            self._unread.take_back(handover)
             raise
-        except BaseException:  # Ctrl-C
-            self._unread.take_back()
-            raise
-        return records
 
-    def _poll(self, most: int, deadline: float) -> ConsumerRecords:
-        self._steps.begin_poll()
-        return self._steps.try_poll(most) or self._run(self._steps.poll(most, deadline))
+    def _take(self, handover: RecordHandover, timeout: float, max_records: int | None) -> None:
+        """Take what a poll returns."""
+        with self._turn:
+            most = self._settings.max_poll_records if max_records is None else max_records
+            if most < 1:
+                raise UsageError(f"max_records must be at least 1, not {max_records}")
+            deadline = self._core.now() + seconds(timeout)
+            self._steps.begin_poll()
+            if not self._steps.try_poll(most, handover):
+                self._run(self._steps.poll(most, handover, deadline))
+            self._core.waits.check_closed()
+            self._core.waits.check_closer()
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
         """Read record by record, for ever.
@@ -217,19 +222,14 @@ class Consumer:
                 self._run(self._membership.handle_news())
             return self._unread.iterator()
 
-    def _next_records(self) -> ConsumerRecords:
-        """Return what the next poll brings, however long that takes: all before is done."""
-        while True:
-            records = self.poll(ITERATION_WAIT)
-            if records:
-                return records
+    def _refill(self, handover: RecordHandover, max_records: int | None = None) -> None:
+        """Take what the next poll brings, however long that takes: all before is done."""
+        while not handover:
+            self._take(handover, ITERATION_WAIT, max_records)
 
     def batches(self, max_records: int | None = None) -> Iterator[ConsumerRecords]:
         """Read what polls return, for ever; empty ones are left out."""
-        while True:
-            records = self.poll(ITERATION_WAIT, max_records)
-            if records:
-                yield records
+        return Batches(self._unread, partial(self._refill, max_records=max_records))
 
     def wakeup(self) -> None:
         """Raise WakeupError in the thread that uses this consumer. Any thread.
@@ -526,16 +526,13 @@ class Consumer:
         self._close(timeout, is_interrupted=False)
 
     def _close(self, timeout: float | None, *, is_interrupted: bool) -> None:
-        if self._core.closed:
+        if self._core.has_ended:
             return
         deadline = self._deadline(timeout)
-        if not self._turn.take_to_close(deadline):
-            return
-        try:
-            self._finalizer.detach()
-            self._run(self._steps.close(deadline, is_interrupted=is_interrupted))
-        finally:
-            self._turn.end_to_close()
+        with self._turn.to_close(deadline) as is_to_close:
+            if is_to_close:
+                self._finalizer.detach()
+                self._run(self._steps.close(deadline, is_interrupted=is_interrupted))
 
     def __enter__(self) -> Consumer:
         return self

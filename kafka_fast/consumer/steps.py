@@ -9,14 +9,12 @@ Thread: the user's, or that of the event loop; one call at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.consumer.membership import Membership
-from kafka_fast.consumer.unread import Unread
-from kafka_fast.dataplane._consumer_records import ConsumerRecords
+from kafka_fast.consumer.unread import Refill, Unread
 from kafka_fast.errors import UsageError
 from kafka_fast.net.consumer_core import ConsumerCore
+from kafka_fast.net.record_handover import RecordHandover
 from kafka_fast.net.steps import Steps
 from kafka_fast.types import TopicPartition
 
@@ -32,7 +30,7 @@ class ConsumerSteps:
         consumer: object,
         core: ConsumerCore,
         settings: ConsumerSettings,
-        refill: Callable[[], ConsumerRecords],
+        refill: Refill,
     ) -> None:
         """Begin with nothing to read.
 
@@ -40,7 +38,7 @@ class ConsumerSteps:
             consumer: for listeners.
             core: does the work.
             settings: the consumer's configuration.
-            refill: waits for what an iteration needs next.
+            refill: waits for what an iteration needs next, and takes it.
         """
         self._core = core
         self._settings = settings
@@ -62,19 +60,23 @@ class ConsumerSteps:
             raise UsageError("there is nothing to read: subscribe to topics, or assign partitions")
         self._core.waits.check_wakeup()  # a stream that never pauses is never waited for
 
-    def try_poll(self, most: int) -> ConsumerRecords:
-        """Return records that are here; none if something else comes first, see `poll`."""
+    def try_poll(self, most: int, handover: RecordHandover) -> bool:
+        """Take records that are here; return False if there are none, or something comes first."""
+        self.unread.begin(handover)
         if self._settings.group_id is not None:
             membership = self.membership
             if membership.has_to_act:
-                return ConsumerRecords()
+                return False
             membership.commit_if_due()
             if membership.is_subscribed:
                 membership.show_life(0.0)
-        return self.unread.take(most) or self._reading.try_take(most)
+        if self.unread.try_take(most, handover):
+            return True
+        self._reading.try_take(most, handover)
+        return bool(handover)
 
-    def poll(self, most: int, deadline: float) -> Steps[ConsumerRecords]:
-        """Return records as soon as there are any; after `begin_poll`.
+    def poll(self, most: int, handover: RecordHandover, deadline: float) -> Steps[None]:
+        """Take records as soon as there are any; after `begin_poll` and `try_poll`.
 
         Raises:
             KafkaError: see `Consumer.poll`.
@@ -88,12 +90,15 @@ class ConsumerSteps:
                 self._core.check_open()  # a listener may have closed it
                 if membership.is_subscribed:
                     membership.show_life(0.0)
-            if unread := self.unread.take(most):
-                return unread
+            self.unread.begin(handover)  # a listener may have polled
+            if self.unread.try_take(most, handover):
+                return
             until = min(deadline, self._core.now() + ALIVE_SLICE)
-            records = yield from self._reading.take(most, until)
-            if records or (self._core.now() >= deadline and not self._reading.has_group_news):
-                return records
+            yield from self._reading.take(most, handover, until)
+            if handover:
+                return
+            if self._core.now() >= deadline and not self._reading.has_group_news:
+                return
 
     # Positions and offsets
 
@@ -130,9 +135,10 @@ class ConsumerSteps:
             is_interrupted: an exception took the user away from what he was given last.
         """
         try:
-            if is_interrupted:
-                self.unread.give_up()
-            yield from self.membership.end(deadline)
+            if not self._core.closed:  # else an interrupted `close` has said goodbye
+                if is_interrupted:
+                    self.unread.give_up()
+                yield from self.membership.end(deadline)
         finally:
             try:
                 self.unread.forget(self._reading.intake.partitions)  # a loop that is left ends

@@ -1,7 +1,7 @@
 """Who uses a consumer: one thread at a time, as long as it lives, in the process that made it.
 
     calls   ── with turn ──► theirs until they end; another thread is refused
-    close() ── take_to_close ──► wakes whoever has the turn, waits until he is out, and keeps it
+    close() ── to_close ──► wakes whoever has the turn, waits until he is out, and keeps it
 
 A closer wakes others by being `waits.closer`: every wait of another thread that may be woken ends
 with a WakeupError from then on, and so does its next call.
@@ -10,7 +10,6 @@ with a WakeupError from then on, and so does its next call.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 
 from kafka_fast.errors import CommitFailedError, KafkaTimeoutError, UsageError, WakeupError
 from kafka_fast.net.consumer_core import ConsumerCore
@@ -25,14 +24,14 @@ INTERRUPTED = (LookupError, RuntimeError, AttributeError, CommitFailedError)
 class Turn:
     """Held, as a context manager, from a call's beginning to its end. Calls may nest."""
 
-    __slots__ = ("_closing_thread", "_core", "_depth", "_holder", "_lock")
+    __slots__ = ("_closing", "_core", "_depth", "_holder", "_lock")
 
     def __init__(self, core: ConsumerCore) -> None:
         self._lock = threading.RLock()
         self._core = core
         self._depth = 0  # of the calls of the thread that has the lock
         self._holder: int | None = None  # that thread
-        self._closing_thread: int | None = None
+        self._closing: Closing | None = None  # who has the turn to close the consumer
 
     def __enter__(self) -> None:
         self._core.check_open()
@@ -68,51 +67,39 @@ class Turn:
 
     # Closing
 
-    def check_hand_over(self, take_back: Callable[[], None]) -> None:
-        """Raise if what a poll has found is nobody's: the consumer is closed, or is to be.
-
-        Args:
-            take_back: what was found comes next, and is not done.
-        """
-        self._core.waits.check_closed()
-        try:
-            self._core.waits.check_closer()
-        except WakeupError:
-            take_back()
-            raise
-
-    def take_to_close(self, deadline: float) -> bool:
-        """Take the turn to close the consumer; `end_to_close` gives it back.
+    def to_close(self, deadline: float) -> Closing:
+        """Return a context in which this thread may close the consumer.
 
         A thread that is in a call is woken, and waited for until it is out. A call of this very
         thread goes on when this one ends: a listener or a signal's handler closes.
 
         Args:
             deadline: when to give up.
-
-        Returns:
-            Whether there is something to close: not if another thread has done so meanwhile, nor
-            inside of a `close` of this thread's own.
-
-        Raises:
-            KafkaTimeoutError: the other thread has not come out of its call; nothing is closed.
         """
+        return Closing(self, deadline)
+
+    def take_to_close(self, closing: Closing, deadline: float) -> bool:
+        """Take the turn to close the consumer, see `Closing`."""
         me = threading.get_ident()
-        if self._closing_thread == me:
+        if self._closing is not None and self._closing.thread == me:
             return False
         if not self._lock.acquire(blocking=False):
             self._await_others(me, deadline)
         self._take()
-        if self._core.closed:
-            self._release()
+        closing.has_turn = True
+        if self._core.has_ended:
             return False
-        self._core.waits.closer = self._closing_thread = me
+        self._closing = closing
+        self._core.waits.closer = me
         return True
 
-    def end_to_close(self) -> None:
-        """Give the turn back."""
-        self._core.waits.closer = self._closing_thread = None
-        self._release()
+    def end_to_close(self, closing: Closing) -> None:
+        """Give the turn back, if this is who has it."""
+        if self._closing is closing:
+            self._core.waits.closer = self._closing = None
+        if closing.has_turn:
+            closing.has_turn = False
+            self._release()
 
     def _await_others(self, me: int, deadline: float) -> None:
         """Wait until the thread that has the turn is out of its call."""
@@ -134,3 +121,39 @@ class Turn:
         except BaseException:
             core.waits.give_up_closing(me)
             raise
+
+
+class Closing:
+    """A thread's turn to close a consumer. As a context it tells whether there is something to do.
+
+    There is not if another thread has closed meanwhile, nor inside of a `close` of this thread's.
+    """
+
+    __slots__ = ("_deadline", "_turn", "has_turn", "thread")
+
+    def __init__(self, turn: Turn, deadline: float) -> None:
+        """Begin without the turn.
+
+        Args:
+            turn: of the consumer.
+            deadline: when to give up waiting for another thread's call.
+        """
+        self._turn = turn
+        self._deadline = deadline
+        self.thread = threading.get_ident()
+        self.has_turn = False
+
+    def __enter__(self) -> bool:
+        """Take the turn.
+
+        Raises:
+            KafkaTimeoutError: the other thread has not come out of its call; nothing is closed.
+        """
+        try:
+            return self._turn.take_to_close(self, self._deadline)
+        except BaseException:
+            self._turn.end_to_close(self)
+            raise
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self._turn.end_to_close(self)

@@ -10,10 +10,14 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Mapping
+from typing import TypeAlias
 
 from kafka_fast.dataplane._consumer_records import ConsumerRecords, RecordIterator, iterate
 from kafka_fast.net.reading import Reading
+from kafka_fast.net.record_handover import RecordHandover
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
+
+Refill: TypeAlias = Callable[[RecordHandover], None]
 
 
 class _InHand(enum.Enum):
@@ -27,18 +31,18 @@ class _InHand(enum.Enum):
 class Unread:
     """The rest of a consumer's iteration. User's thread only."""
 
-    def __init__(self, reading: Reading, refill: Callable[[], ConsumerRecords]) -> None:
+    def __init__(self, reading: Reading, refill: Refill) -> None:
         """Begin with nothing.
 
         Args:
             reading: knows what was handed over, and tells of topics that were made anew.
-            refill: waits for what an iteration needs next.
+            refill: waits for what an iteration needs next, and takes it.
         """
         self._reading = reading
         self._refill = refill
         self._iterator: RecordIterator | None = None
         self._held: dict[TopicPartition, ConsumerRecords] = {}  # of partitions that are paused
-        self._taken_from: ConsumerRecords | None = None  # by the last take, until that is settled
+        self._handover = RecordHandover()  # the last one, under way or settled
         self._in_hand = _InHand.NOTHING
         # Since the user came back last: what he works on besides, has committed, and has moved.
         self._begun: dict[TopicPartition, OffsetAndMetadata] = {}
@@ -71,9 +75,7 @@ class Unread:
 
         There is something only while a signal's handler runs in the middle of that poll.
         """
-        taken = self._taken_from
-        firsts = {} if taken is None else _firsts(taken.by_partition())
-        return {**self._reading.intake.unsettled_from(), **firsts}
+        return {} if self._handover.is_settled else self._handover.before
 
     def _rest(self) -> ConsumerRecords:
         at = self._iterator
@@ -82,7 +84,7 @@ class Unread:
     def _worked_on(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """Return where each partition goes on if what the user was given last is not done."""
         if self._in_hand is _InHand.RECORDS:
-            return self._reading.intake.last_taken_from()
+            return {} if self._handover.rest is not None else self._handover.before
         at = self._iterator
         if self._in_hand is _InHand.NOTHING or at is None or not at.handed_out:
             return {}
@@ -122,35 +124,49 @@ class Unread:
         return self._iterator
 
     def _refill_one(self) -> ConsumerRecords:
-        records = self._refill()
-        self._in_hand = _InHand.ONE
+        handover = RecordHandover()
+        try:
+            self._refill(handover)
+            records = self.settle(handover)
+            self._in_hand = _InHand.ONE
+            return records
+        except BaseException:
+            self.take_back(handover)
+            raise
+
+    def begin(self, handover: RecordHandover) -> None:
+        """A call is about to take records for the user."""
+        self._handover = handover
+
+    def try_take(self, most: int, handover: RecordHandover) -> bool:
+        """Take records that no iteration will hand over now; return whether there were any."""
+        rest, iterator = self._rest(), self._iterator
+        if iterator is None or not rest:
+            return False
+        taken = rest[:most]
+
+        def undo() -> None:
+            iterator.put(rest)
+            self._begun = {}
+
+        handover.rest_before = begun = _firsts(taken.by_partition())
+        handover.undo_rest = undo
+        handover.rest = taken
+        iterator.put(rest[most:])
+        self._begun = begun
+        return True
+
+    def settle(self, handover: RecordHandover) -> ConsumerRecords:
+        """Return what was taken: it is the user's now."""
+        records = handover.settle()
+        self._in_hand = _InHand.RECORDS
         return records
 
-    def take(self, most: int) -> ConsumerRecords:
-        """Return at most so many of the records that no iteration will hand over now."""
-        rest = self._rest()
-        if self._iterator is not None and rest:
-            self._taken_from = rest
-            self._iterator.put(rest[most:])
-            self._begun = _firsts(rest[:most].by_partition())
-        return rest[:most]
-
-    def settle(self) -> None:
-        """What was taken, here or from what is buffered, is the user's now."""
-        self._reading.intake.settle()
-        self._taken_from = None
-        self._in_hand = _InHand.RECORDS
-
-    def take_back(self) -> None:
-        """Nobody got what was taken, unless that is settled: it comes next.
-
-        A Ctrl-C on its way to the user would else cost these records: they would be committed.
-        """
-        self._reading.intake.take_back()
-        if self._taken_from is not None and self._iterator is not None:
-            self._iterator.put(self._taken_from)
-            self._taken_from = None
-            self._begun = {}
+    def take_back(self, handover: RecordHandover) -> None:
+        """Nobody got what was taken: it comes next, and is not committed till then."""
+        handover.take_back()
+        if self._handover is handover:  # else nothing was begun: another thread has the turn
+            self._in_hand = _InHand.NOTHING
 
     def forget(self, partitions: Iterable[TopicPartition]) -> None:
         """Hand over nothing more of these partitions."""

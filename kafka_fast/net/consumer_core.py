@@ -61,6 +61,9 @@ class ConsumerCore(ClientCore):
             host: the world under it.
         """
         self.closed = False
+        """Whether nobody can use it any more."""
+        self.has_ended = False
+        """Whether nothing of it runs any more."""
         self._was_member = False  # when the process began to end
         self._left: Answer[bool] | None = None  # what the end of the process waits for
         # A broker that is silent is heard of once in as long as that.
@@ -135,12 +138,13 @@ class ConsumerCore(ClientCore):
     # ---- the end ----
 
     def close(self) -> None:
-        """End the threads. Any thread but the control thread."""
-        if self.closed:
+        """End the threads; after an interruption once more. Any thread but the control thread."""
+        if self.has_ended:
             return
         self.closed = True
         process_life.discard(self)
         if os.getpid() != self.pid:
+            self.has_ended = True
             return
         self.waits.end()
         self.driver.wake()  # a call of this thread's, if a signal's handler closes
@@ -164,10 +168,11 @@ class ConsumerCore(ClientCore):
     def _stop(self) -> None:
         self._host.stop()
         self.plane.shut_down()
+        self.has_ended = True
 
     def mark_forked(self) -> None:
         """Called in a forked child: nothing of this runs here, and its locks may be held."""
-        self.closed = True
+        self.closed = self.has_ended = True
         super().mark_forked()
 
     # ---- the end of the process ----

@@ -1,6 +1,6 @@
 """What has come in and not been handed over: one reader for each partition, read in turn.
 
-    data plane ── chunks ──► Intake ── PartitionReader … ──► slices for one poll
+    data plane ── chunks ──► Intake ── PartitionReader … ──► slices for one RecordHandover
                                 ▲
     seek, pause, assignment ────┘
 
@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from kafka_fast.control.consumer.partition import Position
 from kafka_fast.control.consumer.plane import generation, seeks_of
 from kafka_fast.dataplane._chunk import Chunk
 from kafka_fast.dataplane._reading import PartitionReader
 from kafka_fast.errors import KafkaError, RecordDeserializationError, fresh_copy
-from kafka_fast.record._slices import RecordSlice
+from kafka_fast.net.record_handover import RecordHandover, Taken
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 from kafka_fast.values import Value, field
 
@@ -81,25 +81,6 @@ class Stream(Value, frozen=False, eq=False):
         return None if self.failure is None else fresh_copy(self.failure)
 
 
-class _Step(NamedTuple):
-    """What a stream's turn is about to change."""
-
-    stream: Stream
-    first: int
-    """How many slices were found before."""
-    position: int
-    epoch: int
-    jump: Position | None
-
-
-def _begun_at(steps: Iterable[_Step]) -> dict[TopicPartition, OffsetAndMetadata]:
-    """Return where each partition stood before these steps."""
-    before: dict[TopicPartition, OffsetAndMetadata] = {}
-    for step in steps:
-        before.setdefault(step.stream.partition, OffsetAndMetadata(step.position, step.epoch))
-    return before
-
-
 CHUNKS_AT_A_TIME = 256
 
 
@@ -128,9 +109,6 @@ class Intake:
         self._by_id: dict[int, Stream] = {}
         self._arrived: list[Chunk] = []  # and not been given to its reader
         self._turn: deque[Stream] = deque()  # those that may have something to hand over
-        self._found: list[RecordSlice] = []  # by the last take, until that is settled
-        self._steps: list[_Step] = []  # of the same
-        self._settled_steps: list[_Step] = []  # of the take that was settled last
         self.unreadable_batches = 0
         """How often a partition was stopped by a batch that is corrupt."""
         self.refused_records = 0
@@ -158,14 +136,6 @@ class Intake:
         """Return where reading goes on in all partitions that have a position."""
         found = {partition: self.position(partition) for partition in self._by_partition}
         return {partition: at for partition, at in found.items() if at is not None}
-
-    def last_taken_from(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Return where each partition stood before what the user got last was taken from it."""
-        return _begun_at(self._settled_steps)
-
-    def unsettled_from(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Return the same of a take that is under way, or whose records nobody has yet."""
-        return _begun_at(self._steps)
 
     def lag(self, partition: TopicPartition, done: int | None = None) -> int | None:
         """Return how far the end was away when the partition was fetched last; None: not known.
@@ -217,8 +187,7 @@ class Intake:
         """Hand over nothing more of a partition."""
         stream = self._by_partition.pop(partition)
         del self._by_id[stream.id]
-        if stream.is_queued:
-            self._turn.remove(stream)
+        self._turn = deque(it for it in self._turn if it is not stream)
         self._plane.set_generation(stream.id, generation(stream.seeks + 1, 0))
 
     def move(self, partition: TopicPartition, to: Position | None) -> int:
@@ -319,8 +288,8 @@ class Intake:
         if stream.jump is not None and chunk.asked_offset == stream.jump.offset:
             stream.jump = None  # the reader follows by itself
 
-    def take(self, most: int) -> list[RecordSlice]:
-        """Return slices of at most so many records, those of one partition in a row.
+    def take(self, most: int, handover: RecordHandover) -> None:
+        """Take slices of at most so many records, those of one partition in a row.
 
         An error is raised by the call that finds nothing before it; what other partitions have
         then waits for the next one.
@@ -328,35 +297,8 @@ class Intake:
         Raises:
             KafkaError: a partition's records, or its position, are no good.
         """
-        self.settle()
-        found, steps = self._found, self._steps
-        try:
-            self._take(found, steps, most)
-        except KafkaError:
-            self.settle()
-            raise
-        except BaseException:  # Ctrl-C
-            self.take_back()
-            raise
-        return found
-
-    def settle(self) -> None:
-        """What the last take has found is the user's now."""
-        self._settled_steps = self._steps
-        self._found, self._steps = [], []
-
-    def take_back(self) -> None:
-        """Nobody got what the last take has found, unless that is settled: it comes next."""
-        found, steps = self._found, self._steps
-        while steps:
-            step = steps.pop()
-            step.stream.reader.give_back(found[step.first :], step.position)
-            step.stream.jump = step.jump
-            del found[step.first :]
-            self._queue(step.stream)
-
-    def _take(self, found: list[RecordSlice], steps: list[_Step], most: int) -> None:
-        """Append slices to `found`, and to `steps` whose they are."""
+        found = handover.slices
+        handover.taken.clear()  # of looks that have found nothing
         unseen = len(self._turn)
         while unseen and most > 0:
             stream = self._turn[0]
@@ -365,16 +307,20 @@ class Intake:
                 unseen -= 1
                 continue
             reader = stream.reader
-            steps.append(
-                _Step(stream, len(found), reader.position, reader.leader_epoch, stream.jump)
+            place = stream, len(found), stream.jump, stream.seeks
+            handover.taken.append(
+                Taken(
+                    stream.partition, reader.position, reader.leader_epoch, self._bring_back, place
+                )
             )
             try:
-                count = stream.reader.take_into(found, most)
+                count = reader.take_into(found, most)
             except KafkaError as refusal:
                 self._stop(stream, refusal)
                 if found:
                     break  # the next poll raises it
                 self._turn.rotate(-1)
+                handover.taken.clear()
                 raise
             if count:
                 most -= count
@@ -387,13 +333,25 @@ class Intake:
                 unseen -= 1
                 continue
             if found:
-                break  # likewise
+                break  # the next poll raises it
             self._turn.rotate(-1)
             error = stream.take_error()
             if error is not None:
+                handover.taken.clear()
                 raise error
         if not most:
             self._turn.rotate(-1)  # the next poll begins with another partition
+
+    def _bring_back(self, handover: RecordHandover, taken: Taken) -> None:
+        """Nobody got what was taken from a stream: it comes next."""
+        stream, first, jump, seeks = taken.place
+        slices = handover.slices[first:]
+        del handover.slices[first:]
+        if stream.seeks == seeks:  # else the user has moved it since
+            stream.reader.give_back(slices, taken.position)
+            stream.jump = jump
+            stream.is_queued = False  # it may be about to leave
+            self._queue(stream)
 
     def _stop(self, stream: Stream, error: KafkaError) -> None:
         """Fetch nothing more of a partition whose reader is stopped: it would be thrown away."""
@@ -406,11 +364,14 @@ class Intake:
         else:
             self.unreadable_batches += 1
 
+    # An exception may come from anywhere in here (Ctrl-C): a stream is then in the queue twice, or
+    # is there and does not know it. Both do no harm; to be left out would.
+
     def _queue(self, stream: Stream) -> None:
         if not stream.is_queued and not stream.is_paused:
+            self._turn.append(stream)
             stream.is_queued = True
-            self._turn += (stream,)  # not by a call, after which a signal might raise
 
     def _leave(self, stream: Stream) -> None:
-        del self._turn[0]  # likewise
         stream.is_queued = False
+        del self._turn[0]

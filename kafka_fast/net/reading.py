@@ -27,7 +27,6 @@ from kafka_fast.control.consumer.plane import (
     Reposition,
 )
 from kafka_fast.control.group.member import GroupNews
-from kafka_fast.dataplane._consumer_records import ConsumerRecords
 from kafka_fast.dataplane._reading import PartitionReader
 from kafka_fast.dataplane._streams import Streams
 from kafka_fast.errors import fresh_copy
@@ -36,6 +35,7 @@ from kafka_fast.net.calls import Calls
 from kafka_fast.net.host import Host
 from kafka_fast.net.idle import Idle
 from kafka_fast.net.intake import Intake
+from kafka_fast.net.record_handover import RecordHandover
 from kafka_fast.net.steps import Steps, Wait
 from kafka_fast.net.waits import Waits
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
@@ -139,8 +139,8 @@ class Reading:
 
     # Records
 
-    def try_take(self, most: int) -> ConsumerRecords:
-        """Return records that are here; none if the group wants something first.
+    def try_take(self, most: int, handover: RecordHandover) -> bool:
+        """Take records that are here; return whether there were any, or the group wants something.
 
         Raises:
             KafkaError: see `Intake.take`; or the control thread has failed.
@@ -148,32 +148,28 @@ class Reading:
         self.intake.feed()
         self._read_news()
         if self._group_news:  # what is here may be others' by now
-            return ConsumerRecords()
+            return True
         self._raise_nonsense(urgent=True)
-        slices = self.intake.take(most)
-        if slices:
+        self.intake.take(most, handover)
+        if handover:
             self._idle.end()
-            return ConsumerRecords(slices)
+            return True
         self._raise_nonsense(urgent=False)
-        return ConsumerRecords()
+        return False
 
-    def take(self, most: int, deadline: float) -> Steps[ConsumerRecords]:
-        """Return records as soon as there are any, at the deadline none.
+    def take(self, most: int, handover: RecordHandover, deadline: float) -> Steps[None]:
+        """Take records as soon as there are any, or the group wants something; see `try_take`.
 
         Raises:
-            KafkaError: as `try_take`.
             WakeupError: another thread called `wakeup`.
         """
         is_over = self._news_or(self._waits.ends())
-        while True:
-            records = self.try_take(most)
-            if records or self._group_news:
-                return records
+        while not self.try_take(most, handover):
             self._waits.check()
             now = self._now()
             self._idle.look(now)
             if deadline <= now:
-                return records
+                return
             yield Wait(is_over, deadline, "records")
 
     def _news_or(self, is_ended: Callable[[], bool]) -> Callable[[], object]:

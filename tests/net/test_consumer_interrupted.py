@@ -1,60 +1,74 @@
 """Ctrl-C in a call that takes records: nobody got them, so they come next.
 
-Python raises KeyboardInterrupt where it looks for signals: when a function begins, and when one of
-C has returned. Here a profiler raises it at each of these places in turn.
+Python raises KeyboardInterrupt where it looks for signals, which differs from version to version.
+Here a tracer raises it before each instruction (or line) of the package's frames in turn.
 """
 
 from __future__ import annotations
 
+import asyncio
+import dis
 import itertools
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
 import kafka_fast
 from kafka_fast import Consumer, ConsumerRecord, TopicPartition
+from kafka_fast.net import process_life
 from kafka_fast.testing.broker.server import EmbeddedKafka
-from tests.net.consuming import MakeConsumer, fill
+from tests.net.consuming import MakeConsumer, committed, fill
+from tests.net.lives import in_loop
 from tests.waiting import TIMEOUT, eventually
 
-COUNT = 3_000
+COUNT = 20_000
 PACKAGE = str(Path(kafka_fast.__file__).parent) + os.sep
 
 T = TypeVar("T")
 
 
+def is_return(frame: FrameType) -> bool:
+    """Tell whether the next instruction hands a result out: no frame can guard that."""
+    return dis.opname[frame.f_code.co_code[frame.f_lasti]].startswith("RETURN")
+
+
 @contextmanager
-def interrupt_at(place: int) -> Iterator[None]:
+def interrupt_at(place: int, event: str = "opcode") -> Iterator[None]:
     """Raise KeyboardInterrupt at the nth place in the package that this thread passes."""
     left = place
 
-    def look(frame: FrameType, event: str, arg: object) -> None:
+    def look(frame: FrameType, what: str, arg: object) -> Any:
         nonlocal left
-        if event in ("call", "c_return") and frame.f_code.co_filename.startswith(PACKAGE):
+        if not frame.f_code.co_filename.startswith(PACKAGE):
+            return None
+        frame.f_trace_opcodes = event == "opcode"
+        if what == event and not is_return(frame):
             left -= 1
             if left == 0:
                 raise KeyboardInterrupt
+        return look
 
-    sys.setprofile(look)
+    before = sys.gettrace()
+    sys.settrace(look)
     try:
         yield
     finally:
-        sys.setprofile(None)
+        sys.settrace(before)
 
 
 def once_more(prepare: Callable[[], object], call: Callable[[], T]) -> list[T]:
-    """Interrupt a call at each place in turn; return what it gives when it is made once more."""
+    """Interrupt a call at each line in turn; return what it gives when it is made once more."""
     found = []
     for place in itertools.count(1):
         prepare()
         try:
-            with interrupt_at(place):
+            with interrupt_at(place, "line"):
                 call()
         except KeyboardInterrupt:
             found.append(call())
@@ -82,7 +96,15 @@ def step(consumer: Consumer) -> list[ConsumerRecord]:
     return [next(iter(consumer))]
 
 
-WAYS: dict[str, Callable[[Consumer], list[ConsumerRecord]]] = {"poll": poll, "step": step}
+def batch(consumer: Consumer) -> list[ConsumerRecord]:
+    return list(next(consumer.batches(3)))
+
+
+WAYS: dict[str, Callable[[Consumer], list[ConsumerRecord]]] = {
+    "poll": poll,
+    "step": step,
+    "batch": batch,
+}
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -102,11 +124,12 @@ def test_ctrl_c_anywhere_loses_nothing(consumer: Consumer, way: str, *, is_in_a_
             assert consumer.current_lag(partition) == COUNT - at
         else:
             break
-        after = consumer.poll(TIMEOUT, 2)
-        assert after.offsets() == [at, at + 1]
+        assert consumer.poll(TIMEOUT, 1).offsets() == [at]
+        assert next(iter(consumer)).offset == at + 1
         at += 2
     assert [record.offset for record in found] == list(range(at, at + len(found)))
-    assert place > 10, "there are more places than that"
+    assert found
+    assert place > 100, "there are more places than that"
 
 
 def test_ctrl_c_while_records_arrive_loses_nothing(
@@ -145,7 +168,7 @@ def test_ctrl_c_in_a_rebalance_leaves_a_member_that_reads(
     partition = TopicPartition(topic, 0)
     consumer.subscribe([topic])
     eventually(lambda: consumer.poll(0.01) is not None and partition in consumer.assignment())
-    for place in itertools.count(1, 3):  # a rebalance for each of a third of the places
+    for place in itertools.count(1, 11):  # a rebalance for each of some of the lines
         consumer.enforce_rebalance()
         eventually(lambda: consumer._reading.has_group_news)
         if news == "assigned":
@@ -153,7 +176,7 @@ def test_ctrl_c_in_a_rebalance_leaves_a_member_that_reads(
             assert consumer.metrics()["rebalances"][-1].kind == "revoked"
             eventually(lambda: consumer._reading.has_group_news)
         try:
-            with interrupt_at(place):
+            with interrupt_at(place, "line"):
                 consumer.poll(0)
         except KeyboardInterrupt:
             (value,) = fill(kafka, topic, 1)
@@ -162,3 +185,110 @@ def test_ctrl_c_in_a_rebalance_leaves_a_member_that_reads(
         else:
             break
     assert place > 20, "there are more places than that"
+
+
+# ---- an event loop ----
+
+
+def interrupted_in(
+    loop: asyncio.AbstractEventLoop, task: asyncio.Task[list[int]], place: int
+) -> tuple[list[int], bool]:
+    """Interrupt a task at a line; return what it gives all the same, and whether it was."""
+    try:
+        with interrupt_at(place, "line"):
+            loop.run_until_complete(task)
+    except KeyboardInterrupt:
+        task.cancel()  # as asyncio.run does
+        with suppress(asyncio.CancelledError, KeyboardInterrupt):
+            # A loop that runs for a task which has raised Ctrl-C would not end.
+            return task.result() if task.done() else loop.run_until_complete(task), True
+        return [], True
+    return task.result(), False
+
+
+def test_ctrl_c_anywhere_in_an_event_loop_loses_nothing(kafka: EmbeddedKafka, topic: str) -> None:
+    fill(kafka, topic, 3_000, batch=500)
+    loop = asyncio.new_event_loop()
+    with in_loop(kafka, topic, loop) as life:
+        life.core.reading.assign([TopicPartition(topic, 0)])
+        at = len(loop.run_until_complete(life.poll(1)))
+        for place in itertools.count(1):
+            task = loop.create_task(life.poll(3))
+            found, was_interrupted = interrupted_in(loop, task, place)
+            assert found == list(range(at, at + len(found)))
+            if not was_interrupted:
+                break
+            at += len(found)
+            assert loop.run_until_complete(life.poll(1)) == [at]
+            at += 1
+        assert place > 30, "there are more places than that"
+
+
+def test_ctrl_c_while_an_event_loop_waits_loses_nothing(kafka: EmbeddedKafka, topic: str) -> None:
+    loop = asyncio.new_event_loop()
+    with in_loop(kafka, topic, loop, **{"fetch.max.wait.ms": 5}) as life:
+        life.core.reading.assign([TopicPartition(topic, 0)])
+        for place in itertools.count(1):
+            task = loop.create_task(life.poll())
+            loop.run_until_complete(asyncio.sleep(0.001))  # it waits now
+            fill(kafka, topic, 1)
+            found, was_interrupted = interrupted_in(loop, task, place)
+            assert (found or loop.run_until_complete(life.poll())) == [place - 1]
+            if not was_interrupted:
+                break
+        assert place > 20, "there are more places than that"
+
+
+# ---- the end ----
+
+
+def closed_twice(make: Callable[[], Consumer], step: int) -> Iterator[Consumer]:
+    """Interrupt `close` at each line in turn; yield each consumer that is closed then."""
+    for place in itertools.count(1, step):
+        before = len(process_life.living)
+        consumer = make()
+        try:
+            with interrupt_at(place, "line"):
+                consumer.close()
+        except KeyboardInterrupt:
+            consumer.close()
+            assert len(process_life.living) == before
+            assert consumer._core.has_ended
+            yield consumer
+        else:
+            assert place > 50, "there are more places than that"
+            return
+
+
+def test_ctrl_c_anywhere_in_close_commits_only_what_is_done(
+    kafka: EmbeddedKafka, consumer_on: MakeConsumer, topic: str
+) -> None:
+    fill(kafka, topic, 10)
+    partition = TopicPartition(topic, 0)
+    numbers = itertools.count()
+
+    def make() -> Consumer:
+        consumer = consumer_on(group_id=f"{topic}-{next(numbers)}", fetch_max_wait_ms=10)
+        consumer.assign([partition])
+        assert consumer.poll(TIMEOUT, 4).offsets() == [0, 1, 2, 3]
+        return consumer
+
+    for number, _ in enumerate(closed_twice(make, 2)):
+        assert committed(kafka, f"{topic}-{number}").get((topic, 0), 4) == 4
+
+
+def test_ctrl_c_anywhere_in_close_ends_a_membership(
+    kafka: EmbeddedKafka, consumer_on: MakeConsumer, topic: str
+) -> None:
+    fill(kafka, topic, 10)
+    numbers = itertools.count()
+
+    def make() -> Consumer:
+        group = f"{topic}-{next(numbers)}"
+        consumer = consumer_on(group_id=group, fetch_max_wait_ms=10, auto_offset_reset="earliest")
+        consumer.subscribe([topic])
+        assert eventually(lambda: consumer.poll(0.05, 4)).offsets() == [0, 1, 2, 3]
+        return consumer
+
+    for number, _ in enumerate(closed_twice(make, 23)):
+        assert committed(kafka, f"{topic}-{number}").get((topic, 0), 4) == 4

@@ -8,17 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Collection, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, TypeVar
 
 import pytest
 
-from kafka_fast.config import ConsumerSettings, consumer_settings
-from kafka_fast.consumer.steps import ConsumerSteps
-from kafka_fast.control.group.member import Subscription
 from kafka_fast.errors import KafkaTimeoutError, WakeupError
 from kafka_fast.net.consumer_core import ConsumerCore
-from kafka_fast.net.looping import LoopDriver
 from kafka_fast.net.steps import Invoke, Steps, Wait
 from kafka_fast.net.threaded_host import ThreadedHost
 from kafka_fast.record import RecordBatchBuilder
@@ -32,96 +28,12 @@ from kafka_fast.testing.simulation.plan import NetworkPlan
 from kafka_fast.testing.simulation.virtual_consumer import VirtualConsumerHost, Waiter
 from kafka_fast.types import TopicPartition
 from tests.net.consuming import committed, fill
+from tests.net.lives import COUNT, MOST, Life, Listener, LoopLife, in_loop, settings_on
 from tests.waiting import TIMEOUT, eventually
-
-COUNT = 40
-MOST = 15
-
-T = TypeVar("T")
-
-
-class Listener:
-    """Takes note of what it hears; with `is_async` its methods are coroutines."""
-
-    def __init__(self, *, is_async: bool = False) -> None:
-        self.heard: list[str] = []
-        self._is_async = is_async
-
-    def _hear(self, what: str) -> Awaitable[None] | None:
-        async def later() -> None:
-            await asyncio.sleep(0.01)
-            self.heard.append(what)
-
-        if self._is_async:
-            return later()
-        self.heard.append(what)
-        return None
-
-    def on_partitions_assigned(self, _: object, partitions: Collection[TopicPartition]) -> Any:
-        return self._hear(f"assigned {len(partitions)}")
-
-    def on_partitions_revoked(self, _: object, partitions: Collection[TopicPartition]) -> Any:
-        return self._hear(f"revoked {len(partitions)}")
-
-    on_partitions_lost = on_partitions_revoked
-
-
-def no_iteration() -> Any:
-    raise AssertionError("nobody iterates")
-
-
-class Life:
-    """A consumer's user, whoever runs its steps."""
-
-    def __init__(self, core: ConsumerCore, settings: ConsumerSettings, listener: Any) -> None:
-        self.core = core
-        self.steps = ConsumerSteps(self, core, settings, no_iteration)
-        self.listener = listener
-
-    def deadline(self) -> float:
-        return self.core.now() + TIMEOUT
-
-    def subscribe(self, topic: str) -> None:
-        self.steps.membership.subscribe(Subscription(frozenset({topic})), self.listener)
-
-    def poll(self, deadline: float) -> Steps[list[int]]:
-        self.steps.begin_poll()
-        records = self.steps.try_poll(MOST) or (yield from self.steps.poll(MOST, deadline))
-        self.steps.unread.settle()
-        return list(records.offsets())
-
-    def commit(self) -> Steps[None]:
-        offsets = self.steps.unread.done_offsets()
-        yield from self.steps.membership.commit(offsets, self.deadline())
-
-    def close(self) -> Steps[None]:
-        yield from self.steps.close(self.deadline(), is_interrupted=False)
-
-    def live(self, topic: str) -> Steps[list[int]]:
-        """Subscribe, poll until all is read, commit, close; return what was read."""
-        self.subscribe(topic)
-        found: list[int] = []
-        while len(found) < COUNT:
-            found += yield from self.poll(self.deadline())
-        yield from self.commit()
-        yield from self.close()
-        return found
-
 
 EXPECTED = ["assigned 1", "revoked 1"]
 
-
-def settings_on(servers: str, group: str, **more: object) -> ConsumerSettings:
-    config = {
-        "bootstrap.servers": servers,
-        "group.id": group,
-        "enable.auto.commit": False,
-        "auto.offset.reset": "earliest",
-        "retry.backoff.ms": 20,
-        "reconnect.backoff.ms": 20,
-        **more,
-    }
-    return consumer_settings(config)
+T = TypeVar("T")
 
 
 # ---- a thread that blocks ----
@@ -140,33 +52,16 @@ def test_a_thread_that_blocks(kafka: EmbeddedKafka, topic: str) -> None:
 # ---- an event loop ----
 
 
-class LoopLife(Life):
-    """The same user in an event loop."""
-
-    driver: LoopDriver
-
-    async def run(self, steps: Steps[T]) -> T:
-        return await asyncio.wait_for(self.driver.run(steps), TIMEOUT)
-
-
 def in_a_loop(
-    kafka: EmbeddedKafka, topic: str, play: Callable[[LoopLife], Awaitable[T]], **more: object
+    kafka: EmbeddedKafka,
+    topic: str,
+    play: Callable[[LoopLife], Coroutine[Any, Any, T]],
+    **more: object,
 ) -> T:
     """Let a user play in an event loop."""
-
-    async def main() -> T:
-        settings = settings_on(kafka.bootstrap, topic, **more)
-        host = ThreadedHost(settings)
-        core = ConsumerCore(settings, "me", host)
-        life = LoopLife(core, settings, Listener(is_async=True))
-        life.driver = host.make_loop_driver(core.plane)
-        try:
-            return await play(life)
-        finally:
-            life.driver.close()
-            core.close()
-
-    return asyncio.run(main())
+    loop = asyncio.new_event_loop()
+    with in_loop(kafka, topic, loop, **more) as life:
+        return loop.run_until_complete(asyncio.wait_for(play(life), TIMEOUT))
 
 
 def test_an_event_loop(kafka: EmbeddedKafka, topic: str) -> None:
@@ -194,13 +89,13 @@ def test_an_event_loop(kafka: EmbeddedKafka, topic: str) -> None:
 def test_a_task_that_is_cancelled_in_a_poll_goes_on_later(kafka: EmbeddedKafka, topic: str) -> None:
     async def play(life: LoopLife) -> list[int]:
         life.core.reading.assign([TopicPartition(topic, 0)])
-        polling = asyncio.create_task(life.run(life.poll(life.deadline())))
+        polling = asyncio.create_task(life.poll())
         await asyncio.sleep(0.05)
         polling.cancel()
         with pytest.raises(asyncio.CancelledError):
             await polling
         await asyncio.to_thread(fill, kafka, topic, 3)
-        return await life.run(life.poll(life.deadline()))
+        return await life.poll()
 
     assert in_a_loop(kafka, topic, play) == [0, 1, 2]
 
@@ -208,10 +103,10 @@ def test_a_task_that_is_cancelled_in_a_poll_goes_on_later(kafka: EmbeddedKafka, 
 def test_a_wakeup_and_a_deadline_end_a_wait_of_a_task(kafka: EmbeddedKafka, topic: str) -> None:
     async def play(life: LoopLife) -> None:
         life.core.reading.assign([TopicPartition(topic, 0)])
-        assert await life.run(life.poll(life.core.now() + 0.05)) == []
+        assert await life.poll(timeout=0.05) == []
         asyncio.get_running_loop().call_later(0.05, life.core.wakeup)
         with pytest.raises(WakeupError):
-            await life.run(life.poll(life.deadline()))
+            await life.poll()
 
     in_a_loop(kafka, topic, play)
 
@@ -222,7 +117,7 @@ def test_a_cancelled_close_still_leaves_the_group(kafka: EmbeddedKafka, topic: s
 
     async def play(life: LoopLife) -> None:
         life.subscribe(topic)
-        while not await life.run(life.poll(life.deadline())):
+        while not await life.poll():
             pass
         closing = asyncio.create_task(life.driver.run(life.close()))
         await asyncio.sleep(0)

@@ -29,6 +29,7 @@ from kafka_fast.control.group.heartbeats import Heartbeats
 from kafka_fast.control.group.subscription import SubscribedTopics
 from kafka_fast.net.intake import Intake
 from kafka_fast.net.reading import Reading
+from kafka_fast.net.record_handover import RecordHandover
 from kafka_fast.testing.group_checker import Wrong
 from kafka_fast.testing.simulation.group_plan import GroupPlan, make_group_plan
 from kafka_fast.testing.simulation.group_world import GroupWorld
@@ -62,15 +63,14 @@ def speaks_consumer_protocol(plan: GroupPlan) -> bool:
 
 
 def test_committing_what_a_poll_is_about_to_hand_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    poll = VirtualConsumer._poll
+    take = VirtualConsumer._take
 
-    def commit_after(self: Any, most: int, deadline: float) -> Any:
-        records = poll(self, most, deadline)
-        self._unread.settle()  # what nobody has got yet is in no commit
+    def commit_after(self: Any, handover: RecordHandover, *how: Any) -> None:
+        take(self, handover, *how)
+        handover.settle()  # what nobody has got yet is in no commit
         self._membership.commit_in_background()
-        return records
 
-    monkeypatch.setattr(VirtualConsumer, "_poll", commit_after)
+    monkeypatch.setattr(VirtualConsumer, "_take", commit_after)
     show(Wrong.COMMIT_AHEAD)
 
 

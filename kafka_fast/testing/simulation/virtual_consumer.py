@@ -10,7 +10,7 @@ Everything else, from `poll` to the bytes, is what ships.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.consumer.client import Consumer
@@ -210,7 +210,7 @@ class LoggedConsumerCore(ConsumerCore):
 
     def kill(self) -> None:
         """Be gone, as after kill -9."""
-        self.closed = True
+        self.closed = self.has_ended = True
         process_life.discard(self)
         self._host.stop()
         self._host.port.unplug()

@@ -7,10 +7,10 @@ import pytest
 from kafka_fast.control.consumer.partition import Position
 from kafka_fast.control.consumer.plane import generation
 from kafka_fast.dataplane._chunk import Chunk, chunk_from_bytes
-from kafka_fast.dataplane._consumer_records import ConsumerRecords
 from kafka_fast.dataplane._reading import PartitionReader
 from kafka_fast.errors import KafkaError, NoOffsetForPartitionError, UnreadableBatchError
 from kafka_fast.net.intake import Intake
+from kafka_fast.net.record_handover import RecordHandover
 from kafka_fast.record import RecordBatchBuilder
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
@@ -71,8 +71,14 @@ def chunk(first: int, count: int, *, seeks: int = 0, starts: int = 1, stream: in
 
 
 def offsets(intake: Intake, most: int = 100) -> list[int]:
+    return take(intake, most).settle().offsets()
+
+
+def take(intake: Intake, most: int = 100) -> RecordHandover:
+    handover = RecordHandover()
     intake.feed()
-    return ConsumerRecords(intake.take(most)).offsets()
+    intake.take(most, handover)
+    return handover
 
 
 @pytest.mark.parametrize("news_first", [True, False])
@@ -124,9 +130,9 @@ def test_the_epoch_of_a_position_is_kept_until_something_is_read(
     if not news_first:
         intake.positioned(ONE, generation(0, 1), Position(6, 3))
     assert intake.position(ONE) == expected
-    assert offsets(intake, 2) == [6, 7]
-    intake.settle()
-    assert intake.last_taken_from() == {ONE: expected}
+    handover = take(intake, 2)
+    assert handover.settle().offsets() == [6, 7]
+    assert handover.before == {ONE: expected}
     assert intake.position(ONE) == OffsetAndMetadata(8, -1)
     intake.positioned(ONE, generation(0, 1), Position(6, 3))  # late: nobody stands there any more
     intake.positioned(ONE, generation(0, 2), Position(100, 5))
@@ -218,25 +224,60 @@ def test_what_is_found_again_fails_no_more(intake: Intake) -> None:
     intake.fail(ONE, 0, KafkaError("not there"), is_final=True)
     for _ in range(2):
         with pytest.raises(KafkaError, match="not there"):
-            intake.take(10)
+            take(intake)
     intake.heal(ONE, 1)  # of another life
     with pytest.raises(KafkaError, match="not there"):
-        intake.take(10)
+        take(intake)
     intake.heal(TopicPartition("u", 0), 0)
     intake.heal(ONE, 0)
-    assert intake.take(10) == []
+    assert not take(intake)
 
 
-def test_what_nobody_has_got_yet_is_known(intake: Intake, streams: FakeStreams) -> None:
+def test_a_handover_knows_where_it_all_was(intake: Intake, streams: FakeStreams) -> None:
     """A signal's handler that closes in the middle of a poll must not commit it."""
     streams.arrived += [chunk(5, 3), chunk(0, 2, stream=1)]
-    intake.feed()
-    assert intake.unsettled_from() == {}
-    intake.take(4)
-    assert intake.unsettled_from() == {ONE: OffsetAndMetadata(5), OTHER: OffsetAndMetadata(0)}
-    intake.settle()
-    assert intake.unsettled_from() == {}
-    assert intake.last_taken_from() == {ONE: OffsetAndMetadata(5), OTHER: OffsetAndMetadata(0)}
+    handover = take(intake, 4)
+    assert handover
+    assert not handover.is_settled
+    assert handover.before == {ONE: OffsetAndMetadata(5), OTHER: OffsetAndMetadata(0)}
+    assert handover.settle().offsets() == [5, 6, 7, 0]
+    assert handover.is_settled
+
+
+@pytest.mark.parametrize("is_settled", [False, True])
+def test_what_is_taken_back_comes_next(
+    intake: Intake, streams: FakeStreams, *, is_settled: bool
+) -> None:
+    streams.arrived += [chunk(5, 3), chunk(0, 2, stream=1)]
+    handover = take(intake, 4)
+    if is_settled:
+        handover.settle()
+    handover.take_back()
+    handover.take_back()  # once more is no more
+    assert not handover
+    assert handover.before == {}
+    assert sorted(offsets(intake)) == [0, 1, 5, 6, 7]
+
+
+def test_what_the_user_has_moved_does_not_come_back(intake: Intake, streams: FakeStreams) -> None:
+    streams.arrived += [chunk(5, 3), chunk(0, 2, stream=1)]
+    handover = take(intake)
+    intake.move(ONE, Position(20))
+    handover.take_back()
+    assert offsets(intake) == [0, 1]
+    assert intake.position(ONE) == OffsetAndMetadata(20)
+
+
+def test_a_handover_that_finds_nothing_again_and_again_stays_small(
+    intake: Intake, streams: FakeStreams
+) -> None:
+    """An iteration waits with one handover for as long as it takes."""
+    handover = RecordHandover()
+    for _ in range(10):
+        intake.pause(ONE, False)  # it may have something
+        intake.take(100, handover)
+    assert len(handover.taken) <= 2
+    assert not handover
 
 
 def test_a_line_about_each_partition(intake: Intake, streams: FakeStreams) -> None:

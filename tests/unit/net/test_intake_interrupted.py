@@ -9,9 +9,9 @@ import pytest
 from kafka_fast.control.consumer.partition import Position
 from kafka_fast.control.consumer.plane import generation
 from kafka_fast.dataplane._chunk import Chunk, chunk_from_bytes
-from kafka_fast.dataplane._consumer_records import ConsumerRecords
 from kafka_fast.dataplane._reading import PartitionReader
 from kafka_fast.net.intake import Intake
+from kafka_fast.net.record_handover import RecordHandover
 from kafka_fast.record import RecordBatchBuilder
 from kafka_fast.types import TopicPartition
 
@@ -88,8 +88,16 @@ def intake_of(calls: list[int]) -> Intake:
     return intake
 
 
-def offsets(slices: list[Any]) -> list[tuple[int, int]]:
-    return [(record.partition, record.offset) for record in ConsumerRecords(slices)]
+def take(intake: Intake, most: int) -> list[tuple[int, int]]:
+    """Do as a poll does."""
+    handover = RecordHandover()
+    try:
+        intake.take(most, handover)
+        records = handover.settle()
+    except BaseException:
+        handover.take_back()
+        raise
+    return [(record.partition, record.offset) for record in records]
 
 
 @pytest.mark.parametrize("most", [1, 3, 5, 100])
@@ -101,7 +109,7 @@ def test_ctrl_c_while_records_are_read_loses_and_repeats_nothing(call: int, most
     for _ in range(30):
         before = intake.positions()
         try:
-            got += offsets(intake.take(most))
+            got += take(intake, most)
         except KeyboardInterrupt:
             interrupts += 1
             after = intake.positions()
@@ -119,9 +127,9 @@ def test_a_new_position_is_not_forgotten() -> None:
     # Once its four records are out:
     intake.positioned(PARTITIONS[0], generation(0, 1), Position(40))
     with pytest.raises(KeyboardInterrupt):
-        intake.take(100)
+        take(intake, 100)
     calls[0] = -1
-    assert len(intake.take(4)) == 1
+    assert len(take(intake, 4)) == 4
     for _ in range(3):
-        intake.take(100)
+        take(intake, 100)
     assert [at.offset for at in intake.positions().values()] == [40, 4, 4]
