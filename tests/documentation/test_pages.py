@@ -14,7 +14,9 @@ from tests.documentation.reader import Reader, matches
 
 PAGES = [page for page in all_pages() if blocks(page)]
 WIDTH = 100  # columns
-WIDE = {"ARCHITECTURE.md", "CHANGELOG.md", "bench/RESULTS.md"}
+WIDE = {"CHANGELOG.md", "bench/RESULTS.md"}
+FIRST_READ = 200
+"""Lines of ARCHITECTURE.md at most: it is read in one go, before any code."""
 ADDRESS = re.compile(r"\s*(?:[*-] )?(?:\[[^\]]+\]: )?<?https?://\S+>?")
 """A line that is an address, or defines a link: it cannot be folded."""
 QUICK = {"README.md", "docs/quickstart.md", "docs/errors.md", "docs/troubleshooting.md"}
@@ -56,8 +58,19 @@ def test_lines_can_be_read_side_by_side(page: str) -> None:
     assert [number for number in wide if not ADDRESS.fullmatch(lines[number - 1])] == []
 
 
+def test_the_architecture_is_read_in_one_go() -> None:
+    lines = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= FIRST_READ
+
+
 def test_every_page_is_looked_at() -> None:
-    assert set(markdown_files()) >= {*all_pages(), *WIDE, "CONTRIBUTING.md", "bench/README.md"}
+    assert set(markdown_files()) >= {
+        *all_pages(),
+        *WIDE,
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "bench/README.md",
+    }
 
 
 def test_the_page_of_errors_has_every_code() -> None:
