@@ -58,7 +58,8 @@ struct kf_batch {
     size_t size;       /* header and records, not compressed */
     int64_t base_timestamp, max_timestamp;
     kf_atomic_int record_count;
-    int32_t handles;      /* GIL: live handles and waiting callbacks; one of `refs` if any */
+    int32_t handles;      /* GIL, so not atomic: live handles and waiting callbacks; together they
+                           * hold one of `refs` */
     kf_atomic_int state;  /* enum kf_batch_state; the result below is valid once ended */
     kf_atomic_int coding; /* enum kf_coding */
     int8_t urgency;       /* enum kf_urgency: reached batch.size, or was kicked */
@@ -155,7 +156,8 @@ struct kf_queue {
     kf_mutex lock;
     /* under `lock` */
     kf_batch *open;
-    kf_batch *parked; /* GIL: its handles are all gone; their reference is the next handle's */
+    kf_batch *parked; /* GIL: when the last handle of the open batch is dropped, its reference is
+                       * kept here for that batch's next handle: two atomics less per record */
     kf_producer *producer;
     kf_topic *topic;
     int64_t id;

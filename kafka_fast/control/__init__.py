@@ -1,1 +1,1 @@
-"""The control plane: policy as sans-I/O state machines. Private."""
+"""The control plane: decides what the data plane does. State machines without I/O. Private."""

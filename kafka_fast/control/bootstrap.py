@@ -1,12 +1,13 @@
 """Where one connection may lead: endpoints in order, each with all its IP addresses.
 
-A connection to a node has one endpoint, a bootstrap connection has those of `bootstrap.servers`, in
-a new random order each round so that the clients of a cluster do not all knock at its first broker.
-`client.dns.lookup=use_all_dns_ips`: every address of a name is tried before the next backoff, and a
-name is resolved anew in each round, for it may have moved.
+A connection to a node has one endpoint. A bootstrap connection has those of `bootstrap.servers`, in
+a new random order each round, so that the clients of a cluster do not all connect to its first
+broker. Every address of a name is tried before the next backoff
+(`client.dns.lookup=use_all_dns_ips`). A name is resolved again in each round, because it may have
+moved.
 
-Nothing here resolves a name or opens a socket: `Candidates.next` says which is to be done, and
-`Connection`, its caller, asks its shell to do it.
+Nothing here resolves a name or opens a socket. `Candidates.next` says which of the two comes next,
+and `Connection`, its caller, makes that a command.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,7 +1,7 @@
 """The metadata cache: which node leads which partition, and when to ask again.
 
-Sans-I/O: the control thread's loop polls a request out, carries it over any connection it likes,
-and hands the answer (or the failure) back with the time:
+Without I/O: `Discovery` takes a request out when one is due, has the requester send it to any node,
+and hands in the answer or the failure with the time:
 
     request_refresh, want_topic ──►┌─────────┐──► poll_request(now) ─► MetadataRequest
                                    │ Cluster │

@@ -13,8 +13,8 @@ failed counts as a failure and is followed by reconnect.backoff.ms, doubled from
 come back by itself: after `ConnectionFailed` its owner calls `connect` again if it still wants it,
 at once if it likes, for the backoff is kept here.
 
-What it needs done it says in the planes' own commands, and hears what became of them. Each link has
-an id of its own in the client, so late news of a link that was given up changes nothing:
+A connection says what it needs as commands, and is told how they have ended. Each link has an id
+of its own in the client, so late news of a link that was given up changes nothing:
 
     out                means                                answered by
     ResolveHost        look the host up                     handle_resolved

@@ -4,9 +4,9 @@
                                  ▲                                 │
                                  └── the answer ◄──────────────────┘ ─► on_changes
 
-Every client has one. When metadata are due is the cluster's schedule, which has a pace of its own;
-a request that comes to nothing counts there, and is not repeated from here. Discovery knows nothing
-of partitions that are produced to or consumed from: what depends on the picture hears of changes
+Every client has one. The cluster's schedule says when metadata are due. A request that fails counts
+in that schedule, which asks again; it is not repeated here. Discovery does not know which
+partitions are produced to or consumed from. The parts that depend on the picture hear of changes
 through `on_changes`.
 
 Thread: control.

@@ -1,12 +1,12 @@
-"""The first words on a new link: which versions both sides speak (ApiVersions, KIP-35, KIP-511).
+"""The first requests on a new link: which versions both sides speak (ApiVersions, KIP-35, KIP-511).
 
-The highest version is asked first. A broker that does not know it says so in the shape of version 0
-and names its own range if it is new enough; the next question is lower, so the dialogue ends after
-a few rounds whatever the other side answers. Without I/O or time: `Connection` carries the frames
-and sees to the deadline.
+The highest version is asked first. A broker that does not know it answers in the form of version 0
+and names its own range if it is new enough. Each further request has a lower version, so this ends
+after a few rounds, whatever the other side answers. There is no I/O and no time here: `Connection`
+carries the frames and keeps the deadline.
 
-Since version 5 the question says which cluster and node it is meant for, and a broker that is not
-it answers REBOOTSTRAP_REQUIRED (KIP-1242).
+From version 5 on the request names the cluster and node that it is meant for. Another broker
+answers REBOOTSTRAP_REQUIRED (KIP-1242).
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,8 @@
-"""Whose answers have been nonsense for a while, so that a user who waits for them should know.
+"""Nodes that have sent only unreadable answers for a while, so that a user who waits is told.
 
-One answer that cannot be read costs a link, and the next one may be well. Where nothing else has
-come for some seconds, nothing else is to be expected. A row of nonsense ends with an answer that
-can be read.
+One answer that cannot be read costs a link; the next one may be readable. A node that has sent
+nothing else for some seconds will most likely send nothing else. The first answer that can be read
+ends that.
 
 Thread: control.
 """

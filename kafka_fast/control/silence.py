@@ -1,6 +1,7 @@
-"""Why something has not come: what whoever has waited for it in vain is told.
+"""Why something has not come, for the error of a wait that was in vain.
 
-Thread: any. What is read may change meanwhile: the text is a diagnosis for people.
+Thread: any. State is read without a lock: the text is a diagnosis for people, and may be out of
+date by an event.
 """
 
 from __future__ import annotations

@@ -2,9 +2,10 @@
 
 A Fetch answer lists the aborted transactions that touch it: producer id and first offset. From
 that offset on the producer's transactional batches are dropped, up to the control batch that ends
-the transaction. Nothing is believed of the list but its pairs: brokers send it out of order, with
-pairs twice, and with producers that do not occur; and a control batch may end a transaction that
-is not listed, because it had no records. Who forgets an end drops committed records for ever.
+the transaction. Only the pairs
+themselves are relied on: brokers send the list out of order, with pairs twice, and with producers
+that do not occur. A control batch may end a transaction that is not listed, because it had no
+records. An end that is missed would drop the producer's committed records for ever.
 """
 
 cimport cython

@@ -4,9 +4,13 @@
     gather(*handles) ────────────┼─► BatchWaits ─► LoopWaits ◄── one event ── data plane
     add_done_callback ───────────┘   (one a batch)  (one a loop)
 
-A thousand records of a batch that are awaited are a thousand entries of a dictionary, but one wake
-of the loop, however many batches have ended when it wakes. The callbacks run in the loop's next
+A thousand awaited records of a batch are a thousand entries of a dictionary, but one wake of the
+loop, which settles every batch that has ended by then. The callbacks run in the loop's next
 iteration, as those of an `asyncio.Future` do.
+
+A `DeliveryFuture` looks like an asyncio future, so `gather` makes no task for it. But each `await`
+yields a `Waiter` of its own: a task that is cancelled cancels what it waits for, and that must not
+end another task's wait for the same batch.
 
 Threads: the event loop's, but for `hand_over`, which belongs to whoever takes note of ended
 batches; all with the GIL.

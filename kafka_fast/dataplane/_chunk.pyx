@@ -1,7 +1,8 @@
 """A partition's piece of a Fetch answer, as the user's thread holds it.
 
-Who cimports this reads `chunk.data` and its neighbours in C; the properties are for tests and for
-people. The bytes are valid as long as the Chunk lives: whoever hands out views of them keeps it.
+Cython code reads `chunk.data` and its neighbours in C; the properties are for tests and for people.
+The bytes are valid as long as the Chunk lives, so code that hands out views of them keeps the
+Chunk.
 
 Thread: whichever holds the object, one at a time.
 """

@@ -1,9 +1,9 @@
 """One record as a consumer hands it out.
 
-Short keys, values and headers are copied when the record is made: a copy of 100 bytes costs less
-than it costs to come back for it, and pins nothing. Long ones stay in the batch until they are
-read, so that who filters on a key does not pay for values; until then the record keeps the
-fetched buffer.
+Short keys, values and headers are copied when the record is made. A copy of 100 bytes costs less
+than a second visit to the batch, and pins nothing. Long ones stay in the batch until they are read,
+so a program that filters on keys does not pay for values. Until then the record keeps the fetched
+buffer alive.
 
 Thread: the caller's, with the GIL.
 """

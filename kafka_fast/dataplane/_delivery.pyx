@@ -55,7 +55,7 @@ cdef extern from "Python.h":
     void set_am_send "kf_set_am_send"(PyTypeObject* type, void* send)
 
 cdef enum:
-    FAR = -0x80000000    # the timestamp stands in `far_timestamps`
+    FAR = -0x80000000    # more than 24 days away: the timestamp stands in `far_timestamps`
     SPARE_HANDLES = 1024  # kept for the next records: most handles are dropped at once
 
 cdef dict far_timestamps = {}  # address of a handle -> timestamp

@@ -3,13 +3,13 @@
     room in the budget ── reserve ──► request ── answer ──► chunks ── read by the user ──► room
                              │ none: the budget wakes the data plane when there is
 
-Each link has its share of the budget and asks for a piece of it, so that the next frame is fetched
-while one is read (its room comes back as a whole), or for what its streams may bring if that is
-less. A small frame is still in the caches when it is read, so pieces are small, and grow only where
-the broker lets itself be waited for. The link waits until at least half of what it would ask for is
-free: many small fetches would cost more than they bring. One thing must not happen: that streams
-which the user waits for get no room because others, paused or neglected, hold all of it. So a link
-none of whose streams has anything unread may ask for `max.partition.fetch.bytes` in any case.
+Each link has a share of the budget. It asks for a piece of its share, so that the next frame is
+fetched while one is read, or for what its streams may bring if that is less. A small frame is still
+in the processor's caches when it is read. So pieces are small, and grow only where the broker is
+far away. A link waits until at least half of what it would ask for is free, because many small
+fetches cost more than they bring. Streams that are paused or not read may hold the whole budget,
+and the user may wait for others. So a link none of whose streams has anything unread may always ask
+for `max.partition.fetch.bytes`.
 
 Thread: data plane; takes no GIL, calls no clock.
 """

@@ -3,9 +3,9 @@
 Records with a key go to murmur2(key) mod partitions. Records without one stay with a partition
 until it has got nearly as many bytes as fill a batch, and on to the end of that batch; then another
 is drawn: at random, and with the adaptive choice in inverse proportion to how much waits there
-already. The unit is bytes, never a drain: switching at each drain would make small batches, and
-prefer slow brokers (KIP-794). And the end is a batch's, never a byte: few records that are left
-behind in a batch of their own cost a request as much as a full one does.
+already. The unit is bytes, never a drain: a switch at each drain would make small batches, and
+prefer slow brokers (KIP-794). The switch waits for the end of a batch: otherwise the few records
+behind it would go out in a batch of their own, which costs a request as much as a full one.
 
 Thread: the caller's, with the GIL (the cursor belongs to the topic).
 """

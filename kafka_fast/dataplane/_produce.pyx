@@ -6,6 +6,10 @@ control plane as bytes that the table codec made, so field order and versions ar
 
     prefix | topics n | topic | partitions n | index, size | slab, slab … | index, size | slab …
 
+The retry of a batch is the same bytes: the framing is built again, the slabs are not touched. An
+answer is read by what its request said (version, topics' names or ids), not by what holds now: the
+link may have been programmed anew, or the topic made anew, since.
+
 Called by the sender in the data plane thread; takes no GIL, knows no policy.
 """
 

@@ -3,9 +3,11 @@
     feed(chunk) ─► waiting ─► batch by batch ─► take(n) ─► slices, and the position behind them
                               length, CRC, order, transaction, decompress, scan
 
-Batches are opened when their records are asked for, so what is handed out is warm, and what waits
-is only bytes. A bad batch stops its partition, and only that: the records before it are handed out,
-then every `take` raises the same error until `seek`. No record is handed out twice, whatever the
+A batch is opened when its records are asked for, so it is still in the processor's caches when they
+are handed out, and what waits is only bytes. A bad batch stops its partition, and only that: the
+records before it are handed out, then every `take` raises the same error until `seek`. Until then
+the partition is not fetched, because what came would be thrown away. A broker answers with whole
+batches, so records below the position are passed over. No record is handed out twice, whatever the
 broker sends: the position only rises.
 
 Thread: the consumer's user's, with the GIL; large batches are read without it.

@@ -1,4 +1,7 @@
-"""The thread that runs the users' delivery callbacks, started with the first of them."""
+"""The thread that runs the users' delivery callbacks, started with the first of them.
+
+`flush` returns after the callbacks of what it waited for have run, as Java's does (`await_run`).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What other threads have done on a client's control thread."""
+"""Functions that other threads have called on a client's control thread."""
 
 from __future__ import annotations
 

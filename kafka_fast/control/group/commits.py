@@ -1,8 +1,20 @@
 """A group's offsets, written: one commit after the other.
 
-Commits go out one after the other, so a later one is never overtaken by an earlier one, also when
-the earlier has to be repeated. Each is of the topics that there were when it was made: one that was
-made anew since then has another id, and gets nothing of it.
+Commits go out one after the other, so a later one is never overtaken by an earlier one that is
+repeated. Which offsets may be committed:
+
+* What was committed in one membership is not sent in the next: other members may own the partitions
+  by then. A membership ends when the member is fenced or leaves.
+* A client that is no member any more commits nothing. The coordinator would take a stranger's
+  commit while the group is empty.
+* A commit that is made while the member joins waits for the next group generation. The coordinator
+  would read it behind the JoinGroup, when the generation that it names is over.
+* A commit is for the topics that existed when it was made. When it is queued or repeated it keeps
+  their ids (OffsetCommit v10, for classic members too), and what is known to belong to a former
+  topic of the same name is left out. A record that the user names later carries no id: then nobody
+  can tell.
+* After a topic was made anew, nothing of it is committed until the user's thread has forgotten the
+  old one: its offsets would be taken for the new topic's.
 
 Thread: control.
 """

@@ -1,7 +1,9 @@
 """A group's offsets, read: where its members left off.
 
-They are asked for by topic id where the coordinator knows ids, so that those of a topic which was
-made anew are never taken for the former one's, nor the reverse.
+Offsets are asked for by topic id where the coordinator knows ids (OffsetFetch v10). So a client
+that hears late that a topic was made anew still begins the new one where its group left off. Older
+brokers know names only, and an offset may be the former topic's. There the new topic begins with
+its first record: twice rather than never.
 
 Thread: control.
 """

@@ -2,10 +2,10 @@
 
     ConsumerGroupDescribe ──GROUP_ID_NOT_FOUND, or not offered──► DescribeGroups
 
-A group is of one protocol or the other, and only its coordinator knows of which. Members of a
-classic group tell each other their subscriptions in blobs, which the coordinator hands on here
-while the group is stable. A regular expression of KIP-848 is known by what it made the coordinator
-assign.
+Only the coordinator knows which protocol a group uses. Members of a classic group tell each other
+their subscriptions as bytes that the coordinator does not read; it passes them on here while the
+group is stable. A regular expression of KIP-848 is known only by what the coordinator has assigned
+for it.
 
 Thread: control.
 """

@@ -1,4 +1,4 @@
-"""When a member may try to join: not before a backoff, not while its user stays away.
+"""When a member may try to join: after its backoff, and only while its user polls.
 
 Thread: control.
 """

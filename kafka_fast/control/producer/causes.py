@@ -1,6 +1,7 @@
-"""Why records are not delivered: what their handles, and waits for them, say of it.
+"""Why records are not delivered, for their errors and for the log of waits.
 
-Thread: any. What is read may change meanwhile: the text is a diagnosis for people.
+Thread: any. State is read without a lock: the text is a diagnosis for people, and may be out of
+date by an event.
 """
 
 from __future__ import annotations

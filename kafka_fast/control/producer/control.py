@@ -1,11 +1,13 @@
 """The producer's control plane: decides what the data plane is to do. Sans-I/O.
 
     events from the data plane ─┐                       ┌─► commands for the data plane
-    callers' wishes for topics ─┼─► ProducerControl ────┼─► sockets and look-ups for the machine
+    callers' wishes for topics ─┼─► ProducerControl ────┼─► sockets and look-ups for the host
     sockets, look-ups, time ────┘                       └─► topics settled, for the callers
 
-Beside what every client's control plane does it keeps connections to the leaders in use, routes
-queues, gets a producer id, and passes verdicts on what failed. It never sees a record.
+Beside what every client's control plane does, it keeps connections to the leaders in use, routes
+queues, gets a producer id, and passes verdicts on what failed. It never sees a record. If no
+producer id will ever come, the producer cannot go on: records that wait fail at once, and `send`
+raises the reason.
 
 Thread: control. `now` comes in; randomness comes in; bytes of records stay out.
 """

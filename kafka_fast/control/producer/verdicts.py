@@ -2,18 +2,24 @@
 
 The data plane freezes a partition's queue with the first failure, waits until nothing of it is in
 flight, and reports what is unresolved, in order. This module answers with verdicts. It is a pure
-function of the report, and all of the idempotent producer's care about sequences is here:
+function of the report. All of the idempotent producer's rules about sequences are here:
 
-(a) A batch that is surely not in the log and is given up leaves a gap: those behind it cannot be
-    in the log either, for a broker takes no batch out of order, and get its sequence.
-(b) A batch that may be in the log and is given up leaves a doubt. Batches in doubt behind it are
-    sent again as they are; the broker's answer tells. When nothing in doubt is left, the epoch is
-    bumped and the partition begins at sequence 0 (KIP-360).
-(c) OUT_OF_ORDER_SEQUENCE_NUMBER behind another unresolved batch is that one's echo: retry as it is.
-    Of the first batch it says that it is not in the log, and neither are those behind it: (b).
+(a) A batch that is surely not in the log is given up. The batches behind it cannot be in the log
+    either, because a broker takes no batch out of order. They take over its sequence.
+(b) A batch that may be in the log is given up. Batches behind it that may be in the log are sent
+    again unchanged; the broker's answer tells. When none of these is left, the epoch is bumped and
+    the partition begins at sequence 0 (KIP-360).
+(c) OUT_OF_ORDER_SEQUENCE_NUMBER behind another unresolved batch only follows from that batch's
+    failure: the batch is sent again unchanged. For the first batch it means that neither this batch
+    nor those behind it are in the log: (b).
+(d) The epochs are used up: the producer gets a new id first (`identity`).
 (e) DUPLICATE_SEQUENCE_NUMBER is success at an unknown offset.
 
-A batch that may be in the log is not split either: a broker would not know its pieces again.
+A broker that does not know a producer id takes any sequence from it. So the first batch of a new
+identity is alone in flight until it is acknowledged, and so is the first batch after a failure:
+otherwise the second could be written before the first.
+
+A batch that may be in the log is not split: the broker would not know its pieces as duplicates.
 """
 
 from __future__ import annotations

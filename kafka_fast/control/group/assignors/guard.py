@@ -1,4 +1,4 @@
-"""Users' assignors are called on the control thread: whatever they raise must not end that."""
+"""Users' assignors run on the control thread, which must outlive whatever they raise."""
 
 from __future__ import annotations
 

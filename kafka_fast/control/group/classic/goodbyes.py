@@ -1,11 +1,13 @@
-"""A classic member's goodbye, heard at once: the others of the group need not wait for its session.
+"""A classic member leaves its group in a way that the coordinator notices at once.
 
     leave ──► named ─────────────────────────────► LeaveGroup ──► done
           └─► the first join is under way ──► named ──┘
 
-A broker reads one request of a connection after the other, and answers a join when the others have
-come: behind one the goodbye would be read too late, and goes over another connection. A join
-without an id makes a member of an id that only its answer tells. Nobody waits long for either.
+Otherwise the other members would wait for its session to time out. A broker reads the requests of a
+connection one after the other, and answers a JoinGroup only when the other members have come. A
+LeaveGroup behind a JoinGroup would be read too late, so it goes over another connection. A
+JoinGroup without a member id makes a member whose id only the answer tells; the LeaveGroup waits
+for that answer. Neither wait is long.
 
 Thread: control.
 """

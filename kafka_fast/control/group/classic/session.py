@@ -1,4 +1,4 @@
-"""A classic member as its coordinator knows it: who it is, and its signs of life.
+"""A classic member as its coordinator knows it: its ids, its group generation, its heartbeats.
 
 Thread: control.
 """

@@ -1,8 +1,8 @@
 """What a KIP-848 member tells its coordinator: everything when it joins, then what has changed.
 
-A heartbeat without an answer may have been taken or not, and an answer that was lost may have
-brought an assignment. So after one everything is told again, which has the coordinator answer in
-full.
+Nobody knows whether the coordinator has taken a heartbeat that was not answered, and the lost
+answer may have brought an assignment. So the next heartbeat tells everything again, and the
+coordinator then answers in full.
 
 Thread: control.
 """
