@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import runpy
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,9 @@ FIRST_READ = 200
 """Lines of ARCHITECTURE.md at most: it is read in one go, before any code."""
 ADDRESS = re.compile(r"\s*(?:[*-] )?(?:\[[^\]]+\]: )?<?https?://\S+>?")
 """A line that is an address, or defines a link: it cannot be folded."""
+INSIDE = ["ARCHITECTURE.md", *(page for page in all_pages() if page.startswith("docs/internals/"))]
+"""Pages for those who read the code."""
+FILE = re.compile(r"`([\w./]+\.(?:py|pyx|pxd|h|c))`")
 QUICK = {"README.md", "docs/quickstart.md", "docs/errors.md", "docs/troubleshooting.md"}
 FOLLOWED = [  # together 20 seconds of processors: each Python block is a program of its own
     page if page in QUICK else pytest.param(page, marks=pytest.mark.slow)
@@ -61,6 +65,19 @@ def test_lines_can_be_read_side_by_side(page: str) -> None:
 def test_the_architecture_is_read_in_one_go() -> None:
     lines = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").splitlines()
     assert len(lines) <= FIRST_READ
+
+
+@pytest.mark.parametrize("page", INSIDE)
+def test_files_that_a_page_names_are_there(page: str) -> None:
+    files = [f"/{path.relative_to(ROOT)}" for path in _source_files()]
+    named = set(FILE.findall((ROOT / page).read_text(encoding="utf-8")))
+    assert [name for name in named if not any(it.endswith(f"/{name}") for it in files)] == []
+
+
+def _source_files() -> Iterator[Path]:
+    yield from ROOT.glob("*.py")
+    for folder in ("kafka_fast", "src_c", "tests", "bench"):
+        yield from (ROOT / folder).rglob("*.*")
 
 
 def test_every_page_is_looked_at() -> None:
