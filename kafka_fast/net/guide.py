@@ -1,4 +1,4 @@
-"""What the data plane's waits and failures say of their causes, which only the control plane knows.
+"""Tells the data plane's waits and failures their causes, which only the control plane knows.
 
     handles, flush, sends that wait for memory ── Guide ──► Causes (control plane)
                                                   └───────► the log, once a wait is long
