@@ -1,8 +1,8 @@
 """What failures and long waits say of their causes.
 
-The data plane knows how often a batch was sent and what it was answered last. What stands behind
-that, such as a link that cannot be opened, the control plane knows: its *guide* (net/guide) is
-asked. Without one, as in a test of the data plane alone, the bare facts are told.
+The data plane knows how often a batch was sent and which answer came last. The control plane knows
+what stands behind that, such as a link that cannot be opened; its *guide* (`net/guide`) is asked.
+Without a guide, as in a test of the data plane alone, the bare facts are told.
 
 Threads: any, with the GIL.
 """

@@ -1,7 +1,7 @@
 """Delivery: the handle of a record.
 
 A handle is (batch, index): all records of a batch share one result, which the data plane writes
-once. Who waits for a batch that is still open makes it leave at once.
+once. A thread that waits for a batch which is still open has it sent at once.
 
     send ─► DeliveryFuture ─► result()        waits on the queues, without the GIL
                            ─► await           one event-loop wake-up per batch

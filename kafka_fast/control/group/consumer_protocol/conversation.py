@@ -3,10 +3,12 @@
     tell ──► one heartbeat with what is new ───► answer ──────────────┐
       └────► one without news, every period ──► unexpected answers ──┴──► handle, handle_lost
 
-The coordinator takes each heartbeat by the epoch that the answer before it told, so one at a time
-is in flight. The data plane sees to that, and goes on under the new epoch by itself: Python may not
-run for long. What is new was told without knowledge of an answer that comes first; then the data
-plane has not sent it, and all is told anew. Thread: control.
+Each heartbeat names the epoch that the answer before it told, so one at a time is in flight. The
+data plane sees to that, and goes on under a new epoch by itself, because Python may not run for
+long. A heartbeat with news may have been built before an answer came up. The data plane then has
+not sent it, and everything is told again.
+
+Thread: control.
 """
 
 from __future__ import annotations
