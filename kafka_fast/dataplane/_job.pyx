@@ -410,13 +410,22 @@ cdef int append_objects(bulk_job* job, Rows rows) except -1:
 
 # ---- life of a job ----
 
+cdef void copy_cursor(const kf_topic* topic, kf_topic* cursor) noexcept:
+    """Copy what is the callers'; the data plane may be writing what is its own."""
+    cursor.queues = topic.queues
+    cursor.partition_count = topic.partition_count
+    cursor.sticky = topic.sticky
+    cursor.sticky_left = topic.sticky_left
+    cursor.random = topic.random
+
+
 cdef bulk_job* new_job(Queues queues, const partitioner* how, Topic topic, Rows rows,
                        BatchFuture future) except NULL:
     cdef bulk_job* job = <bulk_job*>calloc(1, sizeof(bulk_job))
     if job == NULL:
         raise MemoryError
     job.producer = queues.producer
-    job.cursor = topic.topic[0]
+    copy_cursor(topic.topic, &job.cursor)
     job.how = how
     job.slices = &future.slices
     job.value = rows.values.raw

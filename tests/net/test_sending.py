@@ -52,6 +52,20 @@ def test_many_topics_and_brokers(kafka: EmbeddedKafka, producer_on: MakeProducer
     assert sum(ends) == len(sent)
 
 
+def test_rows_at_once_for_topics_that_nobody_knew(
+    kafka: EmbeddedKafka, producer_on: MakeProducer
+) -> None:
+    """The data plane learns a topic's name while its first rows go into batches.
+
+    Regression: the call copied what belongs to the data plane too. ThreadSanitizer tells.
+    """
+    topics = [new_topic(kafka, "rows") for _ in range(30)]
+    producer = producer_on()
+    for topic in topics:
+        assert producer.send_many(topic, [b"x"] * 3).result(TIMEOUT)
+    assert [kafka.end_offset(topic, 0) for topic in topics] == [3] * len(topics)
+
+
 @pytest.mark.parametrize("versions", [KAFKA_2_1], ids=["2.1"])
 def test_an_old_broker(
     kafka: EmbeddedKafka,
