@@ -64,6 +64,9 @@ class ThreadedHost:
         self._client: Client | None = None  # while its control thread runs
         self._connecting: dict[int, Connecting] = {}
         self._is_stopping = False
+        # Not asked of the thread itself: before Python 3.13 an interrupted join() makes it say that
+        # it has ended.
+        self._has_ended = threading.Event()
 
     # ---- the life of the threads ----
 
@@ -97,10 +100,10 @@ class ThreadedHost:
     def _stop_control(self, patience: float | None) -> bool:
         self._is_stopping = True
         self.wake()
-        if self._thread.is_alive() and not self.is_current:
-            self._thread.join(patience)
-            if self._thread.is_alive():
+        if not self.is_current:
+            if not self._has_ended.wait(patience):
                 return False
+            self._thread.join()
         for connecting in self._connecting.values():
             connecting.socket.close()
         self._connecting.clear()
@@ -121,9 +124,9 @@ class ThreadedHost:
     def wait_ended(self, timeout: float) -> bool:
         """Wait until the control thread has ended, in slices that look for signals."""
         deadline = self.now() + timeout
-        while self._thread.is_alive() and (left := deadline - self.now()) > 0:
-            self._thread.join(min(WAIT_SLICE, left))
-        return not self._thread.is_alive()
+        while not self._has_ended.is_set() and (left := deadline - self.now()) > 0:
+            self._has_ended.wait(min(WAIT_SLICE, left))
+        return self._has_ended.is_set()
 
     # ---- clocks, chance, and who wakes whom ----
 
@@ -212,7 +215,14 @@ class ThreadedHost:
     # ---- the control thread ----
 
     def _run(self, ref: weakref.ref[Client]) -> None:
-        client = self._client = ref()
+        try:
+            self._turn(ref())
+        finally:
+            self._client = None
+            self._has_ended.set()
+
+    def _turn(self, client: Client | None) -> None:
+        self._client = client
         if client is None:
             return
         try:
@@ -224,8 +234,6 @@ class ThreadedHost:
         except BaseException as error:
             logger.exception("a control thread has failed; its client is of no use any more")
             client.handle_crash(error)
-        finally:
-            self._client = None
 
     def _sleep(self, client: Client) -> None:
         """Wait for a wake-up, a socket or the next deadline."""
