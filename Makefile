@@ -10,6 +10,7 @@
 #   make fuzz                each fuzz target for FUZZ_SECONDS (60)
 #   make sim SEEDS=n         the simulation (500)
 #   make tsan                the two-thread harness of the C state under ThreadSanitizer
+#   make sanitize            what ships under gcc's sanitizers: tests/net and the simulations
 #   make wheel               a wheel for this Python, tried in a clean environment
 #   make test-without-codecs all that may meet a codec, in a copy built without their headers
 #   make test-old-brokers    the broker tests on Kafka 3.9.2, 2.8.2 and 2.1.1
@@ -19,6 +20,7 @@
 
 PYTHON ?= python3
 SEEDS ?= 500
+SANITIZE_SEEDS ?= 100
 FUZZ_SECONDS ?= 60
 SPARK35_PYTHON ?= $(PYTHON)
 PYTHONS ?= python3.10 python3.12 python3.13
@@ -57,9 +59,9 @@ MEET_CODECS := tests/unit/record tests/unit/dataplane tests/unit/cli tests/unit/
 		null_broker read_range resources sending)
 COPY := build/without-codecs
 EXTENSIONS = $(subst /,.,$(basename $(shell find kafka_fast -name '_*.pyx')))
-C_FILES = $(shell find src_c bench -name '*.[ch]')
+C_FILES = $(shell find src_c bench tests -name '*.[ch]')
 TYPED = kafka_fast setup.py \
-	$(shell find bench examples wheels tests/typing -name '*.py' 2>/dev/null)
+	$(shell find bench examples wheels tests/typing tests/sanitize -name '*.py' 2>/dev/null)
 
 .PHONY: help
 help:
@@ -115,8 +117,8 @@ stubtest: build $(VENV)/lint.stamp
 
 # ---- tests ----
 
-.PHONY: check test unit brokers codecs test-without-codecs test-codecs sim fuzz tsan wheel \
-	test-old-brokers test-spark35 test-pythons test-long
+.PHONY: check test unit brokers codecs test-without-codecs test-codecs sim fuzz tsan sanitize \
+	sanitize-net sanitize-long wheel test-old-brokers test-spark35 test-pythons test-long
 # Without the long simulations even ten of them leave two processors time to spare.
 check: TOGETHER := -n 10 --dist worksteal
 check: build lint
@@ -130,10 +132,17 @@ test:
 	$(MAKE) --no-print-directory codecs
 	$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=10
 	$(MAKE) --no-print-directory tsan
+	$(MAKE) --no-print-directory sanitize-net
 	$(MAKE) --no-print-directory brokers
 	@if [ "$${CI:-}" = true ]; then $(MAKE) --no-print-directory wheel; fi
-	@if [ -s $(NOT_RUN) ]; then echo "make test: passed, without: $$(paste -sd';' $(NOT_RUN))"; \
-		else echo "make test: passed, all of it"; fi
+	$(call passed,$@)
+
+# The last line, which names what could not run here.
+# $(call passed,target)
+define passed
+	@if [ -s $(NOT_RUN) ]; then echo "make $(1): passed, without: $$(paste -sd';' $(NOT_RUN))"; \
+		else echo "make $(1): passed, all of it"; fi
+endef
 
 unit: build $(VENV)/test.stamp
 	$(PYTEST) $(TOGETHER) -m "not broker and not spark" --ignore tests/sim
@@ -166,8 +175,8 @@ test-codecs: $(VENV)/test.stamp
 sim: build $(VENV)/test.stamp
 	$(PYTEST) $(TOGETHER) tests/sim --seeds $(SEEDS)
 
-# An optional step runs where its probe succeeds. Elsewhere it is named in the last line of
-# `make test`, and with CI=true it is a failure.
+# An optional step runs where its probe succeeds. Elsewhere it is named in the last line (`passed`),
+# and with CI=true it is a failure.
 # $(call optional,what,probe,command)
 define optional
 	@mkdir -p build; if $(2) > build/probe.log 2>&1; then $(3); \
@@ -181,6 +190,26 @@ fuzz:
 tsan:
 	$(call optional,ThreadSanitizer harness,src_c/probe_sanitizer.sh thread,src_c/tsan/run.sh)
 
+# The extensions that ship, instrumented by gcc, under the ordinary Python (tests/sanitize). In
+# `make test` AddressSanitizer leaves small objects to Python's own allocator: half the time.
+SANITIZED := $(PY) -m tests.sanitize.run
+sanitize:
+	@mkdir -p build && : > $(NOT_RUN)
+	$(MAKE) --no-print-directory sanitize-net
+	$(MAKE) --no-print-directory sanitize-long
+	$(call passed,$@)
+
+sanitize-net: build $(VENV)/test.stamp
+	$(call optional,AddressSanitizer over tests/net,$(SANITIZED) address --probe,\
+		PYTHONMALLOC=pymalloc $(SANITIZED) address tests/net $(TOGETHER))
+
+sanitize-long: build $(VENV)/test.stamp
+	$(call optional,AddressSanitizer over tests/sim,$(SANITIZED) address --probe,\
+		$(SANITIZED) address tests/sim $(TOGETHER) --seeds $(SANITIZE_SEEDS))
+	$(call optional,ThreadSanitizer over tests/net and tests/sim,$(SANITIZED) thread --probe,\
+		$(SANITIZED) thread tests/net $(TOGETHER) && \
+		$(SANITIZED) thread tests/sim $(TOGETHER) --seeds $(SANITIZE_SEEDS))
+
 # Without the scenarios, which hold the embedded broker against Kafka 4.4 and speak its versions.
 test-old-brokers: build $(VENV)/test.stamp
 	for version in 3.9.2 2.8.2 2.1.1; do \
@@ -189,8 +218,11 @@ test-old-brokers: build $(VENV)/test.stamp
 
 # What takes minutes each; the environment that Spark ships is made from the wheel.
 test-long: build wheel $(VENV)/test.stamp $(VENV)/spark.stamp
+	@: > $(NOT_RUN)
 	$(PYTEST) --long
 	$(MAKE) --no-print-directory sim SEEDS=2000
+	$(MAKE) --no-print-directory sanitize-long
+	$(call passed,$@)
 
 # Beside .venv: PySpark 3.5 knows Python up to 3.11. Extensions carry their Python in the name.
 test-spark35:

@@ -4,7 +4,7 @@
 code: elsewhere a newer compiler, which warns of more, must not stop an installation.
 `KAFKA_FAST_DEBUG=1` keeps symbols and debug information, which are three quarters of the size.
 `KAFKA_FAST_NATIVE_CODECS=0` builds as on a machine that has no compression headers.
-`KAFKA_FAST_SANITIZE=address,undefined` builds the extensions for a sanitizer run.
+`KAFKA_FAST_SANITIZE=-fsanitize=address` gives these flags to compiler and linker after all others.
 `KAFKA_FAST_BUILD_JOBS=n` runs n compilers at a time (default 2).
 A build with other options than the last one in the same folder compiles everything anew; a changed
 header compiles what may include it.
@@ -34,7 +34,7 @@ from setuptools.command.build_ext import build_ext
 ROOT = Path(__file__).parent
 JOBS = int(os.environ.get("KAFKA_FAST_BUILD_JOBS", "2"))
 STRICT = os.environ.get("KAFKA_FAST_STRICT", "0") == "1"
-SANITIZE = os.environ.get("KAFKA_FAST_SANITIZE", "")
+SANITIZE = shlex.split(os.environ.get("KAFKA_FAST_SANITIZE", ""))
 DEBUG = os.environ.get("KAFKA_FAST_DEBUG", "0") == "1" or bool(SANITIZE)
 
 # Static library -> its sources in src_c/ and the extensions that link it. State that must exist
@@ -252,7 +252,7 @@ def extensions(codec_links: list[str]) -> list[Extension]:
                 extra_compile_args=[*compile_args(), *GENERATED_WARNINGS, *ERRORS],
                 extra_link_args=[
                     *(codec_links if "kf_codecs" in linked else []),
-                    *([f"-fsanitize={SANITIZE}"] if SANITIZE else []),
+                    *SANITIZE,
                     *([] if DEBUG else ["-Wl,--strip-all"]),
                 ],
                 depends=[str(header.relative_to(ROOT)) for header in (ROOT / "src_c").rglob("*.h")],
@@ -263,9 +263,7 @@ def extensions(codec_links: list[str]) -> list[Extension]:
 
 def compile_args() -> list[str]:
     """Return what all C is compiled with."""
-    if SANITIZE:
-        return [*COMPILE_ARGS, f"-fsanitize={SANITIZE}", "-g", "-fno-omit-frame-pointer"]
-    return [*COMPILE_ARGS, *([] if DEBUG else ["-g0"])]
+    return [*COMPILE_ARGS, *([] if DEBUG else ["-g0"]), *SANITIZE]
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@
 the whole run; tests that use them are marked `broker`. Without Java or Maven they are skipped
 with that reason, and fail where CI=true, because there nothing may be skipped silently. The same
 holds for tests marked `native_codec` in a build that has no library for the codec.
+Tests marked `not_under` are skipped under the sanitizers that they name (tests/sanitize).
 """
 
 from __future__ import annotations
@@ -59,7 +60,14 @@ def without_codec_warnings(errors: str) -> str:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip what needs a codec in C where this build has none (fail with CI=true)."""
+    """Skip what a sanitizer cannot run, and what needs a codec in C that this build lacks.
+
+    A codec that is missing is a failure with CI=true.
+    """
+    for mark in item.iter_markers("not_under"):
+        sanitizer, why = mark.args
+        if sanitizer == os.environ.get("KAFKA_FAST_SANITIZER"):
+            pytest.skip(f"not under the sanitizer for {sanitizer}: {why}")
     for mark in item.iter_markers("native_codec"):
         codec, why = mark.args
         if codec not in FOREIGN_CODECS:

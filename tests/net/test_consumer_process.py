@@ -144,6 +144,7 @@ def interrupt(kafka: EmbeddedKafka, before: str, after: str, call: str) -> float
     return float(out)
 
 
+@pytest.mark.not_under("thread", "a forked child must not start threads there")
 def test_a_forked_child_is_told_and_the_parent_goes_on(kafka: EmbeddedKafka) -> None:
     out = run(
         kafka,

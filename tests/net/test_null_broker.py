@@ -416,6 +416,9 @@ def test_it_ends_with_its_parent():
     pytest.fail("the null broker outlived its parent")
 
 
+@pytest.mark.not_under(
+    "thread", "it does not hear of threads that librdkafka starts with thrd_create"
+)
 def test_confluent_kafka(broker: NullBroker):
     from confluent_kafka import Producer
 

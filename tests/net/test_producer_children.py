@@ -61,7 +61,10 @@ def embedded_kafka() -> Iterator[EmbeddedKafka]:
         yield kafka
 
 
-@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
+FORK = pytest.mark.not_under("thread", "a forked child must not start threads there")
+
+
+@pytest.mark.parametrize("method", [pytest.param("fork", marks=FORK), "forkserver", "spawn"])
 def test_children_deliver_what_they_accepted(
     kafka: EmbeddedKafka, tmp_path: Path, method: str
 ) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import resource
 from pathlib import Path
 
+import pytest
+
 from kafka_fast import Producer
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from kafka_fast.testing.null_broker import NullBroker
@@ -48,6 +50,8 @@ def test_nothing_is_left_of_closed_producers(kafka: EmbeddedKafka, topic: str) -
     assert kafka.end_offset(topic, 0) == 51
 
 
+@pytest.mark.not_under("address", "its own memory counts as well")
+@pytest.mark.not_under("thread", "its own memory counts as well")
 def test_memory_is_bounded_at_a_broker_that_stands_still() -> None:
     buffer_memory = 32 * MIB
     with NullBroker(partitions=4) as broker:
