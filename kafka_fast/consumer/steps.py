@@ -73,7 +73,7 @@ class ConsumerSteps:
         if self.unread.try_take(most, handover):
             return True
         self._reading.try_take(most, handover)
-        return bool(handover)
+        return bool(handover.slices)
 
     def poll(self, most: int, handover: RecordHandover, deadline: float) -> Steps[None]:
         """Take records as soon as there are any; after `begin_poll` and `try_poll`.
@@ -95,7 +95,7 @@ class ConsumerSteps:
                 return
             until = min(deadline, self._core.now() + ALIVE_SLICE)
             yield from self._reading.take(most, handover, until)
-            if handover:
+            if handover.slices:
                 return
             if self._core.now() >= deadline and not self._reading.has_group_news:
                 return

@@ -140,8 +140,8 @@ class Unread:
 
     def try_take(self, most: int, handover: RecordHandover) -> bool:
         """Take records that no iteration will hand over now; return whether there were any."""
-        rest, iterator = self._rest(), self._iterator
-        if iterator is None or not rest:
+        iterator = self._iterator
+        if iterator is None or not (rest := self._rest()):
             return False
         taken = rest[:most]
 

@@ -7,13 +7,10 @@ threads may wait, for whatever they like.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
-from cpython.pythread cimport PyThread_get_thread_ident
 from libc.stdint cimport int64_t
 
 from kafka_fast.dataplane._plane cimport DataPlane
 from kafka_fast.dataplane.state cimport *
-
-import threading
 
 cdef extern from "kf_wake.h" nogil:
     int64_t kf_wake_count(kf_wake* wake)
@@ -41,18 +38,17 @@ cdef class Wake:
         """Have all who wait look again."""
         kf_plane_wake_users(self.plane.plane)
 
-    def wait(self, int64_t seen, double seconds):
+    def wait(self, int64_t seen, double seconds, bint in_main=True):
         """Sleep until it was raised since `count` was `seen`, at most so many seconds.
 
-        Without the GIL. In the main thread in slices, which look for signals.
+        Without the GIL. In the main thread, the only one for which signals matter, in slices, which
+        look for them.
         """
         cdef kf_plane* plane = self.plane.plane
         cdef double deadline = plane.env.now(plane.env.context) + seconds
-        cdef double slice = LONGEST
+        cdef double slice = KF_WAIT_SLICE if in_main else LONGEST
         cdef double left = seconds
         cdef bint raised
-        if PyThread_get_thread_ident() == <unsigned long>threading.main_thread().ident:
-            slice = KF_WAIT_SLICE
         while left > 0.0:
             with nogil:
                 raised = kf_wake_wait(&plane.wake, seen, min(slice, left))

@@ -5,6 +5,7 @@ The main thread looks for signals while it sleeps; what a handler raises is thro
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -38,6 +39,7 @@ class BlockingDriver:
     def _answer(self, request: Request) -> object:
         if isinstance(request, Invoke):
             return request.function(*request.args)
+        in_main = threading.current_thread() is threading.main_thread()
         while True:
             seen = self._wake.count
             if request.is_over():
@@ -45,4 +47,4 @@ class BlockingDriver:
             left = request.deadline - self._now()
             if left <= 0.0:
                 return None
-            self._wake.wait(seen, left)
+            self._wake.wait(seen, left, in_main)

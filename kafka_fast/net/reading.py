@@ -151,7 +151,7 @@ class Reading:
             return True
         self._raise_nonsense(urgent=True)
         self.intake.take(most, handover)
-        if handover:
+        if handover.slices:
             self._idle.end()
             return True
         self._raise_nonsense(urgent=False)

@@ -53,7 +53,7 @@ class RecordHandover:
         """Where these come from."""
         self.rest: ConsumerRecords | None = None
         """Or what comes of an iteration that was left."""
-        self.rest_before: Mapping[TopicPartition, OffsetAndMetadata] = {}
+        self.rest_before: Mapping[TopicPartition, OffsetAndMetadata] | None = None
         self.undo_rest: Callable[[], None] | None = None
         self.is_settled = False
         """Whether these records are on the last step of their way."""
@@ -65,7 +65,7 @@ class RecordHandover:
     @property
     def before(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """Where each partition stood of which something was taken."""
-        before = dict(self.rest_before)
+        before = {} if self.rest_before is None else dict(self.rest_before)
         for it in self.taken:
             before.setdefault(it.partition, OffsetAndMetadata(it.position, it.leader_epoch))
         return before
@@ -83,5 +83,5 @@ class RecordHandover:
             taken.bring_back(self, taken)
         if self.undo_rest is not None:
             self.undo_rest()
-        self.rest, self.rest_before, self.undo_rest = None, {}, None
+        self.rest, self.rest_before, self.undo_rest = None, None, None
         self.is_settled = False

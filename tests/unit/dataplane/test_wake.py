@@ -42,7 +42,7 @@ def test_what_was_raised_after_the_count_was_read_is_not_waited_for(wake: Wake) 
 def test_all_who_wait_are_woken(wake: Wake) -> None:
     """Outside of the main thread nobody wakes up for signals: a lost wake would hang here."""
     seen = wake.count
-    threads = [threading.Thread(target=wake.wait, args=(seen, FOR_EVER)) for _ in range(4)]
+    threads = [threading.Thread(target=wake.wait, args=(seen, FOR_EVER, False)) for _ in range(4)]
     for thread in threads:
         thread.daemon = True
         thread.start()
@@ -63,7 +63,7 @@ def test_ping_pong_loses_no_wake(wake: Wake) -> None:
                 seen = wake.count
                 if told[1 - me] >= number:
                     break
-                wake.wait(seen, FOR_EVER)
+                wake.wait(seen, FOR_EVER, False)
 
     threads = [threading.Thread(target=play, args=(me,), daemon=True) for me in range(2)]
     for thread in threads:
