@@ -45,7 +45,8 @@ static inline bool kf_wake_raise(kf_wake *wake) {
     return kf_get(&wake->watchers) > 0;
 }
 
-/* Sleep until the count is not `seen` any more, at most `seconds`. Returns whether it is not. */
+/* Sleep until the count is not `seen` any more, at most `seconds`; it may end early, as a condition
+ * variable does. Returns whether it is not. */
 static inline bool kf_wake_wait(kf_wake *wake, int64_t seen, double seconds) {
     kf_lock(&wake->lock);
     kf_add(&wake->sleepers, 1);

@@ -85,8 +85,9 @@ class LoopDriver:
     def _look(self) -> None:
         """Let every task look again. The loop calls this when the event is raised."""
         self._event.clear()
-        for woken in self._waiting:
-            _settle(woken)
+        woken, self._waiting = self._waiting, set()  # whoever still waits comes back
+        for it in woken:
+            _settle(it)
 
 
 def _settle(future: asyncio.Future[None]) -> None:
