@@ -108,7 +108,8 @@ class SocketServer:
         self._read_buffer = memoryview(bytearray(_READ_SIZE))  # the broker copies what it keeps
         self._next_connection_id = 1
         self._commands: deque[tuple[Callable[[], object], Future[object]]] = deque()
-        # Between `call` and the end of `serve`; a signal may call `stop` while `serve` holds it.
+        # Between `call` or `stop` and the end of `serve`; a signal may call `stop` while `serve`
+        # holds it.
         self._commands_lock = threading.RLock()
         self._running = True
         for node_id in listeners:
@@ -133,8 +134,9 @@ class SocketServer:
         self._wake()
 
     def _wake(self) -> None:
-        with contextlib.suppress(BlockingIOError, OSError):  # full: it wakes anyway; closed: ended
-            self._wake_out.send(b"\0")
+        # Under the lock: the descriptor of a socket that is closed meanwhile may be another's.
+        with self._commands_lock, contextlib.suppress(BlockingIOError, OSError):
+            self._wake_out.send(b"\0")  # full: it wakes anyway; closed: it has ended
 
     # ---- commands about sockets, in the serving thread ----
 
@@ -287,5 +289,6 @@ class SocketServer:
         for listener in self._listeners.values():
             listener.close()
         self._selector.close()
-        self._wake_in.close()
-        self._wake_out.close()
+        with self._commands_lock:
+            self._wake_in.close()
+            self._wake_out.close()
