@@ -72,7 +72,7 @@ class FindCoordinator(Call[str, Node]):
         kind: CoordinatorKind,
         *,
         timeout: float,
-        on_found: Callable[[str, Node], None],
+        on_found: Callable[[str, Node, float], None],
         on_refused: Callable[[str, KafkaError, float], None],
     ) -> None:
         """Begin without keys.
@@ -80,7 +80,7 @@ class FindCoordinator(Call[str, Node]):
         Args:
             kind: of coordinators.
             timeout: seconds for one try.
-            on_found: called with a key and its coordinator.
+            on_found: called with a key, its coordinator and the time.
             on_refused: called with a key, why it will have none, and the time.
         """
         super().__init__(AnyNode(), timeout=timeout)
@@ -131,7 +131,7 @@ class FindCoordinator(Call[str, Node]):
 
     def handle_done(self, item: str, value: Node, now: float) -> None:
         """Keep the node."""
-        self._on_found(item, value)
+        self._on_found(item, value, now)
 
     def handle_failed(self, item: str, error: KafkaError, now: float) -> None:
         """There is none for us."""
@@ -226,7 +226,7 @@ class Coordinators:
             call = FindCoordinator(
                 kind,
                 timeout=self._timeout,
-                on_found=lambda found, node: self._handle_found(kind, found, node),
+                on_found=lambda found, node, now: self._handle_found(kind, found, node, now),
                 on_refused=lambda refused, error, now: self._refuse(kind, refused, error, now),
             )
             lookups = self._lookups[kind] = self._requester.begin(call)
@@ -266,10 +266,12 @@ class Coordinators:
         self._nodes.pop((kind, key), None)
         self._refuse(kind, key, error, now)
 
-    def _handle_found(self, kind: CoordinatorKind, key: str, node: Node) -> None:
+    def _handle_found(self, kind: CoordinatorKind, key: str, node: Node, now: float) -> None:
         self._pace.handle_success((kind, key))
         self._nodes[kind, key] = node
         logger.info("%s %s: its coordinator is %s", noun(kind), key, node)
+        if (kind, key) in self._wanted:
+            self.want(kind, key, now)  # whoever follows it waits for the link
 
     def _refuse(self, kind: CoordinatorKind, key: str, error: KafkaError, now: float) -> None:
         """Fail what waits for this coordinator; it is looked for again if somebody wants it."""

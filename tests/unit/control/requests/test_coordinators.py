@@ -89,6 +89,7 @@ def test_one_that_is_followed_is_looked_for_again_although_nobody_asks(rig: Rig)
     node = coordinators.node(GROUP, "g")
     assert node is not None
     assert node.id == 1
+    assert rig.wanted == [ConnectionKey(Role.COORDINATOR, 2), ConnectionKey(Role.COORDINATOR, 1)]
 
 
 @pytest.mark.parametrize("role", [Role.DATA, Role.CONTROL, Role.COORDINATOR])
