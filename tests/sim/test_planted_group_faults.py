@@ -39,7 +39,7 @@ from kafka_fast.types import OffsetAndMetadata
 
 pytestmark = pytest.mark.slow  # many worlds each; what is on trial here is the checker
 
-WORLDS = 60
+WORLDS = 200
 
 
 @pytest.fixture(autouse=True)
