@@ -199,6 +199,7 @@ sanitize:
 	$(MAKE) --no-print-directory sanitize-long
 	$(call passed,$@)
 
+sanitize-net: TOGETHER := -n 6 --dist worksteal
 sanitize-net: build $(VENV)/test.stamp
 	$(call optional,AddressSanitizer over tests/net,$(SANITIZED) address --probe,\
 		PYTHONMALLOC=pymalloc $(SANITIZED) address tests/net $(TOGETHER))
