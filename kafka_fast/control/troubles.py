@@ -25,6 +25,7 @@ from kafka_fast.control.instants import LONG_AGO
 from kafka_fast.control.plane import LinkClosed
 from kafka_fast.errors import (
     BrokerError,
+    CoordinatorLoadInProgress,
     KafkaError,
     KafkaTimeoutError,
     ProtocolError,
@@ -43,8 +44,11 @@ QUIET = 60.0
 SETTLING = 1.0
 """Seconds for which an answer that our metadata are stale is no news: leaders move."""
 
-GATHERING = 3.0
-"""Likewise for errors of a coordinator: one that is new has to load what it coordinates."""
+GATHERING = 5.0
+"""Seconds for which errors of a coordinator are no news: the first group's has to be made."""
+
+LOADING = 15.0
+"""Seconds for which it is no news that a coordinator loads what it coordinates."""
 
 
 class About(enum.Enum):
@@ -66,6 +70,8 @@ class Reason(NamedTuple):
     text: str
     cause: KafkaError | None = None
     """The error behind it; kept by others, so copies of it are raised."""
+    is_expected: bool = False
+    """Whether this is a part of normal life, as far as can be told by now."""
 
 
 class Trouble(Value, frozen=False):
@@ -217,7 +223,7 @@ def _goes_on(trouble: Trouble, error: KafkaError, now: float) -> bool:
 def _patience(subject: Subject, error: KafkaError) -> float:
     """Return for how many seconds an error is part of normal life."""
     if subject in (About.COORDINATOR, About.GROUP, About.PRODUCER_ID):
-        return GATHERING
+        return LOADING if isinstance(error, CoordinatorLoadInProgress) else GATHERING
     return SETTLING if isinstance(error, BrokerError) and error.refresh_metadata else 0.0
 
 

@@ -28,10 +28,9 @@ cdef object explained(kf_batch* batch, Queues queues, str topic, int32_t partiti
     """
     if queues.guide is None:
         return "", None
-    text, error = queues.guide.explain(topic, partition, code, batch.record_count,
-                                       batch.wire_size, batch.created, batch.failed_at,
-                                       batch.tries > 0)
-    return text, None if error is None else fresh_copy(error)
+    reason = queues.guide.explain(topic, partition, code, batch.record_count, batch.wire_size,
+                                  batch.created, batch.failed_at, batch.tries > 0)
+    return reason.text, None if reason.cause is None else fresh_copy(reason.cause)
 
 
 cdef object refusal_of(kf_batch* batch, Queues queues, str topic, int32_t partition,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from kafka_fast import Consumer, Producer, logs
+from kafka_fast.control import troubles
 from kafka_fast.control.producer import control as producer_control
 from kafka_fast.net import guide, idle
 from kafka_fast.testing.broker.server import EmbeddedKafka
@@ -40,6 +41,8 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> float:
     for module in (logs, guide, idle, producer_control):
         monkeypatch.setattr(module, "LONG", long)
     monkeypatch.setattr(logs, "AGAIN", long / 5)
+    monkeypatch.setattr(troubles, "GATHERING", 2 * long)
+    monkeypatch.setattr(troubles, "LOADING", 5 * long)
     return long
 
 

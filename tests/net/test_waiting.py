@@ -424,10 +424,12 @@ def test_a_coordinator_that_is_still_loading(kafka: EmbeddedKafka, log: Log) -> 
     with consumer_of(kafka.bootstrap, group_id="g") as consumer:
         consumer.subscribe(["t"])
         said = (
-            r"WARNING .*: waiting for group 'g': its coordinator, node 1 at 127.0.0.1:\d+, answers "
+            r"{} .*: waiting for group 'g': its coordinator, node 1 at 127.0.0.1:\d+, answers "
             r"COORDINATOR_LOAD_IN_PROGRESS \(14\): JoinGroup in group 'g'"
         )
-        log.says_once(said, polling(consumer))
+        log.says_once(said.format("INFO"), polling(consumer))
+        assert not log.lines("WARNING"), "that is how a new coordinator begins"
+        log.says_once(said.format("WARNING"), polling(consumer))
 
 
 def test_no_broker_for_a_group(log: Log) -> None:

@@ -93,7 +93,8 @@ class GroupCoordinator:
         trouble = self._links.troubles.now(About.GROUP)
         if trouble is None:
             return None
-        return Reason(f"its coordinator, {self.node}, answers {trouble}", trouble.error)
+        text = f"its coordinator, {self.node}, answers {trouble}"
+        return Reason(text, trouble.error, is_expected=not trouble.is_told)
 
     # Commands
 

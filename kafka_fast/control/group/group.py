@@ -5,6 +5,7 @@ Thread: control.
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -76,7 +77,10 @@ class Group:
         group = f"group {self.coordinator.group_id!r}"
         why = self.coordinator.why_silent()
         if why is not None:
-            return Waiting(f"waiting for {group}: {why.text}", key="coordinator")
+            text = f"waiting for {group}: {why.text}"
+            if why.is_expected:
+                return Waiting(text, logging.INFO, "a new coordinator")
+            return Waiting(text, key="coordinator")
         waiting = self.member.waits_for()
         if waiting is None:
             return None

@@ -165,7 +165,7 @@ class Causes:
         since: float,
         until: float,
         is_sent: bool,
-    ) -> tuple[str, KafkaError | None]:
+    ) -> Reason:
         """Return what is known of a failure, for the data plane, whose handles tell of it.
 
         Args:
@@ -181,5 +181,5 @@ class Causes:
         where = TopicPartition(topic, partition)
         if code:
             error = self.of_answer(where, code, records, size, since, until)
-            return str(error), error
+            return Reason(str(error), error)
         return self.of_silence(where, since, until, is_sent=is_sent)

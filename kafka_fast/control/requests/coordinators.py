@@ -181,7 +181,8 @@ class Coordinators:
         if node is None:
             trouble = troubles.now(About.COORDINATOR) or troubles.now(About.GROUP)
             if trouble is not None:
-                return Reason(f"it has no coordinator yet: {trouble}", trouble.error)
+                text = f"it has no coordinator yet: {trouble}"
+                return Reason(text, trouble.error, is_expected=not trouble.is_told)
             return Reason("its coordinator is looked for")
         if self.link(kind, key) is not None:
             return None

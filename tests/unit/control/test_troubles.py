@@ -12,6 +12,7 @@ import pytest
 from kafka_fast.control.connection_key import BOOTSTRAP, SECOND_BOOTSTRAP, ConnectionKey, Role
 from kafka_fast.control.troubles import (
     GATHERING,
+    LOADING,
     QUIET,
     SETTLING,
     About,
@@ -84,7 +85,8 @@ def test_success_makes_the_next_one_news(
     [
         (T0, NotLeaderOrFollower(), SETTLING),
         (About.GROUP, broker_error(15), GATHERING),
-        (About.PRODUCER_ID, broker_error(14), GATHERING),
+        (About.PRODUCER_ID, broker_error(15), GATHERING),
+        (About.GROUP, broker_error(14), LOADING),
     ],
 )
 def test_what_passes_soon_is_no_news_until_it_lasts(

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kafka_fast.control.troubles import Reason
 from kafka_fast.dataplane._accumulator import Accumulator
 from kafka_fast.errors import KafkaTimeoutError
 from kafka_fast.logs import LONG
@@ -62,8 +63,8 @@ class Told:
     ) -> KafkaTimeoutError:
         return KafkaTimeoutError(f"{what}; since {since:.0f}")
 
-    def explain(self, *failure: Any) -> tuple[str, None]:
-        return "", None
+    def explain(self, *failure: Any) -> Reason:
+        return Reason("")
 
 
 def send_for_ever(rig: Rig) -> None:

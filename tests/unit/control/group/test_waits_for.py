@@ -8,7 +8,12 @@ from typing import Any
 
 import pytest
 
-from kafka_fast.errors import NotCoordinator
+from kafka_fast.errors import (
+    BrokerError,
+    CoordinatorLoadInProgress,
+    CoordinatorNotAvailable,
+    NotCoordinator,
+)
 from kafka_fast.testing.broker.versions import (
     CONSUMER_GROUP_HEARTBEAT,
     FIND_COORDINATOR,
@@ -53,6 +58,25 @@ def test_a_group_that_waits_for_its_members() -> None:
     world.run(1.0)
     check(other, INFO, r"its coordinator, .*node 1.*, answers JoinGroup once all members have")
     assert one.owned
+
+
+@pytest.mark.parametrize(
+    ("api", "error", "normal", "text"),
+    [
+        (JOIN_GROUP, CoordinatorLoadInProgress, 12.0, "its coordinator, .*, answers COORDINATOR_L"),
+        (FIND_COORDINATOR, CoordinatorNotAvailable, 4.0, "it has no coordinator yet: COORDINATOR_"),
+    ],
+)
+def test_a_coordinator_that_is_new_is_a_warning_only_when_that_lasts(
+    api: int, error: type[BrokerError], normal: float, text: str
+) -> None:
+    world = make()
+    world.cluster.faults.error(api, error)
+    member = world.join("a", ["t"])
+    world.run(normal)
+    check(member, INFO, text)
+    world.run(5.0)
+    check(member, WARNING, text)
 
 
 def test_a_coordinator_that_has_come_into_its_office_meanwhile() -> None:
