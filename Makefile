@@ -61,7 +61,7 @@ COPY := build/without-codecs
 EXTENSIONS = $(subst /,.,$(basename $(shell find kafka_fast -name '_*.pyx')))
 C_FILES = $(shell find src_c bench tests -name '*.[ch]')
 TYPED = kafka_fast setup.py \
-	$(shell find bench examples wheels tests/typing tests/sanitize -name '*.py' 2>/dev/null)
+	$(shell find bench examples wheels tests/typing tests/sanitize tests/sim/worlds -name '*.py' 2>/dev/null)
 
 .PHONY: help
 help:

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pytest
 
-from kafka_fast.dataplane._chunk import Chunk, chunk_from_bytes
-from kafka_fast.dataplane._consumer_records import ConsumerRecords
-from kafka_fast.dataplane._reading import PartitionReader, collect
+from kafka_fast.dataplane.fetch._chunk import Chunk, chunk_from_bytes
+from kafka_fast.dataplane.fetch._consumer_records import ConsumerRecords
+from kafka_fast.dataplane.fetch._reading import PartitionReader, collect
 from kafka_fast.record import Codec, RecordBatchBuilder
 
 ROUNDS = 60

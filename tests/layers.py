@@ -118,7 +118,15 @@ C_CLOCK_OR_CHANCE = re.compile(
 C_THREAD_START = re.compile(r"\bpthread_create\s*\(")
 C_SYSTEM_FILES = ("kf_sync.", "kf_os.", "fuzz/", "tsan/")
 
-CONSTRUCTORS = ("control", "net")
+WORLDS = "tests/sim/worlds"
+IN_WORLDS = {
+    "threading": "users are threads that take turns: never two at once",
+    "socket": "the errors of look-ups",
+    "random": "generators that come in with a seed",
+}
+"""What the simulation may import of RESTRICTED: in it a seed decides everything."""
+
+CONSTRUCTORS = ("control", "net", "producer", "consumer")
 MAX_PARAMETERS = 7
 """Of a constructor there, but for `self`: what belongs to the client comes in its context."""
 
@@ -154,6 +162,8 @@ def violations(root: Path) -> list[str]:
     for path in sorted((root / PACKAGE).rglob("*")):
         if path.suffix in {".py", ".pyx", ".pxd", ".pyi"}:
             found += _check_module(root, path, modules)
+    for path in sorted((root / WORLDS).rglob("*.py")):
+        found += _check_world(root, path)
     for path in sorted((root / "src_c").rglob("*")):
         if path.suffix in {".c", ".h"}:
             found += _check_c(root, path)
@@ -212,6 +222,20 @@ def _check_module(root: Path, path: Path, modules: set[str]) -> Iterator[str]:
         permitted = RESTRICTED_CALLS.get(call)
         if permitted is not None and unit not in permitted:
             yield f"{where}:{line}: {unit or PACKAGE} must not call {call}"
+
+
+def _check_world(root: Path, path: Path) -> Iterator[str]:
+    """Yield what one file of the simulation breaks."""
+    where = path.relative_to(root).as_posix()
+    text = path.read_text(encoding="utf-8")
+    yield from _check_size(where, path, text)
+    imports, calls = _python_imports(text)
+    for line, base, _ in imports:
+        if base in RESTRICTED and base not in IN_WORLDS:
+            yield f"{where}:{line}: the simulation must not import {base}"
+    for line, call in calls:
+        if call in RESTRICTED_CALLS:
+            yield f"{where}:{line}: the simulation must not call {call}"
 
 
 def _check_constructors(where: str, text: str) -> Iterator[str]:

@@ -11,8 +11,8 @@ from kafka_fast.control.group.assignors import (
     GroupTopics,
     PartitionReplicas,
 )
-from kafka_fast.dataplane._consumer_record import ConsumerRecord
-from kafka_fast.dataplane._consumer_records import ConsumerRecords
+from kafka_fast.dataplane.fetch._consumer_record import ConsumerRecord
+from kafka_fast.dataplane.fetch._consumer_records import ConsumerRecords
 
 __all__ = [
     "Assignor",

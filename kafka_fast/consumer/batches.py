@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from kafka_fast.consumer.record_handover import RecordHandover
 from kafka_fast.consumer.unread import Refill, Unread
-from kafka_fast.dataplane._consumer_records import ConsumerRecords
-from kafka_fast.net.record_handover import RecordHandover
+from kafka_fast.dataplane.fetch._consumer_records import ConsumerRecords
 
 
 class Batches:

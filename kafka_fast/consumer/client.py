@@ -21,18 +21,18 @@ from kafka_fast.consumer.arguments import (
     unix_ms,
 )
 from kafka_fast.consumer.batches import Batches
+from kafka_fast.consumer.core import ConsumerCore
 from kafka_fast.consumer.listener import RebalanceListener
 from kafka_fast.consumer.membership import OnCommit
+from kafka_fast.consumer.record_handover import RecordHandover
 from kafka_fast.consumer.steps import ConsumerSteps
 from kafka_fast.consumer.turn import Turn
 from kafka_fast.consumer.upto import Upto, offsets_of
 from kafka_fast.control.consumer.offsets import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
-from kafka_fast.dataplane._consumer_record import ConsumerRecord
-from kafka_fast.dataplane._consumer_records import ConsumerRecords
+from kafka_fast.dataplane.fetch._consumer_record import ConsumerRecord
+from kafka_fast.dataplane.fetch._consumer_records import ConsumerRecords
 from kafka_fast.errors import UsageError
 from kafka_fast.logs import get_logger
-from kafka_fast.net.consumer_core import ConsumerCore
-from kafka_fast.net.record_handover import RecordHandover
 from kafka_fast.net.threaded_host import ThreadedHost
 from kafka_fast.types import (
     GroupMetadata,

@@ -16,8 +16,11 @@ from collections import deque
 from collections.abc import Callable, Mapping
 
 from kafka_fast.config import ConsumerSettings
+from kafka_fast.consumer.core import ConsumerCore
 from kafka_fast.consumer.listener import RebalanceEvent, RebalanceListener
+from kafka_fast.consumer.questions import NO_GROUP
 from kafka_fast.consumer.unread import Unread
+from kafka_fast.consumer.waits import GRACE, Answer
 from kafka_fast.control.group.group import Group
 from kafka_fast.control.group.member import (
     AssignWanted,
@@ -34,10 +37,7 @@ from kafka_fast.errors import (
     fresh_copy,
 )
 from kafka_fast.logs import get_logger
-from kafka_fast.net.consumer_core import ConsumerCore
-from kafka_fast.net.questions import NO_GROUP
 from kafka_fast.net.steps import Invoke, Steps
-from kafka_fast.net.waits import GRACE, Answer
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
 logger = get_logger("kafka_fast.consumer")

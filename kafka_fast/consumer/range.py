@@ -20,7 +20,7 @@ from kafka_fast.config import check_mapping, find_key
 from kafka_fast.consumer.bounds import Bound, Topics, bounds_of, kind_of, partitions_named
 from kafka_fast.consumer.client import Consumer
 from kafka_fast.control.troubles import Reason
-from kafka_fast.dataplane._consumer_records import ConsumerRecords
+from kafka_fast.dataplane.fetch._consumer_records import ConsumerRecords
 from kafka_fast.errors import KafkaTimeoutError, PositionError, UsageError
 from kafka_fast.record._arrow_export import ArrowSteps, arrow_steps
 from kafka_fast.record._slices import RecordSlice

@@ -10,11 +10,11 @@ Thread: the user's, or that of the event loop; one call at a time.
 from __future__ import annotations
 
 from kafka_fast.config import ConsumerSettings
+from kafka_fast.consumer.core import ConsumerCore
 from kafka_fast.consumer.membership import Membership
+from kafka_fast.consumer.record_handover import RecordHandover
 from kafka_fast.consumer.unread import Refill, Unread
 from kafka_fast.errors import UsageError
-from kafka_fast.net.consumer_core import ConsumerCore
-from kafka_fast.net.record_handover import RecordHandover
 from kafka_fast.net.steps import Steps
 from kafka_fast.types import TopicPartition
 

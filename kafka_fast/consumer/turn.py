@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import threading
 
+from kafka_fast.consumer.core import ConsumerCore
 from kafka_fast.errors import CommitFailedError, KafkaTimeoutError, UsageError, WakeupError
-from kafka_fast.net.consumer_core import ConsumerCore
 
 CLOSE_SLICE = 0.05
 """Seconds after which a closer wakes once more whoever has the turn: he may have begun to wait."""

@@ -12,9 +12,9 @@ import enum
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
-from kafka_fast.dataplane._consumer_records import ConsumerRecords, RecordIterator, iterate
-from kafka_fast.net.reading import Reading
-from kafka_fast.net.record_handover import RecordHandover
+from kafka_fast.consumer.reading import Reading
+from kafka_fast.consumer.record_handover import RecordHandover
+from kafka_fast.dataplane.fetch._consumer_records import ConsumerRecords, RecordIterator, iterate
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
 Refill: TypeAlias = Callable[[RecordHandover], None]

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from kafka_fast.consumer.arguments import offsets_to_read
-from kafka_fast.dataplane._consumer_record import ConsumerRecord
-from kafka_fast.dataplane._consumer_records import ConsumerRecords
+from kafka_fast.dataplane.fetch._consumer_record import ConsumerRecord
+from kafka_fast.dataplane.fetch._consumer_records import ConsumerRecords
 from kafka_fast.errors import UsageError
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 

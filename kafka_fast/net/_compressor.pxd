@@ -2,7 +2,7 @@
 
 from libc.stdint cimport uint8_t
 
-from kafka_fast.dataplane.state cimport kf_batch, kf_env
+from kafka_fast.dataplane.core.state cimport kf_batch, kf_env
 from kafka_fast.record._compress cimport kf_codec_context
 
 

@@ -12,7 +12,7 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 from kafka_fast._wire.layout cimport *
-from kafka_fast.dataplane.state cimport *
+from kafka_fast.dataplane.core.state cimport *
 from kafka_fast.net.posix cimport pthread_join, pthread_t, start_thread
 from kafka_fast.record._compress cimport (
     codec_bound,

@@ -2,10 +2,10 @@
 
 from libc.stdint cimport int32_t
 
-from kafka_fast.dataplane._lists cimport sender_state
-from kafka_fast.dataplane._plane cimport DataPlane, Environment
-from kafka_fast.dataplane.link cimport kf_link_io
-from kafka_fast.dataplane.state cimport kf_batch, kf_mutex, kf_plane
+from kafka_fast.dataplane.produce._lists cimport sender_state
+from kafka_fast.dataplane.core._plane cimport DataPlane, Environment
+from kafka_fast.dataplane.core.link cimport kf_link_io
+from kafka_fast.dataplane.core.state cimport kf_batch, kf_mutex, kf_plane
 from kafka_fast.net.posix cimport pollfd, pthread_t
 
 

@@ -1,6 +1,6 @@
 """The data plane's thread and the machine under it."""
 
-from kafka_fast.dataplane._plane import DataPlane, Environment
+from kafka_fast.dataplane.core._plane import DataPlane, Environment
 from kafka_fast.net._compressor import Compressor, Handover
 
 class Machine(Environment):

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-from kafka_fast.dataplane._wake import Wake
+from kafka_fast.dataplane.core._wake import Wake
 from kafka_fast.net.steps import Invoke, Request, Steps, run_steps
 
 T = TypeVar("T")

@@ -23,8 +23,8 @@ from kafka_fast.control.plane import (
     StopHeartbeats,
     Throttled,
 )
-from kafka_fast.dataplane import _plane
-from kafka_fast.dataplane._plane import DataPlane
+from kafka_fast.dataplane.core import _plane
+from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.protocol.apis.fetch import FetchRequest
 from kafka_fast.protocol.apis.produce import ProduceRequest
 

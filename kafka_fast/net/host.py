@@ -13,15 +13,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from kafka_fast.control.plane import OpenLink
-from kafka_fast.dataplane._plane import DataPlane, Environment
-from kafka_fast.dataplane._queues import Queues
-from kafka_fast.dataplane._streams import Streams
+from kafka_fast.dataplane.core._plane import DataPlane, Environment
+from kafka_fast.dataplane.fetch._streams import Streams
+from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.net.steps import Driver, Steps
 
 if TYPE_CHECKING:
     import asyncio  # only those who await pay for it
 
-    from kafka_fast.dataplane._awaiting import LoopWaits
+    from kafka_fast.dataplane.produce._awaiting import LoopWaits
 
 Addresses = tuple[str, ...] | OSError
 """All addresses of a host name, or why there are none."""

@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable
 from typing import TypeVar
 
-from kafka_fast.dataplane._wake import Wake
+from kafka_fast.dataplane.core._wake import Wake
 from kafka_fast.net._pump import LoopEvent, Machine
 from kafka_fast.net.steps import Invoke, Request, Steps, Wait, has_ended
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kafka_fast.config import ConsumerSettings, ProducerSettings
-from kafka_fast.dataplane._plane import DataPlane, Environment
-from kafka_fast.dataplane._queues import Queues
+from kafka_fast.dataplane.core._plane import DataPlane, Environment
+from kafka_fast.dataplane.produce._queues import Queues
 
 CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport uint64_t
 
-from kafka_fast.dataplane.state cimport iovec
+from kafka_fast.dataplane.core.state cimport iovec
 
 
 cdef extern from "<time.h>" nogil:

@@ -22,20 +22,20 @@ from typing import TYPE_CHECKING
 from kafka_fast.config import CommonSettings
 from kafka_fast.control.instants import NEVER
 from kafka_fast.control.plane import OpenLink
-from kafka_fast.dataplane._plane import WAIT_SLICE, DataPlane, Environment
-from kafka_fast.dataplane._queues import Queues
-from kafka_fast.dataplane._streams import Streams
-from kafka_fast.dataplane._wake import Wake
+from kafka_fast.dataplane.core._plane import WAIT_SLICE, DataPlane, Environment
+from kafka_fast.dataplane.core._wake import Wake
+from kafka_fast.dataplane.fetch._streams import Streams
+from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.logs import get_logger
 from kafka_fast.net._compressor import Compressor
 from kafka_fast.net._pump import Machine, Pump
 from kafka_fast.net.blocking import BlockingDriver
 from kafka_fast.net.callbacks import CallbackThread
 from kafka_fast.net.host import Addresses, Client
-from kafka_fast.net.loop import LoopBridge
-from kafka_fast.net.machine import Connecting, begin_connect, finish_connect, resolve
+from kafka_fast.net.loop_bridge import LoopBridge
 from kafka_fast.net.package_compressor import PackageCompressor
 from kafka_fast.net.planes import CODECS
+from kafka_fast.net.sockets import Connecting, begin_connect, finish_connect, resolve
 from kafka_fast.record import Codec, codecs_available
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class ThreadedHost:
         self._is_stopping = True
         self.wake()
         if not self.is_current:
-            if not self._has_ended.wait(patience):
+            if not self.wait_ended(NEVER if patience is None else patience):
                 return False
             self._thread.join()
         for connecting in self._connecting.values():

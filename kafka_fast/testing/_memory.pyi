@@ -1,5 +1,5 @@
-from kafka_fast.dataplane._plane import DataPlane, Environment
-from kafka_fast.dataplane._queues import Queues
+from kafka_fast.dataplane.core._plane import DataPlane, Environment
+from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.testing._record_layer import RecordLayer
 
 class VirtualMachine(Environment):

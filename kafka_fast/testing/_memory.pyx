@@ -14,12 +14,12 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 
-from kafka_fast.dataplane._plane cimport DataPlane, Environment
-from kafka_fast.dataplane._queues cimport Queues
-from kafka_fast.dataplane._sender cimport step
-from kafka_fast.dataplane._traces cimport trace_line
-from kafka_fast.dataplane.link cimport *
-from kafka_fast.dataplane.state cimport *
+from kafka_fast.dataplane.core._plane cimport DataPlane, Environment
+from kafka_fast.dataplane.produce._queues cimport Queues
+from kafka_fast.dataplane.core._sender cimport step
+from kafka_fast.dataplane.core._traces cimport trace_line
+from kafka_fast.dataplane.core.link cimport *
+from kafka_fast.dataplane.core.state cimport *
 from kafka_fast.net._compressor cimport coder_free, coder_init, compress_batch
 
 cdef double TICK = 1e-9  # how far the clock moves when it is read

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport uint8_t
 
-from kafka_fast.dataplane.link cimport kf_link_io
+from kafka_fast.dataplane.core.link cimport kf_link_io
 
 
 # The layer's state; the link that it serves frees it.

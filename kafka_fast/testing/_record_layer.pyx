@@ -11,8 +11,8 @@ from libc.stdint cimport int32_t, int64_t, intptr_t, uint8_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
-from kafka_fast.dataplane.link cimport *
-from kafka_fast.dataplane.state cimport *
+from kafka_fast.dataplane.core.link cimport *
+from kafka_fast.dataplane.core.state cimport *
 from kafka_fast.net._pump cimport Pump, socket_io
 from kafka_fast.net.posix cimport POLLOUT, poll, pollfd
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from kafka_fast import Consumer, TopicPartition
-from kafka_fast.dataplane._consumer_record import ConsumerRecord
+from kafka_fast.dataplane.fetch._consumer_record import ConsumerRecord
 from kafka_fast.errors import KafkaError
 from kafka_fast.record import RecordBatchBuilder
 from kafka_fast.testing.broker.server import EmbeddedKafka

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from kafka_fast.config import ConsumerSettings, consumer_settings
+from kafka_fast.consumer.core import ConsumerCore
+from kafka_fast.consumer.record_handover import RecordHandover
 from kafka_fast.consumer.steps import ConsumerSteps
 from kafka_fast.control.group.member import Subscription
-from kafka_fast.net.consumer_core import ConsumerCore
 from kafka_fast.net.looping import LoopDriver
-from kafka_fast.net.record_handover import RecordHandover
 from kafka_fast.net.steps import Steps
 from kafka_fast.net.threaded_host import ThreadedHost
 from kafka_fast.testing.broker.server import EmbeddedKafka

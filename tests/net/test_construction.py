@@ -16,14 +16,9 @@ from typing import Any
 import pytest
 
 from kafka_fast import Consumer, Producer
-from kafka_fast.net import (
-    consumer_core,
-    package_compressor,
-    planes,
-    process_life,
-    producer_core,
-    threaded_host,
-)
+from kafka_fast.consumer import core as consumer_core
+from kafka_fast.net import package_compressor, planes, process_life, threaded_host
+from kafka_fast.producer import core as producer_core
 from tests.net.producing import entries
 from tests.waiting import eventually
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kafka_fast import CommitFailedError, Consumer, RebalanceListener, TopicPartition, UsageError
-from kafka_fast.dataplane._consumer_record import ConsumerRecord
+from kafka_fast.dataplane.fetch._consumer_record import ConsumerRecord
 from kafka_fast.errors import (
     FencedInstanceId,
     GroupAuthorizationFailed,

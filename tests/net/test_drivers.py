@@ -13,22 +13,22 @@ from typing import Any, TypeVar
 
 import pytest
 
+from kafka_fast.consumer.core import ConsumerCore
 from kafka_fast.errors import KafkaTimeoutError, WakeupError
-from kafka_fast.net.consumer_core import ConsumerCore
 from kafka_fast.net.steps import Invoke, Steps, Wait
 from kafka_fast.net.threaded_host import ThreadedHost
 from kafka_fast.record import RecordBatchBuilder
 from kafka_fast.testing.broker.cluster import Cluster
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from kafka_fast.testing.broker.state import Node, Settings
-from kafka_fast.testing.simulation.actors import Actor
-from kafka_fast.testing.simulation.clock import Clock
-from kafka_fast.testing.simulation.network import Network
-from kafka_fast.testing.simulation.plan import NetworkPlan
-from kafka_fast.testing.simulation.virtual_consumer import VirtualConsumerHost, Waiter
 from kafka_fast.types import TopicPartition
 from tests.net.consuming import committed, fill
 from tests.net.lives import COUNT, MOST, Life, Listener, LoopLife, in_loop, settings_on
+from tests.sim.worlds.actors import Actor
+from tests.sim.worlds.clock import Clock
+from tests.sim.worlds.network import Network
+from tests.sim.worlds.plan import NetworkPlan
+from tests.sim.worlds.virtual_consumer import VirtualConsumerHost, Waiter
 from tests.waiting import TIMEOUT, eventually
 
 EXPECTED = ["assigned 1", "revoked 1"]

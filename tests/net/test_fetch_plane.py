@@ -29,10 +29,10 @@ VALUE = bytes(20_000)
 
 SCRIPT = """
 import ctypes, hashlib, socket, sys
-from kafka_fast.dataplane._chunk import chunk_done
-from kafka_fast.dataplane._plane import DataPlane
-from kafka_fast.dataplane._streams import Streams, topic_format
-from kafka_fast.dataplane._wake import Wake
+from kafka_fast.dataplane.fetch._chunk import chunk_done
+from kafka_fast.dataplane.core._plane import DataPlane
+from kafka_fast.dataplane.fetch._streams import Streams, topic_format
+from kafka_fast.dataplane.core._wake import Wake
 from kafka_fast.net._pump import Machine, Pump
 from kafka_fast.protocol import frame
 from kafka_fast.record import read_batches

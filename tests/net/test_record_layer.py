@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kafka_fast.dataplane._plane import EVENT_RESPONSE, DataPlane
+from kafka_fast.dataplane.core._plane import EVENT_RESPONSE, DataPlane
 from kafka_fast.net._pump import Machine, Pump
 from kafka_fast.testing._record_layer import RecordLayer
 from tests.waiting import eventually

@@ -9,9 +9,9 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_fast.dataplane._chunk import chunk_from_bytes
-from kafka_fast.dataplane._consumer_records import ConsumerRecords
-from kafka_fast.dataplane._reading import PartitionReader, collect
+from kafka_fast.dataplane.fetch._chunk import chunk_from_bytes
+from kafka_fast.dataplane.fetch._consumer_records import ConsumerRecords
+from kafka_fast.dataplane.fetch._reading import PartitionReader, collect
 from kafka_fast.record import Codec, RecordBatchBuilder
 
 # Around the lengths that matter: 12 bytes are in a view, 256 are copied at once.

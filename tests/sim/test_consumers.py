@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from kafka_fast.testing.simulation.group_plan import make_group_plan
-from kafka_fast.testing.simulation.group_world import run_group_seed
 from tests.sim.seeds import check, check_processes
+from tests.sim.worlds.group_plan import make_group_plan
+from tests.sim.worlds.group_world import run_group_seed
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +44,7 @@ def test_a_seed_gives_the_same_log_again() -> None:
 
 
 def test_a_seed_gives_the_same_log_in_another_process() -> None:
-    name = "kafka_fast.testing.simulation.group_world.run_group_seed"
+    name = "tests.sim.worlds.group_world.run_group_seed"
     check_processes(name, range(2_000_000, 2_000_004))
 
 

@@ -13,13 +13,14 @@ import pytest
 
 from kafka_fast.control.plane import BatchRow, Command, Fail, NameTopic, Report, Succeed
 from kafka_fast.control.producer import control, verdicts
-from kafka_fast.dataplane import _queues
-from kafka_fast.dataplane._plane import DataPlane
-from kafka_fast.dataplane._queues import Queues
+from kafka_fast.dataplane.core._plane import DataPlane
+from kafka_fast.dataplane.produce import _queues
+from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.errors import ErrorCode, Outcome
-from kafka_fast.net import planes, produce_carrier
-from kafka_fast.testing.checker import Kind
-from kafka_fast.testing.simulation import host, run_seed
+from kafka_fast.net import planes
+from kafka_fast.producer import carrier as produce_carrier
+from tests.sim.worlds import host, run_seed
+from tests.sim.worlds.checker import Kind
 
 pytestmark = pytest.mark.slow  # many worlds each; what is on trial here is the checker
 

@@ -12,7 +12,10 @@ from typing import Any
 
 import pytest
 
+from kafka_fast.consumer.intake import Intake
 from kafka_fast.consumer.membership import Membership
+from kafka_fast.consumer.reading import Reading
+from kafka_fast.consumer.record_handover import RecordHandover
 from kafka_fast.control.consumer.control import ConsumerControl
 from kafka_fast.control.consumer.diagnosis import Diagnosis
 from kafka_fast.control.consumer.partition import Position
@@ -27,15 +30,12 @@ from kafka_fast.control.group.commits import Commit
 from kafka_fast.control.group.consumer_protocol.reconciliation import Reconciliation
 from kafka_fast.control.group.heartbeats import Heartbeats
 from kafka_fast.control.group.subscription import SubscribedTopics
-from kafka_fast.net.intake import Intake
-from kafka_fast.net.reading import Reading
-from kafka_fast.net.record_handover import RecordHandover
-from kafka_fast.testing.group_checker import Wrong
-from kafka_fast.testing.simulation.group_plan import GroupPlan, make_group_plan
-from kafka_fast.testing.simulation.group_world import GroupWorld
-from kafka_fast.testing.simulation.host import VirtualHost
-from kafka_fast.testing.simulation.virtual_consumer import VirtualConsumer
 from kafka_fast.types import OffsetAndMetadata
+from tests.sim.worlds.group_checker import Wrong
+from tests.sim.worlds.group_plan import GroupPlan, make_group_plan
+from tests.sim.worlds.group_world import GroupWorld
+from tests.sim.worlds.host import VirtualHost
+from tests.sim.worlds.virtual_consumer import VirtualConsumer
 
 pytestmark = pytest.mark.slow  # many worlds each; what is on trial here is the checker
 
@@ -134,7 +134,7 @@ def test_taking_a_refused_commit_for_a_confirmed_one(monkeypatch: pytest.MonkeyP
 
 
 def test_handing_over_what_was_fetched_before_a_seek(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kafka_fast.net.intake.seeks_of", lambda generation: 0)
+    monkeypatch.setattr("kafka_fast.consumer.intake.seeks_of", lambda generation: 0)
     monkeypatch.setattr(Intake, "move", lambda self, partition, offset: 0)
     show(Wrong.FALSE_START, Wrong.REPEATED, Wrong.STUCK)
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import gc
 from collections.abc import Sequence
 
-from kafka_fast.testing.simulation import make_plan, run_seed
 from tests.sim.seeds import check, check_processes
+from tests.sim.worlds import make_plan, run_seed
 
 
 def judge(seed: int) -> str | None:
@@ -32,7 +32,7 @@ def test_a_seed_gives_the_same_log_again() -> None:
 
 
 def test_a_seed_gives_the_same_log_in_another_process() -> None:
-    check_processes("kafka_fast.testing.simulation.run_seed", range(2_000_000, 2_000_010))
+    check_processes("tests.sim.worlds.run_seed", range(2_000_000, 2_000_010))
 
 
 def test_the_plans_of_the_first_seeds_touch_every_choice() -> None:

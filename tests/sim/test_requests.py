@@ -14,9 +14,9 @@ from kafka_fast.control.requests.open_call import Item, OpenCall
 from kafka_fast.control.requests.requester import Requester
 from kafka_fast.control.requests.targets import OneNode
 from kafka_fast.control.requests.ways import Ways
-from tests.sim import request_world
-from tests.sim.request_calls import CreateTopics
+from tests.sim.worlds import request_world
 from tests.sim.seeds import check, check_processes
+from tests.sim.worlds.request_calls import CreateTopics
 
 PLANTED_SEEDS = range(50)
 
@@ -28,7 +28,7 @@ def test_every_call_ends_once_in_time_and_at_the_right_node(seeds: Sequence[int]
 
 def test_a_seed_decides_everything() -> None:
     """No decision hangs on the order of a set."""
-    check_processes("tests.sim.request_world.run", range(3))
+    check_processes("tests.sim.worlds.request_world.run", range(3))
 
 
 def test_the_worlds_are_not_idle() -> None:

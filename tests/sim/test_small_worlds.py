@@ -9,8 +9,8 @@ import pytest
 
 from kafka_fast.errors import CorruptMessage, NotLeaderOrFollower, Outcome, UnknownProducerId
 from kafka_fast.testing.broker.versions import API_VERSIONS, PRODUCE
-from kafka_fast.testing.simulation import Plan, World, make_plan
-from kafka_fast.testing.simulation.plan import NetworkPlan, TopicPlan
+from tests.sim.worlds import Plan, World, make_plan
+from tests.sim.worlds.plan import NetworkPlan, TopicPlan
 
 CALM = NetworkPlan(
     latency=0.005,

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from kafka_fast import errors
-from kafka_fast.dataplane._chunk import chunk_done
-from kafka_fast.dataplane._plane import EVENT_LINK_CLOSED, DataPlane
-from kafka_fast.dataplane._streams import EVENT_FETCH_PUNT, Streams, topic_format
-from kafka_fast.dataplane._wake import Wake
+from kafka_fast.dataplane.core._plane import EVENT_LINK_CLOSED, DataPlane
+from kafka_fast.dataplane.core._wake import Wake
+from kafka_fast.dataplane.fetch._chunk import chunk_done
+from kafka_fast.dataplane.fetch._streams import EVENT_FETCH_PUNT, Streams, topic_format
 from kafka_fast.net._pump import Machine, Pump
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.delete_topics import DeleteTopicState

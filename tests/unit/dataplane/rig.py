@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from kafka_fast.control.plane import BatchRow, QueueRow, Report
-from kafka_fast.dataplane._accumulator import Accumulator
-from kafka_fast.dataplane._plane import DataPlane
-from kafka_fast.dataplane._queues import (
+from kafka_fast.dataplane.core._plane import DataPlane
+from kafka_fast.dataplane.produce._accumulator import Accumulator
+from kafka_fast.dataplane.produce._queues import (
     EVENT_REPORT,
     EVENT_ROUTE,
     FORMAT_COMPACT_NAME,

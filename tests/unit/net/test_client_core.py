@@ -8,18 +8,18 @@ from typing import Any, TypeVar
 import pytest
 
 from kafka_fast.config import consumer_settings, producer_settings
+from kafka_fast.consumer.core import ConsumerCore
 from kafka_fast.control.connection_key import ConnectionKey, Role
 from kafka_fast.control.plane import CloseLink, OpenLink, ResolveHost
-from kafka_fast.dataplane._plane import DataPlane
-from kafka_fast.dataplane._queues import Queues
-from kafka_fast.dataplane._streams import Streams
+from kafka_fast.dataplane.core._plane import DataPlane
+from kafka_fast.dataplane.fetch._streams import Streams
+from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.errors import UsageError
 from kafka_fast.net import process_life
 from kafka_fast.net.client_core import ClientCore
-from kafka_fast.net.consumer_core import ConsumerCore
 from kafka_fast.net.host import Addresses
-from kafka_fast.net.producer_core import ProducerCore
 from kafka_fast.net.steps import Driver, Steps, run_steps
+from kafka_fast.producer.core import ProducerCore
 from kafka_fast.testing._memory import VirtualMachine
 
 T = TypeVar("T")

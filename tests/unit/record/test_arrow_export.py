@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from kafka_fast.dataplane._consumer_records import ConsumerRecords
+from kafka_fast.dataplane.fetch._consumer_records import ConsumerRecords
 from kafka_fast.errors import UsageError
 from kafka_fast.record import RecordBatchBuilder, read_batches
 from kafka_fast.record._arrow_export import arrow_steps

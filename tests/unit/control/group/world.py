@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafka_fast.config import ConsumerSettings, consumer_settings
+from kafka_fast.consumer.core import ConsumerCore
 from kafka_fast.control.consumer.control import ConsumerControl
 from kafka_fast.control.group.group import Group
 from kafka_fast.control.group.member import (
@@ -27,18 +28,17 @@ from kafka_fast.control.group.member import (
     RevokeWanted,
     Subscription,
 )
-from kafka_fast.dataplane._plane import DataPlane
-from kafka_fast.dataplane._streams import Streams
+from kafka_fast.dataplane.core._plane import DataPlane
+from kafka_fast.dataplane.fetch._streams import Streams
 from kafka_fast.errors import KafkaError
 from kafka_fast.net import process_life
-from kafka_fast.net.consumer_core import ConsumerCore
 from kafka_fast.testing.broker.cluster import Cluster
 from kafka_fast.testing.broker.state import Node, Settings
-from kafka_fast.testing.simulation.clock import Clock
-from kafka_fast.testing.simulation.host import VirtualHost
-from kafka_fast.testing.simulation.network import Network
-from kafka_fast.testing.simulation.plan import NetworkPlan
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
+from tests.sim.worlds.clock import Clock
+from tests.sim.worlds.host import VirtualHost
+from tests.sim.worlds.network import Network
+from tests.sim.worlds.plan import NetworkPlan
 
 LATENCY = 0.0005
 """Seconds, at least, that bytes are on their way; half as much again at most."""

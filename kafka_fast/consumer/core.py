@@ -1,0 +1,221 @@
+"""The core of a consumer: what a client's core has, and what its user reads, asks and waits for.
+
+kf-data      native: fetches, sends heartbeats
+kf-control   Python: gives this core its turns
+the user's   what it reads is `reading`, what it asks `questions` and `topics`, how it waits
+             `waits`
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from contextlib import ExitStack
+from typing import Any
+
+from kafka_fast.config import ConsumerSettings
+from kafka_fast.consumer import carrier as fetch_carrier
+from kafka_fast.consumer.questions import Questions
+from kafka_fast.consumer.reading import Reading
+from kafka_fast.consumer.topics import ConsumerTopics
+from kafka_fast.consumer.waits import Answer, Waits
+from kafka_fast.control.consumer.control import ConsumerControl
+from kafka_fast.control.consumer.plane import (
+    BrokerFailed,
+    ConsumerEvent,
+    PartitionFailed,
+    PartitionFound,
+    Positioned,
+    Recreated,
+    Reposition,
+)
+from kafka_fast.control.group.member import (
+    NO_GENERATION,
+    AssignWanted,
+    MemberFailed,
+    RevokeWanted,
+    TopicFailed,
+)
+from kafka_fast.errors import UsageError
+from kafka_fast.net import process_life
+from kafka_fast.net.client_core import ClientCore
+from kafka_fast.net.host import ConsumerHost
+from kafka_fast.net.planes import consumer_plane, fetch_limits
+from kafka_fast.net.steps import Steps, Wait
+
+
+class ConsumerCore(ClientCore):
+    """Both planes of one consumer. User's thread unless said otherwise."""
+
+    kind = "consumer"
+    control: ConsumerControl
+    topics: ConsumerTopics
+    exit_patience = 1.0  # for the coordinator to hear that the member leaves
+
+    def __init__(self, settings: ConsumerSettings, client_id: str, host: ConsumerHost) -> None:
+        """Start; connections are made when they are needed.
+
+        Args:
+            settings: the consumer's configuration.
+            client_id: of all requests.
+            host: the world under it.
+        """
+        self.closed = False
+        """Whether nobody can use it any more."""
+        self.has_ended = False
+        """Whether nothing of it runs any more."""
+        self._was_member = False  # when the process began to end
+        self._left: Answer[bool] | None = None  # what the end of the process waits for
+        # A broker that is silent is heard of once in as long as that.
+        memory = settings.request_timeout + settings.reconnect_backoff_max
+        with ExitStack() as undo:  # a process that is out of threads or files is no worse after it
+            undo.callback(host.close)
+            control = ConsumerControl(settings, client_id, host.random, host.wall_ms)
+            plane = consumer_plane(host.environment, settings)
+            undo.callback(plane.shut_down)
+            self.streams = host.make_streams(plane, **fetch_limits(settings))
+            super().__init__(client_id, host, control, plane)
+            self.waits = Waits(control, host.now, memory=memory)
+            self.questions = Questions(control, self.waits, self.call)
+            self.topics = ConsumerTopics(control, self.waits, host, self.call)
+            self.reading = Reading(settings, control, self.streams, self.waits, host, self.call)
+            self._start()
+            undo.pop_all()
+
+    def wakeup(self) -> None:
+        """End the wait of the user's thread, or its next one. Any thread."""
+        self.waits.wakeup()
+        self.driver.wake()
+
+    def stats(self) -> dict[str, object]:
+        """Return counters of fetches, buffers, troubles and nodes."""
+        intake = self.reading.intake
+        return {
+            **self.plane.stats(),
+            **self.streams.stats(),
+            "unreadable_batches": intake.unreadable_batches,
+            "refused_records": intake.refused_records,
+            **self.control.troubles.stats(),
+            "nodes": self.plane.node_stats(),
+        }
+
+    def _describe_own(self) -> list[str]:
+        return self.reading.intake.describe()
+
+    def check_open(self) -> None:
+        """Raise if nobody can use the consumer any more."""
+        if self.closed:
+            self.check_lives()
+            raise UsageError("the consumer is closed")
+
+    # ---- the control thread ----
+
+    def _read_event(self, event: tuple[Any, ...]) -> ConsumerEvent:
+        return fetch_carrier.read_event(event)
+
+    def _touch(self, now: float) -> None:
+        self.control.positions.touch(now)
+
+    def _program(self, command: Any) -> None:
+        match command:
+            case (
+                PartitionFailed()
+                | PartitionFound()
+                | Positioned()
+                | Reposition()
+                | Recreated()
+                | BrokerFailed()
+            ):
+                self.reading.put_news(command)
+            case RevokeWanted() | AssignWanted() | MemberFailed() | TopicFailed():
+                self.reading.put_group_news(command)
+            case _:
+                fetch_carrier.carry_out(self.plane, self.streams, command)
+
+    def _fail(self, failure: UsageError) -> None:
+        self.waits.fail(failure)
+
+    # ---- the end ----
+
+    def close(self) -> None:
+        """End the threads; after an interruption once more. Any thread but the control thread."""
+        if self.has_ended:
+            return
+        self.closed = True
+        process_life.discard(self)
+        if os.getpid() != self.pid:
+            self.has_ended = True
+            return
+        self.waits.end()
+        self.driver.wake()  # a call of this thread's, if a signal's handler closes
+        if self._host.is_current:  # garbage collection runs anywhere
+            threading.Thread(target=self._stop, name="kf-close").start()
+        else:
+            self._stop()
+
+    def abandon(self) -> None:
+        """Stop what a consumer that was collected unclosed has left running. Any thread."""
+        if not self.closed:
+            warnings.warn(
+                f"consumer {self.client_id!r} was collected before it was closed: nothing was "
+                "committed, and its group waits for session.timeout.ms; close() it, or use it in "
+                "a with block",
+                ResourceWarning,
+                stacklevel=2,
+            )
+            self.close()
+
+    def _stop(self) -> None:
+        self._host.stop()
+        self.plane.shut_down()
+        self.has_ended = True
+
+    def mark_forked(self) -> None:
+        """Called in a forked child: nothing of this runs here, and its locks may be held."""
+        self.closed = self.has_ended = True
+        super().mark_forked()
+
+    # ---- the end of the process ----
+
+    def begin_exit(self) -> None:
+        """Leave the group, so that the others need not wait for session.timeout.ms.
+
+        A consumer that has only asked to join leaves too: the coordinator may have taken it in by
+        now, or given out an id for which rebalances wait. (A broker before 2.2 tells the id when
+        the others have joined; it is not waited for that long.) Nothing is committed: whether the
+        records of the last poll are done is not known, and a listener's thread may be gone.
+        """
+        group = self.control.group
+        if group is None or self.closed:
+            return
+        self._was_member = group.member.identity.generation != NO_GENERATION
+        left = self._left = Answer()
+        # Only the control thread knows whether a join is out, of which the coordinator may know.
+        self.call(lambda now: group.leave(now, lambda: left.set(True)))
+
+    def wait_exit(self, timeout: float) -> bool:
+        """Wait until the coordinator has heard of it."""
+        left = self._left
+        if left is not None:
+            self.driver.run(_wait_for(left, self.now() + timeout))
+        return left is None or left.is_known
+
+    def log_exit(self) -> None:
+        """Nothing is worth a line: the wait is short."""
+
+    def end_exit(self, interrupted: str) -> None:
+        """Say what was not committed."""
+        process_life.discard(self)
+        if self._was_member:
+            warnings.warn(
+                f"the interpreter ends with consumer {self.client_id!r} in its group: what was not "
+                "committed will be read again; close() it, or use it in a with block",
+                ResourceWarning,
+                stacklevel=2,
+            )
+
+
+def _wait_for(left: Answer[bool], deadline: float) -> Steps[None]:
+    """Wait until the coordinator has heard of the end of the process."""
+    yield Wait(lambda: left.is_known, deadline, "leaving the group")

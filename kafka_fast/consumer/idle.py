@@ -1,0 +1,111 @@
+"""What a consumer waits for whose polls bring nothing: told once, when that has lasted.
+
+    poll, poll, poll … nothing for three seconds ──► Idle ──► the log: the group, a leader, or only
+                                                              the end of the log
+
+Thread: the user's.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from kafka_fast.config import LATEST, ConsumerSettings
+from kafka_fast.consumer.intake import Intake
+from kafka_fast.control.consumer.control import ConsumerControl
+from kafka_fast.control.silence import around, of_pause, some_of
+from kafka_fast.logs import LONG, LongWait, Waiting, get_logger
+from kafka_fast.types import TopicPartition
+
+logger = get_logger("kafka_fast.consumer")
+
+END = "end"
+"""Key of the wait for new records."""
+
+FETCH_GRACE = 1.0
+"""Seconds by which an answer to Fetch may be later than fetch.max.wait.ms."""
+
+
+class Idle:
+    """The wait for records of one consumer's user."""
+
+    def __init__(
+        self, control: ConsumerControl, intake: Intake, settings: ConsumerSettings
+    ) -> None:
+        """Begin with nothing waited for.
+
+        Args:
+            control: knows what stands between this client and records.
+            intake: knows how far the user has read.
+            settings: the consumer's configuration.
+        """
+        self._control = control
+        self._intake = intake
+        self._wait = LongWait(logger)
+        self._fetch_max_wait = settings.fetch_max_wait_ms / 1000
+        self._begins_at_end = settings.auto_offset_reset == LATEST
+        self._began = 0.0
+        self._is_assigned = False
+        self._at_end: frozenset[TopicPartition] = frozenset()  # at the last look
+        self._ended_in: frozenset[TopicPartition] = frozenset()  # whose end was told
+
+    def end(self) -> None:
+        """There are records."""
+        self._wait.end()
+        self._began = 0.0
+        self._begins_at_end = False
+
+    def look(self, now: float) -> None:
+        """There is nothing: say why if that has lasted."""
+        self._began = self._began or now
+        if bool(self._intake.partitions) != self._is_assigned:
+            self._is_assigned = not self._is_assigned
+            if not self._wait.is_told:
+                self._wait.end()  # of a new group: it takes just under three seconds to form
+        told = self._wait.look(now, self._describe)
+        if told is not None and told.key == END:
+            self._ended_in = self._at_end
+
+    def _describe(self, now: float) -> Waiting | None:
+        group, partitions = self._control.group, self._intake.partitions
+        active = [it for it in partitions if it not in self._intake.paused]
+        if not partitions:
+            return None if group is None else self._with_trouble(group.waits_for(), now)
+        if not active:
+            text = f"all partitions that are assigned are paused: {some_of(partitions)}"
+            return Waiting(text, logging.INFO, "paused")
+        held_up = [it for it in active if not self._control.is_fetched(it, now)]
+        if held_up:
+            return self._held_up(held_up, now)
+        paused = of_pause(self._control.cluster, self._control.links, active, now)
+        if paused is not None:
+            return Waiting(f"waiting for records of {paused.text}", logging.INFO, "quota")
+        behind = [it for it in active if not self._intake.is_at_end(it)]
+        if not behind:
+            return self._at_the_end(active)
+        if now - self._began < self._fetch_max_wait + FETCH_GRACE:
+            return None  # the first answers may not have come yet
+        return self._held_up(behind, now)
+
+    def _at_the_end(self, active: list[TopicPartition]) -> Waiting | None:
+        self._at_end = frozenset(active)
+        if self._at_end == self._ended_in:
+            return None  # whoever reads as fast as records come is there again and again
+        text = f"at the end of the log of {some_of(active)}, waiting for new records"
+        if self._begins_at_end:
+            text += "; auto.offset.reset is latest: what was there before is not read"
+        return Waiting(text, logging.INFO, END)
+
+    def _held_up(self, partitions: list[TopicPartition], now: float) -> Waiting | None:
+        if all(self._control.cluster.is_absent(it.topic) for it in partitions):
+            return None  # `Topics` says so
+        why = self._control.silence(partitions, now)
+        return self._with_trouble(Waiting(f"waiting for records of {why.text}", key="held"), now)
+
+    def _with_trouble(self, waiting: Waiting | None, now: float) -> Waiting | None:
+        """Add the last trouble to what is wrong, unless that tells it."""
+        if waiting is None or waiting.level < logging.WARNING:
+            return waiting
+        found = around(self._control.links, now, now - LONG)
+        more = [it.text for it in found if it.cause is None or str(it.cause) not in waiting.text]
+        return waiting._replace(text="; ".join([waiting.text, *more]))

@@ -1,0 +1,109 @@
+"""What a consumer's user asks the control thread, and waits for: offsets and groups.
+
+Thread: the user's unless said otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from kafka_fast.consumer.waits import Answer, Waits
+from kafka_fast.control.consumer.control import ConsumerControl
+from kafka_fast.control.consumer.lookup import Found
+from kafka_fast.control.group.descriptions import GroupDescription
+from kafka_fast.control.group.group import Group
+from kafka_fast.errors import KafkaError, UsageError
+from kafka_fast.net.calls import Calls
+from kafka_fast.net.steps import Steps
+from kafka_fast.types import OffsetAndMetadata, TopicPartition
+
+NO_GROUP = "this needs a group.id; without a group use assign(), or read_range() for a range"
+
+
+class Questions:
+    """The questions of one consumer's user."""
+
+    def __init__(self, control: ConsumerControl, waits: Waits, call: Calls) -> None:
+        """Begin with no question.
+
+        Args:
+            control: answers.
+            waits: what ends the wait for it.
+            call: reaches the control thread.
+        """
+        self._control = control
+        self._waits = waits
+        self._call = call
+
+    # Offsets
+
+    def offsets(self, wanted: Mapping[TopicPartition, int], deadline: float) -> Steps[Found]:
+        """Return offsets by time, or at the special times."""
+        answer: Answer[Found] = Answer()
+        self._call(lambda now: self._control.lookup.begin(wanted, answer.set, now))
+        try:
+            missing = self._control.lookup.missing
+            what = "looking up offsets"
+            return (yield from self._waits.wait(answer, deadline, what, missing=missing))
+        finally:
+            self._call(lambda now: self._control.lookup.cancel())
+
+    def committed(
+        self, partitions: Iterable[TopicPartition] | None, deadline: float
+    ) -> Steps[dict[TopicPartition, OffsetAndMetadata | None]]:
+        """Return the group's committed offsets; None: all that it has."""
+        group = self._group()
+        answer: Answer[dict[TopicPartition, OffsetAndMetadata | None]] = Answer()
+        wanted = None if partitions is None else list(partitions)
+        cancels: list[Callable[[], None]] = []
+
+        def ask(now: float) -> None:
+            for partition in wanted or ():
+                self._control.cluster.want_topic(partition.topic, now)
+            cancels.append(group.committed.fetch(wanted, answer.set))
+
+        self._call(ask)
+        try:
+            missing = group.why_silent
+            what = "fetching committed offsets"
+            return (yield from self._waits.wait(answer, deadline, what, missing=missing))
+        finally:
+            self._call(lambda now: _call_all(cancels))
+
+    def commit(
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata],
+        done: Callable[[KafkaError | None], None],
+        deadline: float,
+        *,
+        as_member: bool,
+        is_last: bool = False,
+    ) -> None:
+        """Commit after everything that was committed before; `done` runs on the control thread."""
+        self._group()
+        self._call(
+            lambda now: self._control.commit(
+                offsets, done, now, deadline=deadline, as_member=as_member, is_last=is_last
+            )
+        )
+
+    def description(self, deadline: float) -> Steps[GroupDescription]:
+        """Return the group as its coordinator has it."""
+        group = self._group()
+        answer: Answer[GroupDescription] = Answer()
+        cancels: list[Callable[[], None]] = []
+        self._call(lambda now: cancels.append(group.descriptions.ask(answer.set)))
+        try:
+            return (yield from self._waits.wait(answer, deadline, "asking about the group"))
+        finally:
+            self._call(lambda now: _call_all(cancels))
+
+    def _group(self) -> Group:
+        if self._control.group is None:
+            raise UsageError(NO_GROUP)
+        return self._control.group
+
+
+def _call_all(calls: Iterable[Callable[[], None]]) -> None:
+    for call in calls:
+        call()

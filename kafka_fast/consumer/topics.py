@@ -1,0 +1,128 @@
+"""What a consumer's user asks about topics: the partitions of one, and the names of all.
+
+Thread: the user's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kafka_fast.consumer.waits import Waits
+from kafka_fast.control.consumer.control import ConsumerControl
+from kafka_fast.control.metadata import TopicName
+from kafka_fast.control.silence import of_topic, topic_wait
+from kafka_fast.errors import KafkaTimeoutError
+from kafka_fast.logs import LongWait, Waiting, get_logger, in_seconds
+from kafka_fast.net.calls import Calls
+from kafka_fast.net.host import Host
+from kafka_fast.net.steps import Steps, Wait
+from kafka_fast.net.topic_waits import TopicWaits
+from kafka_fast.types import PartitionInfo
+
+logger = get_logger("kafka_fast.consumer")
+
+
+class ConsumerTopics(TopicWaits):
+    """The questions about topics of one consumer's user."""
+
+    def __init__(self, control: ConsumerControl, waits: Waits, host: Host, call: Calls) -> None:
+        """Begin with no question.
+
+        Args:
+            control: knows the cluster.
+            waits: what ends the wait for an answer.
+            host: knows the time.
+            call: reaches the control thread.
+        """
+        super().__init__(host.now, logger)
+        self._control = control
+        self._waits = waits
+        self._call = call
+
+    def partitions(self, topic: str, deadline: float) -> Steps[list[PartitionInfo]]:
+        """Return what the cluster says of a topic's partitions, once that is known.
+
+        Raises:
+            KafkaTimeoutError: it is not known by the deadline.
+            BrokerError: the topic cannot be used.
+        """
+        yield from self.await_topic(topic, deadline)
+        return [
+            PartitionInfo(
+                topic,
+                it.id,
+                it.leader_id,
+                it.leader_epoch,
+                it.replicas,
+                it.isr,
+                it.offline_replicas,
+            )
+            for it in self._control.cluster.partitions(topic)
+        ]
+
+    def all_names(self, deadline: float, *, keep: bool) -> Steps[frozenset[TopicName]]:
+        """Return the names of all topics, asked for just now.
+
+        Args:
+            deadline: when to give up.
+            keep: a pattern needs them to stay known.
+        """
+        cluster = self._control.cluster
+        before = cluster.all_topics
+
+        def ask(now: float) -> None:
+            cluster.want_all_topics(True)
+            cluster.request_refresh("the user asks for all topics")
+
+        self._call(ask)
+
+        def is_told() -> bool:
+            return cluster.all_topics is not before and cluster.all_topics is not None
+
+        began = self._now()
+        long = LongWait(logger)
+        ends = self._waits.ends()
+        what = "asking for all topics"
+        try:
+            # Forgotten once more first, if the user has just asked the same.
+            while not is_told():
+                self._waits.check()
+                now = self._now()
+                if now >= deadline:
+                    limit = self._waits.limit(began, deadline)
+                    raise self._waits.late(f"{what}: no answer {limit}", began)
+                long.look(now, lambda at: self._waits.describe(what, began, deadline, at, None))
+                yield Wait(
+                    lambda: is_told() or ends(),
+                    min(deadline, long.deadline),
+                    what,
+                )
+            return cluster.all_topics or frozenset()
+        finally:
+            if not keep:
+                self._call(lambda now: cluster.want_all_topics(False))
+
+    def _want(self, topic: str) -> None:
+        self._call(lambda now: self._control.topics.want(topic, now))
+
+    def _give_up(self, topic: str) -> None:
+        self._call(lambda now: self._control.topics.give_up(topic))
+
+    def _check(self) -> None:
+        self._waits.check()
+
+    def _ends(self) -> Callable[[], bool]:
+        return self._waits.ends()
+
+    def _late(self, topic: str, began: float, deadline: float) -> KafkaTimeoutError:
+        control = self._control
+        reasons = of_topic(control.cluster, control.links, topic, self._now(), began)
+        limit = self._waits.limit(began, deadline)
+        return self._waits.late(f"no metadata of topic {topic!r} {limit}", began, *reasons)
+
+    def _describe(self, topic: str, began: float, deadline: float, now: float) -> Waiting | None:
+        cluster = self._control.cluster
+        if cluster.is_absent(topic):
+            return None  # the error that says so is about to come
+        text = topic_wait(cluster, self._control.links, topic, now, began)
+        return Waiting(f"{text}; waiting up to {in_seconds(deadline - began)}")

@@ -1,1 +1,0 @@
-"""No Python API: the module is cimported."""

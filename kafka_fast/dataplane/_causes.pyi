@@ -1,1 +1,0 @@
-"""What failures and long waits say of their causes."""

@@ -1,8 +1,0 @@
-"""From queues to requests."""
-
-from kafka_fast.dataplane._lists cimport sender_state
-from kafka_fast.dataplane.link cimport kf_link
-
-
-# Build requests from what is ready while the link's window has room.
-cdef void drain(sender_state* state, kf_link* link, double now) noexcept nogil

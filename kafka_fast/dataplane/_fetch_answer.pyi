@@ -1,1 +1,0 @@
-"""Answers to the steady-state form of Fetch; nothing of it is for Python."""

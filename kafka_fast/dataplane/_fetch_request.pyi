@@ -1,1 +1,0 @@
-"""Requests of the steady-state form of Fetch; nothing of it is for Python."""

@@ -1,1 +1,0 @@
-"""When to fetch; nothing of it is for Python."""

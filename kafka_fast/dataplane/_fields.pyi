@@ -1,1 +1,0 @@
-"""The parts of a record as callers bring them."""

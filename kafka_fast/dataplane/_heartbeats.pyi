@@ -1,1 +1,0 @@
-"""Heartbeats; nothing of it is for Python."""

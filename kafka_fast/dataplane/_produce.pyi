@@ -1,1 +1,0 @@
-"""Compiled; nothing here is for Python."""

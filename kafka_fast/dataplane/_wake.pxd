@@ -1,7 +1,0 @@
-"""What users' threads of one client sleep on."""
-
-from kafka_fast.dataplane._plane cimport DataPlane
-
-
-cdef class Wake:
-    cdef DataPlane plane

@@ -1,0 +1,1 @@
+"""Sending in bulk: the records of a call come as columns. Private."""

@@ -1,0 +1,381 @@
+"""BatchFuture: what becomes of the records of a bulk call.
+
+A call's records lie in slices of batches, and what became of a batch is written once; so a future
+for a million records is a few hundred slices. Rows are the caller's numbering; positions are the
+order of appending, which differs where records were sorted by partition first.
+
+    rows      0 1 2 3 4 5 6 7          the caller's list or table
+    rows[]    0 2 5 │ 1 3 4 6 7        by position: sorted by partition
+    slices    ├────┤ ├───────┤         (batch, index within it, first position, count)
+
+Threads: any, with the GIL. Only `slices` grows without it, while the call is under way.
+"""
+
+cimport cython
+from libc.stdint cimport int32_t, int64_t
+from libc.stdlib cimport free
+
+from kafka_fast.dataplane.produce._causes cimport late
+from kafka_fast.dataplane.produce._delivery cimport wait_for
+from kafka_fast.dataplane.produce._observers cimport (
+    add_lost,
+    failure_of,
+    has_failed_untold,
+    observe,
+    waiter_for,
+)
+from kafka_fast.dataplane.produce._queues cimport Queues
+from kafka_fast.dataplane.core.state cimport *
+
+from kafka_fast.errors import DeliveryError, Outcome
+from kafka_fast.types import BatchResult, PartitionResult, RecordMetadata, TopicPartition
+
+cdef tuple LEAST_CERTAIN_FIRST = (Outcome.MAYBE_WRITTEN, Outcome.REJECTED, Outcome.NOT_SENT)
+cdef int SAMPLES = 5  # errors that a summary names
+
+
+# Records of a slice that stand in one batch once splits are resolved.
+cdef struct part:
+    kf_batch* batch
+    int32_t index    # of the first of them within `batch`
+    int32_t count
+    int64_t first    # its position
+    int32_t done     # records of the slice up to the end of this part
+
+
+cdef bint next_part(const batch_slice* whole, part* piece) noexcept:
+    """Advance `piece`, which starts zeroed, to the slice's next part; False after the last."""
+    if piece.done >= whole.count:
+        return False
+    piece.first = whole.first + piece.done
+    piece.index = whole.index + piece.done
+    piece.batch = kf_batch_resolve(whole.batch, &piece.index)
+    piece.count = min(whole.count - piece.done,
+                      kf_get(&piece.batch.record_count) - piece.index)
+    piece.done += piece.count
+    return True
+
+
+cdef bint has_failed(const part* piece) noexcept:
+    return kf_get(&piece.batch.state) == KF_BATCH_FAILED
+
+
+cdef int64_t offset_of(const part* piece) noexcept:
+    """Return the log offset of the part's first record; -1 if the broker did not say."""
+    return piece.batch.base_offset + piece.index if piece.batch.base_offset >= 0 else -1
+
+
+cdef object summary_of(list failures, int64_t record_count):
+    """Return one DeliveryError for failures, (row, count, DeliveryError) each."""
+    count = sum([many for _, many, _ in failures])
+    outcomes = {error.outcome for _, _, error in failures}
+    outcome = next(each for each in LEAST_CERTAIN_FIRST if each in outcomes)
+    row, _, error = min(failures, key=lambda failure: failure[0])
+    summary = DeliveryError(
+        f"{count} of {record_count} records not delivered ({outcome.value}); the first is row "
+        f"{row}: {error.first}", outcome=outcome, count=count, first=error.first,
+        samples=[sample for _, _, sample in failures[:SAMPLES]])
+    summary.__cause__ = error.first
+    return summary
+
+
+@cython.final
+@cython.no_gc_clear  # __dealloc__ needs the queues
+cdef class BatchFuture:
+    """What becomes of the records of one bulk call. Any thread may wait for it, or await it.
+
+    Failures that nobody has asked for when the future is dropped are raised by the producer's next
+    `flush` or `close`.
+    """
+
+    def __cinit__(self, *, Queues queues=None):
+        if queues is None:
+            raise TypeError("BatchFuture is made by Producer.send_many and Producer.send_table")
+        self.queues = queues
+        self.refused = []
+
+    def __dealloc__(self):
+        cdef Py_ssize_t i
+        cdef batch_slice* item
+        cdef part piece
+        for i in range(self.slices.count):
+            item = &self.slices.items[i]
+            if self.queues.producer.inherited:
+                break  # a forked child must not lock, and has nobody to tell
+            if not self.seen and not item.batch.counted:
+                kf_queue_forget_bulk(item.batch.queue, item.batch, item.count)
+            elif not self.seen:
+                piece.done = 0
+                while next_part(item, &piece):
+                    if has_failed_untold(self.queues, piece.batch):
+                        add_lost(self.queues, failure_of(piece.batch, self.queues), piece.count)
+            kf_batch_unref(item.batch)
+        if not self.seen and self.refused:  # None if __cinit__ refused the making of it
+            for _, count, error in self.refused:
+                add_lost(self.queues, error, count)
+        free(self.slices.items)
+        free(self.rows)
+        free(self.timestamps)
+
+    def __len__(self):
+        """Return the number of records of the call."""
+        return self.record_count
+
+    def done(self):
+        """Return whether the fate of all records is known."""
+        while self.ended < self.slices.count:
+            if not kf_batch_is_done(self.slices.items[self.ended].batch):
+                return False
+            self.ended += 1
+        return True
+
+    def cancelled(self):
+        """Return False: what was sent cannot be called back."""
+        return False
+
+    def result(self, timeout=None):
+        """Wait until the fate of all records is known; open batches leave at once.
+
+        Failed records do not raise here: `failed` in the result counts them, `failed()` lists
+        them, and `exception()` makes one error of them.
+
+        Args:
+            timeout: Seconds to wait; None waits as long as delivery.timeout.ms allows.
+
+        Returns:
+            BatchResult: counts, and the range of offsets per partition.
+
+        Raises:
+            KafkaTimeoutError: Not all known yet after `timeout`. The records are still on their
+                way.
+            UsageError: Called from a delivery callback, or the producer does not run any more.
+        """
+        cdef Py_ssize_t i
+        cdef part piece
+        cdef int64_t failed = 0
+        self.wait_all(timeout)
+        ranges = {}
+        for i in range(self.slices.count):
+            piece.done = 0
+            while next_part(&self.slices.items[i], &piece):
+                if has_failed(&piece):
+                    failed += piece.count
+                else:
+                    widen(ranges, &piece)
+        for _, count, _ in self.refused:
+            failed += count
+        partitions = {TopicPartition(*self.queues.queue_of(queue_id)): PartitionResult(*found)
+                      for queue_id, found in ranges.items()}
+        return BatchResult(self.record_count, failed, dict(sorted(partitions.items())))
+
+    def failed(self, timeout=None):
+        """Wait like `result`, and return (row, DeliveryError) of the records that failed, by row.
+
+        Rows count from 0 in the list, array or table of the call.
+        """
+        cdef int64_t position
+        found = []
+        for first, count, error in self.failures(timeout):
+            for position in range(first, first + count):
+                found.append((self.row_of(position), error))
+        found.sort(key=lambda failure: failure[0])
+        return found
+
+    def exception(self, timeout=None):
+        """Wait like `result`, and return one DeliveryError for all failed records, or None."""
+        cdef int64_t position
+        failures = []
+        for first, count, error in self.failures(timeout):
+            row = min([self.row_of(position) for position in range(first, first + count)])
+            failures.append((row, count, error))
+        return summary_of(failures, self.record_count) if failures else None
+
+    def failures(self, timeout):
+        """Wait, and return (position, count, DeliveryError) of each part that failed."""
+        cdef Py_ssize_t i
+        cdef part piece
+        cdef kf_batch* last = NULL
+        self.wait_all(timeout)
+        found = list(self.refused)
+        error = None
+        for i in range(self.slices.count):
+            piece.done = 0
+            while next_part(&self.slices.items[i], &piece):
+                if has_failed(&piece):
+                    if piece.batch != last:
+                        last = piece.batch
+                        error = failure_of(last, self.queues)
+                    found.append((piece.first, piece.count, error))
+        return found
+
+    def add_done_callback(self, callback):
+        """Have `callback(future)` called on the callback thread once all is known.
+
+        It is called at once, in this thread, if the producer is closed or no record was accepted.
+        """
+        self.seen = True
+        self.when_done(lambda: callback(self))
+
+    def __await__(self):
+        """Wait in an event loop; gives what `result` returns."""
+        if not self.done():
+            self.kick()
+        return AwaitAll(self)
+
+    def __repr__(self):
+        state = "done" if self.done() else "pending"
+        return f"<BatchFuture of {self.record_count} records, {state}>"
+
+    # ---- for the bulk call itself ----
+
+    cdef int64_t row_of(self, int64_t position) noexcept:
+        return position if self.rows == NULL else self.rows[position]
+
+    cdef int refuse(self, int64_t position, int64_t count, object error) except -1:
+        self.refused.append((position, count, error))
+        return 0
+
+    cdef int kick(self) except -1:
+        """Let all open batches leave now."""
+        self.queues.check_lives()
+        cdef Py_ssize_t i
+        cdef kf_batch* batch
+        for i in range(self.ended, self.slices.count):
+            batch = self.slices.items[i].batch
+            if not kf_batch_is_done(batch):
+                kf_queue_kick(batch.queue, batch)
+        return 0
+
+    cdef bint wait_all(self, timeout) except -1:
+        cdef double deadline = 0.0
+        cdef kf_producer* shared = self.queues.producer
+        if not self.done():
+            self.queues.check_may_wait()
+            if timeout is not None:
+                deadline = shared.env.now(shared.env.context) + max(<double>timeout, 1e-9)
+            self.kick()
+            while not self.done():
+                if not wait_for(self.queues, self.slices.items[self.ended].batch, deadline):
+                    raise late(self.queues, f"the delivery of {self.record_count} records is not "
+                                            f"known in full after {timeout} s",
+                               self.slices.items[self.ended].batch, deadline - timeout)
+        self.seen = True
+        return True
+
+    cdef int when_done(self, object callback) except -1:
+        """Have `callback()` called on the callback thread once all batches have ended."""
+        cdef Py_ssize_t i
+        cdef Countdown countdown = Countdown(callback)
+        if self.done() and (self.queues.plane.dead or self.slices.count == 0):
+            callback()  # the callback thread has ended, or there is no batch to be observed
+            return 0
+        # If all has ended already, the last batch is there to be observed.
+        self.ended = min(self.ended, self.slices.count - 1)
+        countdown.left = self.slices.count - self.ended
+        for i in range(self.ended, self.slices.count):
+            observe(self.queues, self.slices.items[i].batch, 0, -1, countdown, False)
+        return 0
+
+    cdef int deliver_each(self, object on_delivery) except -1:
+        """Have `on_delivery(error, metadata)` called for each record, batch by batch."""
+        cdef Py_ssize_t i
+        self.seen = True
+        for i in range(self.slices.count):
+            observe(self.queues, self.slices.items[i].batch, 0, -1,
+                    SliceObserver(self, i, on_delivery), False)
+        return 0
+
+
+cdef int widen(dict ranges, const part* piece) except -1:
+    """Enter delivered records: queue id -> [count, first offset, last offset, bytes]."""
+    cdef int64_t offset = offset_of(piece)
+    cdef int32_t all_records = kf_get(&piece.batch.record_count)
+    cdef list found = ranges.get(piece.batch.queue.id)
+    if found is None:
+        found = ranges[piece.batch.queue.id] = [0, -1, -1, 0]
+    found[0] += piece.count
+    found[3] += <int64_t>piece.batch.size * piece.count // all_records
+    if offset >= 0:
+        found[1] = offset if found[1] < 0 else min(found[1], offset)
+        found[2] = max(found[2], offset + piece.count - 1)
+    return 0
+
+
+@cython.final
+cdef class Countdown:
+    """Calls once it has been called as often as there are batches to wait for."""
+
+    cdef object callback
+    cdef Py_ssize_t left
+
+    def __init__(self, callback):
+        self.callback = callback
+
+    def __call__(self, error, metadata):
+        self.left -= 1
+        if self.left == 0:
+            self.callback()
+
+
+@cython.final
+cdef class SliceObserver:
+    """Tells a callback of each record of a slice; it keeps the future, and so the batch."""
+
+    cdef BatchFuture future
+    cdef Py_ssize_t slice_index
+    cdef object on_delivery
+
+    def __init__(self, BatchFuture future, Py_ssize_t slice_index, on_delivery):
+        self.future = future
+        self.slice_index = slice_index
+        self.on_delivery = on_delivery
+
+    def __call__(self, error, metadata):
+        cdef part piece
+        cdef int32_t i
+        cdef BatchFuture future = self.future
+        cdef object raised = None
+        piece.done = 0
+        while next_part(&future.slices.items[self.slice_index], &piece):
+            error = failure_of(piece.batch, future.queues) if has_failed(&piece) else None
+            for i in range(piece.count):
+                try:
+                    self.on_delivery(error, metadata_of(future, &piece, i))
+                except BaseException as exception:
+                    raised = exception  # the other records' callbacks are due all the same
+        if raised is not None:
+            raise raised
+
+
+cdef object metadata_of(BatchFuture future, const part* piece, int32_t i):
+    cdef int64_t offset = offset_of(piece)
+    cdef int64_t timestamp_ms = future.timestamp_ms
+    if piece.batch.append_time_ms >= 0:
+        timestamp_ms = piece.batch.append_time_ms
+    elif future.timestamps != NULL:
+        timestamp_ms = future.timestamps[future.row_of(piece.first + i)]
+    name, partition = future.queues.queue_of(piece.batch.queue.id)
+    return RecordMetadata(name, partition, offset + i if offset >= 0 else -1, timestamp_ms)
+
+
+@cython.final
+cdef class AwaitAll:
+    """What `await` iterates over: waits for one batch after the other."""
+
+    cdef BatchFuture future
+
+    def __init__(self, BatchFuture future):
+        self.future = future
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        cdef BatchFuture future = self.future
+        if not future.done():
+            return waiter_for(future.queues, future.slices.items[future.ended].batch, future)
+        raise StopIteration(future.result())
+
+
+cdef BatchFuture new_batch_future(Queues queues):
+    return BatchFuture.__new__(BatchFuture, queues=queues)

@@ -1,0 +1,28 @@
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kafka_fast.dataplane.bulk._batch_future import BatchFuture
+from kafka_fast.dataplane.produce._accumulator import Accumulator
+
+class BulkAccumulator(Accumulator):
+    def send_many(
+        self,
+        topic: str,
+        values: Any,
+        *,
+        keys: Any = None,
+        partitions: Any = None,
+        timestamps_ms: Any = None,
+        headers: Sequence[Any] | Mapping[str, Any] | Any = None,
+    ) -> BatchFuture: ...
+    def send_table(
+        self,
+        topic: str | None,
+        data: Any,
+        *,
+        value: str = "value",
+        key: str | None = "key",
+        headers: str | None = None,
+        partition: str | None = None,
+        timestamp: str | None = None,
+    ) -> BatchFuture: ...

@@ -1,0 +1,252 @@
+"""Bytes in, bytes out, and the end of a link.
+
+An answer belongs to the first request in flight, or the link is closed: a peer that answers out of
+turn is not understood. Answers to the control plane's own requests go up as they came. Closing
+ends every request: only then do their batches come back, for only then can nothing be sent from
+their memory any more.
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy, memset
+
+from kafka_fast._wire.layout cimport *
+from kafka_fast.dataplane.fetch._fetcher cimport end_fetch, handle_fetch, stop_streams
+from kafka_fast.dataplane.produce._lists cimport place, unlink
+from kafka_fast.dataplane.produce._outcomes cimport come_back, complete, mute, report
+from kafka_fast.dataplane.produce._produce cimport produce_answer, scan_answer
+from kafka_fast.dataplane.core._heartbeats cimport (
+    handle_heartbeat, lose_heartbeats, stop_heartbeats
+)
+from kafka_fast.dataplane.core.link cimport *
+from kafka_fast.dataplane.core.state cimport *
+
+cdef enum:
+    READS_PER_STEP = 16  # of one link, so that no link starves the others
+    HEAD_BYTES = 8  # of what is no whole frame: enough to recognise another protocol
+
+
+cdef void copy_bytes(kf_event* event, const uint8_t* data, size_t size) noexcept nogil:
+    """Give the event a copy of these bytes; without memory it has none."""
+    event.bytes = <uint8_t*>malloc(size) if size > 0 else NULL
+    if event.bytes != NULL:
+        memcpy(event.bytes, data, size)
+        event.size = size
+
+
+cdef void end_request(sender_state* state, kf_link* link, kf_request* request,
+                      int reason) noexcept nogil:
+    """A request ends with its link: raw ones are told so, batches come back."""
+    cdef kf_event* event
+    cdef int i
+    if request.kind == KF_REQUEST_PRODUCE:
+        for i in range(request.batch_count):
+            come_back(state, request.batches[i], NULL)
+    elif request.kind == KF_REQUEST_FETCH:
+        end_fetch(state, link)
+    elif request.kind == KF_REQUEST_RAW and request.answered:
+        event = kf_event_new(KF_EVENT_RESPONSE, link.id)
+        event.token = request.token
+        event.code = reason
+        kf_plane_event(state.plane, event)
+    kf_request_free(request)
+
+
+cdef void unroute(sender_state* state, const kf_link* link, double now) noexcept nogil:
+    """Let the queues that went over a link look for another one."""
+    cdef kf_queue* queue = kf_producer_queues(state.plane.producer)
+    while queue != NULL:
+        if queue.next_link == link:
+            queue.next_link = NULL
+        if queue.link == link:
+            unlink(state, queue)
+            queue.link = NULL
+            queue.route_asked = False
+            place(state, queue, now)
+        report(state, queue)  # also one that was moving: its new link is another
+        queue = queue.registered
+
+
+cdef void close_link(sender_state* state, kf_link* link, int reason, int64_t detail,
+                     double now) noexcept nogil:
+    cdef kf_event* event = kf_event_new(KF_EVENT_LINK_CLOSED, link.id)
+    cdef kf_request* request = kf_link_abandon(link)
+    cdef kf_request* following
+    cdef kf_link** at = &state.links
+    link.io.close(link.io.context)
+    kf_link_trace(link, now, KF_TRACE_CLOSE, 0, -1, detail)
+    event.code = reason
+    event.detail = detail
+    event.token = 0 if request == NULL else request.kind
+    copy_bytes(event, link.buffer, min(link.filled, <size_t>HEAD_BYTES))
+    while request != NULL:
+        following = request.next
+        end_request(state, link, request, reason)
+        request = following
+    kf_plane_event(state.plane, event)
+    if state.plane.fetcher != NULL:
+        stop_streams(state, link)
+    lose_heartbeats(state, link, reason)
+    if state.plane.producer != NULL:
+        unroute(state, link, now)
+    while at[0] != link:
+        at = &at[0].next
+    at[0] = link.next
+    kf_link_free(link)
+
+
+cdef bint answer_produce(sender_state* state, kf_link* link, kf_request* request,
+                         const uint8_t* frame, int64_t size, double now) noexcept nogil:
+    """Two passes: freeze what failed, then complete what succeeded. False: a bad answer."""
+    cdef kf_event* event = NULL
+    cdef produce_answer* answers
+    cdef kf_misfit misfit
+    cdef int32_t throttle_ms = 0
+    cdef int i
+    answers = <produce_answer*>malloc(request.batch_count * sizeof(produce_answer))
+    if answers == NULL:
+        return False
+    if not scan_answer(request, frame, size, answers, &throttle_ms, &misfit):
+        free(answers)
+        kf_plane_event(state.plane, kf_event_bad_answer(link.id, KF_REQUEST_PRODUCE,
+                                                        request.form.version, frame, size,
+                                                        &misfit))
+        return False
+    for i in range(request.batch_count):
+        if answers[i].error_code != 0:
+            if event == NULL:
+                event = kf_event_new(KF_EVENT_PUNT, link.id)
+                event.code = request.form.version
+                copy_bytes(event, frame, size)
+                kf_count(&state.plane.producer.stats.punts, 1)
+                kf_link_trace(link, now, KF_TRACE_PUNT, request.correlation_id,
+                              request.batches[i].serial, size)
+            come_back(state, request.batches[i], &answers[i])
+    for i in range(request.batch_count):
+        if answers[i].error_code == 0:
+            complete(state, request.batches[i], &answers[i], now)
+    if event != NULL:
+        kf_plane_event(state.plane, event)
+        for i in range(request.batch_count):
+            report(state, answers[i].queue)
+    free(answers)
+    mute(state, link, throttle_ms, now)
+    return True
+
+
+cdef bint send_up(sender_state* state, kf_link* link, int64_t token, const uint8_t* frame,
+                  int64_t size) noexcept nogil:
+    """Report the answer to a request of the control plane's own.
+
+    False: there was no memory for it, and what is reported is that the link is gone.
+    """
+    cdef kf_event* event = kf_event_new(KF_EVENT_RESPONSE, link.id)
+    cdef bint whole
+    event.token = token
+    event.bytes = <uint8_t*>malloc(size)
+    if event.bytes != NULL:
+        memcpy(event.bytes, frame, size)
+        event.size = size
+    whole = event.bytes != NULL  # the event is the control plane's from here on
+    kf_plane_event(state.plane, event)
+    return whole
+
+
+cdef bint handle_frame(sender_state* state, kf_link* link, const uint8_t* frame, int64_t size,
+                       double now) noexcept nogil:
+    """Take one whole frame. False: the link was closed."""
+    cdef kf_reader reader = kf_reader_of(frame, size)
+    cdef int32_t correlation_id = kf_read_i32(&reader)
+    cdef kf_request* request = kf_link_answered(link, correlation_id, now)
+    cdef bint understood = True
+    cdef int64_t token
+    if request == NULL:
+        close_link(state, link, KF_CLOSE_CORRELATION, correlation_id, now)
+        return False
+    kf_count(&state.plane.stats.bytes_in, size + 4)
+    kf_count(&link.node.bytes_in, size + 4)
+    kf_histogram_add(&link.node.request_time, now - request.written_at, 1e-6)
+    kf_histogram_add(&state.plane.stats.request_time, now - request.written_at, 1e-6)
+    kf_link_trace(link, now, KF_TRACE_RECEIVED, correlation_id, -1, size)
+    if request.kind == KF_REQUEST_PRODUCE:
+        understood = answer_produce(state, link, request, frame, size, now)
+    elif request.kind == KF_REQUEST_FETCH:
+        understood = handle_fetch(state, link, request, now)
+    elif request.kind == KF_REQUEST_HEARTBEAT:
+        token = handle_heartbeat(state, request, frame, size, now)
+        if token != 0 and not send_up(state, link, token, frame, size):
+            stop_heartbeats(state, request.token)  # the control plane begins anew
+    else:
+        send_up(state, link, request.token, frame, size)
+    if not understood:
+        # The request is out of the window already: put its batches into the same event.
+        kf_link_queue(link, request, now)
+        close_link(state, link, KF_CLOSE_BAD_RESPONSE, size, now)
+        return False
+    kf_request_free(request)
+    return True
+
+
+cdef void note_begun(kf_link* link, double now) noexcept nogil:
+    """Remember when the first piece of a Fetch answer was there."""
+    cdef kf_session* session = link.session
+    if session != NULL and session.frame != NULL and session.begun_at == 0.0:
+        session.begun_at = now
+
+
+cdef bint receive(sender_state* state, kf_link* link, double now) noexcept nogil:
+    cdef const uint8_t* frame = NULL
+    cdef int64_t size = 0
+    cdef int error = 0
+    cdef int got, whole
+    cdef int _i
+    for _i in range(READS_PER_STEP):
+        if not link.readable:
+            return True
+        got = kf_link_read(link, &error)
+        if got == 0:
+            link.readable = False
+            return True
+        if got < 0:
+            close_link(state, link, KF_CLOSE_EOF if got == -1 else KF_CLOSE_OS_ERROR, error, now)
+            return False
+        while True:
+            whole = kf_link_frame(link, state.plane.max_frame, &frame, &size)
+            if whole < 0:
+                close_link(state, link, KF_CLOSE_BAD_FRAME, size, now)
+                return False
+            if whole == 0:
+                note_begun(link, now)
+                break
+            if not handle_frame(state, link, frame, size, now):
+                return False
+            kf_link_consume(link, size)
+    return True
+
+
+cdef bint flush_out(sender_state* state, kf_link* link, double now) noexcept nogil:
+    cdef kf_request* ended = NULL
+    cdef kf_request* following
+    cdef produce_answer unanswered
+    cdef kf_stats* stats = &state.plane.stats
+    cdef int64_t bytes_before = link.bytes_out
+    cdef int64_t requests_before = link.requests
+    cdef int error = 0
+    cdef int i
+    cdef bint fine = kf_link_write(link, now, &ended, &error)
+    kf_count(&link.node.bytes_out, link.bytes_out - bytes_before)
+    kf_count(&link.node.requests, link.requests - requests_before)
+    kf_count(&stats.bytes_out, link.bytes_out - bytes_before)
+    kf_count(&stats.requests, link.requests - requests_before)
+    memset(&unanswered, 0, sizeof(unanswered))
+    unanswered.base_offset = -1
+    unanswered.append_time_ms = -1
+    while ended != NULL:
+        following = ended.next
+        for i in range(ended.batch_count):
+            complete(state, ended.batches[i], &unanswered, now)
+        kf_request_free(ended)
+        ended = following
+    if not fine:
+        close_link(state, link, KF_CLOSE_OS_ERROR, error, now)
+    return fine

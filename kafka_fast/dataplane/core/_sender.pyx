@@ -1,0 +1,155 @@
+"""The sender: one turn of the data plane.
+
+    commands ─► read answers ─► heartbeats ─► produce side: inbox, overdue, drain ─► write
+                                              fetch side: fetch for streams
+
+Thread: data plane; in a simulation, whoever calls `step`. Takes no GIL, calls no clock.
+"""
+
+from libc.string cimport memset
+
+from kafka_fast.dataplane.core._commands cimport carry_out_commands
+from kafka_fast.dataplane.produce._drain cimport drain
+from kafka_fast.dataplane.fetch._fetcher cimport fetch, fetch_deadline
+from kafka_fast.dataplane.core._heartbeats cimport (
+    has_heartbeats,
+    heartbeat_deadline,
+    send_heartbeats,
+    stop_all_heartbeats,
+)
+from kafka_fast.dataplane.core._links cimport close_link, flush_out, receive
+from kafka_fast.dataplane.produce._lists cimport ask_for_routes
+from kafka_fast.dataplane.produce._outcomes cimport expire, read_inbox
+from kafka_fast.dataplane.core.link cimport *
+from kafka_fast.dataplane.core.state cimport *
+
+
+cdef double idle_deadline(sender_state* state, const kf_link* link) noexcept nogil:
+    """Return when the link will have been of no use for connections.max.idle.ms; 0: never.
+
+    A link that waits for the next heartbeat is of use.
+    """
+    if (state.plane.max_idle <= 0.0 or link.first != NULL or link.ready != NULL
+            or link.lingering != NULL or (link.session != NULL and link.session.routed > 0)
+            or has_heartbeats(state, link.id)):
+        return 0.0
+    return link.last_used + state.plane.max_idle
+
+
+cdef double DEAF_AT_MOST = 0.05  # seconds
+cdef double AT_ONCE = 1e-9  # as a time, where 0 is never
+
+
+cdef double sooner(double one, double other) noexcept nogil:
+    """Return the earlier of two times, where 0 is never."""
+    if one == 0.0:
+        return other
+    return one if other == 0.0 or one < other else other
+
+
+cdef int link_wake_level(const kf_producer* producer, const kf_link* link,
+                         double now) noexcept nogil:
+    """Return who may end the sleep on this link's behalf."""
+    if link.produce_in_flight >= producer.max_in_flight:
+        return KF_WAKE_NOBODY
+    if now < link.muted_until:
+        return KF_WAKE_OPENED  # it may be of a partition that has no link yet: a mute can be long
+    if link.ready != NULL and now < link.paced_until:
+        return KF_WAKE_FULL
+    if link.lingering != NULL and link.lingering.due <= now + producer.linger:
+        return KF_WAKE_SENDABLE
+    return KF_WAKE_OPENED
+
+
+cdef double plan_produce(sender_state* state, double now) noexcept nogil:
+    """Return when there is something to produce, and note who may end the sleep before."""
+    cdef const kf_producer* producer = state.plane.producer
+    cdef const kf_link* link = state.links
+    cdef double until = producer.next_overdue
+    cdef int level
+    state.wake_level = KF_WAKE_OPENED if link == NULL else KF_WAKE_NOBODY
+    while link != NULL:
+        level = link_wake_level(producer, link, now)
+        state.wake_level = max(level, state.wake_level)
+        if link.lingering != NULL and level != KF_WAKE_NOBODY:
+            until = sooner(until, link.lingering.due)
+        if link.ready != NULL and link.produce_in_flight < producer.max_in_flight:
+            if now < link.muted_until:
+                until = sooner(until, link.muted_until)
+            elif now < link.paced_until:
+                until = sooner(until, link.paced_until)
+        link = link.next
+    if state.wake_level == KF_WAKE_NOBODY:
+        # Nobody wakes a data plane whose windows are all full, not even the first record of a
+        # partition that has no link yet: look for one now and then.
+        until = sooner(until, now + DEAF_AT_MOST)
+    return until
+
+
+cdef double plan_sleep(sender_state* state, double now) noexcept nogil:
+    """Return when to step again, and note who may end the sleep before."""
+    cdef kf_link* link = state.links
+    cdef double until = heartbeat_deadline(state)
+    while link != NULL:
+        if kf_link_pending(link):
+            link.readable = True
+            until = AT_ONCE
+        until = sooner(until, kf_link_deadline(link))
+        until = sooner(until, idle_deadline(state, link))
+        if fetch_deadline(link) > now:
+            until = sooner(until, fetch_deadline(link))
+        link = link.next
+    if state.plane.producer != NULL:
+        until = sooner(until, plan_produce(state, now))
+    return until
+
+
+cdef void sender_init(sender_state* state, kf_plane* plane) noexcept nogil:
+    memset(state, 0, sizeof(sender_state))
+    state.plane = plane
+
+
+cdef void sender_destroy(sender_state* state) noexcept nogil:
+    if state.plane.producer != NULL:
+        kf_producer_close(state.plane.producer)
+    carry_out_commands(state, 0.0)  # a link that came after the last step is closed as well
+    while state.links != NULL:
+        close_link(state, state.links, KF_CLOSE_BY_US, 0, 0.0)
+    stop_all_heartbeats(state)
+    if state.plane.producer != NULL:
+        kf_producer_fail_all(state.plane.producer)
+
+
+cdef double step(sender_state* state, double now) noexcept nogil:
+    cdef bint produces = state.plane.producer != NULL
+    cdef bint fetches = state.plane.fetcher != NULL
+    cdef kf_link* link
+    cdef kf_link* following
+    carry_out_commands(state, now)
+    link = state.links
+    while link != NULL:
+        following = link.next
+        if kf_link_deadline(link) != 0.0 and kf_link_deadline(link) <= now:
+            close_link(state, link, KF_CLOSE_TIMEOUT, 0, now)
+        elif 0.0 < idle_deadline(state, link) <= now:
+            close_link(state, link, KF_CLOSE_IDLE, 0, now)
+        else:
+            receive(state, link, now)
+        link = following
+    if produces:
+        read_inbox(state, now)
+        expire(state, now)
+    send_heartbeats(state, now)
+    link = state.links
+    while link != NULL:
+        following = link.next
+        if produces:
+            drain(state, link, now)
+        if fetches:
+            fetch(state, link, now)
+        if link.unwritten != NULL:
+            flush_out(state, link, now)
+        link = following
+    if produces:
+        ask_for_routes(state)
+    return plan_sleep(state, now)

@@ -1,0 +1,25 @@
+"""What leaves the data plane, as plain Python values."""
+
+from libc.stdint cimport int64_t
+
+from kafka_fast.dataplane.core.structs cimport (
+    kf_event,
+    kf_histogram,
+    kf_node,
+    kf_produce_stats,
+    kf_stats,
+)
+
+
+# (kind, link_id, code, detail, token, bytes or None, told): as `DataPlane.take_events` has them.
+cdef tuple event_tuple(const kf_event* event)
+
+# Count, sum, and the buckets that are not empty by their upper bounds, in the histogram's unit.
+cdef dict histogram_dict(const kf_histogram* histogram)
+
+# The counters of a plane and of its produce side, as their `stats` have them.
+cdef dict stats_dict(const kf_stats* stats)
+cdef dict produce_stats_dict(const kf_produce_stats* stats, int64_t buffer_bytes)
+
+# The counters of the links to one node.
+cdef dict node_dict(const kf_node* node)

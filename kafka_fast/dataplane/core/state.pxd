@@ -1,0 +1,227 @@
+"""What callers, data plane and control plane do with what they share, as declared in src_c/."""
+
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+
+from kafka_fast._wire.layout cimport kf_record
+from kafka_fast.dataplane.core.structs cimport *
+
+
+cdef extern from "kf_sync.h" nogil:
+    int32_t kf_get(kf_atomic_int* value)
+    void kf_set(kf_atomic_int* value, int32_t to)
+    int32_t kf_swap(kf_atomic_int* value, int32_t to)
+    int32_t kf_add(kf_atomic_int* value, int32_t by)
+    int64_t kf_counted(const kf_counter* counter)
+    void kf_count(kf_counter* counter, int64_t by)
+    double kf_summed(const kf_sum* sum)
+    void kf_fence()
+    void kf_lock(kf_mutex* mutex)
+    void kf_unlock(kf_mutex* mutex)
+
+
+cdef extern from "kf_pool.h" nogil:
+    kf_slab* kf_pool_take(kf_pool* pool, size_t size, bint beyond)
+    void kf_pool_give(kf_pool* pool, kf_slab* chain)
+    void kf_pool_wait(kf_pool* pool, size_t size, double seconds)
+    size_t kf_pool_reserved(kf_pool* pool)
+
+
+cdef extern from "kf_plane.h" nogil:
+    enum kf_wake_level:
+        KF_WAKE_NOBODY
+        KF_WAKE_FULL
+        KF_WAKE_SENDABLE
+        KF_WAKE_OPENED
+
+    enum kf_event_kind:
+        KF_EVENT_RESPONSE
+        KF_EVENT_PUNT
+        KF_EVENT_LINK_CLOSED
+        KF_EVENT_THROTTLED
+        KF_EVENT_ROUTE
+        KF_EVENT_REPORT
+        KF_EVENT_DUMP
+        KF_EVENT_FETCH_PUNT
+        KF_EVENT_STREAMS_STOPPED
+        KF_EVENT_HEARTBEATS_ENDED
+        KF_EVENT_BAD_ANSWER
+
+    enum kf_misfit_kind:
+        KF_MISFIT_FORM
+        KF_MISFIT_FOREIGN
+        KF_MISFIT_TWICE
+        KF_MISFIT_MISSING
+        KF_MISFIT_SESSION
+
+    enum kf_close:
+        KF_CLOSE_BY_US
+        KF_CLOSE_EOF
+        KF_CLOSE_OS_ERROR
+        KF_CLOSE_TIMEOUT
+        KF_CLOSE_BAD_FRAME
+        KF_CLOSE_BAD_RESPONSE
+        KF_CLOSE_CORRELATION
+        KF_CLOSE_IDLE
+
+    enum kf_command_kind:
+        KF_COMMAND_ADD_LINK
+        KF_COMMAND_CLOSE_LINK
+        KF_COMMAND_SEND_RAW
+        KF_COMMAND_START_HEARTBEATS
+        KF_COMMAND_STOP_HEARTBEATS
+        KF_COMMAND_SEND_BETWEEN
+        KF_COMMAND_DUMP
+        KF_COMMAND_PROGRAM
+        KF_COMMAND_ROUTE
+        KF_COMMAND_TOPIC
+        KF_COMMAND_PRODUCER_ID
+        KF_COMMAND_VERDICT
+        KF_COMMAND_THAW
+        KF_COMMAND_FAIL_QUEUE
+        KF_COMMAND_PROGRAM_FETCH
+        KF_COMMAND_ADD_STREAM
+        KF_COMMAND_NAME_STREAM
+        KF_COMMAND_START_STREAM
+        KF_COMMAND_STOP_STREAM
+        KF_COMMAND_PAUSE_STREAM
+        KF_COMMAND_REMOVE_STREAM
+
+    enum kf_verdict:
+        KF_VERDICT_FAIL
+        KF_VERDICT_SUCCEED
+        KF_VERDICT_SPLIT
+        KF_VERDICT_RENUMBER
+
+    enum:
+        KF_HISTOGRAM_BUCKETS
+
+    void kf_plane_init(kf_plane* plane, const kf_env* env)
+    void kf_plane_destroy(kf_plane* plane)
+    void kf_plane_wake(kf_plane* plane, int level)
+    kf_command* kf_command_new(int kind)
+    void kf_plane_command(kf_plane* plane, kf_command* command)
+    kf_command* kf_plane_take_commands(kf_plane* plane)
+    void kf_command_free(kf_command* command)
+    kf_event* kf_event_new(int kind, int32_t link_id)
+    kf_batch_row* kf_event_add_batch(kf_event* event)
+    kf_stream_row* kf_event_add_stream(kf_event* event)
+    void kf_event_add_queue(kf_event* event, int64_t queue_id)
+    kf_event* kf_event_bad_answer(int32_t link_id, int request_kind, int16_t version,
+                                  const uint8_t* frame, size_t size, const kf_misfit* misfit)
+    void kf_heartbeat_free(kf_heartbeat* heartbeat)
+    void kf_plane_set_alive(kf_plane* plane, double until)
+    double kf_plane_alive(kf_plane* plane)
+    void kf_plane_event(kf_plane* plane, kf_event* event)
+    kf_event* kf_plane_take_events(kf_plane* plane)
+    void kf_event_free(kf_event* event)
+    bint kf_plane_has_news(kf_plane* plane, int level)
+    kf_node* kf_plane_node(kf_plane* plane, int32_t id)
+    void kf_plane_wake_users(kf_plane* plane)
+    void kf_histogram_add(kf_histogram* histogram, double value, double unit)
+
+
+cdef extern from "kf_queue.h" nogil:
+    enum kf_batch_state:
+        KF_BATCH_OPEN
+        KF_BATCH_WAITING
+        KF_BATCH_IN_FLIGHT
+        KF_BATCH_SPLIT
+        KF_BATCH_ACKED
+        KF_BATCH_FAILED
+
+    enum kf_outcome:
+        KF_OUTCOME_NONE
+        KF_OUTCOME_NOT_SENT
+        KF_OUTCOME_REJECTED
+        KF_OUTCOME_MAYBE_WRITTEN
+
+    enum kf_local_error:
+        KF_ERROR_EXPIRED
+        KF_ERROR_CLOSED
+        KF_ERROR_ABANDONED
+
+    enum kf_coding:
+        KF_CODING_NONE
+        KF_CODING_SUBMITTED
+        KF_CODING_DONE
+        KF_CODING_USELESS
+
+    enum kf_append_flags:
+        KF_HOLD_NOTHING
+        KF_HOLD_HANDLE
+        KF_LEAVE_FULL
+
+    enum kf_append_result:
+        KF_APPEND_OK
+        KF_APPEND_FULL
+        KF_APPEND_TOO_LARGE
+        KF_APPEND_NEXT
+
+    enum kf_urgency:
+        KF_LINGERS
+        KF_SENDABLE
+        KF_URGENT
+
+    enum kf_place:
+        KF_NOWHERE
+        KF_IN_READY
+        KF_IN_LINGERING
+        KF_IN_UNROUTED
+
+    enum:
+        KF_TOPIC_NAME
+        KF_TOPIC_COMPACT_NAME
+        KF_TOPIC_ID
+        KF_TOPIC_FORMATS
+
+    int kf_queue_append(kf_queue* queue, const kf_record* record, int64_t timestamp_ms, int flags,
+                        kf_batch** batch, int32_t* index)
+    int kf_queue_append_run(kf_queue* queue, const kf_record* records,
+                            const int64_t* timestamps_ms, int32_t count, int flags,
+                            kf_batch** batch, int32_t* index, int32_t* done)
+    void kf_queue_drop_handles(kf_queue* queue, kf_batch* batch, int32_t count)
+    void kf_queue_forget_bulk(kf_queue* queue, kf_batch* batch, int32_t count)
+    void kf_queue_kick(kf_queue* queue, kf_batch* batch)
+    kf_batch* kf_queue_take_sealed(kf_queue* queue, bint open, size_t limit, size_t seal_size)
+    bint kf_queue_look(kf_queue* queue, int* urgency, double* opened)
+    kf_batch* kf_queue_take_overdue(kf_queue* queue, double cutoff)
+    void kf_queue_return(kf_queue* queue, kf_batch* batch)
+    kf_batch* kf_queue_take_first(kf_queue* queue)
+    kf_batch* kf_queue_take_unresolved(kf_queue* queue, int64_t serial, int32_t slice)
+    void kf_queue_renumber(kf_queue* queue, int64_t serial, int32_t slice, int64_t producer_id,
+                           int16_t epoch, int32_t base_sequence)
+    bint kf_queue_split(kf_queue* queue, kf_batch* batch, size_t size)
+    bint kf_leaves_doubt(int16_t error_code)
+    int32_t kf_sequence_after(int32_t base_sequence, int32_t record_count)
+    void kf_batch_end(kf_batch* batch, int state, int32_t error_code, int32_t outcome,
+                      int64_t base_offset, int64_t append_time_ms)
+    void kf_batch_release_memory(kf_batch* batch)
+    void kf_batch_ref(kf_batch* batch)
+    void kf_batch_unref(kf_batch* batch)
+    bint kf_batch_is_done(kf_batch* batch)
+    kf_batch* kf_batch_resolve(kf_batch* batch, int32_t* index)
+    size_t kf_batch_records_size(const kf_batch* batch)
+    void kf_batch_gather(const kf_batch* batch, uint8_t* out)
+    void kf_queue_coded(kf_queue* queue, kf_batch* batch, kf_slab* coded)
+
+
+cdef extern from "kf_producer.h" nogil:
+    kf_producer* kf_producer_new(kf_plane* plane, size_t buffer_memory)
+    void kf_producer_close(kf_producer* producer)
+    void kf_producer_fail_all(kf_producer* producer)
+    kf_topic* kf_topic_new(kf_producer* producer, uint64_t seed)
+    bint kf_topic_grow(kf_producer* producer, kf_topic* topic, int32_t count, int64_t first_id)
+    void kf_producer_notify(kf_producer* producer, kf_queue* queue, int level)
+    void kf_producer_urge(kf_producer* producer)
+    kf_queue* kf_producer_take_inbox(kf_producer* producer)
+    kf_queue* kf_producer_queues(kf_producer* producer)
+    int kf_producer_overdue(kf_producer* producer, double cutoff, kf_queue** queues, int capacity,
+                            double* next)
+    bint kf_producer_oldest(kf_producer* producer, int64_t* queue_id, double* created)
+    int64_t kf_producer_serial(kf_producer* producer)
+    bint kf_producer_flushed(kf_producer* producer, int64_t serial)
+    int64_t kf_producer_pending_before(kf_producer* producer, int64_t serial)
+    void kf_producer_wait_batch(kf_producer* producer, kf_batch* batch, double seconds)
+    void kf_producer_wait_flushed(kf_producer* producer, int64_t serial, double seconds)
+    void kf_producer_observe(kf_producer* producer, kf_batch* batch)
+    kf_batch* kf_producer_take_observed(kf_producer* producer)

@@ -1,0 +1,104 @@
+"""Commands about streams, carried out between two turns of the data plane.
+
+A start that is older than the stream's generation, or than what the user wants by now, is dropped:
+a newer one is on its way. A start over a link that has closed meanwhile is answered like one whose
+link closes right after it.
+
+Thread: data plane; takes no GIL, calls no clock.
+"""
+
+from kafka_fast.dataplane.fetch._fetcher cimport move_stream, report_stopped
+from kafka_fast.dataplane.produce._lists cimport find_link
+from kafka_fast.dataplane.fetch.fetch cimport *
+from kafka_fast.dataplane.core.link cimport *
+from kafka_fast.dataplane.core.state cimport *
+
+# Seconds. Starts come one by one; a Fetch for the first of them, if there is nothing to read, would
+# hold the others up for fetch.max.wait.ms.
+cdef double GATHER = 0.001
+
+
+cdef void program_fetch(sender_state* state, kf_command* command) noexcept nogil:
+    """Let the link fetch; if it does already, in another version from the next request on."""
+    cdef kf_link* link = find_link(state, command.link_id)
+    cdef kf_session* session = command.session
+    if link == NULL:
+        return
+    command.session = NULL
+    session.budget = state.plane.fetcher.budget
+    if link.session == NULL:
+        link.session = session
+        return
+    if link.session.successor != NULL:
+        kf_session_free(link.session.successor)
+    link.session.successor = session
+
+
+cdef void add_stream(kf_fetcher* fetcher, kf_command* command) noexcept nogil:
+    cdef kf_stream* stream = command.stream
+    command.stream = NULL  # its reference is ours now
+    stream.next = fetcher.streams
+    if stream.next != NULL:
+        stream.next.previous = stream
+    fetcher.streams = stream
+
+
+cdef void remove_stream(kf_fetcher* fetcher, kf_stream* stream) noexcept nogil:
+    """Forget the stream. Sessions may know it until their next request."""
+    move_stream(stream, NULL)
+    if stream.previous != NULL:
+        stream.previous.next = stream.next
+    else:
+        fetcher.streams = stream.next
+    if stream.next != NULL:
+        stream.next.previous = stream.previous
+    stream.next = stream.previous = NULL
+    kf_stream_unref(stream)
+
+
+cdef void start_stream(sender_state* state, const kf_command* command, double now) noexcept nogil:
+    cdef kf_stream* stream = command.stream
+    cdef kf_link* link = find_link(state, command.link_id)
+    if (command.generation < stream.generation
+            or command.generation < kf_get_long(&stream.wanted)):
+        return
+    stream.generation = command.generation
+    stream.position = command.fetch_position
+    stream.leader_epoch = command.leader_epoch
+    stream.last_epoch = command.last_epoch
+    stream.frozen = stream.broken = False
+    if link != NULL and link.session != NULL:
+        move_stream(stream, link)
+        link.session.not_before = max(link.session.not_before, now + GATHER)
+    else:
+        move_stream(stream, NULL)
+        report_stopped(state, stream)
+
+
+cdef void stop_stream(sender_state* state, const kf_command* command) noexcept nogil:
+    """Stop the stream and say how far it has come, unless an event that says so is on its way."""
+    cdef kf_stream* stream = command.stream
+    if stream.link == NULL or stream.generation != command.generation:
+        return
+    move_stream(stream, NULL)
+    if not stream.frozen:
+        report_stopped(state, stream)
+
+
+cdef void carry_out_fetch(sender_state* state, kf_command* command, double now) noexcept nogil:
+    cdef kf_fetcher* fetcher = state.plane.fetcher
+    cdef int kind = command.kind
+    if kind == KF_COMMAND_PROGRAM_FETCH:
+        program_fetch(state, command)
+    elif kind == KF_COMMAND_ADD_STREAM:
+        add_stream(fetcher, command)
+    elif kind == KF_COMMAND_NAME_STREAM:
+        kf_stream_name(command.stream, command.topic_format, command.bytes, command.size)
+    elif kind == KF_COMMAND_START_STREAM:
+        start_stream(state, command, now)
+    elif kind == KF_COMMAND_STOP_STREAM:
+        stop_stream(state, command)
+    elif kind == KF_COMMAND_PAUSE_STREAM:
+        command.stream.paused = command.paused
+    elif kind == KF_COMMAND_REMOVE_STREAM:
+        remove_stream(fetcher, command.stream)

@@ -1,0 +1,20 @@
+"""The consumer's side of the data plane as an object."""
+
+from kafka_fast.dataplane.core._plane cimport DataPlane
+from kafka_fast.dataplane.core.structs cimport kf_command, kf_fetcher, kf_stream
+
+
+cdef class Handle:
+    """Holds a reference to a stream."""
+
+    cdef kf_stream* stream
+
+
+cdef class Streams:
+    cdef DataPlane plane
+    cdef kf_fetcher* fetcher  # lives as long as the plane
+    cdef dict handles         # stream id -> Handle
+    cdef dict topic_orders    # topic -> where its streams stand among the others
+
+    cdef kf_stream* stream(self, object stream_id) except NULL
+    cdef kf_command* command(self, int kind, object stream_id) except NULL

@@ -1,0 +1,234 @@
+"""The consumer's side of the data plane as an object: streams down, chunks up.
+
+Everything that takes a stream id takes the control plane's; net/ translates. The control thread
+programs and starts; the user's thread takes chunks, and says with `set_generation` and
+`set_paused` what it wants. Both hold the GIL here, so the dicts need no lock; the data plane's
+thread sees commands and atomics.
+"""
+
+from cpython.bytes cimport PyBytes_GET_SIZE
+from libc.stdint cimport INT64_MAX, int16_t, int32_t, int64_t, uint8_t
+
+from kafka_fast.dataplane.fetch._chunk cimport chunk_of
+from kafka_fast.dataplane.core._plane cimport copy_bytes
+from kafka_fast.dataplane.fetch.fetch cimport *
+from kafka_fast.dataplane.core.state cimport *
+
+from kafka_fast.errors import UsageError
+
+# Kinds of events, beside those that `_plane` names.
+EVENT_FETCH_PUNT = KF_EVENT_FETCH_PUNT
+EVENT_STREAMS_STOPPED = KF_EVENT_STREAMS_STOPPED
+
+FETCH_FIRST_FLEXIBLE = 12
+FETCH_FIRST_WITH_IDS = 13
+
+cdef enum:
+    SESSION_SIZE = 8  # session id and epoch, the end of the prefix since v7
+    ISOLATION_SIZE = 1
+    MAX_BYTES_SIZE = 4
+    FIRST_WITH_SESSIONS = 7
+
+
+def topic_format(int version):
+    """Return how Fetch requests of this version name topics, as `name_stream` takes it."""
+    if version >= FETCH_FIRST_WITH_IDS:
+        return KF_TOPIC_ID
+    return KF_TOPIC_COMPACT_NAME if version >= FETCH_FIRST_FLEXIBLE else KF_TOPIC_NAME
+
+
+cdef class Handle:
+    def __dealloc__(self):
+        if self.stream != NULL:
+            kf_stream_unref(self.stream)
+
+
+cdef class Streams:
+    """What a client fetches. One for each data plane, made before that takes its first turn.
+
+    Args:
+        plane: The data plane.
+        buffer_bytes, max_bytes, partition_max_bytes: See the configuration keys
+            fetch.buffer.bytes, fetch.max.bytes, max.partition.fetch.bytes.
+    """
+
+    def __cinit__(self, DataPlane plane, *, size_t buffer_bytes, size_t max_bytes,
+                  size_t partition_max_bytes):
+        if plane.plane.fetcher != NULL:
+            raise UsageError("this data plane has its streams already")
+        self.fetcher = kf_fetcher_new(plane.plane, buffer_bytes)
+        if self.fetcher == NULL:
+            raise MemoryError
+        self.fetcher.max_bytes = max_bytes
+        self.fetcher.partition_max_bytes = partition_max_bytes
+        plane.plane.fetcher = self.fetcher
+        self.plane = plane
+        self.handles = {}
+        self.topic_orders = {}
+
+    cdef kf_stream* stream(self, object stream_id) except NULL:
+        return (<Handle>self.handles[stream_id]).stream
+
+    cdef kf_command* command(self, int kind, object stream_id) except NULL:
+        """Return a command about a stream."""
+        cdef kf_stream* stream = self.stream(stream_id)
+        cdef kf_command* command = kf_command_new(kind)
+        command.stream = stream
+        kf_stream_ref(stream)
+        return command
+
+    # ---- control thread: how to fetch, and from where ----
+
+    def program_fetch(self, int32_t link_id, int16_t version, bytes prefix, bytes suffix):
+        """Let a link carry Fetch requests of this version; may be repeated with another.
+
+        Args:
+            prefix: The request from its length (blank) up to and with the session epoch, before v7
+                the isolation level.
+            suffix: What follows the arrays of topics.
+        """
+        cdef kf_command* command
+        cdef kf_session* session = kf_session_new()
+        cdef Py_ssize_t pos = (PyBytes_GET_SIZE(prefix) - ISOLATION_SIZE - MAX_BYTES_SIZE
+                               - (SESSION_SIZE if version >= FIRST_WITH_SESSIONS else 0))
+        if session == NULL:
+            raise MemoryError
+        try:
+            if pos < 0:
+                raise ValueError(f"{len(prefix)} bytes are no prefix of a Fetch request")
+            session.prefix = copy_bytes(prefix)
+            session.suffix = copy_bytes(suffix)
+        except BaseException:
+            kf_session_free(session)
+            raise
+        session.prefix_size = PyBytes_GET_SIZE(prefix)
+        session.suffix_size = PyBytes_GET_SIZE(suffix)
+        session.max_bytes_pos = <int32_t>pos
+        session.version = version
+        session.topic_format = topic_format(version)
+        session.flexible = version >= FETCH_FIRST_FLEXIBLE
+        session.turn_topic = session.turn_partition = -1
+        command = kf_command_new(KF_COMMAND_PROGRAM_FETCH)
+        command.link_id = link_id
+        command.session = session
+        kf_plane_command(self.plane.plane, command)
+
+    def add_stream(self, int64_t stream_id, str topic, int32_t partition):
+        """Make a stream; it stands still until it is named and started."""
+        cdef Handle handle = Handle.__new__(Handle)
+        cdef int32_t order = self.topic_orders.setdefault(topic, len(self.topic_orders))
+        if stream_id in self.handles:
+            raise UsageError(f"there is a stream {stream_id} already")
+        handle.stream = kf_stream_new(stream_id, order, partition)
+        if handle.stream == NULL:
+            raise MemoryError
+        self.handles[stream_id] = handle
+        kf_plane_command(self.plane.plane, self.command(KF_COMMAND_ADD_STREAM, stream_id))
+
+    def name_stream(self, int64_t stream_id, int topic_format, bytes field):
+        """Set how requests of this format (see `topic_format`) name the stream's topic."""
+        cdef uint8_t* copy = copy_bytes(field)
+        cdef kf_command* command = self.command(KF_COMMAND_NAME_STREAM, stream_id)
+        command.topic_format = topic_format
+        command.size = PyBytes_GET_SIZE(field)
+        command.bytes = copy
+        kf_plane_command(self.plane.plane, command)
+
+    def start_stream(self, int64_t stream_id, int32_t link_id, int64_t generation, int64_t offset,
+                     int32_t leader_epoch=-1, int32_t last_epoch=-1):
+        """Fetch from `offset` on, over this link. Dropped if the generation is an older one than
+        the stream's, or than what the user wants.
+
+        Args:
+            leader_epoch: As metadata has it; -1: not known.
+            last_epoch: Leader epoch of the record before `offset`; -1: not known.
+        """
+        cdef kf_command* command = self.command(KF_COMMAND_START_STREAM, stream_id)
+        command.link_id = link_id
+        command.generation = generation
+        command.fetch_position = offset
+        command.leader_epoch = leader_epoch
+        command.last_epoch = last_epoch
+        kf_plane_command(self.plane.plane, command)
+
+    def stop_stream(self, int64_t stream_id, int64_t generation):
+        """Stop the stream if this is its generation; STREAMS_STOPPED says where it stands."""
+        cdef kf_command* command = self.command(KF_COMMAND_STOP_STREAM, stream_id)
+        command.generation = generation
+        kf_plane_command(self.plane.plane, command)
+
+    def remove_stream(self, int64_t stream_id):
+        """Forget a stream, and what was fetched of it and not taken."""
+        cdef kf_command* command = self.command(KF_COMMAND_REMOVE_STREAM, stream_id)
+        cdef Handle handle = self.handles.pop(stream_id)
+        with nogil:
+            kf_fetcher_want(self.fetcher, handle.stream, INT64_MAX)
+        kf_plane_command(self.plane.plane, command)
+
+    # ---- user's thread: what is wanted, and what came ----
+
+    def set_paused(self, int64_t stream_id, bint paused):
+        """Fetch no more of a stream for a while; what was fetched stays."""
+        cdef kf_command* command = self.command(KF_COMMAND_PAUSE_STREAM, stream_id)
+        command.paused = paused
+        kf_plane_command(self.plane.plane, command)
+
+    def set_generation(self, int64_t stream_id, int64_t generation):
+        """Want only what was fetched under this generation or a later one: what else was not taken
+        yet is freed at once, and what else still comes in, unseen.
+        """
+        cdef kf_stream* stream = self.stream(stream_id)
+        with nogil:
+            kf_fetcher_want(self.fetcher, stream, generation)
+
+    def take_chunks(self, int most):
+        """Return up to `most` chunks, in the order of their arrival."""
+        cdef list taken = []
+        self.take_chunks_into(taken, most)
+        return taken
+
+    def take_chunks_into(self, list found not None, int most):
+        """Append them to `found`, where they stay if a signal raises when this call is over."""
+        cdef kf_chunk* chunk = kf_fetcher_take(self.fetcher, most)
+        cdef kf_chunk* following
+        while chunk != NULL:
+            following = chunk.next
+            found.append(chunk_of(chunk))
+            chunk = following
+
+    @property
+    def has_chunks(self):
+        """Whether chunks have arrived; each arrival raises the client's wake."""
+        return kf_fetcher_has_arrivals(self.fetcher)
+
+    def watermarks(self, int64_t stream_id):
+        """Return (high watermark, last stable offset, log start offset) as told last, or -1s."""
+        cdef kf_stream* stream = self.stream(stream_id)
+        return (kf_get_long(&stream.high_watermark), kf_get_long(&stream.last_stable_offset),
+                kf_get_long(&stream.log_start_offset))
+
+    def unread_bytes(self, int64_t stream_id):
+        """Return how many fetched bytes of a stream are not done."""
+        return kf_get_long(&self.stream(stream_id).unread)
+
+    def stats(self):
+        """Return counters, and the budget as it is now in bytes."""
+        cdef kf_fetch_stats* stats = &self.fetcher.stats
+        cdef kf_budget_use use = kf_budget_used(self.fetcher.budget)
+        return {
+            "fetches": kf_counted(&stats.fetches),
+            "full_fetches": kf_counted(&stats.full_fetches),
+            "bytes": kf_counted(&stats.bytes),
+            "chunks": kf_counted(&stats.chunks),
+            "empty_answers": kf_counted(&stats.empty_answers),
+            "sessions_begun": kf_counted(&stats.sessions_begun),
+            "sessions_lost": kf_counted(&stats.sessions_lost),
+            "punts": kf_counted(&stats.punts),
+            "dropped_chunks": kf_counted(&stats.dropped_chunks),
+            "broken_chunks": kf_counted(&stats.broken_chunks),
+            "overdrafts": kf_counted(&stats.overdrafts),
+            "reserved_bytes": use.reserved,
+            "buffered_bytes": use.buffered,
+            "pinned_bytes": use.pinned,
+            "cached_bytes": use.cached,
+        }

@@ -1,0 +1,435 @@
+"""The append path: `send` and what stands behind it.
+
+`Producer` inherits from `Accumulator`, so that no Python frame stands round the hot call. A record
+is encoded in place into its partition's open batch, under that partition's lock; nothing is
+allocated for it but the handle, if the caller asked for one.
+
+What only Python knows (asking for metadata, serializers) is left to methods that `Producer`
+implements: `_need_topic` and `_serialize`.
+
+Thread: any caller's, with the GIL.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SIZE
+from cpython.exc cimport PyErr_CheckSignals
+from cpython.object cimport PyObject
+from libc.stdint cimport int32_t, int64_t, uint8_t
+
+from kafka_fast._wire.layout cimport *
+from kafka_fast.dataplane.produce._awaiting cimport running_loop
+from kafka_fast.dataplane.produce._causes cimport late, say_long
+from kafka_fast.dataplane.produce._delivery cimport DeliveryFuture, new_delivery, observe_beside
+from kafka_fast.dataplane.produce._fields cimport (
+    borrow,
+    borrowed,
+    check_partition,
+    check_timestamp,
+    encode_headers,
+    give_back,
+)
+from kafka_fast.dataplane.produce._observers cimport observe
+from kafka_fast.dataplane.produce._partitioner cimport (
+    PARTITIONER_BUILT_IN,
+    PARTITIONER_CUSTOM,
+    PARTITIONER_ROUND_ROBIN,
+    choose_partition,
+    draw_partition,
+    is_sticky,
+)
+from kafka_fast.dataplane.produce._queues cimport Queues, Topic
+from kafka_fast.dataplane.core.state cimport *
+
+import warnings
+
+from kafka_fast.errors import DeliveryError, Outcome, UsageError, broker_error
+from kafka_fast.logs import LONG as LONG_WAIT
+
+cdef extern from "Python.h":
+    ctypedef struct PyMethodDef:
+        void* ml_meth
+        int ml_flags
+    ctypedef struct PyMethodDescrObject:
+        PyMethodDef* d_method
+    int METH_FASTCALL
+    int METH_KEYWORDS
+    bint is_plain_bytes "PyBytes_CheckExact"(PyObject* item)
+    char* bytes_of "PyBytes_AS_STRING"(PyObject* item)
+    Py_ssize_t size_of "PyBytes_GET_SIZE"(PyObject* item)
+    Py_ssize_t count_of "PyTuple_GET_SIZE"(PyObject* names)
+    PyObject* item_of "PyTuple_GET_ITEM"(PyObject* names, Py_ssize_t i)
+
+cdef int MESSAGE_TOO_LARGE = 10
+cdef double LONG = LONG_WAIT  # seconds after which a wait is told of
+
+cdef class Accumulator:
+    """The part of a producer that takes records.
+
+    Args:
+        queues: Where they go.
+        max_block: Seconds that a call may wait for metadata or memory (`max.block.ms`).
+        partitioner: None for the built-in one, "round_robin", or a callable
+            `(topic, key, value, partition_count) -> partition`.
+        ignore_keys, adaptive: partitioner.ignore.keys, partitioner.adaptive.partitioning.enable.
+        on_delivery: Called as `(error, metadata)` for every record, or None.
+        transforms: Keys and values go through `_serialize` first.
+    """
+
+    def __cinit__(self):
+        # Here the caller's frame is the innermost one. The producer itself would not do: CPython
+        # 3.11's tracemalloc finds no object that has a managed __dict__.
+        self._origin = object()
+
+    def __init__(self, Queues queues, *, double max_block, object partitioner=None,
+                 bint ignore_keys=False, bint adaptive=True, object on_delivery=None,
+                 bint transforms=False):
+        self._queues = queues
+        self.max_block = max_block
+        self.how.ignore_keys = ignore_keys
+        self.how.adaptive = adaptive
+        self.how.kind = PARTITIONER_BUILT_IN
+        if partitioner == "round_robin":
+            self.how.kind = PARTITIONER_ROUND_ROBIN
+        elif partitioner is not None:
+            self.how.kind = PARTITIONER_CUSTOM
+            self.custom_partitioner = partitioner
+        self.on_delivery = on_delivery
+        self.transforms = transforms
+        self.plain = not transforms and self.how.kind != PARTITIONER_CUSTOM
+
+    # ---- what Python knows ----
+
+    def _need_topic(self, name):
+        """Wait until the topic's partitions are known; raises if that fails or takes too long."""
+        raise UsageError(f"nothing is known of topic {name!r}")
+
+    def _serialize(self, topic, key, value, headers):
+        """Return (key, value) as bytes-like objects, str or None."""
+        return key, value
+
+    # ---- the way of a record ----
+
+    cdef Topic topic_of(self, object name):
+        """Return the topic, with at least one partition."""
+        cdef Topic topic
+        if name is self.last_name:
+            return self.last_topic
+        if not isinstance(name, str):
+            raise TypeError(f"topic must be str, not {type(name).__name__}")
+        topic = self._queues.find_topic(name)
+        if topic is None or topic.topic.partition_count == 0:
+            self.mind_event_loop(
+                f"the metadata of topic {name!r}: fetch them first, with `await "
+                f"asyncio.to_thread(producer.partitions_for, {name!r})`, or call send")
+            self._need_topic(name)
+            if self._queues.refuses:  # it became so while this waited
+                self._queues.raise_refusal()
+            topic = self._queues.find_topic(name)
+        self.last_topic = topic
+        self.last_name = name
+        return topic
+
+    cdef int mind_event_loop(self, str what) except -1:
+        """Warn once if the call is about to wait in a thread whose event loop would stand still.
+
+        Cython's functions have no frames: stack level 1 is the caller's line.
+        """
+        if self.has_warned or self.max_block <= 0.0 or running_loop() is None:
+            return 0
+        self.has_warned = True
+        warnings.warn(
+            f"send holds up the event loop that runs in this thread while it waits for {what} in "
+            "another thread: `await asyncio.to_thread(producer.send, ...)`",
+            RuntimeWarning, stacklevel=1)
+        return 0
+
+    cdef int refuse_size(self, Topic topic, const kf_record* record) except -1:
+        cdef size_t size = max(0, record.key_len) + max(0, record.value_len)
+        cause = broker_error(MESSAGE_TOO_LARGE,
+                             f"a record of {size} bytes for topic {topic.name!r} is larger than "
+                             f"max.request.size ({self._queues.producer.max_request_size}) allows")
+        raise DeliveryError(str(cause), outcome=Outcome.NOT_SENT, first=cause,
+                            topic=topic.name) from cause
+
+    cdef int wait_for_memory(self, Topic topic, size_t need, standstill* wait) except -1:
+        """Wait a moment for `need` bytes of buffer.memory; raises after max.block.ms in all."""
+        cdef kf_producer* producer = self._queues.producer
+        cdef double now = producer.env.now(producer.env.context)
+        if wait.deadline == 0.0:
+            self._queues.check_may_wait()
+            self.mind_event_loop("room in buffer.memory: call it")
+            wait.deadline = now + self.max_block
+            wait.told = False
+            kf_count(&producer.stats.blocked, 1)
+        if need > producer.pool.limit:
+            raise UsageError(f"a record of {need} bytes for topic {topic.name!r} is larger than "
+                             f"buffer.memory ({producer.pool.limit})")
+        if now >= wait.deadline:
+            what = f"{self.no_room(topic)} after max.block.ms ({self.max_block * 1000:.0f})"
+            raise late(self._queues, what, NULL, wait.deadline - self.max_block)
+        if not wait.told and now >= wait.deadline - self.max_block + LONG:
+            wait.told = True
+            what = f"{self.no_room(topic)}; waiting up to max.block.ms ({self.max_block:g} s)"
+            say_long(self._queues, what)
+        with nogil:
+            kf_add(&producer.pool.waiting, 1)
+            kf_producer_urge(producer)
+            kf_pool_wait(&producer.pool, need, min(KF_WAIT_SLICE, wait.deadline - now))
+            kf_add(&producer.pool.waiting, -1)
+        PyErr_CheckSignals()
+        if self._queues.plane.dead:
+            self._queues.check_may_wait()
+        return 0
+
+    cdef str no_room(self, Topic topic):
+        limit = self._queues.producer.pool.limit
+        return f"no room in buffer.memory ({limit} bytes) for a record of topic {topic.name!r}"
+
+    cdef int add(self, object topic_name, object value, object key, object partition,
+                 object timestamp_ms, object headers, int hold, kf_batch** batch, int32_t* index,
+                 int64_t* timestamp) except -1:
+        """One record from Python's objects to the open batch."""
+        cdef Topic topic
+        cdef borrowed key_bytes, value_bytes
+        cdef kf_record record
+        cdef bytes encoded = None
+        cdef kf_producer* producer = self._queues.producer
+        if self._queues.refuses:
+            self._queues.raise_refusal()
+        topic = self.topic_of(topic_name)
+        if self.transforms:
+            key, value = self._serialize(topic_name, key, value, headers)
+        if self.how.kind == PARTITIONER_CUSTOM and partition is None:
+            partition = self.custom_partitioner(topic_name, key, value,
+                                                topic.topic.partition_count)
+        if timestamp_ms is None:
+            timestamp[0] = producer.env.wall_ms(producer.env.context)
+        else:
+            timestamp[0] = check_timestamp(topic, timestamp_ms)
+        record.headers = NULL
+        record.headers_size = 0
+        if headers is not None:
+            encoded = encode_headers(headers, topic_name)
+            if encoded is not None:
+                record.headers = <const uint8_t*>PyBytes_AS_STRING(encoded)
+                record.headers_size = PyBytes_GET_SIZE(encoded)
+        record.key = NULL
+        record.key_len = -1
+        if PyBytes_CheckExact(value) and (key is None or PyBytes_CheckExact(key)):
+            # The common case, in a straight line: nothing has to be given back.
+            record.value = <const uint8_t*>PyBytes_AS_STRING(value)
+            record.value_len = PyBytes_GET_SIZE(value)
+            if key is not None:
+                record.key = <const uint8_t*>PyBytes_AS_STRING(key)
+                record.key_len = PyBytes_GET_SIZE(key)
+            return append(self, topic, &record, partition, timestamp[0], hold, batch, index)
+        borrow(&value_bytes, value, topic_name, "the value")
+        key_bytes.has_view = False
+        record.value = value_bytes.data
+        record.value_len = value_bytes.len
+        try:
+            if key is not None:
+                borrow(&key_bytes, key, topic_name, "the key")
+                record.key = key_bytes.data
+                record.key_len = key_bytes.len
+            append(self, topic, &record, partition, timestamp[0], hold, batch, index)
+        finally:
+            give_back(&value_bytes)
+            give_back(&key_bytes)
+        return 0
+
+    # ---- single records ----
+
+    def send(self, topic, value=None, key=None, *, partition=None, timestamp_ms=None,
+             headers=None, on_delivery=None):
+        """Send a record and return a handle of its delivery.
+
+        Args:
+            topic: Its name.
+            value, key: bytes, str (sent as UTF-8), any bytes-like object, or None; with
+                serializers, whatever those take.
+            partition: Number of the partition; None lets the partitioner choose.
+            timestamp_ms: Unix time in ms, or a datetime with a time zone; None is now.
+            headers: (key, value) pairs or a mapping.
+            on_delivery: Called as `(error, metadata)` on the callback thread, once.
+
+        Returns:
+            DeliveryFuture of the record.
+
+        Raises:
+            DeliveryError: The record is larger than max.request.size.
+            KafkaTimeoutError: No metadata, or no room in buffer.memory, within max.block.ms.
+            SerializationError, TypeError: The key, value or a header is not what it must be.
+            UsageError: The producer is closed, the partition does not exist, or the record is
+                larger than buffer.memory.
+        """
+        cdef kf_batch* batch = NULL
+        cdef int32_t index = 0
+        cdef int64_t timestamp = 0
+        self.add(topic, value, key, partition, timestamp_ms, headers, KF_HOLD_HANDLE, &batch,
+                 &index, &timestamp)
+        cdef DeliveryFuture future
+        future = new_delivery(self._queues, batch, index, timestamp)
+        if on_delivery is None:
+            on_delivery = self.on_delivery
+        if on_delivery is not None:
+            observe_beside(future, on_delivery)
+        return future
+
+    def send_nowait(self, topic, value=None, key=None, *, partition=None, timestamp_ms=None,
+                    headers=None, on_delivery=None):
+        """Send a record without a handle: the fastest way for one record at a time.
+
+        A failed delivery is raised by the next `flush` or `close`, unless `on_delivery` is given.
+        Arguments and errors are those of `send`.
+        """
+        cdef kf_batch* batch = NULL
+        cdef int32_t index = 0
+        cdef int64_t timestamp = 0
+        if on_delivery is None:
+            on_delivery = self.on_delivery
+        if on_delivery is None:
+            self.add(topic, value, key, partition, timestamp_ms, headers, KF_HOLD_NOTHING, &batch,
+                     &index, &timestamp)
+            return
+        self.add(topic, value, key, partition, timestamp_ms, headers, KF_HOLD_HANDLE, &batch,
+                 &index, &timestamp)
+        observe(self._queues, batch, index, timestamp, on_delivery, True)
+
+
+cdef inline int append(Accumulator self, Topic topic, const kf_record* record, object partition,
+                       int64_t timestamp_ms, int flags, kf_batch** batch,
+                       int32_t* index) except -1:
+    """Put the record into its partition's open batch, waiting for memory if there is none."""
+    cdef kf_topic* shared = topic.topic
+    cdef int32_t number
+    cdef standstill wait
+    cdef int result
+    if partition is not None:
+        number = check_partition(topic, partition)
+    else:
+        number = choose_partition(&self.how, self._queues.producer, shared, record)
+        if shared.sticky_left <= 0 and is_sticky(&self.how, record):
+            flags |= KF_LEAVE_FULL
+    kf_set(&shared.used, 1)
+    wait.deadline = 0.0
+    while True:
+        result = kf_queue_append(shared.queues[number], record, timestamp_ms, flags, batch, index)
+        if result == KF_APPEND_OK:
+            return 0
+        if result == KF_APPEND_NEXT:
+            number = draw_partition(&self.how, self._queues.producer, shared)
+            flags &= ~KF_LEAVE_FULL
+        elif result == KF_APPEND_TOO_LARGE:
+            return self.refuse_size(topic, record)
+        else:
+            self.wait_for_memory(topic, record.key_len + record.value_len + record.headers_size
+                                 + 256, &wait)
+
+
+# ---- the short way in ----
+#
+# Nearly all calls are `send(topic, value)`, with a key or a callback at most, of bytes, to the
+# topic of the call before. They go round the unpacking of eight arguments, which costs as much as
+# the encoding of a record; all others go to the methods as they stand above. A method's entry is a
+# pointer in the table that the type was made from: what the type says of itself stays true.
+
+# What such a call brings, borrowed from it.
+cdef struct plain_call:
+    PyObject* value
+    PyObject* key       # NULL: none
+    PyObject* callback  # NULL: none
+
+ctypedef object (*entry)(object self, PyObject** args, Py_ssize_t count, PyObject* names)
+
+cdef PyObject* NONE = <PyObject*>None
+cdef PyObject* KEY = <PyObject*>"key"
+cdef PyObject* ON_DELIVERY = <PyObject*>"on_delivery"
+cdef entry send_as_it_stands
+cdef entry send_nowait_as_it_stands
+
+
+cdef inline bint is_plain(Accumulator self, PyObject** args, Py_ssize_t count, PyObject* names,
+                          plain_call* call) noexcept:
+    """Return whether the call is one of those, and what it brings."""
+    call.callback = <PyObject*>self.on_delivery
+    if names != NULL:
+        if count_of(names) != 1:
+            return False
+        if item_of(names, 0) == KEY and count == 2:
+            count = 3  # it lies where it would lie without its name
+        elif item_of(names, 0) == ON_DELIVERY:
+            if args[count] != NONE:
+                call.callback = args[count]
+        else:
+            return False
+    if (count < 2 or count > 3 or args[0] != <PyObject*>self.last_name
+            or not is_plain_bytes(args[1]) or not self.plain or self._queues.refuses):
+        return False
+    if call.callback == NONE:
+        call.callback = NULL
+    call.value = args[1]
+    call.key = args[2] if count == 3 and args[2] != NONE else NULL
+    return call.key == NULL or is_plain_bytes(call.key)
+
+
+cdef inline int append_plain(Accumulator self, const plain_call* call, int flags, kf_batch** batch,
+                             int32_t* index, int64_t* timestamp) except -1:
+    cdef kf_producer* producer = self._queues.producer
+    cdef kf_record record
+    record.key = NULL
+    record.key_len = -1
+    if call.key != NULL:
+        record.key = <const uint8_t*>bytes_of(call.key)
+        record.key_len = size_of(call.key)
+    record.value = <const uint8_t*>bytes_of(call.value)
+    record.value_len = size_of(call.value)
+    record.headers = NULL
+    record.headers_size = 0
+    timestamp[0] = producer.env.wall_ms(producer.env.context)
+    return append(self, self.last_topic, &record, None, timestamp[0], flags, batch, index)
+
+
+cdef object enter_send(Accumulator self, PyObject** args, Py_ssize_t count, PyObject* names):
+    cdef plain_call call
+    cdef kf_batch* batch
+    cdef int32_t index
+    cdef int64_t timestamp
+    cdef DeliveryFuture future
+    if not is_plain(self, args, count, names, &call):
+        return send_as_it_stands(self, args, count, names)
+    append_plain(self, &call, KF_HOLD_HANDLE, &batch, &index, &timestamp)
+    future = new_delivery(self._queues, batch, index, timestamp)
+    if call.callback != NULL:
+        observe_beside(future, <object>call.callback)
+    return future
+
+
+cdef object enter_send_nowait(Accumulator self, PyObject** args, Py_ssize_t count,
+                              PyObject* names):
+    cdef plain_call call
+    cdef kf_batch* batch
+    cdef int32_t index
+    cdef int64_t timestamp
+    if not is_plain(self, args, count, names, &call):
+        return send_nowait_as_it_stands(self, args, count, names)
+    if call.callback == NULL:
+        append_plain(self, &call, KF_HOLD_NOTHING, &batch, &index, &timestamp)
+    else:
+        append_plain(self, &call, KF_HOLD_HANDLE, &batch, &index, &timestamp)
+        observe(self._queues, batch, index, timestamp, <object>call.callback, True)
+    return None
+
+
+cdef entry replace_entry(object method, void* by) except NULL:
+    """Let the method begin with another function; returns the one that it began with."""
+    cdef PyMethodDef* definition = (<PyMethodDescrObject*>method).d_method
+    cdef entry before = <entry>definition.ml_meth
+    if definition.ml_flags != METH_FASTCALL | METH_KEYWORDS:
+        raise SystemError(f"{method.__name__} is not called as its entry would be")
+    definition.ml_meth = by
+    return before
+
+
+send_as_it_stands = replace_entry(Accumulator.__dict__["send"], <void*>enter_send)
+send_nowait_as_it_stands = replace_entry(Accumulator.__dict__["send_nowait"],
+                                         <void*>enter_send_nowait)

@@ -1,0 +1,57 @@
+"""What event loops wait for."""
+
+from libc.stdint cimport uintptr_t
+
+from kafka_fast.dataplane.produce._queues cimport Queues
+from kafka_fast.dataplane.core.state cimport kf_batch
+
+
+cdef class LoopWaits:
+    """Everything that one event loop awaits of one client's queues."""
+
+    cdef readonly object loop
+    cdef Queues queues
+    cdef object take         # notes which batches have ended, and hands their waits over
+    cdef object wake         # ends the loop's sleep; any thread
+    cdef dict open           # address of a batch that has not ended -> its BatchWaits
+    cdef BatchWaits last     # of `open`, the one that was used last
+    cdef list ended          # BatchWaits whose batch has ended, and that are to be told
+    cdef bint settling       # the loop is awake and will look at `ended`
+    cdef object __weakref__
+
+    cdef BatchWaits find(self, kf_batch* batch)
+    cdef BatchWaits add(self, kf_batch* batch)
+
+    # Take note of the end of a batch; any thread, with the GIL.
+    cdef int hand_over(self, BatchWaits waits) except -1
+
+
+cdef class BatchWaits:
+    """What one event loop awaits of one batch."""
+
+    cdef LoopWaits owner
+    cdef uintptr_t address   # of the batch, which may be gone
+    cdef dict waiting        # future -> (callback, context, callback, context, …)
+    cdef set given_up        # futures that were cancelled; None: none was
+
+    cdef int add(self, object future, object callback, object context) except -1
+    cdef int remove(self, object future, object callback) except -1
+    cdef bint cancel(self, object future) except -1
+    cdef int tell(self, object future, tuple callbacks) except -1
+
+
+cdef class Waiter:
+    cdef public bint _asyncio_future_blocking
+    cdef BatchWaits waits
+    cdef object awaited      # keeps the batch
+    cdef bint given_up
+
+
+# The event loop that runs in this thread, or None.
+cdef object running_loop()
+
+# What the running event loop awaits of the queues; None outside of event loops.
+cdef LoopWaits running_waits(Queues queues)
+
+# A new waiter for a batch, which `awaited` must keep.
+cdef Waiter new_waiter(BatchWaits waits, object awaited)

@@ -1,0 +1,27 @@
+"""What a caller keeps of a record that was sent."""
+
+from libc.stdint cimport int32_t, int64_t
+
+from kafka_fast.dataplane.produce._queues cimport Queues
+from kafka_fast.dataplane.core.state cimport kf_batch
+
+
+# 32 bytes: who keeps a million of them pays for the memory most of all. A handle holds its queues,
+# too, which it finds by way of the batch.
+cdef class DeliveryFuture:
+    cdef kf_batch* batch         # held by its `handles` count
+    cdef int32_t place           # twice the index within the batch, and 1 once somebody has read
+    #                              the outcome, or will be told
+    cdef int32_t delay           # ms from the batch's first timestamp to the record's, or FAR
+
+
+# A handle for a record that was appended with KF_HOLD_HANDLE.
+cdef DeliveryFuture new_delivery(Queues queues, kf_batch* batch, int32_t index,
+                                 int64_t timestamp_ms)
+
+# Register a callback beside the handle.
+cdef int observe_beside(DeliveryFuture future, object callback) except -1
+
+# Wait without the GIL until the batch has ended; False when `deadline` (monotonic; 0: never) has
+# passed.
+cdef bint wait_for(Queues queues, kf_batch* batch, double deadline) except -1

@@ -1,0 +1,390 @@
+"""Delivery: the handle of a record.
+
+A handle is (batch, index): all records of a batch share one result, which the data plane writes
+once. A thread that waits for a batch which is still open has it sent at once.
+
+    send ─► DeliveryFuture ─► result()        waits on the queues, without the GIL
+                           ─► await           one event-loop wake-up per batch
+         ─► on_delivery, add_done_callback    see _observers
+
+Threads: any, with the GIL; it guards the counts of handles.
+"""
+
+cimport cython
+from cpython.exc cimport PyErr_CheckSignals, PyErr_SetObject
+from cpython.object cimport PyObject, PyTypeObject
+from cpython.ref cimport Py_DECREF, Py_INCREF
+from libc.stdint cimport int32_t, int64_t, uintptr_t
+
+from kafka_fast.dataplane.produce._awaiting cimport (
+    BatchWaits,
+    LoopWaits,
+    running_loop,
+    running_waits,
+)
+from kafka_fast.dataplane.produce._causes cimport late, say_waiting
+from kafka_fast.dataplane.produce._observers cimport (
+    add_lost,
+    drop_holds,
+    failure_of,
+    has_failed_untold,
+    observe,
+    outcome_of,
+    waiter_for,
+    waits_of,
+)
+from kafka_fast.dataplane.produce._queues cimport Queues
+from kafka_fast.dataplane.core.state cimport *
+
+cdef extern from "Python.h":
+    """
+    /* Cython has no name for this slot. */
+    static inline void kf_set_am_send(PyTypeObject *type, void *send) {
+        type->tp_as_async->am_send = (sendfunc)send;
+    }
+    """
+    ctypedef void (*destructor)(PyObject*)
+    object PyObject_Init(PyObject* memory, PyTypeObject* kind)
+    void* PyObject_Malloc(size_t size)
+    void PyObject_Free(void* memory)
+    void PyErr_Fetch(PyObject** kind, PyObject** value, PyObject** traceback)
+    void PyErr_Restore(PyObject* kind, PyObject* value, PyObject* traceback)
+    int PYGEN_RETURN
+    int PYGEN_ERROR
+    int PYGEN_NEXT
+    void set_am_send "kf_set_am_send"(PyTypeObject* type, void* send)
+
+cdef enum:
+    FAR = -0x80000000    # more than 24 days away: the timestamp stands in `far_timestamps`
+    SPARE_HANDLES = 1024  # kept for the next records: most handles are dropped at once
+
+cdef dict far_timestamps = {}  # address of a handle -> timestamp
+cdef PyObject* spare_handles[SPARE_HANDLES]
+cdef int spare_count = 0
+
+
+cdef bint wait_for(Queues queues, kf_batch* batch, double deadline) except -1:
+    cdef kf_producer* shared = queues.producer
+    cdef double now
+    cdef object wait = None
+    if kf_batch_is_done(batch):
+        return True
+    queues.check_lives()
+    kf_queue_kick(batch.queue, batch)
+    while not kf_batch_is_done(batch):
+        if queues.plane.dead:
+            queues.check_lives()
+        now = shared.env.now(shared.env.context)
+        if deadline != 0.0 and now >= deadline:
+            return False
+        with nogil:
+            kf_producer_wait_batch(shared, batch, KF_WAIT_SLICE if deadline == 0.0
+                                   else min(KF_WAIT_SLICE, deadline - now))
+        PyErr_CheckSignals()
+        if not kf_batch_is_done(batch):
+            wait = say_waiting(queues, wait, "result() waits", batch)
+    return True
+
+
+# ---- the handle ----
+
+cdef inline Queues queues_of(const kf_batch* batch):
+    return <Queues>batch.queue.producer.owner
+
+
+cdef inline int32_t index_of(DeliveryFuture future) noexcept:
+    return future.place >> 1
+
+
+cdef int64_t timestamp_of(DeliveryFuture future) except? -1:
+    """Return the timestamp that the record was sent with."""
+    if future.delay == FAR:
+        return far_timestamps[<uintptr_t><void*>future]
+    return future.batch.base_timestamp + future.delay
+
+
+@cython.final
+@cython.no_gc
+cdef class DeliveryFuture:
+    """What becomes of one record. Any thread may wait for it; it can be awaited too."""
+
+    def __cinit__(self):  # new_delivery goes round it
+        raise TypeError("DeliveryFuture is made by Producer.send")
+
+    def done(self):
+        """Return whether the record's fate is known."""
+        return bool(kf_batch_is_done(self.batch))
+
+    def cancelled(self):
+        """Return whether the running event loop has given up waiting. The record goes its way."""
+        return is_given_up(self)
+
+    def cancel(self, msg=None):
+        """Have the running event loop wait no more for the record, which goes its way.
+
+        Whoever awaits it there through `gather`, `wait` or `add_done_callback` is told that it was
+        cancelled, until the record's fate is known after all.
+
+        Returns:
+            False if nobody there waits for it.
+        """
+        cdef BatchWaits waits = found_waits(self)
+        return waits is not None and waits.cancel(self)
+
+    def result(self, timeout=None):
+        """Wait until the record is delivered; an open batch leaves at once.
+
+        Args:
+            timeout: Seconds to wait; None waits as long as delivery.timeout.ms allows.
+
+        Returns:
+            RecordMetadata of the record.
+
+        Raises:
+            DeliveryError: The record was not, or perhaps not, delivered; `outcome` says which.
+            KafkaTimeoutError: Not known yet after `timeout`. The record is still on its way.
+            UsageError: Called from a delivery callback, or the producer does not run any more.
+        """
+        wait_until_known(self, timeout)
+        return known_result(self)
+
+    def exception(self, timeout=None):
+        """Wait like `result`, and return the DeliveryError, or None if the record was delivered."""
+        wait_until_known(self, timeout)
+        self.place |= 1
+        return read_outcome(self)[0]
+
+    def add_done_callback(self, callback, *, context=None):
+        """Have `callback(future)` called once the record's fate is known.
+
+        In an event loop it is called there, soon and in `context` (contextvars); elsewhere on the
+        callback thread, or at once if the producer is closed.
+        """
+        cdef LoopWaits waits
+        cdef bint known = kf_batch_is_done(self.batch)
+        loop = running_loop()
+        if loop is not None and known:
+            self.place |= 1
+            loop.call_soon(callback, self, context=context)
+        elif known and queues_of(self.batch).plane.dead:  # the callback thread has ended
+            self.place |= 1
+            callback(self)
+        else:
+            waits = running_waits(queues_of(self.batch))
+            if waits is None:
+                observe_beside(self, lambda error, metadata: callback(self))
+                return
+            self.place |= 1
+            waits_of(waits, self.batch).add(self, callback, context)
+
+    def remove_done_callback(self, callback):
+        """Forget a callback that is to run in the event loop; return how often it was there."""
+        cdef BatchWaits waits = found_waits(self)
+        return 0 if waits is None else waits.remove(self, callback)
+
+    def get_loop(self):
+        """Return the running event loop: it is where the handle acts as an asyncio future."""
+        import asyncio  # only those who await pay for it
+
+        return asyncio.get_running_loop()
+
+    # What asyncio reads of its own futures, so that it takes a handle for one.
+
+    @property
+    def _asyncio_future_blocking(self):
+        return False
+
+    @property
+    def _cancel_message(self):
+        return None
+
+    def _make_cancelled_error(self):
+        return cancelled_error()
+
+    def __await__(self):
+        """Wait in an event loop; ends at once if the record's fate is known."""
+        cdef Await steps = Await.__new__(Await)
+        steps.future = self
+        return steps
+
+    def __repr__(self):
+        if not kf_batch_is_done(self.batch):
+            return "<DeliveryFuture pending>"
+        error, metadata = read_outcome(self)
+        return f"<DeliveryFuture {error or metadata}>"
+
+
+# Functions, not methods: methods in C would cost each handle eight bytes for a table of them.
+
+cdef int wait_until_known(DeliveryFuture future, timeout) except -1:
+    """Wait as `result` says."""
+    cdef double deadline = 0.0
+    cdef kf_producer* shared = future.batch.queue.producer
+    if kf_batch_is_done(future.batch):
+        return 0
+    if is_given_up(future):
+        raise cancelled_error()
+    queues_of(future.batch).check_may_wait()
+    if timeout is not None:
+        deadline = shared.env.now(shared.env.context) + max(<double>timeout, 1e-9)
+    if not wait_for(queues_of(future.batch), future.batch, deadline):
+        raise late(queues_of(future.batch), f"the record's delivery is not known after {timeout} s",
+                   future.batch, deadline - timeout)
+    return 0
+
+
+cdef tuple read_outcome(DeliveryFuture future):
+    return outcome_of(future.batch, queues_of(future.batch), index_of(future), timestamp_of(future))
+
+
+cdef int observe_beside(DeliveryFuture future, object callback) except -1:
+    """Register a callback for a record that has a handle, which then counts as observed."""
+    future.place |= 1
+    future.batch.handles += 1
+    future.batch.doubled += 1
+    return observe(queues_of(future.batch), future.batch, index_of(future), timestamp_of(future),
+                   callback, True)
+
+
+cdef BatchWaits found_waits(DeliveryFuture future):
+    """Return what the running event loop awaits of the handle's batch, or None."""
+    cdef LoopWaits loop
+    if queues_of(future.batch).last_waits is None or kf_batch_is_done(future.batch):
+        return None
+    loop = running_waits(queues_of(future.batch))
+    return None if loop is None else loop.find(future.batch)
+
+
+cdef bint is_given_up(DeliveryFuture future) except -1:
+    cdef BatchWaits waits = found_waits(future)
+    return waits is not None and waits.given_up is not None and future in waits.given_up
+
+
+cdef object cancelled_error():
+    import asyncio
+
+    return asyncio.CancelledError()
+
+
+@cython.final
+@cython.no_gc
+@cython.freelist(64)
+cdef class Await:
+    """What `await` iterates over: waits while the record's fate is not known, and ends with it."""
+
+    cdef DeliveryFuture future
+
+    def __iter__(self):
+        return self
+
+    def __await__(self):
+        return self
+
+    def __next__(self):
+        if not kf_batch_is_done(self.future.batch):
+            return waiter_for(queues_of(self.future.batch), self.future.batch, self.future)
+        raise StopIteration(known_result(self.future))
+
+
+cdef object known_result(DeliveryFuture future):
+    """Return the metadata of a record whose fate is known, or raise its error."""
+    future.place |= 1
+    error, metadata = read_outcome(future)
+    if error is not None:
+        raise error
+    return metadata
+
+
+cdef int send_await(PyObject* steps, PyObject* value, PyObject** result) noexcept:
+    """`Await.__next__` as the interpreter takes it up to 3.11: an end without an exception, which
+    would cost more than all else here.
+    """
+    cdef Await self = <Await>steps
+    try:
+        if kf_batch_is_done(self.future.batch):
+            outcome = known_result(self.future)
+            Py_INCREF(outcome)
+            result[0] = <PyObject*>outcome
+            return PYGEN_RETURN
+        outcome = waiter_for(queues_of(self.future.batch), self.future.batch, self.future)
+        Py_INCREF(outcome)
+        result[0] = <PyObject*>outcome
+        return PYGEN_NEXT
+    except BaseException as error:
+        result[0] = NULL
+        PyErr_SetObject(type(error), error)
+        return PYGEN_ERROR
+
+
+set_am_send(<PyTypeObject*>Await, <void*>send_await)
+
+
+# ---- making and dropping handles ----
+#
+# Most are dropped at once, so this is done for every record. What Cython would do for __dealloc__
+# (saving the exception in flight, reviving the object) costs more than the rest of it.
+
+cdef DeliveryFuture new_delivery(Queues queues, kf_batch* batch, int32_t index,
+                                 int64_t timestamp_ms):
+    global spare_count
+    cdef PyTypeObject* kind = <PyTypeObject*>DeliveryFuture
+    cdef int64_t delay = timestamp_ms - batch.base_timestamp
+    cdef PyObject* memory
+    cdef DeliveryFuture future
+    if spare_count > 0:
+        spare_count -= 1
+        memory = spare_handles[spare_count]
+    else:
+        memory = <PyObject*>PyObject_Malloc(kind.tp_basicsize)
+        if memory == NULL:
+            drop_holds(batch, 1, 0)
+            raise MemoryError
+    future = <DeliveryFuture>PyObject_Init(memory, kind)
+    Py_INCREF(queues)
+    future.batch = batch
+    future.place = 2 * index
+    future.delay = <int32_t>delay
+    if delay != future.delay or future.delay == FAR:
+        future.delay = FAR
+        far_timestamps[<uintptr_t>memory] = timestamp_ms
+    return future
+
+
+cdef void drop_handle(PyObject* handle) noexcept:
+    """The type's tp_dealloc."""
+    global spare_count
+    cdef kf_batch* batch = (<DeliveryFuture>handle).batch
+    cdef PyObject* queues
+    if batch != NULL:  # else __cinit__ refused the making of it
+        queues = <PyObject*>batch.queue.producer.owner
+        if batch.counted or (<DeliveryFuture>handle).delay == FAR:
+            drop_unusual(handle)
+        batch.seen += (<DeliveryFuture>handle).place & 1
+        kf_queue_drop_handles(batch.queue, batch, 1)
+        Py_DECREF(<object>queues)
+    if spare_count < SPARE_HANDLES:
+        spare_handles[spare_count] = handle
+        spare_count += 1
+    else:
+        PyObject_Free(handle)
+
+
+cdef void drop_unusual(PyObject* handle) noexcept:
+    """A handle goes after its batch has ended, or one that has a far timestamp."""
+    cdef PyObject* kind
+    cdef PyObject* value
+    cdef PyObject* traceback
+    cdef kf_batch* batch = (<DeliveryFuture>handle).batch
+    cdef Queues queues = queues_of(batch)
+    cdef int32_t index = (<DeliveryFuture>handle).place >> 1
+    PyErr_Fetch(&kind, &value, &traceback)
+    if (<DeliveryFuture>handle).delay == FAR:
+        far_timestamps.pop(<uintptr_t>handle, None)
+    if batch.counted and not (<DeliveryFuture>handle).place & 1:
+        batch = kf_batch_resolve(batch, &index)
+        if has_failed_untold(queues, batch):
+            add_lost(queues, failure_of(batch, queues), 1)
+    PyErr_Restore(kind, value, traceback)
+
+
+(<PyTypeObject*>DeliveryFuture).tp_dealloc = <destructor>drop_handle

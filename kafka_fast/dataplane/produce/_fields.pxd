@@ -1,0 +1,34 @@
+"""The parts of a record as callers bring them."""
+
+from cpython.buffer cimport Py_buffer
+from libc.stdint cimport int32_t, int64_t, uint8_t
+
+from kafka_fast.dataplane.produce._queues cimport Topic
+
+
+# The bytes of a key or value, borrowed from the object for one append.
+cdef struct borrowed:
+    const uint8_t* data  # NULL: null
+    int64_t len          # -1: null
+    Py_buffer view       # held if `data` came through the buffer protocol
+    bint has_view
+
+
+# Borrow the bytes of bytes, str (as UTF-8), None or any bytes-like object.
+cdef int borrow(borrowed* field, object value, str topic, str what) except -1
+cdef void give_back(borrowed* field) noexcept
+
+# The end of a message about a key or value of the wrong type: which serializer takes it.
+cdef str serializer_for(object value, str what)
+
+# The headers as they stand in a record, count included; None if there are none.
+cdef bytes encode_headers(object headers, str topic)
+
+# The partition's number, which must exist.
+cdef int32_t check_partition(Topic topic, object partition) except -1
+
+# The timestamp in Unix ms; it is given as that, or as a datetime with a time zone.
+cdef int64_t check_timestamp(Topic topic, object timestamp_ms) except? -1
+
+# The same of what is no integer; `what` it is, for the message.
+cdef int64_t time_of(object given, str what) except? -1

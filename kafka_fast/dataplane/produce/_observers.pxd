@@ -1,0 +1,35 @@
+"""What became of the records of ended batches, and who is told."""
+
+from libc.stdint cimport int32_t, int64_t
+
+from kafka_fast.dataplane.produce._awaiting cimport BatchWaits, LoopWaits, Waiter
+from kafka_fast.dataplane.produce._queues cimport Queues
+from kafka_fast.dataplane.core.state cimport kf_batch
+
+
+# Have `callback(error, metadata)` called once the record's fate is known. With `holds` the callback
+# takes over the hold of a record that was appended with KF_HOLD_HANDLE; without, the callback must
+# keep the batch itself.
+cdef int observe(Queues queues, kf_batch* batch, int32_t index, int64_t timestamp_ms,
+                 object callback, bint holds) except -1
+
+# Give up `count` of the batch's handles, `seen` of them after they were read.
+cdef int drop_holds(kf_batch* batch, int32_t count, int32_t seen) except -1
+
+# What the loop awaits of the batch, made on first use: the batch leaves then.
+cdef BatchWaits waits_of(LoopWaits loop, kf_batch* batch)
+
+# What the running event loop's task waits for until the batch has ended; `awaited` must keep it.
+cdef Waiter waiter_for(Queues queues, kf_batch* batch, object awaited)
+
+# (error or None, metadata) of a record whose batch has ended.
+cdef tuple outcome_of(kf_batch* batch, Queues queues, int32_t index, int64_t timestamp_ms)
+
+# The DeliveryError of a batch that has failed, as one of its records has it.
+cdef object failure_of(kf_batch* batch, Queues queues)
+
+# Whether a batch that is no forwarder has failed, and was not told of when the queues shut down.
+cdef bint has_failed_untold(Queues queues, kf_batch* batch) noexcept
+
+# Count failures that nobody can observe any more; `error` is one of them.
+cdef int add_lost(Queues queues, object error, int64_t count) except -1

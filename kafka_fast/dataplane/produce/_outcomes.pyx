@@ -1,0 +1,216 @@
+"""The end of a batch's flight, and of its time.
+
+Success completes here. Everything else freezes the partition's queue in the same step and becomes
+a row of an event: the control plane decides, and its verdict must carry the generation number of
+the freeze, so that a verdict that was overtaken by another failure can do no harm.
+"""
+
+from kafka_fast.dataplane.produce._lists cimport place, unlink
+from kafka_fast.dataplane.core.link cimport *
+from kafka_fast.dataplane.core.state cimport *
+
+cdef enum:
+    OVERDUE_QUEUES = 64  # looked at in one go
+    THROTTLE_CAP_MS = 60_000  # a broker cannot silence the client for longer at a time
+
+cdef double LOOK_AGAIN = 0.01  # for batches that a compression thread still holds
+
+
+cdef void fill_row(kf_batch_row* row, const kf_queue* queue, const kf_batch* batch) noexcept nogil:
+    row.queue_id = queue.id
+    row.generation = queue.generation
+    row.serial = batch.serial
+    row.slice = batch.slice
+    row.base_sequence = batch.base_sequence
+    row.base_offset = batch.last_offset
+    row.record_count = batch.record_count
+    row.attempts = batch.attempts
+    row.error_code = batch.last_error
+    row.maybe_written = batch.doubt
+
+
+cdef void report(sender_state* state, kf_queue* queue) noexcept nogil:
+    """Ask the control plane to judge a frozen queue, once nothing of it is in flight."""
+    cdef kf_event* event
+    cdef kf_batch* batch = queue.unresolved
+    if not queue.frozen or queue.in_flight > 0 or queue.reported == queue.generation:
+        return
+    while batch != NULL:
+        if kf_get(&batch.coding) == KF_CODING_SUBMITTED:
+            return  # a verdict might free it; `place` asks again when it is back
+        batch = batch.next
+    batch = queue.unresolved
+    queue.reported = queue.generation
+    event = kf_event_new(KF_EVENT_REPORT, 0)
+    event.queue.queue_id = queue.id
+    event.queue.generation = queue.generation
+    event.queue.next_sequence = queue.next_sequence
+    event.queue.may_have_gap = queue.hole
+    while batch != NULL:
+        fill_row(kf_event_add_batch(event), queue, batch)
+        batch = batch.next
+    kf_plane_event(state.plane, event)
+
+
+cdef void freeze(sender_state* state, kf_queue* queue) noexcept nogil:
+    unlink(state, queue)
+    queue.frozen = True
+    queue.generation = queue.producer.next_generation
+    queue.producer.next_generation += 1
+
+
+cdef void end_flight(kf_queue* queue) noexcept nogil:
+    """One batch of this queue is in no request any more; after the last one it may move."""
+    queue.in_flight -= 1
+    if queue.in_flight == 0 and queue.moving:
+        queue.link = queue.next_link
+        queue.next_link = NULL
+        queue.moving = False
+
+
+cdef void drop_expired(kf_batch* batch) noexcept nogil:
+    """Its futures have failed long ago; now its request has ended too."""
+    kf_batch_release_memory(batch)
+    kf_batch_unref(batch)
+
+
+cdef void come_back(sender_state* state, kf_batch* batch,
+                    const produce_answer* answer) noexcept nogil:
+    cdef kf_queue* queue = batch.queue
+    end_flight(queue)
+    freeze(state, queue)
+    batch.last_error = answer.error_code if answer != NULL else 0
+    batch.last_offset = answer.base_offset if answer != NULL else -1
+    batch.doubt = batch.doubt or answer == NULL or kf_leaves_doubt(answer.error_code)
+    if batch.expired:
+        queue.hole = queue.hole or batch.doubt
+        drop_expired(batch)
+    else:
+        kf_set(&batch.state, KF_BATCH_WAITING)
+        kf_queue_return(queue, batch)
+
+
+cdef void complete(sender_state* state, kf_batch* batch, const produce_answer* answer,
+                   double now) noexcept nogil:
+    cdef kf_queue* queue = batch.queue
+    cdef bint moved = queue.moving
+    cdef bint single = queue.single
+    end_flight(queue)
+    queue.single = False
+    if batch.expired:
+        drop_expired(batch)
+    else:
+        kf_set(&batch.state, KF_BATCH_WAITING)
+        kf_batch_end(batch, KF_BATCH_ACKED, 0, KF_OUTCOME_NONE, answer.base_offset,
+                     answer.append_time_ms)
+    if queue.frozen:
+        report(state, queue)
+    elif moved or single or queue.place == KF_NOWHERE:
+        place(state, queue, now)
+
+
+cdef void fail_overdue(kf_batch* batch, int outcome) noexcept nogil:
+    kf_count(&batch.queue.producer.stats.expired_batches, 1)
+    kf_batch_end(batch, KF_BATCH_FAILED, KF_ERROR_EXPIRED, outcome, -1, -1)
+
+
+cdef void expire_unsent(kf_queue* queue, double cutoff) noexcept nogil:
+    """Fail what was never sent: it leaves no gap in the sequences."""
+    cdef kf_batch* batch = kf_queue_take_overdue(queue, cutoff)
+    cdef kf_batch* following
+    cdef kf_batch** at = &queue.coding
+    while batch != NULL:
+        following = batch.next
+        fail_overdue(batch, KF_OUTCOME_NOT_SENT)
+        batch = following
+    while at[0] != NULL:
+        batch = at[0]
+        if batch.created <= cutoff and kf_get(&batch.coding) != KF_CODING_SUBMITTED:
+            at[0] = batch.next
+            queue.coding_count -= 1
+            fail_overdue(batch, KF_OUTCOME_NOT_SENT)
+        else:
+            at = &batch.next
+    queue.coding_tail = at
+
+
+cdef void expire_unresolved(sender_state* state, kf_queue* queue, double cutoff) noexcept nogil:
+    """Fail what was sent before and came back: the control plane must close the gap."""
+    cdef kf_batch** at = &queue.unresolved
+    cdef kf_batch* batch
+    cdef bint any = False
+    while at[0] != NULL:
+        batch = at[0]
+        if batch.created > cutoff or kf_get(&batch.coding) == KF_CODING_SUBMITTED:
+            at = &batch.next
+            continue
+        at[0] = batch.next
+        any = True
+        queue.hole = True  # even if it was surely not written, its sequences are missing now
+        fail_overdue(batch, KF_OUTCOME_MAYBE_WRITTEN if batch.doubt else KF_OUTCOME_REJECTED)
+    if any:
+        freeze(state, queue)
+        report(state, queue)
+
+
+cdef void expire_in_flight(sender_state* state, double cutoff) noexcept nogil:
+    """Fail the futures of what is in flight too long; its memory stays until its request ends."""
+    cdef kf_link* link = state.links
+    cdef kf_request* request
+    cdef int i
+    while link != NULL:
+        request = link.first
+        while request != NULL:
+            for i in range(request.batch_count):
+                if not request.batches[i].expired and request.batches[i].created <= cutoff:
+                    fail_overdue(request.batches[i], KF_OUTCOME_MAYBE_WRITTEN)
+            request = request.next
+        link = link.next
+
+
+cdef void expire(sender_state* state, double now) noexcept nogil:
+    cdef kf_producer* producer = state.plane.producer
+    cdef kf_queue* queues[OVERDUE_QUEUES]
+    cdef double cutoff = now - producer.delivery_timeout
+    cdef double following = 0.0
+    cdef int count, i
+    if now < producer.next_overdue:
+        return
+    count = kf_producer_overdue(producer, cutoff, queues, OVERDUE_QUEUES, &following)
+    for i in range(count):
+        expire_unsent(queues[i], cutoff)
+        expire_unresolved(state, queues[i], cutoff)
+    if count > 0:
+        expire_in_flight(state, cutoff)
+        for i in range(count):
+            place(state, queues[i], now)
+        producer.next_overdue = now + LOOK_AGAIN
+    elif following > 0.0:
+        producer.next_overdue = following + producer.delivery_timeout
+    else:
+        producer.next_overdue = now + producer.delivery_timeout
+
+
+cdef void read_inbox(sender_state* state, double now) noexcept nogil:
+    cdef kf_queue* queue = kf_producer_take_inbox(state.plane.producer)
+    cdef kf_queue* following
+    while queue != NULL:
+        following = queue.taken_next
+        if queue.frozen:
+            report(state, queue)
+        else:
+            place(state, queue, now)
+        queue = following
+
+
+cdef void mute(sender_state* state, kf_link* link, int32_t throttle_ms,
+               double now) noexcept nogil:
+    cdef kf_event* event
+    if throttle_ms <= 0:
+        return
+    throttle_ms = min(throttle_ms, <int32_t>THROTTLE_CAP_MS)
+    link.muted_until = now + throttle_ms / 1000.0
+    kf_count(&state.plane.stats.throttle_ms, throttle_ms)
+    event = kf_event_new(KF_EVENT_THROTTLED, link.id)
+    event.code = throttle_ms
+    kf_plane_event(state.plane, event)

@@ -1,0 +1,42 @@
+"""The produce side of the data plane as an object."""
+
+from libc.stdint cimport int64_t
+
+from kafka_fast.dataplane.core._plane cimport DataPlane
+from kafka_fast.dataplane.core.state cimport kf_batch, kf_producer, kf_queue, kf_topic
+
+
+cdef class Topic:
+    """A topic's queues. `topic.partition_count` is 0 until metadata is there."""
+
+    cdef kf_topic* topic     # the producer's, which lives as long as the plane
+    cdef readonly str name
+
+
+cdef class Queues:
+    cdef kf_producer* producer     # lives as long as the plane
+    cdef readonly DataPlane plane
+    cdef dict topics         # name -> Topic
+    cdef list places         # queue id -> (Topic, partition)
+    cdef dict observers      # address of a batch -> its Observations, see _observers
+    cdef kf_batch* last_observed   # the batch that was observed last, and its Observations
+    cdef object last_observations
+    cdef list ended          # Observations whose batch has ended
+    cdef readonly int64_t unnotified  # Observations in `ended`, or being run
+    cdef readonly str client_id   # for the log
+    cdef readonly object lost     # Losses that no flush has raised yet; None: there are none
+    cdef readonly object unlogged  # those of them that were not logged either
+    cdef bint told  # whoever shut the plane down counted and told what that failed
+    cdef readonly bint refuses  # closing: no record is accepted any more
+    cdef readonly object refusal  # what sends raise then; None: that the producer is closed
+    cdef object callback_starter  # starts the thread that runs callbacks; None: it runs
+    cdef object loop_bridge   # (event loop) -> its LoopWaits, see _awaiting; None: no loop may wait
+    cdef object guide         # explains failures and waits, see producer/guide; None: nobody does
+    cdef object last_waits    # weak reference to the LoopWaits that was used last, or None
+    cdef int owner_pid
+    cdef unsigned long callback_thread  # runs the users' callbacks; 0: none yet
+    cdef object __weakref__
+
+    cdef kf_queue* queue(self, int64_t queue_id) except NULL
+    cdef Topic find_topic(self, str name)
+    cdef tuple oldest(self)

@@ -1,0 +1,420 @@
+"""The produce side of the data plane as an object: topics and their queues, verdicts, flush.
+
+Commands arrive as plain arguments: net/ translates them from the control plane's records, so that
+the two planes never import each other.
+
+Threads: any, with the GIL.
+"""
+
+cimport cython
+from cpython.bytes cimport PyBytes_GET_SIZE
+from cpython.exc cimport PyErr_CheckSignals
+from cpython.pythread cimport PyThread_get_thread_ident
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
+
+from kafka_fast.dataplane.core._plane cimport DataPlane, copy_bytes
+from kafka_fast.dataplane.core._tuples cimport produce_stats_dict
+from kafka_fast.dataplane.core.state cimport *
+
+from kafka_fast.errors import UsageError, fresh_copy
+
+# The names of the codes that pass in tuples and arguments; net/ knows them by these.
+EVENT_PUNT = KF_EVENT_PUNT
+EVENT_ROUTE = KF_EVENT_ROUTE
+EVENT_REPORT = KF_EVENT_REPORT
+
+FORMAT_NAME = KF_TOPIC_NAME
+FORMAT_COMPACT_NAME = KF_TOPIC_COMPACT_NAME
+FORMAT_ID = KF_TOPIC_ID
+
+VERDICT_FAIL = KF_VERDICT_FAIL
+VERDICT_SUCCEED = KF_VERDICT_SUCCEED
+VERDICT_SPLIT = KF_VERDICT_SPLIT
+
+OUTCOME_NOT_SENT = KF_OUTCOME_NOT_SENT
+OUTCOME_REJECTED = KF_OUTCOME_REJECTED
+OUTCOME_MAYBE_WRITTEN = KF_OUTCOME_MAYBE_WRITTEN
+
+cdef extern from "<unistd.h>" nogil:
+    int getpid()
+
+cdef enum:
+    BATCH_GROWTH = 262_144  # a batch is full at max(batch.size, this)
+
+
+cdef class Topic:
+    def __cinit__(self, str name):
+        self.name = name
+
+    @property
+    def partition_count(self):
+        """Partitions known so far; 0 until metadata is there."""
+        return self.topic.partition_count
+
+
+@cython.no_gc_clear  # __dealloc__ gives up batches, which needs the plane
+cdef class Queues:
+    """What a client produces. One for each data plane, made before that takes its first turn.
+
+    Args:
+        plane: The data plane.
+        buffer_memory: Bytes for batches (`buffer.memory`).
+        batch_size, max_request_size, coalesce_bytes: Bytes; see the configuration keys
+            batch.size, max.request.size, request.coalesce.bytes.
+        linger, delivery_timeout: Seconds.
+        max_in_flight: Produce requests in flight per link.
+        availability_timeout: Seconds after which the partitioner avoids partitions whose link
+            takes nothing; 0 never does.
+        codec: Compression code of the record batch attributes; 0 for none.
+        idempotent: Number batches; nothing is sent before a producer id is there.
+        acks_zero: Requests end when they are written.
+        client_id: Names the client in the log.
+    """
+
+    def __cinit__(self, DataPlane plane not None, *, size_t buffer_memory, size_t batch_size,
+                  size_t max_request_size, size_t coalesce_bytes, double linger,
+                  double delivery_timeout, int max_in_flight, double availability_timeout=0.0,
+                  int codec=0, bint idempotent=True, bint acks_zero=False, str client_id=""):
+        cdef kf_producer* producer
+        if plane.plane.producer != NULL:
+            raise UsageError("this data plane has its queues already")
+        self.owner_pid = getpid()
+        self.client_id = client_id
+        self.topics = {}
+        self.places = []
+        self.observers = {}
+        self.ended = []
+        producer = kf_producer_new(plane.plane, buffer_memory)
+        if producer == NULL:
+            raise MemoryError
+        self.plane = plane
+        self.producer = producer
+        producer.owner = <void*>self
+        producer.batch_size = batch_size
+        producer.max_request_size = max_request_size
+        # A batch never needs more than a record that is just allowed.
+        producer.seal_size = min(max(batch_size, <size_t>BATCH_GROWTH),
+                                 max(max_request_size, batch_size))
+        producer.coalesce_bytes = coalesce_bytes
+        producer.linger = linger
+        producer.delivery_timeout = delivery_timeout
+        producer.max_in_flight = max_in_flight
+        producer.availability_timeout = availability_timeout
+        producer.codec = codec
+        producer.idempotent = idempotent
+        producer.acks_zero = acks_zero
+        plane.plane.producer = producer
+
+    # ---- topics ----
+
+    def topic(self, str name, uint64_t seed):
+        """Return the topic of this name, made on first use.
+
+        Args:
+            seed: Random bits for the sticky partitioner's choices.
+        """
+        cdef Topic topic = self.topics.get(name)
+        if topic is None:
+            topic = Topic(name)
+            topic.topic = kf_topic_new(self.producer, seed)
+            if topic.topic == NULL:
+                raise MemoryError
+            self.topics[name] = topic
+        return topic
+
+    cdef Topic find_topic(self, str name):
+        return self.topics.get(name)
+
+    def set_partitions(self, str name, int32_t first, queue_ids not None):
+        """Make queues for the topic's partitions from `first` on.
+
+        Args:
+            first: The number of partitions that the topic has so far.
+            queue_ids: A range: the ids of the new queues, which go on from the last one.
+
+        Raises:
+            UsageError: Whoever gave the ids counted otherwise.
+        """
+        cdef Topic topic = self.topics[name]
+        cdef int64_t first_id = len(self.places)
+        cdef int32_t count = first + len(queue_ids)
+        if first != topic.topic.partition_count or queue_ids != range(first_id,
+                                                                      first_id + len(queue_ids)):
+            raise UsageError(
+                f"topic {name!r} has {topic.partition_count} partitions, and {first_id} queues "
+                f"there are in all: queues {queue_ids} cannot be those of the partitions from "
+                f"{first} on"
+            )
+        self.places += [(topic, partition) for partition in range(first, count)]
+        if not kf_topic_grow(self.producer, topic.topic, count, first_id):
+            del self.places[first_id:]
+            raise MemoryError
+
+    def partition_count(self, str name):
+        """Return how many partitions the topic has; 0 until metadata is there."""
+        cdef Topic topic = self.topics.get(name)
+        return 0 if topic is None else topic.topic.partition_count
+
+    def set_available(self, int64_t queue_id, bint available):
+        """Say whether the partition has a leader; the partitioner prefers those that have."""
+        kf_set(&self.queue(queue_id).available, available)
+
+    def queue_of(self, int64_t queue_id):
+        """Return (topic name, partition) of a queue."""
+        topic, partition = self.places[queue_id]
+        return (<Topic>topic).name, partition
+
+    cdef kf_queue* queue(self, int64_t queue_id) except NULL:
+        cdef Topic topic
+        topic, partition = self.places[queue_id]
+        return topic.topic.queues[<int32_t>partition]
+
+    # ---- commands ----
+
+    def program(self, int32_t link_id, int16_t version, int topic_format, bytes prefix):
+        """Let the link carry Produce requests that begin with `prefix`."""
+        cdef uint8_t* data = copy_bytes(prefix)
+        cdef kf_command* command = kf_command_new(KF_COMMAND_PROGRAM)
+        command.link_id = link_id
+        command.version = version
+        command.topic_format = topic_format
+        command.size = PyBytes_GET_SIZE(prefix)
+        command.bytes = data
+        kf_plane_command(self.producer.plane, command)
+
+    def name_topic(self, str name, int topic_format, bytes field):
+        """Set how requests of this format name the topic."""
+        cdef kf_topic* topic = (<Topic>self.topics[name]).topic
+        cdef uint8_t* data = copy_bytes(field)
+        cdef kf_command* command = kf_command_new(KF_COMMAND_TOPIC)
+        command.topic = topic
+        command.topic_format = topic_format
+        command.size = PyBytes_GET_SIZE(field)
+        command.bytes = data
+        kf_plane_command(self.producer.plane, command)
+
+    def route(self, int64_t queue_id, int32_t link_id):
+        """Send the queue's batches to this link from now on; 0: to none."""
+        cdef kf_command* command = kf_command_new(KF_COMMAND_ROUTE)
+        command.queue = self.queue(queue_id)
+        command.link_id = link_id
+        kf_plane_command(self.producer.plane, command)
+
+    def set_producer_id(self, int64_t producer_id, int16_t epoch):
+        """Use this producer id for queues that have nothing unresolved."""
+        cdef kf_command* command = kf_command_new(KF_COMMAND_PRODUCER_ID)
+        command.producer_id = producer_id
+        command.epoch = epoch
+        kf_plane_command(self.producer.plane, command)
+
+    def judge(self, int64_t queue_id, int64_t generation, int verdict, int64_t serial,
+              int32_t slice, *, int32_t error_code=0, int32_t outcome=0, int64_t base_offset=-1,
+              int64_t timestamp_ms=-1, size_t size=0):
+        """Pass a verdict on one batch of a frozen queue; see VERDICT_*."""
+        cdef kf_command* command = kf_command_new(KF_COMMAND_VERDICT)
+        command.queue = self.queue(queue_id)
+        command.generation = generation
+        command.verdict = verdict
+        command.serial = serial
+        command.slice = slice
+        command.error_code = error_code
+        command.outcome = outcome
+        command.base_offset = base_offset
+        command.timestamp_ms = timestamp_ms
+        command.split_size = size
+        kf_plane_command(self.producer.plane, command)
+
+    def renumber(self, int64_t queue_id, int64_t generation, int64_t producer_id, int16_t epoch,
+                 int32_t base_sequence, int64_t serial, int32_t slice):
+        """Number a frozen queue's unresolved batches anew; none may have an unknown fate."""
+        cdef kf_command* command = kf_command_new(KF_COMMAND_VERDICT)
+        command.queue = self.queue(queue_id)
+        command.generation = generation
+        command.verdict = KF_VERDICT_RENUMBER
+        command.producer_id = producer_id
+        command.epoch = epoch
+        command.base_sequence = base_sequence
+        command.serial = serial
+        command.slice = slice
+        kf_plane_command(self.producer.plane, command)
+
+    def thaw(self, int64_t queue_id, int64_t generation, double at, bint single):
+        """Let a frozen queue go on.
+
+        Args:
+            at: Not before this time.
+            single: One batch in flight until the next success.
+        """
+        cdef kf_command* command = kf_command_new(KF_COMMAND_THAW)
+        command.queue = self.queue(queue_id)
+        command.generation = generation
+        command.at = at
+        command.single = single
+        kf_plane_command(self.producer.plane, command)
+
+    def fail_queue(self, int64_t queue_id, int32_t error_code, int32_t outcome):
+        """Fail the queue's batches that are in no request."""
+        cdef kf_command* command = kf_command_new(KF_COMMAND_FAIL_QUEUE)
+        command.queue = self.queue(queue_id)
+        command.error_code = error_code
+        command.outcome = outcome
+        kf_plane_command(self.producer.plane, command)
+
+    # ---- who may wait ----
+
+    @property
+    def dead(self):
+        """Whether nothing will be delivered any more."""
+        return self.plane.dead
+
+    def set_callback_thread(self, unsigned long ident):
+        """Name the thread that runs the users' callbacks: it must never wait for itself."""
+        self.callback_thread = ident
+
+    def check_owner(self):
+        """Raise UsageError in a forked child, where nothing of the parent's plane may be locked."""
+        if self.plane.inherited:
+            raise UsageError("this producer belongs to the parent of this process: make one in "
+                             "each process")
+
+    def check_lives(self):
+        """Raise UsageError if nothing will be delivered any more."""
+        self.check_owner()
+        if self.plane.dead:
+            raise UsageError("this producer does not run any more: nothing will be delivered")
+
+    def check_may_wait(self):
+        """Raise UsageError if this thread would wait for ever."""
+        self.check_lives()
+        if PyThread_get_thread_ident() == self.callback_thread:
+            raise UsageError("a delivery callback must not wait for deliveries: it would wait "
+                             "for itself")
+
+    def set_callback_starter(self, starter):
+        """Have `starter()` called once, before the first callback is registered."""
+        self.callback_starter = starter
+
+    def set_loop_bridge(self, bridge):
+        """Have `bridge(loop)` find or make what an event loop awaits, a LoopWaits."""
+        self.loop_bridge = bridge
+
+    def set_guide(self, guide):
+        """Have failures and long waits explained by this, see producer/guide."""
+        self.guide = guide
+
+    cdef tuple oldest(self):
+        """Return queue and time of the batch that was opened first of those under way, and now."""
+        cdef int64_t queue_id = -1
+        cdef double created = 0.0
+        kf_producer_oldest(self.producer, &queue_id, &created)
+        return queue_id, created, self.producer.env.now(self.producer.env.context)
+
+    def refuse(self, error=None):
+        """Accept no record from now on; what was accepted goes on.
+
+        Args:
+            error: What sends raise; None: that the producer is closed.
+        """
+        self.refusal = error
+        self.refuses = True
+
+    def raise_refusal(self):
+        """Raise why no record is accepted."""
+        self.check_owner()
+        if self.refusal is not None:
+            raise fresh_copy(self.refusal)
+        raise UsageError("the producer is closed")
+
+    def mark_inherited(self):
+        """This process is a child of the one that made the plane: everything here refuses."""
+        self.refuses = True
+        self.plane.mark_inherited()
+
+    def flush(self, double deadline):
+        """Send everything that was accepted so far and wait until its fate is known.
+
+        Args:
+            deadline: Monotonic seconds; 0 waits without one.
+
+        Returns:
+            How many records are still pending.
+        """
+        cdef kf_producer* producer = self.producer
+        cdef int64_t serial = kf_producer_serial(producer)
+        cdef double now
+        cdef object wait = None
+        if kf_producer_flushed(producer, serial):
+            return 0
+        self.check_may_wait()
+        kf_add(&producer.flushing, 1)
+        try:
+            kf_producer_urge(producer)
+            while not kf_producer_flushed(producer, serial) and not self.plane.dead:
+                now = producer.env.now(producer.env.context)
+                if deadline != 0.0 and now >= deadline:
+                    break
+                with nogil:
+                    kf_producer_wait_flushed(producer, serial, KF_WAIT_SLICE if deadline == 0.0
+                                             else min(KF_WAIT_SLICE, deadline - now))
+                PyErr_CheckSignals()
+                if self.guide is not None:
+                    wait = self.guide.look(wait, self, "flush() waits", *self.oldest())
+        finally:
+            kf_add(&producer.flushing, -1)
+        return kf_producer_pending_before(producer, serial)
+
+    def deliver_soon(self):
+        """From now on let every batch leave at once, as during a flush; waits for nothing."""
+        kf_add(&self.producer.flushing, 1)
+        kf_producer_urge(self.producer)
+
+    def shut_down(self):
+        """Accept no record any more, and shut the data plane down, which has stopped."""
+        self.refuses = True
+        self.plane.shut_down()
+
+    def mark_told(self):
+        """What `shut_down` has failed was told to the user, whoever still holds handles of it."""
+        self.told = True
+
+    # ---- numbers ----
+
+    def stats(self):
+        """Return counters and histograms; times in microseconds, sizes in bytes."""
+        self.check_owner()
+        return produce_stats_dict(&self.producer.stats, kf_pool_reserved(&self.producer.pool))
+
+    def topic_stats(self):
+        """Return counters for each topic, by name."""
+        cdef dict found = {}
+        cdef kf_topic* topic
+        cdef int32_t i
+        cdef int64_t acked, acked_bytes, failed
+        for name, held in self.topics.items():
+            topic = (<Topic>held).topic
+            acked = acked_bytes = failed = 0
+            for i in range(topic.partition_count):
+                acked += kf_counted(&topic.queues[i].records_acked)
+                acked_bytes += kf_counted(&topic.queues[i].bytes_acked)
+                failed += kf_counted(&topic.queues[i].records_failed)
+            found[name] = {"partitions": topic.partition_count, "records_acked": acked,
+                           "bytes_acked": acked_bytes, "records_failed": failed}
+        return found
+
+    def take_used_topics(self):
+        """Return the topics that records were sent to since the last call."""
+        return [name for name, topic in self.topics.items()
+                if kf_swap(&(<Topic>topic).topic.used, 0)]
+
+    def pending(self):
+        """Return how many accepted records have not ended yet."""
+        self.check_owner()
+        return kf_producer_pending_before(self.producer, kf_producer_serial(self.producer))
+
+    def __dealloc__(self):
+        if self.producer == NULL or getpid() != self.owner_pid:
+            return  # after a fork the locks may be held for ever by threads that are not here
+        if self.unlogged is not None:  # of handles that were dropped after the client had ended
+            self.unlogged.log(self.client_id)
+        # These give up batches, and batches know their queue, which the plane frees.
+        self.observers = self.ended = self.last_observations = None

@@ -1,0 +1,9 @@
+"""The producer: the blocking, thread-safe public client for sending records."""
+
+from __future__ import annotations
+
+from kafka_fast.dataplane.bulk._batch_future import BatchFuture
+from kafka_fast.dataplane.produce._delivery import DeliveryFuture
+from kafka_fast.producer.client import OnDelivery, Producer
+
+__all__ = ["BatchFuture", "DeliveryFuture", "OnDelivery", "Producer"]

@@ -1,0 +1,127 @@
+"""Carries what a producer's planes tell each other, beside what `carrier` carries for any."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafka_fast.control.plane import (
+    BatchRow,
+    Command,
+    Fail,
+    FailQueue,
+    NameTopic,
+    PlaneEvent,
+    Program,
+    Punt,
+    QueueRow,
+    Refuse,
+    Renumber,
+    Report,
+    Route,
+    RouteWanted,
+    SetAvailable,
+    SetPartitions,
+    SetProducerId,
+    Split,
+    Succeed,
+    Thaw,
+)
+from kafka_fast.control.producer.routes import FIRST_VERSION_WITH_IDS
+from kafka_fast.dataplane.produce import _queues
+from kafka_fast.dataplane.produce._queues import Queues
+from kafka_fast.errors import Outcome
+from kafka_fast.net import carrier
+from kafka_fast.protocol.apis.produce import ProduceRequest
+
+_OUTCOMES = {
+    Outcome.NOT_SENT: _queues.OUTCOME_NOT_SENT,
+    Outcome.REJECTED: _queues.OUTCOME_REJECTED,
+    Outcome.MAYBE_WRITTEN: _queues.OUTCOME_MAYBE_WRITTEN,
+}
+
+
+def read_event(event: tuple[Any, ...]) -> PlaneEvent:
+    """Return the control plane's record of one of the data plane's events."""
+    kind, link_id, code, _, _, frame, told = event
+    if kind == _queues.EVENT_PUNT:
+        return Punt(link_id, code, frame)
+    if kind == _queues.EVENT_ROUTE:
+        return RouteWanted(tuple(told))
+    if kind == _queues.EVENT_REPORT:
+        queue, batches = told
+        return Report(QueueRow(*queue), tuple(BatchRow(*row) for row in batches))
+    return carrier.read_event(event)
+
+
+def topic_format(version: int) -> int:
+    """Return how Produce requests of this version name a topic."""
+    if version >= FIRST_VERSION_WITH_IDS:
+        return _queues.FORMAT_ID
+    if version in ProduceRequest.flexible:
+        return _queues.FORMAT_COMPACT_NAME
+    return _queues.FORMAT_NAME
+
+
+def carry_out(queues: Queues, command: Command, seed: int) -> bool:
+    """Carry out a command that is the data plane's; False if it is not.
+
+    Args:
+        queues: the produce side.
+        command: what the control plane wants.
+        seed: random bits, for a topic that is new.
+    """
+    match command:
+        case Program(link_id, version, prefix):
+            queues.program(link_id, version, topic_format(version), prefix)
+        case NameTopic(topic, version, field):
+            queues.topic(topic, seed)
+            queues.name_topic(topic, topic_format(version), field)
+        case SetPartitions(topic, first, queue_ids):
+            queues.topic(topic, seed)
+            queues.set_partitions(topic, first, queue_ids)
+        case SetAvailable(queue_id, available):
+            queues.set_available(queue_id, available)
+        case Route(queue_id, link_id):
+            queues.route(queue_id, link_id)
+        case SetProducerId(producer_id, epoch):
+            queues.set_producer_id(producer_id, epoch)
+        case Thaw(queue_id, generation, at, single):
+            queues.thaw(queue_id, generation, at, single)
+        case Renumber(queue_id, generation, producer_id, epoch, base_sequence, serial, slice_):
+            queues.renumber(queue_id, generation, producer_id, epoch, base_sequence, serial, slice_)
+        case FailQueue(queue_id, error_code):
+            queues.fail_queue(queue_id, error_code, _queues.OUTCOME_NOT_SENT)
+        case Refuse(error):
+            queues.refuse(error)
+        case Fail() | Succeed() | Split():
+            judge(queues, command)
+        case _:
+            return carrier.carry_out(queues.plane, command)
+    return True
+
+
+def judge(queues: Queues, verdict: Fail | Succeed | Split) -> None:
+    """Pass a verdict on one batch."""
+    row = verdict.row
+    place = (row.queue_id, row.generation)
+    batch = (row.serial, row.slice)
+    match verdict:
+        case Fail(_, error_code, outcome):
+            queues.judge(
+                *place,
+                _queues.VERDICT_FAIL,
+                *batch,
+                error_code=error_code,
+                outcome=_OUTCOMES[outcome],
+            )
+        case Succeed(_, base_offset):
+            queues.judge(*place, _queues.VERDICT_SUCCEED, *batch, base_offset=base_offset)
+        case Split(_, size, error_code):
+            queues.judge(
+                *place,
+                _queues.VERDICT_SPLIT,
+                *batch,
+                error_code=error_code,
+                outcome=_queues.OUTCOME_REJECTED,
+                size=size,
+            )

@@ -1,0 +1,229 @@
+"""The producer: the blocking, thread-safe public client for sending records.
+
+A thin front: `send`, `send_nowait` and the bulk calls are inherited from the compiled append path,
+so that no Python frame stands round them; the core behind it runs both planes.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from kafka_fast.config import producer_settings
+from kafka_fast.dataplane.bulk._bulk import BulkAccumulator
+from kafka_fast.dataplane.produce.losses import were
+from kafka_fast.errors import DeliveryError, KafkaError
+from kafka_fast.logs import UNLIMITED, get_logger
+from kafka_fast.net.threaded_host import ThreadedHost
+from kafka_fast.producer.core import ProducerCore
+from kafka_fast.serialization import serialize
+from kafka_fast.types import PartitionInfo, RecordMetadata
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from kafka_fast.config.properties import ProducerProperties
+
+__all__ = ["OnDelivery", "Producer"]
+
+OnDelivery = Callable[[DeliveryError | None, RecordMetadata], object]
+"""Called as `(error, metadata)`; with an error, the metadata's offset is -1."""
+
+logger = get_logger("kafka_fast.producer")
+
+_numbers = itertools.count(1)
+
+
+class Producer(BulkAccumulator):
+    """Sends records to Kafka. Thread-safe.
+
+    Example:
+        >>> with Producer({"bootstrap.servers": "localhost:9092"}) as producer:
+        ...     future = producer.send("events", b"value", key=b"key")
+        ...     print(future.result().offset)
+
+    Args:
+        config: Java's property names, dotted or with underscores; see the configuration page.
+        on_delivery: Called as `(error, metadata)` on the callback thread, for every record that
+            does not bring its own.
+        **properties: The same properties as keywords, such as `bootstrap_servers=...`.
+
+    Raises:
+        ConfigError: A property is unknown, out of range or contradicts another.
+    """
+
+    def __init__(
+        self,
+        config: Mapping[str, object] | None = None,
+        *,
+        on_delivery: OnDelivery | None = None,
+        **properties: Unpack[ProducerProperties],
+    ) -> None:
+        settings = producer_settings(config, properties)
+        client_id = settings.client_id or f"producer-{next(_numbers)}"
+        core = ProducerCore(settings, client_id, ThreadedHost(settings))
+        partitioner = settings.partitioner_class
+        transforms = (settings.key_serializer, settings.value_serializer) != (None, None)
+        self._core = core
+        self._settings = settings
+        self.client_id = client_id
+        with ExitStack() as undo:
+            undo.callback(core.close, 0.0)
+            super().__init__(
+                core.queues,
+                max_block=settings.max_block,
+                partitioner=None if partitioner == "default" else partitioner,
+                ignore_keys=settings.partitioner_ignore_keys,
+                adaptive=settings.partitioner_adaptive_partitioning_enable,
+                on_delivery=on_delivery or settings.on_delivery,
+                transforms=transforms,
+            )
+            undo.pop_all()
+        core.origin = self._origin
+
+    # What the compiled half asks of this one
+
+    def _need_topic(self, name: str) -> None:
+        self._core.driver.run(self._core.topics.need(name))
+
+    def _serialize(self, topic: str, key: object, value: object, headers: Any) -> tuple[Any, Any]:
+        settings = self._settings
+        if settings.key_serializer is not None:
+            key = serialize(settings.key_serializer, "key", topic, key, headers)
+        if settings.value_serializer is not None:
+            value = serialize(settings.value_serializer, "value", topic, value, headers)
+        return key, value
+
+    # Public
+
+    def flush(self, timeout: float | None = None) -> int:
+        """Send everything that was accepted so far and wait until its fate is known.
+
+        Args:
+            timeout: Seconds; None waits as long as delivery.timeout.ms lets records live.
+
+        Returns:
+            How many records are still pending; 0 without a timeout.
+
+        Raises:
+            DeliveryError: Records failed that nobody can observe any more: sent with
+                `send_nowait`, or their handle was dropped unread, and without a callback.
+            UsageError: Called from a delivery callback.
+        """
+        pending = self._core.flush(timeout)
+        self._raise_lost()
+        return pending
+
+    def close(self, timeout: float | None = None) -> None:
+        """Deliver what was accepted, then stop. Closing twice is allowed.
+
+        In a delivery callback this waits for nothing: what was accepted is delivered afterwards.
+
+        Args:
+            timeout: Seconds; what is not delivered by then fails with UsageError as its cause.
+
+        Raises:
+            DeliveryError: As `flush`, and for records that were given up.
+        """
+        self._core.close(timeout)
+        self._raise_lost()
+
+    def _raise_lost(self) -> None:
+        lost = self._core.lost()
+        first = lost.first
+        if first is None:
+            return
+        raise DeliveryError(
+            f"{were(lost.count)} not delivered, and nobody was told; the first: {first}",
+            outcome=first.outcome,
+            count=lost.count,
+            first=first,
+            samples=(first,),
+        ) from first
+
+    def partitions_for(self, topic: str) -> list[PartitionInfo]:
+        """Return the topic's partitions, waiting for metadata up to max.block.ms.
+
+        Raises:
+            KafkaTimeoutError: No metadata by then.
+            BrokerError: The topic cannot be used.
+            UsageError: The producer does not run any more; or the topic is not known yet, and a
+                delivery callback must not wait.
+        """
+        return [
+            PartitionInfo(
+                topic,
+                partition.id,
+                partition.leader_id,
+                partition.leader_epoch,
+                partition.replicas,
+                partition.isr,
+                partition.offline_replicas,
+            )
+            for partition in self._core.driver.run(self._core.topics.partitions(topic))
+        ]
+
+    def metrics(self) -> dict[str, Any]:
+        """Return counters and histograms of this producer, of each node and of each topic.
+
+        Counters count from the start. Histograms are `{"count", "sum", "buckets"}`; a bucket's key
+        is its upper bound, in microseconds where the name ends in `_us` (sums are seconds), else in
+        bytes. Troubles with links are counted by kind: answers that could not be read, by API;
+        links that were closed, by reason; failures to reach a node. What concerns a node counts all
+        connections to it, under its id; node -1 stands for bootstrap.servers.
+
+        Raises:
+            UsageError: The producer belongs to the parent of this process.
+        """
+        return {"client_id": self.client_id, **self._core.stats()}
+
+    def debug_dump(self, timeout: float = 5.0) -> str:
+        """Return what this producer's connections did lately, for a bug report.
+
+        Up to 1,024 events of each link: time, what, correlation id, batch, bytes; no record's
+        bytes. Links that could not answer within `timeout` seconds are missing.
+        """
+        return self._core.debug_dump(timeout)
+
+    def __enter__(self) -> Producer:
+        """Return the producer itself; leaving the block closes it."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close; one of the records hides no exception from the block: it is logged instead."""
+        try:
+            self.close()
+        except KafkaError as lost:
+            if error is None:
+                raise
+            logger.error(  # noqa: TRY400 # a traceback says nothing more
+                "producer %s: %s", self.client_id, lost, extra=UNLIMITED
+            )
+
+    def __del__(self) -> None:
+        """Leave what was accepted to the core, which delivers it and then ends; warn."""
+        core = getattr(self, "_core", None)
+        if core is None or core.queues.dead:
+            return  # the constructor has failed; or all has ended, or is the parent's
+        core.abandon()
+        core.warn_unclosed()
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """Refuse to be pickled."""
+        raise TypeError(
+            "a Producer cannot be pickled: make one in each process (for Spark, use "
+            "kafka_fast.spark.write_partition)"
+        )
+
+    def __repr__(self) -> str:
+        """Return the client id and whether the producer is closed."""
+        state = "closed" if self._queues.dead else "open"
+        return f"<Producer {self.client_id} {state}>"

@@ -1,0 +1,309 @@
+"""The core of a producer: what a client's core has, and callbacks, losses and endings of its own.
+
+    kf-data      native: turns the data plane
+    kf-control   Python: gives this core its turns
+    kf-callback  Python, started with the first callback: runs the users' callbacks
+
+A producer that is collected unclosed leaves a core that delivers what it took and then ends itself
+(`abandon`): accepted is accepted.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from contextlib import ExitStack
+from typing import Any
+
+from kafka_fast.config import ProducerSettings
+from kafka_fast.control.instants import NEVER
+from kafka_fast.control.plane import PlaneEvent
+from kafka_fast.control.producer.control import ProducerControl
+from kafka_fast.dataplane.core._plane import WAIT_SLICE
+from kafka_fast.dataplane.produce._observers import collect, take_lost, take_unlogged
+from kafka_fast.dataplane.produce._queues import Queues
+from kafka_fast.dataplane.produce.losses import Losses
+from kafka_fast.errors import DeliveryError, Outcome, UsageError
+from kafka_fast.logs import get_logger
+from kafka_fast.net import process_life
+from kafka_fast.net.client_core import ClientCore
+from kafka_fast.net.host import ProducerHost
+from kafka_fast.net.planes import make_queues, producer_plane
+from kafka_fast.producer import carrier as produce_carrier
+from kafka_fast.producer.guide import Guide
+from kafka_fast.producer.loss_log import LossLog
+from kafka_fast.producer.topics import ProducerTopics
+
+logger = get_logger("kafka_fast.producer")
+
+END_PATIENCE = 1.0
+"""Seconds that the end of the process waits for a thread of ours that user code may hold."""
+
+
+class ProducerCore(ClientCore):
+    """Both planes of one producer. Public methods: any thread, but for a core's turns."""
+
+    kind = "producer"
+    control: ProducerControl
+    topics: ProducerTopics
+    _host: ProducerHost
+
+    def __init__(self, settings: ProducerSettings, client_id: str, host: ProducerHost) -> None:
+        """Start; connections are made when they are needed.
+
+        Args:
+            settings: the producer's configuration.
+            client_id: of all requests.
+            host: the world under it.
+        """
+        self.exit_patience = settings.exit_flush_timeout
+        self.origin: object = None
+        """Was allocated with the `Producer` in front; None once somebody has called `close`, or
+        was warned that nobody has."""
+        self._closing = threading.RLock()  # garbage collection may close a producer anywhere
+        self._is_abandoned = False
+        self._failure: UsageError | None = None
+        with ExitStack() as undo:  # a process that is out of threads or files is no worse after it
+            undo.callback(host.close)
+            if settings.compression_type != "none":
+                host.compress_with(settings.compression_type, settings.compression_level)
+            control = ProducerControl(settings, client_id, host.random, host.wall_ms)
+            plane = producer_plane(host.environment, settings)
+            self.queues = queues = make_queues(plane, settings, client_id)
+            undo.callback(queues.shut_down)
+            super().__init__(client_id, host, control, plane)
+            self.touch_interval = min(self.touch_interval, settings.metadata_max_idle / 3)
+            self.topics = ProducerTopics(control, queues, host, self.call, settings.max_block)
+            self._loss_log = LossLog(queues)
+            self._callbacks = host.make_callbacks(queues)
+            self._start()
+            undo.pop_all()
+        queues.set_callback_starter(self._callbacks.start)
+        queues.set_loop_bridge(host.make_loop_bridge(queues))
+        queues.set_guide(Guide(control.causes, control.says_what_waits))
+
+    # ---- callers ----
+
+    def flush(self, timeout: float | None) -> int:
+        """Send what was accepted and wait; returns the records still pending."""
+        self.queues.check_owner()
+        if self.queues.dead:
+            return 0
+        self.queues.check_may_wait()
+        deadline = 0.0 if timeout is None else self.now() + max(timeout, 1e-9)
+        pending = self.queues.flush(deadline)
+        # A flush promises that callbacks have run, as Java's.
+        self.driver.run(self._callbacks.await_run(deadline or NEVER))
+        return pending
+
+    def lost(self) -> Losses:
+        """Return, and forget, the failures that nobody can observe."""
+        if self.plane.inherited:
+            return Losses()  # the parent's to tell
+        lost = take_lost(self.queues)
+        # What this call took from the data plane, the callback thread did not find there.
+        self._callbacks.wake()
+        return lost
+
+    def stats(self) -> dict[str, Any]:
+        """Return counters of records, troubles, nodes and topics."""
+        self.queues.check_owner()
+        return {
+            "pending_records": self.queues.pending(),
+            **self.plane.stats(),
+            **self.queues.stats(),
+            **self.control.troubles.stats(),
+            "nodes": self.plane.node_stats(),
+            "topics": self.queues.topic_stats(),
+        }
+
+    # ---- the end ----
+
+    def close(self, timeout: float | None) -> None:
+        """Deliver what was accepted, for at most `timeout` seconds, then end.
+
+        A delivery callback must not wait, nor the control thread, in which garbage collection may
+        close a generator's producer: there the core is left to itself.
+        """
+        self.origin = None
+        if os.getpid() != self.pid:
+            self.mark_forked()
+            return
+        if self._host.is_current or self._callbacks.is_current:
+            self.abandon()
+            return
+        with self._closing:
+            if not self.queues.dead:
+                self.queues.refuse()
+                self.flush(timeout)
+                self._end()
+
+    def abandon(self) -> None:
+        """Accept nothing more, deliver what was accepted, then end; wait for nothing.
+
+        Any thread: garbage collection calls this anywhere, also in this core's own threads.
+        """
+        if self.queues.dead:
+            return
+        if not self.queues.refuses:
+            self.queues.refuse()
+        self._is_abandoned = True
+        self.queues.deliver_soon()
+        self._host.wake()
+        if self._failure is not None:
+            self.give_up(str(self._failure))  # there is no control thread to end it
+
+    def warn_unclosed(self) -> None:
+        """Warn, once, if nobody has closed the producer.
+
+        With tracemalloc the warning names the line that made it.
+        """
+        origin, self.origin = self.origin, None
+        if origin is not None:
+            warnings.warn(
+                f"producer {self.client_id} was not closed: close() it, or use it in a with block",
+                ResourceWarning,
+                stacklevel=2,
+                source=origin,
+            )
+
+    def give_up(self, why: str) -> None:
+        """End now, and tell the log what was not delivered, and that this is why."""
+        if not self._closing.acquire(timeout=END_PATIENCE):
+            logger.error(
+                "producer %s: %d records are not delivered, and a thread is stuck in its close()",
+                self.client_id,
+                self.queues.pending(),
+            )
+            return
+        try:
+            if not self.queues.dead:
+                self._end(why, END_PATIENCE)
+        finally:
+            self._closing.release()
+
+    # ---- the end of the process ----
+
+    def begin_exit(self) -> None:
+        """Accept nothing more, and deliver what was accepted."""
+        self.abandon()
+
+    def wait_exit(self, timeout: float) -> bool:
+        """Wait until all is delivered and the threads have ended."""
+        return self._host.wait_ended(timeout) and self.queues.dead
+
+    def log_exit(self) -> None:
+        """Say that the process waits for deliveries."""
+        logger.warning(
+            "the process ends, but %d records of producer %s are not delivered yet: waiting up to "
+            "exit.flush.timeout.ms (%.0f s); Ctrl-C ends the wait",
+            self.queues.pending(),
+            self.client_id,
+            self.exit_patience,
+        )
+
+    def end_exit(self, interrupted: str) -> None:
+        """End now, and tell what is not delivered."""
+        self.give_up(
+            interrupted or f"exit.flush.timeout.ms ({self.exit_patience * 1000:.0f}) passed"
+        )
+        self.warn_unclosed()
+
+    def _end_if_drained(self) -> None:
+        """End an abandoned core whose records have all ended. Control thread."""
+        collect(self.queues)
+        if self.queues.pending() or self.queues.unnotified:
+            return
+        if not self._closing.acquire(blocking=False):
+            return  # somebody else ends it, and waits for this thread
+        try:
+            if not self.queues.dead:
+                self._end("its producer was collected", 0.0)
+        finally:
+            self._closing.release()
+
+    def _end(self, aloud: str | None = None, patience: float | None = None) -> None:
+        """End the threads and fail what was not delivered. The lock `_closing` is held.
+
+        Args:
+            aloud: Why records are given up: the log hears of them, and of all failures that nobody
+                else heard of; None: the caller raises these.
+            patience: Seconds to wait for a thread that a user's callback or a name's look-up
+                holds; None: as long as it takes.
+        """
+        self._host.stop(patience)
+        losses = Losses() if aloud is None else self._count_losses(aloud)
+        self.queues.shut_down()
+        self.driver.wake()
+        self.queues.set_callback_starter(None)  # it refers to the queues, as does
+        self.queues.set_loop_bridge(None)  # this one
+        self._callbacks.join(patience)
+        collect(self.queues)
+        process_life.discard(self)
+        if losses:
+            losses.log(self.client_id)
+
+    def _count_losses(self, why: str) -> Losses:
+        """Fail what was not delivered; return that, and what has failed before and was not told."""
+        losses = take_unlogged(self.queues)
+        failed_before = _failed_by_topic(self.queues)
+        self.queues.mark_told()
+        self.queues.shut_down()
+        for topic, failed in _failed_by_topic(self.queues).items():
+            count = failed - failed_before.get(topic, 0)
+            if count:
+                losses.add(topic, count, self._given_up(why, topic))
+        return losses
+
+    def _given_up(self, why: str, topic: str) -> DeliveryError:
+        reason = self.control.causes.of_topic(topic, self.now())
+        if reason is None:
+            return DeliveryError(why, outcome=Outcome.MAYBE_WRITTEN, topic=topic)
+        error = DeliveryError(f"{why}; {reason.text}", outcome=Outcome.MAYBE_WRITTEN, topic=topic)
+        error.__cause__ = reason.cause
+        return error
+
+    # ---- the control thread ----
+
+    def turn(self, now: float) -> None:
+        """Take a turn; an abandoned core ends with the last of its records."""
+        if self._is_abandoned:
+            self._end_if_drained()
+            if self.queues.dead:
+                return
+        super().turn(now)
+        if collect(self.queues):
+            self._callbacks.wake()
+        self._loss_log.tick(now)
+
+    def next_deadline(self) -> float:
+        """Return when `turn` has something to do that nobody announces."""
+        deadline = min(super().next_deadline(), self._loss_log.next_deadline())
+        # The end of a record that nobody observes is no event.
+        return min(deadline, self.now() + WAIT_SLICE) if self._is_abandoned else deadline
+
+    def mark_forked(self) -> None:
+        """Called in a forked child, where sends raise."""
+        self.queues.mark_inherited()
+
+    def _read_event(self, event: tuple[Any, ...]) -> PlaneEvent:
+        return produce_carrier.read_event(event)
+
+    def _touch(self, now: float) -> None:
+        self.control.touch_topics(self.queues.take_used_topics(), now)
+
+    def _program(self, command: Any) -> None:
+        produce_carrier.carry_out(self.queues, command, self._host.random_bits())
+
+    def _fail(self, failure: UsageError) -> None:
+        """Nothing is sent any more, and whoever waits hears why."""
+        self._failure = failure
+        self.queues.refuse(failure)
+        self.topics.fail(failure)
+        if self._is_abandoned:
+            self.give_up(str(failure))
+
+
+def _failed_by_topic(queues: Queues) -> dict[str, int]:
+    return {name: stats["records_failed"] for name, stats in queues.topic_stats().items()}

@@ -1,0 +1,88 @@
+"""Tells the data plane's waits and failures their causes, which only the control plane knows.
+
+    handles, flush, sends that wait for memory ── Guide ──► Causes (control plane)
+                                                  └───────► the log, once a wait is long
+
+Thread: any that uses a producer.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from kafka_fast.control.producer.causes import Causes
+from kafka_fast.control.troubles import Reason, late
+from kafka_fast.dataplane.produce._queues import Queues
+from kafka_fast.errors import KafkaTimeoutError
+from kafka_fast.logs import LONG, LongWait, Waiting, count_of, get_logger, tell
+from kafka_fast.types import TopicPartition
+
+logger = get_logger("kafka_fast.producer")
+
+
+class Guide:
+    """Explains one producer's failures and waits. The data plane calls it with plain values."""
+
+    def __init__(self, causes: Causes, is_told: Callable[[], bool]) -> None:
+        """Explain by these.
+
+        Args:
+            causes: know why records are not delivered.
+            is_told: returns whether the log says already why none can be sent.
+        """
+        self._causes = causes
+        self._is_told = is_told
+        self.explain = causes.explain
+
+    def look(
+        self,
+        wait: LongWait | None,
+        queues: Queues,
+        what: str,
+        queue_id: int,
+        created: float,
+        now: float,
+    ) -> LongWait:
+        """Say what is waited for, once that has become long.
+
+        Args:
+            wait: what this has returned the last time; None at first.
+            queues: the producer's.
+            what: is waited for.
+            queue_id: of the batch that has waited longest; -1: there is none.
+            created: when that was begun.
+            now: the time.
+        """
+        wait = LongWait(logger) if wait is None else wait
+        wait.look(now, lambda at: self._describe(queues, what, queue_id, created, at))
+        return wait
+
+    def say(self, queues: Queues, what: str, queue_id: int, created: float, now: float) -> None:
+        """Likewise, of a wait that is known to be long."""
+        waiting = self._describe(queues, what, queue_id, created, now)
+        if waiting is not None:
+            tell(logger, waiting)
+
+    def late(
+        self, queues: Queues, what: str, queue_id: int, since: float, now: float
+    ) -> KafkaTimeoutError:
+        """Return what a wait in vain raises; `since` is when it, or the batch, was begun."""
+        if queue_id < 0:
+            return late(what)
+        return late(what, self._why(queues, queue_id, since, now))
+
+    def _why(self, queues: Queues, queue_id: int, since: float, now: float) -> Reason:
+        partition = TopicPartition(*queues.queue_of(queue_id))
+        why = self._causes.of_wait(partition, since, now)
+        return Reason(f"{partition}: {why.text}", why.cause)
+
+    def _describe(
+        self, queues: Queues, what: str, queue_id: int, created: float, now: float
+    ) -> Waiting | None:
+        if self._is_told():
+            return None
+        left = f"{what}; not delivered yet: {count_of(queues.pending(), 'record')}"
+        if queue_id < 0 or now - created < LONG:  # what was accepted first is on its way
+            return Waiting(left, logging.INFO)
+        return Waiting(f"{left}; {self._why(queues, queue_id, created, now).text}")

@@ -1,0 +1,103 @@
+"""What a producer's callers want of topics: queues to send to, and what metadata say of partitions.
+
+Thread: any that uses the producer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from kafka_fast.control.metadata import Partition
+from kafka_fast.control.producer.control import ProducerControl
+from kafka_fast.control.silence import topic_wait
+from kafka_fast.control.troubles import late
+from kafka_fast.dataplane.produce._queues import Queues
+from kafka_fast.errors import KafkaTimeoutError, UsageError
+from kafka_fast.logs import Waiting, get_logger, in_seconds
+from kafka_fast.net.calls import Calls
+from kafka_fast.net.host import Host
+from kafka_fast.net.steps import Steps
+from kafka_fast.net.topic_waits import TopicWaits
+
+logger = get_logger("kafka_fast.producer")
+
+
+class ProducerTopics(TopicWaits):
+    """The topics of one producer's callers."""
+
+    def __init__(
+        self, control: ProducerControl, queues: Queues, host: Host, call: Calls, max_block: float
+    ) -> None:
+        """Begin with nobody waiting.
+
+        Args:
+            control: knows the cluster.
+            queues: of the topics.
+            host: knows the time and the control thread.
+            call: reaches that thread.
+            max_block: seconds that a caller waits at most.
+        """
+        super().__init__(host.now, logger)
+        self._control = control
+        self._queues = queues
+        self._host = host
+        self._call = call
+        self._max_block = max_block
+
+    def need(self, topic: str) -> Steps[None]:
+        """Wait until the topic has queues to send to.
+
+        Raises:
+            KafkaTimeoutError: not within max.block.ms.
+            BrokerError: the topic cannot be used.
+            UsageError: the producer does not run any more, or a delivery callback would wait.
+        """
+        yield from self._await(topic, lambda: self._queues.partition_count(topic))
+
+    def partitions(self, topic: str) -> Steps[Sequence[Partition]]:
+        """Return what metadata says of the topic's partitions; wait if it says nothing.
+
+        The queues of a topic outlive its metadata, which goes when nobody has used it for
+        metadata.max.idle.ms. Raises as `need`.
+        """
+        self._queues.check_lives()
+        cluster = self._control.cluster
+        known = cluster.partitions(topic)
+        if known:
+            self._call(lambda now: self._control.touch_topics([topic], now))
+            return known
+        # A send to the topic waits for its queues: who has waited here need not wait there.
+        yield from self._await(
+            topic, lambda: cluster.partition_count(topic) and self._queues.partition_count(topic)
+        )
+        return cluster.partitions(topic)
+
+    def _await(self, topic: str, is_known: Callable[[], object]) -> Steps[None]:
+        self._queues.check_may_wait()
+        if self._host.is_current:  # such as a handler of logs that sends them to Kafka
+            raise UsageError(
+                f"the producer's own thread must not wait for metadata of topic {topic!r}: it "
+                "would wait for itself"
+            )
+        yield from self.await_topic(topic, self._host.now() + self._max_block, is_known)
+
+    def _want(self, topic: str) -> None:
+        self._call(lambda now: self._control.want_topic(topic, now))
+
+    def _give_up(self, topic: str) -> None:
+        self._call(lambda now: self._control.give_up_topic(topic))
+
+    def _check(self) -> None:
+        if self._queues.dead:
+            raise UsageError("the producer was closed")
+
+    def _ends(self) -> Callable[[], bool]:
+        return lambda: self._queues.dead
+
+    def _late(self, topic: str, began: float, deadline: float) -> KafkaTimeoutError:
+        what = f"no metadata of topic {topic!r} after max.block.ms ({self._max_block * 1000:.0f})"
+        return late(what, *self._control.why_no_topic(topic, self._now(), began))
+
+    def _describe(self, topic: str, began: float, deadline: float, now: float) -> Waiting:
+        text = topic_wait(self._control.cluster, self._control.links, topic, now, began)
+        return Waiting(f"{text}; waiting up to max.block.ms ({in_seconds(self._max_block)})")

@@ -1,0 +1,70 @@
+"""What a consumer says that it waits for when its polls bring nothing."""
+
+from __future__ import annotations
+
+import logging
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from kafka_fast.config import consumer_settings
+from kafka_fast.consumer import idle
+from kafka_fast.control.troubles import Reason
+from kafka_fast.logs import LONG, Waiting
+from kafka_fast.types import TopicPartition
+
+PARTITION = TopicPartition("t", 0)
+
+
+class World:
+    """A consumer that has a group's partition, or none yet."""
+
+    def __init__(self) -> None:
+        self.partitions: list[TopicPartition] = []
+        group = Waiting("waiting for group 'g': its members", logging.INFO, "joining")
+        control: Any = SimpleNamespace(
+            group=SimpleNamespace(waits_for=lambda: group),
+            cluster=SimpleNamespace(is_absent=lambda _: False, leader=lambda *_: None),
+            is_fetched=lambda *_: False,
+            silence=lambda *_: Reason("t-0 (it looks up where to start)"),
+            links=None,
+        )
+        settings = consumer_settings({"bootstrap.servers": "b", "group.id": "g"}, {})
+        self.idle = idle.Idle(control, cast("Any", self), settings)
+
+    paused: frozenset[TopicPartition] = frozenset()
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    monkeypatch.setattr(idle, "around", lambda *_: ())
+    return World()
+
+
+def test_a_partition_that_has_just_come_is_not_waited_for_long(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    world.idle.look(1.0)
+    world.partitions = [PARTITION]
+    for now in (0.9 * LONG, 1.0 + LONG, 0.9 * LONG + LONG - 0.1):
+        world.idle.look(now)
+    assert caplog.messages == []
+    world.idle.look(0.9 * LONG + LONG)
+    assert caplog.messages == ["waiting for records of t-0 (it looks up where to start)"]
+
+
+def test_a_partition_that_comes_after_a_long_wait_is_waited_for_anew(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    world.idle.look(1.0)
+    world.idle.look(1.0 + LONG)
+    assert caplog.messages == ["waiting for group 'g': its members"]
+    world.partitions = [PARTITION]
+    world.idle.look(2.0 + LONG)
+    world.idle.look(3.0 + LONG)
+    assert len(caplog.messages) == 1
+    world.idle.look(3.0 + 2 * LONG)
+    assert caplog.messages[1:] == ["waiting for records of t-0 (it looks up where to start)"]

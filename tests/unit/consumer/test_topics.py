@@ -1,0 +1,60 @@
+"""What a consumer's user asks about topics while the control thread is late."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+from kafka_fast.consumer.topics import ConsumerTopics
+from kafka_fast.control.cluster import TopicName
+from kafka_fast.net.steps import Request, run_steps
+
+
+class Cluster:
+    """What the control plane knows of topics."""
+
+    all_topics: frozenset[TopicName] | None = None
+
+    def want_all_topics(self, wants_all: bool) -> None:
+        if not wants_all:
+            self.all_topics = None
+
+    def request_refresh(self, reason: str) -> None:
+        pass
+
+
+class Late:
+    """A control thread that does one thing each time the user's thread waits."""
+
+    def __init__(self) -> None:
+        self.cluster = Cluster()
+        self.to_do: list[Callable[[float], None]] = []
+
+    def call(self, what: Callable[[float], None]) -> None:
+        self.to_do.append(what)
+
+    def ends(self) -> Callable[[], bool]:
+        return lambda: False
+
+    def check(self) -> None:
+        """Nothing ends the wait."""
+
+    def turn(self, request: Request) -> None:
+        if self.to_do:
+            self.to_do.pop(0)(0.0)
+        else:
+            self.cluster.all_topics = frozenset({TopicName("t", False), TopicName("__own", True)})
+
+
+def test_all_topics_are_told_again_while_the_first_answer_is_being_forgotten() -> None:
+    """Regression: the second of two questions in a row could hear that there is no topic."""
+    late = Late()
+    control: Any = SimpleNamespace(cluster=late.cluster)
+    waits: Any = SimpleNamespace(check=late.check, ends=late.ends)
+    host: Any = SimpleNamespace(now=lambda: 0.0)
+    call: Any = late.call
+    topics = ConsumerTopics(control, waits, host, call)
+    for _ in range(2):
+        found = run_steps(topics.all_names(60.0, keep=False), late.turn)
+        assert found == {("t", False), ("__own", True)}

@@ -1,0 +1,264 @@
+"""What ends a wait of a consumer's user."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from types import SimpleNamespace
+from typing import Any, TypeVar
+
+import pytest
+
+from kafka_fast.consumer.waits import GRACE, Answer, Waits
+from kafka_fast.control.connection_key import ConnectionKey, Role
+from kafka_fast.control.troubles import Reason, Troubles
+from kafka_fast.errors import (
+    CoordinatorLoadInProgress,
+    KafkaConnectionError,
+    KafkaTimeoutError,
+    UsageError,
+    WakeupError,
+    broker_error,
+)
+from kafka_fast.net.steps import Request, Steps, Wait, run_steps
+
+T = TypeVar("T")
+
+NODE_1 = ConnectionKey(Role.DATA, 1)
+
+
+class Clock:
+    """A driver whose time passes only while somebody waits."""
+
+    def __init__(self) -> None:
+        self.time = 100.0
+        self.waited = 0
+
+    def now(self) -> float:
+        return self.time
+
+    def run(self, steps: Steps[T]) -> T:
+        return run_steps(steps, self._answer)
+
+    def _answer(self, request: Request) -> None:
+        assert isinstance(request, Wait)
+        self.waited += 1
+        if not request.is_over():
+            self.time = max(self.time, request.deadline)
+
+
+class Links:
+    """Connections to node 1, with what has gone wrong there."""
+
+    def __init__(self) -> None:
+        self.troubles = Troubles(logging.getLogger("kafka_fast.test"))
+        self.busy: Reason | None = None
+
+    def under_way(self, now: float, least: float) -> Reason | None:
+        return self.busy
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def control() -> Any:
+    return SimpleNamespace(fatal=None, links=Links())
+
+
+@pytest.fixture
+def waits(clock: Any, control: Any) -> Waits:
+    return Waits(control, clock.now, memory=30.0)
+
+
+def test_an_answer_is_returned_or_raised(waits: Waits, clock: Clock) -> None:
+    answer: Answer[int] = Answer()
+    answer.set(7)
+    assert clock.run(waits.wait(answer, 101.0, "counting")) == 7
+    refusal = KafkaConnectionError("no")
+    answer.set(refusal)
+    with pytest.raises(KafkaConnectionError) as caught:
+        clock.run(waits.wait(answer, 101.0, "counting"))
+    assert caught.value is not refusal, "it would be raised in two threads"
+
+
+def test_the_deadline_names_the_last_trouble(waits: Waits, clock: Clock, control: Any) -> None:
+    answer: Answer[int] = Answer()
+    with pytest.raises(KafkaTimeoutError, match=r"^counting: no answer within 100 ms$"):
+        clock.run(waits.wait(answer, 100.1, "counting"))
+    assert clock.time == 100.1
+    control.links.troubles.note(NODE_1, KafkaConnectionError("refused"), clock.time - 29.0)
+    with pytest.raises(KafkaTimeoutError, match=r"; last trouble: refused$") as caught:
+        clock.run(waits.wait(answer, 0.0, "counting"))
+    assert isinstance(caught.value.__cause__, KafkaConnectionError)
+    clock.time += 2.0
+    assert waits.late("late").__cause__ is None
+
+
+def test_the_deadline_names_what_is_missing_and_who_is_silent(
+    waits: Waits, control: Any, clock: Clock
+) -> None:
+    refusal = broker_error(14)
+    control.links.busy = Reason("node 1 has not answered", KafkaTimeoutError("not answered"))
+    with pytest.raises(KafkaTimeoutError) as caught:
+        clock.run(
+            waits.wait(
+                Answer[int](), 100.1, "counting", missing=lambda: Reason("t-0 lacks", refusal)
+            )
+        )
+    assert str(caught.value) == (
+        "counting: no answer within 100 ms; t-0 lacks; node 1 has not answered"
+    )
+    cause = caught.value.__cause__
+    assert isinstance(cause, CoordinatorLoadInProgress)
+    assert cause is not refusal, "it would gather the tracebacks of all who wait"
+
+
+def test_a_long_wait_is_told_of_once(
+    waits: Waits, control: Any, caplog: pytest.LogCaptureFixture, clock: Clock
+) -> None:
+    control.links.troubles.note(NODE_1, KafkaConnectionError("refused"), 99.0)
+    caplog.clear()
+    with pytest.raises(KafkaTimeoutError):
+        clock.run(waits.wait(Answer[int](), 120.0, "counting"))
+    assert caplog.messages == ["counting: waiting up to 20 s; last trouble: refused"]
+    caplog.clear()
+    with pytest.raises(KafkaTimeoutError):
+        clock.run(waits.wait(Answer[int](), 122.0, "counting"))
+    assert caplog.messages == [], "nothing to tell of after two seconds"
+
+
+def test_a_wakeup_ends_one_wait_that_it_may_end(waits: Waits, clock: Clock) -> None:
+    answer: Answer[int] = Answer()
+    waits.wakeup()
+    waits.wakeup()
+    with pytest.raises(KafkaTimeoutError):
+        clock.run(waits.wait(answer, 100.1, "leaving", may_wake=False))
+    with pytest.raises(WakeupError):
+        clock.run(waits.wait(answer, 200.0, "counting"))
+    waits.check()
+
+
+def test_a_client_that_cannot_go_on_ends_every_wait(
+    waits: Waits, control: Any, clock: Clock
+) -> None:
+    answer: Answer[int] = Answer()
+    waits.check_runs()
+    control.fatal = KafkaConnectionError("not allowed in")
+    waits.check_runs()
+    for _ in range(2):
+        with pytest.raises(KafkaConnectionError):
+            clock.run(waits.wait(answer, 200.0, "counting"))
+    waits.fail(UsageError("the thread is gone"))
+    for _ in range(2):
+        with pytest.raises(UsageError, match="the thread is gone"):
+            clock.run(waits.wait(answer, 200.0, "counting", may_wake=False))
+    with pytest.raises(UsageError, match="the thread is gone"):
+        waits.check_runs()
+
+
+def test_whoever_closes_ends_the_waits_of_all_others(waits: Waits, clock: Clock) -> None:
+    """Again and again, until it has closed or given up; but not those that must not be woken."""
+    answer: Answer[int] = Answer()
+    closer = -1  # no thread's ident
+    assert waits.claim_closing(closer)
+    assert not waits.claim_closing(-2), "there is one already"
+    for _ in range(2):
+        with pytest.raises(WakeupError, match="another thread closes"):
+            clock.run(waits.wait(answer, 200.0, "counting"))
+        with pytest.raises(WakeupError):
+            waits.check_wakeup()
+    with pytest.raises(KafkaTimeoutError):
+        clock.run(waits.wait(answer, 100.1, "leaving", may_wake=False))
+    waits.give_up_closing(-2)
+    assert waits.closer == closer
+    waits.give_up_closing(closer)
+    waits.check()
+
+
+def test_the_closer_itself_waits_on(waits: Waits, clock: Clock) -> None:
+    answer: Answer[int] = Answer()
+    assert waits.claim_closing(threading.get_ident())
+    waits.check()
+    answer.set(7)
+    assert clock.run(waits.wait(answer, 200.0, "counting")) == 7
+
+
+def test_nothing_is_waited_for_once_it_is_closed(waits: Waits, clock: Clock) -> None:
+    """A signal's handler may close in the middle of a wait."""
+    answer: Answer[int] = Answer()
+    waits.end()
+    for may_wake in (True, False):
+        with pytest.raises(WakeupError, match="closed meanwhile"):
+            clock.run(waits.wait(answer, 200.0, "leaving", may_wake=may_wake))
+
+
+# ---- interruptions ----
+
+
+def interrupted(waits: Waits, answer: Answer[int], *, is_shielded: bool) -> Steps[int]:
+    """Return a wait into which Ctrl-C was thrown, once."""
+    steps = waits.wait(answer, 200.0, "committing", is_shielded=is_shielded)
+    assert isinstance(next(steps), Wait)
+    request = steps.throw(KeyboardInterrupt())
+    assert isinstance(request, Wait)
+    assert request.deadline == pytest.approx(100.0 + GRACE)
+    return steps
+
+
+def test_an_interruption_ends_a_wait_at_once(waits: Waits) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        interrupted(waits, Answer(), is_shielded=False)
+
+
+def test_what_must_finish_does_so_before_the_interruption_is_raised(waits: Waits) -> None:
+    answer: Answer[int] = Answer()
+    steps = interrupted(waits, answer, is_shielded=True)
+    answer.set(7)
+    with pytest.raises(KeyboardInterrupt):
+        next(steps)
+
+
+def test_what_must_finish_has_no_more_than_the_grace(waits: Waits, clock: Clock) -> None:
+    steps = interrupted(waits, Answer(), is_shielded=True)
+    clock.time += GRACE
+    with pytest.raises(KeyboardInterrupt):
+        next(steps)
+
+
+def test_a_second_interruption_ends_what_must_finish(waits: Waits) -> None:
+    steps = interrupted(waits, Answer(), is_shielded=True)
+    with pytest.raises(KeyboardInterrupt):
+        steps.throw(KeyboardInterrupt())
+
+
+def test_steps_that_are_dropped_do_not_go_on(waits: Waits) -> None:
+    steps = waits.wait(Answer[int](), 200.0, "committing", is_shielded=True)
+    next(steps)
+    steps.close()
+
+
+def test_a_wait_is_over_when_something_ends_it(waits: Waits, control: Any) -> None:
+    """Exactly when `check` would raise: else its steps would spin, or sleep on."""
+    (request,) = [next(waits.wait(Answer[int](), 200.0, "counting"))]
+    assert isinstance(request, Wait)
+    (last,) = [next(waits.wait(Answer[int](), 200.0, "leaving", may_wake=False))]
+    assert isinstance(last, Wait)
+    assert not request.is_over()
+    waits.wakeup()
+    assert request.is_over()
+    assert not last.is_over()
+    with pytest.raises(WakeupError):
+        waits.check()
+    assert not request.is_over()
+    waits.claim_closing(-1)
+    assert request.is_over()
+    assert not last.is_over()
+    waits.give_up_closing(-1)
+    waits.claim_closing(threading.get_ident())
+    assert not request.is_over()
+    control.fatal = KafkaConnectionError("not allowed in")
+    assert request.is_over()
+    assert last.is_over()

@@ -1,0 +1,416 @@
+"""Commands of the control plane: routes, verdicts, and the freeze that they answer."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka_fast.control.plane import BatchRow, Report
+from kafka_fast.dataplane.produce._queues import (
+    OUTCOME_MAYBE_WRITTEN,
+    OUTCOME_REJECTED,
+    VERDICT_FAIL,
+    VERDICT_SPLIT,
+    VERDICT_SUCCEED,
+)
+from kafka_fast.errors import DeliveryError, ErrorCode, Outcome, UsageError
+from tests.unit.dataplane.rig import Rig
+
+NOT_LEADER = 6
+TOO_LARGE = 10
+OUT_OF_ORDER = 45
+
+
+def judge(
+    rig: Rig, row: BatchRow, verdict: int, generation: int | None = None, **more: int
+) -> None:
+    of = row.generation if generation is None else generation
+    rig.queues.judge(row.queue_id, of, verdict, row.serial, row.slice, **more)
+    rig.turn()
+
+
+# ---- routes ----
+
+
+def test_a_queue_asks_for_its_route_once() -> None:
+    rig = Rig()
+    rig.queues.route(0, 0)
+    rig.send()
+    rig.send()
+    assert rig.wanted_routes() == [0]
+    rig.send()
+    assert rig.wanted_routes() == []
+    rig.queues.route(0, 1)
+    assert len(rig.requests()) == 1
+
+
+def test_a_queue_without_data_asks_for_no_route() -> None:
+    rig = Rig()
+    rig.queues.route(0, 0)
+    assert rig.wanted_routes() == []
+
+
+def test_a_route_changes_only_after_the_last_answer_from_the_old_link() -> None:
+    rig = Rig(warm=True, links=2)
+    rig.send(b"one")
+    rig.send(b"two")
+    sent = rig.requests(1)
+    rig.send(b"three")
+    sent += rig.requests(1)
+    rig.queues.route(0, 2)
+    rig.send(b"after")
+    assert rig.requests(2) == []
+    rig.answer(sent[0], link_id=1)
+    assert rig.requests(2) == []
+    rig.answer(sent[1], link_id=1)
+    (moved,) = rig.requests(2)
+    assert moved.values() == [b"after"]
+    assert rig.requests(1) == []
+
+
+def test_a_route_changed_back_takes_no_detour() -> None:
+    rig = Rig(warm=True, links=2)
+    rig.send(b"one")
+    (sent,) = rig.requests(1)
+    rig.queues.route(0, 2)
+    rig.queues.route(0, 1)
+    rig.send(b"two")
+    (second,) = rig.requests(1)
+    assert second.values() == [b"two"]
+    rig.answer(sent, link_id=1)
+    assert rig.requests(2) == []
+
+
+def test_a_queue_that_moves_is_reported_when_its_old_link_dies() -> None:
+    """The old leader has gone: its last batches come back to a queue that has a new link."""
+    rig = Rig(links=2)
+    future = rig.send(b"one")
+    assert len(rig.requests(1)) == 1
+    rig.queues.route(0, 2)
+    rig.turn()
+    rig.hang_up(1)
+    (report,) = rig.reports()
+    assert [row.error_code for row in report.batches] == [0]
+    rig.thaw(report, single=True)
+    (again,) = rig.requests(2)
+    assert again.values() == [b"one"]
+    rig.answer(again, link_id=2)
+    assert future.done()
+
+
+def test_a_route_to_a_link_that_has_closed_meanwhile_is_asked_for_again() -> None:
+    rig = Rig(links=2)
+    rig.queues.route(0, 0)
+    rig.send(b"one")
+    assert rig.wanted_routes() == [0]
+    rig.hang_up(2)
+    rig.queues.route(0, 2)  # decided before the control plane heard of the end
+    assert rig.wanted_routes() == [0]
+    rig.queues.route(0, 1)
+    assert len(rig.requests(1)) == 1
+
+
+def test_a_move_to_a_link_that_has_closed_meanwhile_leaves_the_old_one() -> None:
+    """The old leader refuses what comes to it: staying there would never end."""
+    rig = Rig(links=2)
+    rig.send(b"one")
+    (sent,) = rig.requests(1)
+    rig.hang_up(2)
+    rig.queues.route(0, 2)
+    rig.send(b"two")
+    assert rig.requests(1) == []
+    rig.answer(sent)
+    assert rig.wanted_routes() == [0]
+
+
+# ---- verdicts and thaw ----
+
+
+def frozen(rig: Rig, code: int = NOT_LEADER, records: int = 1) -> Report:
+    for _ in range(records):
+        rig.send_nowait(bytes(1000))
+    (sent,) = rig.requests()
+    rig.answer(sent, {0: code})
+    (report,) = rig.reports()
+    return report
+
+
+def test_a_frozen_queue_sends_nothing_until_it_is_thawed() -> None:
+    rig = Rig()
+    report = frozen(rig)
+    rig.send(b"next")
+    assert rig.requests() == []
+    rig.thaw(report, at=rig.machine.now + 0.1)
+    assert rig.requests() == []
+    rig.advance(0.1)
+    first, second = rig.requests()
+    assert first.batches["t", 0].base_sequence == 0
+    assert second.values() == [b"next"]
+
+
+def test_single_means_one_in_flight_until_the_next_success() -> None:
+    rig = Rig()
+    report = frozen(rig)
+    rig.send(b"next")
+    rig.thaw(report, single=True)
+    (again,) = rig.requests()
+    rig.send(b"more")
+    assert rig.requests() == []
+    rig.answer(again)
+    (second,) = rig.requests()
+    assert second.values() == [b"next", b"more"]
+    rig.send(b"last")
+    assert len(rig.requests()) == 1
+
+
+@pytest.mark.parametrize("verdict", [VERDICT_FAIL, VERDICT_SUCCEED, VERDICT_SPLIT])
+def test_a_stale_verdict_does_nothing(verdict: int) -> None:
+    rig = Rig()
+    report = frozen(rig, records=2)
+    judge(rig, report.batches[0], verdict, generation=report.queue.generation - 1, size=1500)
+    rig.queues.renumber(0, report.queue.generation - 1, 1, 1, 77, -1, 0)
+    rig.queues.thaw(0, report.queue.generation - 1, 0.0, False)
+    assert rig.requests() == []
+    rig.thaw(report)
+    (again,) = rig.requests()
+    assert (again.batches["t", 0].base_sequence, again.batches["t", 0].record_count) == (0, 2)
+
+
+def test_a_second_failure_makes_the_first_verdict_stale() -> None:
+    rig = Rig(warm=True)
+    rig.send(b"one")
+    first = rig.requests()[0]
+    rig.send(b"two")
+    second = rig.requests()[0]
+    rig.answer(first, {0: NOT_LEADER})
+    assert rig.reports() == []  # the second is still in flight
+    rig.answer(second, {0: NOT_LEADER})
+    (report,) = rig.reports()
+    assert [row.base_sequence for row in report.batches] == [1, 2]
+    assert {row.generation for row in report.batches} == {report.queue.generation}
+
+
+def test_success_by_verdict_completes_at_the_given_offset() -> None:
+    rig = Rig()
+    future = rig.send()
+    (sent,) = rig.requests()
+    rig.answer(sent, {0: 46})
+    (report,) = rig.reports()
+    judge(rig, report.batches[0], VERDICT_SUCCEED, base_offset=55)
+    assert future.result().offset == 55
+    assert rig.reserved == 0
+
+
+def test_failure_by_verdict_tells_its_outcome() -> None:
+    rig = Rig()
+    future = rig.send()
+    (sent,) = rig.requests()
+    rig.answer(sent, {0: ErrorCode.INVALID_RECORD})
+    (report,) = rig.reports()
+    refused = ErrorCode.INVALID_RECORD
+    row = report.batches[0]
+    judge(rig, row, VERDICT_FAIL, error_code=refused, outcome=OUTCOME_REJECTED)
+    error = future.exception()
+    assert isinstance(error, DeliveryError)
+    assert error.outcome is Outcome.REJECTED
+    assert rig.reserved == 0
+
+
+def test_renumbering_closes_the_gap_behind_a_rejected_batch() -> None:
+    rig = Rig(warm=True)
+    sent = []
+    for number in range(3):
+        rig.send(b"%d" % number)
+        sent += rig.requests()
+    for each, code in zip(sent, (ErrorCode.INVALID_RECORD, 45, 45), strict=True):
+        rig.answer(each, {0: code})
+    (report,) = rig.reports()
+    refused = ErrorCode.INVALID_RECORD
+    row = report.batches[0]
+    judge(rig, row, VERDICT_FAIL, error_code=refused, outcome=OUTCOME_REJECTED)
+    rig.queues.renumber(0, report.queue.generation, -1, -1, 1, report.batches[0].serial, 0)
+    rig.thaw(report)
+    again = rig.requests()
+    rig.send(b"3")
+    again += rig.requests()
+    assert [(each.batches["t", 0].base_sequence, each.values()) for each in again] == [
+        (1, [b"1"]),
+        (2, [b"2"]),
+        (3, [b"3"]),
+    ]
+
+
+def test_renumbering_with_a_new_epoch_begins_at_zero() -> None:
+    rig = Rig()
+    sent = []
+    for number in range(2):
+        rig.send(b"%d" % number)
+        sent += rig.requests()
+    for each in sent:
+        rig.answer(each, {0: 45})
+    (report,) = rig.reports()
+    rig.queues.set_producer_id(4711, 4)
+    rig.queues.renumber(0, report.queue.generation, 4711, 4, 0, -1, 0)
+    rig.thaw(report)
+    numbers = [
+        (batch.producer_epoch, batch.base_sequence)
+        for batch in (each.batches["t", 0] for each in rig.requests())
+    ]
+    assert numbers == [(4, 0), (4, 1)]
+
+
+# ---- splitting ----
+
+
+def test_a_split_batch_keeps_order_sequences_and_futures() -> None:
+    rig = Rig(linger=3600.0)
+    futures = [rig.send(b"%03d" % number + bytes(400)) for number in range(10)]
+    rig.turner.begin_flush()
+    (sent,) = rig.requests()
+    rig.answer(sent, {0: TOO_LARGE})
+    (report,) = rig.reports()
+    judge(rig, report.batches[0], VERDICT_SPLIT, size=2000, error_code=TOO_LARGE)
+    assert not any(future.done() for future in futures)
+    rig.thaw(report)
+    pieces = rig.requests()
+    assert [each.batches["t", 0].base_sequence for each in pieces] == [0, 4, 8]
+    assert [value[:3] for each in pieces for value in each.values() if value] == [
+        b"%03d" % number for number in range(10)
+    ]
+    rig.answer(pieces[0], base_offset=100)
+    assert [future.done() for future in futures] == [False] * 10  # a batch ends as a whole
+    rig.answer(pieces[1], base_offset=104)
+    rig.answer(pieces[2], base_offset=108)
+    assert [future.result().offset for future in futures] == list(range(100, 110))
+    assert rig.reserved == 0
+    assert rig.queues.stats()["splits"] == 1
+    assert rig.queues.pending() == 0
+
+
+def test_a_piece_that_fails_takes_only_its_own_records_with_it() -> None:
+    rig = Rig(linger=3600.0)
+    futures = [rig.send(bytes(400)) for _ in range(8)]
+    rig.turner.begin_flush()
+    (sent,) = rig.requests()
+    rig.answer(sent, {0: TOO_LARGE})
+    (report,) = rig.reports()
+    judge(rig, report.batches[0], VERDICT_SPLIT, size=1500, error_code=TOO_LARGE)
+    rig.thaw(report, single=True)
+    (first,) = rig.requests()
+    rig.answer(first)
+    second, third = rig.requests()
+    rig.answer(second, {0: ErrorCode.INVALID_RECORD})
+    rig.answer(third, {0: 45})
+    (report,) = rig.reports()
+    assert [row.slice for row in report.batches] == [3, 6]
+    refused = ErrorCode.INVALID_RECORD
+    row = report.batches[0]
+    judge(rig, row, VERDICT_FAIL, error_code=refused, outcome=OUTCOME_REJECTED)
+    rig.queues.renumber(
+        0, report.queue.generation, -1, -1, 3, report.batches[0].serial, report.batches[0].slice
+    )
+    rig.thaw(report)
+    (last,) = rig.requests()
+    assert last.batches["t", 0].base_sequence == 3
+    rig.answer(last)
+    assert [future.exception() is None for future in futures] == [True] * 3 + [False] * 3 + [
+        True
+    ] * 2
+
+
+def test_a_batch_of_one_record_cannot_be_split_and_fails() -> None:
+    rig = Rig()
+    future = rig.send(bytes(400))
+    (sent,) = rig.requests()
+    rig.answer(sent, {0: TOO_LARGE})
+    (report,) = rig.reports()
+    judge(
+        rig,
+        report.batches[0],
+        VERDICT_SPLIT,
+        size=10,
+        error_code=TOO_LARGE,
+        outcome=OUTCOME_REJECTED,
+    )
+    assert future.exception().outcome is Outcome.REJECTED
+    assert rig.reserved == 0
+
+
+def test_a_batch_that_cannot_be_split_leaves_no_gap() -> None:
+    """Regression: what came behind it kept its sequence, and the broker refused all of it."""
+    rig = Rig(warm=True)
+    sent = []
+    for value in (b"one", b"two", b"three"):
+        rig.send_nowait(value)
+        sent += rig.requests()
+    for request, code in zip(sent, (TOO_LARGE, OUT_OF_ORDER, OUT_OF_ORDER), strict=True):
+        rig.answer(request, {0: code})
+    (report,) = rig.reports()
+    judge(
+        rig,
+        report.batches[0],
+        VERDICT_SPLIT,
+        size=10,
+        error_code=TOO_LARGE,
+        outcome=OUTCOME_REJECTED,
+    )
+    rig.thaw(report)
+    again = rig.requests()
+    sequences = [(one.values(), one.batches["t", 0].base_sequence) for one in again]
+    assert sequences == [([b"two"], 1), ([b"three"], 2)]
+
+
+def test_children_of_children_complete_their_ancestor() -> None:
+    rig = Rig(linger=3600.0)
+    futures = [rig.send(b"%d" % number + bytes(400)) for number in range(8)]
+    rig.turner.begin_flush()
+    (sent,) = rig.requests()
+    rig.answer(sent, {0: TOO_LARGE})
+    for size in (2000, 1000):
+        (report,) = rig.reports()
+        judge(rig, report.batches[0], VERDICT_SPLIT, size=size, error_code=TOO_LARGE)
+        rig.thaw(report, single=True)
+        (sent,) = rig.requests()
+        if size == 2000:
+            rig.answer(sent, {0: TOO_LARGE})
+    offset = 0
+    while sent is not None:
+        count = sent.batches["t", 0].record_count
+        rig.answer(sent, base_offset=offset)
+        offset += count
+        more = rig.requests()
+        for extra in more[:-1]:
+            rig.answer(extra, base_offset=offset)
+            offset += extra.batches["t", 0].record_count
+        sent = more[-1] if more else None
+    assert [future.result().offset for future in futures] == list(range(8))
+    assert rig.reserved == 0
+
+
+# ---- failing a queue ----
+
+
+def test_failing_a_queue_leaves_what_is_in_flight_alone() -> None:
+    rig = Rig(max_in_flight=1)
+    flying = rig.send(b"flying")
+    (sent,) = rig.requests()
+    waiting = rig.send(b"waiting")
+    rig.turn()
+    rig.queues.fail_queue(0, 29, OUTCOME_MAYBE_WRITTEN)
+    rig.turn()
+    assert waiting.exception().outcome is Outcome.MAYBE_WRITTEN
+    assert not flying.done()
+    rig.answer(sent)
+    assert flying.result().offset == 100
+    assert rig.reserved == 0
+
+
+@pytest.mark.parametrize(
+    ("first", "queue_ids"), [(1, range(3, 5)), (2, range(2, 4)), (2, range(4, 6)), (0, range(3, 5))]
+)
+def test_queue_ids_that_were_counted_otherwise_are_refused(first: int, queue_ids: range) -> None:
+    rig = Rig(partitions=2)
+    rig.add_topic("other", 1)
+    with pytest.raises(UsageError, match="3 queues there are in all"):
+        rig.queues.set_partitions("t", first, queue_ids)
+    rig.queues.set_partitions("t", 2, range(3, 5))
+    assert rig.queues.queue_of(4) == ("t", 3)

@@ -1,0 +1,66 @@
+"""Sockets as they are opened, with the buffers that were asked for; names as they are looked up."""
+
+from __future__ import annotations
+
+import select
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from kafka_fast.config import CommonSettings, producer_settings
+from kafka_fast.control.connection_key import ConnectionKey, Role
+from kafka_fast.control.plane import OpenLink
+from kafka_fast.net.sockets import Addresses, begin_connect, resolve
+from tests.waiting import TIMEOUT
+
+BUFFERS = (socket.SO_SNDBUF, socket.SO_RCVBUF)
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+def buffers(settings: CommonSettings, port: int) -> list[int]:
+    """Return the sizes of a socket's buffers once it is connected."""
+    command = OpenLink(1, ConnectionKey(Role.DATA, 1), "localhost", "127.0.0.1", port, deadline=9e9)
+    with closing(begin_connect(command, settings).socket) as sock:
+        assert select.select([], [sock], [], TIMEOUT)[1]
+        return [sock.getsockopt(socket.SOL_SOCKET, option) for option in BUFFERS]
+
+
+def test_the_operating_system_sizes_buffers(port: int) -> None:
+    """A size that is set is one that is never adapted to the distance again."""
+    with socket.create_connection(("127.0.0.1", port)) as plain:
+        given = [plain.getsockopt(socket.SOL_SOCKET, option) for option in BUFFERS]
+    assert buffers(producer_settings({"bootstrap.servers": "b:1"}), port) == given
+
+
+def test_sizes_that_are_asked_for(port: int) -> None:
+    settings = producer_settings(
+        {
+            "bootstrap.servers": "b:1",
+            "send.buffer.bytes": 50_000,
+            "receive.buffer.bytes": 40_000,
+        }
+    )
+    assert buffers(settings, port) == [100_000, 80_000]  # Linux counts its own needs as well
+
+
+def test_a_name_is_looked_up_in_place_where_no_thread_can_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """CPython 3.12 and later start none while the interpreter ends, when a flush may need it."""
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    found: list[Addresses] = []
+    resolve("localhost", found.append)
+    ((address, *_),) = found  # type: ignore[misc] # no OSError here
+    assert address in ("127.0.0.1", "::1")
