@@ -244,7 +244,8 @@ def _install(folder: Path) -> None:
     about = folder / f"kafka_fast-{__version__}.dist-info"
     about.mkdir()
     (about / "METADATA").write_text(f"Name: kafka_fast\nVersion: {__version__}\n")
-    (about / "entry_points.txt").write_text("[pytest11]\nkafka_fast = kafka_fast.testing.plugin\n")
+    plugin = "kafka_fast.testing.plugin"  # found twice under one name it is loaded once
+    (about / "entry_points.txt").write_text(f"[pytest11]\n{plugin} = {plugin}\n")
 
 
 _PYTHON = """\
