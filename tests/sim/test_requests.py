@@ -14,8 +14,8 @@ from kafka_fast.control.requests.open_call import Item, OpenCall
 from kafka_fast.control.requests.requester import Requester
 from kafka_fast.control.requests.targets import OneNode
 from kafka_fast.control.requests.ways import Ways
-from tests.sim.worlds import request_world
 from tests.sim.seeds import check, check_processes
+from tests.sim.worlds import request_world
 from tests.sim.worlds.request_calls import CreateTopics
 
 PLANTED_SEEDS = range(50)
