@@ -29,6 +29,9 @@ SERVER_PORT = "8000"
 """Where the pages' own servers listen."""
 _SERVER = re.compile(rf"\b{SERVER_PORT}\b")
 
+ENVIRONMENT = {name: it for name, it in os.environ.items() if not name.startswith("PYTEST_")}
+"""What a reader's processes see of this one's; read once: pytest changes it from test to test."""
+
 
 class Reader:
     """Follows a page in a folder; use it in a `with` block, which ends what it has started.
@@ -221,7 +224,7 @@ def _lines(text: str) -> str:
 
 def _environment(folder: Path, port: int, python: Path | None) -> dict[str, str]:
     """Return an environment in which `python` and `kafka-fast` are there, as on the reader's."""
-    names = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    names = dict(ENVIRONMENT)
     names["PYTHONUNBUFFERED"] = "1"
     names["PYTEST_ADDOPTS"] = "-p no:hypothesispytest -p no:xdist"  # ours; their import takes long
     names.pop("PYTHONPATH", None)
