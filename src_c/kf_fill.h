@@ -21,7 +21,7 @@ static inline void kf_fill_slab(kf_batch *batch, kf_slab *slab) {
     batch->end = slab->data + slab->capacity;
 }
 
-/* Note how much of the last slab is in use: only `at` has told so far. */
+/* Note how much of the last slab is in use; until now only `at` said so. */
 static inline void kf_fill_close(kf_batch *batch) {
     batch->last_slab->size = (size_t)(batch->at - batch->last_slab->data);
 }
@@ -30,7 +30,7 @@ static inline size_t kf_fill_room(const kf_batch *batch) {
     return batch->last_slab->capacity - (size_t)(batch->at - batch->last_slab->data);
 }
 
-/* Encode a record as number `index`, where `at` has room for it. */
+/* Encode a record as number `index`; there must be room for it at `at`. */
 static inline void kf_fill_record(kf_batch *batch, const kf_record *record, int64_t timestamp_ms,
                                   int32_t index) {
     uint8_t *start = batch->at;
