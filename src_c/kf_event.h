@@ -116,7 +116,7 @@ kf_event *kf_event_new(int kind, int32_t link_id);
 kf_batch_row *kf_event_add_batch(kf_event *event);
 kf_stream_row *kf_event_add_stream(kf_event *event);
 void kf_event_add_queue(kf_event *event, int64_t queue_id);
-/* KF_EVENT_BAD_ANSWER, with a copy of the frame; without memory for that it has none. */
+/* KF_EVENT_BAD_ANSWER, with a copy of the frame, or without one if there is no memory for it. */
 kf_event *kf_event_bad_answer(int32_t link_id, int request_kind, int16_t version,
                               const uint8_t *frame, size_t size, const kf_misfit *misfit);
 void kf_event_free(kf_event *event);

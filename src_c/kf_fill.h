@@ -1,8 +1,8 @@
 /* Filling a batch: its slabs, and the place where the next record goes. Private to kf_batch.c,
  * which gives a batch its first slab, and to kf_queue.c and kf_split.c, which alone write records.
  *
- * Thread: whoever holds the queue's lock while the batch is open; the data plane for the pieces of
- * a split one.
+ * Thread: the one that holds the queue's lock, while the batch is open. The data plane fills the
+ * children of a split batch.
  */
 #ifndef KF_FILL_H
 #define KF_FILL_H

@@ -103,7 +103,8 @@ int kf_producer_overdue(kf_producer *producer, double cutoff, kf_queue **queues,
 bool kf_producer_oldest(kf_producer *producer, int64_t *queue_id, double *created);
 /* The serial that the next batch will get: a flush waits for all below it. */
 int64_t kf_producer_serial(kf_producer *producer);
-/* True once no batch with a serial below `serial` is incomplete; and how many records are. */
+/* Whether all batches with a serial below `serial` have ended; and the records of those that have
+ * not. */
 bool kf_producer_flushed(kf_producer *producer, int64_t serial);
 int64_t kf_producer_pending_before(kf_producer *producer, int64_t serial);
 

@@ -204,7 +204,7 @@ enum kf_append_result {
     KF_APPEND_OK = 0,
     KF_APPEND_FULL = 1, /* buffer.memory is used up: wait for the pool */
     KF_APPEND_TOO_LARGE = 2, /* more than max.request.size in a batch of its own */
-    KF_APPEND_NEXT = 3, /* the queue is to be left, not to open a batch: choose another queue */
+    KF_APPEND_NEXT = 3, /* KF_LEAVE_FULL, and it would have opened a batch: choose another queue */
 };
 
 void kf_queue_init(kf_queue *queue, kf_producer *producer, kf_topic *topic, int64_t id,
@@ -241,7 +241,7 @@ void kf_queue_urge(kf_queue *queue, kf_batch *batch);
 /* Data plane: take the next sealed batch, sealing the open one if there is none and `open` says
  * so; NULL if there is none or it is larger than `limit`. `seal_size` holds from now on. */
 kf_batch *kf_queue_take_sealed(kf_queue *queue, bool open, size_t limit, size_t seal_size);
-/* Data plane: whether there is an open or sealed batch; how urgent the first is, when opened. */
+/* Data plane: whether there is an open or sealed batch; the first one's urgency, opening time. */
 bool kf_queue_look(kf_queue *queue, int *urgency, double *opened);
 
 /* Data plane: unlink every open or sealed batch opened before `cutoff`, linked by `next`. */

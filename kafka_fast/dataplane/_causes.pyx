@@ -1,8 +1,8 @@
 """What failures and long waits say of their causes.
 
 The data plane knows how often a batch was sent and which answer came last. The control plane knows
-the reason behind that, such as a link that cannot be opened. A *guide* (`net/guide`) asks the
-control plane. Without a guide, as in a test of the data plane alone, the bare facts are told.
+what stands behind that, such as a link that cannot be opened; its *guide* (`net/guide`) is asked.
+Without a guide, as in a test of the data plane alone, the bare facts are told.
 
 Threads: any, with the GIL.
 """

@@ -25,7 +25,7 @@ cdef enum:
 
 
 cdef void copy_bytes(kf_event* event, const uint8_t* data, size_t size) noexcept nogil:
-    """Give the event a copy of these bytes; without memory it has none."""
+    """Give the event a copy of these bytes, or none if there is no memory for it."""
     event.bytes = <uint8_t*>malloc(size) if size > 0 else NULL
     if event.bytes != NULL:
         memcpy(event.bytes, data, size)

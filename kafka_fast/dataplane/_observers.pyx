@@ -1,4 +1,4 @@
-"""Observers: what became of the records of ended batches, and who is told.
+"""Observers: callbacks, event loops and counts, which hear what became of a batch's records.
 
 All records of a batch share one result, which the data plane writes once. The callbacks of a batch
 are kept until it ends. An event loop is told once of all that it awaits (see _awaiting). Failures

@@ -165,7 +165,7 @@ static void *user_main(void *argument) {
         last = kf_get(&shared->fetched) != 0;
         int64_t seen = kf_wake_count(&shared->plane.wake);
         if (!last && !kf_fetcher_has_arrivals(shared->fetcher) && kf_get(&shared->fetched) == 0) {
-            kf_wake_wait(&shared->plane.wake, seen, 1.0); /* may end early: whoever waits looks */
+            kf_wake_wait(&shared->plane.wake, seen, 1.0); /* may end early: this loop looks again */
         }
         kf_chunk *chunk = kf_fetcher_take(shared->fetcher, 1 + (int)(next_random(&random) % 8));
         last = last && chunk == NULL;
