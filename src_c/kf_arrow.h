@@ -1,7 +1,7 @@
 /* The Arrow C data interface, as its specification gives it: three structs that any two libraries
  * of one process can pass columns with.
  *
- * Who receives an ArrowArray or ArrowArrayStream by moving it owns it and calls its `release`.
+ * A receiver that moves an ArrowArray or ArrowArrayStream out owns it, and calls its `release`.
  */
 #ifndef KF_ARROW_H
 #define KF_ARROW_H

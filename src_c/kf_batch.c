@@ -1,5 +1,5 @@
-/* A batch by itself: how it begins and ends, what it gives back, where its records are when it was
- * split. */
+/* One batch: how it begins and ends, when its memory goes back, and where its records are after it
+ * was split. */
 #include "kf_producer.h"
 #include "kf_fill.h"
 
@@ -69,7 +69,7 @@ void kf_batch_release_memory(kf_batch *batch) {
     }
 }
 
-/* The last child of a forwarder has ended: so has the forwarder. */
+/* A child has ended. A split batch ends with its last child, and so do the batches above it. */
 static void child_ended(kf_producer *producer, kf_batch *parent) {
     while (parent != NULL && --parent->children_left == 0) {
         kf_batch *above = parent->parent;
@@ -79,7 +79,8 @@ static void child_ended(kf_producer *producer, kf_batch *parent) {
     }
 }
 
-/* Keep what became of the tries of a batch that fails: the data plane may still hold it. */
+/* Note how the tries of a failed batch went, for the error. Its other fields may still change: the
+ * data plane may hold it in a request. */
 static void note_tries(kf_batch *batch) {
     const kf_env *env = &batch->queue->producer->env;
     batch->tries = batch->attempts;
@@ -114,8 +115,8 @@ void kf_batch_end(kf_batch *batch, int state, int32_t error_code, int32_t outcom
     }
     batch->expired = in_request;
     atomic_store_explicit(&batch->state, state, memory_order_seq_cst);
-    /* Observers come first: who waits for the batch to leave the list of incomplete ones (a flush)
-     * must find what they will be told. */
+    /* Observers come first. A flush waits until the batch has left the list of incomplete ones; by
+     * then it must find the batch among the observed ones. */
     if (parent == NULL) {
         kf_producer_observe(producer, batch);
     } else {

@@ -1,5 +1,5 @@
-/* Between kf_compress.c and the codecs: what each of them brings. One file for each codec, which
- * gives an empty driver where its library is missing.
+/* The driver that each codec gives to kf_compress.c. Each codec has a file of its own, with an
+ * empty driver where its library is missing.
  */
 #ifndef KF_CODEC_H
 #define KF_CODEC_H
@@ -38,7 +38,7 @@ extern const kf_codec_driver kf_lz4_driver;
 extern const kf_codec_driver kf_zstd_driver;
 
 enum {
-    KF_HINT_RATIO_MAX = 32, /* output over input that is believed unseen: enough for text */
+    KF_HINT_RATIO_MAX = 32, /* declared output over input that is believed: enough for text */
 };
 
 /* Size for a first output: what `size` bytes of input declare, if that is likely, else `usual`. */

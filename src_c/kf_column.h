@@ -1,8 +1,8 @@
 /* Columns of bytes: the keys, values or topics of many records, wherever they came from.
  *
- * A column borrows its buffers: Arrow's, numpy's or the caller's own. What an item's bytes are is
- * decided here and nowhere else; `kf_column_check` runs once over a column that comes in, so that
- * `kf_column_get` need not check anything.
+ * A column borrows its buffers: Arrow's, numpy's or the caller's own. Only this file knows where an
+ * item's bytes are. `kf_column_check` runs once over a column that comes in, so `kf_column_get`
+ * checks nothing.
  */
 #ifndef KF_COLUMN_H
 #define KF_COLUMN_H

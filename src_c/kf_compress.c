@@ -20,7 +20,7 @@ struct kf_codec_context {
     /* Made at the first use in its direction; NULL also for codecs that keep no state. */
     void *compressor;
     void *decompressor;
-    size_t ratio; /* output over input of the last batch, rounded up: the next one's is like it */
+    size_t ratio; /* output over input of the last batch, rounded up: a guess for the next one */
 };
 
 static const kf_codec_driver *driver_of(kf_codec codec) {
@@ -88,8 +88,8 @@ ptrdiff_t kf_compress(kf_codec_context *context, const uint8_t *data, size_t siz
 
 /* ---- outputs ---- */
 
-/* Let the system have the pages that lie wholly within; their bytes are lost. malloc would keep
- * them for its next caller, who may not come. */
+/* Give the pages that lie wholly within back to the system; their bytes are lost. malloc alone
+ * might keep them for ever. */
 static void discard(uint8_t *start, size_t size) {
     const uintptr_t within = PAGE_SIZE_MAX - 1;
     uintptr_t first = ((uintptr_t)start + within) & ~within;
@@ -99,8 +99,8 @@ static void discard(uint8_t *start, size_t size) {
     }
 }
 
-/* Copy, and let go of what has been copied as it goes along: of pages that two pieces share with
- * the second one. */
+/* Copy piece by piece, and discard each piece that was copied. A page that two pieces share goes
+ * with the second one. */
 static void move_bytes(uint8_t *to, uint8_t *from, size_t size) {
     for (size_t moved = 0; moved < size; moved += PIECE_SIZE) {
         size_t piece = size - moved < PIECE_SIZE ? size - moved : PIECE_SIZE;
@@ -173,8 +173,9 @@ static kf_codec_status decompress(kf_codec_context *context, kf_reader *in, size
     return status;
 }
 
-/* A library's state keeps what it has needed, up to two blocks of lz4 (8 MiB). After what was not
- * usual it is made anew, which is little beside what that has cost. */
+/* A library's state keeps the memory that it has needed, up to two blocks of lz4 (8 MiB). After an
+ * error, or an unusually large output, the state is freed. Making it again costs little beside
+ * that. */
 static void forget_large_state(kf_codec_context *context, kf_codec_status status, size_t size) {
     if (context->decompressor != NULL && (status != KF_CODEC_OK || size > UNUSUAL_SIZE)) {
         context->driver->free_decompressor(context->decompressor);

@@ -24,15 +24,15 @@ typedef enum kf_codec {
 typedef enum kf_codec_status {
     KF_CODEC_OK = 0,
     KF_CODEC_MALFORMED, /* not what the codec's format allows, or with bytes after its end */
-    KF_CODEC_CUT_OFF,   /* ends before its end */
+    KF_CODEC_CUT_OFF,   /* the input stops before the end of a frame */
     KF_CODEC_TOO_LARGE, /* would give more than the limit */
     KF_CODEC_NO_MEMORY,
 } kf_codec_status;
 
 typedef struct kf_codec_context kf_codec_context;
 
-/* What decompression gives: malloc'ed, and ended by kf_output_free() or kf_output_move(). Begin
- * with all zero. */
+/* The output of decompression, malloc'ed. Begin with all zero, and end with kf_output_free() or
+ * kf_output_move(). */
 typedef struct kf_output {
     uint8_t *data;
     size_t size;
@@ -49,7 +49,7 @@ const char *kf_codec_library(kf_codec codec);
  * within the codec's range (gzip 1 to 9, or -1 for 6; lz4 0 to 17, zstd -131072 to 22). */
 kf_codec_context *kf_codec_new(kf_codec codec, int level);
 
-/* Free it; NULL is allowed. */
+/* Free a context; NULL is allowed. */
 void kf_codec_free(kf_codec_context *context);
 
 /* The capacity that kf_compress() needs for `size` bytes, however badly they compress. */
@@ -61,8 +61,8 @@ ptrdiff_t kf_compress(kf_codec_context *context, const uint8_t *data, size_t siz
                       size_t capacity);
 
 /* Decompress all frames in `data` into `out`, which holds at most `limit` bytes afterwards. On
- * failure `out` holds nothing. `magic` is the message format: v0 has a wrong checksum in its lz4
- * frame headers, which is mended. */
+ * failure `out` holds nothing. `magic` is the message format: the lz4 frame headers of v0 have a
+ * wrong checksum, which is corrected here. */
 kf_codec_status kf_decompress(kf_codec_context *context, const uint8_t *data, size_t size,
                               size_t limit, int magic, kf_output *out);
 
@@ -70,16 +70,16 @@ kf_codec_status kf_decompress(kf_codec_context *context, const uint8_t *data, si
  * over the limit. That byte lets a decoder show that there is more. */
 kf_codec_status kf_output_grow(kf_output *out, size_t wanted, size_t limit);
 
-/* Free it; the output is all zero afterwards. What is larger than any usual batch goes back to the
- * system at once, whatever malloc keeps. */
+/* Free the output, which is all zero afterwards. Memory beyond that of a usual batch goes back to
+ * the system at once, even where malloc would keep it. */
 void kf_output_free(kf_output *out);
 
 /* Copy all `size` bytes to `to` and free the output. A large one goes piece by piece, so that both
  * copies together never take much more than one of them. */
 void kf_output_move(kf_output *out, uint8_t *to);
 
-/* The checksum byte of an lz4 frame header, of whose descriptor (flags up to the checksum) `size`
- * bytes, at most 14, are given. */
+/* The checksum byte of an lz4 frame header. Its descriptor, from the flags up to the checksum, has
+ * `size` bytes, at most 14. */
 uint8_t kf_lz4_header_checksum(const uint8_t *descriptor, size_t size);
 
 #endif /* KF_COMPRESS_H */

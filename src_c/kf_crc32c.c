@@ -39,7 +39,7 @@ static const uint64_t ORDER = 0x7fffffffU;      /* x^(2^31 - 1) == 1 mod P */
 /* Takes and returns the raw CRC register, that is, the complement of a finished CRC. */
 typedef uint32_t (*crc_path)(uint32_t crc, const uint8_t *at, size_t len);
 
-/* Multiply a CRC by a factor of which 33 powers of x have been left out, see above. */
+/* Multiply a CRC by a factor that lacks 33 powers of x, see above. */
 typedef uint32_t (*crc_shift)(uint32_t crc, uint32_t factor);
 
 typedef struct named_path {

@@ -1,7 +1,7 @@
 /* What the data plane reports upwards; the control plane takes it as tuples.
  *
- * Events and rows are a few hundred bytes each: a process that cannot have them any more is beyond
- * saving, so what makes them aborts instead of returning NULL.
+ * Events and rows are a few hundred bytes each. A process without memory for them is beyond saving,
+ * so the functions that make them abort instead of returning NULL.
  */
 #ifndef KF_EVENT_H
 #define KF_EVENT_H
@@ -14,8 +14,8 @@
 enum kf_event_kind {
     KF_EVENT_RESPONSE = 1,    /* the answer to a raw request: token, bytes */
     KF_EVENT_PUNT = 2, /* a Produce answer that is not plain success; `code`: its version */
-    KF_EVENT_LINK_CLOSED = 3, /* `code`: enum kf_close; bytes: the head of what is no frame;
-                               * token: kind of the oldest request in flight, or 0 */
+    KF_EVENT_LINK_CLOSED = 3, /* `code`: enum kf_close; bytes: the first bytes of what was no whole
+                               * frame; token: kind of the oldest request in flight, or 0 */
     KF_EVENT_THROTTLED = 4, /* `code`: throttle_time_ms of a Produce answer */
     KF_EVENT_ROUTE = 5, /* queue_ids: queues with data that have no link */
     KF_EVENT_REPORT = 6, /* a frozen queue has nothing in flight any more: queue, batches */
@@ -24,9 +24,9 @@ enum kf_event_kind {
     KF_EVENT_FETCH_PUNT =
         8, /* a Fetch answer (version `code`) for which these streams were frozen */
     KF_EVENT_STREAMS_STOPPED = 9, /* stopped by command, or their link is gone */
-    KF_EVENT_HEARTBEATS_ENDED = 10, /* the user is stuck: those of `token` are not sent any more */
-    KF_EVENT_BAD_ANSWER = 11, /* bytes: an answer for which the link is closed next; misfit; token:
-                               * kind of the request; code: its version */
+    KF_EVENT_HEARTBEATS_ENDED = 10, /* the user is stuck: heartbeats of `token` have ended */
+    KF_EVENT_BAD_ANSWER = 11, /* an answer (bytes) for which the link is closed next; `misfit`: why;
+                               * token: kind of the request; `code`: its version */
 };
 
 /* How a Produce or Fetch answer does not fit its request. */
@@ -46,7 +46,7 @@ enum kf_close {
     KF_CLOSE_TIMEOUT = 4, /* request.timeout.ms passed without an answer */
     KF_CLOSE_BAD_FRAME = 5, /* length out of range; `detail` is the length */
     KF_CLOSE_BAD_RESPONSE = 6, /* a Produce or Fetch answer that does not fit its request */
-    KF_CLOSE_CORRELATION = 7, /* answer to nothing that is in flight; `detail` is its id */
+    KF_CLOSE_CORRELATION = 7, /* an answer to no request in flight; `detail` is its id */
     KF_CLOSE_IDLE = 8, /* connections.max.idle.ms passed without a request */
 };
 
@@ -83,9 +83,9 @@ typedef struct kf_stream_row {
 
 typedef struct kf_misfit {
     int kind; /* enum kf_misfit_kind */
-    int32_t place; /* which partition of the answer, in its order, is foreign or there twice */
+    int32_t place; /* counts the answer's partitions up to the one that is foreign or named twice */
     int64_t asked; /* id of the queue or stream that is missing, or -1 */
-    bool earlier; /* another such answer over the same link was well */
+    bool earlier; /* an earlier answer over the same link was well formed */
 } kf_misfit;
 
 typedef struct kf_event {
@@ -101,7 +101,7 @@ typedef struct kf_event {
         kf_queue_row queue; /* KF_EVENT_REPORT */
         kf_misfit misfit; /* KF_EVENT_BAD_ANSWER */
     };
-    union { /* what there are several of, by kind of event */
+    union { /* rows, by kind of event */
         void *rows;
         kf_batch_row *batches; /* KF_EVENT_REPORT, in order */
         kf_stream_row *streams; /* KF_EVENT_FETCH_PUNT, KF_EVENT_STREAMS_STOPPED */
@@ -116,7 +116,7 @@ kf_event *kf_event_new(int kind, int32_t link_id);
 kf_batch_row *kf_event_add_batch(kf_event *event);
 kf_stream_row *kf_event_add_stream(kf_event *event);
 void kf_event_add_queue(kf_event *event, int64_t queue_id);
-/* KF_EVENT_BAD_ANSWER, with a copy of the frame; without memory for that it has none. */
+/* KF_EVENT_BAD_ANSWER, with a copy of the frame, or without one if there is no memory for it. */
 kf_event *kf_event_bad_answer(int32_t link_id, int request_kind, int16_t version,
                               const uint8_t *frame, size_t size, const kf_misfit *misfit);
 void kf_event_free(kf_event *event);

@@ -217,7 +217,8 @@ kf_session *kf_session_new(void) {
     return session;
 }
 
-/* The stream may have moved on: its entry is then another session's. */
+/* Unlink the stream from its entry here. The entry of a stream that has moved on is another
+ * session's. */
 static void forget_entry(const kf_session *session, kf_stream *stream) {
     if (stream->session == session) {
         stream->session = NULL;

@@ -4,13 +4,13 @@
  *   user's thread ── set_generation (seek) ──► stream ◄── of an older one: drop ──┤
  *   user's thread ◄── take ── arrivals ◄──────────────────────────────────────────┘
  *
- * A stream is a partition that is being fetched. Its generation says under which start of it: each
- * start has a higher one, and the user says which are `wanted`: those from a number on. A seek
- * raises that number; chunks of an older generation are dropped wherever they are, and a stream
- * that was started before the seek is not fetched any more.
+ * A stream is a partition that is being fetched. Each start of it has a higher generation. The
+ * user's thread says from which generation on chunks are `wanted`, and a seek raises that number.
+ * Chunks of an older generation are dropped wherever they are, and a stream that was started before
+ * the seek is not fetched any more.
  *
- * Threads: what stands under «data plane» in a stream belongs to that thread alone, and so do
- * sessions. Arrivals are under the fetcher's lock, under which the budget's may be taken.
+ * Threads: sessions, and a stream's fields under «data plane», belong to that thread alone.
+ * Arrivals are under the fetcher's lock, under which the budget's may be taken.
  */
 #ifndef KF_FETCH_H
 #define KF_FETCH_H
@@ -34,19 +34,19 @@ typedef struct kf_chunk {
     int64_t asked_offset;       /* records below it are not wanted */
     int64_t next_offset;        /* the fetch position behind it, by its batch headers */
     int64_t high_watermark;     /* -1: not told */
-    int64_t last_stable_offset; /* likewise */
-    int64_t log_start_offset;   /* likewise */
-    const uint8_t *data;        /* whole batches, but for what `broken` says */
+    int64_t last_stable_offset; /* -1: not told */
+    int64_t log_start_offset;   /* -1: not told */
+    const uint8_t *data;        /* whole batches, unless it is broken */
     size_t size;
-    bool broken; /* a batch header makes no sense: it and what follows are in `data` as they came,
-                  * and nothing more is fetched before the stream is started again */
+    bool broken; /* a batch header makes no sense: from there on `data` is as it came, and nothing
+                  * more is fetched before the stream is started again */
     bool done;   /* read to its end */
     int32_t aborted_count;
     kf_aborted aborted[];
 } kf_chunk;
 
-/* How requests name a topic; the names that a stream had before are behind it, because a session
- * may still know the stream by one of them. */
+/* How requests name a topic. A stream keeps its older names too, because a session may still know
+ * the stream by one of them. */
 typedef struct kf_name {
     struct kf_name *older;
     size_t size;
@@ -60,7 +60,7 @@ struct kf_stream {
     int64_t id;
     int32_t partition;
     int32_t topic_order; /* the same for all streams of a topic: they stand together */
-    kf_atomic_long wanted; /* generations from here on; user's thread */
+    kf_atomic_long wanted; /* the lowest generation that the user wants; user's thread */
     kf_atomic_long unread; /* bytes of chunks that are not done; any thread */
     kf_atomic_long high_watermark, last_stable_offset, log_start_offset; /* as told last, or -1 */
 
@@ -74,9 +74,9 @@ struct kf_stream {
     int32_t last_epoch; /* leader epoch of the last batch that was fetched, or -1 */
     bool paused;
     bool frozen; /* an answer was punted: nothing before the next start */
-    bool broken; /* likewise, for a batch header that makes no sense */
-    kf_session *session; /* the last one to have an entry of it; NULL: none has */
-    int32_t entry; /* its place there, or -1 */
+    bool broken; /* a batch header made no sense: nothing before the next start */
+    kf_session *session; /* the last session that added an entry for the stream, or NULL */
+    int32_t entry; /* place of that entry, or -1 */
 };
 
 /* What a request asked for a stream; stays while the session remembers it. */
@@ -88,7 +88,7 @@ typedef struct kf_entry {
     int32_t leader_epoch;
     int32_t last_epoch;
     uint32_t seen; /* number of the answer that named it last */
-    bool forgotten; /* by the request that is being built */
+    bool forgotten; /* the request that is being built asks the broker to forget it */
 } kf_entry;
 
 enum {
@@ -112,15 +112,15 @@ struct kf_session {
     int32_t count, capacity;
     int32_t *table; /* places of entries by topic and partition, open addressing; -1: free */
     int32_t table_size;
-    uint32_t answers;
-    int32_t turn_topic, turn_partition; /* what brought something last: others come first */
+    uint32_t answers; /* read so far */
+    int32_t turn_topic, turn_partition; /* the stream that brought records last, or -1 */
 
     int32_t routed; /* streams that are fetched over the link */
     bool in_flight;
-    bool full;       /* the request in flight names all it asks for */
-    size_t reserved; /* of the budget, by the request in flight */
-    size_t piece;    /* bytes to ask for, if the link's share of the budget allows it */
-    double begun_at; /* when the first bytes of the answer were seen; 0: they were not */
+    bool full;       /* the request in flight names all streams that it asks for */
+    size_t reserved; /* bytes of the budget, by the request in flight */
+    size_t piece;    /* bytes to ask for, if the link's share of the budget allows as many */
+    double begun_at; /* when a first piece of the answer was there; 0: none, or all at once */
     double back_off; /* seconds, after an answer that came at once and brought nothing */
     double not_before;
     kf_frame *frame; /* the answer that is being read */
@@ -156,10 +156,10 @@ void kf_fetcher_free(kf_fetcher *fetcher);
 /* A chunk with room for so many aborted transactions, or NULL. Takes references to the frame and
  * the stream (which may be NULL). */
 kf_chunk *kf_chunk_new(kf_frame *frame, kf_stream *stream, int32_t aborted_count);
-/* The chunk was read to its end, or nobody wants it: with its frame's last one it leaves the
+/* The chunk was read to its end, or nobody wants it. With the last chunk its frame leaves the
  * budget. Only the first call counts. */
 void kf_chunk_done(kf_chunk *chunk);
-/* Done with it, and with its references. */
+/* The same as kf_chunk_done, and free the chunk with its references. */
 void kf_chunk_free(kf_chunk *chunk);
 
 /* A stream with one reference, or NULL. */
@@ -185,7 +185,7 @@ void kf_session_clear(kf_session *session);
 /* Add an entry for the stream, under its present name; NULL: out of memory. It is not found before
  * the next kf_session_index. */
 kf_entry *kf_session_add(kf_session *session, kf_stream *stream);
-/* Remove the entry at `place`; the last one takes its place. */
+/* Remove the entry at `place`; the last entry moves there. */
 void kf_session_remove(kf_session *session, int32_t place);
 /* Make kf_session_find know all entries. False: out of memory. */
 bool kf_session_index(kf_session *session);

@@ -1,8 +1,8 @@
 /* Filling a batch: its slabs, and the place where the next record goes. Private to kf_batch.c,
  * which gives a batch its first slab, and to kf_queue.c and kf_split.c, which alone write records.
  *
- * Thread: whoever holds the queue's lock while the batch is open; the data plane for the pieces of
- * a split one.
+ * Thread: the one that holds the queue's lock, while the batch is open. The data plane fills the
+ * children of a split batch.
  */
 #ifndef KF_FILL_H
 #define KF_FILL_H
@@ -21,7 +21,7 @@ static inline void kf_fill_slab(kf_batch *batch, kf_slab *slab) {
     batch->end = slab->data + slab->capacity;
 }
 
-/* Note how much of the last slab is in use: only `at` has told so far. */
+/* Note how much of the last slab is in use; until now only `at` said so. */
 static inline void kf_fill_close(kf_batch *batch) {
     batch->last_slab->size = (size_t)(batch->at - batch->last_slab->data);
 }
@@ -30,7 +30,7 @@ static inline size_t kf_fill_room(const kf_batch *batch) {
     return batch->last_slab->capacity - (size_t)(batch->at - batch->last_slab->data);
 }
 
-/* Encode a record as number `index`, where `at` has room for it. */
+/* Encode a record as number `index`; there must be room for it at `at`. */
 static inline void kf_fill_record(kf_batch *batch, const kf_record *record, int64_t timestamp_ms,
                                   int32_t index) {
     uint8_t *start = batch->at;

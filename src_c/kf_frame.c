@@ -19,13 +19,13 @@ static size_t round_up(size_t size) {
     return (size + step - 1) / step * step;
 }
 
-/* Memory for a frame. What fills huge pages asks for them: a page fault for every 4 KiB costs as
- * much as reading them from the socket. */
+/* Memory for a frame. A frame that fills huge pages asks for them: a page fault for every 4 KiB
+ * costs as much as reading 4 KiB from the socket. */
 static uint8_t *new_memory(size_t capacity) {
 #ifdef MADV_HUGEPAGE
     void *memory;
     if (capacity >= KF_HUGE_PAGE && posix_memalign(&memory, KF_HUGE_PAGE, capacity) == 0) {
-        madvise(memory, capacity / KF_HUGE_PAGE * KF_HUGE_PAGE, MADV_HUGEPAGE); /* a wish */
+        madvise(memory, capacity / KF_HUGE_PAGE * KF_HUGE_PAGE, MADV_HUGEPAGE); /* advice */
         return memory;
     }
 #endif
@@ -58,10 +58,10 @@ static kf_frame *take_cached(kf_budget *budget, size_t capacity) {
     return frame;
 }
 
-/* Cut the cache down to what the limit leaves, and to half of it: what is kept after a burst serves
- * nobody. A quarter is kept though the rest is used up: while the user is slower than the broker,
- * that is what the next answers are read into. Called with the lock held; returns the surplus, for
- * the caller to free without it. */
+/* Cut the cache down to what the limit leaves free, and to half of the limit: after a burst nobody
+ * needs more. A quarter of the limit is kept even if nothing is free: while the user is slower than
+ * the broker, the next answers are read into these frames. Called with the lock held. Returns the
+ * surplus frames, which the caller frees without the lock. */
 static kf_frame *trim(kf_budget *budget) {
     kf_frame **at = &budget->cache;
     size_t kept = 0;
@@ -89,8 +89,8 @@ static size_t room_of(const kf_budget *budget) {
     return used < budget->limit ? budget->limit - used : 0;
 }
 
-/* Room has come back: wake the data plane if it waits for that much. Called with the lock held,
- * so that a plane which is about to end is still there. */
+/* Room has come back: wake the data plane if there is as much as it waits for. Called with the lock
+ * held, so that a plane which is about to end is still there. */
 static void wake_starved(kf_budget *budget) {
     if (budget->wanted != 0 && budget->plane != NULL && room_of(budget) >= budget->wanted) {
         budget->wanted = 0;

@@ -40,8 +40,8 @@ static ptrdiff_t compress_all(void *compressor, int level, const uint8_t *data, 
     return written == 0 ? -1 : (ptrdiff_t)written;
 }
 
-/* One member at the reader; libdeflate works on whole buffers, so a short one means to try again
- * with a larger one. */
+/* Read one member. libdeflate works on whole buffers: where the output is too short, try again with
+ * a larger one. */
 static kf_codec_status read_member(void *decompressor, kf_reader *in, size_t limit,
                                    kf_output *out) {
     for (;;) {

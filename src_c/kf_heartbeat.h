@@ -13,18 +13,18 @@ typedef struct kf_heartbeat {
     int32_t link_id;
     uint8_t *frame; /* request, length included */
     size_t frame_size;
-    int32_t epoch_pos; /* of epoch or generation in it, which answers change; 0: they do not */
-    uint8_t *expected; /* the answer that needs nobody, from behind the correlation id */
+    int32_t epoch_pos; /* where `frame` has the epoch or generation, which answers change; or 0 */
+    uint8_t *expected; /* the answer that nobody needs, without its correlation id */
     size_t expected_size;
     uint8_t *between; /* another request: sent once, instead of the next heartbeat; or NULL */
     size_t between_size;
     int64_t between_token;
     double between_timeout;
     double period;  /* seconds from one to the next */
-    double timeout; /* of one */
-    double due;
+    double timeout; /* seconds to wait for the answer to one */
+    double due;     /* when the next one is sent */
     int64_t told; /* answers that went up */
-    int unheard;  /* answers that went up since the last that was expected, or known above */
+    int unheard;  /* of these, since one was expected or the control plane had heard them all */
     bool silent;  /* no epoch was told yet: only requests between are sent */
     bool in_flight;
     bool between_in_flight; /* what is in flight is the request between */

@@ -118,8 +118,8 @@ static void advance(kf_link *link, size_t len, double now) {
     }
 }
 
-/* Requests without an answer end when they are written; they stand in the window between those
- * that have one. */
+/* Move the written requests that expect no answer to `*ended`. They stand in the window between
+ * others that do expect one. */
 static void take_unanswered(kf_link *link, kf_request **ended) {
     kf_request *last = NULL;
     kf_request **at = &link->first;
@@ -240,8 +240,8 @@ static void drop(kf_link *link, size_t size) {
     }
 }
 
-/* Begin to read a Fetch answer of `size` bytes into a frame. What was asked for gets memory at
- * once; an answer that says it is larger, as bytes arrive. */
+/* Begin to read a Fetch answer of `size` bytes into a frame. The bytes that were asked for get
+ * memory at once; if the answer is larger, its memory grows as bytes arrive. */
 static bool begin_frame(kf_link *link, size_t size) {
     kf_session *session = link->session;
     size_t held = link->filled - 4 < size ? link->filled - 4 : size;

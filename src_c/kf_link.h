@@ -1,10 +1,10 @@
-/* One connection to one node, as the data plane sees it: a thing with read, write and pending.
+/* One connection to one node. The data plane sees it as functions to read, write and close.
  *
  * Requests go out in order and come back in order. The window holds the requests in flight; their
  * batches and framing live as long as they do. The bytes of an answer are gathered here until a
  * frame is whole; what the frame means is the sender's business.
  *
- * Thread: data plane only, but for what the control plane fills in before KF_COMMAND_ADD_LINK.
+ * Thread: data plane only, except for the fields that are set before KF_COMMAND_ADD_LINK.
  */
 #ifndef KF_LINK_H
 #define KF_LINK_H
@@ -66,7 +66,7 @@ typedef struct kf_topic_field {
     size_t size;
 } kf_topic_field;
 
-/* Read the topic's field in an answer; what it returns compares with the request's own. */
+/* Return the topic's field in an answer: the same bytes as in the request. */
 static inline const uint8_t *kf_read_topic(kf_reader *reader, int topic_format, size_t *size) {
     const uint8_t *start = reader->pos;
     if (topic_format == KF_TOPIC_NAME) {
@@ -85,7 +85,7 @@ typedef struct kf_request {
     int kind;
     int32_t correlation_id;
     bool answered;        /* an answer is expected (not with acks=0) */
-    bool written;
+    bool written;         /* to its last byte */
     double written_at;
     double timeout;       /* seconds from written_at, or from queued_at while it is not written */
     double queued_at;
@@ -98,7 +98,7 @@ typedef struct kf_request {
     kf_batch **batches;   /* Produce: in wire order */
     kf_topic_field *topics; /* Produce: of each batch */
     int batch_count;
-    kf_produce_form form; /* Produce: the link may be programmed anew before the answer */
+    kf_produce_form form; /* Produce: as sent; the link's own may change before the answer */
 } kf_request;
 
 enum kf_link_event_kind {
@@ -141,8 +141,8 @@ struct kf_link {
     uint8_t *prefix; /* request up to and with timeoutMs; length and correlation id blank */
     size_t prefix_size;
     kf_produce_form form; /* of the requests from now on */
-    double muted_until;
-    double paced_until; /* no drain before, unless a batch is full */
+    double muted_until; /* nothing is sent before: the broker throttles */
+    double paced_until; /* no drain before, unless a batch is urgent */
     int urgent; /* ready queues that are KF_URGENT */
 
     /* queues routed here, doubly linked by place */
@@ -184,7 +184,7 @@ static inline void kf_link_ready(kf_link *link, int ready) {
         link->readable = true;
     }
 }
-/* Whether a read brings bytes that the poller does not speak of. */
+/* Whether a read brings bytes that the poller does not know of. */
 static inline bool kf_link_pending(const kf_link *link) {
     return link->io.pending != NULL && link->io.pending(link->io.context) > 0;
 }

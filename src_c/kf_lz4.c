@@ -34,8 +34,8 @@ enum {
     FLAG_DICTIONARY = 0x01,
 };
 
-/* What Java's reader demands: independent blocks. Its writer makes them 64 KiB; larger ones shrink
- * a large batch by a tenth more, as a block has only itself to refer to. */
+/* Java's reader demands independent blocks. Its writer makes blocks of 64 KiB. Larger ones shrink a
+ * large batch by a tenth more, because a block refers only to itself. */
 static LZ4F_preferences_t preferences_of(int level, size_t size) {
     LZ4F_preferences_t preferences;
     memset(&preferences, 0, sizeof preferences);
@@ -93,9 +93,9 @@ static ptrdiff_t compress_all(void *compressor, int level, const uint8_t *data, 
     return LZ4F_isError(end) ? -1 : (ptrdiff_t)(used + end);
 }
 
-/* Feed the header of a frame with its checksum put right: the writers of message format v0 hashed
- * the frame's magic along with the descriptor (KIP-57). `wanted` becomes what the library asks for
- * next. */
+/* Feed the header of a frame with a correct checksum: the writers of message format v0 hashed the
+ * frame's magic along with the descriptor (KIP-57). `wanted` becomes the number of bytes that the
+ * library asks for next. */
 static kf_codec_status read_legacy_header(LZ4F_dctx *decompressor, kf_reader *in, size_t *wanted) {
     uint8_t header[HEADER_MAX];
     if (kf_left(in) < MAGIC_SIZE + 3) {
@@ -117,8 +117,8 @@ static kf_codec_status read_legacy_header(LZ4F_dctx *decompressor, kf_reader *in
     return LZ4F_isError(*wanted) || taken != size ? KF_CODEC_MALFORMED : KF_CODEC_OK;
 }
 
-/* The library is fed no more than it asks for: a block that is not there in full would be copied
- * into a buffer of its own, of up to 4 MiB. What it asks for, a whole frame always has. */
+/* Feed the library no more than it asks for: it would copy an incomplete block into a buffer of its
+ * own, of up to 4 MiB. A whole frame always has the bytes that it asks for. */
 static kf_codec_status read_frame(LZ4F_dctx *decompressor, kf_reader *in, size_t limit,
                                   size_t wanted, kf_output *out) {
     while (wanted != 0) {

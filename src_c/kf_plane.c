@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- life ---- */
+/* ---- making and freeing ---- */
 
 void kf_plane_init(kf_plane *plane, const kf_env *env) {
     memset(plane, 0, sizeof *plane);
@@ -48,8 +48,8 @@ void kf_plane_wake(kf_plane *plane, int level) {
     kf_fence(); /* what was published before must be seen by a data plane that goes to sleep */
     int32_t now = kf_get(&plane->wake_level);
     while (now >= level) {
-        /* One of those who may end this sleep does. Never by a blind swap: the sleep that was seen
-         * may be over, and the next one have a level that is not ours to clear. */
+        /* Only one caller ends this sleep. A plain swap would not do: the sleep that was seen may
+         * be over, and the level of the next one may not be ours to clear. */
         if (kf_change(&plane->wake_level, &now, KF_WAKE_NOBODY)) {
             plane->env.wake_data(plane->env.context);
             return;

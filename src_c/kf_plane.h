@@ -43,10 +43,10 @@ typedef struct kf_env {
 /* Who may end the data plane's sleep; each level includes those before it. */
 enum kf_wake_level {
     KF_WAKE_NOBODY = 0,   /* awake, or every window is full */
-    KF_WAKE_FULL = 1,     /* a full batch, a flush, a blocked caller, a waiter's kick */
+    KF_WAKE_FULL = 1,     /* a full batch, a flush, a caller that waits for memory or a result */
     KF_WAKE_SENDABLE = 2, /* a batch reached batch.size */
-    KF_WAKE_OPENED = 3,   /* a first record */
-    KF_WAKE_NEVER = 4,    /* of an empty inbox */
+    KF_WAKE_OPENED = 3,   /* a batch got its first record */
+    KF_WAKE_NEVER = 4,    /* the level of an empty inbox */
 };
 
 /* What the control plane asks of the data plane; carried out at the start of the next step. */
@@ -162,8 +162,8 @@ typedef struct kf_plane {
     kf_mutex lock; /* commands, events, nodes, alive_until */
     kf_command *commands, **commands_tail;
     kf_event *events, **events_tail;
-    kf_node *nodes; /* that a link was ever added for, newest first */
-    double alive_until; /* heartbeats end then: the user is stuck */
+    kf_node *nodes; /* those that ever had a link, newest first */
+    double alive_until; /* heartbeats end then: after that the user is stuck */
 
     kf_atomic_int wake_level; /* enum kf_wake_level: who may end the sleep */
     kf_stats stats;
@@ -175,7 +175,8 @@ void kf_plane_destroy(kf_plane *plane);
 
 /* End the data plane's sleep if `level` may. */
 void kf_plane_wake(kf_plane *plane, int level);
-/* There may be what a user's thread, or an event loop, waits for (any thread, no lock held). */
+/* Have users' threads and event loops look again at what they wait for (any thread, no lock held).
+ */
 void kf_plane_wake_users(kf_plane *plane);
 /* Aborts instead of returning NULL, see kf_event.h. */
 kf_command *kf_command_new(int kind);
@@ -190,8 +191,8 @@ double kf_plane_alive(kf_plane *plane);
 void kf_plane_event(kf_plane *plane, kf_event *event);
 kf_event *kf_plane_take_events(kf_plane *plane);
 
-/* True if the data plane must not go to sleep at this level: something that may end such a sleep
- * came in meanwhile. */
+/* True if something has come in that may end a sleep of this level: the data plane must not begin
+ * it. */
 bool kf_plane_has_news(kf_plane *plane, int level);
 
 /* The node's counters, made on first use (data plane). */

@@ -23,7 +23,7 @@ static int class_of(size_t size) {
     return index < KF_SLAB_CLASSES ? index : -1;
 }
 
-/* Bytes that a slab of `size` takes: its class's, but never more than could ever be had. */
+/* Bytes that a slab of `size` takes: those of its class, unless the whole pool has fewer. */
 static size_t capacity_of(const kf_pool *pool, size_t size) {
     int index = class_of(size);
     size_t capacity = index < 0 ? size : class_size(index);
@@ -36,7 +36,7 @@ static bool has_room(const kf_pool *pool) {
 
 /* ---- regions ---- */
 
-/* Map memory at a multiple of its size, or return NULL. */
+/* Map a region at a multiple of its size, or return NULL. */
 static uint8_t *map_region(bool huge) {
     uint8_t *start =
         mmap(NULL, 2 * REGION_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -113,8 +113,8 @@ static bool add_region(kf_pool *pool) {
     return true;
 }
 
-/* Take a slab of this class out of the smallest that is free, giving back halves of it; or return
- * NULL: out of memory. */
+/* Take a slab of this class: halve the smallest free one until it fits, and put the other halves
+ * back. NULL: out of memory. */
 static kf_slab *take_free(kf_pool *pool, int index) {
     int from = index;
     while (from <= WHOLE_REGION && pool->free[from] == NULL) {
@@ -136,8 +136,8 @@ static kf_slab *take_free(kf_pool *pool, int index) {
     return slab;
 }
 
-/* Put a slab back, joined with its other half as long as that is free too. Return its region if
- * that is whole again and more than the limit is mapped: then it is the caller's to unmap. */
+/* Put a slab back, joined with its other half as long as that is free too. If its region is whole
+ * again and more than the limit is mapped, return the region, for the caller to unmap. */
 static kf_region *give_free(kf_pool *pool, kf_slab *slab) {
     kf_region *region = slab->region;
     int index = class_of(slab->capacity);

@@ -1,12 +1,14 @@
 /* The slab pool: `buffer.memory` as memory. Batches are chains of slabs taken from here.
  *
- * Slabs come in size classes, 16 KiB doubling to 1 MiB, cut from regions of 2 MiB by halving: what
- * has come back joins its other half, so that the same memory serves all classes. A region is a
- * huge page where the system has them, as touching 4 KiB pages one by one costs as much as copying
- * the records; all but the first, so that a producer which sends little takes little. A record
- * larger than the largest class gets a slab of its own size.
+ * Slabs come in size classes, 16 KiB doubling to 1 MiB, and are cut from regions of 2 MiB by
+ * halving. A slab that comes back joins its other half, so that the same memory serves all classes.
+ * A record larger than the largest class gets a slab of its own size.
  *
- * What counts against the limit is bytes reserved, not memory touched. Compressed copies are taken
+ * A region is a huge page where the system has them: touching 4 KiB pages one by one costs as much
+ * as copying the records. The first region has small pages, so that a producer which sends little
+ * takes little.
+ *
+ * Reserved bytes count against the limit, not memory that was touched. Compressed copies are taken
  * `beyond` the limit: a full pool must still be able to send.
  *
  * Threads: any. The lock is a leaf: nothing else is locked under it.
@@ -52,7 +54,7 @@ typedef struct kf_pool {
     kf_atomic_int waiting; /* callers blocked for memory */
     kf_region *regions;
     size_t region_count;
-    /* By class, and whole regions last; last in, first out: the warmest first. */
+    /* By class, whole regions at the end. Last in, first out: its memory is warm in the caches. */
     kf_slab *free[KF_SLAB_CLASSES + 1];
 } kf_pool;
 
@@ -66,9 +68,8 @@ kf_slab *kf_pool_take(kf_pool *pool, size_t size, bool beyond);
 /* Give back a chain of slabs; wakes blocked callers once a quarter of the limit is free. */
 void kf_pool_give(kf_pool *pool, kf_slab *chain);
 
-/* Wait until `size` bytes may be had again, at most `seconds`. Call in slices, without the GIL, and
- * count yourself in `waiting` meanwhile: the data plane sends what there is while somebody waits.
- */
+/* Wait until there may be room for `size` bytes, at most `seconds`. Call in slices, without the
+ * GIL, and count the caller in `waiting` meanwhile: the data plane then sends all there is. */
 void kf_pool_wait(kf_pool *pool, size_t size, double seconds);
 
 /* Bytes reserved now; for metrics. */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- life ---- */
+/* ---- making and freeing ---- */
 
 kf_producer *kf_producer_new(kf_plane *plane, size_t buffer_memory) {
     kf_producer *producer = calloc(1, sizeof *producer);
@@ -25,7 +25,7 @@ kf_producer *kf_producer_new(kf_plane *plane, size_t buffer_memory) {
 }
 
 void kf_producer_close(kf_producer *producer) {
-    const double all_times = 1e300; /* a bulk call without the GIL may still be appending */
+    const double all_times = 1e300; /* a bulk call without the GIL may still open batches */
     kf_set(&producer->closed, 1);
     for (kf_queue *queue = kf_producer_queues(producer); queue != NULL; queue = queue->registered) {
         kf_queue_take_overdue(queue, all_times);
@@ -74,7 +74,7 @@ static void topic_free(kf_topic *topic) {
     free(topic);
 }
 
-/* An array of those that are there, and memory for those that are added; or NULL. */
+/* A new array: the queues that exist, and memory for those to be added. NULL: out of memory. */
 static kf_queue **extend(const kf_topic *topic, int32_t count) {
     kf_queue **queues = calloc((size_t)count, sizeof *queues);
     int32_t i = topic->partition_count;
@@ -282,13 +282,13 @@ int64_t kf_producer_pending_before(kf_producer *producer, int64_t serial) {
 /* ---- waiting ---- */
 
 /* To fall asleep and be woken costs tens of microseconds, more than a round trip within a machine
- * or a rack. So whoever waits for the only batch there is stays awake for a moment first. Where
- * answers take longer, it is tried at every 64th wait only. */
+ * or a rack. So a thread that waits for the only batch under way stays awake for a moment first.
+ * Where answers take longer, only every 64th wait tries that. */
 static const double AWAKE_SECONDS = 200e-6;
 enum { AWAKE_MISSES_MAX = 6 };
 
-/* Under the lock: whether to stay awake for `batch`. With others under way there is work to leave
- * the processor to. */
+/* Whether to stay awake for `batch`. If others are under way, other threads need the processor.
+ * Called with the lock held. */
 static bool stays_awake(kf_producer *producer, const kf_batch *batch) {
     if (producer->oldest != batch || producer->newest != batch) {
         return false;
@@ -301,7 +301,7 @@ static bool stays_awake(kf_producer *producer, const kf_batch *batch) {
     return true;
 }
 
-/* Under the lock, which is left meanwhile. */
+/* Called with the lock held; releases it meanwhile. */
 static void stay_awake(kf_producer *producer, kf_batch *batch) {
     kf_batch_ref(batch);
     kf_unlock(&producer->lock);
@@ -352,7 +352,7 @@ void kf_producer_wait_flushed(kf_producer *producer, int64_t serial, double seco
 
 void kf_producer_observe(kf_producer *producer, kf_batch *batch) {
     int state = kf_get(&batch->state);
-    kf_fence(); /* against an observer that is being added: it re-reads the state after its flag */
+    kf_fence(); /* a new observer sets `watched`, then reads the state: one of the two sees it */
     if (kf_get(&batch->watched) == 0 && state == KF_BATCH_ACKED) {
         return;
     }

@@ -1,10 +1,10 @@
-/* Producing, as callers and the data plane share it: topics with their queues, memory, and what has
- * not ended yet.
+/* What callers and the data plane share for producing: topics with their queues, memory, and the
+ * batches that have not ended yet.
  *
  *   callers ── kf_queue_append ──► queues ── inbox ──► data plane ── links ──► brokers
  *   data plane ── completion ──► the plane's wake, observers
  *
- * Threads: what stands under «data plane» belongs to that thread alone.
+ * Threads: the fields under «data plane» belong to that thread alone.
  */
 #ifndef KF_PRODUCER_H
 #define KF_PRODUCER_H
@@ -23,7 +23,7 @@ typedef struct kf_produce_stats {
 
 struct kf_producer {
     kf_plane *plane;
-    kf_env env; /* the plane's: whoever sends has one step less to the clock */
+    kf_env env; /* copy of the plane's, so that `send` reaches the clock in one step less */
     kf_pool pool;
 
     /* limits, set once before the first record */
@@ -47,11 +47,11 @@ struct kf_producer {
     kf_batch *oldest, *newest; /* incomplete batches in the order of their opening */
     kf_batch *observed, **observed_tail; /* completed batches that have observers */
     int64_t next_serial;
-    int awake_misses, awake_skipped; /* staying awake: in vain lately; waits without since */
+    int awake_misses, awake_skipped; /* see stay_awake: lately in vain; waits since without it */
 
     kf_atomic_int flushing; /* flushes under way: every open batch is sendable */
     kf_atomic_int closed; /* no record is accepted any more */
-    void *owner; /* the object that holds this; handles reach it by way of their batch */
+    void *owner; /* the Queues object that holds this; handles find it through their batch */
     bool inherited; /* by a forked child: locks may be held for ever, so nothing is freed */
     kf_topic *topics; /* under the GIL */
     kf_produce_stats stats;
@@ -70,8 +70,8 @@ struct kf_producer {
 kf_producer *kf_producer_new(kf_plane *plane, size_t buffer_memory);
 /* The plane has stopped and its links are closed; kf_plane_destroy calls this. */
 void kf_producer_free(kf_producer *producer);
-/* The plane has stopped: accept nothing more (before its links are closed), and fail whatever has
- * not ended (after that). */
+/* The plane has stopped. Before its links are closed, accept nothing more; after that, fail every
+ * batch that has not ended. */
 void kf_producer_close(kf_producer *producer);
 void kf_producer_fail_all(kf_producer *producer);
 
@@ -99,12 +99,12 @@ void kf_producer_ended(kf_producer *producer, kf_batch *batch);
  * `*next` gets the opening time of the oldest batch that is younger, or 0. */
 int kf_producer_overdue(kf_producer *producer, double cutoff, kf_queue **queues, int capacity,
                         double *next);
-/* The batch that was opened first of those whose fate is not known: its queue and when it was
- * opened. False: there is none. */
+/* Queue and opening time of the oldest batch that has not ended. False: there is none. */
 bool kf_producer_oldest(kf_producer *producer, int64_t *queue_id, double *created);
 /* The serial that the next batch will get: a flush waits for all below it. */
 int64_t kf_producer_serial(kf_producer *producer);
-/* True once no batch with a serial below `serial` is incomplete; and the records of those. */
+/* Whether all batches with a serial below `serial` have ended; and the records of those that have
+ * not. */
 bool kf_producer_flushed(kf_producer *producer, int64_t serial);
 int64_t kf_producer_pending_before(kf_producer *producer, int64_t serial);
 

@@ -2,7 +2,7 @@
 #include "kf_producer.h"
 #include "kf_fill.h"
 
-/* ---- life of a queue ---- */
+/* ---- making and freeing a queue ---- */
 
 void kf_queue_init(kf_queue *queue, kf_producer *producer, kf_topic *topic, int64_t id,
                    int32_t partition) {
@@ -47,7 +47,7 @@ static void seal(kf_queue *queue) {
 static kf_batch *open_batch(kf_queue *queue, size_t need, int64_t timestamp_ms) {
     kf_producer *producer = queue->producer;
     if (kf_get(&producer->closed)) {
-        return NULL; /* nobody would send it; the caller looks why there is no room */
+        return NULL; /* nobody would send it; the caller finds out why there is no room */
     }
     kf_batch *batch = kf_batch_new(queue, KF_BATCH_HEADER_SIZE + need, false);
     if (batch == NULL) {
@@ -68,7 +68,7 @@ static kf_batch *open_batch(kf_queue *queue, size_t need, int64_t timestamp_ms) 
 }
 
 /* Give the open batch one more slab, twice as large as its last, for a record of `need` bytes.
- * A chain is never copied: a batch that stays small costs 16 KiB, one that fills few slabs. */
+ * Slabs are never copied: a batch that stays small costs 16 KiB, a full one is a few slabs. */
 static bool grow(kf_queue *queue, kf_batch *batch, size_t need) {
     size_t left = queue->seal_size > batch->size ? queue->seal_size - batch->size : 0;
     size_t size = batch->last_slab->capacity * 2;
@@ -133,8 +133,9 @@ static int make_room(kf_queue *queue, size_t need, int64_t timestamp_ms, int fla
     return KF_APPEND_OK;
 }
 
-/* Count a handle; all together hold one reference. It stays where the last handle left it, for a
- * caller who drops each handle at once would pay for two atomic additions per record. */
+/* Count a handle. All handles of a batch hold one reference together. The last handle that goes
+ * leaves it parked for the batch's next handle. That saves two atomic additions per record of a
+ * caller that ignores the result of `send`. */
 static inline void hold_handle(kf_queue *queue, kf_batch *batch) {
     if (batch->handles++ == 0) {
         if (queue->parked == batch) {
@@ -159,7 +160,7 @@ void kf_queue_drop_handles(kf_queue *queue, kf_batch *batch, int32_t count) {
     }
 }
 
-/* The open batch has got records: is it worth sending now? Called with the lock held. */
+/* Make the open batch sendable if it has reached batch.size. Called with the lock held. */
 static inline void maybe_sendable(kf_producer *producer, kf_batch *batch, int *level) {
     if (batch->urgency == KF_LINGERS && batch->size >= producer->batch_size) {
         batch->urgency = KF_SENDABLE;
@@ -249,15 +250,15 @@ void kf_queue_forget_bulk(kf_queue *queue, kf_batch *batch, int32_t count) {
     kf_unlock(&queue->lock);
 }
 
-void kf_queue_kick(kf_queue *queue, kf_batch *batch) {
-    bool kicked = false;
+void kf_queue_urge(kf_queue *queue, kf_batch *batch) {
+    bool urged = false;
     kf_lock(&queue->lock);
     if (queue->open == batch && batch->urgency != KF_URGENT) {
         batch->urgency = KF_URGENT;
-        kicked = true;
+        urged = true;
     }
     kf_unlock(&queue->lock);
-    if (kicked) {
+    if (urged) {
         kf_producer_notify(queue->producer, queue, KF_WAKE_FULL);
     }
 }
@@ -355,10 +356,10 @@ kf_batch *kf_queue_take_unresolved(kf_queue *queue, int64_t serial, int32_t slic
     return NULL;
 }
 
-bool kf_leaves_doubt(int16_t error_code) {
+bool kf_maybe_written(int16_t error_code) {
     switch (error_code) {
     case -1: /* UNKNOWN_SERVER_ERROR */
-    case 6:  /* NOT_LEADER_OR_FOLLOWER: may have been the leader, and lost it while replicating */
+    case 6:  /* NOT_LEADER_OR_FOLLOWER: perhaps the leader until it was replicating this */
     case 7:  /* REQUEST_TIMED_OUT: appended, not replicated in time */
     case 13: /* NETWORK_EXCEPTION */
     case 20: /* NOT_ENOUGH_REPLICAS_AFTER_APPEND */
@@ -387,7 +388,7 @@ void kf_queue_renumber(kf_queue *queue, int64_t serial, int32_t slice, int64_t p
         batch->epoch = queue->epoch;
         batch->base_sequence = base_sequence;
         batch->sequenced = true;
-        batch->doubt = false;
+        batch->maybe_written = false;
         base_sequence = kf_sequence_after(base_sequence, batch->record_count);
     }
     queue->next_sequence = base_sequence;

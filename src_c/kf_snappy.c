@@ -46,7 +46,7 @@ static ptrdiff_t compress_all(void *compressor, int level, const uint8_t *data, 
     return at - out;
 }
 
-/* A block must give the size it declares, so what it declares can be refused unseen. */
+/* A block must give the size that it declares, so a declared size can be refused at once. */
 static kf_codec_status read_block(const uint8_t *block, size_t size, size_t limit, kf_output *out) {
     size_t given = 0;
     if (snappy_uncompressed_length((const char *)block, size, &given) != SNAPPY_OK) {

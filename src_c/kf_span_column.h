@@ -1,5 +1,5 @@
-/* Columns of scanned records, in the layouts of Arrow's buffers. The caller has sized the output,
- * with the counts that are taken here; everything else the scan has checked.
+/* Columns of scanned records, in the layouts of Arrow's buffers. The caller sizes the output by
+ * what kf_measure counts; the scan has checked everything else.
  *
  * A run is `count` spans of one batch, `first` the row that the first of them has in the column.
  */
@@ -13,7 +13,7 @@ enum {
     KF_SPAN_VIEW_SIZE = 16,
     KF_SPAN_VIEW_INLINE_MAX = 12,
     KF_SPAN_VIEW_PREFIX = 4,
-    KF_SPAN_AHEAD = 8, /* views whose prefixes are on their way from memory */
+    KF_SPAN_AHEAD = 8, /* views whose prefixes are prefetched from memory */
 };
 
 typedef enum kf_part {
@@ -37,8 +37,8 @@ typedef struct kf_span_sizes {
     int64_t header_key_bytes, header_value_bytes, null_header_values;
 } kf_span_sizes;
 
-/* Read the next header; all of them follow `headers_pos`, as the scan has found. The value of a
- * null one has length -1. */
+/* Read the next header. The scan has checked that all follow `headers_pos`. A null value has the
+ * length -1. */
 static inline void kf_header_next(kf_reader *reader, const uint8_t **key, int32_t *key_len,
                                   const uint8_t **value, int32_t *value_len) {
     *key_len = kf_read_varint(reader);
@@ -148,7 +148,7 @@ static inline void kf_span_timestamps(const kf_span *spans, int64_t count, int64
     }
 }
 
-/* The same in microseconds; what an int64 cannot hold becomes the last number that it can. */
+/* The same in microseconds; a number that int64 cannot hold becomes the last one that it can. */
 static inline void kf_span_microseconds(const kf_span *spans, int64_t count, int64_t *out) {
     const int64_t limit = INT64_MAX / 1000;
     for (int64_t i = 0; i < count; i++) {

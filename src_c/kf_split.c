@@ -1,6 +1,6 @@
-/* A batch that a broker found too large becomes several: its records are read from its slabs and
- * written into children, which take its place in the queue. The parent stays as a forwarder, for
- * handles point into it.
+/* A batch that a broker found too large becomes several. Its records are read from its slabs and
+ * written into children, which take its place in the queue. The parent stays, because handles
+ * point to it; kf_batch_resolve finds their records in the children.
  */
 #include "kf_producer.h"
 #include "kf_fill.h"
@@ -13,8 +13,8 @@ typedef struct walk {
     kf_reader reader;
 } walk;
 
-/* Read the next record of the batch; false at the end. The bytes are our own: a malformed record
- * is a bug here and ends the walk early, which the caller sees by its count. */
+/* Read the next record of the batch; false at the end. The bytes are our own, so a malformed record
+ * is a bug here. It ends the walk early, and the caller sees a count that is too low. */
 static bool next_record(walk *at, kf_record *record, int64_t *timestamp_delta) {
     kf_reader body;
     while (kf_left(&at->reader) == 0) {
@@ -27,7 +27,7 @@ static bool next_record(walk *at, kf_record *record, int64_t *timestamp_delta) {
     kf_enter(&at->reader, &body, kf_read_varint(&at->reader));
     kf_read_i8(&body);
     *timestamp_delta = kf_read_varlong(&body);
-    kf_read_varint(&body); /* offset delta: given anew */
+    kf_read_varint(&body); /* offset delta: each child counts its own */
     record->key_len = kf_read_varint(&body);
     record->key = record->key_len < 0 ? NULL : kf_read_span(&body, record->key_len);
     record->value_len = kf_read_varint(&body);
@@ -103,7 +103,7 @@ bool kf_queue_split(kf_queue *queue, kf_batch *batch, size_t size) {
         return false;
     }
     if (size > batch->size / 2) {
-        size = batch->size / 2; /* as it is it was too large: whatever the limit, come closer */
+        size = batch->size / 2; /* the whole was too large, whatever the limit is */
     }
     while (next_record(&at, &record, &delta)) {
         size_t need = kf_record_size_max(&record);

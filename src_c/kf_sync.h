@@ -89,7 +89,7 @@ static inline int32_t kf_swap(kf_atomic_int *value, int32_t to) {
     return atomic_exchange_explicit(value, to, memory_order_seq_cst);
 }
 
-/* Change `*expected` into `to`; else false, and `*expected` tells what was there. */
+/* Set the value to `to` if it is `*expected`. Else false, and `*expected` becomes the value. */
 static inline bool kf_change(kf_atomic_int *value, int32_t *expected, int32_t to) {
     return atomic_compare_exchange_strong_explicit(value, expected, to, memory_order_seq_cst,
                                                    memory_order_seq_cst);

@@ -1,10 +1,10 @@
 /* The one wake of a client's users: what a waiting thread sleeps on, whatever it waits for.
  *
  *   waiter: seen = kf_wake_count ─► look at what is waited for ─► kf_wake_wait(seen) ─► look again
- *   bringer: publish ─► kf_wake_raise
+ *   publisher: publish ─► kf_wake_raise
  *
- * An event count: whoever read the count before it looked cannot miss what was published after
- * that, so one wake serves any number of waiters and of things to wait for.
+ * An event count: a waiter that reads the count before it looks cannot miss what is published after
+ * that. So one wake serves any number of waiters, whatever they wait for.
  */
 #ifndef KF_WAKE_H
 #define KF_WAKE_H
@@ -16,7 +16,7 @@ typedef struct kf_wake {
     kf_cond raised;
     kf_atomic_long count;   /* how often it was raised */
     kf_atomic_int sleepers; /* threads in kf_wake_wait */
-    kf_atomic_int watchers; /* event loops, which sleep elsewhere and are woken otherwise */
+    kf_atomic_int watchers; /* event loops, which sleep elsewhere: `wake_observers` wakes them */
 } kf_wake;
 
 static inline void kf_wake_init(kf_wake *wake) {
@@ -36,7 +36,7 @@ static inline int64_t kf_wake_count(kf_wake *wake) {
 /* End all sleeps (any thread). Returns whether there are event loops to be woken. */
 static inline bool kf_wake_raise(kf_wake *wake) {
     atomic_fetch_add_explicit(&wake->count, 1, memory_order_seq_cst);
-    kf_fence(); /* the count before the sleepers; a sleeper does it the other way round */
+    kf_fence(); /* first the count, then the sleepers; kf_wake_wait has the opposite order */
     if (kf_get(&wake->sleepers) > 0) {
         kf_lock(&wake->lock);
         kf_unlock(&wake->lock);
@@ -45,8 +45,8 @@ static inline bool kf_wake_raise(kf_wake *wake) {
     return kf_get(&wake->watchers) > 0;
 }
 
-/* Sleep until the count is not `seen` any more, at most `seconds`; it may end early, as a condition
- * variable does. Returns whether it is not. */
+/* Sleep until the count differs from `seen`, at most `seconds`. The sleep may end early, as a wait
+ * on a condition variable does. Returns whether the count differs. */
 static inline bool kf_wake_wait(kf_wake *wake, int64_t seen, double seconds) {
     kf_lock(&wake->lock);
     kf_add(&wake->sleepers, 1);

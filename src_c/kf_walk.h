@@ -1,8 +1,7 @@
 /* From batch header to batch header: where a fetched piece of a log ends, and where to go on.
  *
- * Only lengths and offsets are read, of any format; whether a batch is what it says is found out
- * by the user's thread, which has its CRC. The last batch may be cut off: a broker sends bytes, not
- * batches.
+ * Only lengths and offsets are read, of any format. The user's thread checks the rest, with the
+ * batch's CRC. The last batch may be cut off: a broker sends bytes, not batches.
  */
 #ifndef KF_WALK_H
 #define KF_WALK_H
@@ -14,11 +13,11 @@ typedef struct kf_walked {
     size_t size;         /* of the whole batches */
     int64_t next_offset; /* behind them */
     int32_t last_epoch;  /* leader epoch of the last one; -1: older formats have none */
-    bool broken;         /* what follows them is no batch, or one that does not lead forwards */
+    bool broken;         /* behind them is no batch, or one that ends no later than they do */
 } kf_walked;
 
-/* The offset behind the batch that `reader` stands at, or -1 if its header makes no sense. Reads
- * the 17 bytes up to the magic, and of a v2 batch those that its length says are there. */
+/* The offset behind the batch at `reader`, or -1 if its header makes no sense. Reads the 17 bytes
+ * up to the magic, and more of a v2 batch that is there in full. */
 static inline int64_t kf_walk_batch(kf_reader reader, size_t *size, int32_t *epoch) {
     size_t left = kf_left(&reader);
     int64_t base_offset = kf_read_i64(&reader);
@@ -43,10 +42,10 @@ static inline int64_t kf_walk_batch(kf_reader reader, size_t *size, int32_t *epo
 }
 
 /* Walk over what was fetched from `position` on. Each batch must end behind the one before it. The
- * first ones may end below the position: they have nothing for the reader, who passes over them. */
+ * first ones may end below the position: the user's thread passes over them. */
 static inline void kf_walk(const uint8_t *data, size_t size, int64_t position, kf_walked *walked) {
     kf_reader reader = kf_reader_of(data, size);
-    int64_t floor = 0; /* where the next batch must not end */
+    int64_t floor = 0; /* the next batch must end behind it */
     walked->size = 0;
     walked->next_offset = position;
     walked->last_epoch = -1;

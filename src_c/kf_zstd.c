@@ -34,7 +34,7 @@ static ptrdiff_t compress_all(void *compressor, int level, const uint8_t *data, 
 }
 
 /* Whole buffers, not streaming: a stream decoder would allocate the window that a frame declares.
- * A short output means to try again with a larger one. */
+ * Where the output is too short, try again with a larger one. */
 static kf_codec_status decompress_all(void *decompressor, kf_reader *in, size_t usual, size_t limit,
                                       int magic, kf_output *out) {
     (void)magic;

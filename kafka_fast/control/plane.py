@@ -354,7 +354,7 @@ class Thaw(Value):
 
 
 class FailQueue(Value):
-    """Fail a queue's batches that are in no request; those in doubt as maybe written."""
+    """Fail a queue's batches that are in no request; unresolved ones may have been written."""
 
     queue_id: int
     error_code: int

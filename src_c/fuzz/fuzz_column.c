@@ -1,5 +1,5 @@
-/* Columns: the input says what lies in a column's buffers, each an allocation of exactly its size.
- * Items that the check let pass are read, and headers made of them are written and read again. */
+/* Columns: the input gives the contents of a column's buffers, each allocated in its exact size.
+ * The items that the check allows are read. Headers are made of them, written and read again. */
 #include <string.h>
 
 #include "fuzz.h"
@@ -45,7 +45,7 @@ static bool is_valid(const kf_column *column, int64_t place) {
     return column->validity == NULL || (column->validity[place / 8] & (1 << place % 8)) != 0;
 }
 
-/* ---- making a column; each returns what the check must find, or -2 if that is not known ---- */
+/* ---- making a column; each returns what the check must return, or -2 if that is not known ---- */
 
 static int64_t make_offsets(kf_program *program, kf_column *column, int64_t count, int64_t size) {
     bool hostile = small(program, 2) == 1;

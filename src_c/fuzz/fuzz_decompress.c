@@ -1,5 +1,5 @@
-/* The decompressors: whatever comes in, at most the limit comes out, in memory that is there. The
- * first byte chooses codec and message format, the second the limit. */
+/* The decompressors: whatever comes in, at most the limit comes out, and nothing is touched outside
+ * of a buffer. The first byte chooses codec and message format, the second the limit. */
 #include "fuzz.h"
 #include "kf_compress.h"
 

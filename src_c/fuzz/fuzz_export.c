@@ -1,5 +1,5 @@
-/* Columns of the records of a batch, as Arrow gets them: what is measured is what is written, no
- * byte more, and what is written is what the spans say. Names of headers come out as UTF-8. */
+/* Columns of the records of a batch, as Arrow gets them. As many bytes are written as were
+ * measured, and they are those that the spans name. Names of headers come out as UTF-8. */
 #include <string.h>
 
 #include "fuzz.h"

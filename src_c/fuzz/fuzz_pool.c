@@ -1,5 +1,5 @@
-/* The slab pool: slabs of all sizes are taken and given back in any order, each with its number in
- * every unit of it. No two may share memory, the limit holds, and what comes back joins again. */
+/* The slab pool: slabs of all sizes are taken and given back in any order. Each unit of a slab
+ * holds its number: no two may share memory. The limit holds, and slabs that come back join. */
 #include <string.h>
 
 #include "fuzz.h"

@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     KF_MUST(walked.next_offset >= position);
     KF_MUST(walked.size != 0 || walked.next_offset == position);
     kf_touch(records, walked.size);
-    /* What is whole stays whole without what follows it, and leads to the same place. */
+    /* The whole batches alone, without what follows them, lead to the same place. */
     kf_walked again;
     kf_walk(records, walked.size, position, &again);
     KF_MUST(again.size == walked.size && again.next_offset == walked.next_offset);

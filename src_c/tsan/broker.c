@@ -1,5 +1,5 @@
-/* A broker that keeps no bytes, only which records it took, in order; it checks sequences as Kafka
- * does, and refuses, complains of size and hangs up at random.
+/* A broker that keeps no bytes, only the list of records that it took. It checks sequences as Kafka
+ * does. At random it refuses batches, calls them too large, or hangs up.
  *
  * A request: length, correlation id, batch count; for each batch: queue, base sequence, size,
  * batch. Its answer: length, correlation id; for each batch: error code, base offset.

@@ -5,7 +5,7 @@
  *        └────────────── room ◄── wake ◄─────────────────────┘        meter: interrupts, looks
  *
  * The budget is small and the data plane sleeps without a timer, so a lost wake-up stops the run.
- * What the user takes is of the generation that it wants and without gaps; at the end nothing is
+ * The user gets only chunks of the generation that it wants, without gaps. At the end nothing is
  * reserved, buffered or pinned.
  *
  *   fetching SEED FRAMES
@@ -165,7 +165,7 @@ static void *user_main(void *argument) {
         last = kf_get(&shared->fetched) != 0;
         int64_t seen = kf_wake_count(&shared->plane.wake);
         if (!last && !kf_fetcher_has_arrivals(shared->fetcher) && kf_get(&shared->fetched) == 0) {
-            kf_wake_wait(&shared->plane.wake, seen, 1.0); /* may end early: whoever waits looks */
+            kf_wake_wait(&shared->plane.wake, seen, 1.0); /* may end early: this loop looks again */
         }
         kf_chunk *chunk = kf_fetcher_take(shared->fetcher, 1 + (int)(next_random(&random) % 8));
         last = last && chunk == NULL;
@@ -184,7 +184,7 @@ static void *user_main(void *argument) {
             chunk = next;
         }
         uint64_t dropped =
-            next_random(&random) % HELD; /* else those not read could fill the budget */
+            next_random(&random) % HELD; /* else unread chunks could fill the budget */
         if (held[dropped] != NULL) {
             kf_chunk_free(held[dropped]);
             held[dropped] = NULL;

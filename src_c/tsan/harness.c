@@ -1,13 +1,13 @@
 /* The state that the planes share, under as many threads as touch it in a client:
  *
  *   callers ── append, wait for memory ──► queues ──► data plane ──► null broker
- *   waiter ── kicks and waits for batches, checks each result against the broker's log
+ *   waiter ── urges and waits for batches, checks each result against the broker's log
  *   flusher ── flushes          observer ── takes ended batches          control ── verdicts
  *   reader ── reads the counters all the while
  *
- * The linger is an hour and nothing sleeps with a timer: a record that a lost wake-up leaves behind
- * stays there, and the run fails. At the end each record has been taken by the broker once and in
- * order, or was refused and reported so, and no memory is reserved.
+ * The linger is an hour and nothing sleeps with a timer, so a lost wake-up leaves a record behind
+ * for ever, and the run fails. At the end the broker has taken each record once and in order, or
+ * has refused it, which was reported. No memory is reserved then.
  *
  *   harness SEED RECORDS     RECORDS of each caller
  */
@@ -135,7 +135,7 @@ static void check_slice(harness *shared, slice *checked) {
     double since = now(NULL);
     kf_batch *batch = checked->batch;
     if (!kf_batch_is_done(batch)) {
-        kf_queue_kick(batch->queue, batch);
+        kf_queue_urge(batch->queue, batch);
     }
     while (!kf_batch_is_done(batch)) {
         kf_producer_wait_batch(shared->producer, batch, 1.0);

@@ -10,7 +10,7 @@ enum {
     LINKS = 2,
     CALLERS = 3,
     SPLIT_SIZE = 2048,
-    STUCK_SECONDS = 20, /* nothing here takes a second: whoever waits that long was forgotten */
+    STUCK_SECONDS = 20, /* nothing here takes a second: a wait that long was forgotten */
 };
 
 /* What the null broker answers, in Kafka's numbers. */

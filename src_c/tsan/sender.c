@@ -1,5 +1,5 @@
-/* The smallest data plane and control plane that use all of the shared state: lists and policy are
- * reduced to loops over a handful of queues, what threads share is used as the real ones do.
+/* The smallest data plane and control plane that use all of the shared state. Their lists and
+ * policy are loops over a few queues; they use what threads share as the real planes do.
  */
 #include "harness.h"
 

@@ -38,10 +38,10 @@ def test_a_record_that_never_left_was_not_sent(
     assert error.outcome is Outcome.NOT_SENT
 
 
-def test_records_follow_after_a_doubt(
+def test_records_follow_after_a_batch_whose_fate_stays_unknown(
     kafka: EmbeddedKafka, topic: str, producer_on: MakeProducer
 ) -> None:
-    """A batch in doubt expires: the epoch is bumped, what follows arrives once and in order."""
+    """A batch that may be written expires: the epoch is bumped, what follows arrives in order."""
     producer = producer_on(delivery_timeout_ms=600, request_timeout_ms=200)
     send_and_check(kafka, producer, topic, 10)
     rule = kafka.faults.drop(applied=True, api=PRODUCE)

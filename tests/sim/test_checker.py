@@ -27,7 +27,7 @@ TIMEOUT = 10.0
 
 
 def healthy() -> tuple[History, Logs]:
-    """Six records: four delivered, one refused, one in doubt; one of them nobody observes."""
+    """Six records: four delivered, one refused, one maybe written; one is observed by nobody."""
     history = History(failed=2, lost_counted=0, flushes=[(2, 2)])
     for topic, partition, observed, completion in (
         ("a", 0, True, Completion(2.0, 0, 0, None)),

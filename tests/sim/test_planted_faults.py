@@ -35,12 +35,12 @@ def show(*kinds: Kind) -> None:
     raise AssertionError(f"{WORLDS} worlds have not shown it")
 
 
-def test_sending_a_batch_in_doubt_under_a_new_sequence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verdicts, "must_bump", lambda kept, hole: bool(kept))
+def test_renumbering_a_batch_that_may_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verdicts, "must_bump", lambda kept, may_have_gap: bool(kept))
     show(Kind.DUPLICATE)
 
 
-def test_calling_a_batch_in_doubt_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_calling_a_batch_that_may_be_written_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(produce_carrier._OUTCOMES, Outcome.MAYBE_WRITTEN, _queues.OUTCOME_REJECTED)
     show(Kind.FALSE_FAILURE)
 

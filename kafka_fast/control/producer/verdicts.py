@@ -110,7 +110,7 @@ def judge(report: Report, rules: Rules, now: float, *, leader_is_new: bool) -> J
     commands: list[Command] = []
     kept: list[BatchRow] = []
     gap: BatchRow | None = None
-    hole = report.queue.may_have_gap
+    may_have_gap = report.queue.may_have_gap
     for row in report.batches:
         code = row.error_code
         if code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
@@ -124,11 +124,11 @@ def judge(report: Report, rules: Rules, now: float, *, leader_is_new: bool) -> J
             outcome = Outcome.MAYBE_WRITTEN if row.maybe_written else Outcome.REJECTED
             # Java's client, too, names a batch without an answer so.
             commands.append(Fail(row, code or ErrorCode.NETWORK_EXCEPTION, outcome))
-            hole = hole or row.maybe_written
+            may_have_gap = may_have_gap or row.maybe_written
             if not row.maybe_written and gap is None:
                 gap = row
-    bump = rules.idempotent and must_bump(kept, hole=hole)
-    if rules.idempotent and not bump and not hole and gap is not None:
+    bump = rules.idempotent and must_bump(kept, may_have_gap=may_have_gap)
+    if rules.idempotent and not bump and not may_have_gap and gap is not None:
         commands.append(close_gap(report, gap))
     wait = 0.0 if leader_is_new else pause(kept, rules)
     # Alone until the next success, also if nothing is kept: perhaps the broker has yet to see the
@@ -149,14 +149,14 @@ def begin_again(report: Report, identity: ProducerIdentity) -> Renumber:
     return Renumber(own.queue_id, own.generation, identity.producer_id, identity.epoch, 0)
 
 
-def must_bump(kept: list[BatchRow], *, hole: bool) -> bool:
+def must_bump(kept: list[BatchRow], *, may_have_gap: bool) -> bool:
     """Tell whether the partition must begin again at sequence 0 of a new epoch, and can.
 
     It can if none of the batches that are kept may be in the log: then their sequences are free.
     """
     if kept and kept[0].error_code in SEQUENCE_ERRORS:
         return True
-    return hole and not any(row.maybe_written for row in kept)
+    return may_have_gap and not any(row.maybe_written for row in kept)
 
 
 def pause(kept: list[BatchRow], rules: Rules) -> float:

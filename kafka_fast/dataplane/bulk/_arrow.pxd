@@ -28,7 +28,7 @@ cdef class ArrowColumn:
     cdef ArrowChunk chunk            # keeps the memory
     cdef const ArrowSchema* schema
     cdef const ArrowArray* array
-    cdef int64_t first               # place of row 0 within the array, its own offset left aside
+    cdef int64_t first               # place of row 0 in the array, without the array's own offset
     cdef int64_t count
     cdef int64_t first_row           # what the call counts its row 0 as
 
@@ -46,7 +46,7 @@ cdef int check_bytes_type(const ArrowSchema* schema, str what) except -1
 cdef int check_number_type(const ArrowSchema* schema, str what) except -1
 cdef int check_header_type(const ArrowSchema* schema, str what) except -1
 
-# The column as a bulk call reads it; raise UsageError for a row that is not what it must be.
+# The column as a bulk call reads it; UsageError for a row that is not what it must be.
 cdef Column bytes_column(ArrowColumn source, str what)
 cdef int fill_numbers(Numbers numbers, int64_t start, ArrowColumn source, str topic,
                       str what) except -1

@@ -5,8 +5,8 @@
 
 What is taken: binary and string of every layout (32 and 64 bit offsets, views, fixed size), int32
 and int64, timestamps of every unit, and list<struct<key, value>> or map for headers; slices and
-nulls anywhere. The buffers' lengths are the producer's word, as the interface has it; offsets and
-views are checked once.
+nulls anywhere. The interface does not tell how long buffers are, so their producer is trusted.
+Offsets and views are checked once.
 
 Thread: the caller's, with the GIL.
 """
@@ -136,7 +136,7 @@ cdef ArrowColumn whole_column(ArrowChunk chunk, int64_t first_row):
 
 
 cdef ArrowColumn child_column(ArrowColumn parent, int64_t index):
-    """Return a struct's field; it is as the parent sliced it."""
+    """Return a struct's field, with the rows of the parent's slice."""
     cdef ArrowColumn column = ArrowColumn.__new__(ArrowColumn)
     column.chunk = parent.chunk
     column.schema = parent.schema.children[index]

@@ -13,9 +13,10 @@ ctypedef struct batch_slice:
     kf_batch* batch  # one reference
     int64_t first    # position of the first of them
     int32_t index    # of that one within the batch
-    int32_t count
+    int32_t count    # of the records
 
 
+# A growing array of slices.
 ctypedef struct slice_list:
     batch_slice* items
     Py_ssize_t count
@@ -61,20 +62,20 @@ cdef inline void add_run(slice_list* slices, kf_batch* last, kf_batch* batch, in
 
 
 cdef class BatchFuture:
-    cdef Queues queues
-    cdef slice_list slices
+    cdef Queues queues           # where the records went
+    cdef slice_list slices       # where they are, in the order of appending
     cdef Py_ssize_t ended        # slices before this one have ended
-    cdef uint32_t* rows          # row by position; NULL: they are the same
+    cdef uint32_t* rows          # row by position; NULL: rows and positions are the same
     cdef list refused            # (position, count, DeliveryError) of records in no batch
     cdef object refusal          # why no further row was accepted, or None
     cdef int64_t record_count    # of the call, refused ones included
     cdef int64_t timestamp_ms    # of all records, unless `timestamps` has each row's
-    cdef int64_t* timestamps     # by row; NULL if there is one for all, or nobody will ask
-    cdef bint seen               # somebody read the outcome, or will be told
+    cdef int64_t* timestamps     # by row; NULL: all rows have the same, or no callback needs them
+    cdef bint seen               # the outcome was read, or a callback will be told
 
     cdef int64_t row_of(self, int64_t position) noexcept
     cdef int refuse(self, int64_t position, int64_t count, object error) except -1
-    cdef int kick(self) except -1
+    cdef int urge(self) except -1
     cdef bint wait_all(self, timeout) except -1
     cdef int when_done(self, object callback) except -1
     cdef int deliver_each(self, object on_delivery) except -1

@@ -1,7 +1,7 @@
 """BatchFuture: what becomes of the records of a bulk call.
 
-A call's records lie in slices of batches, and what became of a batch is written once; so a future
-for a million records is a few hundred slices. Rows are the caller's numbering; positions are the
+A call's records lie in slices of batches, and what became of a batch is written once. So a future
+for a million records is a few hundred slices. Rows are the caller's numbering. Positions are the
 order of appending, which differs where records were sorted by partition first.
 
     rows      0 1 2 3 4 5 6 7          the caller's list or table
@@ -110,7 +110,7 @@ cdef class BatchFuture:
                     if has_failed_untold(self.queues, piece.batch):
                         add_lost(self.queues, failure_of(piece.batch, self.queues), piece.count)
             kf_batch_unref(item.batch)
-        if not self.seen and self.refused:  # None if __cinit__ refused the making of it
+        if not self.seen and self.refused:  # None if __cinit__ raised
             for _, count, error in self.refused:
                 add_lost(self.queues, error, count)
         free(self.slices.items)
@@ -219,7 +219,7 @@ cdef class BatchFuture:
     def __await__(self):
         """Wait in an event loop; gives what `result` returns."""
         if not self.done():
-            self.kick()
+            self.urge()
         return AwaitAll(self)
 
     def __repr__(self):
@@ -235,7 +235,7 @@ cdef class BatchFuture:
         self.refused.append((position, count, error))
         return 0
 
-    cdef int kick(self) except -1:
+    cdef int urge(self) except -1:
         """Let all open batches leave now."""
         self.queues.check_lives()
         cdef Py_ssize_t i
@@ -243,7 +243,7 @@ cdef class BatchFuture:
         for i in range(self.ended, self.slices.count):
             batch = self.slices.items[i].batch
             if not kf_batch_is_done(batch):
-                kf_queue_kick(batch.queue, batch)
+                kf_queue_urge(batch.queue, batch)
         return 0
 
     cdef bint wait_all(self, timeout) except -1:
@@ -253,7 +253,7 @@ cdef class BatchFuture:
             self.queues.check_may_wait()
             if timeout is not None:
                 deadline = shared.env.now(shared.env.context) + max(<double>timeout, 1e-9)
-            self.kick()
+            self.urge()
             while not self.done():
                 if not wait_for(self.queues, self.slices.items[self.ended].batch, deadline):
                     raise late(self.queues, f"the delivery of {self.record_count} records is not "
@@ -269,7 +269,7 @@ cdef class BatchFuture:
         if self.done() and (self.queues.plane.dead or self.slices.count == 0):
             callback()  # the callback thread has ended, or there is no batch to be observed
             return 0
-        # If all has ended already, the last batch is there to be observed.
+        # If all batches have ended, observe the last one: it is listed at once.
         self.ended = min(self.ended, self.slices.count - 1)
         countdown.left = self.slices.count - self.ended
         for i in range(self.ended, self.slices.count):

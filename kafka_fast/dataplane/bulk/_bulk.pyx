@@ -373,7 +373,7 @@ cdef class BulkAccumulator(Accumulator):
                 job.pos += 1
                 job.next += 1
                 continue
-            if job.pos != blocked_at:  # max.block.ms is for each standstill
+            if job.pos != blocked_at:  # max.block.ms counts from each new standstill
                 blocked_at = job.pos
                 wait.deadline = 0.0
             try:
@@ -393,8 +393,8 @@ cdef class BulkAccumulator(Accumulator):
                      object error) except -1:
         """Refuse the rows left, or raise if none was accepted before.
 
-        What a future keeps has no traceback: before Python 3.11 its frames hold the caller's, and
-        so the future that the caller believes to have dropped.
+        Errors that a future keeps have no traceback. Before Python 3.11 the frames of a traceback
+        hold the caller's frames, and so the future itself, even after the caller has dropped it.
         """
         if future.slices.count == 0:
             raise error

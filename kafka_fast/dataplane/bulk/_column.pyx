@@ -5,9 +5,9 @@
     (data, offsets)                              a buffer of bytes, one of n + 1 int32 or int64
     Arrow array or stream                        binary or string of any layout, see _arrow
 
-Buffers are checked once, and borrowed for the time of the call: what is appended is a copy.
+Buffers are checked once, and borrowed while the call lasts: a batch gets a copy.
 
-Thread: the caller's, with the GIL. What the C header gives out needs none.
+Thread: the caller's, with the GIL. The functions of kf_column.h do not need it.
 """
 
 from cpython.buffer cimport (
@@ -85,7 +85,7 @@ cdef class Column:
         return column
 
     cdef object item(self, int64_t i):
-        """Return one item as an object: bytes or None, if it is not one already."""
+        """Return one item: the object, or the bytes in a buffer; None if it is null."""
         cdef int64_t size
         cdef const uint8_t* data
         if self.items is not None:

@@ -15,7 +15,7 @@ cdef enum:
     CHUNK_BYTES = 16_384  # of values: how much is encoded under one lock
     WINDOW_ROWS = 8_192   # sorted by partition at a time
 
-# What appending says, beside the results of kf_queue_append_run.
+# Results of appending besides those of kf_queue_append_run.
 cdef enum:
     JOB_DONE = 16
     JOB_NO_MEMORY = 17
@@ -38,10 +38,10 @@ cdef struct bulk_job:
     const int64_t* times       # by row, -1: now; or NULL
     int64_t now
     int64_t first_row
-    uint32_t* rows             # row by position; NULL: they are the same
+    uint32_t* rows             # row by position; NULL: rows and positions are the same
     int64_t pos, end           # positions left
     # where the next chunk goes
-    bint scatter               # each row has a partition of its own
+    bint scatter               # each row has its own partition
     int32_t partition          # of all rows if not -1; with `scatter`, of the current run
     int64_t window_end         # rows[pos:window_end] are sorted by partition
     int64_t* run_ends          # by partition: end of its run within the window
@@ -49,7 +49,7 @@ cdef struct bulk_job:
     uint32_t* unsorted         # [WINDOW_ROWS]
     # the chunk
     kf_queue* queue
-    int leave                  # KF_LEAVE_FULL: its share is used up
+    int leave                  # KF_LEAVE_FULL if the queue's share is used up, else 0
     int32_t count, next        # records in the chunk, and the first that is not appended
     kf_record records[CHUNK_RECORDS]
     int64_t timestamps[CHUNK_RECORDS]
@@ -57,10 +57,10 @@ cdef struct bulk_job:
     size_t scratch_size
 
 
-# A job that borrows from all of these; `pos`, `end`, `rows` and the partition are still to be set.
+# A job that borrows from all of these. The caller sets `pos`, `end`, `rows` and the partition.
 cdef bulk_job* new_job(Queues queues, const partitioner* how, Topic topic, Rows rows,
                        BatchFuture future) except NULL
-# Have each row go to a partition of its own.
+# Have each row go to its own partition.
 cdef int scatter(bulk_job* job) except -1
 cdef void free_job(bulk_job* job) noexcept
 

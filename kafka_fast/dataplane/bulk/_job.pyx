@@ -1,10 +1,10 @@
 """A bulk job: rows of one topic on their way into batches.
 
-Rows go in chunks of about 16 KiB: filled with pointers to keys and values, then encoded under one
-lock. Which chunk goes where:
+Rows go in chunks of about 16 KiB. A chunk is filled with pointers to keys and values, then encoded
+under one lock. Where chunks go:
 
-    no keys            the sticky partition, another one with the end of a batch
-    one partition      that one
+    no keys            to the sticky partition; to another one after the end of a batch
+    one partition      there
     keys, partitions   windows of 8,192 rows, sorted by partition first (a counting sort, so the
                        order within a partition stays), then run after run
 
@@ -345,7 +345,7 @@ cdef int borrow_row(bulk_job* job, Rows rows, object key_item, object value_item
 
 
 cdef int append_borrowed(bulk_job* job, Rows rows) except -1:
-    """Append one row whose bytes must be borrowed from another object for the time of it."""
+    """Append one row whose bytes must be borrowed from their objects meanwhile."""
     cdef borrowed key, value
     cdef int result
     cdef int64_t row = row_at(job, job.pos)
@@ -382,7 +382,7 @@ cdef int fill_encoded_headers(bulk_job* job, Rows rows) except -1:
 cdef int append_objects(bulk_job* job, Rows rows) except -1:
     """Append rows like `append_raw`, with the GIL.
 
-    A chunk never outlives this call: another thread may change the list while the GIL is away.
+    A chunk never outlives this call: another thread may change the list once the GIL is released.
     """
     cdef int64_t end
     cdef int result
@@ -408,10 +408,10 @@ cdef int append_objects(bulk_job* job, Rows rows) except -1:
     return JOB_DONE
 
 
-# ---- life of a job ----
+# ---- making and freeing a job ----
 
 cdef void copy_cursor(const kf_topic* topic, kf_topic* cursor) noexcept:
-    """Copy what is the callers'; the data plane may be writing what is its own."""
+    """Copy the callers' fields; the data plane may be writing its own."""
     cursor.queues = topic.queues
     cursor.partition_count = topic.partition_count
     cursor.sticky = topic.sticky

@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t
 from kafka_fast.dataplane.bulk._column cimport Column, kf_header_column
 
 
-# Integers of n rows; -1 stands for «none given».
+# Integers of n rows; -1 means that none is given.
 cdef class Numbers:
     cdef int64_t* items
     cdef int64_t count  # -1: `scalar` is every row's
@@ -16,8 +16,8 @@ cdef class Numbers:
 cdef class HeaderColumn:
     cdef bytes scalar          # every row's, encoded
     cdef list encoded          # each row's, encoded, or None
-    cdef kf_header_column raw  # if `owner` is set
-    cdef object owner
+    cdef kf_header_column raw  # each row's in buffers, if `owner` is set
+    cdef object owner          # keeps the buffers alive
     cdef int64_t count         # -1: scalar, or none at all
 
     cdef HeaderColumn part(self, int64_t start, int64_t count)

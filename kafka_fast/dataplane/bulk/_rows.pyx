@@ -1,6 +1,6 @@
 """The arguments of a bulk call as rows: columns brought to one length and one form.
 
-Whatever is wrong with them is said here, with column and row, before anything is sent.
+An argument that is wrong raises here, naming column and row, before anything is sent.
 
 Thread: the caller's, with the GIL.
 """
@@ -169,7 +169,7 @@ cdef class HeaderColumn:
 
 
 cdef bint is_one_rows_headers(object source):
-    """Return whether these are one row's headers, meant for all, and not a column of them."""
+    """Return whether these are one row's headers for all rows, and not a column of headers."""
     if isinstance(source, Mapping):
         return True
     first = next((item for item in source if item is not None), None)
@@ -209,7 +209,7 @@ cdef HeaderColumn headers_of(object source, str topic):
 # ---- values and keys ----
 
 cdef int refuse_item(object item, str topic, str what) except -1:
-    """Raise what is wrong with an item that is no plain bytes, ASCII str or None, if anything."""
+    """Raise if an item, neither plain bytes nor ASCII str nor None, cannot be sent."""
     if isinstance(item, str):
         try:
             item.encode()

@@ -8,10 +8,10 @@ from kafka_fast.dataplane.bulk._rows cimport Numbers, Rows
 
 
 cdef class Table:
-    cdef ArrowSource source
+    cdef ArrowSource source  # of record batches
     cdef str topic           # for messages; None: `topics` has each row's
     cdef object value        # number of the column
-    cdef object key          # the same, or None
+    cdef object key          # this and the next: number of the column, or None
     cdef object headers
     cdef object partition
     cdef object timestamp

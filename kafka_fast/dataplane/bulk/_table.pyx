@@ -1,7 +1,7 @@
 """An Arrow table as rows: its columns by name, one record batch at a time.
 
-The schema is checked when the table is opened; cells when their record batch is read, before any of
-its rows is sent.
+The schema is checked when the table is opened. Cells are checked when their record batch is read,
+before any of its rows is sent.
 
 Thread: the caller's, with the GIL.
 """

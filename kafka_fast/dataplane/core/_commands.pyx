@@ -1,8 +1,8 @@
 """Commands: the control plane's decisions, carried out between two turns of the data plane.
 
-Each command is small and mechanical. Verdicts on a frozen queue carry the generation number of
-the freeze they answer; an older number means that the queue has failed again since, and the
-command is dropped: the newer failure's event is on its way up, and gets a verdict of its own.
+Each command is small and mechanical. A verdict on a frozen queue carries the generation of the
+freeze that it answers. An older generation means that the queue has failed again since. Then the
+command is dropped: the newer failure is on its way up, and gets a verdict of its own.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
@@ -31,7 +31,7 @@ cdef void add_link(sender_state* state, kf_link* link, double now) noexcept nogi
 
 
 cdef void refuse_raw(sender_state* state, kf_command* command) noexcept nogil:
-    """The link is gone already: say so as if it had been closed with the request in flight."""
+    """Report that the link is gone, as if it had been closed with the request in flight."""
     cdef kf_event* event = kf_event_new(KF_EVENT_RESPONSE, command.link_id)
     event.token = command.token
     event.code = KF_CLOSE_BY_US
@@ -90,8 +90,8 @@ cdef void name_topic(kf_command* command) noexcept nogil:
 cdef void route(sender_state* state, kf_command* command, double now) noexcept nogil:
     """Send the queue to another link, once nothing of it is in flight on the old one.
 
-    To a link that has closed meanwhile: to none, so that the queue asks again. The control plane
-    hears of the end first.
+    If that link has closed meanwhile the queue has none, and asks for one again. The control plane
+    hears of the link's end before that.
     """
     cdef kf_queue* queue = command.queue
     cdef kf_link* link = find_link(state, command.link_id)
@@ -113,10 +113,12 @@ cdef void fail(kf_batch* batch, const kf_command* command) noexcept nogil:
 
 
 cdef void fail_unsplit(kf_queue* queue, kf_batch* batch, const kf_command* command) noexcept nogil:
-    """Fail a batch that was to be split and cannot be. The control plane counts on its pieces: as
-    it would for a batch that it gives up, those behind get the sequence that is free now.
+    """Fail a batch that was to be split and cannot be.
+
+    The control plane expected its pieces to keep its sequences. Now these are free, and the batches
+    behind take them over, as after any batch that is given up.
     """
-    cdef bint leaves_gap = batch.sequenced and not batch.doubt and not queue.hole
+    cdef bint leaves_gap = batch.sequenced and not batch.maybe_written and not queue.may_have_gap
     cdef int32_t base_sequence = batch.base_sequence
     fail(batch, command)
     if leaves_gap:
@@ -124,8 +126,8 @@ cdef void fail_unsplit(kf_queue* queue, kf_batch* batch, const kf_command* comma
 
 
 cdef void fail_untold(kf_batch* batch, const kf_command* command) noexcept nogil:
-    """Fail a batch that the command does not name: one in doubt may be in the log."""
-    cdef int outcome = KF_OUTCOME_MAYBE_WRITTEN if batch.doubt else command.outcome
+    """Fail a batch that the command does not name. One that may be in the log fails as such."""
+    cdef int outcome = KF_OUTCOME_MAYBE_WRITTEN if batch.maybe_written else command.outcome
     kf_batch_end(batch, KF_BATCH_FAILED, command.error_code, outcome, -1, -1)
 
 
@@ -159,7 +161,7 @@ cdef void thaw(sender_state* state, kf_command* command, double now) noexcept no
     if not queue.frozen or queue.generation != command.generation:
         return
     queue.frozen = False
-    queue.hole = False
+    queue.may_have_gap = False
     queue.not_before = command.at
     queue.single = command.single
     place(state, queue, now)

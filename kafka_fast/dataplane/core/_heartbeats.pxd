@@ -7,11 +7,11 @@ from kafka_fast.dataplane.core.link cimport kf_link, kf_request
 from kafka_fast.dataplane.core.structs cimport kf_command, kf_heartbeat
 
 
-# Begin to send a heartbeat, which the data plane owns from here on. One of the same token ends.
+# Begin to send a heartbeat, which the data plane owns from here on. Another of its token ends.
 cdef void start_heartbeats(sender_state* state, kf_heartbeat* heartbeat,
                            double now) noexcept nogil
 
-# Send them no more; an answer that is still to come is swallowed.
+# End heartbeats; an answer that is still to come is swallowed.
 cdef void stop_heartbeats(sender_state* state, int64_t token) noexcept nogil
 cdef void stop_all_heartbeats(sender_state* state) noexcept nogil
 

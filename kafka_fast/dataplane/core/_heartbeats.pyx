@@ -45,13 +45,13 @@ cdef enum:
     CONSUMER_GROUP_HEARTBEAT = 68
 
 cdef double MIN_PERIOD = 0.01  # seconds; whatever a broker asks for
-cdef int UNHEARD_MAX = 100  # answers go up as fast as the coordinator sends them, up to here
-cdef double SLOW_PERIOD = 5.0  # then; Kafka's own, and few enough until max.poll.interval.ms
+cdef int UNHEARD_MAX = 100  # answers that go up unheard before heartbeats become slower
+cdef double SLOW_PERIOD = 5.0  # seconds between heartbeats then, as by Kafka's default
 cdef double AT_ONCE = 1e-9  # as a deadline, where 0 is never
 
 
 cdef kf_heartbeat** find_heartbeat(sender_state* state, int64_t token) noexcept nogil:
-    """Return where the heartbeat is linked, or where NULL is."""
+    """Return the pointer to the heartbeat in the list, or the NULL at its end."""
     cdef kf_heartbeat** at = &state.heartbeats
     while at[0] != NULL and at[0].token != token:
         at = &at[0].next
@@ -102,7 +102,7 @@ cdef void send_between(sender_state* state, kf_command* command) noexcept nogil:
 
 
 cdef double due_at(const kf_heartbeat* heartbeat) noexcept nogil:
-    """When there is something to send."""
+    """Return when there is something to send."""
     if heartbeat.in_flight:
         return INFINITY
     if heartbeat.between != NULL:

@@ -12,6 +12,6 @@ cdef bint receive(sender_state* state, kf_link* link, double now) noexcept nogil
 # Write what can be written. False: the link was closed.
 cdef bint flush_out(sender_state* state, kf_link* link, double now) noexcept nogil
 
-# Close the link and hand everything it had back. After this nothing refers to it.
+# Close the link and hand back its batches and requests. After this nothing refers to the link.
 cdef void close_link(sender_state* state, kf_link* link, int reason, int64_t detail,
                      double now) noexcept nogil

@@ -1,9 +1,9 @@
 """Bytes in, bytes out, and the end of a link.
 
-An answer belongs to the first request in flight, or the link is closed: a peer that answers out of
-turn is not understood. Answers to the control plane's own requests go up as they came. Closing
-ends every request: only then do their batches come back, for only then can nothing be sent from
-their memory any more.
+An answer must belong to the first request in flight, or the link is closed: a peer that answers out
+of turn is not understood. Answers to the control plane's own requests go up as they came. Closing a
+link ends all its requests. Only then do their batches come back, because only then is nothing sent
+from their memory any more.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
@@ -27,7 +27,7 @@ cdef enum:
 
 
 cdef void copy_bytes(kf_event* event, const uint8_t* data, size_t size) noexcept nogil:
-    """Give the event a copy of these bytes; without memory it has none."""
+    """Give the event a copy of these bytes, or none if there is no memory for it."""
     event.bytes = <uint8_t*>malloc(size) if size > 0 else NULL
     if event.bytes != NULL:
         memcpy(event.bytes, data, size)
@@ -36,7 +36,7 @@ cdef void copy_bytes(kf_event* event, const uint8_t* data, size_t size) noexcept
 
 cdef void end_request(sender_state* state, kf_link* link, kf_request* request,
                       int reason) noexcept nogil:
-    """A request ends with its link: raw ones are told so, batches come back."""
+    """End a request with its link: report a raw one, give back the batches of a Produce."""
     cdef kf_event* event
     cdef int i
     if request.kind == KF_REQUEST_PRODUCE:
@@ -63,7 +63,7 @@ cdef void unroute(sender_state* state, const kf_link* link, double now) noexcept
             queue.link = NULL
             queue.route_asked = False
             place(state, queue, now)
-        report(state, queue)  # also one that was moving: its new link is another
+        report(state, queue)  # also a queue that was moving from here to another link
         queue = queue.registered
 
 
@@ -97,7 +97,7 @@ cdef void close_link(sender_state* state, kf_link* link, int reason, int64_t det
 
 cdef bint answer_produce(sender_state* state, kf_link* link, kf_request* request,
                          const uint8_t* frame, int64_t size, double now) noexcept nogil:
-    """Two passes: freeze what failed, then complete what succeeded. False: a bad answer."""
+    """Freeze the partitions that failed, then complete the others. False: a bad answer."""
     cdef kf_event* event = NULL
     cdef produce_answer* answers
     cdef kf_misfit misfit
@@ -175,11 +175,11 @@ cdef bint handle_frame(sender_state* state, kf_link* link, const uint8_t* frame,
     elif request.kind == KF_REQUEST_HEARTBEAT:
         token = handle_heartbeat(state, request, frame, size, now)
         if token != 0 and not send_up(state, link, token, frame, size):
-            stop_heartbeats(state, request.token)  # the control plane begins anew
+            stop_heartbeats(state, request.token)  # the control plane starts them again
     else:
         send_up(state, link, request.token, frame, size)
     if not understood:
-        # The request is out of the window already: put its batches into the same event.
+        # The request has left the window already. Put it back, so that its batches come back too.
         kf_link_queue(link, request, now)
         close_link(state, link, KF_CLOSE_BAD_RESPONSE, size, now)
         return False

@@ -1,4 +1,4 @@
-"""The data plane as an object: what the control plane's side of the house holds."""
+"""The data plane as an object, for Python."""
 
 from libc.stdint cimport uint8_t
 
@@ -16,14 +16,14 @@ cdef class Environment:
 
 
 cdef class DataPlane:
-    cdef kf_plane* plane
-    cdef sender_state sender
-    cdef Environment environment
+    cdef kf_plane* plane          # owned
+    cdef sender_state sender      # what one turn leaves to the next; data plane's thread
+    cdef Environment environment  # keeps what `plane.env` points to
     cdef readonly bint dead       # shut down, or inherited through fork: nothing may wait for it
-    cdef readonly bint inherited  # its locks may be held, for ever, by nobody
-    cdef int owner_pid
+    cdef readonly bint inherited  # made by a parent process: its locks may be held for ever
+    cdef int owner_pid            # of the process that made it
     cdef object __weakref__
 
 
-# A malloc'ed copy; whoever is handed it (a command, a session, a heartbeat) owns it.
+# A malloc'ed copy. The command, session or heartbeat that it is put into owns it.
 cdef uint8_t* copy_bytes(bytes data) except NULL

@@ -1,6 +1,6 @@
 """The data plane as an object, a transport: links, raw requests, heartbeats, events, numbers.
 
-What is produced over it is `_queues`, what is fetched `_streams`; a client has the side it needs.
+`_queues` is the produce side on top of it, `_streams` the fetch side; a client has what it needs.
 Events and rows leave as plain tuples and commands arrive as plain arguments: net/ translates them
 to and from the control plane's records, so that the two planes never import each other.
 
@@ -99,16 +99,16 @@ cdef class DataPlane:
         """Send a request after `delay` and every `period` seconds, until `set_alive_until`'s time.
 
         An answer that equals `expected_body` behind the correlation id is swallowed. Any other
-        one is a RESPONSE under `token`. The end of the link is one, too, and ends the heartbeats.
+        answer is a RESPONSE under `token`. So is the end of the link, which ends the heartbeats.
 
         Args:
             token: Never used for other heartbeats.
             frame: The request, length included.
             timeout: Seconds; without an answer by then the link is closed.
-            epoch_pos: Where the frame has the member's epoch or generation, which is then that of
-                the last answer that told one: to any ConsumerGroupHeartbeat, which tells the
-                period as well, or to a JoinGroup that `send_between` sent. Before there is one no
-                heartbeat is sent. 0: the frame stays as it is.
+            epoch_pos: Where the frame has the member's epoch or generation. The data plane writes
+                there what the last answer told: one to a ConsumerGroupHeartbeat, which tells the
+                period as well, or to a JoinGroup that `send_between` sent. Until an epoch is known
+                no heartbeat is sent. 0: the frame stays as it is.
         """
         cdef kf_command* command
         cdef kf_heartbeat* heartbeat
@@ -136,7 +136,7 @@ cdef class DataPlane:
         kf_plane_command(self.plane, command)
 
     def stop_heartbeats(self, int64_t token):
-        """Send these heartbeats no more; an answer that is still to come is swallowed."""
+        """End these heartbeats. An answer that is still to come is swallowed."""
         cdef kf_command* command = kf_command_new(KF_COMMAND_STOP_HEARTBEATS)
         command.token = token
         kf_plane_command(self.plane, command)
@@ -166,7 +166,7 @@ cdef class DataPlane:
         kf_plane_command(self.plane, command)
 
     def set_alive_until(self, double until):
-        """Let heartbeats be sent until then (monotonic seconds): the user shows signs of life."""
+        """Let heartbeats be sent until then (monotonic seconds): the user is not stuck."""
         kf_plane_set_alive(self.plane, until)
 
     def request_dump(self, int64_t token):
@@ -183,7 +183,7 @@ cdef class DataPlane:
         sender_destroy(&self.sender)
 
     def mark_inherited(self):
-        """This process is a child of the one that made the plane: nothing in it may be locked."""
+        """Note that this process is a child of the plane's: no lock in it may be taken."""
         self.dead = self.inherited = True
         if self.plane.producer != NULL:
             self.plane.producer.inherited = True
@@ -230,9 +230,9 @@ cdef class DataPlane:
         return stats_dict(&self.plane.stats)
 
     def node_stats(self):
-        """Return counters for each node that there ever was a link to, by node id.
+        """Return counters for each node that ever had a link, by node id; -1: bootstrap servers.
 
-        All links to a node count together, whatever they are for; -1: to a bootstrap server.
+        All links to a node count together, whatever they are for.
         """
         self.check_owner()
         cdef dict found = {}

@@ -25,9 +25,9 @@ from kafka_fast.dataplane.core.state cimport *
 
 
 cdef double idle_deadline(sender_state* state, const kf_link* link) noexcept nogil:
-    """Return when the link will have been of no use for connections.max.idle.ms; 0: never.
+    """Return when the link will have been idle for connections.max.idle.ms; 0: never.
 
-    A link that waits for the next heartbeat is of use.
+    A link that waits for the next heartbeat is not idle.
     """
     if (state.plane.max_idle <= 0.0 or link.first != NULL or link.ready != NULL
             or link.lingering != NULL or (link.session != NULL and link.session.routed > 0)
@@ -53,7 +53,7 @@ cdef int link_wake_level(const kf_producer* producer, const kf_link* link,
     if link.produce_in_flight >= producer.max_in_flight:
         return KF_WAKE_NOBODY
     if now < link.muted_until:
-        return KF_WAKE_OPENED  # it may be of a partition that has no link yet: a mute can be long
+        return KF_WAKE_OPENED  # the record may be for a partition without a link: mutes can be long
     if link.ready != NULL and now < link.paced_until:
         return KF_WAKE_FULL
     if link.lingering != NULL and link.lingering.due <= now + producer.linger:
@@ -112,7 +112,7 @@ cdef void sender_init(sender_state* state, kf_plane* plane) noexcept nogil:
 cdef void sender_destroy(sender_state* state) noexcept nogil:
     if state.plane.producer != NULL:
         kf_producer_close(state.plane.producer)
-    carry_out_commands(state, 0.0)  # a link that came after the last step is closed as well
+    carry_out_commands(state, 0.0)  # so that a link added after the last step is closed as well
     while state.links != NULL:
         close_link(state, state.links, KF_CLOSE_BY_US, 0, 0.0)
     stop_all_heartbeats(state)

@@ -1,7 +1,7 @@
 """A link's debug ring as lines for people.
 
-The ring leaves the data plane as the bytes that it is, in a DUMP event; whoever asked for it reads
-it here. It tells of requests and batches by number, never of their records.
+The ring leaves the data plane as raw bytes, in a DUMP event, and is read here. It names requests
+and batches by number, never their records.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING

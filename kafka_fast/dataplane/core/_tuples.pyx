@@ -23,7 +23,7 @@ cdef tuple report_tuple(const kf_event* event):
 
 
 cdef object told_by(const kf_event* event):
-    """Return what this kind of event has besides the fields of all."""
+    """Return what this kind of event has besides the fields that all events have."""
     cdef int i
     if event.kind == KF_EVENT_REPORT:
         return report_tuple(event)

@@ -4,4 +4,4 @@ from kafka_fast.dataplane.core._plane cimport DataPlane
 
 
 cdef class Wake:
-    cdef DataPlane plane
+    cdef DataPlane plane  # has the wake

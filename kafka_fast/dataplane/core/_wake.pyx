@@ -2,8 +2,8 @@
 
     seen = wake.count ─► look at what is waited for ─► wake.wait(seen, …) ─► look again
 
-What was published after the count was read ends that wait (`src_c/kf_wake.h`). So any number of
-threads may wait, for whatever they like.
+News that is published after the count was read ends that wait (`src_c/kf_wake.h`). So any number of
+threads may wait, whatever they wait for.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -20,10 +20,10 @@ cdef double LONGEST = 3600.0  # seconds of one sleep
 
 
 cdef class Wake:
-    """Any thread.
+    """What users' threads sleep on. Any thread may call its methods.
 
     Args:
-        plane: Whose data plane raises it, too.
+        plane: The data plane, which raises the wake, too.
     """
 
     def __init__(self, DataPlane plane not None):
@@ -31,18 +31,18 @@ cdef class Wake:
 
     @property
     def count(self):
-        """How often it was raised: to be read before what is waited for is looked at."""
+        """How often it was raised. Read this before you look at what you wait for."""
         return kf_wake_count(&self.plane.plane.wake)
 
     def raise_(self):
-        """Have all who wait look again."""
+        """Have all waiters look again."""
         kf_plane_wake_users(self.plane.plane)
 
     def wait(self, int64_t seen, double seconds, bint in_main=True):
         """Sleep until it was raised since `count` was `seen`, at most so many seconds.
 
-        Without the GIL. In the main thread, the only one for which signals matter, in slices, which
-        look for them.
+        The GIL is released meanwhile. In the main thread, the only one that handles signals, the
+        sleep is cut into slices, and signals are handled between them.
         """
         cdef kf_plane* plane = self.plane.plane
         cdef double deadline = plane.env.now(plane.env.context) + seconds
@@ -58,5 +58,5 @@ cdef class Wake:
             left = deadline - plane.env.now(plane.env.context)
 
     def watch(self, bint watches):
-        """Have the environment's `wake_observers` called, too; once for each `watch(True)`."""
+        """Have each raise call the environment's `wake_observers`, until as many `watch(False)`."""
         kf_add(&self.plane.plane.wake.watchers, 1 if watches else -1)

@@ -181,7 +181,7 @@ cdef extern from "kf_queue.h" nogil:
                             kf_batch** batch, int32_t* index, int32_t* done)
     void kf_queue_drop_handles(kf_queue* queue, kf_batch* batch, int32_t count)
     void kf_queue_forget_bulk(kf_queue* queue, kf_batch* batch, int32_t count)
-    void kf_queue_kick(kf_queue* queue, kf_batch* batch)
+    void kf_queue_urge(kf_queue* queue, kf_batch* batch)
     kf_batch* kf_queue_take_sealed(kf_queue* queue, bint open, size_t limit, size_t seal_size)
     bint kf_queue_look(kf_queue* queue, int* urgency, double* opened)
     kf_batch* kf_queue_take_overdue(kf_queue* queue, double cutoff)
@@ -191,7 +191,7 @@ cdef extern from "kf_queue.h" nogil:
     void kf_queue_renumber(kf_queue* queue, int64_t serial, int32_t slice, int64_t producer_id,
                            int16_t epoch, int32_t base_sequence)
     bint kf_queue_split(kf_queue* queue, kf_batch* batch, size_t size)
-    bint kf_leaves_doubt(int16_t error_code)
+    bint kf_maybe_written(int16_t error_code)
     int32_t kf_sequence_after(int32_t base_sequence, int32_t record_count)
     void kf_batch_end(kf_batch* batch, int state, int32_t error_code, int32_t outcome,
                       int64_t base_offset, int64_t append_time_ms)

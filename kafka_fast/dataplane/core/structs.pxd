@@ -232,7 +232,7 @@ cdef extern from "kf_queue.h" nogil:
         int16_t epoch
         bint sequenced
         bint expired
-        bint doubt
+        bint maybe_written
         int16_t last_error
         int64_t last_offset
         bint crc_known
@@ -282,7 +282,7 @@ cdef extern from "kf_queue.h" nogil:
         bint frozen
         bint single
         bint route_asked
-        bint hole
+        bint may_have_gap
         int64_t generation
         int64_t reported
         double not_before

@@ -2,10 +2,10 @@
 
 A Fetch answer lists the aborted transactions that touch it: producer id and first offset. From
 that offset on the producer's transactional batches are dropped, up to the control batch that ends
-the transaction. Only the pairs
-themselves are relied on: brokers send the list out of order, with pairs twice, and with producers
-that do not occur. A control batch may end a transaction that is not listed, because it had no
-records. An end that is missed would drop the producer's committed records for ever.
+the transaction. Nothing else about the list is relied on: brokers send it out of order, with pairs
+twice, and with producers that do not occur. A control batch may end a transaction that is not
+listed, because it had no records. To miss an end would drop the producer's committed records for
+ever.
 """
 
 cimport cython

@@ -4,7 +4,7 @@ Cython code reads `chunk.data` and its neighbours in C; the properties are for t
 The bytes are valid as long as the Chunk lives, so code that hands out views of them keeps the
 Chunk.
 
-Thread: whichever holds the object, one at a time.
+Thread: any, one at a time.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -93,8 +93,9 @@ cdef Chunk chunk_of(kf_chunk* chunk):
 
 
 def chunk_done(Chunk chunk):
-    """Say that the chunk was read to its end: its bytes leave the budget with its frame's last
-    chunk, although views may still pin them. Saying it twice does no harm.
+    """Note that the chunk was read to its end. Calling this twice does no harm.
+
+    With its last chunk a frame leaves the budget, although views may still pin its bytes.
     """
     kf_chunk_done(chunk.chunk)
 

@@ -9,11 +9,11 @@ from kafka_fast.record._slices cimport Origin
 cdef class ConsumerRecord:
     cdef readonly int64_t offset
     cdef readonly int64_t timestamp_ms
-    cdef int32_t key_size          # before a deserializer saw it; -1: null
-    cdef int32_t value_size
+    cdef int32_t key_size          # in the log, before a deserializer; -1: null
+    cdef int32_t value_size        # the same of the value
     cdef int32_t header_count
     cdef int32_t index             # within `unread`
-    cdef Origin origin
+    cdef Origin origin             # topic, partition, leader epoch, type of timestamp
     cdef object key_               # UNREAD: still in the batch
     cdef object value_
     cdef object headers_           # a tuple; bytes: as they stand in a record; or UNREAD
@@ -23,7 +23,7 @@ cdef class ConsumerRecord:
     cdef object read_value(self)
 
 
-# The record at `index`: what is short is copied, what is long stays in the batch until it is read.
+# The record at `index`. Its short parts are copied; the long ones stay in the batch until read.
 cdef ConsumerRecord new_record(Origin origin, Records records, Py_ssize_t index)
 
 # Put what deserializers made in place of key or value.

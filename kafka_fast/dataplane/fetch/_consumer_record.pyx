@@ -24,7 +24,7 @@ cdef extern from "Python.h":
     bint PyObject_GC_IsTracked(object)
 
 cdef enum:
-    EAGER_SIZE_MAX = 256  # measured: from about here on a copy that nobody reads is dearer
+    EAGER_SIZE_MAX = 256  # measured: a longer copy that nobody reads costs more than a late one
 
 cdef object UNREAD = object()
 cdef tuple TIMESTAMP_TYPES = tuple(TimestampType)

@@ -5,8 +5,8 @@
            ─► to_numpy()            arrays
            ─► to_arrow(), arrow()   tables, copied or as views
 
-Nothing is made before it is asked for, and each form is made from the slices, so asking twice
-costs twice and changes nothing.
+Nothing is made before it is asked for. Each form is made from the slices, so asking twice costs
+twice and changes nothing.
 
 Thread: any, with the GIL; one consumer's thread in practice.
 """
@@ -33,7 +33,7 @@ from kafka_fast.errors import UsageError
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
 cdef extern from "Python.h":
-    # As pointers, which spares two counts per item.
+    # Declared with pointers, which saves two changes of a reference count per item.
     PyObject* PyBytes_FromStringAndSize(const char* data, Py_ssize_t size)
     PyObject* PyLong_FromLongLong(int64_t number)
     void PyList_SET_ITEM(object made, Py_ssize_t index, PyObject* item)

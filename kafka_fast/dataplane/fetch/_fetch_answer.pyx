@@ -1,10 +1,11 @@
 """The steady-state form of Fetch: answers.
 
-An answer is read twice. First as a whole: it must be well formed to its last byte, name only what
-the session asks for, nothing twice, and a full one everything. Then partition by partition: what
-is plain becomes a chunk, and its batch headers say where the stream stands now; a stream that is
-not plain (an error, a preferred replica, a diverging epoch, a hint at another leader) is frozen,
-and the frame goes up. What was asked for under another start of the stream is dropped.
+An answer is read twice. The first time as a whole: it must be well formed to its last byte, and
+name only partitions that the session asks for, none of them twice. A full answer names them all.
+The second time it is read partition by partition. Plain records become a chunk, and their batch
+headers give the stream's next position. A part that is not plain (an error, a preferred replica, a
+diverging epoch, a hint at another leader) freezes its stream, and the frame goes up. Parts that
+were asked for under another start of their stream are dropped.
 
 Called in the data plane thread; takes no GIL, knows no policy.
 """
@@ -240,9 +241,9 @@ cdef kf_event* freeze(kf_event* punt, const kf_link* link, kf_stream* stream,
 
 cdef kf_chunk* take_part(kf_frame* frame, kf_session* session, const kf_entry* entry,
                          const part* it, bint* leads_nowhere) noexcept nogil:
-    """Bring the stream up to date with its part of the answer; returns the chunk, if there is one.
+    """Bring the stream up to date with its part of the answer; return the chunk, if there is one.
 
-    Bytes may lead nowhere: a piece of a batch, or only what is below the position. Brokers send the
+    Bytes may lead nowhere: a piece of a batch, or only batches below the position. Brokers send the
     first batch whole (KIP-74), so the next answer would be the same.
     """
     cdef kf_stream* stream = entry.stream
@@ -283,7 +284,7 @@ cdef void send_up(sender_state* state, kf_link* link, kf_event* punt,
 
 cdef void send_up_bad(sender_state* state, kf_link* link, const kf_frame* frame,
                       const kf_misfit* misfit) noexcept nogil:
-    """Hand up an answer that will cost its link, to say what is wrong with it."""
+    """Report what is wrong with an answer; the link is closed next."""
     kf_plane_event(state.plane, kf_event_bad_answer(link.id, KF_REQUEST_FETCH,
                                                     link.session.version, frame.data, frame.size,
                                                     misfit))
@@ -291,7 +292,7 @@ cdef void send_up_bad(sender_state* state, kf_link* link, const kf_frame* frame,
 
 cdef void punt_all(sender_state* state, kf_link* link, const kf_frame* frame,
                    int16_t error_code) noexcept nogil:
-    """An error for the whole answer: all that was asked for is frozen."""
+    """Freeze all streams that were asked for: the whole answer is an error."""
     cdef kf_session* session = link.session
     cdef kf_event* punt = NULL
     cdef int32_t i
@@ -303,9 +304,9 @@ cdef void punt_all(sender_state* state, kf_link* link, const kf_frame* frame,
 
 cdef bint follow_session(kf_fetcher* fetcher, kf_session* session,
                          const heading* head) noexcept nogil:
-    """Take note of what the broker has made of the session. False: that cannot be."""
+    """Bring the session up to date with the answer. False: the answer is of another session."""
     if session.version < VERSION_SESSIONS or head.session_id == 0:
-        session.id = session.epoch = 0  # it has none, or no more: the next request is full
+        session.id = session.epoch = 0  # the broker keeps no session: the next request is full
     elif session.full:
         session.id = head.session_id
         session.epoch = 1

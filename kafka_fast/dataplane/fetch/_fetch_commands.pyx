@@ -1,8 +1,8 @@
 """Commands about streams, carried out between two turns of the data plane.
 
 A start that is older than the stream's generation, or than what the user wants by now, is dropped:
-a newer one is on its way. A start over a link that has closed meanwhile is answered like one whose
-link closes right after it.
+a newer start is on its way. A start over a link that has closed meanwhile is reported as stopped,
+as if the link had closed right after it.
 
 Thread: data plane; takes no GIL, calls no clock.
 """
@@ -13,8 +13,8 @@ from kafka_fast.dataplane.fetch.fetch cimport *
 from kafka_fast.dataplane.core.link cimport *
 from kafka_fast.dataplane.core.state cimport *
 
-# Seconds. Starts come one by one; a Fetch for the first of them, if there is nothing to read, would
-# hold the others up for fetch.max.wait.ms.
+# Seconds to wait for more starts, which come one by one. A Fetch for the first of them alone might
+# find nothing to read, and hold the others up for fetch.max.wait.ms.
 cdef double GATHER = 0.001
 
 
@@ -76,7 +76,7 @@ cdef void start_stream(sender_state* state, const kf_command* command, double no
 
 
 cdef void stop_stream(sender_state* state, const kf_command* command) noexcept nogil:
-    """Stop the stream and say how far it has come, unless an event that says so is on its way."""
+    """Stop the stream and report its position, unless a punt has done so already."""
     cdef kf_stream* stream = command.stream
     if stream.link == NULL or stream.generation != command.generation:
         return

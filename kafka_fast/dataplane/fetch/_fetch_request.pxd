@@ -10,8 +10,8 @@ from kafka_fast.dataplane.core.structs cimport kf_fetcher, kf_stream
 # Whether the stream is to be fetched over this link now.
 cdef bint is_fetched(kf_stream* stream, const kf_link* link) noexcept nogil
 
-# Put the streams that are fetched over this link into the fetcher's scratch; returns how many, or
-# -1: out of memory.
+# Put the streams that are fetched over this link into `fetcher.scratch`; return how many, or -1:
+# out of memory.
 cdef int32_t gather_streams(kf_fetcher* fetcher, const kf_link* link) noexcept nogil
 
 # Build the next request of the link's session for the `count` gathered streams; NULL: out of

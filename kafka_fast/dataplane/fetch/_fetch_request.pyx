@@ -82,7 +82,8 @@ cdef void rotate(kf_stream** streams, int32_t count, int32_t first) noexcept nog
 cdef void begin_at(kf_stream** streams, int32_t count, int32_t first) noexcept nogil:
     """Order the sorted streams so that `first`'s topic is the first one, from `first` on.
 
-    A broker fills an answer in the order of the request: who is always last may never get a turn.
+    A broker fills an answer in the order of the request. A partition that is always last may never
+    get a turn.
     """
     cdef int32_t start = first
     cdef int32_t end = first
@@ -121,7 +122,7 @@ cdef int32_t whose_turn(const kf_session* session, kf_stream** streams,
 
 
 cdef bint list_all(kf_session* session, kf_stream** streams, int32_t count) noexcept nogil:
-    """Begin anew, with an entry for each stream, in the order of the request. False: no memory."""
+    """Begin a session: an entry for each stream, in the order of the request. False: no memory."""
     cdef kf_entry* entry
     cdef int32_t i
     kf_session_clear(session)
@@ -149,7 +150,7 @@ cdef int32_t count_forgotten(kf_link* link) noexcept nogil:
             count += 1
         else:
             session.entries[place].forgotten = False
-            stream.session = session  # it may have been another link's meanwhile
+            stream.session = session  # another link's session may have had an entry meanwhile
             stream.entry = place
     return count
 
@@ -169,8 +170,8 @@ cdef void take_forgotten(kf_session* session, kf_entry* forgotten) noexcept nogi
 
 cdef int32_t drop_readded(const kf_session* session, kf_entry* forgotten,
                           int32_t count) noexcept nogil:
-    """Leave only what the session does not ask for by way of another stream; returns how many.
-    A broker adds first and forgets then, so it would forget what was just added.
+    """Keep the entries whose partition the session does not ask for by another stream; return how
+    many. A broker adds before it forgets, so it would forget a partition that was just added.
     """
     cdef int32_t left = 0
     cdef int32_t i
@@ -183,8 +184,8 @@ cdef int32_t drop_readded(const kf_session* session, kf_entry* forgotten,
 
 
 cdef int32_t list_news(kf_session* session, kf_stream** streams, int32_t count) noexcept nogil:
-    """Move the streams that the session does not know as they are to the front, and bring their
-    entries up to date; returns how many, or -1: out of memory.
+    """Move the streams that are new or changed to the front, and bring their entries up to date;
+    return how many, or -1: out of memory.
     """
     cdef kf_entry* entry
     cdef int32_t listed = 0
@@ -259,7 +260,7 @@ cdef uint8_t* put_topics(uint8_t* at, const kf_session* session, kf_stream** str
 
 cdef uint8_t* put_forgotten(uint8_t* at, const kf_session* session, const kf_entry* forgotten,
                             int32_t count) noexcept nogil:
-    """Write the array of topics to forget: one partition each, for there are few of them."""
+    """Write the array of topics to forget: one partition each, because there are few of them."""
     cdef int32_t i
     at = put_count(at, session.flexible, count)
     for i in range(count):
@@ -353,7 +354,7 @@ cdef kf_request* build_fetch(sender_state* state, kf_link* link, int32_t count,
         kf_stream_unref(forgotten[i].stream)
     free(forgotten)
     if request == NULL:
-        kf_session_clear(session)  # what the broker knows is not what we know: begin anew
+        kf_session_clear(session)  # the broker's session may differ from ours: begin a new one
         return NULL
     request.timeout = state.plane.request_timeout
     return request

@@ -8,7 +8,7 @@ from kafka_fast.dataplane.core.structs cimport kf_stream
 # Queue a Fetch on the link if it is time for one and there is room.
 cdef void fetch(sender_state* state, kf_link* link, double now) noexcept nogil
 
-# When the link's next Fetch may go out although nothing happens before; 0: never.
+# When the link's next Fetch may go out if nothing happens before; 0: never.
 cdef double fetch_deadline(const kf_link* link) noexcept nogil
 
 # Take the whole answer, which stands in the session's frame. False: the link must be closed.

@@ -79,8 +79,9 @@ cdef void end_fetch(sender_state* state, kf_link* link) noexcept nogil:
 
 
 cdef void follow(kf_link* link) noexcept nogil:
-    """Let a session that was programmed while a Fetch was in flight take over. It begins with a
-    full request under the old one's id, so that the broker forgets that one.
+    """Let a session that was programmed while a Fetch was in flight take over.
+
+    It begins with a full request under the old session's id, so the broker forgets the old session.
     """
     cdef kf_session* old = link.session
     cdef kf_session* new = old.successor
@@ -172,10 +173,10 @@ cdef void fetch(sender_state* state, kf_link* link, double now) noexcept nogil:
 
 cdef void fit_piece(const kf_fetcher* fetcher, kf_session* session,
                     double asked_at) noexcept nogil:
-    """Ask for more at a time where the way to the broker is long, and for less where it is short.
+    """Ask for larger pieces from a broker that is far away, and for smaller ones from a near one.
 
-    More comes slowly and goes fast: a broker that was late now and then is not far. Answers that
-    had not much to bring, or that came at one go, tell nothing.
+    Pieces grow slowly and shrink fast, because a near broker may be late now and then. An answer
+    that brings little, or comes all at once, tells nothing of the distance.
     """
     cdef size_t most = max(fetcher.budget.limit // PIECES, <size_t>KF_PIECE_MIN)
     if session.begun_at == 0.0 or session.frame.size < session.reserved // 2:
@@ -188,7 +189,7 @@ cdef void fit_piece(const kf_fetcher* fetcher, kf_session* session,
 
 cdef void pace(kf_session* session, const fetch_outcome* outcome, double elapsed,
                double now) noexcept nogil:
-    """A broker that answers at once with nothing, error or not, is not asked again at once."""
+    """Wait before the next Fetch if the broker brought nothing and answered at once."""
     if outcome.brought or elapsed >= AT_ONCE:
         session.back_off = 0.0
         return

@@ -13,7 +13,7 @@ cdef class PartitionReader:
     # what to read, and how
     cdef readonly str topic
     cdef readonly int32_t partition
-    cdef readonly int64_t end           # nothing from there on is handed out
+    cdef readonly int64_t end           # no record from this offset on is handed out
     cdef bint read_committed
     cdef bint check_crcs
     cdef Py_ssize_t max_size            # that a batch may decompress to
@@ -27,25 +27,25 @@ cdef class PartitionReader:
     cdef readonly int64_t last_stable_offset
     cdef readonly int64_t log_start_offset
     cdef readonly int32_t leader_epoch
-    cdef readonly object failure        # what keeps it from going on; None: nothing
+    cdef readonly object failure        # the error that stops the partition, or None
 
-    cdef list returned                  # slices to hand out once more; None or empty: none
+    cdef list returned                  # slices to hand out again; None or empty: none
 
     # the chunk that is being read, and those behind it
     cdef object waiting                 # deque of Chunk
     cdef Chunk chunk                    # None: none is being read
     cdef Source source                  # its bytes
-    cdef const uint8_t* at              # of the next batch
+    cdef const uint8_t* at              # where the next batch begins
     cdef size_t left                    # bytes from there to the end of the chunk
-    cdef int64_t floor                  # the chunk's next batch must not begin below it
+    cdef int64_t floor                  # the chunk's next batch must not begin below this offset
     cdef AbortedTransactions aborted    # None: none in this chunk
 
     # the batch that is being handed out
     cdef Records records                # None: the next one is to be opened
     cdef Py_ssize_t index               # of the next record
-    cdef Py_ssize_t stop_index          # of the first one that is not wanted, or their count
+    cdef Py_ssize_t stop_index          # of the first record that is not wanted, or their count
     cdef int64_t next_offset            # behind the batch
-    cdef Origin origin                  # of its records; stays for the next batch
+    cdef Origin origin                  # of the last batch's records; often of the next one's, too
 
     cdef list take_slices(self, Py_ssize_t max_records)
     cdef list take_returned(self, Py_ssize_t max_records)

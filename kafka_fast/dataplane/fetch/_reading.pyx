@@ -3,10 +3,10 @@
     feed(chunk) ─► waiting ─► batch by batch ─► take(n) ─► slices, and the position behind them
                               length, CRC, order, transaction, decompress, scan
 
-A batch is opened when its records are asked for, so it is still in the processor's caches when they
-are handed out, and what waits is only bytes. A bad batch stops its partition, and only that: the
+A batch is opened when its records are asked for. So it is still in the processor's caches when they
+are handed out, and waiting chunks are only bytes. A bad batch stops its own partition only: the
 records before it are handed out, then every `take` raises the same error until `seek`. Until then
-the partition is not fetched, because what came would be thrown away. A broker answers with whole
+the partition is not fetched, because the chunks would be thrown away. A broker answers with whole
 batches, so records below the position are passed over. No record is handed out twice, whatever the
 broker sends: the position only rises.
 
@@ -46,10 +46,10 @@ cdef class PartitionReader:
         position: offset of the next record to hand out. It passes over gaps, control batches and
             aborted records as soon as they are seen.
         high_watermark: offset behind the last record that all in-sync replicas have; -1: not told.
-        last_stable_offset: offset behind the last record whose transaction has ended; likewise.
-        log_start_offset: offset of the first record that is still there; likewise.
-        leader_epoch: of the last batch that was handed out or passed over, before the first one
-            what seek() was told; -1: unknown.
+        last_stable_offset: offset behind the last record whose transaction has ended; -1: not told.
+        log_start_offset: offset of the first record that is still there; -1: not told.
+        leader_epoch: of the last batch that was handed out or passed over; before the first batch,
+            as seek() was told; -1: unknown.
         failure: the error that keeps the partition where it is, or None.
         end: offset behind the last record that is wanted. Once the position is there, or beyond
             it behind a gap, nothing more is handed out.
@@ -74,7 +74,7 @@ cdef class PartitionReader:
             topic: its topic.
             partition: its number.
             position: offset of the first record that is wanted.
-            end: offset of the first record behind it that is not.
+            end: offset of the first record behind it that is not wanted.
             read_committed: drop the records of aborted transactions.
             check_crcs: False trusts the bytes to be what the broker wrote.
             max_decompressed: most bytes that a batch may decompress to.
@@ -125,8 +125,11 @@ cdef class PartitionReader:
             kf_chunk_done((<Chunk>self.waiting.popleft()).chunk)
 
     def feed(self, Chunk chunk not None) -> None:
-        """Add the chunk that follows those that were fed. It is dropped if the partition has
-        failed, or is at its end. A chunk that was fed already is not fed again."""
+        """Add the chunk that follows those that were fed.
+
+        It is dropped if the partition has failed, or is at its end. To feed a chunk twice does
+        nothing.
+        """
         cdef kf_chunk* fed = chunk.chunk
         if chunk.is_fed:
             return
@@ -151,7 +154,8 @@ cdef class PartitionReader:
 
         Raises:
             UnreadableBatchError: the next batch is corrupt. Every call raises it until seek().
-            RecordDeserializationError: a deserializer refused the next record; likewise.
+            RecordDeserializationError: a deserializer refused the next record. Every call raises it
+                until seek().
             UsageError: the codec's library is not there.
         """
         return self.take_slices(max_records)
@@ -159,8 +163,8 @@ cdef class PartitionReader:
     def take_into(self, list found not None, Py_ssize_t max_records) -> int:
         """Append what take() returns to `found`; return how many records that are.
 
-        A signal that came meanwhile raises when this call is over: what take() returned then would
-        be lost, what is in `found` can be given back.
+        A signal that came meanwhile raises at the end of this call. A list that take() returned
+        would then be lost; the slices in `found` can be given back.
         """
         cdef list slices = self.take_slices(max_records)
         cdef RecordSlice part
@@ -184,7 +188,7 @@ cdef class PartitionReader:
                 if part.count != 0:
                     slices.append(part)
                     left -= part.count
-        except Exception:  # nothing is lost by it, and the next call meets it again
+        except Exception:  # nothing is lost: the next call raises it again
             if not slices:
                 raise
         except BaseException:  # Ctrl-C in a deserializer
@@ -199,14 +203,16 @@ cdef class PartitionReader:
         return slices
 
     def give_back(self, list slices not None, int64_t position) -> None:
-        """Take back what take() has handed out since the position was that, because nobody got it:
-        the next take() begins with it."""
+        """Take back what take() has handed out from `position` on, because nobody got it.
+
+        The next take() begins with these slices.
+        """
         if slices:
             self.returned = slices + (self.returned or [])
             self.position = position
 
     cdef list take_returned(self, Py_ssize_t max_records):
-        """Hand out once more what was given back."""
+        """Hand out again what was given back."""
         cdef list slices = []
         cdef RecordSlice part
         cdef Py_ssize_t count
@@ -249,7 +255,7 @@ cdef class PartitionReader:
     cdef int begin_chunk(self, Chunk chunk) except -1:
         self.chunk = chunk
         if chunk.chunk.generation != self.generation:
-            # A new start, perhaps elsewhere: what follows follows from there.
+            # The stream was started again, perhaps at another offset: go on from there.
             self.generation = chunk.chunk.generation
             self.position = chunk.chunk.asked_offset
         self.source = source_of(chunk, chunk.chunk.data, chunk.chunk.size)
@@ -260,8 +266,11 @@ cdef class PartitionReader:
         return 0
 
     cdef int leave_chunk(self) except -1:
-        """End a chunk that was read. Behind a broken one nothing is fetched any more: if no batch
-        of it was refused, that must be said all the same."""
+        """End a chunk that was read.
+
+        Behind a broken chunk nothing is fetched any more. So the partition fails here, even if no
+        batch of the chunk was refused.
+        """
         cdef bint broken = self.chunk.chunk.broken
         self.end_chunk()
         if broken:
@@ -289,7 +298,7 @@ cdef class PartitionReader:
         cdef int32_t delta = batch.header.last_offset_delta
         cdef int64_t next_offset
         cdef Records records
-        # First of all: whatever decides that a batch is passed over is under the CRC.
+        # The CRC comes first: it covers the fields that decide whether the batch is passed over.
         if self.check_crcs:
             batch.check_crc()
         batch.crc_good = True
@@ -361,7 +370,7 @@ cdef class PartitionReader:
         return 0
 
     cdef int stop(self) except -1:
-        """Stand at the end: what follows is not wanted."""
+        """Stop at the end: the records behind it are not wanted."""
         self.position = max(self.position, self.end)
         self.clear()
         return 0
@@ -488,7 +497,7 @@ cdef int64_t end_of(PartitionReader reader, RecordBatch batch):
     cdef kf_reader behind = kf_reader_of(reader.at + batch.size_, reader.left - batch.size_)
     cdef int64_t following = kf_read_i64(&behind)
     if 0 <= base < reader.floor:
-        end = reader.position  # it came too late: fetched again from here, all may be well
+        end = reader.position  # a batch out of order: fetched again from here, all may be well
     elif base >= 0 and 0 <= delta < INT64_MAX - base:
         end = max(base + delta + 1, reader.position)
     if not behind.bad and reader.position < following and (end < 0 or following < end):
@@ -497,7 +506,7 @@ cdef int64_t end_of(PartitionReader reader, RecordBatch batch):
 
 
 cdef object unreadable(PartitionReader reader, RecordBatch batch, object error):
-    """Return what a consumer raises for a corrupt batch; `batch` None: it has no known end."""
+    """Return what a consumer raises for a corrupt batch; None: its end is not known."""
     cdef int64_t end = -1 if batch is None else end_of(reader, batch)
     if end >= 0:
         advice = go_past(reader, end)
@@ -520,9 +529,9 @@ def collect(readers, Py_ssize_t max_records) -> ConsumerRecords:
     The call is one step: if it is interrupted, in a deserializer, no reader has moved.
 
     Raises:
-        UnreadableBatchError: the first of the readers that has something to say has failed; what
-            the ones before it have is handed out first.
-        RecordDeserializationError: likewise.
+        UnreadableBatchError: the first reader with something to take has failed. Records of the
+            readers before it are handed out first.
+        RecordDeserializationError: the same, of a reader whose next record was refused.
     """
     cdef PartitionReader reader
     cdef list slices = []

@@ -11,7 +11,7 @@ cdef class Handle:
 
 
 cdef class Streams:
-    cdef DataPlane plane
+    cdef DataPlane plane      # what carries its requests
     cdef kf_fetcher* fetcher  # lives as long as the plane
     cdef dict handles         # stream id -> Handle
     cdef dict topic_orders    # topic -> where its streams stand among the others

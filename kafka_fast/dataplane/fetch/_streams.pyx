@@ -1,9 +1,9 @@
 """The consumer's side of the data plane as an object: streams down, chunks up.
 
-Everything that takes a stream id takes the control plane's; net/ translates. The control thread
-programs and starts; the user's thread takes chunks, and says with `set_generation` and
-`set_paused` what it wants. Both hold the GIL here, so the dicts need no lock; the data plane's
-thread sees commands and atomics.
+Stream ids are the control plane's; net/ translates. The control thread programs links and starts
+streams. The user's thread takes chunks, and says with `set_generation` and `set_paused` what it
+wants. Both hold the GIL here, so the dicts need no lock. The data plane's thread sees only commands
+and atomics.
 """
 
 from cpython.bytes cimport PyBytes_GET_SIZE
@@ -136,8 +136,9 @@ cdef class Streams:
 
     def start_stream(self, int64_t stream_id, int32_t link_id, int64_t generation, int64_t offset,
                      int32_t leader_epoch=-1, int32_t last_epoch=-1):
-        """Fetch from `offset` on, over this link. Dropped if the generation is an older one than
-        the stream's, or than what the user wants.
+        """Fetch from `offset` on, over this link.
+
+        A generation below the stream's own, or below what the user wants, changes nothing.
 
         Args:
             leader_epoch: As metadata has it; -1: not known.
@@ -174,8 +175,9 @@ cdef class Streams:
         kf_plane_command(self.plane.plane, command)
 
     def set_generation(self, int64_t stream_id, int64_t generation):
-        """Want only what was fetched under this generation or a later one: what else was not taken
-        yet is freed at once, and what else still comes in, unseen.
+        """Want only chunks of this generation or a later one.
+
+        Older chunks are freed: those that were not taken yet at once, those to come on arrival.
         """
         cdef kf_stream* stream = self.stream(stream_id)
         with nogil:
@@ -188,7 +190,8 @@ cdef class Streams:
         return taken
 
     def take_chunks_into(self, list found not None, int most):
-        """Append them to `found`, where they stay if a signal raises when this call is over."""
+        """Append up to `most` chunks to `found`. There they stay if a signal raises after the call.
+        """
         cdef kf_chunk* chunk = kf_fetcher_take(self.fetcher, most)
         cdef kf_chunk* following
         while chunk != NULL:

@@ -8,24 +8,24 @@ from kafka_fast.dataplane.produce._queues cimport Queues, Topic
 from kafka_fast.dataplane.core.state cimport kf_batch
 
 
-# A wait of one call for memory.
+# One call's wait for memory.
 ctypedef struct standstill:
-    double deadline  # 0: it has not begun
-    bint told        # the log says that it has become long
+    double deadline  # monotonic seconds; 0: the wait has not begun
+    bint told        # the log has told that the wait is long
 
 
 cdef class Accumulator:
-    cdef readonly Queues _queues
+    cdef readonly Queues _queues  # where the records go
     cdef readonly object _origin  # allocated with the producer: tracemalloc names its line by it
-    cdef object last_name        # of the last append: callers stay with a topic for a while
-    cdef Topic last_topic        # what that name means
-    cdef partitioner how
-    cdef object custom_partitioner
+    cdef object last_name        # the topic of the last append: callers stay with one for a while
+    cdef Topic last_topic        # the topic of that name
+    cdef partitioner how         # which partition a record without a partition goes to
+    cdef object custom_partitioner  # a callable, or None
     cdef object on_delivery      # of every record, or None
     cdef bint transforms         # serializers are set: values go through `_serialize` first
-    cdef bint plain              # nothing of Python's is asked for a record: see `append_plain`
+    cdef bint plain              # no serializer, no custom partitioner: see `append_plain`
     cdef double max_block        # seconds
-    cdef bint has_warned         # of a wait that held up an event loop
+    cdef bint has_warned         # that a wait held up an event loop
 
     cdef Topic topic_of(self, object name)
     cdef int mind_event_loop(self, str what) except -1

@@ -1,8 +1,8 @@
 """The append path: `send` and what stands behind it.
 
-`Producer` inherits from `Accumulator`, so that no Python frame stands round the hot call. A record
-is encoded in place into its partition's open batch, under that partition's lock; nothing is
-allocated for it but the handle, if the caller asked for one.
+`Producer` inherits from `Accumulator`, so that no Python frame stands around the hot call. A record
+is encoded in place into its partition's open batch, under that partition's lock. Nothing but its
+handle is allocated, if the caller asked for one.
 
 What only Python knows (asking for metadata, serializers) is left to methods that `Producer`
 implements: `_need_topic` and `_serialize`.
@@ -121,7 +121,7 @@ cdef class Accumulator:
                 f"the metadata of topic {name!r}: fetch them first, with `await "
                 f"asyncio.to_thread(producer.partitions_for, {name!r})`, or call send")
             self._need_topic(name)
-            if self._queues.refuses:  # it became so while this waited
+            if self._queues.refuses:  # the producer was closed while this waited
                 self._queues.raise_refusal()
             topic = self._queues.find_topic(name)
         self.last_topic = topic
@@ -187,7 +187,7 @@ cdef class Accumulator:
     cdef int add(self, object topic_name, object value, object key, object partition,
                  object timestamp_ms, object headers, int hold, kf_batch** batch, int32_t* index,
                  int64_t* timestamp) except -1:
-        """One record from Python's objects to the open batch."""
+        """Bring one record from Python's objects into the open batch."""
         cdef Topic topic
         cdef borrowed key_bytes, value_bytes
         cdef kf_record record
@@ -328,10 +328,10 @@ cdef inline int append(Accumulator self, Topic topic, const kf_record* record, o
 
 # ---- the short way in ----
 #
-# Nearly all calls are `send(topic, value)`, with a key or a callback at most, of bytes, to the
-# topic of the call before. They go round the unpacking of eight arguments, which costs as much as
-# the encoding of a record; all others go to the methods as they stand above. A method's entry is a
-# pointer in the table that the type was made from: what the type says of itself stays true.
+# Nearly all calls are `send(topic, value)`: bytes, with a key or a callback at most, to the topic
+# of the call before. These skip the unpacking of eight arguments, which costs as much as encoding a
+# record. All others go to the methods above. A method's entry is a pointer in the table that the
+# type was made from. Only that pointer is replaced; signature and docstring stay as they are.
 
 # What such a call brings, borrowed from it.
 cdef struct plain_call:
@@ -350,13 +350,13 @@ cdef entry send_nowait_as_it_stands
 
 cdef inline bint is_plain(Accumulator self, PyObject** args, Py_ssize_t count, PyObject* names,
                           plain_call* call) noexcept:
-    """Return whether the call is one of those, and what it brings."""
+    """Return whether the call is such a plain one; `call` gets what it brings."""
     call.callback = <PyObject*>self.on_delivery
     if names != NULL:
         if count_of(names) != 1:
             return False
         if item_of(names, 0) == KEY and count == 2:
-            count = 3  # it lies where it would lie without its name
+            count = 3  # the key lies where it would lie without its name
         elif item_of(names, 0) == ON_DELIVERY:
             if args[count] != NONE:
                 call.callback = args[count]
@@ -421,7 +421,7 @@ cdef object enter_send_nowait(Accumulator self, PyObject** args, Py_ssize_t coun
 
 
 cdef entry replace_entry(object method, void* by) except NULL:
-    """Let the method begin with another function; returns the one that it began with."""
+    """Let the method enter at another C function; return its former entry."""
     cdef PyMethodDef* definition = (<PyMethodDescrObject*>method).d_method
     cdef entry before = <entry>definition.ml_meth
     if definition.ml_flags != METH_FASTCALL | METH_KEYWORDS:

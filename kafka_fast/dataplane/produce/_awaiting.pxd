@@ -10,12 +10,12 @@ cdef class LoopWaits:
     """Everything that one event loop awaits of one client's queues."""
 
     cdef readonly object loop
-    cdef Queues queues
+    cdef Queues queues       # whose batches are awaited
     cdef object take         # notes which batches have ended, and hands their waits over
     cdef object wake         # ends the loop's sleep; any thread
     cdef dict open           # address of a batch that has not ended -> its BatchWaits
     cdef BatchWaits last     # of `open`, the one that was used last
-    cdef list ended          # BatchWaits whose batch has ended, and that are to be told
+    cdef list ended          # BatchWaits whose batch has ended, and which are still to be told
     cdef bint settling       # the loop is awake and will look at `ended`
     cdef object __weakref__
 
@@ -41,10 +41,10 @@ cdef class BatchWaits:
 
 
 cdef class Waiter:
-    cdef public bint _asyncio_future_blocking
-    cdef BatchWaits waits
+    cdef public bint _asyncio_future_blocking  # asyncio's sign of a future that a task awaits
+    cdef BatchWaits waits    # what the loop awaits of the batch
     cdef object awaited      # keeps the batch
-    cdef bint given_up
+    cdef bint given_up       # the wait was cancelled
 
 
 # The event loop that runs in this thread, or None.

@@ -12,8 +12,8 @@ A `DeliveryFuture` looks like an asyncio future, so `gather` makes no task for i
 yields a `Waiter` of its own: a task that is cancelled cancels what it waits for, and that must not
 end another task's wait for the same batch.
 
-Threads: the event loop's, but for `hand_over`, which belongs to whoever takes note of ended
-batches; all with the GIL.
+Threads: the event loop's, with the GIL. Only `hand_over` is called by any thread that takes note of
+ended batches.
 """
 
 cimport cython
@@ -35,7 +35,7 @@ cdef object running_loop():
     if find_loop is None:
         events = sys.modules.get("asyncio.events")
         if events is None:
-            return None  # only those who await pay for the import
+            return None  # a program that never imports asyncio need not pay for it
         find_loop = events._get_running_loop
     return find_loop()
 
@@ -82,7 +82,7 @@ cdef class LoopWaits:
         return not self.open and not self.ended
 
     def settle(self):
-        """Tell those who await batches that have ended. The loop calls this when it is woken."""
+        """Tell the tasks whose batches have ended. The loop calls this when it is woken."""
         cdef BatchWaits waits
         self.settling = True
         try:
@@ -143,7 +143,7 @@ cdef class BatchWaits:
         return (len(callbacks) - len(kept)) // 2
 
     cdef bint cancel(self, object future) except -1:
-        """Tell those who await the future that it was cancelled; False if nobody does."""
+        """Tell the tasks that await the future that it was cancelled; False if there are none."""
         callbacks = self.waiting.pop(future, None)
         if callbacks is None:
             return False

@@ -24,7 +24,7 @@ cdef object explained(kf_batch* batch, Queues queues, str topic, int32_t partiti
     """Return (text, error or None): what the control plane knows of a failure.
 
     Args:
-        code: That the partition's leader answered; 0: it did not.
+        code: What the partition's leader answered; 0: it did not answer.
     """
     if queues.guide is None:
         return "", None
@@ -35,13 +35,13 @@ cdef object explained(kf_batch* batch, Queues queues, str topic, int32_t partiti
 
 cdef object refusal_of(kf_batch* batch, Queues queues, str topic, int32_t partition,
                        int32_t code):
-    """Return the error behind an answer that was one."""
+    """Return the error behind an answer with an error code."""
     _, error = explained(batch, queues, topic, partition, code)
     return error or broker_error(code, f"a record of {topic}-{partition} was refused")
 
 
 cdef object expiry_of(kf_batch* batch, Queues queues, str topic, int32_t partition):
-    """Return the error of a batch that was not acknowledged in time; what it came to is its cause.
+    """Return the error of a batch that was not acknowledged in time; the last trouble is its cause.
     """
     cdef str passed = f"delivery.timeout.ms ({queues.producer.delivery_timeout * 1000:.0f}) passed"
     cdef str where = f"a record of {topic}-{partition}"

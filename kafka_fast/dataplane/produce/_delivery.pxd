@@ -6,12 +6,12 @@ from kafka_fast.dataplane.produce._queues cimport Queues
 from kafka_fast.dataplane.core.state cimport kf_batch
 
 
-# 32 bytes: who keeps a million of them pays for the memory most of all. A handle holds its queues,
-# too, which it finds by way of the batch.
+# 32 bytes, because a caller may keep a million handles. A handle also holds a reference to its
+# Queues, which it finds through the batch.
 cdef class DeliveryFuture:
     cdef kf_batch* batch         # held by its `handles` count
-    cdef int32_t place           # twice the index within the batch, and 1 once somebody has read
-    #                              the outcome, or will be told
+    cdef int32_t place           # twice the index within the batch; plus 1 once the outcome was
+    #                              read, or a callback will be told
     cdef int32_t delay           # ms from the batch's first timestamp to the record's, or FAR
 
 

@@ -1,7 +1,7 @@
 """Delivery: the handle of a record.
 
 A handle is (batch, index): all records of a batch share one result, which the data plane writes
-once. A thread that waits for a batch which is still open has it sent at once.
+once. A thread that waits for an open batch has it sent at once.
 
     send ─► DeliveryFuture ─► result()        waits on the queues, without the GIL
                            ─► await           one event-loop wake-up per batch
@@ -55,7 +55,7 @@ cdef extern from "Python.h":
     void set_am_send "kf_set_am_send"(PyTypeObject* type, void* send)
 
 cdef enum:
-    FAR = -0x80000000    # more than 24 days away: the timestamp stands in `far_timestamps`
+    FAR = -0x80000000    # more than 24 days away: the timestamp is in `far_timestamps`
     SPARE_HANDLES = 1024  # kept for the next records: most handles are dropped at once
 
 cdef dict far_timestamps = {}  # address of a handle -> timestamp
@@ -70,7 +70,7 @@ cdef bint wait_for(Queues queues, kf_batch* batch, double deadline) except -1:
     if kf_batch_is_done(batch):
         return True
     queues.check_lives()
-    kf_queue_kick(batch.queue, batch)
+    kf_queue_urge(batch.queue, batch)
     while not kf_batch_is_done(batch):
         if queues.plane.dead:
             queues.check_lives()
@@ -108,7 +108,7 @@ cdef int64_t timestamp_of(DeliveryFuture future) except? -1:
 cdef class DeliveryFuture:
     """What becomes of one record. Any thread may wait for it; it can be awaited too."""
 
-    def __cinit__(self):  # new_delivery goes round it
+    def __cinit__(self):  # new_delivery does not come here
         raise TypeError("DeliveryFuture is made by Producer.send")
 
     def done(self):
@@ -116,14 +116,14 @@ cdef class DeliveryFuture:
         return bool(kf_batch_is_done(self.batch))
 
     def cancelled(self):
-        """Return whether the running event loop has given up waiting. The record goes its way."""
+        """Return whether the running event loop has given up waiting. The record is sent anyway."""
         return is_given_up(self)
 
     def cancel(self, msg=None):
-        """Have the running event loop wait no more for the record, which goes its way.
+        """Have the running event loop wait no more for the record, which is sent anyway.
 
-        Whoever awaits it there through `gather`, `wait` or `add_done_callback` is told that it was
-        cancelled, until the record's fate is known after all.
+        `gather`, `wait` and callbacks in that loop are told that the handle was cancelled. That
+        holds until the record's fate is known.
 
         Returns:
             False if nobody there waits for it.
@@ -184,7 +184,7 @@ cdef class DeliveryFuture:
 
     def get_loop(self):
         """Return the running event loop: it is where the handle acts as an asyncio future."""
-        import asyncio  # only those who await pay for it
+        import asyncio  # only programs that use it pay for it
 
         return asyncio.get_running_loop()
 
@@ -214,7 +214,7 @@ cdef class DeliveryFuture:
         return f"<DeliveryFuture {error or metadata}>"
 
 
-# Functions, not methods: methods in C would cost each handle eight bytes for a table of them.
+# Functions, not methods: for C methods each handle would need a pointer to their table, 8 bytes.
 
 cdef int wait_until_known(DeliveryFuture future, timeout) except -1:
     """Wait as `result` says."""
@@ -296,8 +296,9 @@ cdef object known_result(DeliveryFuture future):
 
 
 cdef int send_await(PyObject* steps, PyObject* value, PyObject** result) noexcept:
-    """`Await.__next__` as the interpreter takes it up to 3.11: an end without an exception, which
-    would cost more than all else here.
+    """Do what `Await.__next__` does, without a StopIteration at the end.
+
+    The exception would cost more than everything else here.
     """
     cdef Await self = <Await>steps
     try:
@@ -321,8 +322,8 @@ set_am_send(<PyTypeObject*>Await, <void*>send_await)
 
 # ---- making and dropping handles ----
 #
-# Most are dropped at once, so this is done for every record. What Cython would do for __dealloc__
-# (saving the exception in flight, reviving the object) costs more than the rest of it.
+# Most handles are dropped at once, so all of this runs for every record. Cython's own __dealloc__
+# (which saves the exception in flight and revives the object) would cost more than the rest.
 
 cdef DeliveryFuture new_delivery(Queues queues, kf_batch* batch, int32_t index,
                                  int64_t timestamp_ms):
@@ -355,7 +356,7 @@ cdef void drop_handle(PyObject* handle) noexcept:
     global spare_count
     cdef kf_batch* batch = (<DeliveryFuture>handle).batch
     cdef PyObject* queues
-    if batch != NULL:  # else __cinit__ refused the making of it
+    if batch != NULL:  # else __cinit__ raised
         queues = <PyObject*>batch.queue.producer.owner
         if batch.counted or (<DeliveryFuture>handle).delay == FAR:
             drop_unusual(handle)
@@ -370,7 +371,7 @@ cdef void drop_handle(PyObject* handle) noexcept:
 
 
 cdef void drop_unusual(PyObject* handle) noexcept:
-    """A handle goes after its batch has ended, or one that has a far timestamp."""
+    """Drop a handle whose batch has ended, or that has a far timestamp."""
     cdef PyObject* kind
     cdef PyObject* value
     cdef PyObject* traceback

@@ -1,12 +1,12 @@
 """Draining: which batches go into the next request, and when.
 
-At most one batch of a partition in a request. Sequences are given here, after compression, and
-stay with the batch while its fate is unknown.
+A request has at most one batch of a partition. A batch gets its sequence here, after compression,
+and keeps it while its fate is unknown.
 
 After a drain of many records the link waits 100 µs before the next one, unless something is urgent.
 Without that pause the drains would keep up with the caller and make small batches, for which the
-caller pays (measured: 20 to 40 ns per record). It holds for `linger.ms=0` too: batches of 200
-records cost the caller more than a wait of 100 µs costs the stream.
+caller pays (measured: 20 to 40 ns per record). The pause holds for `linger.ms=0` too: batches of
+200 records cost the caller more than a wait of 100 µs costs the stream.
 """
 
 from libc.stdint cimport int64_t
@@ -28,10 +28,10 @@ cdef double RETRY_LATER = 0.01  # after the machine had no memory for a request
 
 
 cdef void number(const kf_producer* producer, kf_queue* queue, kf_batch* batch) noexcept nogil:
-    """Give the batch its sequence; from here on it keeps it while its fate is unknown.
+    """Give the batch its sequence, which it keeps while its fate is unknown.
 
-    A broker that does not know the producer yet takes any sequence: were the first batch refused,
-    the second would be let in before it. So the first one goes alone until it is acknowledged.
+    A broker that does not know the producer yet takes any sequence. If it refused the first batch,
+    it would still take the second. So the first batch is alone in flight until it is acknowledged.
     """
     if not producer.idempotent or batch.sequenced:
         return
@@ -154,7 +154,7 @@ cdef kf_request* gather(sender_state* state, kf_link* link, double now) noexcept
     request = build_request(producer, link, producer.scratch, count)
     for i in range(count):
         batch = producer.scratch[i]
-        if request == NULL:  # out of memory: as if it had never been taken
+        if request == NULL:  # out of memory: put the batch back
             batch.queue.in_flight -= 1
             kf_set(&batch.state, KF_BATCH_WAITING)
             kf_queue_return(batch.queue, batch)

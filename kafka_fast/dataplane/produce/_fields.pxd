@@ -18,7 +18,7 @@ cdef struct borrowed:
 cdef int borrow(borrowed* field, object value, str topic, str what) except -1
 cdef void give_back(borrowed* field) noexcept
 
-# The end of a message about a key or value of the wrong type: which serializer takes it.
+# The end of an error about a key or value of the wrong type: which serializer takes it.
 cdef str serializer_for(object value, str what)
 
 # The headers as they stand in a record, count included; None if there are none.
@@ -30,5 +30,5 @@ cdef int32_t check_partition(Topic topic, object partition) except -1
 # The timestamp in Unix ms; it is given as that, or as a datetime with a time zone.
 cdef int64_t check_timestamp(Topic topic, object timestamp_ms) except? -1
 
-# The same of what is no integer; `what` it is, for the message.
+# The timestamp in Unix ms of what is no integer. `what` names it in an error.
 cdef int64_t time_of(object given, str what) except? -1

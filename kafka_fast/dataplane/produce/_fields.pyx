@@ -87,7 +87,7 @@ cdef list pairs_of(object headers, str topic):
 
 
 cdef tuple pair_of(object pair, str topic):
-    """Return a header's key and value; what is itself a text of two letters is no pair."""
+    """Return a header's key and value. A text of two letters is no pair."""
     if not isinstance(pair, (str, bytes, bytearray)):
         try:
             name, value = pair

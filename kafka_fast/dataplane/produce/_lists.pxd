@@ -8,8 +8,8 @@ from kafka_fast.dataplane.core.state cimport kf_heartbeat, kf_plane, kf_producer
 
 ctypedef struct sender_state:
     kf_plane* plane
-    kf_link* links            # open ones
-    kf_heartbeat* heartbeats
+    kf_link* links            # the open ones
+    kf_heartbeat* heartbeats  # those that are being sent
     int wake_level            # after a step: who may end the sleep, enum kf_wake_level
 
 
@@ -25,7 +25,7 @@ cdef void unlink(sender_state* state, kf_queue* queue) noexcept nogil
 # Put the queue into the list where it belongs now.
 cdef void place(sender_state* state, kf_queue* queue, double now) noexcept nogil
 
-# Move the lingering queues whose time has come to the ready ones.
+# Move the lingering queues that are due to the ready ones.
 cdef void promote(sender_state* state, kf_link* link, double now) noexcept nogil
 
 # Report the queues that have data and no link, each once until it is routed.

@@ -106,7 +106,7 @@ cdef void place(sender_state* state, kf_queue* queue, double now) noexcept nogil
     if queue.coding != NULL and kf_get(&queue.coding.coding) > KF_CODING_SUBMITTED:
         data, urgency, due = True, KF_URGENT, 0.0
     elif queue.coding != NULL and urgency < KF_URGENT:
-        data = queue.unresolved != NULL  # what is being compressed goes first, and tells us
+        data = queue.unresolved != NULL  # batches in compression go first, and notify us when done
     if queue.unresolved != NULL:
         data, due = True, 0.0
         urgency = urgency if urgency > KF_SENDABLE else KF_SENDABLE

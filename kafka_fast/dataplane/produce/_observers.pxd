@@ -8,15 +8,15 @@ from kafka_fast.dataplane.core.state cimport kf_batch
 
 
 # Have `callback(error, metadata)` called once the record's fate is known. With `holds` the callback
-# takes over the hold of a record that was appended with KF_HOLD_HANDLE; without, the callback must
-# keep the batch itself.
+# takes over the handle that KF_HOLD_HANDLE has counted. Without `holds` the callback must keep the
+# batch itself.
 cdef int observe(Queues queues, kf_batch* batch, int32_t index, int64_t timestamp_ms,
                  object callback, bint holds) except -1
 
 # Give up `count` of the batch's handles, `seen` of them after they were read.
 cdef int drop_holds(kf_batch* batch, int32_t count, int32_t seen) except -1
 
-# What the loop awaits of the batch, made on first use: the batch leaves then.
+# What the loop awaits of the batch. It is made on first use, which also has the batch sent.
 cdef BatchWaits waits_of(LoopWaits loop, kf_batch* batch)
 
 # What the running event loop's task waits for until the batch has ended; `awaited` must keep it.
@@ -28,7 +28,7 @@ cdef tuple outcome_of(kf_batch* batch, Queues queues, int32_t index, int64_t tim
 # The DeliveryError of a batch that has failed, as one of its records has it.
 cdef object failure_of(kf_batch* batch, Queues queues)
 
-# Whether a batch that is no forwarder has failed, and was not told of when the queues shut down.
+# Whether a batch that was not split has failed, and the user was not told so at the shut-down.
 cdef bint has_failed_untold(Queues queues, kf_batch* batch) noexcept
 
 # Count failures that nobody can observe any more; `error` is one of them.

@@ -1,7 +1,7 @@
-"""Observers: what became of the records of ended batches, and who is told.
+"""Observers: callbacks, event loops and counts, which hear what became of a batch's records.
 
-All records of a batch share one result, which the data plane writes once. Callbacks are kept for a
-batch until it ends; event loops are told once for all that they await (see _awaiting); failures
+All records of a batch share one result, which the data plane writes once. The callbacks of a batch
+are kept until it ends. An event loop is told once of all that it awaits (see _awaiting). Failures
 that nobody can observe are counted.
 
     on_delivery, add_done_callback ─► Observations ─► run on the callback thread, batch by batch
@@ -54,7 +54,7 @@ cdef object failure_of(kf_batch* batch, Queues queues):
     outcome = OUTCOMES[batch.outcome]
     error = DeliveryError(f"not delivered ({outcome.value}): {cause}", outcome=outcome,
                           first=cause, topic=name, partition=partition)
-    # A broker's own error stands for itself, also behind a time that has passed.
+    # A broker's own error is shown as the cause, even if a timeout stands in front of it.
     error.__cause__ = cause.__cause__ if isinstance(cause.__cause__, BrokerError) else cause
     return error
 
@@ -75,7 +75,7 @@ cdef object new_metadata(str topic, object partition, object offset_object,
 
 
 cdef int change_item(object metadata, Py_ssize_t i, object item) except -1:
-    """Put another item into a tuple that nobody else has."""
+    """Put another item into a tuple that nobody else holds."""
     cdef PyObject* before = PyTuple_GET_ITEM(metadata, i)
     Py_INCREF(item)
     PyTuple_SET_ITEM(metadata, i, item)
@@ -163,7 +163,8 @@ cdef class Observations:
         return 0
 
     cdef object metadata_of(self, Queues queues, const observation* one):
-        """Return the metadata of a delivered record: the last one's tuple if nobody kept it."""
+        """Return the metadata of a delivered record, in the last record's tuple if nobody kept it.
+        """
         cdef int64_t offset = self.batch.base_offset
         cdef int64_t timestamp_ms = self.batch.append_time_ms
         cdef object offset_object
@@ -194,7 +195,7 @@ cdef class Observations:
 
 
 cdef Observations observations_of(Queues queues, kf_batch* batch):
-    """Return the batch's observations, made on first use. Callers stay with a batch for a while."""
+    """Return the batch's observations, made on first use; the last batch's are found at once."""
     cdef Observations found
     if queues.last_observed == batch:
         return queues.last_observations
@@ -232,7 +233,7 @@ cdef void watch(Queues queues, kf_batch* batch) noexcept:
 
 
 cdef BatchWaits waits_of(LoopWaits loop, kf_batch* batch):
-    """Return what the loop awaits of the batch, made on first use: the batch leaves then."""
+    """Return what the loop awaits of the batch; the first use has the batch sent."""
     cdef BatchWaits found = loop.find(batch)
     cdef Observations waiting
     if found is None:
@@ -242,7 +243,7 @@ cdef BatchWaits waits_of(LoopWaits loop, kf_batch* batch):
         if waiting.loops is None:
             waiting.loops = []
         waiting.loops.append(found)
-        kf_queue_kick(batch.queue, batch)
+        kf_queue_urge(batch.queue, batch)
         watch(loop.queues, batch)
     return found
 
@@ -270,9 +271,9 @@ cdef int64_t failed_records(Queues queues, kf_batch* batch, kf_batch** sample) n
 cdef int count_lost(Queues queues, kf_batch* batch) except -1:
     """Count the failed records of an ended batch that nobody can observe any more.
 
-    Handles count at the batch that the records were sent in, so its pieces are not looked at by
-    themselves. Which of its records the handles are for is not known: where only a part of them
-    failed, as many as possible count as observed by nobody.
+    Handles count at the batch that the records were appended to, so the children of a split batch
+    are skipped. It is not known which records the handles are for. Where only some of the records
+    failed, as many of these as possible count as observed by nobody.
     """
     cdef int64_t failed
     cdef kf_batch* sample = NULL
@@ -306,7 +307,7 @@ cdef int add_lost(Queues queues, object error, int64_t count) except -1:
 def collect(Queues queues):
     """Take note of the batches that have ended since the last call.
 
-    Failures that nobody can observe are counted; what observers wait for is kept for `notify`.
+    Failures that nobody can observe are counted. Callbacks are kept for `notify`.
 
     Returns:
         Whether there is something to notify.
@@ -360,7 +361,7 @@ def take_lost(Queues queues):
 
 
 def take_unlogged(Queues queues):
-    """Return those that were not logged yet; a flush or close may still raise them, too."""
+    """Return the lost failures that were not logged yet; a flush or close may still raise them."""
     collect(queues)
     unlogged, queues.unlogged = queues.unlogged, None
     return Losses() if unlogged is None else unlogged

@@ -1,8 +1,8 @@
-"""The end of a batch's flight, and of its time.
+"""How a batch leaves a request, and what happens when its time is over.
 
 Success completes here. Everything else freezes the partition's queue in the same step and becomes
-a row of an event: the control plane decides, and its verdict must carry the generation number of
-the freeze, so that a verdict that was overtaken by another failure can do no harm.
+a row of an event, on which the control plane decides. Its verdict carries the generation of the
+freeze: a verdict that another failure has overtaken names an older one, and does nothing.
 """
 
 from kafka_fast.dataplane.produce._lists cimport place, unlink
@@ -13,7 +13,7 @@ cdef enum:
     OVERDUE_QUEUES = 64  # looked at in one go
     THROTTLE_CAP_MS = 60_000  # a broker cannot silence the client for longer at a time
 
-cdef double LOOK_AGAIN = 0.01  # for batches that a compression thread still holds
+cdef double LOOK_AGAIN = 0.01  # seconds; for batches that a compression thread still holds
 
 
 cdef void fill_row(kf_batch_row* row, const kf_queue* queue, const kf_batch* batch) noexcept nogil:
@@ -26,7 +26,7 @@ cdef void fill_row(kf_batch_row* row, const kf_queue* queue, const kf_batch* bat
     row.record_count = batch.record_count
     row.attempts = batch.attempts
     row.error_code = batch.last_error
-    row.maybe_written = batch.doubt
+    row.maybe_written = batch.maybe_written
 
 
 cdef void report(sender_state* state, kf_queue* queue) noexcept nogil:
@@ -37,7 +37,7 @@ cdef void report(sender_state* state, kf_queue* queue) noexcept nogil:
         return
     while batch != NULL:
         if kf_get(&batch.coding) == KF_CODING_SUBMITTED:
-            return  # a verdict might free it; `place` asks again when it is back
+            return  # a verdict might free it; `read_inbox` reports once the thread is done
         batch = batch.next
     batch = queue.unresolved
     queue.reported = queue.generation
@@ -45,7 +45,7 @@ cdef void report(sender_state* state, kf_queue* queue) noexcept nogil:
     event.queue.queue_id = queue.id
     event.queue.generation = queue.generation
     event.queue.next_sequence = queue.next_sequence
-    event.queue.may_have_gap = queue.hole
+    event.queue.may_have_gap = queue.may_have_gap
     while batch != NULL:
         fill_row(kf_event_add_batch(event), queue, batch)
         batch = batch.next
@@ -69,7 +69,7 @@ cdef void end_flight(kf_queue* queue) noexcept nogil:
 
 
 cdef void drop_expired(kf_batch* batch) noexcept nogil:
-    """Its futures have failed long ago; now its request has ended too."""
+    """Free a batch whose futures have failed before: now its request has ended too."""
     kf_batch_release_memory(batch)
     kf_batch_unref(batch)
 
@@ -81,9 +81,10 @@ cdef void come_back(sender_state* state, kf_batch* batch,
     freeze(state, queue)
     batch.last_error = answer.error_code if answer != NULL else 0
     batch.last_offset = answer.base_offset if answer != NULL else -1
-    batch.doubt = batch.doubt or answer == NULL or kf_leaves_doubt(answer.error_code)
+    batch.maybe_written = (batch.maybe_written or answer == NULL
+                           or kf_maybe_written(answer.error_code))
     if batch.expired:
-        queue.hole = queue.hole or batch.doubt
+        queue.may_have_gap = queue.may_have_gap or batch.maybe_written
         drop_expired(batch)
     else:
         kf_set(&batch.state, KF_BATCH_WAITING)
@@ -115,7 +116,7 @@ cdef void fail_overdue(kf_batch* batch, int outcome) noexcept nogil:
 
 
 cdef void expire_unsent(kf_queue* queue, double cutoff) noexcept nogil:
-    """Fail what was never sent: it leaves no gap in the sequences."""
+    """Fail batches that were never sent: they leave no gap in the sequences."""
     cdef kf_batch* batch = kf_queue_take_overdue(queue, cutoff)
     cdef kf_batch* following
     cdef kf_batch** at = &queue.coding
@@ -135,7 +136,7 @@ cdef void expire_unsent(kf_queue* queue, double cutoff) noexcept nogil:
 
 
 cdef void expire_unresolved(sender_state* state, kf_queue* queue, double cutoff) noexcept nogil:
-    """Fail what was sent before and came back: the control plane must close the gap."""
+    """Fail batches that were sent and came back. The control plane must deal with the gap."""
     cdef kf_batch** at = &queue.unresolved
     cdef kf_batch* batch
     cdef bint any = False
@@ -146,15 +147,16 @@ cdef void expire_unresolved(sender_state* state, kf_queue* queue, double cutoff)
             continue
         at[0] = batch.next
         any = True
-        queue.hole = True  # even if it was surely not written, its sequences are missing now
-        fail_overdue(batch, KF_OUTCOME_MAYBE_WRITTEN if batch.doubt else KF_OUTCOME_REJECTED)
+        queue.may_have_gap = True  # its sequences are missing now, even if it was never written
+        fail_overdue(batch, KF_OUTCOME_MAYBE_WRITTEN if batch.maybe_written
+                     else KF_OUTCOME_REJECTED)
     if any:
         freeze(state, queue)
         report(state, queue)
 
 
 cdef void expire_in_flight(sender_state* state, double cutoff) noexcept nogil:
-    """Fail the futures of what is in flight too long; its memory stays until its request ends."""
+    """Fail the futures of overdue batches in flight. Their requests keep the memory to the end."""
     cdef kf_link* link = state.links
     cdef kf_request* request
     cdef int i

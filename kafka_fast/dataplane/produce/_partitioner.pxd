@@ -19,7 +19,7 @@ ctypedef struct partitioner:
     bint adaptive     # partitioner.adaptive.partitioning.enable
 
 
-# Draw the next sticky partition: its share is a batch's worth of bytes.
+# Draw the next sticky partition. Its share is nearly a batch's worth of bytes.
 cdef int32_t draw_partition(const partitioner* how, const kf_producer* producer,
                             kf_topic* topic) noexcept nogil
 
@@ -28,7 +28,7 @@ cdef int32_t draw_partition(const partitioner* how, const kf_producer* producer,
 cdef int32_t next_in_turn(const kf_topic* topic) noexcept nogil
 
 
-# Inline, for every record comes by. The topic has at least one partition.
+# Inline, because every record comes by here. The topic has at least one partition.
 
 cdef inline bint is_sticky(const partitioner* how, const kf_record* record) noexcept nogil:
     """Return whether the record goes to the sticky partition."""
@@ -40,8 +40,8 @@ cdef inline int32_t choose_partition(const partitioner* how, const kf_producer* 
                                      const kf_record* record) noexcept nogil:
     """Choose for this record, and count it.
 
-    A sticky partition whose share is used up is to be left with the end of its batch, see
-    KF_LEAVE_FULL; after twice its share it is left at once.
+    A sticky partition whose share is used up is left at the end of its batch, see KF_LEAVE_FULL.
+    After twice its share it is left at once.
     """
     if is_sticky(how, record):
         if topic.sticky < 0 or topic.sticky_left <= -<int64_t>producer.seal_size:

@@ -1,11 +1,13 @@
 """Partitioning as Java's client does it since 3.3 (KIP-480, KIP-794).
 
-Records with a key go to murmur2(key) mod partitions. Records without one stay with a partition
-until it has got nearly as many bytes as fill a batch, and on to the end of that batch; then another
-is drawn: at random, and with the adaptive choice in inverse proportion to how much waits there
-already. The unit is bytes, never a drain: a switch at each drain would make small batches, and
-prefer slow brokers (KIP-794). The switch waits for the end of a batch: otherwise the few records
-behind it would go out in a batch of their own, which costs a request as much as a full one.
+A record with a key goes to murmur2(key) mod partitions. Records without a key stay with a partition
+until it has got nearly a batch's worth of bytes, and then to the end of its batch. After that
+another partition is drawn at random. With the adaptive choice, partitions where more batches wait
+are drawn less often.
+
+The unit is bytes, never a drain: a switch at each drain would make small batches, and prefer slow
+brokers (KIP-794). The switch waits for the end of a batch. Otherwise a few records would stay
+behind in a batch of their own, which costs a request as much as a full one.
 
 Thread: the caller's, with the GIL (the cursor belongs to the topic).
 """
@@ -50,7 +52,7 @@ cdef int32_t draw(kf_topic* topic, bint adaptive) noexcept nogil:
                                     and not kf_get(&topic.queues[i].stalled))
     for i in range(topic.partition_count):
         total += max(0, weight_of(topic.queues[i], longest, adaptive, any_leader))
-    if total <= 0:  # the loads changed under our eyes
+    if total <= 0:  # the loads have changed meanwhile
         return <int32_t>(next_random(topic) % <uint64_t>topic.partition_count)
     left = <int64_t>(next_random(topic) % <uint64_t>total)
     for i in range(topic.partition_count):
@@ -64,7 +66,7 @@ cdef int32_t draw(kf_topic* topic, bint adaptive) noexcept nogil:
 cdef int32_t draw_partition(const partitioner* how, const kf_producer* producer,
                             kf_topic* topic) noexcept nogil:
     topic.sticky = draw(topic, how.adaptive)
-    # A little less than a batch, so that the end of the first one is where it is left.
+    # A little less than a batch, so that the partition is left at the end of its first batch.
     topic.sticky_left = <int64_t>(producer.seal_size - producer.seal_size // 8)
     return topic.sticky
 

@@ -6,9 +6,8 @@ control plane as bytes that the table codec made, so field order and versions ar
 
     prefix | topics n | topic | partitions n | index, size | slab, slab … | index, size | slab …
 
-The retry of a batch is the same bytes: the framing is built again, the slabs are not touched. An
-answer is read by what its request said (version, topics' names or ids), not by what holds now: the
-link may have been programmed anew, or the topic made anew, since.
+A retry sends the same slabs with new framing. An answer is read by its request's version and topic
+names or ids: since then the link may have got another version, and a topic may have been recreated.
 
 Called by the sender in the data plane thread; takes no GIL, knows no policy.
 """
@@ -73,8 +72,10 @@ cdef size_t wire_size(const kf_batch* batch) noexcept nogil:
 # ---- requests ----
 
 cdef void stamp_header(kf_producer* producer, kf_batch* batch) noexcept nogil:
-    """Write the batch's header. The CRC of the records is taken once; a new sequence or epoch
-    costs the 40 bytes of the header that it covers, and a join.
+    """Write the batch's header.
+
+    The CRC of the records is taken once. A new sequence or epoch costs the CRC of 40 bytes of the
+    header, and joining the two.
     """
     cdef kf_slab* first = batch.coded if batch.coded != NULL else batch.slabs
     cdef kf_slab* slab = first
@@ -294,9 +295,10 @@ cdef void read_partition(kf_reader* reader, const kf_produce_form* form,
 
 cdef int find_batch(const kf_request* request, int hint, const uint8_t* topic, size_t topic_size,
                     int32_t partition) noexcept nogil:
-    """Return the position of the batch that went to this partition, or -1. Brokers answer in the
-    order of the request, so `hint` is nearly always right. A topic is what the request named: made
-    anew while the request was in flight, it has another id by now.
+    """Return the position of the batch that went to this partition, or -1.
+
+    Brokers answer in the order of the request, so `hint` is nearly always right. Topics are
+    compared with the request's own fields: a topic that was recreated since has another id by now.
     """
     cdef int i, pos
     cdef const kf_topic_field* field
@@ -312,7 +314,7 @@ cdef int find_batch(const kf_request* request, int hint, const uint8_t* topic, s
 cdef bint take_partition(kf_reader* reader, const kf_request* request, const uint8_t* topic,
                          size_t topic_size, produce_answer* answers, int place,
                          kf_misfit* misfit) noexcept nogil:
-    """Read one partition's answer into its place. False: it is none."""
+    """Read one partition's answer into its batch's place. False: it fits no batch."""
     cdef produce_answer answer
     cdef int32_t partition
     cdef int pos

@@ -15,25 +15,25 @@ cdef class Topic:
 
 cdef class Queues:
     cdef kf_producer* producer     # lives as long as the plane
-    cdef readonly DataPlane plane
+    cdef readonly DataPlane plane  # what carries its requests
     cdef dict topics         # name -> Topic
     cdef list places         # queue id -> (Topic, partition)
     cdef dict observers      # address of a batch -> its Observations, see _observers
-    cdef kf_batch* last_observed   # the batch that was observed last, and its Observations
-    cdef object last_observations
+    cdef kf_batch* last_observed   # the batch that was observed last, or NULL
+    cdef object last_observations  # its Observations
     cdef list ended          # Observations whose batch has ended
     cdef readonly int64_t unnotified  # Observations in `ended`, or being run
     cdef readonly str client_id   # for the log
     cdef readonly object lost     # Losses that no flush has raised yet; None: there are none
     cdef readonly object unlogged  # those of them that were not logged either
-    cdef bint told  # whoever shut the plane down counted and told what that failed
+    cdef bint told  # the user has heard of the records that `shut_down` failed
     cdef readonly bint refuses  # closing: no record is accepted any more
     cdef readonly object refusal  # what sends raise then; None: that the producer is closed
-    cdef object callback_starter  # starts the thread that runs callbacks; None: it runs
+    cdef object callback_starter  # starts the thread that runs callbacks; None: nothing to start
     cdef object loop_bridge   # (event loop) -> its LoopWaits, see _awaiting; None: no loop may wait
     cdef object guide         # explains failures and waits, see producer/guide; None: nobody does
     cdef object last_waits    # weak reference to the LoopWaits that was used last, or None
-    cdef int owner_pid
+    cdef int owner_pid        # of the process that made it
     cdef unsigned long callback_thread  # runs the users' callbacks; 0: none yet
     cdef object __weakref__
 

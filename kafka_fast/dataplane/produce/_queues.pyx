@@ -133,7 +133,7 @@ cdef class Queues:
             queue_ids: A range: the ids of the new queues, which go on from the last one.
 
         Raises:
-            UsageError: Whoever gave the ids counted otherwise.
+            UsageError: `first` or the ids do not follow from what there is already.
         """
         cdef Topic topic = self.topics[name]
         cdef int64_t first_id = len(self.places)
@@ -226,7 +226,7 @@ cdef class Queues:
 
     def renumber(self, int64_t queue_id, int64_t generation, int64_t producer_id, int16_t epoch,
                  int32_t base_sequence, int64_t serial, int32_t slice):
-        """Number a frozen queue's unresolved batches anew; none may have an unknown fate."""
+        """Give a frozen queue's unresolved batches new sequences; none may have an unknown fate."""
         cdef kf_command* command = kf_command_new(KF_COMMAND_VERDICT)
         command.queue = self.queue(queue_id)
         command.generation = generation
@@ -303,7 +303,8 @@ cdef class Queues:
         self.guide = guide
 
     cdef tuple oldest(self):
-        """Return queue and time of the batch that was opened first of those under way, and now."""
+        """Return queue and opening time of the oldest batch that has not ended, and the time now.
+        """
         cdef int64_t queue_id = -1
         cdef double created = 0.0
         kf_producer_oldest(self.producer, &queue_id, &created)
@@ -326,7 +327,7 @@ cdef class Queues:
         raise UsageError("the producer is closed")
 
     def mark_inherited(self):
-        """This process is a child of the one that made the plane: everything here refuses."""
+        """Note that this process is a child of the plane's: everything here refuses."""
         self.refuses = True
         self.plane.mark_inherited()
 
@@ -369,12 +370,12 @@ cdef class Queues:
         kf_producer_urge(self.producer)
 
     def shut_down(self):
-        """Accept no record any more, and shut the data plane down, which has stopped."""
+        """Accept no more records, and shut the data plane down. Its thread must have ended."""
         self.refuses = True
         self.plane.shut_down()
 
     def mark_told(self):
-        """What `shut_down` has failed was told to the user, whoever still holds handles of it."""
+        """Note that the user has heard of what `shut_down` failed: handles need not tell of it."""
         self.told = True
 
     # ---- numbers ----
@@ -416,5 +417,5 @@ cdef class Queues:
             return  # after a fork the locks may be held for ever by threads that are not here
         if self.unlogged is not None:  # of handles that were dropped after the client had ended
             self.unlogged.log(self.client_id)
-        # These give up batches, and batches know their queue, which the plane frees.
+        # Observations give up their batches. A batch needs its queue, which the plane frees later.
         self.observers = self.ended = self.last_observations = None

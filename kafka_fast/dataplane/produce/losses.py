@@ -22,7 +22,7 @@ TOPICS_NAMED = 5
 
 
 class Losses:
-    """Records of one producer that were not, or maybe not, delivered, and of which nobody knows."""
+    """Records of one producer that were not, or maybe not, delivered, unknown to anybody."""
 
     __slots__ = ("count", "first", "topics")
 
@@ -46,7 +46,7 @@ class Losses:
         self.first = self.first or error
 
     def log(self, client_id: str) -> None:
-        """Tell the log of all of them, in one ERROR."""
+        """Log all of them in one ERROR."""
         logger.error(
             "producer %s: %s not delivered (%s); the first cause: %s",
             client_id,

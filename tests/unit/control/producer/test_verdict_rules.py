@@ -33,15 +33,15 @@ def rules(*, idempotent: bool = True, retries: int = FOREVER) -> Rules:
 def rows(*answers: tuple[int, bool], attempts: int = 1, count: int = COUNT) -> list[BatchRow]:
     """Batches of `count` records in order, by (error code, whether they may be in the log)."""
     return [
-        BatchRow(7, 3, serial, 0, code, -1, serial * count, count, attempts, doubt)
-        for serial, (code, doubt) in enumerate(answers)
+        BatchRow(7, 3, serial, 0, code, -1, serial * count, count, attempts, maybe_written)
+        for serial, (code, maybe_written) in enumerate(answers)
     ]
 
 
 def judged(
-    batches: list[BatchRow], *, hole: bool = False, new_leader: bool = False, **how: int
+    batches: list[BatchRow], *, may_have_gap: bool = False, new_leader: bool = False, **how: int
 ) -> Judgement:
-    own = QueueRow(7, 3, sum(row.record_count for row in batches), hole)
+    own = QueueRow(7, 3, sum(row.record_count for row in batches), may_have_gap)
     return judge(Report(own, tuple(batches)), rules(**how), 5.0, leader_is_new=new_leader)
 
 
@@ -88,14 +88,14 @@ def test_rule_a_a_rejected_last_batch_takes_its_sequence_back() -> None:
     assert judgement.thaw.single
 
 
-def test_rule_b_a_batch_in_doubt_that_is_given_up_bumps_the_epoch() -> None:
+def test_rule_b_a_batch_that_may_be_written_and_is_given_up_bumps_the_epoch() -> None:
     (only,) = rows((TIMED_OUT, True), attempts=1)
     judgement = judged([only], retries=0)
     assert judgement.commands == [Fail(only, TIMED_OUT, Outcome.MAYBE_WRITTEN)]
     assert judgement.bump
 
 
-def test_rule_b_not_while_others_are_in_doubt() -> None:
+def test_rule_b_not_while_others_may_be_written() -> None:
     first = rows((TIMED_OUT, True), attempts=9)[0]
     second = rows((NO_ANSWER, True), (NO_ANSWER, True))[1]
     judgement = judged([first, second], retries=5)
@@ -103,10 +103,10 @@ def test_rule_b_not_while_others_are_in_doubt() -> None:
     assert not judgement.bump
 
 
-def test_rule_b_what_expired_in_doubt_bumps_the_epoch_for_the_rest() -> None:
-    assert judged([], hole=True).bump
-    assert judged(rows((NOT_LEADER, False)), hole=True).bump
-    assert not judged(rows((NO_ANSWER, True)), hole=True).bump
+def test_rule_b_a_gap_that_an_expired_batch_may_have_left_bumps_the_epoch() -> None:
+    assert judged([], may_have_gap=True).bump
+    assert judged(rows((NOT_LEADER, False)), may_have_gap=True).bump
+    assert not judged(rows((NO_ANSWER, True)), may_have_gap=True).bump
 
 
 def test_rule_c_out_of_order_behind_another_batch_is_its_echo() -> None:
@@ -188,20 +188,25 @@ def build(parts: list[tuple[int, bool, int, int, int]]) -> list[BatchRow]:
     """Rows with sequences as the data plane gives them: without overlap, perhaps with gaps."""
     found = []
     sequence = 0
-    for serial, (code, doubt, count, attempts, gap) in enumerate(parts):
+    for serial, (code, unanswered, count, attempts, gap) in enumerate(parts):
         sequence += gap
-        unsure = doubt or code in (NO_ANSWER, TIMED_OUT, -1)
-        found.append(BatchRow(7, 3, serial, 0, code, -1, sequence, count, attempts, unsure))
+        maybe_written = unanswered or code in (NO_ANSWER, TIMED_OUT, -1)
+        found.append(BatchRow(7, 3, serial, 0, code, -1, sequence, count, attempts, maybe_written))
         sequence += count
     return found
 
 
-@given(parts=batch_lists, hole=st.booleans(), idempotent=st.booleans(), retries=st.integers(0, 5))
+@given(
+    parts=batch_lists,
+    may_have_gap=st.booleans(),
+    idempotent=st.booleans(),
+    retries=st.integers(0, 5),
+)
 def test_every_report_is_answered_soundly(
-    parts: list[tuple[int, bool, int, int, int]], hole: bool, idempotent: bool, retries: int
+    parts: list[tuple[int, bool, int, int, int]], may_have_gap: bool, idempotent: bool, retries: int
 ) -> None:
     batches = build(parts)
-    judgement = judged(batches, hole=hole, idempotent=idempotent, retries=retries)
+    judgement = judged(batches, may_have_gap=may_have_gap, idempotent=idempotent, retries=retries)
 
     # It always thaws, with the generation that was reported, and not in the past.
     thaw = judgement.thaw
@@ -231,8 +236,8 @@ def test_every_report_is_answered_soundly(
         assert renumbers == []
         return
 
-    # What is numbered anew is not in the log: nobody doubts it, or one before it is surely not
-    # there and a broker takes none out of order.
+    # No batch that gets a new sequence is in the log: each was refused, or the first one surely is
+    # not there, and a broker takes none out of order.
     if judgement.bump:
         surely_absent = bool(kept) and kept[0].error_code in SEQUENCE_ERRORS
         assert surely_absent or not any(row.maybe_written for row in kept)

@@ -74,7 +74,7 @@ def responses(rig: FetchRig) -> list[tuple[int, bytes]]:
 
 @pytest.mark.parametrize("body", [b"", EXPECTED[:-1], EXPECTED + b"!", OTHER])
 def test_any_other_answer_goes_up_and_it_goes_on(body: bytes) -> None:
-    """Whoever hears it may be long in coming: until then the member lives."""
+    """The control plane may hear it much later; until then the member keeps its place."""
     rig = rig_with_heartbeats()
     for number in range(3):
         assert sent(rig) == [number]

@@ -182,7 +182,7 @@ def test_endpoints_of_other_nodes_go_up_with_the_frame(version: int) -> None:
 
 @pytest.mark.parametrize("version", range(7, 19))
 @pytest.mark.parametrize("error", [SESSION_NOT_FOUND, SESSION_EPOCH, SESSION_TOPIC_ID])
-def test_a_lost_session_is_begun_anew(error: int, version: int) -> None:
+def test_a_lost_session_is_begun_again(error: int, version: int) -> None:
     rig = FetchRig(partitions=2, version=version)
     rig.answer(rig.request(), {"t": [part(0, batch(10)), part(1)]})
     rig.answer(rig.request(), {}, error_code=error, session_id=0)

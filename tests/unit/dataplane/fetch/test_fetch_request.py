@@ -136,7 +136,7 @@ def test_a_stream_that_moves_is_forgotten_on_its_old_link() -> None:
     first = rig.request(1)
     rig.start(1, link_id=2, generation=1, offset=50)
     assert rig.request(2).positions == {("t", 1): 50}
-    rig.answer(first, {"t": [part(0), part(1, batch(10))]})  # of the old life
+    rig.answer(first, {"t": [part(0), part(1, batch(10))]})  # of the first start
     asked = rig.request(1)
     assert (asked.positions, asked.forgotten) == ({}, {("t", 1)})
     assert rig.offsets() == []

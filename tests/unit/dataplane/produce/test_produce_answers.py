@@ -269,7 +269,7 @@ def test_an_answer_to_something_else_is_told_and_closes_the_link(
 
 
 def check_all_came_back(rig: Rig, count: int) -> None:
-    """Each batch is unresolved and in doubt; with a new link it is sent again and completes."""
+    """Each batch is unresolved, maybe written; with a new link it is sent again and completes."""
     reports = rig.reports()
     assert len(reports) == count
     assert all(
@@ -389,7 +389,7 @@ def test_a_huge_throttle_time_or_a_negative_one_does_no_harm() -> None:
         assert rig.queues.stats()["batches_acked"] == 2
 
 
-def test_a_topic_made_anew_is_answered_under_the_id_that_it_was_sent_with() -> None:
+def test_a_recreated_topic_is_answered_under_the_id_that_it_was_sent_with() -> None:
     """Regression: the answer was compared with the topic's present id, and the link closed."""
     rig = Rig(version=13, warm=True)
     future = rig.send(b"for the old topic")
@@ -407,7 +407,7 @@ def test_a_topic_made_anew_is_answered_under_the_id_that_it_was_sent_with() -> N
 
 
 @pytest.mark.parametrize(("before", "after"), [(12, 13), (13, 12), (13, 8), (3, 13), (9, 3)])
-def test_a_link_may_be_programmed_anew_while_requests_are_in_flight(
+def test_a_link_may_be_programmed_again_while_requests_are_in_flight(
     before: int, after: int
 ) -> None:
     rig = Rig(version=before, warm=True)
