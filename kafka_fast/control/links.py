@@ -26,6 +26,12 @@ from kafka_fast.control.connection import (
     ConnectionState,
 )
 from kafka_fast.control.connection_key import BOOTSTRAP, ConnectionKey, Role
+from kafka_fast.control.in_flight_requests import (
+    NEGOTIATION,
+    BadMessage,
+    InFlightRequests,
+    Unanswered,
+)
 from kafka_fast.control.instants import LONG_AGO, NEVER
 from kafka_fast.control.link import Link
 from kafka_fast.control.link_errors import answered, close_error, misfit_error
@@ -39,9 +45,8 @@ from kafka_fast.control.plane import (
     Command,
     LinkClosed,
     OpenLink,
-    Response,
+    RawResponse,
 )
-from kafka_fast.control.questions import NEGOTIATION, BadMessage, Questions, Unanswered
 from kafka_fast.control.troubles import Reason, Troubles
 from kafka_fast.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError
 from kafka_fast.logs import in_seconds
@@ -102,7 +107,7 @@ class Links:
         self._commands: deque[Command] = deque()
         self._unanswered: dict[int, Unanswered] = {}  # by link: what its end was first told of
         self._pauses: dict[ConnectionKey, tuple[float, float]] = {}  # from when until when
-        self.questions = Questions(
+        self.requests = InFlightRequests(
             client_id,
             self._commands,
             on_malformed=self._refuse_malformed,
@@ -168,7 +173,7 @@ class Links:
             least: seconds; what is under way for less is not worth a word.
         """
         states = (it.under_way(now) for it in list(self._connections.values()))
-        waiting = [it for it in states if it is not None] + self.questions.under_way(now)
+        waiting = [it for it in states if it is not None] + self.requests.under_way(now)
         text, seconds = max(waiting, key=lambda it: it[1], default=("", 0.0))
         if not text or seconds < least:
             return None
@@ -267,7 +272,7 @@ class Links:
 
     def begin_turn(self, now: float) -> None:
         """Know the time of what is asked before anything happens, or is due."""
-        self.questions.now = now
+        self.requests.now = now
 
     def tick(self, now: float) -> None:
         """Do what is due at `now`."""
@@ -353,13 +358,13 @@ class Links:
         self._pauses[link.key] = (now, now + throttle_ms / 1000)
         return str(link.key)
 
-    def handle_response(self, event: Response, now: float) -> None:
+    def handle_response(self, event: RawResponse, now: float) -> None:
         """Take the answer to a raw request."""
         if event.frame is None and event.link_id in self._opened:
             if event.token == NEGOTIATION:
                 asked: Unanswered | None = Unanswered("ApiVersions", self._settings.request_timeout)
             else:
-                asked = self.questions.unanswered(event.token)
+                asked = self.requests.unanswered(event.token)
             if asked is not None:
                 self._unanswered.setdefault(event.link_id, asked)
         if event.token == NEGOTIATION:
@@ -371,7 +376,7 @@ class Links:
                     now,
                 )
             return
-        self.questions.handle_response(event, now)
+        self.requests.handle_response(event, now)
 
     def _awaited(self, event: LinkClosed) -> tuple[str, str]:
         """Return the oldest request that a link leaves unanswered, and how long it was given."""

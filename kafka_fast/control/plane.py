@@ -89,7 +89,7 @@ class BatchRow(NamedTuple):
     """The batch may be in the log."""
 
 
-class Response(Value):
+class RawResponse(Value):
     """The answer to a raw request; `frame` is None if its link was closed first."""
 
     link_id: int
@@ -98,7 +98,7 @@ class Response(Value):
     reason: int
 
 
-class Punt(Value):
+class ProducePunt(Value):
     """A Produce answer in which not everything is plain success."""
 
     link_id: int
@@ -147,7 +147,7 @@ class RouteWanted(Value):
     queue_ids: tuple[int, ...]
 
 
-class Report(Value):
+class QueueReport(Value):
     """A frozen queue has nothing in flight any more, and waits for verdicts."""
 
     queue: QueueRow
@@ -162,7 +162,14 @@ class HeartbeatsEnded(Value):
 
 
 PlaneEvent: TypeAlias = (
-    Response | Punt | BadAnswer | LinkClosed | Throttled | RouteWanted | Report | HeartbeatsEnded
+    RawResponse
+    | ProducePunt
+    | BadAnswer
+    | LinkClosed
+    | Throttled
+    | RouteWanted
+    | QueueReport
+    | HeartbeatsEnded
 )
 
 
@@ -202,7 +209,7 @@ class CloseLink(Value):
 
 
 class SendRaw(Value):
-    """Send a whole request; its answer comes as `Response`."""
+    """Send a whole request; its answer comes as `RawResponse`."""
 
     link_id: int
     token: int
@@ -214,7 +221,7 @@ class StartHeartbeats(Value):
     """Send a frame after `delay`, then every `period` seconds, while the user polls often enough.
 
     An answer that equals `expected` (without the correlation id) is swallowed; any other one comes
-    up as a `Response`. So does the end of the link, which ends the heartbeats.
+    up as a `RawResponse`. So does the end of the link, which ends the heartbeats.
 
     Attributes:
         epoch_pos: where the frame has the member's epoch or generation: that of the last answer
@@ -242,9 +249,9 @@ class StopHeartbeats(Value):
 class SendBetween(Value):
     """Send another request once, as soon as no heartbeat of these is in flight.
 
-    Its answer comes up as a `Response` under its own token, whatever the answer says. The request
-    may have been built before the control plane saw the latest answer to a heartbeat: then it is
-    dropped.
+    Its answer comes up as a `RawResponse` under its own token, whatever the answer says. The
+    request may have been built before the control plane saw the latest answer to a heartbeat. The
+    data plane then drops it.
 
     Attributes:
         token: the heartbeats'.
@@ -261,7 +268,7 @@ class SendBetween(Value):
     timeout: float
 
 
-class Program(Value):
+class ProgramProduce(Value):
     """Let a link carry Produce requests of this version."""
 
     link_id: int
@@ -292,7 +299,7 @@ class SetAvailable(Value):
     available: bool
 
 
-class Route(Value):
+class RouteQueue(Value):
     """Send a queue's batches over this link; 0: over none."""
 
     queue_id: int
@@ -306,7 +313,7 @@ class SetProducerId(Value):
     epoch: int
 
 
-class Fail(Value):
+class FailBatch(Value):
     """End a batch of a frozen queue without success."""
 
     row: BatchRow
@@ -314,14 +321,14 @@ class Fail(Value):
     outcome: Outcome
 
 
-class Succeed(Value):
+class CompleteBatch(Value):
     """End a batch of a frozen queue as delivered at this offset (-1: not known)."""
 
     row: BatchRow
     base_offset: int
 
 
-class Split(Value):
+class SplitBatch(Value):
     """Replace a batch of a frozen queue by batches of at most `size` bytes; else it fails."""
 
     row: BatchRow
@@ -329,7 +336,7 @@ class Split(Value):
     error_code: int
 
 
-class Renumber(Value):
+class RenumberQueue(Value):
     """Give a frozen queue's batches, none of which is in the log, new sequences.
 
     Only those behind (`serial`, `slice`) are concerned. With producer id -1 they keep theirs.
@@ -344,7 +351,7 @@ class Renumber(Value):
     slice: int = -1
 
 
-class Thaw(Value):
+class ThawQueue(Value):
     """Let a frozen queue go on at `at`, with one batch in flight at first if `single`."""
 
     queue_id: int
@@ -360,7 +367,7 @@ class FailQueue(Value):
     error_code: int
 
 
-class Refuse(Value):
+class RefuseRecords(Value):
     """Accept no record from now on: sends raise this error."""
 
     error: KafkaError
@@ -381,18 +388,18 @@ Command: TypeAlias = (
     | StartHeartbeats
     | StopHeartbeats
     | SendBetween
-    | Program
+    | ProgramProduce
     | NameTopic
     | SetPartitions
     | SetAvailable
-    | Route
+    | RouteQueue
     | SetProducerId
-    | Fail
-    | Succeed
-    | Split
-    | Renumber
-    | Thaw
+    | FailBatch
+    | CompleteBatch
+    | SplitBatch
+    | RenumberQueue
+    | ThawQueue
     | FailQueue
-    | Refuse
+    | RefuseRecords
     | TopicSettled
 )

@@ -2,7 +2,7 @@
 
 kf-data      native: fetches, sends heartbeats
 kf-control   Python: gives this core its turns
-the user's   what it reads is `reading`, what it asks `questions` and `topics`, how it waits
+the user's   what it reads is `reading`, what it asks `queries` and `topics`, how it waits
              `waits`
 """
 
@@ -38,7 +38,7 @@ from kafka_fast.net.client_core import ClientCore
 from kafka_fast.net.consumer_topics import ConsumerTopics
 from kafka_fast.net.host import ConsumerHost
 from kafka_fast.net.planes import consumer_plane, fetch_limits
-from kafka_fast.net.questions import Questions
+from kafka_fast.net.questions import ConsumerQueries
 from kafka_fast.net.reading import Reading
 from kafka_fast.net.steps import Steps, Wait
 from kafka_fast.net.waits import Answer, Waits
@@ -76,7 +76,7 @@ class ConsumerCore(ClientCore):
             self.streams = host.make_streams(plane, **fetch_limits(settings))
             super().__init__(client_id, host, control, plane)
             self.waits = Waits(control, host.now, memory=memory)
-            self.questions = Questions(control, self.waits, self.call)
+            self.queries = ConsumerQueries(control, self.waits, self.call)
             self.topics = ConsumerTopics(control, self.waits, host, self.call)
             self.reading = Reading(settings, control, self.streams, self.waits, host, self.call)
             self._start()

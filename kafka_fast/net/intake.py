@@ -23,8 +23,8 @@ from kafka_fast.types import OffsetAndMetadata, TopicPartition
 from kafka_fast.values import Value, field
 
 
-class Streams(Protocol):
-    """What the data plane does for the user's thread."""
+class FetchSide(Protocol):
+    """What the user's thread needs of the data plane's `Streams`."""
 
     def add_stream(self, stream_id: int, topic: str, partition: int) -> None:
         """Make a stream; it stands still until the control plane starts it."""
@@ -89,7 +89,7 @@ class Intake:
 
     def __init__(
         self,
-        streams: Streams,
+        streams: FetchSide,
         make_reader: Callable[[TopicPartition], PartitionReader],
         *,
         read_committed: bool,

@@ -36,7 +36,7 @@ BATCH_FRONT = struct.Struct(">qi")
 REFRESH_CODES = frozenset({ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.UNKNOWN_LEADER_EPOCH})
 
 
-class Step(enum.Enum):
+class FetchAction(enum.Enum):
     """How a partition goes on."""
 
     AGAIN = "start again from the same position, at once"
@@ -47,10 +47,10 @@ class Step(enum.Enum):
     RAISE = "tell the user, and start again after a backoff"
 
 
-class Decision(NamedTuple):
+class FetchDecision(NamedTuple):
     """What to do with one partition."""
 
-    step: Step
+    action: FetchAction
     refresh: bool = False
     """Ask for metadata as well."""
     replica: int = NO_NODE
@@ -66,7 +66,7 @@ def decide(
     *,
     position: int,
     at_replica: bool,
-) -> Decision:
+) -> FetchDecision:
     """Return how a partition goes on after this answer.
 
     Args:
@@ -79,28 +79,30 @@ def decide(
     if code == 0 and data is not None:
         if data.diverging_epoch.end_offset >= 0:
             end = Position(data.diverging_epoch.end_offset, data.diverging_epoch.epoch)
-            return Decision(Step.TRUNCATED, end=end)
+            return FetchDecision(FetchAction.TRUNCATED, end=end)
         if data.preferred_read_replica >= 0:
-            return Decision(Step.REPLICA, replica=data.preferred_read_replica)
+            return FetchDecision(FetchAction.REPLICA, replica=data.preferred_read_replica)
         if data.records and data.current_leader.leader_id < 0:
             # The data plane has found no batch to go on with.
             if at_replica:
-                return Decision(Step.REPLICA)
-            return Decision(Step.RAISE, error=_leads_nowhere(partition, position, data.records))
-        return Decision(Step.AGAIN)
+                return FetchDecision(FetchAction.REPLICA)
+            return FetchDecision(
+                FetchAction.RAISE, error=_leads_nowhere(partition, position, data.records)
+            )
+        return FetchDecision(FetchAction.AGAIN)
     if at_replica and code:
         # Whatever a follower complains of, the leader decides.
-        return Decision(Step.REPLICA, refresh=code != ErrorCode.OFFSET_OUT_OF_RANGE)
+        return FetchDecision(FetchAction.REPLICA, refresh=code != ErrorCode.OFFSET_OUT_OF_RANGE)
     if code == ErrorCode.OFFSET_OUT_OF_RANGE:
-        return Decision(Step.OUT_OF_RANGE)
+        return FetchDecision(FetchAction.OUT_OF_RANGE)
     if code in RETRY_CODES or code in REFRESH_CODES:
-        return Decision(Step.LATER, refresh=code in REFRESH_CODES)
+        return FetchDecision(FetchAction.LATER, refresh=code in REFRESH_CODES)
     known = ERRORS.get(code)
     if known is not None and known.refresh_metadata:
-        return Decision(Step.LATER, refresh=True)
+        return FetchDecision(FetchAction.LATER, refresh=True)
     if known is not None and known.retriable and code != ErrorCode.CORRUPT_MESSAGE:
-        return Decision(Step.LATER)
-    return Decision(Step.RAISE, error=fetch_error(partition, code))
+        return FetchDecision(FetchAction.LATER)
+    return FetchDecision(FetchAction.RAISE, error=fetch_error(partition, code))
 
 
 def fetch_error(partition: TopicPartition, code: int) -> BrokerError:

@@ -19,7 +19,7 @@ from kafka_fast.control.group.committed import CommittedOffsets, Fetched
 from kafka_fast.errors import KafkaError
 
 
-class _Question(NamedTuple):
+class _OffsetFetch(NamedTuple):
     """Partitions that were asked for together."""
 
     asked: Sequence[AssignedPartition]
@@ -48,17 +48,17 @@ class CommittedStarts:
         self._partitions = partitions
         self._positions = positions
         self._now = now
-        self._open: list[_Question] = []
+        self._open: list[_OffsetFetch] = []
 
     def ask(self, assigned: Sequence[AssignedPartition]) -> None:
         """Ask where these partitions start, which wait for that."""
-        for question in self._open:
-            if not any(map(self._waits, question.asked)):
-                question.cancel()
+        for fetch in self._open:
+            if not any(map(self._waits, fetch.asked)):
+                fetch.cancel()
         self._open = [it for it in self._open if any(map(self._waits, it.asked))]
         names = [it.partition for it in assigned]
         cancel = self._committed.fetch(names, lambda found: self._handle(assigned, found))
-        self._open.append(_Question(assigned, cancel))
+        self._open.append(_OffsetFetch(assigned, cancel))
 
     def handle_recreated(self, topic: str, now: float) -> None:
         """The topic was deleted and recreated, perhaps after it had been asked for.

@@ -25,6 +25,7 @@ from kafka_fast.control.connection_key import ConnectionKey
 from kafka_fast.control.consumer.absent import AbsentPartitions
 from kafka_fast.control.consumer.committed_starts import CommittedStarts
 from kafka_fast.control.consumer.diagnosis import Diagnosis
+from kafka_fast.control.consumer.fetch_routes import FetchRoutes
 from kafka_fast.control.consumer.lookup import Lookup
 from kafka_fast.control.consumer.partition import (
     AssignedPartition,
@@ -43,7 +44,6 @@ from kafka_fast.control.consumer.plane import (
 )
 from kafka_fast.control.consumer.positions import Positions
 from kafka_fast.control.consumer.restarts import Restarts
-from kafka_fast.control.consumer.streams import Streams
 from kafka_fast.control.consumer.topics import Topics
 from kafka_fast.control.group.group import Group
 from kafka_fast.control.group.member import Subscription
@@ -90,7 +90,7 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
         nonsense = Nonsense(self._handle_nonsense, patience)
         super().__init__(settings, client_id, random, wall_ms, cluster, nonsense)
         self.partitions = AssignedPartitions()
-        self.streams = Streams(
+        self.fetch_routes = FetchRoutes(
             self.context, self.partitions, on_moved=self._handle_moved, on_refused=self._tell
         )
         self.positions = Positions(
@@ -102,7 +102,7 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
         )
         tell = self._commands.append
         self.restarts = Restarts(
-            self.context, self.partitions, self.streams, self.positions, on_news=tell
+            self.context, self.partitions, self.fetch_routes, self.positions, on_news=tell
         )
         self.topics = Topics(self.cluster, self.partitions, on_news=tell)
         self.absent = AbsentPartitions(self.cluster, self.partitions, on_news=tell)
@@ -156,7 +156,7 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
             if wanted.get(assigned.partition) != assigned.stream_id:
                 self.restarts.remove(assigned.partition)
                 self.positions.remove(assigned)
-                self.streams.remove(assigned)
+                self.fetch_routes.remove(assigned)
                 self.partitions.remove(assigned)
         new = [it for it in wanted.items() if it[0] not in self.partitions]
         added = [self._add(partition, stream_id, now) for partition, stream_id in new]
@@ -236,7 +236,7 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
         if assigned is None:
             return None
         self.restarts.forget_failures(partition)
-        self.streams.halt(assigned, now)
+        self.fetch_routes.halt(assigned, now)
         assigned.seeks = seeks
         assigned.starts = 0
         return assigned
@@ -251,7 +251,7 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
         self.lookup.tick(now)
         if self.group is not None:
             self.group.tick(now)
-        self.streams.tick(now)
+        self.fetch_routes.tick(now)
 
     def _next_deadline(self) -> float:
         return min(
@@ -266,7 +266,7 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
     def _poll_own(self) -> ConsumerCommand | None:
         if self.group is not None and (news := self.group.poll_news()) is not None:
             return news
-        return self.streams.poll_command()
+        return self.fetch_routes.poll_command()
 
     def _handle_own(self, event: object, now: float) -> None:
         match event:
@@ -276,14 +276,14 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
             case FetchPunt():
                 self.restarts.handle_punt(event, now)
             case HeartbeatsEnded(_, token) if self.group is not None:
-                if self.links.questions.handle_ended(token):
+                if self.links.requests.handle_ended(token):
                     self.group.member.handle_overstayed(now)
 
     # Links and metadata
 
     def handle_lost(self, link: Link, error: KafkaError | None, now: float) -> None:
         """Fetch nothing over a link any more."""
-        self.streams.handle_lost(link)
+        self.fetch_routes.handle_lost(link)
         super().handle_lost(link, error, now)
 
     def handle_connect_failed(
@@ -291,19 +291,19 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
     ) -> None:
         """Look for another way to what the node was for."""
         super().handle_connect_failed(key, failed, now)
-        self.streams.handle_connect_failed(key)
+        self.fetch_routes.handle_connect_failed(key)
 
     def _handle_changes(self, changes: ClusterChanges, now: float) -> None:
         """Bring positions and streams in line with what changed in the cluster."""
         for change in changes.recreated_topics:
-            self.streams.handle_recreated(change.topic)
+            self.fetch_routes.handle_recreated(change.topic)
             self.restarts.handle_recreated(change.topic, now)
             if self._starts is not None:
                 self._starts.handle_recreated(change.topic, now)
         for partition in changes.leaders:
             moved = self.partitions.get(TopicPartition(*partition))
             if moved is not None:
-                self.streams.handle_leader(moved, now)
+                self.fetch_routes.handle_leader(moved, now)
         self.topics.handle_changes(changes)
         self.absent.handle_answer(now)
         if self.group is not None:
@@ -336,7 +336,7 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
             assigned.is_position_told = True
             start = generation(assigned.seeks, assigned.starts + 1)
             self._commands.append(Positioned(assigned.partition, start, *position))
-        self.streams.start(assigned, now)
+        self.fetch_routes.start(assigned, now)
 
     def _tell(
         self, assigned: AssignedPartition, error: KafkaError, *, is_final: bool = False

@@ -20,7 +20,7 @@
     leads from every state to AWAITS_VALIDATION, AWAITS_OFFSET, or to what follows these.
 
 Who changes the state: `Positions` where a partition is read from (ASSIGNED to AWAITS_VALIDATION,
-RECREATED, FAILED), `Streams` over which link (AWAITS_LEADER to STOPPING), and `Restarts` how a
+RECREATED, FAILED), `FetchRoutes` over which link (AWAITS_LEADER to STOPPING), and `Restarts` how a
 partition goes on that stands still (STOPPED, BACKING_OFF, TRUNCATED). `diagnosis` reads it all.
 
 Thread: control; getters may be called from any.

@@ -5,7 +5,7 @@ it is known: the leader is asked where that epoch ends in its log. An end below 
 that the log was truncated and written anew meanwhile (KIP-320). The leader is asked again whenever
 its epoch has changed.
 
-Thread: control. Streams are started and stopped by `Streams`; this module says where.
+Thread: control. Streams are started and stopped by `FetchRoutes`; this module says where.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How partitions go on that are not fetched any more: at once, elsewhere, or after their backoff.
 
-    StreamsStopped ──┐               ┌─► Positions: validate, reset, cut back ─► Streams.start
+    StreamsStopped ──┐               ┌─► Positions: validate, reset, cut back ─► FetchRoutes.start
     FetchPunt ───────┼─► Restarts ───┤
     topic recreated ─┘   (backoff)   └─► news for the user's thread
 
@@ -17,7 +17,8 @@ from functools import partial
 
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.control.backoff import KeyedBackoff
-from kafka_fast.control.consumer.answers import Decision, Step, decide, fetch_error
+from kafka_fast.control.consumer.answers import FetchAction, FetchDecision, decide, fetch_error
+from kafka_fast.control.consumer.fetch_routes import FetchRoutes
 from kafka_fast.control.consumer.partition import (
     AWAITING_COMMITTED,
     AWAITING_WAY,
@@ -36,7 +37,6 @@ from kafka_fast.control.consumer.plane import (
     StreamRow,
 )
 from kafka_fast.control.consumer.positions import Positions
-from kafka_fast.control.consumer.streams import Streams
 from kafka_fast.control.context import Context
 from kafka_fast.control.instants import NEVER
 from kafka_fast.errors import KafkaError, ProtocolError, error_name
@@ -58,7 +58,7 @@ class Restarts:
         self,
         context: Context[ConsumerSettings],
         partitions: AssignedPartitions,
-        streams: Streams,
+        routes: FetchRoutes,
         positions: Positions,
         *,
         on_news: Callable[[News], None],
@@ -68,7 +68,7 @@ class Restarts:
         Args:
             context: the client's.
             partitions: that are assigned.
-            streams: are started again.
+            routes: are started again.
             positions: say where.
             on_news: called with what the user's thread has to know.
         """
@@ -77,7 +77,7 @@ class Restarts:
         self._links = context.links
         self._discovery = context.discovery
         self._partitions = partitions
-        self._streams = streams
+        self._routes = routes
         self._positions = positions
         self._on_news = on_news
         self._quiet = backoff.maximum  # seconds after which a row of failures has ended
@@ -124,7 +124,7 @@ class Restarts:
         for assigned in self._partitions.of_topic(topic):
             logger.warning("%s: its topic was made anew", assigned.partition)
             self.forget_failures(assigned.partition)
-            self._streams.halt(assigned, now)
+            self._routes.halt(assigned, now)
             if assigned.state not in AWAITING_COMMITTED:  # of those the user's thread knows nothing
                 self._positions.suspend(assigned, now)
                 self._on_news(Recreated(assigned.partition, assigned.seeks))
@@ -204,20 +204,20 @@ class Restarts:
         self,
         assigned: AssignedPartition,
         row: StreamRow,
-        decision: Decision,
+        decision: FetchDecision,
         error: KafkaError | None,
         now: float,
     ) -> None:
         partition, positions = assigned.partition, self._positions
         if decision.refresh:
             self._cluster.request_refresh(error_name(row.error_code), partition.topic)
-        match decision.step:
-            case Step.AGAIN:
+        match decision.action:
+            case FetchAction.AGAIN:
                 positions.validate(assigned, now)
-            case Step.REPLICA:
-                self._streams.prefer(assigned, decision.replica, now)
+            case FetchAction.REPLICA:
+                self._routes.prefer(assigned, decision.replica, now)
                 positions.validate(assigned, now)
-            case Step.OUT_OF_RANGE:
+            case FetchAction.OUT_OF_RANGE:
                 at = row.fetch_position
                 self._move(
                     assigned,
@@ -225,7 +225,7 @@ class Restarts:
                     now,
                     error=error,
                 )
-            case Step.TRUNCATED if decision.end is not None:
+            case FetchAction.TRUNCATED if decision.end is not None:
                 positions.handle_truncation(assigned, decision.end, now)
             case _:
                 if decision.error is not None:

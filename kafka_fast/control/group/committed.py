@@ -16,7 +16,7 @@ from typing import TypeAlias
 from kafka_fast.config import CONSUMER_PROTOCOL, ConsumerSettings
 from kafka_fast.control.context import Context
 from kafka_fast.control.group.coordinator import GroupCoordinator
-from kafka_fast.control.group.member import Membership
+from kafka_fast.control.group.member import GroupIdentity
 from kafka_fast.control.metadata import NO_TOPIC_ID, by_topic
 from kafka_fast.control.requests.call import ONLY, AnswerSource, Call
 from kafka_fast.control.requests.meanings import (
@@ -53,7 +53,7 @@ class CommittedOffsets:
         self,
         context: Context[ConsumerSettings],
         coordinator: GroupCoordinator,
-        identity: Callable[[], Membership],
+        identity: Callable[[], GroupIdentity],
     ) -> None:
         """Begin with nothing to do.
 

@@ -136,13 +136,16 @@ class GroupCoordinator:
         *,
         timeout: float | None = None,
     ) -> int:
-        """Send a member's request over the link that `want` returned; see `Questions.ask`."""
+        """Send a member's request over the link that `want` returned.
+
+        See `InFlightRequests.ask`.
+        """
 
         def lost(error: KafkaError, now: float) -> None:
             self.handle_moved(str(error), now)
             handle_failure(error, now)
 
-        return self._links.questions.ask(
+        return self._links.requests.ask(
             link,
             body,
             response_class,

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from kafka_fast.control.in_flight_requests import InFlightRequests
 from kafka_fast.control.link import Link
-from kafka_fast.control.questions import Questions
 from kafka_fast.errors import KafkaError
 from kafka_fast.protocol.schema import Request, Response
 
@@ -26,7 +26,7 @@ class Heartbeats(Generic[R]):
 
     def __init__(
         self,
-        questions: Questions,
+        requests: InFlightRequests,
         handle: Callable[[R, float], None],
         handle_lost: Callable[[KafkaError, float], None],
         *,
@@ -35,12 +35,12 @@ class Heartbeats(Generic[R]):
         """Begin without any.
 
         Args:
-            questions: have them sent.
+            requests: have them sent.
             handle: called with each answer that was not expected.
             handle_lost: called when the link is gone; no heartbeat is sent after it.
             timeout: seconds for each answer.
         """
-        self._questions = questions
+        self._requests = requests
         self._handle = handle
         self._handle_lost = handle_lost
         self._timeout = timeout
@@ -75,11 +75,12 @@ class Heartbeats(Generic[R]):
             expected: the answer that needs nobody.
             period: seconds from one to the next.
             delay: seconds to the first.
-            other_epoch: shows where the epoch stands in it, see `Questions.start_heartbeats`.
+            other_epoch: shows where the epoch stands in the request; see
+                `InFlightRequests.start_heartbeats`.
         """
         self.stop()
         self._link = link
-        self._token = self._questions.start_heartbeats(
+        self._token = self._requests.start_heartbeats(
             link,
             body,
             expected,
@@ -99,18 +100,21 @@ class Heartbeats(Generic[R]):
         *,
         timeout: float | None = None,
     ) -> None:
-        """Send another request once, between two heartbeats; see `Questions.send_between`."""
+        """Send another request once, between two heartbeats.
+
+        See `InFlightRequests.send_between`.
+        """
         assert self._token is not None
         assert self._link is not None
         patience = self._timeout if timeout is None else timeout
-        self._questions.send_between(
+        self._requests.send_between(
             self._token, self._link, body, response_class, handle, timeout=patience
         )
 
     def stop(self) -> None:
         """Be silent; an answer that is still to come is nobody's."""
         if self._token is not None:
-            self._questions.stop_heartbeats(self._token)
+            self._requests.stop_heartbeats(self._token)
             self._token = self._link = None
 
     def _lose(self, error: KafkaError, now: float) -> None:

@@ -23,7 +23,7 @@ from kafka_fast.values import Value
 NO_GENERATION = -1
 
 
-class Membership(NamedTuple):
+class GroupIdentity(NamedTuple):
     """Who commits: what proves to the coordinator that this member is of the present group."""
 
     generation: int = NO_GENERATION
@@ -95,7 +95,7 @@ class Member(Protocol):
     """Membership in a group, by either protocol. Control thread only."""
 
     @property
-    def identity(self) -> Membership:
+    def identity(self) -> GroupIdentity:
         """Who commits."""
 
     @property

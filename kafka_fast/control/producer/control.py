@@ -25,9 +25,9 @@ from kafka_fast.control.metadata import ClusterChanges
 from kafka_fast.control.plane import (
     Command,
     FailQueue,
-    Punt,
-    Refuse,
-    Report,
+    ProducePunt,
+    QueueReport,
+    RefuseRecords,
     RouteWanted,
     SetProducerId,
     TopicSettled,
@@ -107,8 +107,8 @@ class ProducerControl(ClientControl[ProducerSettings]):
         )
         self._awaited: set[str] = set()  # topics that callers wait for
         self._new_leaders: set[int] = set()  # queues whose leader moved since their freeze
-        self._waiting_for_epoch: list[Report] = []
-        self._waiting_for_limits: dict[int, Report] = {}  # by queue
+        self._waiting_for_epoch: list[QueueReport] = []
+        self._waiting_for_limits: dict[int, QueueReport] = {}  # by queue
         self._unsent = LongWait(logger)
 
     @property
@@ -197,9 +197,9 @@ class ProducerControl(ClientControl[ProducerSettings]):
 
     def _handle_own(self, event: object, now: float) -> None:
         match event:
-            case Report():
+            case QueueReport():
                 self._handle_report(event, now)
-            case Punt():
+            case ProducePunt():
                 self._handle_punt(event, now)
             case RouteWanted(queue_ids):
                 for queue_id in queue_ids:
@@ -287,7 +287,7 @@ class ProducerControl(ClientControl[ProducerSettings]):
             self._handle_report(report, now, identity)
 
     def _stop(self, error: KafkaError) -> None:
-        self._commands.append(Refuse(error))
+        self._commands.append(RefuseRecords(error))
         self._commands.extend(self._give_up(queue_id, error) for queue_id in self.routes.queue_ids)
         for topic in sorted(self._awaited):
             self._commands.append(TopicSettled(topic, error))
@@ -302,7 +302,7 @@ class ProducerControl(ClientControl[ProducerSettings]):
     # Failures
 
     def _handle_report(
-        self, report: Report, now: float, new: ProducerIdentity | None = None
+        self, report: QueueReport, now: float, new: ProducerIdentity | None = None
     ) -> None:
         """Judge a frozen queue; `new` is the identity that it has waited for."""
         queue = self.routes.queue(report.queue.queue_id)
@@ -320,7 +320,7 @@ class ProducerControl(ClientControl[ProducerSettings]):
         self.cluster.want_topic(queue.topic, now)
         self._refresh_after(report, queue.topic)
 
-    def _asks_for_limits(self, report: Report, topic: str, now: float) -> bool:
+    def _asks_for_limits(self, report: QueueReport, topic: str, now: float) -> bool:
         """Tell whether a report has to wait until it is known what the topic takes.
 
         That is so if records are about to fail because they are too large: the error names the
@@ -344,7 +344,7 @@ class ProducerControl(ClientControl[ProducerSettings]):
                 self._handle_report(report, now)
 
     def _begin_again(
-        self, report: Report, judgement: Judgement, now: float, new: ProducerIdentity | None
+        self, report: QueueReport, judgement: Judgement, now: float, new: ProducerIdentity | None
     ) -> bool:
         """Bump the epoch, unless the identity is new; False if a new one has to come first."""
         identity = new or self.identity.bump(now)
@@ -360,11 +360,11 @@ class ProducerControl(ClientControl[ProducerSettings]):
         judgement.commands.append(begin_again(report, identity))
         return True
 
-    def _place(self, report: Report) -> tuple[str, int]:
+    def _place(self, report: QueueReport) -> tuple[str, int]:
         queue = self.routes.queue(report.queue.queue_id)
         return queue.topic, queue.partition
 
-    def _refresh_after(self, report: Report, topic: str) -> None:
+    def _refresh_after(self, report: QueueReport, topic: str) -> None:
         """Ask for metadata if an answer says that ours is stale."""
         for row in report.batches:
             known = ERRORS.get(row.error_code)
@@ -378,7 +378,7 @@ class ProducerControl(ClientControl[ProducerSettings]):
         queue = self.routes.queue(queue_id)
         return TopicPartition(queue.topic, queue.partition)
 
-    def _handle_punt(self, event: Punt, now: float) -> None:
+    def _handle_punt(self, event: ProducePunt, now: float) -> None:
         """Take the leaders that the answer names, and keep what it refused."""
         try:
             _, body = frame.decode_response(ProduceResponse, event.frame, event.version)

@@ -15,7 +15,14 @@ from kafka_fast.control.connection_key import ConnectionKey, Role
 from kafka_fast.control.context import Context
 from kafka_fast.control.link import Link
 from kafka_fast.control.metadata import NO_TOPIC_ID
-from kafka_fast.control.plane import Command, NameTopic, Program, Route, SetAvailable, SetPartitions
+from kafka_fast.control.plane import (
+    Command,
+    NameTopic,
+    ProgramProduce,
+    RouteQueue,
+    SetAvailable,
+    SetPartitions,
+)
 from kafka_fast.errors import UnsupportedVersionError
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.produce import ProduceRequest
@@ -177,7 +184,7 @@ class Routes:
             return
         self._versions[link.id] = version
         prefix = frame.produce_prefix(version, self._client_id, None, self._acks, self._timeout_ms)
-        self._commands.append(Program(link.id, version, prefix))
+        self._commands.append(ProgramProduce(link.id, version, prefix))
 
     def want(self, queue_id: int) -> None:
         """Take note that a queue has data and no link; route it if there is one."""
@@ -192,7 +199,7 @@ class Routes:
         if link is not None and link.id != queue.link_id:
             self._put(queue, link.id)
             self._wanted.pop(queue.id, None)
-            self._commands.append(Route(queue.id, link.id))
+            self._commands.append(RouteQueue(queue.id, link.id))
 
     def move(self, queue: Queue) -> None:
         """The queue's leader has moved: route it anew, or hold it until there is a link."""
@@ -202,7 +209,7 @@ class Routes:
         if link is None:
             self._put(queue, NOWHERE)
             self._wanted[queue.id] = queue
-            self._commands.append(Route(queue.id, NOWHERE))
+            self._commands.append(RouteQueue(queue.id, NOWHERE))
         else:
             self.route(queue)
 

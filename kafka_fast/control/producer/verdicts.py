@@ -29,12 +29,12 @@ from collections.abc import Callable
 from kafka_fast.control.plane import (
     BatchRow,
     Command,
-    Fail,
-    Renumber,
-    Report,
-    Split,
-    Succeed,
-    Thaw,
+    CompleteBatch,
+    FailBatch,
+    QueueReport,
+    RenumberQueue,
+    SplitBatch,
+    ThawQueue,
 )
 from kafka_fast.errors import ERRORS, ErrorCode, Outcome
 from kafka_fast.values import Value
@@ -76,8 +76,8 @@ class Judgement(Value, frozen=False):
 
     commands: list[Command]
     bump: bool
-    """The epoch must be bumped: then `Renumber` to sequence 0 comes before `thaw`."""
-    thaw: Thaw
+    """The epoch must be bumped: then `RenumberQueue` to sequence 0 comes before `thaw`."""
+    thaw: ThawQueue
 
 
 def is_retriable(code: int, *, idempotent: bool) -> bool:
@@ -98,7 +98,7 @@ def may_split(row: BatchRow, rules: Rules) -> bool:
     return row.record_count > 1 and not (rules.idempotent and row.maybe_written)
 
 
-def judge(report: Report, rules: Rules, now: float, *, leader_is_new: bool) -> Judgement:
+def judge(report: QueueReport, rules: Rules, now: float, *, leader_is_new: bool) -> Judgement:
     """Return the verdicts on a frozen queue.
 
     Args:
@@ -114,16 +114,16 @@ def judge(report: Report, rules: Rules, now: float, *, leader_is_new: bool) -> J
     for row in report.batches:
         code = row.error_code
         if code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
-            commands.append(Succeed(row, row.base_offset))
+            commands.append(CompleteBatch(row, row.base_offset))
         elif code in TOO_LARGE and may_split(row, rules):
-            commands.append(Split(row, rules.split_size, code))
+            commands.append(SplitBatch(row, rules.split_size, code))
             kept.append(row)
         elif is_retriable(code, idempotent=rules.idempotent) and row.attempts <= rules.retries:
             kept.append(row)
         else:
             outcome = Outcome.MAYBE_WRITTEN if row.maybe_written else Outcome.REJECTED
             # Java's client, too, names a batch without an answer so.
-            commands.append(Fail(row, code or ErrorCode.NETWORK_EXCEPTION, outcome))
+            commands.append(FailBatch(row, code or ErrorCode.NETWORK_EXCEPTION, outcome))
             hole = hole or row.maybe_written
             if not row.maybe_written and gap is None:
                 gap = row
@@ -133,20 +133,24 @@ def judge(report: Report, rules: Rules, now: float, *, leader_is_new: bool) -> J
     wait = 0.0 if leader_is_new else pause(kept, rules)
     # Alone until the next success, also if nothing is kept: perhaps the broker has yet to see the
     # first batch of this producer, and takes any sequence until then.
-    thaw = Thaw(report.queue.queue_id, report.queue.generation, now + wait, single=rules.idempotent)
+    thaw = ThawQueue(
+        report.queue.queue_id, report.queue.generation, now + wait, single=rules.idempotent
+    )
     return Judgement(commands, bump, thaw)
 
 
-def close_gap(report: Report, gap: BatchRow) -> Renumber:
+def close_gap(report: QueueReport, gap: BatchRow) -> RenumberQueue:
     """Give the batches behind a rejected one its sequence and those that follow from it."""
     own = report.queue
-    return Renumber(own.queue_id, own.generation, -1, -1, gap.base_sequence, gap.serial, gap.slice)
+    return RenumberQueue(
+        own.queue_id, own.generation, -1, -1, gap.base_sequence, gap.serial, gap.slice
+    )
 
 
-def begin_again(report: Report, identity: ProducerIdentity) -> Renumber:
+def begin_again(report: QueueReport, identity: ProducerIdentity) -> RenumberQueue:
     """Let the partition begin at sequence 0 of a new epoch."""
     own = report.queue
-    return Renumber(own.queue_id, own.generation, identity.producer_id, identity.epoch, 0)
+    return RenumberQueue(own.queue_id, own.generation, identity.producer_id, identity.epoch, 0)
 
 
 def must_bump(kept: list[BatchRow], *, hole: bool) -> bool:

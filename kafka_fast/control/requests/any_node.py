@@ -51,7 +51,7 @@ class AnyNodes:
         """Return the one with the fewest requests; a node's rather than a bootstrap server's."""
         return min(
             links,
-            key=lambda link: (self._links.questions.load(link), link.key.is_bootstrap, link.id),
+            key=lambda link: (self._links.requests.load(link), link.key.is_bootstrap, link.id),
             default=None,
         )
 

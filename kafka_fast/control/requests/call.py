@@ -27,8 +27,7 @@ from kafka_fast.control.requests.targets import Target
 from kafka_fast.control.troubles import Subject
 from kafka_fast.errors import KafkaError
 from kafka_fast.protocol.apis import api_name
-from kafka_fast.protocol.schema import Request
-from kafka_fast.protocol.schema import Response as ResponseBody
+from kafka_fast.protocol.schema import Request, Response
 from kafka_fast.values import Value
 
 __all__ = ["ONLY", "AnswerSource", "Call"]
@@ -72,7 +71,7 @@ class Call(ABC, Generic[K, V]):
     """
 
     request_class: ClassVar[type[Request]]
-    response_class: ClassVar[type[ResponseBody]]
+    response_class: ClassVar[type[Response]]
     max_tries: int | None = None
     is_repeatable: bool = True
     waits_for_answer: bool = False

@@ -43,7 +43,7 @@ from kafka_fast.errors import (
     UnsupportedVersionError,
 )
 from kafka_fast.logs import count_of
-from kafka_fast.protocol.schema import Response as ResponseBody
+from kafka_fast.protocol.schema import Response
 
 __all__ = ["Requester"]
 
@@ -74,7 +74,7 @@ class Requester:
             self, cluster, links, backoff, timeout=settings.request_timeout
         )
         self.ways = Ways(settings, cluster, links, self.coordinators)
-        self._questions = links.questions
+        self._requests = links.requests
         self._backoff = backoff
         self._troubles = links.troubles
         self._open: dict[OpenCall[Any, Any], None] = {}  # in the order in which they came
@@ -248,7 +248,7 @@ class Requester:
         sent = Try(link, version, [(item, item.round) for item in items])
         for item in items:
             item.begin_try(link, now + call.call.beside_after)
-        self._questions.ask(
+        self._requests.ask(
             link,
             request,
             call.call.response_class,
@@ -261,7 +261,7 @@ class Requester:
     # In
 
     def _handle_answer(
-        self, call: OpenCall[K, V], sent: Try[K], answer: ResponseBody, now: float
+        self, call: OpenCall[K, V], sent: Try[K], answer: Response, now: float
     ) -> None:
         self.ways.handle_throttle(sent.link, getattr(answer, "throttle_time_ms", 0), now)
         waiting = {item.key: item for item in _still_open(call, sent)}

@@ -38,7 +38,7 @@ Assignments: TypeAlias = Mapping[str, Sequence[TopicPartition]]
 """Partitions by member id."""
 
 
-class Leader:
+class GroupLeader:
     """What a member does while it leads its group. Control thread only."""
 
     def __init__(
@@ -61,7 +61,7 @@ class Leader:
         self._assignors = assignors
         self._subscription = subscription
         self._cluster = cluster
-        self._basis: Basis | None = None  # of the last assignment that is ours
+        self._basis: AssignmentBasis | None = None  # of the last assignment that is ours
         self.settled_by = NEVER
         """When a partition that was withheld may be nobody's: if no rebalance has come before."""
 
@@ -85,7 +85,7 @@ class Leader:
         wanted = frozenset(topic for member in members for topic in member.topics)
         if not self._subscription.follow(wanted, now):
             return None
-        self._basis = Basis.of(wanted, self._cluster)
+        self._basis = AssignmentBasis.of(wanted, self._cluster)
         name = joined.protocol_name or ""
         with calling(name):
             assignor = self._assignors[name]
@@ -115,14 +115,14 @@ class Leader:
         self.settled_by = now + self._patience if is_expected else NEVER
 
 
-class Basis(Value):
+class AssignmentBasis(Value):
     """What an assignment was made from: a change of it asks for another one."""
 
     partitions: Mapping[str, tuple[PartitionReplicas, ...]]
     """By topic that any member wants; empty for one that did not exist."""
 
     @classmethod
-    def of(cls, topics: Iterable[str], cluster: Cluster) -> Basis:
+    def of(cls, topics: Iterable[str], cluster: Cluster) -> AssignmentBasis:
         """Return the present state of these topics."""
         return cls({topic: _replicas(topic, cluster) for topic in topics})
 

@@ -25,20 +25,20 @@ from kafka_fast.control.group.assignors import Assignor
 from kafka_fast.control.group.assignors.guard import calling
 from kafka_fast.control.group.classic import messages
 from kafka_fast.control.group.classic.goodbyes import Goodbyes
-from kafka_fast.control.group.classic.leader import Leader
+from kafka_fast.control.group.classic.leader import GroupLeader
 from kafka_fast.control.group.classic.ownership import Ownership
 from kafka_fast.control.group.classic.rebalance import (
-    Assigned,
-    End,
-    Failed,
-    Interrupted,
     Rebalance,
-    Refused,
-    Step,
+    RebalanceDone,
+    RebalanceEnd,
+    RebalanceFailed,
+    RebalanceInterrupted,
+    RebalancePhase,
+    RebalanceRefused,
 )
 from kafka_fast.control.group.classic.session import Session
 from kafka_fast.control.group.coordinator import GroupCoordinator
-from kafka_fast.control.group.member import NO_GENERATION, GroupNews, Membership, Subscription
+from kafka_fast.control.group.member import NO_GENERATION, GroupIdentity, GroupNews, Subscription
 from kafka_fast.control.group.readiness import OVERSTAYED, Readiness, warn_of_overstaying
 from kafka_fast.control.group.subscription import SubscribedTopics
 from kafka_fast.control.instants import NEVER
@@ -61,7 +61,7 @@ HARMLESS = frozenset({0, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.REBAL
 """Of a heartbeat: the member lives, whatever else is going on."""
 
 
-class State(enum.Enum):
+class ClassicMemberState(enum.Enum):
     """Whether a member is one."""
 
     OUT = "not a member"
@@ -101,7 +101,7 @@ class ClassicMember:
             on_heartbeat=self._handle_heartbeat,
             on_moved=self.tick,
         )
-        self._leader = Leader(
+        self._leader = GroupLeader(
             self._assignors, self._subscription, cluster, patience=settings.max_poll_interval
         )
         self._rebalance = Rebalance(
@@ -113,13 +113,13 @@ class ClassicMember:
             on_end=self._handle_end,
         )
         self._goodbyes = Goodbyes(coordinator)
-        self._state = State.OUT
+        self._state = ClassicMemberState.OUT
         self._rejoin_reason: str | None = None  # to join (again) as soon as that is possible
 
     # Getters
 
     @property
-    def identity(self) -> Membership:
+    def identity(self) -> GroupIdentity:
         """Who commits."""
         return self._session.identity
 
@@ -136,14 +136,16 @@ class ClassicMember:
         assignments: in both cases a commit is refused. With a cooperative assignor the partitions
         stay this member's.
         """
-        return self._state is State.JOINING and self.identity.generation != NO_GENERATION
+        return (
+            self._state is ClassicMemberState.JOINING and self.identity.generation != NO_GENERATION
+        )
 
     def waits_for(self) -> Waiting | None:
         """Return what the member waits for while it owns nothing. Any thread."""
         match self._state:
-            case State.JOINING:
-                return Waiting(self._rebalance.waits_for(), logging.INFO, self._rebalance.step)
-            case State.STABLE if self._rejoin_reason is None:
+            case ClassicMemberState.JOINING:
+                return Waiting(self._rebalance.waits_for(), logging.INFO, self._rebalance.phase)
+            case ClassicMemberState.STABLE if self._rejoin_reason is None:
                 if (nothing := self._subscription.waits_for()) is not None:
                     return nothing
                 generation = self.identity.generation
@@ -155,7 +157,7 @@ class ClassicMember:
                 )
 
     @property
-    def state(self) -> State:
+    def state(self) -> ClassicMemberState:
         """Where the member stands."""
         return self._state
 
@@ -164,13 +166,13 @@ class ClassicMember:
         return min(self._goodbyes.next_deadline(), self._next_step())
 
     def _next_step(self) -> float:
-        if self._rejoin_reason is None and self._state is State.STABLE:
+        if self._rejoin_reason is None and self._state is ClassicMemberState.STABLE:
             return self._leader.settled_by
         if self._rejoin_reason is None or self._ownership.is_busy or self.is_paused:
             return NEVER
         if self._subscription.topics is None:
             return NEVER  # metadata will tell what the pattern matches
-        if self._state is State.JOINING:
+        if self._state is ClassicMemberState.JOINING:
             return NEVER
         return self._readiness.try_at if self._coordinator.link is not None else NEVER
 
@@ -195,10 +197,13 @@ class ClassicMember:
     def _go(self, reason: str, done: Callable[[], None], now: float) -> None:
         """Be nobody, and tell the coordinator; a static member only stops (KIP-345)."""
         who = self.identity
-        is_waiting, is_joining = self._rebalance.is_waiting, self._rebalance.step is Step.JOINING
+        is_waiting, is_joining = (
+            self._rebalance.is_waiting,
+            self._rebalance.phase is RebalancePhase.JOINING,
+        )
         on_named = None
         self._rejoin_reason = None
-        self._state = State.OUT
+        self._state = ClassicMemberState.OUT
         self._session.forget()
         if who.instance_id is not None:
             done()
@@ -217,7 +222,7 @@ class ClassicMember:
 
     def handle_overstayed(self, now: float) -> None:
         """The user has not polled for max.poll.interval.ms: leave, so that others may go on."""
-        if self._state is State.OUT:
+        if self._state is ClassicMemberState.OUT:
             return
         warn_of_overstaying(self._coordinator.group_id, self._settings.max_poll_interval_ms)
         self._go(OVERSTAYED, lambda: None, now)
@@ -236,7 +241,7 @@ class ClassicMember:
 
     def rejoin(self, reason: str, now: float) -> None:
         """Have the group rebalanced."""
-        if self._state is not State.OUT:
+        if self._state is not ClassicMemberState.OUT:
             self._want_join(reason, now)
 
     def handle_metadata(self, now: float) -> None:
@@ -244,7 +249,7 @@ class ClassicMember:
         if self._subscription.refresh(now):
             self._want_join("the topics that the pattern matches have changed", now)
         self._rebalance.handle_metadata(now)
-        if self._state is State.STABLE and self._leader.is_outdated:
+        if self._state is ClassicMemberState.STABLE and self._leader.is_outdated:
             self._leader.forget()
             self._want_join("partitions were added, or topics made or deleted", now)
 
@@ -253,20 +258,23 @@ class ClassicMember:
     def tick(self, now: float) -> None:
         """Do what is due at `now`."""
         self._goodbyes.tick(now)
-        if self._state is State.STABLE and now >= self._leader.settled_by:
+        if self._state is ClassicMemberState.STABLE and now >= self._leader.settled_by:
             self._leader.forget()
             self._want_join("what a static member was to give up may be nobody's", now)
         if self._rejoin_reason is not None and not self._ownership.is_busy and not self.is_paused:
-            if self._state in (State.OUT, State.STABLE):
+            if self._state in (ClassicMemberState.OUT, ClassicMemberState.STABLE):
                 self._prepare()
-            is_ready = self._state is State.PREPARING and not self._ownership.is_busy
+            is_ready = self._state is ClassicMemberState.PREPARING and not self._ownership.is_busy
             if is_ready and now >= self._readiness.try_at:
                 self._join(now)
-        if self._state is not State.OUT and self._rebalance.step is not Step.JOINING:
+        if (
+            self._state is not ClassicMemberState.OUT
+            and self._rebalance.phase is not RebalancePhase.JOINING
+        ):
             self._keep_alive(now)
 
     def _keep_alive(self, now: float, *, delay: float = 0.0) -> None:
-        knows = self._state is State.PREPARING or self._rejoin_reason is not None
+        knows = self._state is ClassicMemberState.PREPARING or self._rejoin_reason is not None
         self._session.keep_alive(now, expect_rebalance=knows, delay=delay)
 
     def _want_join(self, reason: str, now: float) -> None:
@@ -279,7 +287,7 @@ class ClassicMember:
 
     def _prepare(self) -> None:
         """Give up what cannot be kept over a rebalance."""
-        self._state = State.PREPARING
+        self._state = ClassicMemberState.PREPARING
         if not self._is_cooperative:
             self._ownership.give_up_all(self._rejoin_reason or "")
 
@@ -303,7 +311,7 @@ class ClassicMember:
         except KafkaError as error:
             self._fail(error, now)
             return
-        self._state = State.JOINING
+        self._state = ClassicMemberState.JOINING
         self._rebalance.begin(link, request, now)
 
     def _handle_entered(self, now: float) -> None:
@@ -313,21 +321,21 @@ class ClassicMember:
         # fast as it can, were it given each time.
         self._keep_alive(now, delay=self._settings.heartbeat_interval)
 
-    def _handle_end(self, end: End, now: float) -> None:
+    def _handle_end(self, end: RebalanceEnd, now: float) -> None:
         """Take what became of a rebalance."""
         match end:
-            case Assigned():
+            case RebalanceDone():
                 self._handle_assigned(end, now)
-            case Interrupted(reason, at_once):
+            case RebalanceInterrupted(reason, at_once):
                 self._retry(reason, now, at_once=at_once)
-            case Refused(code, what):
+            case RebalanceRefused(code, what):
                 self._handle_error(code, what, now)
-            case Failed(error):
+            case RebalanceFailed(error):
                 self._fail(error, now)
 
-    def _handle_assigned(self, end: Assigned, now: float) -> None:
+    def _handle_assigned(self, end: RebalanceDone, now: float) -> None:
         self._readiness.succeed()
-        self._state = State.STABLE
+        self._state = ClassicMemberState.STABLE
         generation, assigned = self._session.identity.generation, end.partitions
         try:
             with calling(end.protocol_name):
@@ -351,10 +359,13 @@ class ClassicMember:
 
     def _handle_heartbeat(self, code: int, now: float) -> None:
         """Take an answer that the data plane was not told to expect."""
-        is_news = self._state is State.STABLE and self._rejoin_reason is None
+        is_news = self._state is ClassicMemberState.STABLE and self._rejoin_reason is None
         if code == ErrorCode.REBALANCE_IN_PROGRESS and is_news:
             self._want_join("the group rebalances", now)
-        elif code not in HARMLESS and self._state in (State.STABLE, State.PREPARING):
+        elif code not in HARMLESS and self._state in (
+            ClassicMemberState.STABLE,
+            ClassicMemberState.PREPARING,
+        ):
             self._handle_error(code, "Heartbeat", now)
         else:
             # As expected by now, or throttled, or the answer to SyncGroup will tell. Asked again at
@@ -364,10 +375,10 @@ class ClassicMember:
 
     def handle_stale(self, code: int, now: float) -> None:
         """A commit was refused because this member is not what it was."""
-        is_over = code in NOT_A_MEMBER and self._state is State.STABLE
+        is_over = code in NOT_A_MEMBER and self._state is ClassicMemberState.STABLE
         if is_over or code == ErrorCode.FENCED_INSTANCE_ID:
             self._handle_error(code, "OffsetCommit", now)
-        elif code == ErrorCode.REBALANCE_IN_PROGRESS and self._state is State.STABLE:
+        elif code == ErrorCode.REBALANCE_IN_PROGRESS and self._state is ClassicMemberState.STABLE:
             self._want_join("the group rebalances", now)
 
     def _handle_error(self, code: int, what: str, now: float) -> None:
@@ -409,11 +420,13 @@ class ClassicMember:
 
     def _retry(self, reason: str, now: float, *, at_once: bool = False) -> None:
         """Join again, after a backoff unless there is nothing to wait for."""
-        if self._state is State.OUT:
+        if self._state is ClassicMemberState.OUT:
             return
-        self._state = State.PREPARING
+        self._state = ClassicMemberState.PREPARING
         if self._ownership.owned and not self._is_cooperative and not self._ownership.is_busy:
-            self._state = State.STABLE  # `tick` prepares: what is owned is given up first
+            self._state = (
+                ClassicMemberState.STABLE
+            )  # `tick` prepares: what is owned is given up first
         if not at_once:
             self._readiness.put_off(now)
         self._want_join(reason, now)
@@ -423,7 +436,7 @@ class ClassicMember:
         logger.error("group %s: %s", self._coordinator.group_id, error)
         self._session.lose_generation()
         self._rebalance.cancel()
-        self._state = State.OUT
+        self._state = ClassicMemberState.OUT
         self._rejoin_reason = None
         self._readiness.pause(fenced=fenced)
         self._readiness.put_off(now)  # a user who polls all the time does not come back at once

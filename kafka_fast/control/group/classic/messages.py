@@ -15,7 +15,7 @@ from kafka_fast.control.group.assignors import (
     GroupMember,
 )
 from kafka_fast.control.group.assignors.guard import calling
-from kafka_fast.control.group.member import Membership
+from kafka_fast.control.group.member import GroupIdentity
 from kafka_fast.control.link import Link
 from kafka_fast.control.metadata import by_topic
 from kafka_fast.errors import MalformedError
@@ -48,7 +48,7 @@ FIRST_LEAVE_WITH_MEMBERS = 3
 def join_request(
     group_id: str,
     settings: ConsumerSettings,
-    identity: Membership,
+    identity: GroupIdentity,
     topics: frozenset[str],
     owned: frozenset[TopicPartition],
     assignors: Iterable[Assignor],
@@ -88,7 +88,7 @@ def join_request(
 
 def sync_request(
     group_id: str,
-    identity: Membership,
+    identity: GroupIdentity,
     protocol_name: str,
     assignments: Mapping[str, Sequence[TopicPartition]],
 ) -> SyncGroupRequest:
@@ -119,7 +119,7 @@ def _assignment(partitions: Iterable[TopicPartition]) -> ConsumerProtocolAssignm
     )
 
 
-def heartbeat_request(group_id: str, identity: Membership) -> HeartbeatRequest:
+def heartbeat_request(group_id: str, identity: GroupIdentity) -> HeartbeatRequest:
     """Return a heartbeat of a member in its generation."""
     return HeartbeatRequest(
         group_id=group_id,

@@ -12,7 +12,7 @@ from kafka_fast.control.context import Context
 from kafka_fast.control.group.classic import messages
 from kafka_fast.control.group.coordinator import GroupCoordinator
 from kafka_fast.control.group.heartbeats import Heartbeats
-from kafka_fast.control.group.member import NO_GENERATION, Membership
+from kafka_fast.control.group.member import NO_GENERATION, GroupIdentity
 from kafka_fast.control.link import Link
 from kafka_fast.errors import ErrorCode, KafkaError
 from kafka_fast.protocol.apis.heartbeat import HeartbeatResponse
@@ -45,16 +45,16 @@ class Session:
         self._on_heartbeat = on_heartbeat
         self._on_moved = on_moved
         self._on_join_lost: Callable[[KafkaError, float], None] | None = None
-        self._identity = Membership(instance_id=settings.group_instance_id)
+        self._identity = GroupIdentity(instance_id=settings.group_instance_id)
         self._heartbeats: Heartbeats[HeartbeatResponse] = Heartbeats(
-            context.links.questions,
+            context.links.requests,
             self._handle_heartbeat,
             self._handle_lost,
             timeout=settings.request_timeout,
         )
 
     @property
-    def identity(self) -> Membership:
+    def identity(self) -> GroupIdentity:
         """Who commits."""
         return self._identity
 
@@ -78,7 +78,7 @@ class Session:
         """Be nobody: the coordinator does not know this member any more."""
         self.fall_silent()
         before = self._identity
-        self._identity = Membership(instance_id=before.instance_id, number=before.number + 1)
+        self._identity = GroupIdentity(instance_id=before.instance_id, number=before.number + 1)
 
     # Signs of life
 
@@ -151,7 +151,7 @@ class Session:
     def _keep(
         self,
         link: Link,
-        identity: Membership,
+        identity: GroupIdentity,
         expected: HeartbeatResponse,
         *,
         delay: float,

@@ -17,8 +17,8 @@ from collections.abc import Callable
 
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.control.context import Context
-from kafka_fast.control.group.consumer_protocol import beat
-from kafka_fast.control.group.consumer_protocol.beat import Beat
+from kafka_fast.control.group.consumer_protocol import heartbeat_builder
+from kafka_fast.control.group.consumer_protocol.heartbeat_builder import HeartbeatBuilder
 from kafka_fast.control.group.consumer_protocol.reconciliation import Ids
 from kafka_fast.control.group.coordinator import GroupCoordinator
 from kafka_fast.control.group.heartbeats import Heartbeats
@@ -63,9 +63,9 @@ class Conversation:
             handle_lost: called when the link is gone, and perhaps an answer with it.
         """
         self._coordinator = coordinator
-        self._beat = Beat(context.settings, coordinator.group_id, member_id)
+        self._builder = HeartbeatBuilder(context.settings, coordinator.group_id, member_id)
         self._heartbeats: Heartbeats[ConsumerGroupHeartbeatResponse] = Heartbeats(
-            context.links.questions,
+            context.links.requests,
             self._hear_unasked,
             self._lose,
             timeout=context.settings.request_timeout,
@@ -81,7 +81,7 @@ class Conversation:
     @property
     def member_id(self) -> str:
         """The member's own id, in and out of the group."""
-        return self._beat.member_id
+        return self._builder.member_id
 
     @property
     def is_asking(self) -> bool:
@@ -90,32 +90,32 @@ class Conversation:
 
     def is_news(self, subscription: Subscription, owned: Ids) -> bool:
         """Tell whether the coordinator does not know this yet."""
-        return self._beat.is_news(subscription, owned)
+        return self._builder.is_news(subscription, owned)
 
     # Saying
 
     def tell(
         self, link: Link, epoch: int, subscription: Subscription, owned: Ids, held: Ids
     ) -> None:
-        """Send a heartbeat with everything that is new; see `Beat.make`.
+        """Send a heartbeat with everything that is new; see `HeartbeatBuilder.make`.
 
         Raises:
             UnsupportedVersionError: the coordinator is too old for what this member needs.
         """
         _check_version(link, subscription)
-        if epoch == beat.JOIN:
+        if epoch == heartbeat_builder.JOIN:
             self.fall_silent()
         if self._heartbeats.link is not link:
             self._keep(link, epoch)
         self._is_asking = self._may_be_known = True
-        body = self._beat.make(epoch, subscription, owned, held)
+        body = self._builder.make(epoch, subscription, owned, held)
         self._heartbeats.send_between(body, ConsumerGroupHeartbeatResponse, self._hear)
 
     def fall_silent(self) -> None:
         """Send no heartbeat any more, and tell everything the next time."""
         self._heartbeats.stop()
         self._is_asking = False
-        self._beat.forget()
+        self._builder.forget()
 
     def say_goodbye(self, done: Callable[[], None]) -> None:
         """Be silent, and tell the coordinator that this is no member, as far as it can be told."""
@@ -127,7 +127,7 @@ class Conversation:
         self._may_be_known = False
         self._coordinator.ask(
             link,
-            self._beat.leave(),
+            self._builder.leave(),
             ConsumerGroupHeartbeatResponse,
             lambda response, then: done(),
             lambda error, then: done(),
@@ -137,7 +137,7 @@ class Conversation:
 
     def forget_told(self) -> None:
         """Tell everything the next time: who knows what was taken of what was told."""
-        self._beat.forget()
+        self._builder.forget()
 
     def forget_coordinator(self) -> None:
         """Owe nobody a goodbye: the coordinator knows another one by our name."""
@@ -154,16 +154,16 @@ class Conversation:
         period = self._interval_ms / 1000
         self._heartbeats.keep(
             link,
-            self._beat.alive(epoch),
+            self._builder.alive(epoch),
             expected,
             period=period,
             delay=period,
-            other_epoch=self._beat.alive(~epoch),
+            other_epoch=self._builder.alive(~epoch),
         )
 
     def _hear_unasked(self, response: ConsumerGroupHeartbeatResponse, now: float) -> None:
         if self._is_asking:
-            self._beat.forget()  # what was to be told was not sent
+            self._builder.forget()  # what was to be told was not sent
         self._hear(response, now)
 
     def _hear(self, response: ConsumerGroupHeartbeatResponse, now: float) -> None:
@@ -173,7 +173,7 @@ class Conversation:
         """
         self._is_asking = False
         if response.error_code:
-            self._beat.forget()
+            self._builder.forget()
             if response.error_code in MOVED and self._heartbeats.link is not self._coordinator.link:
                 return  # so it is; another one is being looked for, or connected to
         elif response.heartbeat_interval_ms > 0:
@@ -196,5 +196,5 @@ def _check_version(link: Link, subscription: Subscription) -> None:
         version = link.versions.pick(ConsumerGroupHeartbeatRequest)
     except UnsupportedVersionError as error:
         raise UnsupportedVersionError(f"{NOT_SUPPORTED} ({error})") from error
-    if subscription.regex is not None and version < beat.FIRST_VERSION_WITH_REGEX:
+    if subscription.regex is not None and version < heartbeat_builder.FIRST_VERSION_WITH_REGEX:
         raise UnsupportedVersionError(NO_REGEX)

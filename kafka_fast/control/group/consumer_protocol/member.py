@@ -20,13 +20,13 @@ from collections.abc import Callable, Iterable
 
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.control.context import Context
-from kafka_fast.control.group.consumer_protocol import beat
-from kafka_fast.control.group.consumer_protocol.beat import new_member_id
+from kafka_fast.control.group.consumer_protocol import heartbeat_builder
 from kafka_fast.control.group.consumer_protocol.conversation import NOT_SUPPORTED, Conversation
+from kafka_fast.control.group.consumer_protocol.heartbeat_builder import new_member_id
 from kafka_fast.control.group.consumer_protocol.reconciliation import Reconciliation
 from kafka_fast.control.group.consumer_protocol.topic_names import TopicNames
 from kafka_fast.control.group.coordinator import GroupCoordinator
-from kafka_fast.control.group.member import GroupNews, MemberFailed, Membership, Subscription
+from kafka_fast.control.group.member import GroupIdentity, GroupNews, MemberFailed, Subscription
 from kafka_fast.control.group.readiness import OVERSTAYED, Readiness, warn_of_overstaying
 from kafka_fast.control.group.subscription import SubscribedTopics
 from kafka_fast.control.instants import NEVER
@@ -52,7 +52,7 @@ logger = get_logger("kafka_fast.group")
 NOT_A_MEMBER = frozenset({ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID})
 
 
-class State(enum.Enum):
+class ConsumerProtocolMemberState(enum.Enum):
     """Whether a member is one."""
 
     OUT = "not a member"
@@ -83,20 +83,22 @@ class ConsumerProtocolMember:
             handle=self._handle_answer,
             handle_lost=self.tick,
         )
-        self._state = State.OUT
-        self._epoch = beat.JOIN
+        self._state = ConsumerProtocolMemberState.OUT
+        self._epoch = heartbeat_builder.JOIN
         self._memberships = 0
         self._news: deque[GroupNews] = deque()
 
     # Getters
 
     @property
-    def identity(self) -> Membership:
+    def identity(self) -> GroupIdentity:
         """Who commits."""
         instance_id = self._settings.group_instance_id
-        if self._state is not State.MEMBER:
-            return Membership(instance_id=instance_id, number=self._memberships)
-        return Membership(self._epoch, self._conversation.member_id, instance_id, self._memberships)
+        if self._state is not ConsumerProtocolMemberState.MEMBER:
+            return GroupIdentity(instance_id=instance_id, number=self._memberships)
+        return GroupIdentity(
+            self._epoch, self._conversation.member_id, instance_id, self._memberships
+        )
 
     @property
     def is_paused(self) -> bool:
@@ -110,7 +112,7 @@ class ConsumerProtocolMember:
 
     def waits_for(self) -> Waiting | None:
         """Return what the member waits for while it owns nothing. Any thread."""
-        if self._state is not State.MEMBER:
+        if self._state is not ConsumerProtocolMemberState.MEMBER:
             node = self._coordinator.node
             text = f"its coordinator, {node}, has yet to answer the heartbeat by which it joins"
             return self._topics.waits_for() or Waiting(text, logging.INFO, self._state)
@@ -124,7 +126,7 @@ class ConsumerProtocolMember:
         )
 
     @property
-    def state(self) -> State:
+    def state(self) -> ConsumerProtocolMemberState:
         """Where the member stands."""
         return self._state
 
@@ -135,7 +137,7 @@ class ConsumerProtocolMember:
 
     def next_deadline(self) -> float:
         """Return when `tick` has something to do that no event announces."""
-        if self._state is State.OUT:
+        if self._state is ConsumerProtocolMemberState.OUT:
             return NEVER
         if self._coordinator.link is not None and self._has_to_speak():
             return self._readiness.try_at
@@ -151,8 +153,8 @@ class ConsumerProtocolMember:
         """Belong to the group with this subscription; replaces the last one."""
         self._topics.replace(subscription, now)
         self._readiness.resume()
-        if self._state is State.OUT:
-            self._state = State.JOINING
+        if self._state is ConsumerProtocolMemberState.OUT:
+            self._state = ConsumerProtocolMemberState.JOINING
         self.tick(now)
 
     def leave(self, now: float, done: Callable[[], None]) -> None:
@@ -165,12 +167,12 @@ class ConsumerProtocolMember:
     def handle_polled(self, now: float) -> None:
         """The user polls: a member that had overstayed max.poll.interval.ms may join again."""
         if self._readiness.handle_polled():
-            self._state = State.JOINING
+            self._state = ConsumerProtocolMemberState.JOINING
             self.tick(now)
 
     def handle_overstayed(self, now: float) -> None:
         """The user has not polled for max.poll.interval.ms: leave, so that others may go on."""
-        if self._state is State.OUT:
+        if self._state is ConsumerProtocolMemberState.OUT:
             return
         warn_of_overstaying(self._coordinator.group_id, self._settings.max_poll_interval_ms)
         self._say_goodbye(lambda: None)
@@ -197,7 +199,7 @@ class ConsumerProtocolMember:
 
     def handle_stale(self, code: int, now: float) -> None:
         """A commit was refused because this member is not what it was."""
-        if self._state is not State.MEMBER:
+        if self._state is not ConsumerProtocolMemberState.MEMBER:
             return
         if code == ErrorCode.FENCED_INSTANCE_ID:
             self._handle_error(code, None, now)
@@ -214,9 +216,9 @@ class ConsumerProtocolMember:
 
     def tick(self, now: float) -> None:
         """Do what is due at `now`."""
-        if self._state is State.OUT:
+        if self._state is ConsumerProtocolMemberState.OUT:
             return
-        if self._state is State.MEMBER:
+        if self._state is ConsumerProtocolMemberState.MEMBER:
             self._news.extend(self._reconciliation.step(self._epoch))
         if not self._has_to_speak() or now < self._readiness.try_at:
             return
@@ -235,7 +237,7 @@ class ConsumerProtocolMember:
         if self._conversation.is_asking:
             return False
         subscription = self._topics.subscription
-        if self._state is State.JOINING:
+        if self._state is ConsumerProtocolMemberState.JOINING:
             return subscription is not None and not self._reconciliation.is_busy
         if subscription is None:
             return False
@@ -246,14 +248,14 @@ class ConsumerProtocolMember:
         subscription = self._topics.subscription
         if subscription is None:
             return
-        if self._state is State.JOINING:
-            self._epoch = beat.JOIN
+        if self._state is ConsumerProtocolMemberState.JOINING:
+            self._epoch = heartbeat_builder.JOIN
         mine = self._reconciliation
         self._conversation.tell(link, self._epoch, subscription, mine.owned, mine.held)
 
     def _say_goodbye(self, done: Callable[[], None]) -> None:
         """Be no member any more."""
-        self._state = State.OUT
+        self._state = ConsumerProtocolMemberState.OUT
         self._memberships += 1
         self._conversation.say_goodbye(done)
 
@@ -264,7 +266,7 @@ class ConsumerProtocolMember:
         if response.error_code:
             self._handle_error(response.error_code, response.error_message, now)
             return
-        if response.member_epoch <= beat.JOIN or response.heartbeat_interval_ms <= 0:
+        if response.member_epoch <= heartbeat_builder.JOIN or response.heartbeat_interval_ms <= 0:
             self._fail(
                 ProtocolError(
                     f"answer to ConsumerGroupHeartbeat: epoch {response.member_epoch}, interval "
@@ -275,8 +277,8 @@ class ConsumerProtocolMember:
             return
         self._readiness.succeed()
         self._coordinator.note_success()
-        if self._state is State.JOINING:
-            self._state = State.MEMBER
+        if self._state is ConsumerProtocolMemberState.JOINING:
+            self._state = ConsumerProtocolMemberState.MEMBER
             self._reconciliation.begin()
         if response.member_epoch != self._epoch:
             logger.info("group %s: epoch %d", self._coordinator.group_id, response.member_epoch)
@@ -300,8 +302,11 @@ class ConsumerProtocolMember:
             self.tick(now)  # still a member; the next coordinator knows
         elif code in NOT_A_MEMBER:
             self._lose(error_name(code))
-            self._join_again(now, at_once=self._state is State.MEMBER)
-        elif code == ErrorCode.UNRELEASED_INSTANCE_ID and self._state is State.JOINING:
+            self._join_again(now, at_once=self._state is ConsumerProtocolMemberState.MEMBER)
+        elif (
+            code == ErrorCode.UNRELEASED_INSTANCE_ID
+            and self._state is ConsumerProtocolMemberState.JOINING
+        ):
             self._wait_for_release(message, now)
         elif known is not None and known.retriable:
             logger.info("group %s: heartbeat: %s", self._coordinator.group_id, error_name(code))
@@ -313,7 +318,7 @@ class ConsumerProtocolMember:
             self._fail(broker_error(code, text), now, fenced=code == ErrorCode.FENCED_INSTANCE_ID)
 
     def _join_again(self, now: float, *, at_once: bool) -> None:
-        self._state = State.JOINING
+        self._state = ConsumerProtocolMemberState.JOINING
         if not at_once:
             self._readiness.put_off(now)
         self.tick(now)
@@ -332,7 +337,7 @@ class ConsumerProtocolMember:
                 message,
             )
         self._say_goodbye(lambda: None)
-        self._state = State.JOINING
+        self._state = ConsumerProtocolMemberState.JOINING
         self._readiness.put_off(now)
 
     def _lose(self, reason: str) -> None:

@@ -45,7 +45,7 @@ FORMAT_VERSIONS = (4, 12, FIRST_VERSION_WITH_IDS)
 """A Fetch version of each form of the topic's field: string, compact string, id."""
 
 
-class Streams:
+class FetchRoutes:
     """The consumer's forwarding table. Control thread only."""
 
     def __init__(

@@ -28,7 +28,7 @@ FIRST_VERSION_WITH_REGEX = 1
 NO_REGEX = ""
 
 
-class Beat:
+class HeartbeatBuilder:
     """The heartbeats of one member, and what the last of them told. Control thread only."""
 
     def __init__(self, settings: ConsumerSettings, group_id: str, member_id: str) -> None:

@@ -18,7 +18,7 @@ from kafka_fast.control.instants import NEVER
 from kafka_fast.control.link import Link
 from kafka_fast.control.plane import (
     Command,
-    Response,
+    RawResponse,
     SendBetween,
     SendRaw,
     StartHeartbeats,
@@ -29,8 +29,7 @@ from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis import api_name
 from kafka_fast.protocol.apis.join_group import JoinGroupResponse
 from kafka_fast.protocol.apis.sync_group import SyncGroupResponse
-from kafka_fast.protocol.schema import Request
-from kafka_fast.protocol.schema import Response as ResponseBody
+from kafka_fast.protocol.schema import Request, Response
 from kafka_fast.values import Value
 
 NEGOTIATION = 0
@@ -42,10 +41,10 @@ ANSWERED_LATE = frozenset({JoinGroupResponse.api_key, SyncGroupResponse.api_key}
 RESPONSE_BODY_POS = 8
 """In a response frame, behind length and correlation id."""
 
-R = TypeVar("R", bound=ResponseBody)
+R = TypeVar("R", bound=Response)
 
 
-class _Question(Value, frozen=False):
+class _InFlightRequest(Value, frozen=False):
     """A raw request in flight."""
 
     link: Link
@@ -99,7 +98,7 @@ class _Heartbeats(Value, frozen=False):
     surely_heard_by: float = NEVER  # if it is still there, the data plane has swallowed an answer
 
 
-class Questions:
+class InFlightRequests:
     """All requests that wait for an answer. Control thread only."""
 
     def __init__(
@@ -124,26 +123,26 @@ class Questions:
         self._on_sound = on_sound
         self.now = 0.0
         """The time of the turn, or of the event, that is under way."""
-        self._questions: dict[int, _Question] = {}
+        self._requests: dict[int, _InFlightRequest] = {}
         self._next_token = NEGOTIATION + 1
 
     # Getters
 
     def load(self, link: Link) -> int:
         """Return how many of the control plane's questions wait for an answer on a link."""
-        return sum(question.link.id == link.id for question in self._questions.values())
+        return sum(question.link.id == link.id for question in self._requests.values())
 
     def under_way(self, now: float) -> list[tuple[str, float]]:
         """Return who has not answered what, and for how many seconds. Any thread."""
         return [
             (f"{it.link.versions.node} has not answered {it.label}", now - it.asked_at)
-            for it in list(self._questions.values())
+            for it in list(self._requests.values())
             if it.heartbeats is None and it.response_class.api_key not in ANSWERED_LATE
         ]
 
     def unanswered(self, token: int) -> Unanswered | None:
         """Return what was asked under a token; None if that is not known any more."""
-        question = self._questions.get(token)
+        question = self._requests.get(token)
         return None if question is None else Unanswered(question.label, question.timeout)
 
     # Out
@@ -178,7 +177,7 @@ class Questions:
         """
         version = link.versions.pick(type(body), max_version)
         token = self._take_token()
-        self._questions[token] = _Question(
+        self._requests[token] = _InFlightRequest(
             link, response_class, version, handle, handle_failure, timeout, self.now
         )
         data = frame.encode_request(body, version, 0, self._client_id)
@@ -189,7 +188,7 @@ class Questions:
         self,
         link: Link,
         body: Request,
-        expected: ResponseBody,
+        expected: Response,
         handle: Callable[[Any, float], None],
         handle_failure: Callable[[KafkaError, float], None],
         *,
@@ -226,7 +225,7 @@ class Questions:
         version = link.versions.pick(type(body))
         token = self._take_token()
         heard_by = self.now + delay + 1.5 * period
-        self._questions[token] = _Question(
+        self._requests[token] = _InFlightRequest(
             link,
             type(expected),
             version,
@@ -250,7 +249,7 @@ class Questions:
 
     def stop_heartbeats(self, token: int) -> None:
         """Send no more of them; nobody hears of them again, nor of a request between."""
-        question = self._questions.get(token)
+        question = self._requests.get(token)
         if question is not None:
             self._forget_question(token, question)
             self._commands.append(StopHeartbeats(token))
@@ -283,12 +282,12 @@ class Questions:
             UnsupportedVersionError: the node and this client share no version of this API.
         """
         version = link.versions.pick(type(body))
-        question = self._questions[token]
+        question = self._requests[token]
         heartbeats = question.heartbeats
         assert heartbeats is not None
         assert heartbeats.between is None
         heartbeats.between = self._take_token()
-        self._questions[heartbeats.between] = _Question(
+        self._requests[heartbeats.between] = _InFlightRequest(
             link,
             response_class,
             version,
@@ -310,10 +309,10 @@ class Questions:
 
     # In
 
-    def handle_response(self, event: Response, now: float) -> None:
+    def handle_response(self, event: RawResponse, now: float) -> None:
         """Take an answer, or news of the end of the link that it should have come over."""
         self.now = now
-        question = self._questions.get(event.token)
+        question = self._requests.get(event.token)
         if question is None:
             return
         if event.frame is None:
@@ -337,7 +336,7 @@ class Questions:
             return
         self._on_sound(question.link, api_key)
         if question.heartbeats is None:
-            del self._questions[event.token]
+            del self._requests[event.token]
         else:
             question.heartbeats.heard += 1
             self._forget_between(question.heartbeats)
@@ -349,22 +348,22 @@ class Questions:
         Returns:
             Whether they were not stopped meanwhile.
         """
-        question = self._questions.get(token)
+        question = self._requests.get(token)
         if question is None:
             return False
         self._forget_question(token, question)
         return True
 
-    def _forget_question(self, token: int, question: _Question) -> None:
+    def _forget_question(self, token: int, question: _InFlightRequest) -> None:
         """Expect no answer any more; of heartbeats, also none to the request between."""
         heartbeats = question.heartbeats
         if heartbeats is not None:
             token = heartbeats.token
             self._forget_between(heartbeats)
-        self._questions.pop(token, None)
+        self._requests.pop(token, None)
 
     def _forget_between(self, heartbeats: _Heartbeats) -> None:
         """The request between is answered, or will not be sent any more."""
         if heartbeats.between is not None:
-            del self._questions[heartbeats.between]
+            del self._requests[heartbeats.between]
             heartbeats.between = None
