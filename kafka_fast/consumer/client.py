@@ -476,7 +476,7 @@ class Consumer:
             )
 
     def enforce_rebalance(self, reason: str = "the user asked for it") -> None:
-        """Have the group share out its partitions anew, in a later poll."""
+        """Have the group share out its partitions again, in a later poll."""
         with self._turn:
             member = self._membership.group.member
             self._core.call(lambda now: member.rejoin(reason, now))

@@ -344,8 +344,8 @@ class Connection:
         self._outputs.append(ConnectionReady(link_id, versions))
 
     def _ask(self, negotiation: Negotiation) -> None:
-        question = negotiation.question()
-        self._outputs.append(SendRaw(self._link_id, NEGOTIATION, question, self._request_timeout))
+        request = negotiation.request()
+        self._outputs.append(SendRaw(self._link_id, NEGOTIATION, request, self._request_timeout))
 
     def handle_closed(
         self, link_id: int, error: BaseException | None, now: float, awaited: str = ""

@@ -191,7 +191,7 @@ class Intake:
         self._plane.set_generation(stream.id, generation(stream.seeks + 1, 0))
 
     def move(self, partition: TopicPartition, to: Position | None) -> int:
-        """Begin anew somewhere (None: the control plane will find out where); return the seeks."""
+        """Begin again somewhere (None: the control plane finds out where); return the seeks."""
         stream = self._by_partition[partition]
         stream.seeks += 1
         stream.errors.clear()

@@ -1,7 +1,7 @@
 """What a Fetch answer that is not plain success means for each partition: a pure function.
 
-The data plane has stopped the streams concerned and knows their positions; here it is decided how
-they go on. Nothing is done here: `decide` returns one of a handful of decisions.
+The data plane has stopped the streams concerned and knows their positions. `decide` returns how
+each of them goes on; `Restarts` carries it out.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from kafka_fast.types import TopicPartition
 RETRY_CODES = frozenset(
     {ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.OFFSET_NOT_AVAILABLE, ErrorCode.UNKNOWN_LEADER_EPOCH}
 )
-"""Retried though the error table does not say so, or as it says but without blame for metadata:
-the broker has not caught up, or did not expect what happened to it."""
+"""Tried again later, even if the error table does not call the code retriable: the broker has not
+caught up, or had an unexpected problem."""
 
 BATCH_FRONT = struct.Struct(">qi")
-"""What every batch begins with: base offset, and the length of the rest."""
+"""The first two fields of every batch: base offset, and the length of the rest."""
 
 REFRESH_CODES = frozenset({ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.UNKNOWN_LEADER_EPOCH})
 
@@ -73,8 +73,8 @@ def decide(
         partition: which.
         code: its error code.
         data: its part of the answer; None if that cannot be read.
-        position: where it was to be read from.
-        at_replica: whether it was read from a replica that is not its leader.
+        position: the offset from which it was fetched.
+        at_replica: whether it was fetched from a replica that is not its leader.
     """
     if code == 0 and data is not None:
         if data.diverging_epoch.end_offset >= 0:
@@ -83,7 +83,7 @@ def decide(
         if data.preferred_read_replica >= 0:
             return FetchDecision(FetchAction.REPLICA, replica=data.preferred_read_replica)
         if data.records and data.current_leader.leader_id < 0:
-            # The data plane has found no batch to go on with.
+            # The data plane found no whole batch in these bytes.
             if at_replica:
                 return FetchDecision(FetchAction.REPLICA)
             return FetchDecision(
@@ -91,7 +91,7 @@ def decide(
             )
         return FetchDecision(FetchAction.AGAIN)
     if at_replica and code:
-        # Whatever a follower complains of, the leader decides.
+        # After any error of a follower, ask the leader.
         return FetchDecision(FetchAction.REPLICA, refresh=code != ErrorCode.OFFSET_OUT_OF_RANGE)
     if code == ErrorCode.OFFSET_OUT_OF_RANGE:
         return FetchDecision(FetchAction.OUT_OF_RANGE)
@@ -113,7 +113,7 @@ def fetch_error(partition: TopicPartition, code: int) -> BrokerError:
 def _leads_nowhere(
     partition: TopicPartition, position: int, records: Buffer
 ) -> UnreadableBatchError:
-    """Return what is wrong with bytes in which no batch from the position on is whole."""
+    """Return the error for records without a whole batch at or after the position."""
     data = bytes(records[: BATCH_FRONT.size])
     what = f"{len(records)} bytes"
     if len(data) == BATCH_FRONT.size:

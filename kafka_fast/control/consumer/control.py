@@ -1,14 +1,14 @@
 """The consumer's control plane: decides what is read from where. Sans-I/O.
 
     events from the data plane ─┐                        ┌─► commands for the data plane
-    the user's assignment,      ├─► ConsumerControl ─────┼─► sockets and look-ups for the machine
-    seeks and questions         │                        └─► news for the user's thread
+    the user's assignment,      ├─► ConsumerControl ─────┼─► sockets and look-ups for the host
+    seeks and look-ups          │                        └─► news for the user's thread
     sockets, look-ups, time ────┘
 
-Here its parts are wired. `partitions` are what is assigned, each in its state. `positions` say
-where they are read, `streams` over which links, `restarts` how those that stand still go on, and
-`diagnosis` why one is not read. `topics` say what the user hears of topics, `lookup` answers
-questions for offsets, and `group` belongs to the group.
+This module wires the consumer's parts. `partitions` holds the assigned partitions, each in its
+state. `positions` finds where they are read, `fetch_routes` over which links. `restarts` decides
+how stopped ones go on, and `diagnosis` tells why one is not read. `topics` tells the user of
+topics, `lookup` looks up offsets for the user, and `group` is the consumer's place in its group.
 
 Thread: control. `now` comes in; randomness comes in; bytes of records stay out.
 """
@@ -122,11 +122,11 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
         return self.diagnosis.describe(now)
 
     def silence(self, partitions: Iterable[TopicPartition], now: float) -> Reason:
-        """Return why nothing comes of the first few of these partitions."""
+        """Return why no records of the first few of these partitions come."""
         return of_several((it, self.diagnosis.silence_of(it, now)) for it in partitions)
 
     def silence_of(self, partition: TopicPartition, now: float) -> Reason:
-        """Return why nothing comes of a partition."""
+        """Return why no records of a partition come."""
         return self.diagnosis.silence_of(partition, now)
 
     def is_fetched(self, partition: TopicPartition, now: float) -> bool:
@@ -143,13 +143,13 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
         committed: bool,
         by_hand: bool = True,
     ) -> None:
-        """Read these partitions from now on, and no others; what stays goes on undisturbed.
+        """Read these partitions from now on, and no others. Those that stay go on undisturbed.
 
         Args:
             streams: partitions and the ids of their streams.
             now: the time.
             committed: start at the group's committed offsets where there are any.
-            by_hand: the user has named them, not the group.
+            by_hand: the user assigned them, not the group.
         """
         wanted = dict(streams)
         for assigned in self.partitions:
@@ -175,13 +175,13 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
         return self.partitions.add(partition, stream_id, now)
 
     def subscribe(self, subscription: Subscription, now: float) -> None:
-        """Belong to the group with this subscription. There is a group."""
+        """Join the group with this subscription; only for a consumer with a group."""
         assert self.group is not None
         self.topics.subscribe(subscription.topics)
         self.group.member.subscribe(subscription, now)
 
     def leave(self, now: float, done: Callable[[], None]) -> None:
-        """Leave the group."""
+        """Leave the group; only for a consumer with a group."""
         assert self.group is not None
         self.topics.subscribe(frozenset())
         self.group.leave(now, done)
@@ -195,13 +195,13 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
     def look_up(
         self, partition: TopicPartition, reset: OffsetReset, seeks: int, now: float
     ) -> None:
-        """Read on from where the log begins, ends, or was at a Unix time in ms."""
+        """Read on from the log's beginning, its end, or a Unix time in ms."""
         assigned = self._begin_seek(partition, seeks, now)
         if assigned is not None:
             self.positions.look_up(assigned, reset, now)
 
     def begin_again(self, partition: TopicPartition, seeks: int, now: float) -> None:
-        """The user's thread has forgotten the topic that was deleted: read the one made anew."""
+        """Read a recreated topic: the user's thread has forgotten the deleted one."""
         assigned = self._begin_seek(partition, seeks, now)
         if assigned is not None:
             self.positions.begin_again(assigned, now)
@@ -218,8 +218,8 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
     ) -> None:
         """Commit these offsets for the group; see `Commits.commit`.
 
-        One of a topic that was deleted is left out: under its name stands another one by now, and
-        who went on from there would skip its records.
+        Offsets of a deleted topic are left out if a new topic has its name. A member that began
+        the new topic at such an offset would skip records.
         """
         if self.group is None:
             return
@@ -282,14 +282,14 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
     # Links and metadata
 
     def handle_lost(self, link: Link, error: KafkaError | None, now: float) -> None:
-        """Fetch nothing over a link any more."""
+        """Take note that a link is gone: nothing is fetched over it any more."""
         self.fetch_routes.handle_lost(link)
         super().handle_lost(link, error, now)
 
     def handle_connect_failed(
         self, key: ConnectionKey, failed: ConnectionFailed, now: float
     ) -> None:
-        """Look for another way to what the node was for."""
+        """Look for another node in place of one that cannot be reached."""
         super().handle_connect_failed(key, failed, now)
         self.fetch_routes.handle_connect_failed(key)
 
@@ -310,7 +310,7 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
             self.group.member.handle_metadata(now)
 
     def _handle_nonsense(self, api_key: int, error: KafkaError) -> None:
-        """Nothing but nonsense comes: a user who polls is told, as of any error."""
+        """Tell the user who polls that a node sends only unreadable answers."""
         is_urgent = api_key == FetchRequest.api_key
         self._commands.append(BrokerFailed(error, is_urgent, self._now))
 
@@ -319,7 +319,7 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
         return None if assigned is None else assigned.partition
 
     def _stop(self, error: KafkaError) -> None:
-        self.topics.fail(error)  # and every other call that has to wait raises `fatal`
+        self.topics.fail(error)  # all other calls that wait raise `fatal`
 
     # Positions and streams
 
@@ -330,7 +330,7 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
         self.restarts.handle_truncated(assigned, end, now)
 
     def _handle_positioned(self, assigned: AssignedPartition, now: float) -> None:
-        """A position is valid: tell it if it is news, and read on from there."""
+        """Read on from a valid position, and tell the user's thread of a new one."""
         position = assigned.position
         if not assigned.is_position_told and position is not None:
             assigned.is_position_told = True

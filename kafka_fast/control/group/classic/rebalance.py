@@ -1,11 +1,11 @@
 """One member's way through a rebalance: JoinGroup, perhaps the assignment for all, SyncGroup.
 
-    begin ──► JOINING ──► ASSIGNING ──► SYNCING ──► Assigned
+    begin ──► JOINING ──► ASSIGNING ──► SYNCING ──► RebalanceDone
                  │        (leader)         │
-                 └──────────┬──────────────┴──────► Interrupted, Refused, Failed
+                 └──────────┬──────────────┴──────► RebalanceInterrupted, -Refused, -Failed
               cancel ──► IDLE
 
-How it ends is told once, and what it means is the member's to say. Thread: control.
+Each rebalance ends once. The member decides what its end means. Thread: control.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ JOIN_GRACE = 5.0
 
 
 class RebalancePhase(enum.Enum):
-    """How far it has come."""
+    """How far a rebalance has come."""
 
     IDLE = "nothing is under way"
     JOINING = "joins"
@@ -43,12 +43,12 @@ class RebalancePhase(enum.Enum):
 
 
 class RebalanceDone(Value):
-    """It is through: the member of a generation.
+    """The rebalance is complete: this is a member of the new generation.
 
     Attributes:
-        partitions: what the member shall own.
-        protocol_name: of the assignor that the group has agreed upon.
-        user_data: what the leader's assignor had to say.
+        partitions: the partitions of this member.
+        protocol_name: the name of the assignor that the group agreed upon.
+        user_data: the user data of the leader's assignor.
     """
 
     partitions: frozenset[TopicPartition]
@@ -57,7 +57,7 @@ class RebalanceDone(Value):
 
 
 class RebalanceInterrupted(Value):
-    """It came to nothing, and is to be tried again; `at_once` if nothing is to be waited for."""
+    """The rebalance has failed and is to be tried again; `at_once`: without a backoff."""
 
     reason: str
     at_once: bool = False
@@ -71,7 +71,7 @@ class RebalanceRefused(Value):
 
 
 class RebalanceFailed(Value):
-    """It cannot be done."""
+    """The rebalance has failed for good."""
 
     error: KafkaError
 
@@ -80,17 +80,17 @@ RebalanceEnd: TypeAlias = RebalanceDone | RebalanceInterrupted | RebalanceRefuse
 
 
 class RebalanceAttempt(Value, frozen=False, eq=False):
-    """One rebalance; its answers are void when it is no longer the one under way.
+    """One rebalance. Its answers are dropped once another one has begun.
 
     Attributes:
-        on_named: what to do with the id that a join without one brings all the same.
+        on_named: called with the member id in the answer to a JoinGroup that was cancelled.
     """
 
     on_named: Callable[[str, float], None] | None = None
 
 
 class Rebalance:
-    """Joins and syncs, one time after the other. Control thread only."""
+    """Joins and syncs, again and again. Control thread only."""
 
     def __init__(
         self,
@@ -107,10 +107,10 @@ class Rebalance:
         Args:
             settings: the consumer's configuration.
             coordinator: the way to the group's coordinator.
-            session: the member's; it enters each generation that is joined.
-            leader: assigns, if the coordinator has this member do it.
-            on_entered: called when it has.
-            on_end: called when a rebalance is over, and `phase` is IDLE again.
+            session: the member's; it enters each new generation.
+            leader: computes the assignment if this member leads the group.
+            on_entered: called when the session has entered a new generation.
+            on_end: called when a rebalance has ended, and `phase` is IDLE again.
         """
         self._coordinator = coordinator
         self._session = session
@@ -124,16 +124,16 @@ class Rebalance:
 
     @property
     def phase(self) -> RebalancePhase:
-        """How far it has come."""
+        """How far the rebalance has come."""
         return self._phase
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a request is out that the coordinator answers when the others have come."""
+        """Whether a request is in flight whose answer waits for other members."""
         return self._phase in (RebalancePhase.JOINING, RebalancePhase.SYNCING)
 
     def waits_for(self) -> str:
-        """Return whose turn it is, in words. Any thread."""
+        """Return what the rebalance waits for, as text. Any thread."""
         node, joined = self._coordinator.node, self._joined
         match self._phase:
             case RebalancePhase.JOINING:
@@ -152,7 +152,7 @@ class Rebalance:
     # Commands
 
     def begin(self, link: Link, request: JoinGroupRequest, now: float) -> None:
-        """Join."""
+        """Begin a rebalance with this JoinGroup."""
         self._attempt = RebalanceAttempt()
         self._phase = RebalancePhase.JOINING
         try:
@@ -162,11 +162,11 @@ class Rebalance:
             self._end(RebalanceFailed(error), now)
 
     def cancel(self, on_named: Callable[[str, float], None] | None = None) -> None:
-        """Take no answer any more.
+        """Drop all further answers.
 
         Args:
-            on_named: called with the member id that JoinGroup's answer brings, and the time; the id
-                is empty if it brings none.
+            on_named: called with the member id in the answer to JoinGroup, and the time. The id is
+                empty if there is no answer.
         """
         if self._attempt is not None:
             self._attempt.on_named = on_named
@@ -174,7 +174,7 @@ class Rebalance:
         self._phase = RebalancePhase.IDLE
 
     def handle_metadata(self, now: float) -> None:
-        """Topics or partitions have changed: perhaps it can be assigned now."""
+        """Take note that topics or partitions have changed: assign now, if that is possible."""
         if self._phase is RebalancePhase.ASSIGNING:
             self._assign(now)
 
@@ -240,7 +240,7 @@ class Rebalance:
     def _hearing(
         self, handle: Callable[[R, float], None]
     ) -> tuple[Callable[[R, float], None], Callable[[KafkaError, float], None]]:
-        """Return what takes an answer to this attempt, and what takes the loss of its link."""
+        """Return the handlers for an answer to this attempt, and for the loss of its link."""
         attempt = self._attempt
         assert attempt is not None
 
