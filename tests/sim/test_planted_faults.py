@@ -42,7 +42,7 @@ def show(*kinds: Kind) -> None:
 
 
 def test_sending_a_batch_in_doubt_under_a_new_sequence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verdicts, "must_bump", lambda kept, hole: bool(kept))
+    monkeypatch.setattr(verdicts, "must_bump", lambda kept, may_have_gap: bool(kept))
     show(Kind.DUPLICATE)
 
 

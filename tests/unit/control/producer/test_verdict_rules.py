@@ -47,9 +47,9 @@ def rows(*answers: tuple[int, bool], attempts: int = 1, count: int = COUNT) -> l
 
 
 def judged(
-    batches: list[BatchRow], *, hole: bool = False, new_leader: bool = False, **how: int
+    batches: list[BatchRow], *, may_have_gap: bool = False, new_leader: bool = False, **how: int
 ) -> Judgement:
-    own = QueueRow(7, 3, sum(row.record_count for row in batches), hole)
+    own = QueueRow(7, 3, sum(row.record_count for row in batches), may_have_gap)
     return judge(QueueReport(own, tuple(batches)), rules(**how), 5.0, leader_is_new=new_leader)
 
 
@@ -115,9 +115,9 @@ def test_rule_b_not_while_others_are_in_doubt() -> None:
 
 
 def test_rule_b_what_expired_in_doubt_bumps_the_epoch_for_the_rest() -> None:
-    assert judged([], hole=True).bump
-    assert judged(rows((NOT_LEADER, False)), hole=True).bump
-    assert not judged(rows((NO_ANSWER, True)), hole=True).bump
+    assert judged([], may_have_gap=True).bump
+    assert judged(rows((NOT_LEADER, False)), may_have_gap=True).bump
+    assert not judged(rows((NO_ANSWER, True)), may_have_gap=True).bump
 
 
 def test_rule_c_out_of_order_behind_another_batch_is_its_echo() -> None:
@@ -207,12 +207,17 @@ def build(parts: list[tuple[int, bool, int, int, int]]) -> list[BatchRow]:
     return found
 
 
-@given(parts=batch_lists, hole=st.booleans(), idempotent=st.booleans(), retries=st.integers(0, 5))
+@given(
+    parts=batch_lists,
+    may_have_gap=st.booleans(),
+    idempotent=st.booleans(),
+    retries=st.integers(0, 5),
+)
 def test_every_report_is_answered_soundly(
-    parts: list[tuple[int, bool, int, int, int]], hole: bool, idempotent: bool, retries: int
+    parts: list[tuple[int, bool, int, int, int]], may_have_gap: bool, idempotent: bool, retries: int
 ) -> None:
     batches = build(parts)
-    judgement = judged(batches, hole=hole, idempotent=idempotent, retries=retries)
+    judgement = judged(batches, may_have_gap=may_have_gap, idempotent=idempotent, retries=retries)
 
     # It always thaws, with the generation that was reported, and not in the past.
     thaw = judgement.thaw

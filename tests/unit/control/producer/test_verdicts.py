@@ -15,8 +15,8 @@ def row(serial: int, error_code: int, *, attempts: int = 1, doubt: bool = False)
     return BatchRow(7, 3, serial, 0, error_code, -1, serial * 10, 10, attempts, doubt)
 
 
-def report(*rows: BatchRow, hole: bool = False) -> QueueReport:
-    return QueueReport(QueueRow(7, 3, 50, hole), rows)
+def report(*rows: BatchRow, may_have_gap: bool = False) -> QueueReport:
+    return QueueReport(QueueRow(7, 3, 50, may_have_gap), rows)
 
 
 def test_a_batch_without_an_answer_fails_with_a_network_error_once_its_retries_are_used_up() -> (
