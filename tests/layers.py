@@ -146,9 +146,17 @@ OWN_PACE = {
 }
 """Who in control/ may decide when something is tried again, and why; all else is a call."""
 
+KEEP_THEIR_NAMES = {
+    "protocol.apis": "Kafka's names for its messages",
+    "protocol.headers": "the same: `frame.RequestHeader` is what was read of one, in any version",
+    "testing": "another program: a broker has topics, groups and members of its own",
+}
+"""Whose classes may be called like one of the client's, and why."""
+
 MAX_LINES = {".py": 600, ".pyx": 600, ".pxd": 600, ".pyi": 600, ".c": 700, ".h": 300}
 MAX_COLUMNS = 100
 
+CLASS = re.compile(r"^(?:cdef |cpdef )?class +(\w+)", re.MULTILINE)
 CIMPORT = re.compile(
     r"^\s*(?:from\s+([\w.]+)\s+c?import\s+(.+)|c?import\s+([\w.]+(?:\s*,\s*[\w.]+)*))"
 )
@@ -167,7 +175,32 @@ def violations(root: Path) -> list[str]:
     for path in sorted((root / "src_c").rglob("*")):
         if path.suffix in {".c", ".h"}:
             found += _check_c(root, path)
+    found += _check_class_names(root)
     return found
+
+
+def _check_class_names(root: Path) -> Iterator[str]:
+    """Yield each name that two classes of client code share: a reader would mix them up.
+
+    A private class is known to its own package only, so another package may use its name.
+    """
+    homes: dict[tuple[str, str], dict[str, str]] = {}  # (scope, name) -> module -> file and line
+    for path in sorted((root / PACKAGE).rglob("*")):
+        module = _name(root, path)
+        if path.suffix not in MAX_LINES or any(
+            module == it or module.startswith(f"{it}.") for it in KEEP_THEIR_NAMES
+        ):
+            continue
+        text = _without_strings(path.read_text(encoding="utf-8"))
+        for match in CLASS.finditer(text):
+            scope = module.rpartition(".")[0] if match[1].startswith("_") else ""
+            line = text.count("\n", 0, match.start()) + 1
+            where = f"{path.relative_to(root).as_posix()}:{line}"
+            homes.setdefault((scope, match[1]), {}).setdefault(module, where)
+    for (_, name), modules in sorted(homes.items()):
+        first, *others = modules.values()
+        for other in others:
+            yield f"{other}: {first} has a class {name} too"
 
 
 def _modules(root: Path) -> set[str]:

@@ -172,6 +172,43 @@ def test_planted_faults_in_the_package(tmp_path: Path, name: str, text: str, sai
 
 
 @pytest.mark.parametrize(
+    ("first", "second", "name"),
+    [
+        ("control/a.py", "net/a.py", "Requests"),
+        ("control/a.py", "control/group/a.py", "Requests"),
+        ("control/a.py", "control/b.py", "_Requests"),
+    ],
+)
+def test_one_class_name_for_two_things(tmp_path: Path, first: str, second: str, name: str) -> None:
+    text = f"class {name}:\n    pass\n"
+    found = plant(tmp_path, {f"kafka_fast/{it}": text for it in (first, second)})
+    assert found == [f"kafka_fast/{second}:1: kafka_fast/{first}:1 has a class {name} too"]
+
+
+def test_a_cython_class_and_a_python_class_of_one_name(tmp_path: Path) -> None:
+    files = {
+        "kafka_fast/control/a.py": "class Topic: ...",
+        "kafka_fast/dataplane/_a.pxd": "cdef class Topic:\n    pass",
+    }
+    assert plant(tmp_path, files) == [
+        "kafka_fast/dataplane/_a.pxd:1: kafka_fast/control/a.py:1 has a class Topic too"
+    ]
+
+
+def test_class_names_that_may_be_shared(tmp_path: Path) -> None:
+    files = {
+        "kafka_fast/control/a.py": "class _Row: ...\nclass State: ...\nclass Request: ...",
+        "kafka_fast/net/a.py": '"""\nclass State: not one, but text\n"""\nclass _Row: ...',
+        "kafka_fast/testing/broker/a.py": "class State: ...",
+        "kafka_fast/protocol/apis/a.py": "class Request: ...",
+        "kafka_fast/dataplane/_a.pxd": "cdef class Queues:\n    pass",
+        "kafka_fast/dataplane/_a.pyx": "cdef class Queues:\n    pass",
+        "kafka_fast/dataplane/_a.pyi": "class Queues: ...",
+    }
+    assert plant(tmp_path, files) == []
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
         ("#include <Python.h>", "knows nothing of CPython"),

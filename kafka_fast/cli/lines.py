@@ -13,7 +13,7 @@ from kafka_fast.errors import UsageError
 BLOCK_SIZE = 1 << 20
 
 
-class Source(Protocol):
+class LineSource(Protocol):
     """An unbuffered binary file: a read returns what is there, so a slow pipe is not held back."""
 
     def read(self, size: int, /) -> bytes | None:
@@ -29,7 +29,7 @@ class Lines(NamedTuple):
     """Bytes read for them since the lines before, line feeds included."""
 
 
-def read_lines(source: Source, max_line: int) -> Iterator[Lines]:
+def read_lines(source: LineSource, max_line: int) -> Iterator[Lines]:
     """Yield the lines that end in each block; the last one needs no line feed.
 
     Args:
@@ -87,7 +87,7 @@ def split_keys(
     return keys, values
 
 
-def _read(source: Source) -> bytes:
+def _read(source: LineSource) -> bytes:
     block = source.read(BLOCK_SIZE)
     if block is None:  # would pass for the end of the input, and lose the rest of it
         raise UsageError("the input is in non-blocking mode")

@@ -10,7 +10,7 @@ from kafka_fast import Consumer, TopicPartition
 from kafka_fast.cli.points import BEGINNING, END, Point
 from kafka_fast.errors import PositionError, UnknownTopicOrPartition, UsageError
 
-Source: TypeAlias = str | TopicPartition
+TopicOrPartition: TypeAlias = str | TopicPartition
 """A topic, or one partition."""
 
 NAMED = 5
@@ -26,7 +26,7 @@ def parse_partition(text: str) -> int:
     return int(text)
 
 
-def sources(topics: Iterable[str], numbers: Iterable[int]) -> list[Source]:
+def sources(topics: Iterable[str], numbers: Iterable[int]) -> list[TopicOrPartition]:
     """Return what is to be read, each once: these partitions of the topic, or whole topics.
 
     Raises:
@@ -40,7 +40,7 @@ def sources(topics: Iterable[str], numbers: Iterable[int]) -> list[Source]:
     return [TopicPartition(names[0], number) for number in chosen]
 
 
-def assign(consumer: Consumer, wanted: Sequence[Source], start: Point | None) -> None:
+def assign(consumer: Consumer, wanted: Sequence[TopicOrPartition], start: Point | None) -> None:
     """Read from the point on; None: the end.
 
     Raises:
@@ -61,7 +61,7 @@ def assign(consumer: Consumer, wanted: Sequence[Source], start: Point | None) ->
             consumer.seek(partition, start.number)
 
 
-def _partitions(consumer: Consumer, wanted: Sequence[Source]) -> list[TopicPartition]:
+def _partitions(consumer: Consumer, wanted: Sequence[TopicOrPartition]) -> list[TopicPartition]:
     """Return the partitions that the metadata know of."""
     known = {
         topic: [TopicPartition(topic, it.partition) for it in consumer.partitions_for(topic)]

@@ -23,7 +23,7 @@ from kafka_fast.config._consumer_settings import (
     consumer_settings,
 )
 from kafka_fast.config._given import check_mapping
-from kafka_fast.config._key import Alias, Key, Kind
+from kafka_fast.config._key import Alias, Key, ValueKind
 from kafka_fast.config._names import ConsumerConfig, ProducerConfig
 from kafka_fast.config._normalize import KEYS, Config, find_key, normalize, redacted
 from kafka_fast.config._reference import as_written, reference_entry, reference_page
@@ -48,11 +48,11 @@ __all__ = [
     "ConsumerConfig",
     "ConsumerSettings",
     "Key",
-    "Kind",
     "OffsetReset",
     "Partitioner",
     "ProducerConfig",
     "ProducerSettings",
+    "ValueKind",
     "as_written",
     "check_mapping",
     "consumer_settings",

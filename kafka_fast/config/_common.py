@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from kafka_fast.config._key import INT_MAX, LONG_MAX, Key, Kind, confluent
+from kafka_fast.config._key import INT_MAX, LONG_MAX, Key, ValueKind, confluent
 
 COMMON: tuple[Key, ...] = (
     Key(
         name="bootstrap.servers",
-        kind=Kind.ADDRESSES,
+        kind=ValueKind.ADDRESSES,
         default=(),
         doc="Brokers to ask first for the cluster's metadata. Required. A list of `host:port`, or "
         "one string with commas. IPv6: `[::1]:9092`. The port is 9092 if it is left out.",
@@ -15,14 +15,14 @@ COMMON: tuple[Key, ...] = (
     ),
     Key(
         name="client.id",
-        kind=Kind.STRING,
+        kind=ValueKind.STRING,
         default="",
         doc="Name that every request carries, for the broker's logs, metrics and quotas. "
         "Empty: the client makes a name that is unique in its process.",
     ),
     Key(
         name="client.dns.lookup",
-        kind=Kind.STRING,
+        kind=ValueKind.STRING,
         default="use_all_dns_ips",
         choices=("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"),
         doc="`use_all_dns_ips` tries each address of a name in turn; "
@@ -31,7 +31,7 @@ COMMON: tuple[Key, ...] = (
     ),
     Key(
         name="bootstrap.resolve.timeout.ms",
-        kind=Kind.INT,
+        kind=ValueKind.INT,
         default=0,
         low=0,
         high=LONG_MAX,
@@ -41,7 +41,7 @@ COMMON: tuple[Key, ...] = (
     ),
     Key(
         name="request.timeout.ms",
-        kind=Kind.INT,
+        kind=ValueKind.INT,
         default=30_000,
         low=0,
         high=INT_MAX,
@@ -51,7 +51,7 @@ COMMON: tuple[Key, ...] = (
     ),
     Key(
         name="retry.backoff.ms",
-        kind=Kind.INT,
+        kind=ValueKind.INT,
         default=100,
         low=0,
         high=LONG_MAX,
@@ -61,7 +61,7 @@ COMMON: tuple[Key, ...] = (
     ),
     Key(
         name="retry.backoff.max.ms",
-        kind=Kind.INT,
+        kind=ValueKind.INT,
         default=1_000,
         low=0,
         high=LONG_MAX,
@@ -71,7 +71,7 @@ COMMON: tuple[Key, ...] = (
     ),
     Key(
         name="reconnect.backoff.ms",
-        kind=Kind.INT,
+        kind=ValueKind.INT,
         default=50,
         low=0,
         high=LONG_MAX,
@@ -81,7 +81,7 @@ COMMON: tuple[Key, ...] = (
     ),
     Key(
         name="reconnect.backoff.max.ms",
-        kind=Kind.INT,
+        kind=ValueKind.INT,
         default=1_000,
         low=0,
         high=LONG_MAX,
@@ -91,7 +91,7 @@ COMMON: tuple[Key, ...] = (
     ),
     Key(
         name="socket.connection.setup.timeout.ms",
-        kind=Kind.INT,
+        kind=ValueKind.INT,
         default=10_000,
         low=0,
         high=LONG_MAX,
@@ -101,7 +101,7 @@ COMMON: tuple[Key, ...] = (
     ),
     Key(
         name="socket.connection.setup.timeout.max.ms",
-        kind=Kind.INT,
+        kind=ValueKind.INT,
         default=30_000,
         low=0,
         high=LONG_MAX,
@@ -110,7 +110,7 @@ COMMON: tuple[Key, ...] = (
     ),
     Key(
         name="connections.max.idle.ms",
-        kind=Kind.INT,
+        kind=ValueKind.INT,
         default=540_000,
         low=-1,
         high=LONG_MAX,
@@ -120,7 +120,7 @@ COMMON: tuple[Key, ...] = (
     ),
     Key(
         name="send.buffer.bytes",
-        kind=Kind.INT,
+        kind=ValueKind.INT,
         default=-1,
         low=-1,
         high=INT_MAX,
@@ -133,7 +133,7 @@ COMMON: tuple[Key, ...] = (
     ),
     Key(
         name="receive.buffer.bytes",
-        kind=Kind.INT,
+        kind=ValueKind.INT,
         default=-1,
         low=-1,
         high=INT_MAX,
@@ -146,7 +146,7 @@ COMMON: tuple[Key, ...] = (
     ),
     Key(
         name="receive.message.max.bytes",
-        kind=Kind.INT,
+        kind=ValueKind.INT,
         default=100_000_000,
         low=1_000,
         high=INT_MAX,
@@ -157,7 +157,7 @@ COMMON: tuple[Key, ...] = (
     ),
     Key(
         name="metadata.max.age.ms",
-        kind=Kind.INT,
+        kind=ValueKind.INT,
         default=300_000,
         low=0,
         high=LONG_MAX,
@@ -166,7 +166,7 @@ COMMON: tuple[Key, ...] = (
     ),
     Key(
         name="metadata.recovery.strategy",
-        kind=Kind.STRING,
+        kind=ValueKind.STRING,
         default="rebootstrap",
         choices=("rebootstrap", "none"),
         doc="What to do when no known broker can be reached. `rebootstrap`: start again from "
@@ -174,7 +174,7 @@ COMMON: tuple[Key, ...] = (
     ),
     Key(
         name="metadata.recovery.rebootstrap.trigger.ms",
-        kind=Kind.INT,
+        kind=ValueKind.INT,
         default=300_000,
         low=0,
         high=LONG_MAX,
@@ -184,7 +184,7 @@ COMMON: tuple[Key, ...] = (
     ),
     Key(
         name="metadata.cluster.check.enable",
-        kind=Kind.BOOLEAN,
+        kind=ValueKind.BOOLEAN,
         default=False,
         pending="check of cluster and node at connection",
         differs="Java's default is true.",
@@ -192,7 +192,7 @@ COMMON: tuple[Key, ...] = (
     ),
     Key(
         name="security.protocol",
-        kind=Kind.STRING,
+        kind=ValueKind.STRING,
         default="PLAINTEXT",
         choices=("PLAINTEXT",),
         later=("SSL", "SASL_PLAINTEXT", "SASL_SSL"),
@@ -200,14 +200,14 @@ COMMON: tuple[Key, ...] = (
     ),
     Key(
         name="serializer.encoding",
-        kind=Kind.STRING,
+        kind=ValueKind.STRING,
         default="utf-8",
         own=True,
         doc="Encoding of the `StringSerializer` and `StringDeserializer` that are given by name.",
     ),
     Key(
         name="enable.metrics.push",
-        kind=Kind.BOOLEAN,
+        kind=ValueKind.BOOLEAN,
         default=False,
         pending="client telemetry (KIP-714)",
         differs="Java's default is true (admin: false); false until there is something to push.",
@@ -215,7 +215,7 @@ COMMON: tuple[Key, ...] = (
     ),
     Key(
         name="metric.reporters",
-        kind=Kind.LIST,
+        kind=ValueKind.LIST,
         default=(),
         pending="metric reporters",
         differs="Java's default is its JmxReporter, which only a JVM has.",
@@ -223,7 +223,7 @@ COMMON: tuple[Key, ...] = (
     ),
     Key(
         name="metrics.num.samples",
-        kind=Kind.INT,
+        kind=ValueKind.INT,
         default=2,
         low=1,
         high=INT_MAX,
@@ -232,7 +232,7 @@ COMMON: tuple[Key, ...] = (
     ),
     Key(
         name="metrics.sample.window.ms",
-        kind=Kind.INT,
+        kind=ValueKind.INT,
         default=30_000,
         low=0,
         high=LONG_MAX,
@@ -242,7 +242,7 @@ COMMON: tuple[Key, ...] = (
     ),
     Key(
         name="metrics.recording.level",
-        kind=Kind.STRING,
+        kind=ValueKind.STRING,
         default="INFO",
         choices=("INFO", "DEBUG", "TRACE"),
         pending="sampled metrics",
@@ -250,7 +250,7 @@ COMMON: tuple[Key, ...] = (
     ),
     Key(
         name="config.providers",
-        kind=Kind.LIST,
+        kind=ValueKind.LIST,
         default=(),
         pending="configuration providers",
         doc="Providers that replace `${provider:path:key}` in other values.",

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from kafka_fast.config._key import ADMIN, CONSUMER, INT_MAX, PRODUCER, Key, Kind, confluent
+from kafka_fast.config._key import ADMIN, CONSUMER, INT_MAX, PRODUCER, Key, ValueKind, confluent
 
 _ONLY = (CONSUMER,)
 
 CONSUMER_ONLY: tuple[Key, ...] = (
     Key(
         name="key.deserializer",
-        kind=Kind.DESERIALIZER,
+        kind=ValueKind.DESERIALIZER,
         default=None,
         clients=_ONLY,
         doc="Turns the bytes of keys into objects. A callable `f(data)`, an object with "
@@ -20,28 +20,28 @@ CONSUMER_ONLY: tuple[Key, ...] = (
     ),
     Key(
         name="value.deserializer",
-        kind=Kind.DESERIALIZER,
+        kind=ValueKind.DESERIALIZER,
         default=None,
         clients=_ONLY,
         doc="Turns the bytes of values into objects, as `key.deserializer` does for keys.",
     ),
     Key(
         name="group.id",
-        kind=Kind.STRING,
+        kind=ValueKind.STRING,
         default=None,
         clients=_ONLY,
         doc="The consumer group. Needed to subscribe and to commit.",
     ),
     Key(
         name="group.instance.id",
-        kind=Kind.STRING,
+        kind=ValueKind.STRING,
         default=None,
         clients=_ONLY,
         doc="Name of a static member, which keeps its partitions over a restart.",
     ),
     Key(
         name="group.protocol",
-        kind=Kind.STRING,
+        kind=ValueKind.STRING,
         default="classic",
         choices=("classic", "consumer"),
         clients=_ONLY,
@@ -50,14 +50,14 @@ CONSUMER_ONLY: tuple[Key, ...] = (
     ),
     Key(
         name="group.remote.assignor",
-        kind=Kind.STRING,
+        kind=ValueKind.STRING,
         default=None,
         clients=_ONLY,
         doc="The coordinator's assignor, with `group.protocol=consumer`.",
     ),
     Key(
         name="partition.assignment.strategy",
-        kind=Kind.LIST,
+        kind=ValueKind.LIST,
         default=("range", "cooperative-sticky"),
         choices=("range", "roundrobin", "sticky", "cooperative-sticky"),
         words={
@@ -73,7 +73,7 @@ CONSUMER_ONLY: tuple[Key, ...] = (
     ),
     Key(
         name="session.timeout.ms",
-        kind=Kind.INT,
+        kind=ValueKind.INT,
         default=45_000,
         low=0,
         high=INT_MAX,
@@ -83,7 +83,7 @@ CONSUMER_ONLY: tuple[Key, ...] = (
     ),
     Key(
         name="heartbeat.interval.ms",
-        kind=Kind.INT,
+        kind=ValueKind.INT,
         default=3_000,
         low=0,
         high=INT_MAX,
@@ -93,7 +93,7 @@ CONSUMER_ONLY: tuple[Key, ...] = (
     ),
     Key(
         name="max.poll.interval.ms",
-        kind=Kind.INT,
+        kind=ValueKind.INT,
         default=300_000,
         low=1,
         high=INT_MAX,
@@ -103,7 +103,7 @@ CONSUMER_ONLY: tuple[Key, ...] = (
     ),
     Key(
         name="max.poll.records",
-        kind=Kind.INT,
+        kind=ValueKind.INT,
         default=500,
         low=1,
         high=INT_MAX,
@@ -112,7 +112,7 @@ CONSUMER_ONLY: tuple[Key, ...] = (
     ),
     Key(
         name="auto.offset.reset",
-        kind=Kind.STRING,
+        kind=ValueKind.STRING,
         default="latest",
         pattern="latest|earliest|none|by_duration:.+",
         words={
@@ -129,14 +129,14 @@ CONSUMER_ONLY: tuple[Key, ...] = (
     ),
     Key(
         name="enable.auto.commit",
-        kind=Kind.BOOLEAN,
+        kind=ValueKind.BOOLEAN,
         default=True,
         clients=_ONLY,
         doc="Commit positions in the background. A position covers what earlier polls returned.",
     ),
     Key(
         name="auto.commit.interval.ms",
-        kind=Kind.INT,
+        kind=ValueKind.INT,
         default=5_000,
         low=0,
         high=INT_MAX,
@@ -146,7 +146,7 @@ CONSUMER_ONLY: tuple[Key, ...] = (
     ),
     Key(
         name="isolation.level",
-        kind=Kind.STRING,
+        kind=ValueKind.STRING,
         default="read_uncommitted",
         choices=("read_uncommitted", "read_committed"),
         clients=_ONLY,
@@ -155,7 +155,7 @@ CONSUMER_ONLY: tuple[Key, ...] = (
     ),
     Key(
         name="fetch.min.bytes",
-        kind=Kind.INT,
+        kind=ValueKind.INT,
         default=1,
         low=0,
         high=INT_MAX,
@@ -165,7 +165,7 @@ CONSUMER_ONLY: tuple[Key, ...] = (
     ),
     Key(
         name="fetch.max.bytes",
-        kind=Kind.INT,
+        kind=ValueKind.INT,
         default=52_428_800,
         low=0,
         high=INT_MAX,
@@ -175,7 +175,7 @@ CONSUMER_ONLY: tuple[Key, ...] = (
     ),
     Key(
         name="fetch.max.wait.ms",
-        kind=Kind.INT,
+        kind=ValueKind.INT,
         default=500,
         low=0,
         high=INT_MAX,
@@ -188,7 +188,7 @@ CONSUMER_ONLY: tuple[Key, ...] = (
     ),
     Key(
         name="max.partition.fetch.bytes",
-        kind=Kind.INT,
+        kind=ValueKind.INT,
         default=1_048_576,
         low=0,
         high=INT_MAX,
@@ -199,7 +199,7 @@ CONSUMER_ONLY: tuple[Key, ...] = (
     ),
     Key(
         name="fetch.buffer.bytes",
-        kind=Kind.INT,
+        kind=ValueKind.INT,
         default=67_108_864,
         low=1,
         high=2**63 - 1,
@@ -211,7 +211,7 @@ CONSUMER_ONLY: tuple[Key, ...] = (
     ),
     Key(
         name="max.decompressed.batch.bytes",
-        kind=Kind.INT,
+        kind=ValueKind.INT,
         default=134_217_728,
         low=1,
         high=INT_MAX,
@@ -222,14 +222,14 @@ CONSUMER_ONLY: tuple[Key, ...] = (
     ),
     Key(
         name="check.crcs",
-        kind=Kind.BOOLEAN,
+        kind=ValueKind.BOOLEAN,
         default=True,
         clients=_ONLY,
         doc="Check the CRC of every batch.",
     ),
     Key(
         name="client.rack",
-        kind=Kind.STRING,
+        kind=ValueKind.STRING,
         default="",
         clients=(PRODUCER, CONSUMER),
         doc="Where the client runs: brokers may then send a consumer to a near replica, and "
@@ -238,21 +238,21 @@ CONSUMER_ONLY: tuple[Key, ...] = (
     ),
     Key(
         name="allow.auto.create.topics",
-        kind=Kind.BOOLEAN,
+        kind=ValueKind.BOOLEAN,
         default=True,
         clients=_ONLY,
         doc="Let the broker create a topic that is subscribed and missing.",
     ),
     Key(
         name="exclude.internal.topics",
-        kind=Kind.BOOLEAN,
+        kind=ValueKind.BOOLEAN,
         default=True,
         clients=_ONLY,
         doc="Leave internal topics out of pattern subscriptions.",
     ),
     Key(
         name="default.api.timeout.ms",
-        kind=Kind.INT,
+        kind=ValueKind.INT,
         default=60_000,
         low=0,
         high=INT_MAX,
@@ -262,7 +262,7 @@ CONSUMER_ONLY: tuple[Key, ...] = (
     ),
     Key(
         name="share.acknowledgement.mode",
-        kind=Kind.STRING,
+        kind=ValueKind.STRING,
         default="implicit",
         choices=("implicit", "explicit"),
         clients=_ONLY,
@@ -271,7 +271,7 @@ CONSUMER_ONLY: tuple[Key, ...] = (
     ),
     Key(
         name="share.acquire.mode",
-        kind=Kind.STRING,
+        kind=ValueKind.STRING,
         default="batch_optimized",
         choices=("batch_optimized", "record_limit"),
         clients=_ONLY,
@@ -280,7 +280,7 @@ CONSUMER_ONLY: tuple[Key, ...] = (
     ),
     Key(
         name="interceptor.classes",
-        kind=Kind.LIST,
+        kind=ValueKind.LIST,
         default=(),
         clients=(PRODUCER, CONSUMER),
         pending="interceptors",

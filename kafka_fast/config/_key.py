@@ -24,7 +24,7 @@ EVERY_CLIENT = (PRODUCER, CONSUMER, ADMIN)
 _NOTHING: Mapping[str, object] = MappingProxyType({})
 
 
-class Kind(enum.Enum):
+class ValueKind(enum.Enum):
     """The type of a property's value; the value of the member is what the page prints."""
 
     BOOLEAN = "boolean"
@@ -60,7 +60,7 @@ class Key(Value, kw_only=True, eq=False):
 
     name: str
     """Canonical: the Java client's name, or ours in the same style."""
-    kind: Kind
+    kind: ValueKind
     default: object
     doc: str
     """One or two sentences for the reference page."""

@@ -10,7 +10,7 @@ from typing import Any
 from kafka_fast.config._common import COMMON
 from kafka_fast.config._consumer import CONSUMER_ONLY
 from kafka_fast.config._given import check_first_argument
-from kafka_fast.config._key import EVERY_CLIENT, PRODUCER, Key, Kind
+from kafka_fast.config._key import EVERY_CLIENT, PRODUCER, Key, ValueKind
 from kafka_fast.config._producer import PRODUCER_ONLY
 from kafka_fast.config._security import SECURITY
 from kafka_fast.config._values import coerce
@@ -132,7 +132,7 @@ def dotted(name: str) -> str:
 
 def redacted(name: str, value: object) -> object:
     """Return `value`, or a placeholder if the property with that canonical name is a secret."""
-    return _HIDDEN if KEYS[name].kind is Kind.PASSWORD and value is not None else value
+    return _HIDDEN if KEYS[name].kind is ValueKind.PASSWORD and value is not None else value
 
 
 def _put(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from kafka_fast.config._key import INT_MAX, LONG_MAX, PRODUCER, Key, Kind, aiokafka, confluent
+from kafka_fast.config._key import INT_MAX, LONG_MAX, PRODUCER, Key, ValueKind, aiokafka, confluent
 
 _ONLY = (PRODUCER,)
 
 PRODUCER_ONLY: tuple[Key, ...] = (
     Key(
         name="key.serializer",
-        kind=Kind.SERIALIZER,
+        kind=ValueKind.SERIALIZER,
         default=None,
         clients=_ONLY,
         doc="Turns keys into bytes. A callable `f(key)`, an object with "
@@ -20,14 +20,14 @@ PRODUCER_ONLY: tuple[Key, ...] = (
     ),
     Key(
         name="value.serializer",
-        kind=Kind.SERIALIZER,
+        kind=ValueKind.SERIALIZER,
         default=None,
         clients=_ONLY,
         doc="Turns values into bytes, as `key.serializer` does for keys.",
     ),
     Key(
         name="acks",
-        kind=Kind.INT,
+        kind=ValueKind.INT,
         default=-1,
         choices=(-1, 0, 1),
         words={"all": -1},
@@ -38,7 +38,7 @@ PRODUCER_ONLY: tuple[Key, ...] = (
     ),
     Key(
         name="enable.idempotence",
-        kind=Kind.BOOLEAN,
+        kind=ValueKind.BOOLEAN,
         default=True,
         clients=_ONLY,
         doc="Let brokers recognise a batch that is sent twice, so that retries neither duplicate "
@@ -47,7 +47,7 @@ PRODUCER_ONLY: tuple[Key, ...] = (
     ),
     Key(
         name="retries",
-        kind=Kind.INT,
+        kind=ValueKind.INT,
         default=INT_MAX,
         low=0,
         high=INT_MAX,
@@ -58,7 +58,7 @@ PRODUCER_ONLY: tuple[Key, ...] = (
     ),
     Key(
         name="max.in.flight.requests.per.connection",
-        kind=Kind.INT,
+        kind=ValueKind.INT,
         default=5,
         low=1,
         high=INT_MAX,
@@ -69,7 +69,7 @@ PRODUCER_ONLY: tuple[Key, ...] = (
     ),
     Key(
         name="delivery.timeout.ms",
-        kind=Kind.INT,
+        kind=ValueKind.INT,
         default=120_000,
         low=0,
         high=INT_MAX,
@@ -81,7 +81,7 @@ PRODUCER_ONLY: tuple[Key, ...] = (
     ),
     Key(
         name="linger.ms",
-        kind=Kind.INT,
+        kind=ValueKind.INT,
         default=5,
         low=0,
         high=LONG_MAX,
@@ -93,7 +93,7 @@ PRODUCER_ONLY: tuple[Key, ...] = (
     ),
     Key(
         name="batch.size",
-        kind=Kind.INT,
+        kind=ValueKind.INT,
         default=16_384,
         low=0,
         high=INT_MAX,
@@ -106,7 +106,7 @@ PRODUCER_ONLY: tuple[Key, ...] = (
     ),
     Key(
         name="buffer.memory",
-        kind=Kind.INT,
+        kind=ValueKind.INT,
         default=33_554_432,
         low=0,
         high=LONG_MAX,
@@ -118,7 +118,7 @@ PRODUCER_ONLY: tuple[Key, ...] = (
     ),
     Key(
         name="buffer.memory.allocation.strategy",
-        kind=Kind.STRING,
+        kind=ValueKind.STRING,
         default="full",
         choices=("full", "incremental"),
         clients=_ONLY,
@@ -127,7 +127,7 @@ PRODUCER_ONLY: tuple[Key, ...] = (
     ),
     Key(
         name="max.block.ms",
-        kind=Kind.INT,
+        kind=ValueKind.INT,
         default=60_000,
         low=0,
         high=LONG_MAX,
@@ -137,7 +137,7 @@ PRODUCER_ONLY: tuple[Key, ...] = (
     ),
     Key(
         name="max.request.size",
-        kind=Kind.INT,
+        kind=ValueKind.INT,
         default=1_048_576,
         low=0,
         high=INT_MAX,
@@ -148,7 +148,7 @@ PRODUCER_ONLY: tuple[Key, ...] = (
     ),
     Key(
         name="request.coalesce.bytes",
-        kind=Kind.INT,
+        kind=ValueKind.INT,
         default=2_097_152,
         low=0,
         high=INT_MAX,
@@ -160,7 +160,7 @@ PRODUCER_ONLY: tuple[Key, ...] = (
     ),
     Key(
         name="compression.type",
-        kind=Kind.STRING,
+        kind=ValueKind.STRING,
         default="none",
         choices=("none", "gzip", "snappy", "lz4", "zstd"),
         words={"none": "none"},
@@ -170,7 +170,7 @@ PRODUCER_ONLY: tuple[Key, ...] = (
     ),
     Key(
         name="compression.gzip.level",
-        kind=Kind.INT,
+        kind=ValueKind.INT,
         default=1,
         choices=(-1, *range(1, 10)),
         clients=_ONLY,
@@ -180,7 +180,7 @@ PRODUCER_ONLY: tuple[Key, ...] = (
     ),
     Key(
         name="compression.lz4.level",
-        kind=Kind.INT,
+        kind=ValueKind.INT,
         default=0,
         low=0,
         high=17,
@@ -192,7 +192,7 @@ PRODUCER_ONLY: tuple[Key, ...] = (
     ),
     Key(
         name="compression.zstd.level",
-        kind=Kind.INT,
+        kind=ValueKind.INT,
         default=1,
         low=-131_072,
         high=22,
@@ -205,7 +205,7 @@ PRODUCER_ONLY: tuple[Key, ...] = (
     ),
     Key(
         name="partitioner.class",
-        kind=Kind.PARTITIONER,
+        kind=ValueKind.PARTITIONER,
         default="default",
         choices=("default", "round_robin"),
         later=("random", "consistent", "consistent_random", "fnv1a", "fnv1a_random"),
@@ -226,14 +226,14 @@ PRODUCER_ONLY: tuple[Key, ...] = (
     ),
     Key(
         name="partitioner.adaptive.partitioning.enable",
-        kind=Kind.BOOLEAN,
+        kind=ValueKind.BOOLEAN,
         default=True,
         clients=_ONLY,
         doc="Send fewer of the records without a key to partitions whose broker is slow.",
     ),
     Key(
         name="partitioner.availability.timeout.ms",
-        kind=Kind.INT,
+        kind=ValueKind.INT,
         default=0,
         low=0,
         high=LONG_MAX,
@@ -244,14 +244,14 @@ PRODUCER_ONLY: tuple[Key, ...] = (
     ),
     Key(
         name="partitioner.ignore.keys",
-        kind=Kind.BOOLEAN,
+        kind=ValueKind.BOOLEAN,
         default=False,
         clients=_ONLY,
         doc="Partition records with a key as if they had none.",
     ),
     Key(
         name="partitioner.rack.aware",
-        kind=Kind.BOOLEAN,
+        kind=ValueKind.BOOLEAN,
         default=False,
         clients=_ONLY,
         pending="rack-aware partitioning",
@@ -259,7 +259,7 @@ PRODUCER_ONLY: tuple[Key, ...] = (
     ),
     Key(
         name="metadata.max.idle.ms",
-        kind=Kind.INT,
+        kind=ValueKind.INT,
         default=300_000,
         low=5_000,
         high=LONG_MAX,
@@ -269,7 +269,7 @@ PRODUCER_ONLY: tuple[Key, ...] = (
     ),
     Key(
         name="exit.flush.timeout.ms",
-        kind=Kind.INT,
+        kind=ValueKind.INT,
         default=10_000,
         low=0,
         high=INT_MAX,
@@ -280,7 +280,7 @@ PRODUCER_ONLY: tuple[Key, ...] = (
     ),
     Key(
         name="on.delivery",
-        kind=Kind.CALLABLE,
+        kind=ValueKind.CALLABLE,
         default=None,
         clients=_ONLY,
         own=True,
@@ -288,7 +288,7 @@ PRODUCER_ONLY: tuple[Key, ...] = (
     ),
     Key(
         name="transactional.id",
-        kind=Kind.STRING,
+        kind=ValueKind.STRING,
         default=None,
         clients=_ONLY,
         pending="transactions",
@@ -296,7 +296,7 @@ PRODUCER_ONLY: tuple[Key, ...] = (
     ),
     Key(
         name="transaction.timeout.ms",
-        kind=Kind.INT,
+        kind=ValueKind.INT,
         default=60_000,
         low=0,
         high=INT_MAX,
@@ -307,7 +307,7 @@ PRODUCER_ONLY: tuple[Key, ...] = (
     ),
     Key(
         name="transaction.two.phase.commit.enable",
-        kind=Kind.BOOLEAN,
+        kind=ValueKind.BOOLEAN,
         default=False,
         clients=_ONLY,
         pending="transactions",

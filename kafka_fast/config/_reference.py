@@ -7,7 +7,7 @@ from textwrap import fill
 
 from kafka_fast.config._common import COMMON
 from kafka_fast.config._consumer import CONSUMER_ONLY
-from kafka_fast.config._key import EVERY_CLIENT, Key, Kind
+from kafka_fast.config._key import EVERY_CLIENT, Key, ValueKind
 from kafka_fast.config._producer import PRODUCER_ONLY
 from kafka_fast.config._security import SECURITY
 from kafka_fast.config._values import describe_range
@@ -162,7 +162,7 @@ def _value(key: Key, value: object) -> str:
     written = as_written(key, value)
     if written:
         return _code(written)
-    return "none, must be given" if key.kind is Kind.ADDRESSES else "none"
+    return "none, must be given" if key.kind is ValueKind.ADDRESSES else "none"
 
 
 def _code(text: str) -> str:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from kafka_fast.config._address import parse_addresses
-from kafka_fast.config._key import LONG_MAX, Key, Kind
+from kafka_fast.config._key import LONG_MAX, Key, ValueKind
 from kafka_fast.errors import ConfigError
 from kafka_fast.serialization import as_deserializer, as_serializer
 
@@ -74,7 +74,7 @@ def _inert(key: Key, label: str, value: object) -> object:
 
 def _typed(key: Key, label: str, value: object) -> object:
     """Return `value` with the type of the key's kind; words are replaced by what they mean."""
-    if key.words and key.kind is not Kind.LIST and is_word(value):  # a list's are its entries'
+    if key.words and key.kind is not ValueKind.LIST and is_word(value):  # a list's are its entries'
         word = _simple_name(str(value).strip().lower())
         if word in key.words:
             return key.words[word]
@@ -132,7 +132,7 @@ def _string(key: Key, label: str, value: object) -> str:
         value = os.fspath(value)
     if not isinstance(value, str):
         raise _wrong_type(key, label, value)
-    return value if key.kind is Kind.PASSWORD else _choice(key, label, value.strip())
+    return value if key.kind is ValueKind.PASSWORD else _choice(key, label, value.strip())
 
 
 def _list(key: Key, label: str, value: object) -> tuple[object, ...]:
@@ -206,18 +206,18 @@ def _callable(key: Key, label: str, value: object) -> object:
     return value
 
 
-_READERS: Mapping[Kind, Callable[[Key, str, object], object]] = {
-    Kind.BOOLEAN: _boolean,
-    Kind.INT: _integer,
-    Kind.FLOAT: _float,
-    Kind.STRING: _string,
-    Kind.PASSWORD: _string,
-    Kind.LIST: _list,
-    Kind.ADDRESSES: _addresses,
-    Kind.SERIALIZER: _serializer,
-    Kind.DESERIALIZER: _deserializer,
-    Kind.PARTITIONER: _partitioner,
-    Kind.CALLABLE: _callable,
+_READERS: Mapping[ValueKind, Callable[[Key, str, object], object]] = {
+    ValueKind.BOOLEAN: _boolean,
+    ValueKind.INT: _integer,
+    ValueKind.FLOAT: _float,
+    ValueKind.STRING: _string,
+    ValueKind.PASSWORD: _string,
+    ValueKind.LIST: _list,
+    ValueKind.ADDRESSES: _addresses,
+    ValueKind.SERIALIZER: _serializer,
+    ValueKind.DESERIALIZER: _deserializer,
+    ValueKind.PARTITIONER: _partitioner,
+    ValueKind.CALLABLE: _callable,
 }
 
 
@@ -236,21 +236,21 @@ def _check_range(key: Key, label: str, result: float, value: object) -> None:
 
 
 _EXPECTED = {
-    Kind.BOOLEAN: "true or false",
-    Kind.INT: "an integer",
-    Kind.FLOAT: "a number",
-    Kind.STRING: "a string",
-    Kind.PASSWORD: "a string",
-    Kind.LIST: "a list of strings, or one string with commas",
-    Kind.SERIALIZER: "a callable, an object with serialize(topic, value, headers), or the name of "
-    "a built-in serializer",
-    Kind.DESERIALIZER: "a callable, an object with deserialize(topic, data, headers), or the name "
-    "of a built-in deserializer",
-    Kind.PARTITIONER: "the name of a partitioner or a callable",
-    Kind.CALLABLE: "a callable",
+    ValueKind.BOOLEAN: "true or false",
+    ValueKind.INT: "an integer",
+    ValueKind.FLOAT: "a number",
+    ValueKind.STRING: "a string",
+    ValueKind.PASSWORD: "a string",
+    ValueKind.LIST: "a list of strings, or one string with commas",
+    ValueKind.SERIALIZER: "a callable, an object with serialize(topic, value, headers), or the "
+    "name of a built-in serializer",
+    ValueKind.DESERIALIZER: "a callable, an object with deserialize(topic, data, headers), or the "
+    "name of a built-in deserializer",
+    ValueKind.PARTITIONER: "the name of a partitioner or a callable",
+    ValueKind.CALLABLE: "a callable",
 }
 
 
 def _wrong_type(key: Key, label: str, value: object) -> ConfigError:
-    shown = "a value" if key.kind is Kind.PASSWORD else repr(value)
+    shown = "a value" if key.kind is ValueKind.PASSWORD else repr(value)
     return ConfigError(f"{label}: expected {_EXPECTED[key.kind]}, not {shown}")

@@ -371,7 +371,7 @@ class Consumer:
         """
         with self._turn:
             wanted = None if partitions is None else topic_partitions(partitions)
-            return self._run(self._core.questions.committed(wanted, self._deadline(timeout)))
+            return self._run(self._core.queries.committed(wanted, self._deadline(timeout)))
 
     def beginning_offsets(
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
@@ -400,7 +400,7 @@ class Consumer:
     ) -> dict[TopicPartition, int]:
         with self._turn:
             wanted = dict.fromkeys(topic_partitions(partitions), timestamp)
-            found = self._run(self._core.questions.offsets(wanted, self._deadline(timeout)))
+            found = self._run(self._core.queries.offsets(wanted, self._deadline(timeout)))
             return {partition: found[partition].offset for partition in wanted}
 
     def offsets_for_times(
@@ -417,7 +417,7 @@ class Consumer:
         """
         with self._turn:
             wanted = {topic_partition(it): unix_ms(at, it) for it, at in timestamps.items()}
-            found = self._run(self._core.questions.offsets(wanted, self._deadline(timeout)))
+            found = self._run(self._core.queries.offsets(wanted, self._deadline(timeout)))
             return {
                 partition: OffsetAndTimestamp(it.offset, it.timestamp, it.leader_epoch)
                 if it.offset >= 0
@@ -476,7 +476,7 @@ class Consumer:
             )
 
     def enforce_rebalance(self, reason: str = "the user asked for it") -> None:
-        """Have the group share out its partitions anew, in a later poll."""
+        """Have the group share out its partitions again, in a later poll."""
         with self._turn:
             member = self._membership.group.member
             self._core.call(lambda now: member.rejoin(reason, now))

@@ -2,7 +2,7 @@
 
 kf-data      native: fetches, sends heartbeats
 kf-control   Python: gives this core its turns
-the user's   what it reads is `reading`, what it asks `questions` and `topics`, how it waits
+the user's   what it reads is `reading`, what it asks `queries` and `topics`, how it waits
              `waits`
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.consumer import carrier as fetch_carrier
-from kafka_fast.consumer.questions import Questions
+from kafka_fast.consumer.queries import ConsumerQueries
 from kafka_fast.consumer.reading import Reading
 from kafka_fast.consumer.topics import ConsumerTopics
 from kafka_fast.consumer.waits import Answer, Waits
@@ -77,7 +77,7 @@ class ConsumerCore(ClientCore):
             self.streams = host.make_streams(plane, **fetch_limits(settings))
             super().__init__(client_id, host, control, plane)
             self.waits = Waits(control, host.now, memory=memory)
-            self.questions = Questions(control, self.waits, self.call)
+            self.queries = ConsumerQueries(control, self.waits, self.call)
             self.topics = ConsumerTopics(control, self.waits, host, self.call)
             self.reading = Reading(settings, control, self.streams, self.waits, host, self.call)
             self._start()

@@ -23,8 +23,8 @@ from kafka_fast.types import OffsetAndMetadata, TopicPartition
 from kafka_fast.values import Value, field
 
 
-class Streams(Protocol):
-    """What the data plane does for the user's thread."""
+class FetchSide(Protocol):
+    """What the user's thread needs of the data plane's `Streams`."""
 
     def add_stream(self, stream_id: int, topic: str, partition: int) -> None:
         """Make a stream; it stands still until the control plane starts it."""
@@ -89,7 +89,7 @@ class Intake:
 
     def __init__(
         self,
-        streams: Streams,
+        streams: FetchSide,
         make_reader: Callable[[TopicPartition], PartitionReader],
         *,
         read_committed: bool,
@@ -191,7 +191,7 @@ class Intake:
         self._plane.set_generation(stream.id, generation(stream.seeks + 1, 0))
 
     def move(self, partition: TopicPartition, to: Position | None) -> int:
-        """Begin anew somewhere (None: the control plane will find out where); return the seeks."""
+        """Begin again somewhere (None: the control plane finds out where); return the seeks."""
         stream = self._by_partition[partition]
         stream.seeks += 1
         stream.errors.clear()

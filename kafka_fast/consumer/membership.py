@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.consumer.core import ConsumerCore
 from kafka_fast.consumer.listener import RebalanceEvent, RebalanceListener
-from kafka_fast.consumer.questions import NO_GROUP
+from kafka_fast.consumer.queries import NO_GROUP
 from kafka_fast.consumer.unread import Unread
 from kafka_fast.consumer.waits import GRACE, Answer
 from kafka_fast.control.group.group import Group
@@ -279,7 +279,7 @@ class Membership:
         """
         self.check_owned(offsets)
         answer: Answer[bool] = Answer()
-        self._core.questions.commit(
+        self._core.queries.commit(
             offsets,
             lambda error: answer.set(error or True),
             deadline,
@@ -306,7 +306,7 @@ class Membership:
             elif error is not None:
                 logger.error("a commit of %d partitions failed: %s", len(offsets), error)
 
-        self._core.questions.commit(offsets, done, deadline, as_member=self.is_subscribed)
+        self._core.queries.commit(offsets, done, deadline, as_member=self.is_subscribed)
 
     def check_owned(self, offsets: Offsets) -> None:
         """Refuse what belongs to others: the group may have given it to them meanwhile."""

@@ -23,4 +23,4 @@ class GroupObserver(Consumer):
             KafkaTimeoutError: no answer in time.
         """
         with self._turn:
-            return self._run(self._core.questions.description(self._deadline(timeout)))
+            return self._run(self._core.queries.description(self._deadline(timeout)))

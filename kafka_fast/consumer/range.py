@@ -87,7 +87,7 @@ class RangeConsumer(Consumer):
             times: Unix ms. They are not suspected of being seconds: whoever gave them was asked.
         """
         with self._turn:
-            found = self._run(self._core.questions.offsets(times, self._deadline(None)))
+            found = self._run(self._core.queries.offsets(times, self._deadline(None)))
             return {partition: found[partition].offset for partition in times}
 
     def state(self) -> dict[TopicPartition, int]:

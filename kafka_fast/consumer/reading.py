@@ -104,7 +104,7 @@ class Reading:
         )
 
     def forget_with(self, forget: Forget) -> None:
-        """Have this method called with partitions of topics that were made anew, too.
+        """Have this method called with partitions of recreated topics, too.
 
         Its object is not kept alive by it: who is behind it is behind the core as well, and threads
         hold the core.
@@ -282,7 +282,7 @@ class Reading:
             del self._news[0]  # not before: a Ctrl-C in here must not lose it
 
     def _begin_again(self, partition: TopicPartition, seeks: int) -> None:
-        """Forget what was read of a topic that was deleted, and read the one made anew."""
+        """Forget what was read of a topic that was deleted, and read the recreated one."""
         stream = self.intake.stream(partition)
         if stream is not None and stream.seeks == seeks:
             moved = self.intake.move(partition, None)

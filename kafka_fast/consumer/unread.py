@@ -35,7 +35,7 @@ class Unread:
         """Begin with nothing.
 
         Args:
-            reading: knows what was handed over, and tells of topics that were made anew.
+            reading: knows what was handed over, and tells of recreated topics.
             refill: waits for what an iteration needs next, and takes it.
         """
         self._reading = reading
@@ -49,7 +49,7 @@ class Unread:
         self._committed: dict[TopicPartition, OffsetAndMetadata] = {}
         self._moved: set[TopicPartition] = set()
         self._failed: dict[TopicPartition, OffsetAndMetadata] = {}  # not to be taken for done
-        # Of a topic that was made anew, too: the offsets would be taken for the new one's.
+        # Of a recreated topic, too: the offsets would be taken for the new one's.
         reading.forget_with(self.forget)
 
     # Getters

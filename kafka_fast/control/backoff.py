@@ -21,7 +21,7 @@ Key = TypeVar("Key", bound=Hashable)
 MULTIPLIER = 2.0
 JITTER = 0.2
 MAX_EXPONENT = 62
-"""Doubling further is past every limit, and endless failures must not overflow a float."""
+"""The exponent stops here, so that endless failures do not overflow a float."""
 
 
 class Backoff:
@@ -34,8 +34,8 @@ class Backoff:
 
         Args:
             base_ms: the wait after the first failure.
-            max_ms: the longest wait, jitter included; where it is below `base_ms` it alone counts,
-                as KIP-580 says of a retry.backoff.ms above its maximum.
+            max_ms: the longest wait, jitter included. If it is below `base_ms`, every wait is
+                this long (KIP-580).
             random: returns a float in [0, 1).
         """
         self._base = min(base_ms, max_ms) / 1000

@@ -18,7 +18,7 @@ from kafka_fast.values import Value
 __all__ = ["Candidate", "Candidates"]
 
 MAX_ADDRESSES = 16
-"""Of one name in one round; of a name with more, the next round tries the next ones."""
+"""Addresses of one name that one round tries. The next round goes on with the others."""
 
 
 class Candidate(Value):
@@ -61,7 +61,7 @@ class Candidates:
         return self._resolving
 
     def begin_round(self) -> None:
-        """Start anew with all endpoints."""
+        """Start again with all endpoints."""
         self._rounds += 1
         self._candidates.clear()
         self._resolving = None
@@ -84,7 +84,7 @@ class Candidates:
         return endpoint
 
     def handle_resolved(self, ips: Sequence[str]) -> None:
-        """Take the addresses of the endpoint that `next` gave to resolve; none if that failed."""
+        """Take the addresses of the endpoint that is being resolved; empty if that failed."""
         endpoint, self._resolving = self._resolving, None
         if endpoint is None:
             return

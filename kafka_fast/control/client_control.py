@@ -6,8 +6,9 @@
                                    ▼ │ links, metadata, failures
                              a client's own parts
 
-It keeps connections and the picture of the cluster. What is done with them is the client's: a
-subclass makes its own parts with `context`, and overrides what it has to say at each step.
+`ClientControl` keeps the connections and the picture of the cluster. A subclass for each kind of
+client makes parts of its own from `context`. It overrides the methods by which these parts take
+events, time and changes.
 
 Thread: control. `now` comes in, and randomness with it.
 """
@@ -30,7 +31,7 @@ from kafka_fast.control.link import Link
 from kafka_fast.control.links import Links
 from kafka_fast.control.metadata import ClusterChanges
 from kafka_fast.control.nonsense import Nonsense
-from kafka_fast.control.plane import BadAnswer, LinkClosed, Response, Throttled
+from kafka_fast.control.plane import BadAnswer, LinkClosed, RawResponse, Throttled
 from kafka_fast.control.requests.requester import Requester
 from kafka_fast.control.troubles import Troubles
 from kafka_fast.errors import KafkaError
@@ -41,7 +42,7 @@ class ClientControl(ABC, Generic[S_co]):
     """Policy that all clients share. Control thread only, unless said otherwise."""
 
     kind: ClassVar[str]
-    """What people call such a client."""
+    """What errors and the log call such a client: "producer"."""
 
     logger: ClassVar[logging.Logger]
 
@@ -97,18 +98,18 @@ class ClientControl(ABC, Generic[S_co]):
 
     @abstractmethod
     def _handle_changes(self, changes: ClusterChanges, now: float) -> None:
-        """Bring them in line with what changed in the cluster."""
+        """Bring the client's own parts in line with what changed in the cluster."""
 
     @abstractmethod
     def _tick(self, now: float) -> None:
-        """Let them do what is due; metadata that are wanted have been asked for."""
+        """Let the client's own parts do what is due. Due metadata requests were begun before."""
 
     @abstractmethod
     def _next_deadline(self) -> float:
-        """Return when they have something to do that no event announces."""
+        """Return when the client's own parts have something to do that no event announces."""
 
     def _want_metadata(self, now: float) -> None:
-        """Say what metadata are wanted, before they are asked for."""
+        """Tell the cluster which topics are wanted, before metadata are requested."""
 
     def _poll_own(self) -> object | None:
         """Return the next command of a part that has commands; None if there is none."""
@@ -118,14 +119,14 @@ class ClientControl(ABC, Generic[S_co]):
         """Take an event that only this kind of client knows."""
 
     def _partition_of(self, number: int) -> TopicPartition | None:
-        """Return what the data plane means by the number of a queue or a stream."""
+        """Return the partition behind the id of a queue or a stream."""
         return None
 
     def _stop(self, error: KafkaError) -> None:
-        """This client cannot go on: tell whoever waits."""
+        """Fail everything that waits: this client cannot go on."""
 
     def _describe_own(self, now: float) -> list[str]:
-        """Return their state, for people. Any thread."""
+        """Return the state of the client's own parts, for people. Any thread."""
         return []
 
     # Getters
@@ -143,7 +144,7 @@ class ClientControl(ABC, Generic[S_co]):
     # Time
 
     def begin_turn(self, now: float) -> None:
-        """Know the time before users' calls, events or commands come."""
+        """Take the time, before calls of users, events or commands are handled."""
         self.links.begin_turn(now)
 
     def tick(self, now: float) -> None:
@@ -178,7 +179,7 @@ class ClientControl(ABC, Generic[S_co]):
         """Take an event of the data plane."""
         self._now = now
         match event:
-            case Response():
+            case RawResponse():
                 self.links.handle_response(event, now)
             case BadAnswer():
                 self.links.handle_bad_answer(
@@ -203,7 +204,7 @@ class ClientControl(ABC, Generic[S_co]):
     def handle_connect_failed(
         self, key: ConnectionKey, failed: ConnectionFailed, now: float
     ) -> None:
-        """A connection could not be made, or became none that may be used."""
+        """A connection could not be made, or its negotiation failed."""
         self.discovery.handle_connect_failed(key, failed, now)
         self.requester.coordinators.handle_connect_failed(key, failed.error, now)
 

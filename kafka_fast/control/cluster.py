@@ -13,10 +13,10 @@ The getters (most are `Topology`'s) may be called from any thread: each reads on
 Everything else belongs to the control thread. The records are in `metadata.py`, the picture they
 make is kept in `topology.py`, when a request is due is decided in `refresh.py`.
 
-An answer is not used at all when it names no broker, carries an error, or belongs to another
-cluster than the one first met: then an advertised listener leads to somebody else's broker, and
-writing there would be worse than failing. Only the bootstrap servers, the user's own word, may
-introduce another cluster.
+An answer is dropped if it names no broker, carries an error, or belongs to another cluster than the
+first answer did. In the last case an advertised listener leads to a foreign broker, and writing to
+it would be worse than failing. Only bootstrap servers, which the user has named, may introduce
+another cluster.
 """
 
 from collections.abc import Callable, Iterable
@@ -48,7 +48,7 @@ logger = get_logger("kafka_fast.metadata")
 
 
 PACE_MS = 10
-"""Between two questions at least, also with retry.backoff.ms=0: that is for records."""
+"""The least time between two Metadata requests, even with retry.backoff.ms=0."""
 
 
 class Cluster(Topology):
@@ -87,9 +87,9 @@ class Cluster(Topology):
         self._controller_id = -1
         self._all_topics: frozenset[TopicName] | None = None
         self._generation = 0
-        # True until the nodes are known: questions then go to bootstrap.servers.
+        # Until the nodes are known, requests go to bootstrap.servers.
         self._needs_bootstrap = True
-        # When the first of the questions since the last usable answer was asked.
+        # When the first request after the last usable answer became due.
         self._unanswered_since: float | None = None
 
     # Getters
@@ -122,7 +122,7 @@ class Cluster(Topology):
     def request_deadline(self) -> float:
         """Return when `poll_request` has a request, which then waits for a connection.
 
-        In the past while one waits; infinity while one is in flight.
+        The time is in the past while a request waits, and infinite while one is in flight.
         """
         return self._schedule.next_deadline()
 
@@ -138,8 +138,8 @@ class Cluster(Topology):
     def want_topic(self, topic: str, now: float) -> None:
         """Keep `topic` in the cache from now on, and have it asked for if it is not known.
 
-        Call it again while a caller waits for a topic that has an error: that asks once more,
-        at the pace of the retries.
+        A caller that waits for a topic with an error calls this again: the topic is then asked
+        for once more, at the pace of retries.
         """
         self._schedule.want(topic, now)
         unusable = topic not in self._topics or topic in self._errors
@@ -147,13 +147,13 @@ class Cluster(Topology):
             self._schedule.ask_again(topic)
 
     def want_all_topics(self, wants_all: bool) -> None:
-        """Know the names of all topics there are (`all_topics`), at the pace of full refreshes."""
+        """Keep the names of all topics (`all_topics`), at the pace of full refreshes."""
         self._schedule.want_all(wants_all)
         if not wants_all:
             self._all_topics = None
 
     def touch(self, topic: str, now: float) -> None:
-        """Note that `topic` is used. Owners of unresolved batches do so, and it never expires."""
+        """Note that `topic` is used: a topic with unresolved batches then never expires."""
         self._schedule.touch(topic, now)
 
     def request_refresh(self, reason: str, topic: str | None = None) -> None:
@@ -161,7 +161,7 @@ class Cluster(Topology):
 
         Args:
             reason: why, for the log: "NOT_LEADER_OR_FOLLOWER from node 3", …
-            topic: the topic whose leaders are in doubt; None for all.
+            topic: the topic whose leaders may have moved; None for all.
         """
         if topic is None:
             self._schedule.request_full(reason)
@@ -172,9 +172,9 @@ class Cluster(Topology):
         """Forget the nodes and begin again at bootstrap.servers.
 
         Topics stay, without leaders: their ids and epochs tell later whether anything changed. The
-        caller closes its connections to the nodes. Besides after `poll_rebootstrap` and where a
-        `ClusterChanges` or a failed connection says so, it is called when no node can be reached
-        any more (KIP-899); never unless metadata.recovery.strategy allows it.
+        caller closes its connections to the nodes. There are three occasions: `poll_rebootstrap`
+        turns true, a `ClusterChanges` asks for it, or a failed connection does. None of them
+        arises unless metadata.recovery.strategy allows a rebootstrap (KIP-899).
         """
         changes = ClusterChanges()
         self._replace_nodes({}, changes)
@@ -188,8 +188,8 @@ class Cluster(Topology):
     def poll_request(self, now: float) -> MetadataRequest | None:
         """Return the metadata request that is due; None if none is.
 
-        It counts as in flight until `handle_response` or `handle_failure`, so poll only with a
-        connection at hand.
+        The request counts as in flight until `handle_response` or `handle_failure`. So call this
+        only with a connection at hand.
         """
         self._note_unanswered(now)
         ask = self._schedule.poll(now)
@@ -203,9 +203,9 @@ class Cluster(Topology):
         )
 
     def poll_rebootstrap(self, now: float) -> bool:
-        """Tell whether questions went unanswered for so long that `rebootstrap` is due.
+        """Tell whether requests went unanswered for so long that `rebootstrap` is due.
 
-        A question counts from when it was due, also if there was no connection to ask over.
+        The time runs from when a request was due, even if there was no connection to send it over.
         """
         self._note_unanswered(now)
         return now >= self.rebootstrap_deadline()
@@ -275,10 +275,10 @@ class Cluster(Topology):
             partition: the partition's index.
             leader_id: its leader now.
             leader_epoch: the leader's epoch; only a newer one than known is taken.
-            node_endpoints: of the answer, as they are.
+            node_endpoints: the addresses of nodes that the answer names.
 
         Returns:
-            What changed; nothing if the hint was of no use. The caller then asks for a refresh.
+            What changed. If that is nothing, the hint was of no use; ask for a refresh.
         """
         changes = ClusterChanges()
         name = self._names.get(topic) if isinstance(topic, bytes) else topic
@@ -321,7 +321,7 @@ class Cluster(Topology):
         return None
 
     def _take_cluster_id(self, cluster_id: str | None, changes: ClusterChanges) -> None:
-        """Remember the cluster; forget all of an old one if the bootstrap servers name another."""
+        """Keep the cluster's id; forget all topics if the bootstrap servers lead to another one."""
         if cluster_id is None or cluster_id == self._cluster_id:
             return
         if self._cluster_id is not None:
@@ -338,7 +338,7 @@ class Cluster(Topology):
             changes.expired_topics.append(name)
 
     def _note_unanswered(self, now: float) -> None:
-        """Remember since when a question has waited for its answer."""
+        """Remember since when a request has been due without an answer."""
         if self._unanswered_since is None and now >= self._schedule.next_deadline():
             self._unanswered_since = now
 

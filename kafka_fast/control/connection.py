@@ -1,4 +1,4 @@
-"""The life of one connection: to a node, or to whichever bootstrap server answers. Sans-I/O.
+"""One connection, to a node or to whichever bootstrap server answers: a state machine, sans-I/O.
 
                           connect                    round failed, link lost
       IDLE ──────────────────────────────┐  ◄─────────────────────────────────────────┐
@@ -7,14 +7,14 @@
                                          ▲            │              │
                                          └────────────┴──────────────┘ next address, next endpoint
 
-One *round* tries every address of every endpoint, each with a deadline; only a whole round that
-failed counts as a failure and is followed by reconnect.backoff.ms, doubled from failure to failure
-(KIP-144). The time an address may take grows in the same way (KIP-601). The connection does not
-come back by itself: after `ConnectionFailed` its owner calls `connect` again if it still wants it,
-at once if it likes, for the backoff is kept here.
+One *round* tries every address of every endpoint, each with a deadline. Only a whole round counts
+as a failure. Then reconnect.backoff.ms follows, doubled from failure to failure (KIP-144). The time
+for one address grows in the same way (KIP-601). A connection does not reconnect by itself: after
+`ConnectionFailed` its owner calls `connect` again if it still wants the connection. The owner may
+do so at once, because the connection keeps the backoff.
 
-A connection says what it needs as commands, and is told how they have ended. Each link has an id
-of its own in the client, so late news of a link that was given up changes nothing:
+A connection asks for what it needs with commands, and is told how they ended. Each link has its own
+id in the client, so late news of a link that was given up changes nothing:
 
     out                means                                answered by
     ResolveHost        look the host up                     handle_resolved
@@ -34,11 +34,11 @@ from kafka_fast.config import Address, CommonSettings
 from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.bootstrap import Candidate, Candidates
 from kafka_fast.control.connection_key import UNKNOWN_NODE, ConnectionKey
+from kafka_fast.control.in_flight_requests import NEGOTIATION
 from kafka_fast.control.instants import LONG_AGO, NEVER
 from kafka_fast.control.link_errors import say
 from kafka_fast.control.negotiation import Negotiation, NodeVersions
 from kafka_fast.control.plane import CloseLink, OpenLink, ResolveHost, SendRaw
-from kafka_fast.control.questions import NEGOTIATION
 from kafka_fast.errors import (
     BrokerError,
     ErrorCode,
@@ -88,9 +88,9 @@ class ConnectionFailed(Value):
     error: KafkaError
     retry_at: float
     rebootstrap: bool
-    """The broker says that it is not the one it was taken for (KIP-1242)."""
+    """The broker is not the expected one, and says so (KIP-1242)."""
     since: float = 0.0
-    """When the row of failures began that this one goes on."""
+    """When the first failure of this row was."""
 
 
 ConnectionOutput: TypeAlias = (
@@ -99,7 +99,7 @@ ConnectionOutput: TypeAlias = (
 
 
 class Connection:
-    """One connection, or the wish for one. Control thread only."""
+    """One connection, wanted or established. Control thread only."""
 
     def __init__(
         self,
@@ -144,7 +144,7 @@ class Connection:
         self._deadline = NEVER  # of the state
         self._link_id = 0  # of the last link opened
         self._candidate: Candidate | None = None  # where it leads
-        self._cluster_id: str | None = None  # that the other side is to belong to
+        self._cluster_id: str | None = None  # the cluster that the other side must belong to
         self._negotiation: Negotiation | None = None
         self._versions: NodeVersions | None = None
         self._step_began = 0.0
@@ -201,7 +201,7 @@ class Connection:
         return self._deadline
 
     def under_way(self, now: float) -> tuple[str, float] | None:
-        """Return what the other side has yet to do, and for how long; None: nothing. Any thread."""
+        """Return what this waits for, and for how many seconds; None: nothing. Any thread."""
         seconds = now - self._step_began
         match self._state:
             case ConnectionState.RESOLVING:
@@ -240,13 +240,13 @@ class Connection:
             self._begin_round(now)
 
     def disconnect(self) -> None:
-        """Give up the link, or the way to one, without blame; `connect` brings it back."""
+        """Close the link, or stop connecting, without a backoff; `connect` may follow at once."""
         if self._state is not ConnectionState.CLOSED:
             self._drop_link()
             self._enter(ConnectionState.IDLE)
 
     def refuse(self, link_id: int, error: KafkaError, now: float) -> None:
-        """Close a ready link that its owner cannot use; the next one waits for the backoff."""
+        """Close a ready link that its owner cannot use. The next link waits for the backoff."""
         if link_id == self._link_id and self._state is ConnectionState.READY:
             self._drop_link()
             self._lose(error, now)
@@ -265,7 +265,7 @@ class Connection:
             self._fail_step(KafkaTimeoutError(self._too_late(now)), now)
 
     def _too_late(self, now: float) -> str:
-        """Say what was not done in its time; the next address or endpoint is tried."""
+        """Return which step took too long, as text."""
         where, limit = self._where(), f"within {now - self._step_began:.3g} s"
         if self._state is ConnectionState.RESOLVING:
             self._candidates.handle_resolved(())
@@ -277,7 +277,7 @@ class Connection:
     # Out
 
     def poll_output(self) -> ConnectionOutput | None:
-        """Return the next thing to do, or to know; None if there is nothing."""
+        """Return the next command or event of this connection; None if there is none."""
         return self._outputs.popleft() if self._outputs else None
 
     # In
@@ -288,7 +288,7 @@ class Connection:
         if self._state is not ConnectionState.RESOLVING or endpoint is None:
             return
         if endpoint.host != host:
-            return  # of a lookup that was given up
+            return  # the result of a look-up that was given up
         if isinstance(result, BaseException) or not result:
             where = self._where()
             self._candidates.handle_resolved(())
@@ -344,8 +344,8 @@ class Connection:
         self._outputs.append(ConnectionReady(link_id, versions))
 
     def _ask(self, negotiation: Negotiation) -> None:
-        question = negotiation.question()
-        self._outputs.append(SendRaw(self._link_id, NEGOTIATION, question, self._request_timeout))
+        request = negotiation.request()
+        self._outputs.append(SendRaw(self._link_id, NEGOTIATION, request, self._request_timeout))
 
     def handle_closed(
         self, link_id: int, error: BaseException | None, now: float, awaited: str = ""
@@ -354,11 +354,11 @@ class Connection:
 
         Args:
             link_id: the link.
-            error: why; None: the other side closed it. The text of a `KafkaError` goes on from the
-                name of the other side. A `ProtocolError`, which says that the other side talks
-                nonsense or something else than Kafka, keeps its class.
+            error: why; None: the other side closed it. The text of a `KafkaError` continues a
+                sentence that begins with the name of the other side. A `ProtocolError` means that
+                the other side does not speak Kafka's protocol; it keeps its class.
             now: the time.
-            awaited: the request that it should have answered first; "" for none.
+            awaited: the request that the other side should have answered first; "" for none.
         """
         if link_id != self._link_id or self._candidate is None:
             return
@@ -370,13 +370,13 @@ class Connection:
             self._fail_step(failure, now)
 
     def _lost(self, error: BaseException | None, awaited: str) -> KafkaError:
-        """Return what to say of a link that broke."""
+        """Return the error for a link that broke."""
         where, hint = self._where(), ""
         if self._state is ConnectionState.NEGOTIATING:
             awaited = "ApiVersions"
             if error is None or isinstance(error, ConnectionError):
-                # What a TLS listener does with a request that is no handshake, if it sends no
-                # alert: close, or be reset with the rest of the request unread.
+                # A TLS listener may answer a plaintext request without an alert: it closes the
+                # connection, or resets it because the rest of the request is unread.
                 hint = f": a TLS listener? security.protocol is {self._security_protocol}"
         instead = f" instead of an answer to {awaited}" if awaited else ""
         if error is None:
@@ -425,7 +425,7 @@ class Connection:
     def _fail_negotiation(self, error: KafkaError, now: float) -> None:
         """Give up an address whose broker answered, but not as it should."""
         if isinstance(error, BrokerError) and error.code == ErrorCode.REBOOTSTRAP_REQUIRED:
-            # The address belongs to somebody else: its other addresses lead no better.
+            # The address belongs to another broker. The other addresses of its host do not help.
             self._drop_link()
             self._lose(error, now, rebootstrap=True)
             return
@@ -451,8 +451,9 @@ class Connection:
     def _lose(self, error: KafkaError, now: float, *, rebootstrap: bool = False) -> None:
         """Fall back to idle, with a backoff.
 
-        A link that lived for at least the longest backoff ends a row of failures; one that broke
-        sooner continues it, or a broker that accepts and drops links would be stormed.
+        A link that stood for at least the longest backoff ends a row of failures. A link that
+        broke sooner continues the row. Otherwise a broker that accepts and drops connections would
+        be stormed.
         """
         is_young = now - self._ready_since < self._backoff.maximum
         if self._state is ConnectionState.READY and is_young:
@@ -485,7 +486,7 @@ class Connection:
             self._deadline = now + self._setup_timeout.delay(self._failed_rounds)
 
     def _where(self) -> str:
-        """Name the other side: the place, and the node that is expected there."""
+        """Return the name of the other side in errors: its address, and the node expected there."""
         resolving = self._state is ConnectionState.RESOLVING
         place = self._candidates.resolving if resolving else self._candidate
         return str(place) if self.key.is_bootstrap else f"{self.key} at {place}"

@@ -13,28 +13,28 @@ from typing import NamedTuple
 __all__ = ["BOOTSTRAP", "SECOND_BOOTSTRAP", "UNKNOWN_NODE", "ConnectionKey", "Role"]
 
 UNKNOWN_NODE = -1
-"""In place of a broker's id: whichever broker a bootstrap server is."""
+"""The node id of a bootstrap server, which may be any broker."""
 
 
 class Role(enum.Enum):
     """What a connection is for."""
 
     BOOTSTRAP = "bootstrap"
-    """Metadata, from whichever of `bootstrap.servers` answers."""
+    """Metadata requests, to whichever of `bootstrap.servers` answers."""
     SECOND_BOOTSTRAP = "second bootstrap"
-    """The same, from another server, while the first connection hangs at one of them."""
+    """Metadata requests to another server, while the first one does not answer."""
     DATA = "data"
     """Produce and Fetch; and the control plane's requests, as long as there is no Fetch."""
     CONTROL = "control"
     """The control plane's requests to a broker whose data connection may be held by a Fetch."""
     SLOW = "slow"
-    """Calls that a broker may work on for long, so that others need not wait, nor be given up."""
+    """Calls that a broker may work on for long: other requests do not wait behind them."""
     COORDINATOR = "coordinator"
-    """What a group asks its coordinator, heartbeats above all."""
+    """A group member's requests to its coordinator, heartbeats above all."""
 
 
 class ConnectionKey(NamedTuple):
-    """Tells a client's connections apart; as text, what errors and the log call one."""
+    """The identity of one of a client's connections. As text: its name in errors and the log."""
 
     role: Role
     node_id: int

@@ -23,13 +23,13 @@ class Context(Value, Generic[S_co]):
     settings: S_co
     """The client's configuration."""
     client_id: str
-    """Of all requests."""
+    """The client id in all requests."""
     random: Callable[[], float]
     """Returns a float in [0, 1)."""
     wall_ms: Callable[[], int]
-    """Returns the Unix time in ms; all other times are monotonic, and come in as `now`."""
+    """Returns the Unix time in ms. All other times are monotonic, and come in as `now`."""
     backoff: Backoff
-    """Between two tries of a request: retry.backoff.ms."""
+    """The waits between two tries of a request: retry.backoff.ms."""
     troubles: Troubles
     """What has gone wrong lately, for errors and the log."""
     cluster: Cluster
@@ -37,6 +37,6 @@ class Context(Value, Generic[S_co]):
     links: Links
     """Connections, and the requests that go over them."""
     discovery: Discovery
-    """Asks for metadata, and follows what they say."""
+    """Asks for metadata, and closes connections to nodes that moved or left."""
     requester: Requester
     """Sends calls, and decides when they are tried again."""

@@ -1,13 +1,13 @@
-"""Keeping the picture of the cluster fresh, and connections in line with it.
+"""Keeps the picture of the cluster fresh, and connections in line with it.
 
     cluster (what is due) ─► Discovery ─ a call to any node ─► requester
                                  ▲                                 │
                                  └── the answer ◄──────────────────┘ ─► on_changes
 
-Every client has one. The cluster's schedule says when metadata are due. A request that fails counts
-in that schedule, which asks again; it is not repeated here. Discovery does not know which
-partitions are produced to or consumed from. The parts that depend on the picture hear of changes
-through `on_changes`.
+Every client has one `Discovery`. The cluster's schedule says when metadata are due. A request that
+fails is not repeated here: the schedule counts the failure, and decides when to ask again.
+Discovery does not know which partitions are produced to or consumed from. The client's own parts
+hear of changes through `on_changes`.
 
 Thread: control.
 """
@@ -58,10 +58,10 @@ class Discovery(Call[str, ClusterChanges]):
 
         Args:
             settings: the client's configuration.
-            cluster: takes the answers in.
+            cluster: merges the answers.
             links: the client's connections.
-            requester: asks.
-            on_changes: called with what an answer changed.
+            requester: sends the requests.
+            on_changes: called with what an answer changed, and the time.
             on_fatal: called when no broker will ever answer this client.
         """
         super().__init__(AnyNode(), timeout=settings.request_timeout)
@@ -70,7 +70,7 @@ class Discovery(Call[str, ClusterChanges]):
         self._links = links
         self._on_changes = on_changes
         self._on_fatal = on_fatal
-        self._request: MetadataRequest | None = None  # that waits for its first answer
+        self._request: MetadataRequest | None = None  # the one that has no answer yet
         self._open = requester.begin(self)
 
     # Time
@@ -103,7 +103,7 @@ class Discovery(Call[str, ClusterChanges]):
         self._links.want_bootstrap(now)
 
     def handle_lost(self, link: Link) -> None:
-        """Take note that a link is gone: what it led to may have moved."""
+        """Take note that a link is gone: the node may have moved, or leads partitions no more."""
         self._cluster.request_refresh(f"link to {link.key} was lost")
 
     def handle_connect_failed(
@@ -129,7 +129,10 @@ class Discovery(Call[str, ClusterChanges]):
     # The call
 
     def settle_unsent(self, item: str, now: float) -> Meaning[ClusterChanges] | None:
-        """Take what is due; it may be nothing any more. Another node is asked the same."""
+        """Take the due request from the cluster; none may be due any more.
+
+        A second node, asked beside a silent one, gets the same request.
+        """
         if self._request is None:
             self._request = self._cluster.poll_request(now)
         return None if self._request is not None else Done(ClusterChanges())
@@ -157,7 +160,7 @@ class Discovery(Call[str, ClusterChanges]):
         self.apply(value, now)
 
     def handle_failed(self, item: str, error: KafkaError, now: float) -> None:
-        """Leave it to the schedule when to ask again; no broker answers an unknown version."""
+        """Let the schedule decide when to ask again; an unsupported version is fatal."""
         self._request = None
         self._cluster.handle_failure(now)
         if isinstance(error, UnsupportedVersionError):

@@ -1,4 +1,4 @@
-"""An established connection, as the control plane's parts name it to each other."""
+"""A link: one established connection, as the parts of the control plane see it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What was wrong with a link, or with an answer that came over it, in words.
 
-The texts made here go on from the name of the other side, which their caller knows: "127.0.0.1:9092
-answered Metadata v13 with a string of length -2 at byte 31 (topics[0].name)".
+Each text continues a sentence that begins with the name of the other side. The caller knows that
+name: "127.0.0.1:9092 answered Metadata v13 with a string of length -2 at byte 31 (topics[0].name)".
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ __all__ = ["answered", "close_error", "misfit_error", "say"]
 
 
 def say(error: BaseException) -> str:
-    """Put a failure of the operating system into words; some have none of their own."""
+    """Return the text of a failure of the operating system, or its class if it has no text."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return str(error) or type(error).__name__
 
 
 def answered(api_key: int, version: int, error: ProtocolError) -> str:
-    """Return what a broker did that answered with something that cannot be read."""
+    """Return the text for an answer that cannot be read."""
     what = f"answered {api_name(api_key)} v{version} with"
     if isinstance(error, MalformedError) and error.problem:
         return f"{what} {error.problem} at byte {error.pos} ({error.place})"
@@ -38,12 +38,12 @@ def answered(api_key: int, version: int, error: ProtocolError) -> str:
 def close_error(
     event: LinkClosed, awaited: str, patience: str
 ) -> ProtocolError | KafkaTimeoutError | KafkaConnectionError | OSError | None:
-    """Return why a link was closed; None if the peer closed it.
+    """Return why a link was closed; None if the other side closed it.
 
     Args:
         event: the end of the link.
         awaited: the oldest request without an answer, as "Metadata v13"; "" for none.
-        patience: how long that was waited for.
+        patience: how long this client waited for that answer.
     """
     speaker = foreign_protocol(event.head)
     if speaker is not None:
@@ -75,7 +75,7 @@ def misfit_error(
     partition: Callable[[int], TopicPartition | None],
     name: Callable[[bytes], str | None],
 ) -> ProtocolError:
-    """Return what is wrong with a Produce or Fetch answer that the data plane did not take.
+    """Return what is wrong with a Produce or Fetch answer that the data plane refused.
 
     Args:
         event: the answer.

@@ -2,13 +2,13 @@
 
     want, want_bootstrap ─► Connection ─► OpenLink … ConnectionReady ─► link
 
-There is one `Connection` for each `ConnectionKey`; the ids of their links are given here. What goes
-over the links: `questions`.
+There is one `Connection` for each `ConnectionKey`. The ids of their links are given here.
+`requests` holds the requests that wait for an answer.
 
 A broker answers one request of a connection after the other, and may hold a Fetch back until there
 is something to read. So a link that carries Fetch requests is *held*: the control plane's requests
-to its node go over a connection of `Role.CONTROL`, which the first of them has opened. As long as a
-node's data connection carries no Fetch, they go over that one.
+to its node go over a connection of `Role.CONTROL`, which the first such request opens. As long as
+a node's data connection carries no Fetch, it carries those requests too.
 """
 
 from __future__ import annotations
@@ -26,6 +26,12 @@ from kafka_fast.control.connection import (
     ConnectionState,
 )
 from kafka_fast.control.connection_key import BOOTSTRAP, ConnectionKey, Role
+from kafka_fast.control.in_flight_requests import (
+    NEGOTIATION,
+    BadMessage,
+    InFlightRequests,
+    Unanswered,
+)
 from kafka_fast.control.instants import LONG_AGO, NEVER
 from kafka_fast.control.link import Link
 from kafka_fast.control.link_errors import answered, close_error, misfit_error
@@ -39,9 +45,8 @@ from kafka_fast.control.plane import (
     Command,
     LinkClosed,
     OpenLink,
-    Response,
+    RawResponse,
 )
-from kafka_fast.control.questions import NEGOTIATION, BadMessage, Questions, Unanswered
 from kafka_fast.control.troubles import Reason, Troubles
 from kafka_fast.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError
 from kafka_fast.logs import in_seconds
@@ -50,7 +55,7 @@ from kafka_fast.types import TopicPartition
 
 
 class LinkListener(Protocol):
-    """Whoever uses a client's connections."""
+    """The user of a client's connections."""
 
     def handle_ready(self, link: Link, now: float) -> None:
         """A link may be used now."""
@@ -61,7 +66,7 @@ class LinkListener(Protocol):
     def handle_connect_failed(
         self, key: ConnectionKey, failed: ConnectionFailed, now: float
     ) -> None:
-        """A connection could not be made, or became none that may be used."""
+        """A connection could not be made, or its negotiation failed."""
 
 
 class Links:
@@ -95,14 +100,14 @@ class Links:
         self._connections: dict[ConnectionKey, Connection] = {}
         self._addresses: dict[ConnectionKey, tuple[str, int]] = {}
         self._links: dict[int, Link] = {}  # ready ones, by link id
-        self._by_key: dict[ConnectionKey, Link] = {}  # the same
+        self._by_key: dict[ConnectionKey, Link] = {}  # the same links
         self._held: set[int] = set()  # ids of ready links
         self._opened: dict[int, ConnectionKey] = {}  # by link id; until it is closed
         self._link_ids = itertools.count(1)
         self._commands: deque[Command] = deque()
-        self._unanswered: dict[int, Unanswered] = {}  # by link: what its end was first told of
+        self._unanswered: dict[int, Unanswered] = {}  # by link that ended: the oldest request on it
         self._pauses: dict[ConnectionKey, tuple[float, float]] = {}  # from when until when
-        self.questions = Questions(
+        self.requests = InFlightRequests(
             client_id,
             self._commands,
             on_malformed=self._refuse_malformed,
@@ -118,7 +123,7 @@ class Links:
 
     @property
     def free(self) -> Iterable[Link]:
-        """The ready links on which a request waits for nothing that its node holds back."""
+        """The ready links on which no request has to wait behind a Fetch or a slow call."""
         return (
             link
             for link in self._links.values()
@@ -147,7 +152,7 @@ class Links:
         return self._links.get(link_id)
 
     def is_connecting(self, key: ConnectionKey) -> bool:
-        """Tell whether a link is under way; one that waits for its backoff is not."""
+        """Tell whether a link is being made. A connection in its backoff makes none."""
         connection = self._connections.get(key)
         return (
             connection is not None
@@ -161,14 +166,14 @@ class Links:
         return LONG_AGO if connection is None else connection.retry_at
 
     def under_way(self, now: float, least: float = 0.0) -> Reason | None:
-        """Return what a node has yet to do, and has not done for the longest time. Any thread.
+        """Return what this client has waited for longest, among all its connections. Any thread.
 
         Args:
             now: the time.
-            least: seconds; what is under way for less is not worth a word.
+            least: seconds. Anything that has been under way for less is left out.
         """
         states = (it.under_way(now) for it in list(self._connections.values()))
-        waiting = [it for it in states if it is not None] + self.questions.under_way(now)
+        waiting = [it for it in states if it is not None] + self.requests.under_way(now)
         text, seconds = max(waiting, key=lambda it: it[1], default=("", 0.0))
         if not text or seconds < least:
             return None
@@ -176,15 +181,15 @@ class Links:
         return Reason(text, KafkaTimeoutError(text))
 
     def pause(self, key: ConnectionKey, since: float, until: float) -> float | None:
-        """Return for how long a node had this client wait, for a quota (KIP-219). Any thread.
+        """Return for how long a node throttled this client, because of a quota. Any thread.
 
         Args:
-            key: the connection over which it said so.
-            since: the pause has not ended before then.
-            until: it has begun by then.
+            key: the connection to the node.
+            since: a pause that ended before this time is left out.
+            until: a pause that began after this time is left out.
 
         Returns:
-            Its seconds; None if there was none.
+            The seconds of the pause; None if there was none.
         """
         began, end = self._pauses.get(key, (LONG_AGO, LONG_AGO))
         return end - began if began <= until and since < end else None
@@ -205,7 +210,7 @@ class Links:
             node: the node.
             role: what the link is for.
             now: the time.
-            cluster_id: that the node has to belong to, if it can tell; None: no check.
+            cluster_id: the cluster that the node must belong to; None: no check.
         """
         key = ConnectionKey(role, node.id)
         if self._addresses.get(key, node.address) != node.address:
@@ -220,8 +225,8 @@ class Links:
 
         Args:
             now: the time.
-            key: `BOOTSTRAP`, or `SECOND_BOOTSTRAP` for a connection that leaves out the server at
-                which the first connection stands.
+            key: `BOOTSTRAP`, or `SECOND_BOOTSTRAP`: a connection that leaves out the server which
+                the first connection leads to.
         """
         if key not in self._connections:
             first = self._connections.get(BOOTSTRAP)
@@ -241,11 +246,11 @@ class Links:
         self._carry_out(connection, now)
 
     def hold(self, link: Link) -> None:
-        """From now on the node may keep this link waiting: requests go over another one."""
+        """Keep requests off this link from now on: the node may hold back a Fetch on it."""
         self._held.add(link.id)
 
     def forget(self, node_id: int, reason: str, now: float) -> None:
-        """Close a node's connections for good, but not the one to it as a coordinator."""
+        """Close a node's connections for good, except the one of `Role.COORDINATOR`."""
         for role in (Role.SLOW, Role.CONTROL, Role.DATA):
             self._forget(ConnectionKey(role, node_id), reason, now)
 
@@ -261,13 +266,13 @@ class Links:
             self._lose(link, KafkaConnectionError(f"{key}: {reason}"), now)
 
     def refuse(self, link: Link, error: KafkaError, now: float) -> None:
-        """Close a ready link that is of no use; the next one to its node waits for the backoff."""
+        """Close a ready link that cannot be used; its connection waits for the backoff."""
         self._tell(link.id, lambda connection: connection.refuse(link.id, error, now), now)
         self._lose(link, error, now)
 
     def begin_turn(self, now: float) -> None:
-        """Know the time of what is asked before anything happens, or is due."""
-        self.questions.now = now
+        """Take the time for requests that are sent before the first event of this turn."""
+        self.requests.now = now
 
     def tick(self, now: float) -> None:
         """Do what is due at `now`."""
@@ -330,7 +335,7 @@ class Links:
         name: Callable[[bytes], str | None],
         now: float,
     ) -> None:
-        """Take an answer that the data plane did not take: its link is closed next.
+        """Take an answer that the data plane refused; it closes the link next.
 
         Args:
             event: the answer.
@@ -346,20 +351,20 @@ class Links:
             self._note_unreadable(link, event.api_key, named, now, was_well=event.was_well)
 
     def handle_throttled(self, link_id: int, throttle_ms: int, now: float) -> str:
-        """Take note that a node has this client wait; return what to call the node."""
+        """Take note that a node throttles this client; return the node's name for the log."""
         link = self._links.get(link_id)
         if link is None:
             return "a node"
         self._pauses[link.key] = (now, now + throttle_ms / 1000)
         return str(link.key)
 
-    def handle_response(self, event: Response, now: float) -> None:
+    def handle_response(self, event: RawResponse, now: float) -> None:
         """Take the answer to a raw request."""
         if event.frame is None and event.link_id in self._opened:
             if event.token == NEGOTIATION:
                 asked: Unanswered | None = Unanswered("ApiVersions", self._settings.request_timeout)
             else:
-                asked = self.questions.unanswered(event.token)
+                asked = self.requests.unanswered(event.token)
             if asked is not None:
                 self._unanswered.setdefault(event.link_id, asked)
         if event.token == NEGOTIATION:
@@ -371,10 +376,10 @@ class Links:
                     now,
                 )
             return
-        self.questions.handle_response(event, now)
+        self.requests.handle_response(event, now)
 
     def _awaited(self, event: LinkClosed) -> tuple[str, str]:
-        """Return the oldest request that a link leaves unanswered, and how long it was given."""
+        """Return the oldest request without an answer on a closed link, and its timeout as text."""
         asked = self._unanswered.pop(event.link_id, None)
         usual = f"request.timeout.ms ({self._settings.request_timeout_ms})"
         match event.awaited:
@@ -391,7 +396,7 @@ class Links:
     # Between connections and commands
 
     def _refuse_malformed(self, bad: BadMessage, now: float) -> None:
-        """Close the link over which an answer came that cannot be read."""
+        """Close a link, because an answer that came over it cannot be read."""
         text = f"{bad.link.versions.node} {answered(bad.api_key, bad.version, bad.error)}"
         named = type(bad.error)(text)
         named.__cause__ = bad.error
@@ -414,7 +419,7 @@ class Links:
             self._carry_out(connection, now)
 
     def _carry_out(self, connection: Connection, now: float) -> None:
-        """Take what a connection wants done, and what it tells."""
+        """Carry out a connection's commands, and handle its events."""
         key = connection.key
         while (output := connection.poll_output()) is not None:
             match output:
@@ -437,7 +442,7 @@ class Links:
                     self._commands.append(output)
 
     def _disconnect_idle(self, link: Link, now: float) -> None:
-        """Forget a link that nobody used; its connection comes back when it is wanted."""
+        """Forget a link that nobody used. Its connection is made again when it is wanted."""
         self._opened.pop(link.id, None)
         connection = self._connections[link.key]
         connection.disconnect()

@@ -2,12 +2,12 @@
 
 The records are replaced, never changed, so any thread may read one it holds. The merge's rules:
 
-* An older leader epoch than one seen before is old news and leaves the partition as it was; a newer
-  or equal one is taken. Brokers before 2.4 (Metadata v8 and lower) report epochs that may be
-  behind, so theirs are not compared at all.
-* A topic id that changes means the topic was deleted and made anew: nothing of the old one holds.
-* A topic cannot lose partitions while it keeps its id, so a shorter list is old news as well.
-* A broker that cannot be addressed (no sane host, port out of range) does not exist for us.
+* A leader epoch below one that was seen before is outdated, and leaves the partition as it was. An
+  equal or higher epoch is taken. Brokers before 2.4 (Metadata v8 and lower) may report outdated
+  epochs, so theirs are not compared.
+* If a topic's id changes, the topic was deleted and recreated: nothing known of the old one holds.
+* A topic cannot lose partitions while it keeps its id, so a shorter list is outdated.
+* A broker that cannot be addressed (no valid host, port out of range) is left out.
 
 `cluster.py` is the only caller of the merge; everything else reads the records.
 """
@@ -35,7 +35,7 @@ NO_LEADER = -1
 NO_EPOCH = -1
 NO_TOPIC_ID = bytes(16)
 FIRST_RELIABLE_EPOCH_VERSION = 9
-"""Metadata versions below this one come from brokers that may report an epoch that is behind."""
+"""In answers below this Metadata version, leader epochs may be outdated."""
 
 
 class Endpoint(Protocol):
@@ -62,7 +62,7 @@ class Node(Value):
 
     @property
     def name(self) -> str:
-        """What to call it in errors."""
+        """The node's name in errors."""
         return f"node {self.id}"
 
     def __str__(self) -> str:
@@ -70,7 +70,7 @@ class Node(Value):
 
 
 class Partition(NamedTuple):
-    """One partition as the brokers described it last; a tuple, for there may be many thousands."""
+    """One partition as the brokers described it last; a tuple, as a client may know thousands."""
 
     id: int
     leader_id: int = NO_LEADER
@@ -78,7 +78,7 @@ class Partition(NamedTuple):
     leader_epoch: int = NO_EPOCH
     """The epoch of this leader, or -1 where the broker is too old to be trusted with it."""
     newest_epoch: int = NO_EPOCH
-    """The highest leader epoch ever seen; it never falls while the topic lives."""
+    """The highest leader epoch ever seen; it never falls while the topic keeps its id."""
     replicas: tuple[int, ...] = ()
     isr: tuple[int, ...] = ()
     offline_replicas: tuple[int, ...] = ()
@@ -108,14 +108,14 @@ class LeaderChange(Value):
     topic: str
     partition: int
     old_leader_id: int
-    """-1: it had none that could be reached."""
+    """-1: the partition had no leader that could be reached."""
     leader_id: int
-    """-1: it has none now."""
+    """-1: the partition has no such leader now."""
     leader_epoch: int
 
 
 class PartitionCountChange(Value):
-    """A topic has more partitions; or fewer, which only a topic without an id can."""
+    """A topic has more partitions, or fewer; only a topic without an id can have fewer."""
 
     topic: str
     old_count: int
@@ -123,7 +123,7 @@ class PartitionCountChange(Value):
 
 
 class TopicRecreated(Value):
-    """A name stands for another topic than before: offsets and sequences of the old are void."""
+    """A topic was deleted and recreated: offsets and sequences of the old topic are void."""
 
     topic: str
     old_topic_id: bytes
@@ -131,31 +131,31 @@ class TopicRecreated(Value):
 
 
 class ClusterChanges(Value, frozen=False):
-    """What one answer changed, for those who route by it. False if it changed nothing."""
+    """What one answer changed in the cluster. False if it changed nothing."""
 
     new_topics: list[str] = field(factory=list)
     removed_topics: list[str] = field(factory=list)
-    """The broker does not know these any more. They may return: what is known of them stays."""
+    """The broker knows these no more. What is known of them is kept, as they may return."""
     returned_topics: list[str] = field(factory=list)
     recreated_topics: list[TopicRecreated] = field(factory=list)
     identified_topics: list[str] = field(factory=list)
-    """Known before without an id: a broker that has been upgraded since has told it."""
+    """Topics whose id is known now, because a broker was upgraded."""
     expired_topics: list[str] = field(factory=list)
     """Not used for metadata.max.idle.ms, and forgotten."""
     topic_errors: dict[str, int] = field(factory=dict)
-    """Topics whose error became another one: name → code (0: healthy again)."""
+    """Topics whose error changed: name → the new code (0: no error any more)."""
     resized: list[PartitionCountChange] = field(factory=list)
     leaders: dict[tuple[str, int], LeaderChange] = field(factory=dict)
-    """By (topic, partition), of topics known before; the partitions of new, grown and recreated
-    topics are to be read afresh."""
+    """By (topic, partition), of topics known before. Partitions of new and recreated topics, and
+    added partitions, are left out: read all of those from the cluster."""
     nodes_added: list[Node] = field(factory=list)
     nodes_removed: list[Node] = field(factory=list)
     nodes_readdressed: list[tuple[Node, Node]] = field(factory=list)
     """(before, after): the same id at another host or port, so its connection leads elsewhere."""
     cluster_replaced: bool = False
-    """After a rebootstrap another cluster answered; all that was known of the old one is void."""
+    """After a rebootstrap another cluster answered; everything known of the old one is void."""
     foreign_cluster_id: str | None = None
-    """A known node answered for another cluster: its answer is not used, its link must close."""
+    """The cluster that a known node answered for. The answer was dropped; the link must close."""
     rebootstrap: bool = False
     """Forget the nodes and begin again at bootstrap.servers (KIP-899, KIP-1102)."""
     failure: KafkaError | None = None
@@ -165,7 +165,7 @@ class ClusterChanges(Value, frozen=False):
         return any(getattr(self, name) for name in self._fields)
 
     def note_leader(self, change: LeaderChange) -> None:
-        """Note a change of leader; two of one partition in one answer become one."""
+        """Note a change of leader. Two changes of one partition become one."""
         key = (change.topic, change.partition)
         earlier = self.leaders.get(key)
         if earlier is not None:
@@ -175,7 +175,7 @@ class ClusterChanges(Value, frozen=False):
     def forget_leaders(self, topic: str, first: int = 0) -> None:
         """Drop the changes of leaders of a topic's partitions from `first` on.
 
-        They are gone, or are to be read afresh.
+        These partitions are gone, or all of them are read from the cluster anyway.
         """
         for key in [key for key in self.leaders if key[0] == topic and key[1] >= first]:
             del self.leaders[key]
@@ -201,7 +201,7 @@ def read_nodes(brokers: Iterable[Endpoint]) -> dict[int, Node]:
 
 
 def is_address(host: str, port: int) -> bool:
-    """Tell whether a broker's word for an address can be one; it ends up in errors and logs."""
+    """Tell whether what a broker names as its address can be one."""
     return host.isprintable() and host.split() == [host] and 0 < port < 65536
 
 

@@ -1,9 +1,9 @@
 """The first requests on a new link: which versions both sides speak (ApiVersions, KIP-35, KIP-511).
 
-The highest version is asked first. A broker that does not know it answers in the form of version 0
-and names its own range if it is new enough. Each further request has a lower version, so this ends
-after a few rounds, whatever the other side answers. There is no I/O and no time here: `Connection`
-carries the frames and keeps the deadline.
+The first request has the highest version. A broker that does not know this version answers in the
+form of version 0. It names its own range if it is new enough. Each further request has a lower
+version, so the dialogue ends after a few rounds, whatever the other side answers. There is no I/O
+and no time here: `Connection` carries the frames and keeps the deadline.
 
 From version 5 on the request names the cluster and node that it is meant for. Another broker
 answers REBOOTSTRAP_REQUIRED (KIP-1242).
@@ -37,7 +37,7 @@ _FOREIGN = (
 
 
 def foreign_protocol(head: bytes) -> str | None:
-    """Return who speaks like this, or None for nobody known.
+    """Return which other kind of server begins like this; None: none that is known.
 
     Args:
         head: the first bytes of the stream, length prefix of the supposed frame included.
@@ -86,7 +86,7 @@ class NodeVersions:
 
 
 class Negotiation:
-    """One dialogue over one link: `question`, `handle_frame`, until there is a result."""
+    """One dialogue over one link: `request`, `handle_frame`, until there is a result."""
 
     def __init__(
         self, node: str, client_id: str, *, cluster_id: str | None = None, node_id: int = -1
@@ -109,19 +109,19 @@ class Negotiation:
         )
         self._version = ApiVersionsRequest.stable
 
-    def question(self) -> bytes:
-        """Return the request to send now; the data plane gives it its correlation id."""
+    def request(self) -> bytes:
+        """Return the request to send now. The data plane adds its correlation id."""
         return frame.encode_request(self._request, self._version, 0, self._client_id)
 
     def handle_frame(self, data: bytes) -> NodeVersions | None:
-        """Take in an answer, which the data plane has found to be that to the last question.
+        """Take the answer to the last request, whose correlation id was checked before.
 
         Returns:
-            The result, or None if there is another `question` to send.
+            The result, or None if there is another `request` to send.
 
         Raises:
-            MalformedError, ProtocolError: the other side does not speak Kafka's protocol. (The
-                texts of these, and of the next one, go on from its name.)
+            MalformedError, ProtocolError: the other side does not speak Kafka's protocol. The texts
+                of these, and of the next error, continue a sentence that begins with its name.
             UnsupportedVersionError: not even a version of ApiVersions is shared.
             BrokerError: the broker refuses the link.
         """

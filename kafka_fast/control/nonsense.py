@@ -1,8 +1,8 @@
-"""Nodes that have sent only unreadable answers for a while, so that a user who waits is told.
+"""Finds nodes that have sent nothing but unreadable answers for a while, and tells the user.
 
-One answer that cannot be read costs a link; the next one may be readable. A node that has sent
-nothing else for some seconds will most likely send nothing else. The first answer that can be read
-ends that.
+After one unreadable answer the link is closed, and the next answer may be readable. But a node that
+has sent only unreadable answers for some seconds will most likely go on so. Such a *row* of
+unreadable answers ends with the first readable one.
 
 Thread: control.
 """
@@ -19,19 +19,19 @@ from kafka_fast.protocol.apis.init_producer_id import InitProducerIdResponse
 from kafka_fast.protocol.apis.metadata import MetadataResponse
 
 PATIENCE = 3.0
-"""Seconds of nothing but nonsense after which it is told."""
+"""Seconds after which a row of unreadable answers is told."""
 
 WHATEVER = -1
-"""In the place of an API: what came was no answer to anything."""
+"""In the place of an API: the node sent something that is no answer to any request."""
 
 ANSWERED_BY_ANY = frozenset(
     {MetadataResponse.api_key, FindCoordinatorResponse.api_key, InitProducerIdResponse.api_key}
 )
-"""What any node may answer: one that can is enough."""
+"""APIs that any node may answer: one node with readable answers is enough."""
 
 
 class Nonsense:
-    """The rows of nonsense of one client. Control thread only."""
+    """The rows of unreadable answers of one client. Control thread only."""
 
     def __init__(
         self,
@@ -41,26 +41,26 @@ class Nonsense:
         """Begin without any.
 
         Args:
-            on_nonsense: called with the API (WHATEVER: all that a node was asked) and the last
-                error of a row that is to be told of.
-            patience: seconds after which a row is told of, and told of again.
+            on_nonsense: called when a row has gone on for `patience`, with the API (WHATEVER: every
+                API) and the last error.
+            patience: seconds after which a row is told, and told again.
         """
         self._on_nonsense = on_nonsense
         self._patience = patience
         self._rows: dict[tuple[ConnectionKey, int], tuple[float, float]] = {}  # began, last seen
-        self._noted: set[ConnectionKey] = set()  # whose link breaks next for a noted answer
+        self._noted: set[ConnectionKey] = set()  # their links are closed next, for a noted answer
 
     def note_answer(
         self, key: ConnectionKey, api_key: int, error: KafkaError, now: float, *, was_well: bool
     ) -> None:
-        """Take note of an answer that nobody can read: its link is closed next.
+        """Take note of an unreadable answer. Its link is closed next.
 
         Args:
             key: the connection that it came over.
-            api_key: to what it is an answer.
+            api_key: the API of its request.
             error: what is wrong with it.
             now: the time.
-            was_well: an answer before it was well: no row goes on.
+            was_well: an earlier answer was readable, so this one begins a new row.
         """
         self._noted.add(key)
         row = _row(key, api_key)
@@ -70,12 +70,12 @@ class Nonsense:
         self._go_on(row, began, error, now)
 
     def note_failure(self, key: ConnectionKey, error: KafkaError, since: float, now: float) -> None:
-        """Take note of a link that broke, perhaps since something else than a broker talks there.
+        """Take note of a link that broke, perhaps because the other side is no Kafka broker.
 
         Args:
             key: the connection.
             error: why it broke.
-            since: when the row of links began that have broken soon after they were opened.
+            since: when the first of a row of links broke soon after it was opened.
             now: the time.
         """
         if key in self._noted:
@@ -86,7 +86,7 @@ class Nonsense:
             self._go_on(row, max(began, since), error, now)
 
     def note_sense(self, key: ConnectionKey, api_key: int) -> None:
-        """Take note of an answer that could be read."""
+        """Take note of a readable answer: it ends the row."""
         if self._rows:
             self._rows.pop(_row(key, api_key), None)
 
@@ -100,5 +100,5 @@ class Nonsense:
 
 
 def _row(key: ConnectionKey, api_key: int) -> tuple[ConnectionKey, int]:
-    """Return whose nonsense counts: a connection's, or all nodes' together if any may answer."""
+    """Return which row an answer belongs to: one of its connection, or one of all nodes."""
     return (BOOTSTRAP if api_key in ANSWERED_BY_ANY else key, api_key)

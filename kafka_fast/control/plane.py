@@ -1,7 +1,7 @@
 """The records that pass between the control plane and what it programs.
 
-Events come up from the data plane, commands go down to it and to the machine. Both are plain
-records; net/ carries them, so that control/ and dataplane/ never import each other, and so that a
+Events come up from the data plane. Commands go down to it and to the host (sockets, look-ups). Both
+are plain records. net/ carries them, so control/ and dataplane/ never import each other, and a
 simulation can carry them too.
 
 A *link* is one established connection, numbered through the client's life. A *queue* is a
@@ -55,7 +55,7 @@ class Misfit(enum.IntEnum):
     MISSING = 3
     """It leaves out a partition that was asked for."""
     SESSION = 4
-    """It is of another fetch session."""
+    """It names another fetch session than the request."""
 
 
 class QueueRow(NamedTuple):
@@ -74,14 +74,14 @@ class BatchRow(NamedTuple):
 
     queue_id: int
     generation: int
-    """As the queue's."""
+    """The same as in the `QueueRow`."""
     serial: int
-    """Together with `slice` the batch."""
+    """`serial` and `slice` together name the batch."""
     slice: int
     error_code: int
-    """As answered last; 0: the link was closed without an answer."""
+    """The last answer's error code; 0: the link was closed without an answer."""
     base_offset: int
-    """As answered last, or -1."""
+    """The base offset in the last answer, or -1."""
     base_sequence: int
     record_count: int
     attempts: int
@@ -89,7 +89,7 @@ class BatchRow(NamedTuple):
     """The batch may be in the log."""
 
 
-class Response(Value):
+class RawResponse(Value):
     """The answer to a raw request; `frame` is None if its link was closed first."""
 
     link_id: int
@@ -98,7 +98,7 @@ class Response(Value):
     reason: int
 
 
-class Punt(Value):
+class ProducePunt(Value):
     """A Produce answer in which not everything is plain success."""
 
     link_id: int
@@ -114,7 +114,7 @@ class LinkClosed(Value):
     detail: int
     """errno, a frame's length or a correlation id, as the reason has it."""
     head: bytes = b""
-    """What was read and is no whole frame: its first bytes, which may tell who talks there."""
+    """The first bytes of an incomplete frame. They may tell what kind of server sent them."""
     awaited: Awaited = Awaited.NOTHING
 
 
@@ -127,15 +127,15 @@ class BadAnswer(Value):
     frame: bytes
     misfit: Misfit
     asked: int
-    """The queue or stream that is left out."""
+    """MISSING: the queue or stream that the answer leaves out."""
     place: int
-    """Which partition of the answer, in its order, is foreign or there twice."""
+    """FOREIGN, TWICE: the index of the partition in the answer."""
     was_well: bool
-    """Earlier answers of this kind over the same link were well."""
+    """Earlier answers of this API over the same link were readable."""
 
 
 class Throttled(Value):
-    """A broker asked for a pause, which the data plane keeps."""
+    """A broker throttles this client, and the data plane pauses as asked."""
 
     link_id: int
     throttle_ms: int
@@ -147,7 +147,7 @@ class RouteWanted(Value):
     queue_ids: tuple[int, ...]
 
 
-class Report(Value):
+class QueueReport(Value):
     """A frozen queue has nothing in flight any more, and waits for verdicts."""
 
     queue: QueueRow
@@ -162,7 +162,14 @@ class HeartbeatsEnded(Value):
 
 
 PlaneEvent: TypeAlias = (
-    Response | Punt | BadAnswer | LinkClosed | Throttled | RouteWanted | Report | HeartbeatsEnded
+    RawResponse
+    | ProducePunt
+    | BadAnswer
+    | LinkClosed
+    | Throttled
+    | RouteWanted
+    | QueueReport
+    | HeartbeatsEnded
 )
 
 
@@ -186,7 +193,7 @@ class OpenLink(Value):
     link_id: int
     key: ConnectionKey
     host: str
-    """The name under which the broker was looked for: the one that its certificate must have."""
+    """The broker's advertised or configured name, which its TLS certificate must have."""
     ip: str
     port: int
     deadline: float
@@ -202,7 +209,7 @@ class CloseLink(Value):
 
 
 class SendRaw(Value):
-    """Send a whole request; its answer comes as `Response`."""
+    """Send a whole request; its answer comes as `RawResponse`."""
 
     link_id: int
     token: int
@@ -214,13 +221,13 @@ class StartHeartbeats(Value):
     """Send a frame after `delay`, then every `period` seconds, while the user polls often enough.
 
     An answer that equals `expected` (without the correlation id) is swallowed; any other one comes
-    up as a `Response`. So does the end of the link, which ends the heartbeats.
+    up as a `RawResponse`. So does the end of the link, which ends the heartbeats.
 
     Attributes:
-        epoch_pos: where the frame has the member's epoch or generation: that of the last answer
-            that told one, to a ConsumerGroupHeartbeat (which tells the period as well) or to a
-            JoinGroup that was sent between two heartbeats. Before there is one no heartbeat is
-            sent. 0: the frame stays as it is.
+        epoch_pos: where the member's epoch or generation stands in the frame. The data plane
+            writes the one of the last answer there: to a ConsumerGroupHeartbeat, which tells the
+            period as well, or to a JoinGroup that was sent between two heartbeats. Before there is
+            such an answer, no heartbeat is sent. 0: the frame stays as it is.
     """
 
     link_id: int
@@ -234,7 +241,7 @@ class StartHeartbeats(Value):
 
 
 class StopHeartbeats(Value):
-    """Send these heartbeats no more."""
+    """Send no more of these heartbeats."""
 
     token: int
 
@@ -242,14 +249,14 @@ class StopHeartbeats(Value):
 class SendBetween(Value):
     """Send another request once, as soon as no heartbeat of these is in flight.
 
-    Its answer comes up as a `Response` under its own token, whatever the answer says. The request
-    may have been built before the control plane saw the latest answer to a heartbeat: then it is
-    dropped.
+    Its answer comes up as a `RawResponse` under its own token, whatever the answer says. The
+    request may have been built before the control plane saw the latest answer to a heartbeat. The
+    data plane then drops it.
 
     Attributes:
-        token: the heartbeats'.
-        own_token: its own.
-        heard: how many responses, to heartbeats and to requests between, were heard so far.
+        token: of the heartbeats.
+        own_token: of the request.
+        heard: how many responses, to heartbeats and to requests between, came up so far.
         frame: the request.
         timeout: seconds for its answer.
     """
@@ -261,7 +268,7 @@ class SendBetween(Value):
     timeout: float
 
 
-class Program(Value):
+class ProgramProduce(Value):
     """Let a link carry Produce requests of this version."""
 
     link_id: int
@@ -270,7 +277,7 @@ class Program(Value):
 
 
 class NameTopic(Value):
-    """Set how requests up to `version`'s form name the topic."""
+    """Set the field that names the topic, for requests of the same form as `version`."""
 
     topic: str
     version: int
@@ -292,21 +299,21 @@ class SetAvailable(Value):
     available: bool
 
 
-class Route(Value):
-    """Send a queue's batches over this link; 0: over none."""
+class RouteQueue(Value):
+    """Send a queue's batches over this link; 0: over no link."""
 
     queue_id: int
     link_id: int
 
 
 class SetProducerId(Value):
-    """Use this identity for queues that have nothing unresolved."""
+    """Use this identity for queues without unresolved batches."""
 
     producer_id: int
     epoch: int
 
 
-class Fail(Value):
+class FailBatch(Value):
     """End a batch of a frozen queue without success."""
 
     row: BatchRow
@@ -314,25 +321,26 @@ class Fail(Value):
     outcome: Outcome
 
 
-class Succeed(Value):
+class CompleteBatch(Value):
     """End a batch of a frozen queue as delivered at this offset (-1: not known)."""
 
     row: BatchRow
     base_offset: int
 
 
-class Split(Value):
-    """Replace a batch of a frozen queue by batches of at most `size` bytes; else it fails."""
+class SplitBatch(Value):
+    """Replace a batch of a frozen queue by batches of at most `size` bytes, or fail it."""
 
     row: BatchRow
     size: int
     error_code: int
 
 
-class Renumber(Value):
-    """Give a frozen queue's batches, none of which is in the log, new sequences.
+class RenumberQueue(Value):
+    """Give new sequences to a frozen queue's batches; none of them may be in the log.
 
-    Only those behind (`serial`, `slice`) are concerned. With producer id -1 they keep theirs.
+    Only batches behind (`serial`, `slice`) get new sequences. With producer id -1 they keep their
+    producer id and epoch.
     """
 
     queue_id: int
@@ -344,8 +352,8 @@ class Renumber(Value):
     slice: int = -1
 
 
-class Thaw(Value):
-    """Let a frozen queue go on at `at`, with one batch in flight at first if `single`."""
+class ThawQueue(Value):
+    """Let a frozen queue go on at the time `at`; `single`: with one batch in flight at first."""
 
     queue_id: int
     generation: int
@@ -354,20 +362,20 @@ class Thaw(Value):
 
 
 class FailQueue(Value):
-    """Fail a queue's batches that are in no request; unresolved ones may have been written."""
+    """Fail a queue's batches that are in no request. Unresolved ones fail as maybe written."""
 
     queue_id: int
     error_code: int
 
 
-class Refuse(Value):
+class RefuseRecords(Value):
     """Accept no record from now on: sends raise this error."""
 
     error: KafkaError
 
 
 class TopicSettled(Value):
-    """Tell whoever waits for a topic: its partitions are known, or why they will not be."""
+    """Tell those who wait for a topic that its partitions are known, or why they never will be."""
 
     topic: str
     error: KafkaError | None
@@ -381,18 +389,18 @@ Command: TypeAlias = (
     | StartHeartbeats
     | StopHeartbeats
     | SendBetween
-    | Program
+    | ProgramProduce
     | NameTopic
     | SetPartitions
     | SetAvailable
-    | Route
+    | RouteQueue
     | SetProducerId
-    | Fail
-    | Succeed
-    | Split
-    | Renumber
-    | Thaw
+    | FailBatch
+    | CompleteBatch
+    | SplitBatch
+    | RenumberQueue
+    | ThawQueue
     | FailQueue
-    | Refuse
+    | RefuseRecords
     | TopicSettled
 )

@@ -1,17 +1,19 @@
 """When to ask for metadata, and for which topics.
 
-`RefreshSchedule` knows names and times, not what an answer says: the cluster tells it which of the
-topics it asked for are still unresolved. At most one request is in flight. What makes one due:
+`RefreshSchedule` knows names and times, not answers: the cluster tells it which topics are still
+unresolved after an answer. At most one request is in flight. A request is due in these cases:
 
-* never asked, or `metadata.max.age.ms` since the last full answer → every topic;
-* somebody asked for a refresh (an error code, a lost socket) → every topic, after the gate of full
-  refreshes;
-* topics whose last answer was no use yet (unknown, without leader) → those, after their own gate;
-* topics asked for the first time → those, at once.
+* nothing was asked yet, or `metadata.max.age.ms` has passed since the last full answer: it asks for
+  every topic;
+* a part of the client wants a full refresh (after an error code, or a lost link): every topic, once
+  the gate of full refreshes is open;
+* the last answer for some topics was of no use yet (unknown, or without a leader): those topics,
+  once the gate of topics is open;
+* topics are wanted for the first time: those topics, at once.
 
 A gate opens one retry.backoff.ms after an answer, and exponentially later with each answer that
-brought nothing new (KIP-580, KIP-951). A failed request closes everything, new topics too: brokers
-that answer errors for ever see at most one request per backoff step.
+brought nothing new (KIP-580, KIP-951). A failed request closes a gate for everything, new topics
+included. So brokers that answer errors for ever see one request per step of the backoff.
 """
 
 from kafka_fast.control.backoff import Backoff
@@ -22,17 +24,17 @@ __all__ = ["Ask", "RefreshSchedule"]
 
 
 class Ask(Value):
-    """One metadata request: for what, and why (for the log)."""
+    """One metadata request: its topics, and the reason for the log."""
 
     topics: tuple[str, ...]
     is_full: bool
     reason: str
     is_all: bool = False
-    """Also for topics that nobody wants by name."""
+    """It asks for all topics of the cluster, not only for those wanted by name."""
 
 
 class _Gate:
-    """Holds back tries that bring nothing: each one in a row doubles the wait."""
+    """Holds back requests that bring nothing: each one in a row doubles the wait."""
 
     __slots__ = ("_backoff", "_fruitless", "opens_at")
 
@@ -42,21 +44,21 @@ class _Gate:
         self.opens_at = LONG_AGO
 
     def close(self, now: float, *, fruitful: bool) -> None:
-        """Stay shut for one step of the backoff."""
+        """Close for one step of the backoff."""
         self._fruitless = 0 if fruitful else self._fruitless + 1
         self.opens_at = now + self._backoff.delay(max(self._fruitless - 1, 0))
 
     def pass_through(self, now: float) -> None:
-        """Begin the count anew if nobody has knocked for long: an old row of failures is over."""
+        """Reset the count if the last request was long ago: that row of failures is over."""
         if now - self.opens_at > self._backoff.maximum:
             self._fruitless = 0
 
     def forgive(self) -> None:
-        """Begin the count anew, but open no earlier than said."""
+        """Reset the count, but open no earlier."""
         self._fruitless = 0
 
     def open(self) -> None:
-        """Open now and begin the count anew."""
+        """Open now and reset the count."""
         self._fruitless = 0
         self.opens_at = LONG_AGO
 
@@ -74,13 +76,13 @@ class RefreshSchedule:
         """
         self._max_age = max_age
         self._max_idle = max_idle
-        # Every wanted topic → when it was used last. Its order is the order of the requests.
+        # Every wanted topic → when it was used last. Requests name topics in this order.
         self._last_used: dict[str, float] = {}
-        # Never asked for; and asked for without a useful answer. Both are empty of what is in
-        # flight, so that a topic asked for again meanwhile is asked for again afterwards.
+        # Topics never asked for, and topics without a useful answer. Neither holds the topics of
+        # the request in flight: a topic that is added meanwhile is asked for once more after it.
         self._new: dict[str, None] = {}
         self._unresolved: dict[str, None] = {}
-        # Why a full refresh was requested since the last one left.
+        # Why a full refresh was requested, since the last full request was sent.
         self._full_reason: str | None = None
         self._last_full: float | None = None
         self._wants_all = False
@@ -131,7 +133,7 @@ class RefreshSchedule:
         self._last_used[topic] = now
 
     def want_all(self, wants_all: bool) -> None:
-        """Have full refreshes ask for every topic there is, or for those wanted by name only."""
+        """Let full refreshes ask for all topics, or only for those wanted by name."""
         if wants_all and not self._wants_all:
             self.request_full("all topics are wanted")
         self._wants_all = wants_all
@@ -147,7 +149,7 @@ class RefreshSchedule:
             self._unresolved[topic] = None
 
     def is_asking(self, topic: str) -> bool:
-        """Tell whether an answer for `topic` is under way or its question is queued."""
+        """Tell whether a request for `topic` is in flight or queued."""
         if topic in self._new or topic in self._unresolved:
             return True
         return self._in_flight is not None and topic in self._in_flight.topics
@@ -171,7 +173,7 @@ class RefreshSchedule:
     def start_over(self) -> None:
         """Forget the request in flight and ask for everything (a rebootstrap).
 
-        The gate of failures stays as it is: a broker may demand one rebootstrap after the other.
+        The gate of failures stays closed: a broker may demand one rebootstrap after the other.
         """
         self._in_flight = None
         self._last_full = None

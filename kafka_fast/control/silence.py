@@ -1,4 +1,4 @@
-"""Why something has not come, for the error of a wait that was in vain.
+"""Why something has not come: texts and causes for the error of a wait that timed out.
 
 Thread: any. State is read without a lock: the text is a diagnosis for people, and may be out of
 date by an event.
@@ -22,7 +22,7 @@ NAMED = 5
 """Most partitions that one message names."""
 
 WORTH_A_WORD = 0.05
-"""Seconds that something has been under way, if it may be what a wait was in vain for."""
+"""Seconds. What has been under way for less did not make a wait time out."""
 
 
 def reason(cluster: Cluster, links: Links, partition: TopicPartition) -> Reason:
@@ -62,7 +62,7 @@ def of_node(links: Links, node: Node, noun: str) -> Reason:
 def of_pause(
     cluster: Cluster, links: Links, partitions: Iterable[TopicPartition], now: float
 ) -> Reason | None:
-    """Return that the leader of one of these partitions has this client wait, if one does."""
+    """Return which leader of these partitions throttles this client; None: no leader does."""
     for partition in partitions:
         leader = cluster.leader(*partition)
         why = None if leader is None else of_quota(links, leader, now, now)
@@ -72,7 +72,7 @@ def of_pause(
 
 
 def of_quota(links: Links, leader: Node, since: float, until: float) -> Reason | None:
-    """Return that a leader has this client wait, if it had between these times."""
+    """Return how a leader throttled this client between these times; None: it did not."""
     pause = links.pause(ConnectionKey(Role.DATA, leader.id), since, until)
     if pause is None:
         return None
@@ -82,13 +82,13 @@ def of_quota(links: Links, leader: Node, since: float, until: float) -> Reason |
 def around(
     links: Links, now: float, since: float, subjects: Iterable[Subject] | None = None
 ) -> list[Reason]:
-    """Return the last trouble since then, and what is under way for long.
+    """Return the last trouble since a time, and what has been under way for long.
 
     Args:
         links: the client's.
         now: the time.
-        since: when a trouble may have been what the wait was in vain for.
-        subjects: what it may be about; None: any connection.
+        since: troubles before this time are left out.
+        subjects: the subjects of troubles that count; None: all connections.
     """
     trouble = last_trouble(links.troubles.last(since, subjects))
     least = max(WORTH_A_WORD, min(1.0, (now - since) / 4))
@@ -106,7 +106,7 @@ def of_topic(cluster: Cluster, links: Links, topic: str, now: float, since: floa
 
 
 def topic_wait(cluster: Cluster, links: Links, topic: str, now: float, since: float) -> str:
-    """Return what a wait for a topic is for, in a sentence."""
+    """Return in a sentence why a topic is waited for."""
     if cluster.is_absent(topic):
         return f"there is no topic {topic!r} (yet)"
     reasons = of_topic(cluster, links, topic, now, since)

@@ -1,8 +1,8 @@
 """The nodes and topics of a cluster, and what each piece of news changes in them.
 
-`Topology` holds the picture; it does not know where news comes from or when to ask for it, which is
-the business of `Cluster`, the only subclass. News comes in pieces (nodes, one topic, one leader),
-each noting its effect in the `ClusterChanges` of the answer it belongs to.
+`Topology` holds the picture. `Cluster`, its only subclass, knows where news comes from and when to
+ask for it. News comes in pieces: the nodes, one topic, or one leader. Each piece notes its effects
+in the `ClusterChanges` of its answer.
 
 The getters may be called from any thread: each reads one immutable record.
 """
@@ -42,9 +42,9 @@ class Topology:
         self._topics: dict[str, Topic] = {}
         self._names: dict[bytes, str] = {}  # topic id → name; the inverse of Topic.topic_id
         self._errors: dict[str, int] = {}  # topics whose last answer was an error
-        self._lacks: dict[str, str] = {}  # of these, what the last answer did not say
+        self._lacks: dict[str, str] = {}  # topics with an error: what their last answer left out
         self._removed: set[str] = set()  # known topics that the brokers do not know any more
-        self._answers: Counter[str] = Counter()  # how many answers have told of each topic
+        self._answers: Counter[str] = Counter()  # answers so far, by topic
 
     # Getters
 
@@ -81,7 +81,7 @@ class Topology:
         return None if known is None else len(known.partitions)
 
     def leader(self, topic: str, partition: int) -> Node | None:
-        """Return the node that leads a partition; None if nobody does who can be reached."""
+        """Return the node that leads a partition; None if no known node does."""
         partitions = self.partitions(topic)
         if not 0 <= partition < len(partitions):
             return None
@@ -100,22 +100,22 @@ class Topology:
         return self._errors.get(topic, 0)
 
     def answers(self, topic: str) -> int:
-        """Return how many answers have told of a topic, be it that there is none."""
+        """Return how many answers for a topic there were, those that deny it included."""
         return self._answers[topic]
 
     def is_absent(self, topic: str) -> bool:
-        """Tell whether the last answer for a topic was that there is none."""
+        """Tell whether the last answer for a topic was that it does not exist."""
         return self.error(topic) in (
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
             ErrorCode.UNKNOWN_TOPIC_ID,
         )
 
     def refusal(self, topic: str) -> BrokerError | None:
-        """Return what the last answer for a topic was, if that was an error. Any thread."""
+        """Return the error of the last answer for a topic; None if it had none. Any thread."""
         code = self.error(topic)
         if not code:
             return None
-        lacks = self._lacks.get(topic)  # once: other threads ask, and an answer may come meanwhile
+        lacks = self._lacks.get(topic)  # once: in another thread an answer may change it
         if lacks is not None:
             return broker_error(code, f"the answer to Metadata {lacks}")
         if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
@@ -123,11 +123,11 @@ class Topology:
         return broker_error(code, f"topic {topic!r}: {error_description(code)}")
 
     def forget_error(self, topic: str) -> None:
-        """Take the next answer's error of a topic for news, also if it is the same as before."""
+        """Let the next error of a topic count as a change, even if its code is the same."""
         self._errors.pop(topic, None)
 
     def settled(self, topic: str) -> TopicSettled | None:
-        """Return what to tell whoever waits for a topic; None while there is nothing to tell."""
+        """Return what to tell those who wait for a topic; None while there is nothing to tell."""
         if self.partition_count(topic):
             return TopicSettled(topic, None)
         code = self.error(topic)
@@ -171,7 +171,7 @@ class Topology:
         version: int,
         changes: ClusterChanges,
     ) -> None:
-        """Take what an answer of `version` says of a topic that was asked for (None: nothing)."""
+        """Take what an answer says of a topic; `reported` is None if it leaves the topic out."""
         self._answers[name] += 1
         self._lacks.pop(name, None)
         code: int
@@ -206,8 +206,8 @@ class Topology:
             was_removed = name in self._removed
             if was_removed:
                 changes.returned_topics.append(name)
-            # Without an id nobody can tell an old topic from a new one of its name, whose epochs
-            # begin at 0 again: holding on to the old epochs would make it unreachable for good.
+            # Without an id a recreated topic looks like the old one, but its epochs begin at 0
+            # again. If the old epochs were kept, its leaders would never be taken.
             starts_over = was_removed and known.topic_id is None
             merged = merge_topic(name, None if starts_over else known, reported, version)
             self._note_leaders(known, merged, changes)
@@ -245,12 +245,12 @@ class Topology:
         """Tell whether a topic must be asked for again soon."""
         code = self._errors.get(name, 0)
         if code:
-            # Missing rights and bad names do not heal by asking; `want_topic` asks again.
+            # Asking does not help with missing rights and bad names. `want_topic` asks again.
             return code in ERRORS and ERRORS[code].retriable
         return any(partition.leader_id not in self._nodes for partition in self.partitions(name))
 
     def _put_topic(self, topic: Topic) -> None:
-        """Store a topic; its id and its name lead to each other and to nothing else."""
+        """Store a topic. An id belongs to one name only."""
         old = self._topics.get(topic.name)
         if old is not None and old.topic_id is not None:
             del self._names[old.topic_id]
@@ -262,7 +262,7 @@ class Topology:
         self._topics[topic.name] = topic
 
     def _note_leaders(self, known: Topic, merged: Topic, changes: ClusterChanges) -> None:
-        """Note the partitions that came, went, or have another leader than before."""
+        """Note the partitions that were added, are gone, or have another leader than before."""
         old_count, count = len(known.partitions), len(merged.partitions)
         if count != old_count:
             changes.resized.append(PartitionCountChange(merged.name, old_count, count))

@@ -1,12 +1,12 @@
-"""What has gone wrong between one client and its brokers: the home of every "last trouble".
+"""What has gone wrong between one client and its brokers: the last trouble of each subject.
 
     links: refused, lost, nonsense ───┐               ┌─► one WARNING for each subject and cause
     answers that are an error code ───┼─► Troubles ───┤
-    answers that nobody can read ─────┘               └─► why a wait was in vain: text and cause
+    answers that nobody can read ─────┘               └─► why a wait timed out: text and cause
 
-A trouble has a *subject*: the connection that it was met at, a partition, a topic, the group. That
-a broker talks nonsense, or refuses, is no reason to give up: another try may go well. But whoever
-has waited in vain is told the last trouble of what the wait was for.
+A trouble has a *subject*: a connection, a partition, a topic, or the group. After an unreadable
+answer or a refusal the client goes on, because another try may succeed. If a wait times out, its
+error tells the last trouble of the subject that was waited for.
 
 Thread: control; getters may be called from any.
 """
@@ -39,20 +39,23 @@ from kafka_fast.values import Value
 __all__ = ["About", "Reason", "Subject", "Trouble", "Troubles", "late"]
 
 QUIET = 60.0
-"""Seconds without a trouble after which the same one is news again."""
+"""Seconds after which the same trouble is logged again, if there was none meanwhile."""
 
 SETTLING = 1.0
-"""Seconds for which an answer that our metadata are stale is no news: leaders move."""
+"""Seconds for which errors of stale metadata are not logged: leaders move."""
 
 GATHERING = 5.0
-"""Seconds for which errors of a coordinator are no news: the first group's has to be made."""
+"""Seconds for which errors of a coordinator are not logged.
+
+For the first group of a cluster the topic of offsets has to be created first.
+"""
 
 LOADING = 15.0
-"""Seconds for which it is no news that a coordinator loads what it coordinates."""
+"""Seconds for which COORDINATOR_LOAD_IN_PROGRESS is not logged."""
 
 
 class About(enum.Enum):
-    """Subjects that a client has one of."""
+    """Subjects of which each client has one."""
 
     METADATA = "metadata"
     COORDINATOR = "finding the group's coordinator"
@@ -69,21 +72,21 @@ class Reason(NamedTuple):
 
     text: str
     cause: KafkaError | None = None
-    """The error behind it; kept by others, so copies of it are raised."""
+    """The error behind it. Others keep this object too, so raise a copy."""
     is_expected: bool = False
-    """Whether this is a part of normal life, as far as can be told by now."""
+    """Whether this may well be normal, as far as is known by now."""
 
 
 class Trouble(Value, frozen=False):
     """The last thing that went wrong about one subject.
 
     Attributes:
-        error: what it was; names the node, and in an answer the API, its version and the place.
-        began: when it happened first, in a row of tries that all ended so.
-        at: when it happened last.
-        tries: how often, in that row.
-        is_over: it has gone well since.
-        is_past: of a connection: it has a link again.
+        error: names the node. For an answer it also names the API, its version and the place.
+        began: when the first try of a row failed. All tries of the row ended with this error.
+        at: when the last try of the row failed.
+        tries: how many tries the row has.
+        is_over: a later try succeeded.
+        is_past: the subject is a connection, and has a link again.
         is_told: the log has it.
     """
 
@@ -108,7 +111,7 @@ class Troubles:
         """Begin without any.
 
         Args:
-            logger: the client's; a trouble that is news is a warning there.
+            logger: the client's. A new trouble is a warning there.
         """
         self.closed: Counter[str] = Counter()
         """Links that were closed, by reason."""
@@ -123,7 +126,7 @@ class Troubles:
     # What happens
 
     def note(self, subject: Subject, error: KafkaError, now: float) -> None:
-        """Keep what has gone wrong, and log it if that is news."""
+        """Keep what has gone wrong, and log it if it is new."""
         drop_frames(error)
         trouble = self._last.get(subject)
         if trouble is not None and _goes_on(trouble, error, now):
@@ -138,36 +141,36 @@ class Troubles:
         trouble.is_told = trouble.is_told or is_settled
 
     def _is_told_elsewhere(self, subject: Subject, error: KafkaError, now: float) -> bool:
-        """Tell whether the other connection to bootstrap.servers has met, and told, the same."""
+        """Tell whether the other bootstrap connection met the same trouble, and logged it."""
         if not _is_bootstrap(subject):
             return False
         found = (trouble for it, trouble in self._last.items() if _is_bootstrap(it))
         return any(it.is_told and _goes_on(it, error, now) for it in found)
 
     def clear(self, subject: Subject) -> None:
-        """It has gone well: the next trouble of this subject is news."""
+        """Take note of a success: the next trouble of this subject is a new one."""
         trouble = self._last.get(subject)
         if trouble is not None:
             trouble.is_over = True
 
     def pass_by(self, key: ConnectionKey) -> None:
-        """A connection has a link again; that it goes well has yet to be seen."""
+        """Take note that a connection has a link again. Whether it works is not known yet."""
         trouble = self._last.get(key)
         if trouble is not None:
             trouble.is_past = True
 
     def note_failure(self, key: ConnectionKey, error: KafkaError, now: float) -> None:
-        """Count that a connection has no link any more, and keep why."""
+        """Count a connection that failed or broke, and keep why."""
         self.failures += 1
         self.note(key, error, now)
 
     def note_closed(self, event: LinkClosed) -> ProtocolError | None:
-        """Count that a link was closed; return what was wrong with its last answer, if anything."""
+        """Count a closed link; return what `explain` said of it."""
         self.closed[event.reason.name.lower()] += 1
         return self._explained.pop(event.link_id, None)
 
     def explain(self, link_id: int, error: ProtocolError) -> None:
-        """Say what was wrong with the answer that a link is about to be closed for."""
+        """Keep what was wrong with the answer for which a link is about to be closed."""
         self._explained[link_id] = error
 
     def note_malformed(self, api: str) -> None:
@@ -185,21 +188,21 @@ class Troubles:
         }
 
     def of(self, subject: Subject, since: float = LONG_AGO) -> Trouble | None:
-        """Return the last trouble about a subject, if there was one since then."""
+        """Return the last trouble of a subject, if it was not before `since`."""
         trouble = self._last.get(subject)
         return None if trouble is None or trouble.at < since else trouble
 
     def now(self, subject: Subject, since: float = LONG_AGO) -> Trouble | None:
-        """Likewise, if it is not known to be over."""
+        """Return the last trouble of a subject, unless it was before `since` or is over."""
         trouble = self.of(subject, since)
         return None if trouble is None or trouble.is_over or trouble.is_past else trouble
 
     def last(self, since: float, subjects: Iterable[Subject] | None = None) -> Trouble | None:
-        """Return the last trouble since then.
+        """Return the last trouble of several subjects.
 
         Args:
-            since: the time.
-            subjects: that it may be about; None: any connection.
+            since: troubles before this time are left out.
+            subjects: the subjects; None: all connections.
         """
         if subjects is None:
             found = [it for key, it in list(self._last.items()) if isinstance(key, ConnectionKey)]
@@ -214,29 +217,29 @@ def _is_bootstrap(subject: Subject) -> bool:
 
 
 def _goes_on(trouble: Trouble, error: KafkaError, now: float) -> bool:
-    """Tell whether an error is one more of a row; they may differ in numbers, such as seconds."""
+    """Tell whether an error continues a row. Its text may differ in numbers, such as seconds."""
     if trouble.is_over or now - trouble.at >= QUIET or type(trouble.error) is not type(error):
         return False
     return re.sub(r"\d+", "", str(trouble.error)) == re.sub(r"\d+", "", str(error))
 
 
 def _patience(subject: Subject, error: KafkaError) -> float:
-    """Return for how many seconds an error is part of normal life."""
+    """Return for how many seconds an error may be normal, and is not logged."""
     if subject in (About.COORDINATOR, About.GROUP, About.PRODUCER_ID):
         return LOADING if isinstance(error, CoordinatorLoadInProgress) else GATHERING
     return SETTLING if isinstance(error, BrokerError) and error.refresh_metadata else 0.0
 
 
 def last_trouble(trouble: Trouble | None) -> Reason | None:
-    """Return a trouble as the reason of a wait in vain."""
+    """Return a trouble as the reason why a wait timed out."""
     return None if trouble is None else Reason(f"last trouble: {trouble}", trouble.error)
 
 
 def late(what: str, *reasons: Reason | None) -> KafkaTimeoutError:
-    """Return what a wait in vain raises.
+    """Return the error of a wait that timed out.
 
     Args:
-        what: was waited for, and how long.
+        what: what was waited for, and how long.
         reasons: why it has not come, the most telling one first; None: not known.
     """
     known = [it for it in reasons if it is not None]

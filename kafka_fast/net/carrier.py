@@ -16,7 +16,7 @@ from kafka_fast.control.plane import (
     LinkClosed,
     Misfit,
     PlaneEvent,
-    Response,
+    RawResponse,
     SendBetween,
     SendRaw,
     StartHeartbeats,
@@ -39,7 +39,7 @@ def read_event(event: tuple[Any, ...]) -> PlaneEvent:
     """
     kind, link_id, code, detail, token, frame, told = event
     if kind == _plane.EVENT_RESPONSE:
-        return Response(link_id, token, frame, code)
+        return RawResponse(link_id, token, frame, code)
     if kind == _plane.EVENT_LINK_CLOSED:
         return LinkClosed(link_id, CloseReason(code), detail, frame or b"", Awaited(token))
     if kind == _plane.EVENT_BAD_ANSWER:

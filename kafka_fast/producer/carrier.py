@@ -7,24 +7,24 @@ from typing import Any
 from kafka_fast.control.plane import (
     BatchRow,
     Command,
-    Fail,
+    CompleteBatch,
+    FailBatch,
     FailQueue,
     NameTopic,
     PlaneEvent,
-    Program,
-    Punt,
+    ProducePunt,
+    ProgramProduce,
+    QueueReport,
     QueueRow,
-    Refuse,
-    Renumber,
-    Report,
-    Route,
+    RefuseRecords,
+    RenumberQueue,
+    RouteQueue,
     RouteWanted,
     SetAvailable,
     SetPartitions,
     SetProducerId,
-    Split,
-    Succeed,
-    Thaw,
+    SplitBatch,
+    ThawQueue,
 )
 from kafka_fast.control.producer.routes import FIRST_VERSION_WITH_IDS
 from kafka_fast.dataplane.produce import _queues
@@ -44,12 +44,12 @@ def read_event(event: tuple[Any, ...]) -> PlaneEvent:
     """Return the control plane's record of one of the data plane's events."""
     kind, link_id, code, _, _, frame, told = event
     if kind == _queues.EVENT_PUNT:
-        return Punt(link_id, code, frame)
+        return ProducePunt(link_id, code, frame)
     if kind == _queues.EVENT_ROUTE:
         return RouteWanted(tuple(told))
     if kind == _queues.EVENT_REPORT:
         queue, batches = told
-        return Report(QueueRow(*queue), tuple(BatchRow(*row) for row in batches))
+        return QueueReport(QueueRow(*queue), tuple(BatchRow(*row) for row in batches))
     return carrier.read_event(event)
 
 
@@ -71,7 +71,7 @@ def carry_out(queues: Queues, command: Command, seed: int) -> bool:
         seed: random bits, for a topic that is new.
     """
     match command:
-        case Program(link_id, version, prefix):
+        case ProgramProduce(link_id, version, prefix):
             queues.program(link_id, version, topic_format(version), prefix)
         case NameTopic(topic, version, field):
             queues.topic(topic, seed)
@@ -81,32 +81,32 @@ def carry_out(queues: Queues, command: Command, seed: int) -> bool:
             queues.set_partitions(topic, first, queue_ids)
         case SetAvailable(queue_id, available):
             queues.set_available(queue_id, available)
-        case Route(queue_id, link_id):
+        case RouteQueue(queue_id, link_id):
             queues.route(queue_id, link_id)
         case SetProducerId(producer_id, epoch):
             queues.set_producer_id(producer_id, epoch)
-        case Thaw(queue_id, generation, at, single):
+        case ThawQueue(queue_id, generation, at, single):
             queues.thaw(queue_id, generation, at, single)
-        case Renumber(queue_id, generation, producer_id, epoch, base_sequence, serial, slice_):
+        case RenumberQueue(queue_id, generation, producer_id, epoch, base_sequence, serial, slice_):
             queues.renumber(queue_id, generation, producer_id, epoch, base_sequence, serial, slice_)
         case FailQueue(queue_id, error_code):
             queues.fail_queue(queue_id, error_code, _queues.OUTCOME_NOT_SENT)
-        case Refuse(error):
+        case RefuseRecords(error):
             queues.refuse(error)
-        case Fail() | Succeed() | Split():
+        case FailBatch() | CompleteBatch() | SplitBatch():
             judge(queues, command)
         case _:
             return carrier.carry_out(queues.plane, command)
     return True
 
 
-def judge(queues: Queues, verdict: Fail | Succeed | Split) -> None:
+def judge(queues: Queues, verdict: FailBatch | CompleteBatch | SplitBatch) -> None:
     """Pass a verdict on one batch."""
     row = verdict.row
     place = (row.queue_id, row.generation)
     batch = (row.serial, row.slice)
     match verdict:
-        case Fail(_, error_code, outcome):
+        case FailBatch(_, error_code, outcome):
             queues.judge(
                 *place,
                 _queues.VERDICT_FAIL,
@@ -114,9 +114,9 @@ def judge(queues: Queues, verdict: Fail | Succeed | Split) -> None:
                 error_code=error_code,
                 outcome=_OUTCOMES[outcome],
             )
-        case Succeed(_, base_offset):
+        case CompleteBatch(_, base_offset):
             queues.judge(*place, _queues.VERDICT_SUCCEED, *batch, base_offset=base_offset)
-        case Split(_, size, error_code):
+        case SplitBatch(_, size, error_code):
             queues.judge(
                 *place,
                 _queues.VERDICT_SPLIT,

@@ -74,7 +74,7 @@ cdef class Program:
         made: class of the struct; its instances are made without calling `__init__`.
         label: how errors call it: "MetadataRequest v9".
         flexible: the struct ends with a section of tagged fields.
-        fields: one `schema.Step` per field; those with a tag come last, in ascending order.
+        fields: one `schema.VersionedField` each; those with a tag come last, in ascending order.
     """
 
     def __cinit__(self, object made, str label, bint flexible, object fields):

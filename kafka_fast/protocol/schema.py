@@ -82,7 +82,7 @@ def snake_case(name: str) -> str:
     return _CAMEL.sub("_", name).lower()
 
 
-class Step(NamedTuple):
+class VersionedField(NamedTuple):
     """A field in one version, in the order in which `_program.Program` unpacks it."""
 
     name: str
@@ -101,16 +101,16 @@ class Field:
     """One field of a struct, for all versions."""
 
     __slots__ = (
-        "default", "flexible", "ignorable", "item", "kind", "name", "nullable", "struct", "tag",
-        "tagged", "versions",
+        "default", "flexible", "ignorable", "item", "name", "nullable", "struct", "tag", "tagged",
+        "versions", "wire_type",
     )  # fmt: skip
 
     def __init__(
         self,
-        kind: Kind,
+        wire_type: WireType,
         where: str,
         *,
-        item: Kind | None = None,
+        item: WireType | None = None,
         struct: type[Struct] | None = None,
         nullable: str = "none",
         default: Any = ...,
@@ -120,25 +120,25 @@ class Field:
         flexible: str | None = None,
     ) -> None:
         self.name = ""
-        self.kind = kind
+        self.wire_type = wire_type
         self.item = item  # of an array
         self.struct = struct  # of a struct, or of an array of structs
         self.versions = parse_versions(where)
         self.nullable = parse_versions(nullable)
-        self.default = kind.default if default is ... else default
+        self.default = wire_type.default if default is ... else default
         self.ignorable = ignorable  # dropped in silence by a version that has no such field
         self.tag = tag
         self.tagged = parse_versions(tagged)
         # None: compact where the message is flexible.
         self.flexible = None if flexible is None else parse_versions(flexible)
 
-    def step(self, version: int, flexible: bool, label: str) -> Step:
+    def in_version(self, version: int, flexible: bool, label: str) -> VersionedField:
         """Return this field as it is in one version."""
         present = version in self.versions
         sub = None if self.struct is None else self.struct._compile(version, flexible, label)
-        return Step(
+        return VersionedField(
             name=self.name,
-            op=self.kind.op,
+            op=self.wire_type.op,
             item=0 if self.item is None else self.item.op,
             present=present,
             nullable=version in self.nullable,
@@ -150,7 +150,7 @@ class Field:
         )
 
 
-class Kind:
+class WireType:
     """A wire type. Calling it declares a field: `int32("3+", default=-1)`."""
 
     __slots__ = ("default", "name", "op")
@@ -169,25 +169,25 @@ class Kind:
         return Field(self, where, **options)
 
 
-bool_ = Kind("bool", Op.BOOL, False)
-int8 = Kind("int8", Op.INT8, 0)
-int16 = Kind("int16", Op.INT16, 0)
-uint16 = Kind("uint16", Op.UINT16, 0)
-int32 = Kind("int32", Op.INT32, 0)
-uint32 = Kind("uint32", Op.UINT32, 0)
-int64 = Kind("int64", Op.INT64, 0)
-float64 = Kind("float64", Op.FLOAT64, 0.0)
-uuid = Kind("uuid", Op.UUID, bytes(16))
-string = Kind("string", Op.STRING, "")
-bytes_ = Kind("bytes", Op.BYTES, b"")
-records = Kind("records", Op.RECORDS, None)
-_ARRAY = Kind("array", Op.ARRAY, [])
-_STRUCT = Kind("struct", Op.STRUCT, ...)
+bool_ = WireType("bool", Op.BOOL, False)
+int8 = WireType("int8", Op.INT8, 0)
+int16 = WireType("int16", Op.INT16, 0)
+uint16 = WireType("uint16", Op.UINT16, 0)
+int32 = WireType("int32", Op.INT32, 0)
+uint32 = WireType("uint32", Op.UINT32, 0)
+int64 = WireType("int64", Op.INT64, 0)
+float64 = WireType("float64", Op.FLOAT64, 0.0)
+uuid = WireType("uuid", Op.UUID, bytes(16))
+string = WireType("string", Op.STRING, "")
+bytes_ = WireType("bytes", Op.BYTES, b"")
+records = WireType("records", Op.RECORDS, None)
+_ARRAY = WireType("array", Op.ARRAY, [])
+_STRUCT = WireType("struct", Op.STRUCT, ...)
 
 
-def array(item: Kind | type[Struct], where: str, **options: Any) -> Any:
+def array(item: WireType | type[Struct], where: str, **options: Any) -> Any:
     """Declare a list of wire values or structs; options as for any other field."""
-    if isinstance(item, Kind):
+    if isinstance(item, WireType):
         return Field(_ARRAY, where, item=item, **options)
     return Field(_ARRAY, where, item=_STRUCT, struct=item, **options)
 
@@ -248,9 +248,9 @@ class Struct(metaclass=StructType):
             value = getattr(self, field.name)
             if value == getattr(blank, field.name):
                 continue
-            if field.kind in (bytes_, records):
+            if field.wire_type in (bytes_, records):
                 value = f"<{len(value)} bytes>" if value is not None else None
-            elif field.kind is uuid:
+            elif field.wire_type is uuid:
                 value = value.hex()
             else:
                 value = repr(value)
@@ -267,9 +267,9 @@ class Struct(metaclass=StructType):
         """Return the codec program of one version; -1 is a version that has no field at all."""
         key = (version, flexible)
         if key not in cls._programs:
-            steps = [field.step(version, flexible, label) for field in cls._fields]
-            steps.sort(key=lambda step: step.tag)  # tagged fields last, by tag; the sort is stable
-            cls._programs[key] = Program(cls, label, flexible, steps)
+            fields = [field.in_version(version, flexible, label) for field in cls._fields]
+            fields.sort(key=lambda field: field.tag)  # tagged last, by tag; the sort is stable
+            cls._programs[key] = Program(cls, label, flexible, fields)
         return cls._programs[key]
 
 

@@ -33,7 +33,7 @@ from kafka_fast.record._arrow_columns cimport (
     bytes_child, kf_table, kf_run, table_array, table_schema,
 )
 from kafka_fast.record._arrow_structs cimport *
-from kafka_fast.record._reader cimport Source
+from kafka_fast.record._reader cimport BatchBytes
 from kafka_fast.record._slices cimport RecordSlice
 
 from kafka_fast.errors import UsageError
@@ -167,7 +167,7 @@ cdef class ArrowRecords:
 
     cdef int describe(self, Py_ssize_t first, Py_ssize_t last, kf_table* chunk) except -1:
         cdef RecordSlice part
-        cdef Source source
+        cdef BatchBytes source
         cdef kf_run* run
         cdef Py_ssize_t i
         cdef bytes name
@@ -182,8 +182,8 @@ cdef class ArrowRecords:
             run.size = part.records.size
             run.blob = run.base
             run.blob_size = run.size
-            if isinstance(part.records.owner, Source):  # batches of one buffer share it
-                source = <Source>part.records.owner
+            if isinstance(part.records.owner, BatchBytes):  # batches of one buffer share it
+                source = <BatchBytes>part.records.owner
                 if source.size <= INT32_MAX:
                     run.blob = source.data
                     run.blob_size = source.size

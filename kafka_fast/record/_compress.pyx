@@ -69,7 +69,7 @@ cdef ptrdiff_t codec_compress(
 
 
 @cython.final
-cdef class Context:
+cdef class CodecContext:
     """Owner of one context, so that the pool can hold it."""
 
     cdef kf_codec_context* context
@@ -78,20 +78,20 @@ cdef class Context:
         kf_codec_free(self.context)
 
 
-cdef Context take_context(kf_codec codec, int level):
+cdef CodecContext take_context(kf_codec codec, int level):
     cdef list idle = idle_contexts.get((codec, level))
     if idle:
-        return <Context>idle.pop()
+        return <CodecContext>idle.pop()
     if not kf_codec_is_native(codec):
         raise UsageError(f"this build has no library for codec {CODEC_NAMES.get(codec, codec)}")
-    cdef Context taken = Context.__new__(Context)
+    cdef CodecContext taken = CodecContext.__new__(CodecContext)
     taken.context = kf_codec_new(codec, level)
     if taken.context is NULL:
         raise MemoryError
     return taken
 
 
-cdef int give_back(kf_codec codec, int level, Context context) except -1:
+cdef int give_back(kf_codec codec, int level, CodecContext context) except -1:
     cdef list idle = idle_contexts.setdefault((codec, level), [])
     if len(idle) < POOL_COUNT_MAX:
         idle.append(context)
@@ -181,7 +181,7 @@ cdef Plain decompress_plain(
     kf_codec codec, const uint8_t* data, size_t size, size_t limit, int magic
 ):
     cdef Plain plain = Plain.__new__(Plain, limit)
-    cdef Context context = take_context(codec, 0)
+    cdef CodecContext context = take_context(codec, 0)
     cdef kf_codec_status status
     if size < NOGIL_SIZE:
         status = kf_decompress(context.context, data, size, limit, magic, &plain.out)
@@ -209,7 +209,7 @@ def library(int codec) -> str | None:
 
 def compress(int codec, object data not None, int level) -> bytes:
     """Return `data` compressed and framed as Kafka wants it; the level must be the codec's."""
-    cdef Context context = take_context(<kf_codec>codec, level)
+    cdef CodecContext context = take_context(<kf_codec>codec, level)
     cdef Py_buffer view
     cdef ptrdiff_t written
     cdef bytes out

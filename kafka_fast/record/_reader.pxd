@@ -7,7 +7,7 @@ from kafka_fast.record._records cimport Records
 
 
 # Keeps bytes alive, and where they are, as long as any batch or records need them.
-cdef class Source:
+cdef class BatchBytes:
     cdef const uint8_t* data
     cdef size_t size
     cdef object owner    # frees the bytes when it goes; None: they are `view`'s
@@ -16,7 +16,7 @@ cdef class Source:
 
 
 cdef class RecordBatch:
-    cdef Source source           # owner of the bytes at `data`
+    cdef BatchBytes source           # owner of the bytes at `data`
     cdef const uint8_t* data     # first byte of the batch, its baseOffset
     cdef size_t size_            # of the whole batch, length prefix included
     cdef kf_batch_header header  # of v0 and v1: the outer message's fields in the places of v2
@@ -30,8 +30,8 @@ cdef class RecordBatch:
 
 
 # Bytes that `owner` keeps alive and in their place.
-cdef Source source_of(object owner, const uint8_t* data, size_t size)
+cdef BatchBytes source_of(object owner, const uint8_t* data, size_t size)
 
 # The batch that begins at `data`, which is in the source; None if its end is not in the `left`
 # bytes. Raises CorruptBatchError for a length or a magic that no batch has.
-cdef RecordBatch batch_at(Source source, const uint8_t* data, size_t left)
+cdef RecordBatch batch_at(BatchBytes source, const uint8_t* data, size_t left)

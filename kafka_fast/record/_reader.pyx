@@ -49,7 +49,7 @@ cdef enum:
 
 
 @cython.final
-cdef class Source:
+cdef class BatchBytes:
     """Bytes that are held. Batches and records over them keep this object, and so the bytes."""
 
     def __dealloc__(self):
@@ -57,17 +57,17 @@ cdef class Source:
             PyBuffer_Release(&self.view)
 
 
-cdef Source source_of(object owner, const uint8_t* data, size_t size):
-    cdef Source source = Source.__new__(Source)
+cdef BatchBytes source_of(object owner, const uint8_t* data, size_t size):
+    cdef BatchBytes source = BatchBytes.__new__(BatchBytes)
     source.owner = owner
     source.data = data
     source.size = size
     return source
 
 
-cdef Source source_in(object exporter):
+cdef BatchBytes source_in(object exporter):
     """Hold an object's buffer."""
-    cdef Source source = Source.__new__(Source)
+    cdef BatchBytes source = BatchBytes.__new__(BatchBytes)
     PyObject_GetBuffer(exporter, &source.view, PyBUF_SIMPLE)
     source.held = True
     source.data = <const uint8_t*>source.view.buf
@@ -365,7 +365,7 @@ cdef int read_header(RecordBatch batch) except -1:
     return 0
 
 
-cdef RecordBatch batch_at(Source source, const uint8_t* data, size_t left):
+cdef RecordBatch batch_at(BatchBytes source, const uint8_t* data, size_t left):
     cdef kf_reader reader = kf_reader_of(data, left)
     cdef RecordBatch batch
     cdef int64_t size
@@ -437,7 +437,7 @@ def read_batches(object data not None) -> RecordBatches:
     Raises:
         CorruptBatchError: a length below the smallest batch, or an unknown magic.
     """
-    cdef Source source = source_in(data)
+    cdef BatchBytes source = source_in(data)
     cdef const uint8_t* at = source.data
     cdef size_t left = source.size
     cdef kf_reader reader

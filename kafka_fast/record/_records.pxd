@@ -19,7 +19,7 @@ cdef class Record:
 
 
 cdef class Records:
-    cdef object owner         # holds `base`: the batch's Source, or what decompression gave
+    cdef object owner         # holds `base`: the batch's BatchBytes, or what decompression gave
     cdef const uint8_t* base  # positions in the spans count from here
     cdef size_t size          # bytes at `base`
     cdef kf_span* spans       # owned; `count` of them

@@ -25,7 +25,7 @@ NO_TOPIC = (
 )
 
 
-class Columns(NamedTuple):
+class TopicColumns(NamedTuple):
     """Records of one topic, in their order. A column that no record fills is None."""
 
     topic: str
@@ -36,7 +36,7 @@ class Columns(NamedTuple):
     timestamps_ms: Sequence[int | None] | None = None
 
 
-def columns(records: list[Any], topic: str | None) -> Iterator[Columns]:
+def columns(records: list[Any], topic: str | None) -> Iterator[TopicColumns]:
     """Yield the records as columns, topic by topic.
 
     Args:
@@ -48,15 +48,15 @@ def columns(records: list[Any], topic: str | None) -> Iterator[Columns]:
     """
     kinds = set(map(type, records))
     if topic is not None and kinds <= PLAIN:
-        yield Columns(topic, records)
+        yield TopicColumns(topic, records)
     elif topic is not None and kinds == {tuple} and set(map(len, records)) == {2}:
         keys, values = zip(*records, strict=True)
-        yield Columns(topic, values, keys)
+        yield TopicColumns(topic, values, keys)
     else:
         yield from _by_topic(records, topic)
 
 
-def _by_topic(records: list[Any], topic: str | None) -> Iterator[Columns]:
+def _by_topic(records: list[Any], topic: str | None) -> Iterator[TopicColumns]:
     topics: dict[str, list[tuple[Any, ...]]] = {}
     for record in records:
         key, value, headers, own_topic, partition, timestamp = _fields(record)
@@ -68,7 +68,7 @@ def _by_topic(records: list[Any], topic: str | None) -> Iterator[Columns]:
     for name, rows in topics.items():
         values, *others = zip(*rows, strict=True)
         filled = [column if any(item is not None for item in column) else None for column in others]
-        yield Columns(name, values, *filled)
+        yield TopicColumns(name, values, *filled)
 
 
 def _fields(record: Any) -> tuple[Any, ...]:

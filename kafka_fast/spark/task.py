@@ -27,7 +27,7 @@ SAMPLED = 16
 
 COLUMNS = ("key", "headers", "partition", "timestamp")
 OPTIONAL_COLUMNS = ("keys", "headers", "partitions", "timestamps_ms")
-"""The same of `send_many`, in the order of `Columns`."""
+"""The same of `send_many`, in the order of `TopicColumns`."""
 NULL_TOPIC = (
     "null topic present in the data. Use the topic argument of write_df for setting a topic."
 )

@@ -165,13 +165,13 @@ def test_how_long_an_answer_takes_is_counted_from_its_question(
     consumer = consumer_on(group_id=f"group-of-{topic}")
     offsets = {TopicPartition(topic, 0): OffsetAndMetadata(0)}
     consumer.commit(offsets)
-    questions = consumer._core.control.links.questions
-    eventually(lambda: time.monotonic() - questions.now > 0.3, "the control thread sleeps")
+    requests = consumer._core.control.links.requests
+    eventually(lambda: time.monotonic() - requests.now > 0.3, "the control thread sleeps")
     kafka.faults.delay(1.0, api=OFFSET_COMMIT)
     began = time.monotonic()
     with pytest.raises(KafkaTimeoutError):
         consumer.commit(offsets, timeout=0.1)
-    ((what, seconds),) = questions.under_way(time.monotonic())
+    ((what, seconds),) = requests.under_way(time.monotonic())
     assert "has not answered OffsetCommit" in what
     assert seconds <= time.monotonic() - began
 

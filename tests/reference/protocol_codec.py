@@ -67,7 +67,7 @@ def from_dict(cls: type[Struct], values: dict[str, Any]) -> Any:
     def build(field: Field, value: Any) -> Any:
         if field.struct is None or value is None:
             return value
-        if field.kind.name == "array":
+        if field.wire_type.name == "array":
             return [from_dict(field.struct, item) for item in value]
         return from_dict(field.struct, value)
 
@@ -78,9 +78,9 @@ def default(field: Field) -> Any:
     """Return the plain default of a field."""
     if field.default is None:
         return None
-    if field.kind.name == "struct":
+    if field.wire_type.name == "struct":
         return defaults(field.struct)
-    return [] if field.kind.name == "array" else field.default
+    return [] if field.wire_type.name == "array" else field.default
 
 
 def defaults(cls: type[Struct]) -> dict[str, Any]:
@@ -126,7 +126,7 @@ def write_struct(cls: type[Struct], values: dict[str, Any], version: int, flexib
 
 def write(field: Field, value: Any, version: int, flexible: bool) -> bytes:
     """Encode one field."""
-    kind = field.kind.name
+    kind = field.wire_type.name
     compact = flexible if field.flexible is None else version in field.flexible
     if kind == "array":
         if value is None:
@@ -223,7 +223,7 @@ def read_struct(cls: type[Struct], reader: Reader, version: int, flexible: bool)
 
 def read(field: Field, reader: Reader, version: int, flexible: bool) -> Any:
     """Decode one field."""
-    kind = field.kind.name
+    kind = field.wire_type.name
     compact = flexible if field.flexible is None else version in field.flexible
     if kind == "array":
         count = reader.length(kind, compact)
@@ -279,8 +279,8 @@ def random_value(field: Field, version: int, rng: random.Random) -> Any:
     """Return a value for one field: null, its default, an extreme or anything."""
     if version in field.nullable and rng.random() < 0.2:
         return None
-    if field.kind.name != "array":
-        return random_item(field.kind.name, field, version, rng)
+    if field.wire_type.name != "array":
+        return random_item(field.wire_type.name, field, version, rng)
     return [
         random_item(field.item.name, field, version, rng)
         for _ in range(rng.choice((0, 1, 1, 2, 3)))

@@ -11,7 +11,14 @@ from typing import Any
 
 import pytest
 
-from kafka_fast.control.plane import BatchRow, Command, Fail, NameTopic, Report, Succeed
+from kafka_fast.control.plane import (
+    BatchRow,
+    Command,
+    CompleteBatch,
+    FailBatch,
+    NameTopic,
+    QueueReport,
+)
 from kafka_fast.control.producer import control, verdicts
 from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.dataplane.produce import _queues
@@ -53,8 +60,8 @@ def test_taking_a_recognised_duplicate_for_a_failure(monkeypatch: pytest.MonkeyP
 
 def test_acknowledging_a_batch_that_was_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     def judge_kindly(plane: Any, command: Command, seed: int) -> bool:
-        if isinstance(command, Fail):
-            command = Succeed(command.row, -1)
+        if isinstance(command, FailBatch):
+            command = CompleteBatch(command.row, -1)
         return carry_out(plane, command, seed)
 
     carry_out = produce_carrier.carry_out
@@ -81,14 +88,14 @@ def test_naming_a_topic_by_another_ones_id(monkeypatch: pytest.MonkeyPatch) -> N
 def test_forgetting_the_order_of_unresolved_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """All are retried at once, numbered in the order in which they happen to be looked at."""
 
-    def judge_only_the_last(report: Report, *args: Any, **rules: Any) -> verdicts.Judgement:
+    def judge_only_the_last(report: QueueReport, *args: Any, **rules: Any) -> verdicts.Judgement:
         rows = report.batches
         judgement = verdicts.judge(report, *args, **rules)
         if len(rows) > 1:
             judgement.commands = [begin_behind(report, rows[0])]
         return judgement
 
-    def begin_behind(report: Report, first: BatchRow) -> Command:
+    def begin_behind(report: QueueReport, first: BatchRow) -> Command:
         return verdicts.close_gap(report, first)
 
     monkeypatch.setattr(control, "judge", judge_only_the_last)

@@ -18,11 +18,11 @@ from kafka_fast.consumer.reading import Reading
 from kafka_fast.consumer.record_handover import RecordHandover
 from kafka_fast.control.consumer.control import ConsumerControl
 from kafka_fast.control.consumer.diagnosis import Diagnosis
+from kafka_fast.control.consumer.fetch_routes import FetchRoutes
 from kafka_fast.control.consumer.partition import Position
 from kafka_fast.control.consumer.plane import StartStream
 from kafka_fast.control.consumer.positions import Positions
 from kafka_fast.control.consumer.restarts import Restarts
-from kafka_fast.control.consumer.streams import Streams
 from kafka_fast.control.group.classic import member as classic
 from kafka_fast.control.group.classic.member import ClassicMember
 from kafka_fast.control.group.classic.ownership import Ownership
@@ -76,7 +76,7 @@ def test_committing_what_a_poll_is_about_to_hand_over(monkeypatch: pytest.Monkey
 
 def test_keeping_partitions_over_an_eager_rebalance(monkeypatch: pytest.MonkeyPatch) -> None:
     def keep(self: Any) -> None:
-        self._state = classic.State.PREPARING
+        self._state = classic.ClassicMemberState.PREPARING
 
     monkeypatch.setattr(ClassicMember, "_prepare", keep)
     show(Wrong.DOUBLE_OWNER)
@@ -229,14 +229,14 @@ def test_saying_that_what_has_stopped_is_fetched(monkeypatch: pytest.MonkeyPatch
 
 
 def test_never_telling_the_data_plane_to_fetch(monkeypatch: pytest.MonkeyPatch) -> None:
-    poll, numbers = Streams.poll_command, itertools.count(1)
+    poll, numbers = FetchRoutes.poll_command, itertools.count(1)
 
     def poll_most(self: Any) -> Any:
         command = poll(self)
         is_lost = isinstance(command, StartStream) and not next(numbers) % 10
         return poll(self) if is_lost else command
 
-    monkeypatch.setattr(Streams, "poll_command", poll_most)
+    monkeypatch.setattr(FetchRoutes, "poll_command", poll_most)
     show(Wrong.MISJUDGED)
 
 

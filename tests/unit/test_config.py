@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_fast.config import KEYS, Address, Config, Kind, normalize, parse_addresses
+from kafka_fast.config import KEYS, Address, Config, ValueKind, normalize, parse_addresses
 from kafka_fast.errors import ConfigError
 
 
@@ -192,9 +192,11 @@ def test_consumer_values() -> None:
 @pytest.mark.parametrize("key", [key for key in KEYS.values() if key.pending], ids=lambda k: k.name)
 def test_what_does_not_exist_yet_is_refused_by_name(key) -> None:  # type: ignore[no-untyped-def]
     client = key.clients[0]
-    other: object = {Kind.BOOLEAN: not key.default, Kind.INT: 17, Kind.FLOAT: 0.6}.get(
-        key.kind, "something"
-    )
+    other: object = {
+        ValueKind.BOOLEAN: not key.default,
+        ValueKind.INT: 17,
+        ValueKind.FLOAT: 0.6,
+    }.get(key.kind, "something")
     for value in (other, object()):
         with pytest.raises(ConfigError, match="not supported yet") as caught:
             normalize({key.name: value}, client=client)
@@ -216,7 +218,7 @@ def test_only_plaintext_yet(protocol: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [k.name for k in KEYS.values() if k.kind is Kind.PASSWORD] + ["sasl.password"]
+    "name", [k.name for k in KEYS.values() if k.kind is ValueKind.PASSWORD] + ["sasl.password"]
 )
 def test_secrets_are_in_no_message(name: str) -> None:
     for value in ("geheim", ["geheim"]):

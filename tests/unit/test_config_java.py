@@ -7,20 +7,25 @@ from pathlib import Path
 
 import pytest
 
-from kafka_fast.config import KEYS, ConsumerConfig, Key, Kind, ProducerConfig
+from kafka_fast.config import KEYS, ConsumerConfig, Key, ProducerConfig, ValueKind
 
 DEFINITIONS = Path(__file__).with_name("config_java_4.4.0.txt")
 
 KINDS = {
-    "BOOLEAN": {Kind.BOOLEAN},
-    "INT": {Kind.INT},
-    "LONG": {Kind.INT},
-    "SHORT": {Kind.INT},
-    "DOUBLE": {Kind.FLOAT},
-    "STRING": {Kind.STRING, Kind.INT},  # acks
-    "PASSWORD": {Kind.PASSWORD},
-    "LIST": {Kind.LIST, Kind.ADDRESSES},
-    "CLASS": {Kind.STRING, Kind.SERIALIZER, Kind.DESERIALIZER, Kind.PARTITIONER},
+    "BOOLEAN": {ValueKind.BOOLEAN},
+    "INT": {ValueKind.INT},
+    "LONG": {ValueKind.INT},
+    "SHORT": {ValueKind.INT},
+    "DOUBLE": {ValueKind.FLOAT},
+    "STRING": {ValueKind.STRING, ValueKind.INT},  # acks
+    "PASSWORD": {ValueKind.PASSWORD},
+    "LIST": {ValueKind.LIST, ValueKind.ADDRESSES},
+    "CLASS": {
+        ValueKind.STRING,
+        ValueKind.SERIALIZER,
+        ValueKind.DESERIALIZER,
+        ValueKind.PARTITIONER,
+    },
 }
 
 # Defaults that only a JVM can have.
@@ -51,7 +56,7 @@ def _as_java(key: Key, value: object) -> str:
         return str(value).lower()
     if isinstance(value, tuple):
         return f"[{', '.join(value)}]"
-    if key.kind is Kind.PARTITIONER or value is None:
+    if key.kind is ValueKind.PARTITIONER or value is None:
         return "null"
     return str(value)
 
@@ -67,7 +72,7 @@ def test_key(client: str, name: str, kind: str, default: str, validator: str) ->
         java = java.replace("Range, CooperativeSticky", "range, cooperative-sticky")
         assert _as_java(key, key.default_of(client)).lower() == java.lower()
     least = re.match(r"\[(-?\d+),\.\.\.", validator)
-    if least and not key.differs and key.kind is Kind.INT and not key.pending:
+    if least and not key.differs and key.kind is ValueKind.INT and not key.pending:
         low = key.low if key.low is not None else min(key.choices)  # type: ignore[type-var]
         assert low == int(least[1])
     if validator.startswith(("[", "(")) and "..." not in validator and not key.pattern:

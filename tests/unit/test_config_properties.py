@@ -7,7 +7,7 @@ from typing import Any, Literal, get_type_hints
 
 import pytest
 
-from kafka_fast.config import KEYS, Key, Kind, Partitioner
+from kafka_fast.config import KEYS, Key, Partitioner, ValueKind
 from kafka_fast.config.properties import (
     CommonProperties,
     ConsumerProperties,
@@ -15,25 +15,27 @@ from kafka_fast.config.properties import (
 )
 from kafka_fast.serialization import DeserializerLike, SerializerLike
 
-PLAIN: dict[Kind, Any] = {
-    Kind.BOOLEAN: bool,
-    Kind.INT: int,
-    Kind.FLOAT: float,
-    Kind.STRING: str,
-    Kind.ADDRESSES: str | Sequence[str],
-    Kind.LIST: str | Sequence[object],
-    Kind.SERIALIZER: SerializerLike,
-    Kind.DESERIALIZER: DeserializerLike,
+PLAIN: dict[ValueKind, Any] = {
+    ValueKind.BOOLEAN: bool,
+    ValueKind.INT: int,
+    ValueKind.FLOAT: float,
+    ValueKind.STRING: str,
+    ValueKind.ADDRESSES: str | Sequence[str],
+    ValueKind.LIST: str | Sequence[object],
+    ValueKind.SERIALIZER: SerializerLike,
+    ValueKind.DESERIALIZER: DeserializerLike,
 }
 CHOICES_LISTED = 5
 """More numbers than that are a range, which no type can say."""
 
 
 def type_of(key: Key) -> Any:
-    if key.kind is Kind.PARTITIONER:
+    if key.kind is ValueKind.PARTITIONER:
         return Literal[key.choices] | Partitioner | None  # type: ignore[operator]
     found = PLAIN[key.kind]
-    few = key.kind is Kind.STRING or (key.kind is Kind.INT and len(key.choices) < CHOICES_LISTED)
+    few = key.kind is ValueKind.STRING or (
+        key.kind is ValueKind.INT and len(key.choices) < CHOICES_LISTED
+    )
     if key.choices and few:
         found = Literal[key.choices + tuple({"all"} & set(key.words))]
     return found | None if key.nullable or "none" in key.words else found

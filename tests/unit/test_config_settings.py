@@ -8,7 +8,7 @@ import pickle
 
 import pytest
 
-from kafka_fast.config import KEYS, CommonSettings, Kind, ProducerSettings, producer_settings
+from kafka_fast.config import KEYS, CommonSettings, ProducerSettings, ValueKind, producer_settings
 from kafka_fast.errors import ConfigError
 from kafka_fast.serialization import IntegerSerializer, StringSerializer
 from kafka_fast.values import Value, field_names
@@ -42,7 +42,12 @@ def test_for_ever() -> None:
 
 def test_types_of_the_fields_fit_the_kinds() -> None:
     settings = producer_settings(BOOTSTRAP)
-    types = {Kind.BOOLEAN: bool, Kind.INT: int, Kind.STRING: str, Kind.ADDRESSES: tuple}
+    types = {
+        ValueKind.BOOLEAN: bool,
+        ValueKind.INT: int,
+        ValueKind.STRING: str,
+        ValueKind.ADDRESSES: tuple,
+    }
     for key in KEYS.values():
         if key.kind in types and key.field_name in _fields(ProducerSettings):
             assert type(getattr(settings, key.field_name)) is types[key.kind], key.name
@@ -51,7 +56,7 @@ def test_types_of_the_fields_fit_the_kinds() -> None:
 def test_a_secret_would_not_be_shown() -> None:
     """Settings show all their fields: the value of such a key will have to hide itself."""
     for name in _fields(ProducerSettings):
-        assert KEYS[name.replace("_", ".")].kind is not Kind.PASSWORD
+        assert KEYS[name.replace("_", ".")].kind is not ValueKind.PASSWORD
 
 
 def test_frozen_and_picklable() -> None:

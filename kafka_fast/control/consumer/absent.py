@@ -1,13 +1,14 @@
-"""Partitions that the user assigned by hand, and that the cluster does not have.
+"""Partitions that the user assigned by hand and that the cluster does not have.
 
     metadata answers ──► denied for PATIENCE ──► a warning ──► CONFIRMATIONS more answers ──► error
                               │                                                                │
                               └──────── the partition is there: it is read ◄───────────────────┘
 
-A topic that is made a moment later, or because metadata were asked for, and partitions that are
-added later are waited for; what is not there after that is most likely a mistake, and to read
-nothing for ever would hide it. Only answers count: brokers that say nothing deny nothing. The
-members of a group are assigned what there is, so theirs are not looked at.
+A topic may be created a moment later, or by the very request for its metadata, and partitions may
+be added later. So the consumer waits for a while. A partition that does not exist after that is
+most likely a mistake, and to read nothing for ever would hide the mistake. Only answers count:
+brokers that do not answer deny nothing. A group assigns only existing partitions, so partitions of
+group members are not watched.
 
 Thread: control.
 """
@@ -34,11 +35,11 @@ PATIENCE = LONG
 """Seconds for which a partition may be denied before anything is said."""
 
 CONFIRMATIONS = 2
-"""Answers after the warning that have to deny it as well."""
+"""How many answers after the warning must deny the partition as well."""
 
 
 class AbsentPartitions:
-    """One consumer's partitions that are not there. Control thread only."""
+    """One consumer's partitions that do not exist. Control thread only."""
 
     def __init__(
         self,
@@ -47,10 +48,10 @@ class AbsentPartitions:
         *,
         on_news: Callable[[PartitionFailed | PartitionFound], None],
     ) -> None:
-        """Begin with nothing to look at.
+        """Begin with no partition to watch.
 
         Args:
-            cluster: knows what partitions there are.
+            cluster: knows which partitions exist.
             partitions: that are assigned.
             on_news: called with what the user's thread has to know.
         """
@@ -59,14 +60,14 @@ class AbsentPartitions:
         self._on_news = on_news
 
     def watch(self, *, by_hand: bool) -> None:
-        """Look at all partitions from now on if the user has assigned them, else at none."""
+        """Watch all assigned partitions if the user assigned them by hand; else watch none."""
         for assigned in self._partitions:
             assigned.is_by_hand = by_hand
             if not by_hand:
                 assigned.absence = None
 
     def handle_answer(self, now: float) -> None:
-        """Metadata have come in: see what they deny."""
+        """Look for watched partitions that new metadata deny."""
         watched = [it for it in self._partitions if it.is_by_hand]
         for assigned in sorted(watched, key=lambda it: it.partition):
             self._look_at(assigned, now)
@@ -94,7 +95,7 @@ class AbsentPartitions:
             self._tell(assigned, absence, f"there is no partition {partition}: {why}")
 
     def _denial(self, partition: TopicPartition) -> str | None:
-        """Return what the brokers have instead of a partition; None if they do not deny it."""
+        """Return how the brokers deny a partition, as text; None if they do not."""
         topic, number = partition
         code = self._cluster.error(topic)
         if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
@@ -105,7 +106,7 @@ class AbsentPartitions:
         return f"topic {topic!r} has {count} partition{'s' if count > 1 else ''}"
 
     def _tell(self, assigned: AssignedPartition, absence: Absence, text: str) -> None:
-        """Let every poll say so, unless it does, or something else is the matter."""
+        """Let every poll raise this, unless it does already, or the partition has failed."""
         if absence.told != assigned.seeks and assigned.state is not FetchState.FAILED:
             absence.told = assigned.seeks
             error = broker_error(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text)

@@ -1,7 +1,7 @@
 """What a Fetch answer that is not plain success means for each partition: a pure function.
 
-The data plane has stopped the streams concerned and knows their positions; here it is decided how
-they go on. Nothing is done here: `decide` returns one of a handful of decisions.
+The data plane has stopped the streams concerned and knows their positions. `decide` returns how
+each of them goes on; `Restarts` carries it out.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from kafka_fast.types import TopicPartition
 RETRY_CODES = frozenset(
     {ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.OFFSET_NOT_AVAILABLE, ErrorCode.UNKNOWN_LEADER_EPOCH}
 )
-"""Retried though the error table does not say so, or as it says but without blame for metadata:
-the broker has not caught up, or did not expect what happened to it."""
+"""Tried again later, even if the error table does not call the code retriable: the broker has not
+caught up, or had an unexpected problem."""
 
 BATCH_FRONT = struct.Struct(">qi")
-"""What every batch begins with: base offset, and the length of the rest."""
+"""The first two fields of every batch: base offset, and the length of the rest."""
 
 REFRESH_CODES = frozenset({ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.UNKNOWN_LEADER_EPOCH})
 
 
-class Step(enum.Enum):
+class FetchAction(enum.Enum):
     """How a partition goes on."""
 
     AGAIN = "start again from the same position, at once"
@@ -47,10 +47,10 @@ class Step(enum.Enum):
     RAISE = "tell the user, and start again after a backoff"
 
 
-class Decision(NamedTuple):
+class FetchDecision(NamedTuple):
     """What to do with one partition."""
 
-    step: Step
+    action: FetchAction
     refresh: bool = False
     """Ask for metadata as well."""
     replica: int = NO_NODE
@@ -66,41 +66,43 @@ def decide(
     *,
     position: int,
     at_replica: bool,
-) -> Decision:
+) -> FetchDecision:
     """Return how a partition goes on after this answer.
 
     Args:
         partition: which.
         code: its error code.
         data: its part of the answer; None if that cannot be read.
-        position: where it was to be read from.
-        at_replica: whether it was read from a replica that is not its leader.
+        position: the offset from which it was fetched.
+        at_replica: whether it was fetched from a replica that is not its leader.
     """
     if code == 0 and data is not None:
         if data.diverging_epoch.end_offset >= 0:
             end = Position(data.diverging_epoch.end_offset, data.diverging_epoch.epoch)
-            return Decision(Step.TRUNCATED, end=end)
+            return FetchDecision(FetchAction.TRUNCATED, end=end)
         if data.preferred_read_replica >= 0:
-            return Decision(Step.REPLICA, replica=data.preferred_read_replica)
+            return FetchDecision(FetchAction.REPLICA, replica=data.preferred_read_replica)
         if data.records and data.current_leader.leader_id < 0:
-            # The data plane has found no batch to go on with.
+            # The data plane found no whole batch in these bytes.
             if at_replica:
-                return Decision(Step.REPLICA)
-            return Decision(Step.RAISE, error=_leads_nowhere(partition, position, data.records))
-        return Decision(Step.AGAIN)
+                return FetchDecision(FetchAction.REPLICA)
+            return FetchDecision(
+                FetchAction.RAISE, error=_leads_nowhere(partition, position, data.records)
+            )
+        return FetchDecision(FetchAction.AGAIN)
     if at_replica and code:
-        # Whatever a follower complains of, the leader decides.
-        return Decision(Step.REPLICA, refresh=code != ErrorCode.OFFSET_OUT_OF_RANGE)
+        # After any error of a follower, ask the leader.
+        return FetchDecision(FetchAction.REPLICA, refresh=code != ErrorCode.OFFSET_OUT_OF_RANGE)
     if code == ErrorCode.OFFSET_OUT_OF_RANGE:
-        return Decision(Step.OUT_OF_RANGE)
+        return FetchDecision(FetchAction.OUT_OF_RANGE)
     if code in RETRY_CODES or code in REFRESH_CODES:
-        return Decision(Step.LATER, refresh=code in REFRESH_CODES)
+        return FetchDecision(FetchAction.LATER, refresh=code in REFRESH_CODES)
     known = ERRORS.get(code)
     if known is not None and known.refresh_metadata:
-        return Decision(Step.LATER, refresh=True)
+        return FetchDecision(FetchAction.LATER, refresh=True)
     if known is not None and known.retriable and code != ErrorCode.CORRUPT_MESSAGE:
-        return Decision(Step.LATER)
-    return Decision(Step.RAISE, error=fetch_error(partition, code))
+        return FetchDecision(FetchAction.LATER)
+    return FetchDecision(FetchAction.RAISE, error=fetch_error(partition, code))
 
 
 def fetch_error(partition: TopicPartition, code: int) -> BrokerError:
@@ -111,7 +113,7 @@ def fetch_error(partition: TopicPartition, code: int) -> BrokerError:
 def _leads_nowhere(
     partition: TopicPartition, position: int, records: Buffer
 ) -> UnreadableBatchError:
-    """Return what is wrong with bytes in which no batch from the position on is whole."""
+    """Return the error for records without a whole batch at or after the position."""
     data = bytes(records[: BATCH_FRONT.size])
     what = f"{len(records)} bytes"
     if len(data) == BATCH_FRONT.size:

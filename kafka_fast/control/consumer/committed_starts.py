@@ -19,15 +19,15 @@ from kafka_fast.control.group.committed import CommittedOffsets, Fetched
 from kafka_fast.errors import KafkaError
 
 
-class _Question(NamedTuple):
-    """Partitions that were asked for together."""
+class _OffsetFetch(NamedTuple):
+    """One request for committed offsets, and its partitions."""
 
     asked: Sequence[AssignedPartition]
     cancel: Callable[[], None]
 
 
 class CommittedStarts:
-    """What one consumer's partitions ask of their group. Control thread only."""
+    """Committed offsets as starts of one consumer's partitions. Control thread only."""
 
     def __init__(
         self,
@@ -36,11 +36,11 @@ class CommittedStarts:
         positions: Positions,
         now: Callable[[], float],
     ) -> None:
-        """Begin with nothing asked.
+        """Begin without a request.
 
         Args:
-            committed: knows the group's offsets.
-            partitions: that are assigned.
+            committed: fetches the group's offsets.
+            partitions: the assigned ones.
             positions: take the offsets.
             now: returns the time of the event that is being handled.
         """
@@ -48,23 +48,23 @@ class CommittedStarts:
         self._partitions = partitions
         self._positions = positions
         self._now = now
-        self._open: list[_Question] = []
+        self._open: list[_OffsetFetch] = []
 
     def ask(self, assigned: Sequence[AssignedPartition]) -> None:
-        """Ask where these partitions start, which wait for that."""
-        for question in self._open:
-            if not any(map(self._waits, question.asked)):
-                question.cancel()
+        """Fetch the committed offsets of these partitions, which wait for them."""
+        for fetch in self._open:
+            if not any(map(self._waits, fetch.asked)):
+                fetch.cancel()
         self._open = [it for it in self._open if any(map(self._waits, it.asked))]
         names = [it.partition for it in assigned]
         cancel = self._committed.fetch(names, lambda found: self._handle(assigned, found))
-        self._open.append(_Question(assigned, cancel))
+        self._open.append(_OffsetFetch(assigned, cancel))
 
     def handle_recreated(self, topic: str, now: float) -> None:
-        """The topic was deleted and recreated, perhaps after it had been asked for.
+        """Take note that a topic was recreated, perhaps after the request was sent.
 
-        A coordinator that is asked by name may still answer for the former one; to begin the new
-        one where that was read to would skip what is in it.
+        A coordinator that is asked by name may still answer for the deleted topic. Its offset is
+        of no use in the new topic: records there would be skipped.
         """
         for assigned in self._partitions.of_topic(topic):
             if assigned.state not in AWAITING_COMMITTED:
@@ -77,8 +77,8 @@ class CommittedStarts:
     def _waits(self, assigned: AssignedPartition) -> bool:
         """Tell whether a partition still waits for its committed offset.
 
-        One that was given up meanwhile does not. If it came back, it is asked for again: others
-        may have committed in between.
+        A partition that was given up meanwhile does not. If it was assigned again, there is
+        another request for it, because others may have committed in between.
         """
         is_assigned = self._partitions.get(assigned.partition) is assigned
         return is_assigned and assigned.state in AWAITING_COMMITTED

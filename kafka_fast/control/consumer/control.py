@@ -1,14 +1,14 @@
 """The consumer's control plane: decides what is read from where. Sans-I/O.
 
     events from the data plane ─┐                        ┌─► commands for the data plane
-    the user's assignment,      ├─► ConsumerControl ─────┼─► sockets and look-ups for the machine
-    seeks and questions         │                        └─► news for the user's thread
+    the user's assignment,      ├─► ConsumerControl ─────┼─► sockets and look-ups for the host
+    seeks and look-ups          │                        └─► news for the user's thread
     sockets, look-ups, time ────┘
 
-Here its parts are wired. `partitions` are what is assigned, each in its state. `positions` say
-where they are read, `streams` over which links, `restarts` how those that stand still go on, and
-`diagnosis` why one is not read. `topics` say what the user hears of topics, `lookup` answers
-questions for offsets, and `group` belongs to the group.
+This module wires the consumer's parts. `partitions` holds the assigned partitions, each in its
+state. `positions` finds where they are read, `fetch_routes` over which links. `restarts` decides
+how stopped ones go on, and `diagnosis` tells why one is not read. `topics` tells the user of
+topics, `lookup` looks up offsets for the user, and `group` is the consumer's place in its group.
 
 Thread: control. `now` comes in; randomness comes in; bytes of records stay out.
 """
@@ -25,6 +25,7 @@ from kafka_fast.control.connection_key import ConnectionKey
 from kafka_fast.control.consumer.absent import AbsentPartitions
 from kafka_fast.control.consumer.committed_starts import CommittedStarts
 from kafka_fast.control.consumer.diagnosis import Diagnosis
+from kafka_fast.control.consumer.fetch_routes import FetchRoutes
 from kafka_fast.control.consumer.lookup import Lookup
 from kafka_fast.control.consumer.partition import (
     AssignedPartition,
@@ -43,7 +44,6 @@ from kafka_fast.control.consumer.plane import (
 )
 from kafka_fast.control.consumer.positions import Positions
 from kafka_fast.control.consumer.restarts import Restarts
-from kafka_fast.control.consumer.streams import Streams
 from kafka_fast.control.consumer.topics import Topics
 from kafka_fast.control.group.group import Group
 from kafka_fast.control.group.member import Subscription
@@ -90,7 +90,7 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
         nonsense = Nonsense(self._handle_nonsense, patience)
         super().__init__(settings, client_id, random, wall_ms, cluster, nonsense)
         self.partitions = AssignedPartitions()
-        self.streams = Streams(
+        self.fetch_routes = FetchRoutes(
             self.context, self.partitions, on_moved=self._handle_moved, on_refused=self._tell
         )
         self.positions = Positions(
@@ -102,7 +102,7 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
         )
         tell = self._commands.append
         self.restarts = Restarts(
-            self.context, self.partitions, self.streams, self.positions, on_news=tell
+            self.context, self.partitions, self.fetch_routes, self.positions, on_news=tell
         )
         self.topics = Topics(self.cluster, self.partitions, on_news=tell)
         self.absent = AbsentPartitions(self.cluster, self.partitions, on_news=tell)
@@ -122,11 +122,11 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
         return self.diagnosis.describe(now)
 
     def silence(self, partitions: Iterable[TopicPartition], now: float) -> Reason:
-        """Return why nothing comes of the first few of these partitions."""
+        """Return why no records of the first few of these partitions come."""
         return of_several((it, self.diagnosis.silence_of(it, now)) for it in partitions)
 
     def silence_of(self, partition: TopicPartition, now: float) -> Reason:
-        """Return why nothing comes of a partition."""
+        """Return why no records of a partition come."""
         return self.diagnosis.silence_of(partition, now)
 
     def is_fetched(self, partition: TopicPartition, now: float) -> bool:
@@ -143,20 +143,20 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
         committed: bool,
         by_hand: bool = True,
     ) -> None:
-        """Read these partitions from now on, and no others; what stays goes on undisturbed.
+        """Read these partitions from now on, and no others. Those that stay go on undisturbed.
 
         Args:
             streams: partitions and the ids of their streams.
             now: the time.
             committed: start at the group's committed offsets where there are any.
-            by_hand: the user has named them, not the group.
+            by_hand: the user assigned them, not the group.
         """
         wanted = dict(streams)
         for assigned in self.partitions:
             if wanted.get(assigned.partition) != assigned.stream_id:
                 self.restarts.remove(assigned.partition)
                 self.positions.remove(assigned)
-                self.streams.remove(assigned)
+                self.fetch_routes.remove(assigned)
                 self.partitions.remove(assigned)
         new = [it for it in wanted.items() if it[0] not in self.partitions]
         added = [self._add(partition, stream_id, now) for partition, stream_id in new]
@@ -175,13 +175,13 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
         return self.partitions.add(partition, stream_id, now)
 
     def subscribe(self, subscription: Subscription, now: float) -> None:
-        """Belong to the group with this subscription. There is a group."""
+        """Join the group with this subscription; only for a consumer with a group."""
         assert self.group is not None
         self.topics.subscribe(subscription.topics)
         self.group.member.subscribe(subscription, now)
 
     def leave(self, now: float, done: Callable[[], None]) -> None:
-        """Leave the group."""
+        """Leave the group; only for a consumer with a group."""
         assert self.group is not None
         self.topics.subscribe(frozenset())
         self.group.leave(now, done)
@@ -195,13 +195,13 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
     def look_up(
         self, partition: TopicPartition, reset: OffsetReset, seeks: int, now: float
     ) -> None:
-        """Read on from where the log begins, ends, or was at a Unix time in ms."""
+        """Read on from the log's beginning, its end, or a Unix time in ms."""
         assigned = self._begin_seek(partition, seeks, now)
         if assigned is not None:
             self.positions.look_up(assigned, reset, now)
 
     def begin_again(self, partition: TopicPartition, seeks: int, now: float) -> None:
-        """The user's thread has forgotten the topic that was deleted: read the one made anew."""
+        """Read a recreated topic: the user's thread has forgotten the deleted one."""
         assigned = self._begin_seek(partition, seeks, now)
         if assigned is not None:
             self.positions.begin_again(assigned, now)
@@ -218,8 +218,8 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
     ) -> None:
         """Commit these offsets for the group; see `Commits.commit`.
 
-        One of a topic that was deleted is left out: under its name stands another one by now, and
-        who went on from there would skip its records.
+        Offsets of a deleted topic are left out if a new topic has its name. A member that began
+        the new topic at such an offset would skip records.
         """
         if self.group is None:
             return
@@ -236,7 +236,7 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
         if assigned is None:
             return None
         self.restarts.forget_failures(partition)
-        self.streams.halt(assigned, now)
+        self.fetch_routes.halt(assigned, now)
         assigned.seeks = seeks
         assigned.starts = 0
         return assigned
@@ -251,7 +251,7 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
         self.lookup.tick(now)
         if self.group is not None:
             self.group.tick(now)
-        self.streams.tick(now)
+        self.fetch_routes.tick(now)
 
     def _next_deadline(self) -> float:
         return min(
@@ -266,7 +266,7 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
     def _poll_own(self) -> ConsumerCommand | None:
         if self.group is not None and (news := self.group.poll_news()) is not None:
             return news
-        return self.streams.poll_command()
+        return self.fetch_routes.poll_command()
 
     def _handle_own(self, event: object, now: float) -> None:
         match event:
@@ -276,41 +276,41 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
             case FetchPunt():
                 self.restarts.handle_punt(event, now)
             case HeartbeatsEnded(_, token) if self.group is not None:
-                if self.links.questions.handle_ended(token):
+                if self.links.requests.handle_ended(token):
                     self.group.member.handle_overstayed(now)
 
     # Links and metadata
 
     def handle_lost(self, link: Link, error: KafkaError | None, now: float) -> None:
-        """Fetch nothing over a link any more."""
-        self.streams.handle_lost(link)
+        """Take note that a link is gone: nothing is fetched over it any more."""
+        self.fetch_routes.handle_lost(link)
         super().handle_lost(link, error, now)
 
     def handle_connect_failed(
         self, key: ConnectionKey, failed: ConnectionFailed, now: float
     ) -> None:
-        """Look for another way to what the node was for."""
+        """Look for another node in place of one that cannot be reached."""
         super().handle_connect_failed(key, failed, now)
-        self.streams.handle_connect_failed(key)
+        self.fetch_routes.handle_connect_failed(key)
 
     def _handle_changes(self, changes: ClusterChanges, now: float) -> None:
         """Bring positions and streams in line with what changed in the cluster."""
         for change in changes.recreated_topics:
-            self.streams.handle_recreated(change.topic)
+            self.fetch_routes.handle_recreated(change.topic)
             self.restarts.handle_recreated(change.topic, now)
             if self._starts is not None:
                 self._starts.handle_recreated(change.topic, now)
         for partition in changes.leaders:
             moved = self.partitions.get(TopicPartition(*partition))
             if moved is not None:
-                self.streams.handle_leader(moved, now)
+                self.fetch_routes.handle_leader(moved, now)
         self.topics.handle_changes(changes)
         self.absent.handle_answer(now)
         if self.group is not None:
             self.group.member.handle_metadata(now)
 
     def _handle_nonsense(self, api_key: int, error: KafkaError) -> None:
-        """Nothing but nonsense comes: a user who polls is told, as of any error."""
+        """Tell the user who polls that a node sends only unreadable answers."""
         is_urgent = api_key == FetchRequest.api_key
         self._commands.append(BrokerFailed(error, is_urgent, self._now))
 
@@ -319,7 +319,7 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
         return None if assigned is None else assigned.partition
 
     def _stop(self, error: KafkaError) -> None:
-        self.topics.fail(error)  # and every other call that has to wait raises `fatal`
+        self.topics.fail(error)  # all other calls that wait raise `fatal`
 
     # Positions and streams
 
@@ -330,13 +330,13 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
         self.restarts.handle_truncated(assigned, end, now)
 
     def _handle_positioned(self, assigned: AssignedPartition, now: float) -> None:
-        """A position is valid: tell it if it is news, and read on from there."""
+        """Read on from a valid position, and tell the user's thread of a new one."""
         position = assigned.position
         if not assigned.is_position_told and position is not None:
             assigned.is_position_told = True
             start = generation(assigned.seeks, assigned.starts + 1)
             self._commands.append(Positioned(assigned.partition, start, *position))
-        self.streams.start(assigned, now)
+        self.fetch_routes.start(assigned, now)
 
     def _tell(
         self, assigned: AssignedPartition, error: KafkaError, *, is_final: bool = False

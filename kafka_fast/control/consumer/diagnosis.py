@@ -1,12 +1,13 @@
 """Why is this partition not being read? The one place that answers, for errors, log and dump.
 
     state of the partition ─┐
-    its open question ──────┤
+    its open request ───────┤
     the group's coordinator ┼─► Diagnosis ─► position() and read_range(): timeouts
     cluster, links ─────────┤                the log: what a poll waits for
     troubles ───────────────┘                debug_dump()
 
-Thread: any. What is read may change meanwhile: the text is a diagnosis for people.
+Thread: any. State is read without a lock: the text is a diagnosis for people, and may be out of
+date by an event.
 """
 
 from __future__ import annotations
@@ -28,15 +29,17 @@ from kafka_fast.logs import in_seconds
 from kafka_fast.types import TopicPartition
 
 RECENT = 10.0
-"""Seconds for which an answer that was an error explains why nothing comes: that a later one was
-none, the control plane does not hear."""
+"""Seconds for which an error in a Fetch answer explains why nothing comes.
+
+The control plane does not hear of later answers without an error.
+"""
 
 ANSWER_GRACE = 1.0
-"""Seconds by which the answer to a Fetch may be later than fetch.max.wait.ms."""
+"""How many seconds after fetch.max.wait.ms the answer to a Fetch may come."""
 
 
 class Diagnosis:
-    """Says of one consumer's partitions what stands between them and the user. Any thread."""
+    """Says why one consumer's partitions are not read. Any thread."""
 
     def __init__(
         self,
@@ -45,12 +48,12 @@ class Diagnosis:
         positions: Positions,
         group: Group | None,
     ) -> None:
-        """Take all that may be asked.
+        """Take everything that knows a reason.
 
         Args:
             context: the client's.
-            partitions: that are assigned.
-            positions: know which questions for positions are open.
+            partitions: the assigned ones.
+            positions: know which requests for positions are open.
             group: knows its coordinator; None: there is no group.
         """
         settings = context.settings
@@ -60,11 +63,11 @@ class Diagnosis:
         self._partitions = partitions
         self._positions = positions
         self._group = group
-        # Seconds after which an error would have come again, if the next answer were one, too.
+        # Seconds within which the next Fetch answer comes: an older error is not the reason.
         self._next_answer = settings.retry_backoff_max + settings.fetch_max_wait + ANSWER_GRACE
 
     def silence_of(self, partition: TopicPartition, now: float) -> Reason:
-        """Return why nothing comes of a partition, which somebody has waited for in vain."""
+        """Return why no records of a partition come, after a wait for them timed out."""
         assigned = self._partitions.get(partition)
         if assigned is None:  # the control thread has not heard of it yet
             return Reason(f"it {FetchState.ASSIGNED.value}")
@@ -90,12 +93,12 @@ class Diagnosis:
         return line if obstacle is None else f"{line}; {obstacle.text}"
 
     def _obstacle(self, assigned: AssignedPartition, now: float, recent: float) -> Reason | None:
-        """Return what is known to be in the way; None: the partition is fetched.
+        """Return what is in the way, as far as is known; None: the partition is fetched.
 
         Args:
             assigned: the partition.
             now: the time.
-            recent: seconds for which an error in an answer to Fetch may still be in the way.
+            recent: seconds for which an error in a Fetch answer counts as in the way.
         """
         state = assigned.state
         if state in AWAITING_COMMITTED:
@@ -120,7 +123,7 @@ class Diagnosis:
         return reason(self._cluster, self._links, assigned.partition)
 
     def _silent_node(self, assigned: AssignedPartition, now: float) -> Reason:
-        """Return why a partition brings nothing although it is fetched."""
+        """Return why no records of a partition come although it is fetched."""
         node = assigned.node
         quota = None if node is None else of_quota(self._links, node, now, now)
         return quota or self._missing_way(assigned)

@@ -1,4 +1,4 @@
-"""Offsets that the user asks for: beginnings, ends, by time. One question at a time."""
+"""Offsets that the user asks for: beginnings, ends, by time. One look-up at a time."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ Found: TypeAlias = dict[TopicPartition, TimeAnswer]
 
 
 class Lookup:
-    """The user's question under way, if any. Control thread only."""
+    """The user's look-up that is under way, if there is one. Control thread only."""
 
     def __init__(self, context: Context[ConsumerSettings]) -> None:
-        """Begin without a question."""
+        """Begin without a look-up."""
         self._cluster = context.cluster
         self._query = OffsetsByTime(
             context, on_result=self._handle_result, on_error=self._handle_error
         )
         self._wanted: list[TopicPartition] = []
         self._found: Found = {}
-        self._absent_until: dict[str, float] = {}  # what the brokers deny, and how long they may
+        self._absent_until: dict[str, float] = {}  # topics and partitions that brokers deny
         self._done: Callable[[Found | KafkaError], None] | None = None
 
     def begin(
@@ -38,7 +38,7 @@ class Lookup:
         done: Callable[[Found | KafkaError], None],
         now: float,
     ) -> None:
-        """Look up an offset for each partition; what was asked before is given up.
+        """Look up an offset for each partition. A look-up that is under way is given up.
 
         Args:
             wanted: timestamps (Unix ms, or a special one) by partition.
@@ -56,7 +56,7 @@ class Lookup:
         self._finish_if_complete()
 
     def cancel(self) -> None:
-        """Nobody waits any more."""
+        """Give the look-up up: nobody waits for it any more."""
         for partition in self._wanted:
             self._query.discard(partition)
         self._wanted = []
@@ -64,7 +64,7 @@ class Lookup:
         self._absent_until.clear()
 
     def missing(self) -> Reason:
-        """Return which partitions have not been answered for, and why. Any thread."""
+        """Return which partitions have no answer yet, and why. Any thread."""
         asked = ((it, self._query.silence(it)) for it in list(self._wanted))
         return of_several((it, reason) for it, reason in asked if reason is not None)
 
@@ -81,7 +81,7 @@ class Lookup:
         return min(self._absent_until.values(), default=NEVER)
 
     def _refusal(self, now: float) -> KafkaError | None:
-        """Return why there will never be an answer, if that is so."""
+        """Return why there will never be an answer; None if there may be one."""
         for topic in self._query.topics:
             settled = self._cluster.settled(topic)
             if settled is not None and settled.error is not None:
@@ -92,7 +92,7 @@ class Lookup:
         return broker_error(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text)
 
     def _watch_absent(self, now: float) -> None:
-        """Note since when the brokers have denied what is asked about."""
+        """Note until when brokers may deny the topics and partitions that are asked about."""
         open_ones = (it for it in self._wanted if it in self._query)
         absent = {what for it in open_ones if (what := self._absent(it)) is not None}
         self._absent_until = {
@@ -100,7 +100,7 @@ class Lookup:
         }
 
     def _absent(self, partition: TopicPartition) -> str | None:
-        """Return what the brokers say is not there: a partition, or its whole topic."""
+        """Return what does not exist, as text: the partition, or its topic; None: both exist."""
         code = self._cluster.error(partition.topic)
         if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             return f"topic {partition.topic!r}"

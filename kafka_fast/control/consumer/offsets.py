@@ -1,4 +1,4 @@
-"""Offsets by time and by epoch: the forms of two questions to a partition's leader."""
+"""Two calls to a partition's leader: offsets by time, and the ends of leader epochs."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class TimeAnswer(NamedTuple):
     offset: int
     """-1 if there is none."""
     timestamp: int
-    """Of its record; -1 for the special values."""
+    """The timestamp of that record; -1 for the special values."""
     leader_epoch: int
-    """Of its record; -1 if unknown."""
+    """The leader epoch of that record; -1 if unknown."""
 
 
 class OffsetsByTime(LeaderCall[int, TimeAnswer]):
@@ -54,17 +54,17 @@ class OffsetsByTime(LeaderCall[int, TimeAnswer]):
         on_result: Callable[[TopicPartition, int, TimeAnswer, float], None],
         on_error: Callable[[TopicPartition, int, KafkaError, float], None],
     ) -> None:
-        """Begin without questions; see `LeaderCall`."""
+        """Begin without partitions; see `LeaderCall`."""
         super().__init__(context, on_result=on_result, on_error=on_error)
         settings = context.settings
         # In read_committed the latest offset is the last stable one.
         self._isolation_level = int(settings.is_read_committed)
-        self._timeout_ms = settings.request_timeout_ms  # to look into remote storage
+        self._timeout_ms = settings.request_timeout_ms  # for brokers that read remote storage
 
     def request(
         self, wanted: Mapping[TopicPartition, int], epochs: Mapping[TopicPartition, int]
     ) -> Request:
-        """Return the request for these partitions: Unix ms, or a special value, of each."""
+        """Return the request; `wanted` has a Unix time in ms, or a special value, for each."""
         return ListOffsetsRequest(
             replica_id=CONSUMER_REPLICA_ID,
             isolation_level=self._isolation_level,
@@ -99,9 +99,9 @@ class EpochAnswer(NamedTuple):
     """The end of the largest epoch that is not above the one asked for."""
 
     epoch: int
-    """-1: the leader knows of none."""
+    """-1: the leader knows no such epoch."""
     end_offset: int
-    """-1: likewise; that is no truncation."""
+    """-1: the leader knows no such epoch, which does not mean a truncation."""
 
 
 class EpochEnds(LeaderCall[int, EpochAnswer]):
@@ -113,7 +113,7 @@ class EpochEnds(LeaderCall[int, EpochAnswer]):
     def request(
         self, wanted: Mapping[TopicPartition, int], epochs: Mapping[TopicPartition, int]
     ) -> Request:
-        """Return the request for these partitions: whose end, of each, is wanted."""
+        """Return the request; `wanted` has the epoch for each partition."""
         return OffsetForLeaderEpochRequest(
             replica_id=CONSUMER_REPLICA_ID,
             topics=[

@@ -1,4 +1,4 @@
-"""One partition that is consumed, as the control thread has it: its state, and how that changes.
+"""One assigned partition, as the control thread has it: its state, and how the state changes.
 
     ASSIGNED ──► AWAITS_COMMITTED ── none ──► AWAITS_OFFSET ◄──── out of range ─────┐
         │        (or …_ANEW)                    │      ▲                            │
@@ -19,9 +19,10 @@
     made again. The user's thread ends TRUNCATED and RECREATED: it seeks, or begins again. A seek
     leads from every state to AWAITS_VALIDATION, AWAITS_OFFSET, or to what follows these.
 
-Who changes the state: `Positions` where a partition is read from (ASSIGNED to AWAITS_VALIDATION,
-RECREATED, FAILED), `Streams` over which link (AWAITS_LEADER to STOPPING), and `Restarts` how a
-partition goes on that stands still (STOPPED, BACKING_OFF, TRUNCATED). `diagnosis` reads it all.
+Three classes change the state. `Positions` finds where a partition is read from (ASSIGNED to
+AWAITS_VALIDATION, RECREATED, FAILED). `FetchRoutes` finds the link (AWAITS_LEADER to STOPPING).
+`Restarts` decides how a stopped partition goes on (STOPPED, BACKING_OFF, TRUNCATED). `diagnosis`
+reads all states.
 
 Thread: control; getters may be called from any.
 """
@@ -47,7 +48,7 @@ NO_EPOCH = -1
 
 
 class FetchState(enum.Enum):
-    """What a partition waits for, or that it is fetched; the value goes on after "it ..."."""
+    """What a partition waits for, or that it is fetched. The value continues "it …"."""
 
     ASSIGNED = "was assigned just now"
     AWAITS_COMMITTED = "waits for its committed offset"
@@ -67,10 +68,10 @@ class FetchState(enum.Enum):
 
 AWAITING_COMMITTED = (FetchState.AWAITS_COMMITTED, FetchState.AWAITS_COMMITTED_ANEW)
 AWAITING_WAY = (FetchState.AWAITS_LEADER, FetchState.AWAITS_LINK)
-"""It has a valid position, and starts there as soon as there is a connection."""
+"""The partition has a valid position, and starts as soon as there is a connection."""
 
 RUNNING = (FetchState.FETCHING, FetchState.STOPPING)
-"""The data plane fetches it, or has not said yet that it stopped."""
+"""The data plane fetches the partition, or has not said yet that it stopped."""
 
 
 class Position(NamedTuple):
@@ -78,7 +79,7 @@ class Position(NamedTuple):
 
     offset: int
     epoch: int = NO_EPOCH
-    """Leader epoch of the record before; -1 if it is not known."""
+    """Leader epoch of the record before the offset; -1 if unknown."""
 
 
 class Absence(Value, frozen=False):
@@ -86,37 +87,37 @@ class Absence(Value, frozen=False):
 
     since: float
     answers: int
-    """How many answers there were of its topic when it was looked at last."""
+    """How many answers about its topic there were when it was last looked at."""
     is_warned: bool = False
     confirmations: int = 0
     """Answers that denied it since the warning."""
     told: int | None = None
-    """The `seeks` of the partition when the user was told; None: he was not."""
+    """The partition's `seeks` when the user was told; None: the user was not told."""
 
 
 class AssignedPartition:
-    """A partition that is consumed. Control thread; the fields may be read by any.
+    """A partition that is assigned. Control thread; any thread may read the fields.
 
     Attributes:
         partition: its name.
-        stream_id: of its stream in the data plane, which the user's thread has made.
-        state: see above; changed by `enter`, `fetch` and `back_off` alone.
+        stream_id: the id of its stream in the data plane. (The user's thread has made the stream.)
+        state: see above. Only `enter`, `fetch`, `stop` and `back_off` change it.
         since: when it came into this state.
-        error: that led into the state; None if none did.
-        node: where it is fetched from (RUNNING), or is to be (AWAITS_LINK).
+        error: the error that led into this state; None if none did.
+        node: the node that it is fetched from (RUNNING), or will be (AWAITS_LINK).
         link_id: the link that it is fetched over; NOWHERE unless RUNNING.
         until: BACKING_OFF: when that ends.
-        then: BACKING_OFF: how the partition goes on; leads into another state.
-        position: where it is fetched from on next; while RUNNING only the data plane knows better.
+        then: BACKING_OFF: called at the end; leads into another state.
+        position: where the next fetch begins. While RUNNING, only the data plane knows it exactly.
         is_position_told: the user's thread knows this position.
-        validated_epoch: leader epoch under which the position was found to be valid.
+        validated_epoch: leader epoch under which the position was found valid.
         seeks: how often the user has moved the position: the upper half of the generation.
-        starts: how often the stream was started since then: the lower half.
-        replica: the replica that the leader wants it to be read from (KIP-392).
-        replica_until: how long that holds.
-        topic_id: by which the data plane names the topic; None: no name was told yet.
-        is_by_hand: the user has assigned it, not the group.
-        absence: of a partition that was assigned by hand, and that the brokers deny.
+        starts: how often the stream was started since the last seek: the lower half.
+        replica: the replica from which it should be fetched, as its leader said (KIP-392).
+        replica_until: how long `replica` holds.
+        topic_id: the id by which the data plane names the topic; None: it has no name for it yet.
+        is_by_hand: the user assigned it, not the group.
+        absence: set while the brokers deny a partition that was assigned by hand.
     """
 
     __slots__ = (
@@ -149,9 +150,9 @@ class AssignedPartition:
 
         Args:
             partition: its name.
-            stream_id: of its stream.
+            stream_id: the id of its stream.
             now: the time.
-            by_state: where all partitions stand, each under its state.
+            by_state: all partitions, each under its state.
         """
         self.partition = partition
         self.stream_id = stream_id
@@ -179,12 +180,12 @@ class AssignedPartition:
 
     @property
     def generation(self) -> int:
-        """Of the stream's last start."""
+        """The generation of the stream's last start."""
         return generation(self.seeks, self.starts)
 
     @property
     def is_running(self) -> bool:
-        """Whether the data plane fetches it, or has not said yet that it stopped."""
+        """Whether the data plane fetches the partition, or has not said yet that it stopped."""
         return self.state in RUNNING
 
     # Commands
@@ -197,7 +198,7 @@ class AssignedPartition:
         error: KafkaError | None = None,
         node: Node | None = None,
     ) -> None:
-        """Be in this state; what belonged to the former one is over."""
+        """Change the state, and reset the fields that belonged to the former state."""
         if state is not self.state:
             del self._by_state[self.state][self.stream_id]
             self._by_state[state][self.stream_id] = self
@@ -210,13 +211,13 @@ class AssignedPartition:
         self.then = None
 
     def fetch(self, link_id: int, node: Node, now: float) -> None:
-        """Be fetched from this node, over this link."""
+        """Enter FETCHING, from this node over this link."""
         self.enter(FetchState.FETCHING, now, node=node)
         self.link_id = link_id
         self.starts += 1
 
     def stop(self, now: float) -> None:
-        """Be fetched until the data plane says that it has stopped."""
+        """Enter STOPPING, until the data plane says that the stream has stopped."""
         link_id, node = self.link_id, self.node
         self.enter(FetchState.STOPPING, now, node=node)
         self.link_id = link_id
@@ -224,19 +225,19 @@ class AssignedPartition:
     def back_off(
         self, until: float, then: Callable[[float], None], now: float, error: KafkaError | None
     ) -> None:
-        """Stand still until then, because of this error, and go on so."""
+        """Enter BACKING_OFF because of an error; `then` is to be called at `until`."""
         self.enter(FetchState.BACKING_OFF, now, error=error)
         self.until = until
         self.then = then
 
     def move(self, position: Position | None) -> None:
-        """Have another position than the user's thread knows, or none."""
+        """Take a position that the user's thread does not know yet, or none."""
         self.position = position
         self.is_position_told = False
         self.validated_epoch = NO_EPOCH
 
     def remove(self) -> None:
-        """Be assigned no more."""
+        """Leave the table of states: the partition is assigned no more."""
         del self._by_state[self.state][self.stream_id]
 
 
@@ -270,7 +271,7 @@ class AssignedPartitions:
         return self._by_name.get(partition)
 
     def of_stream(self, stream_id: int) -> AssignedPartition | None:
-        """Return what a stream belongs to; None if it is not assigned any more."""
+        """Return the partition of a stream; None if it is not assigned any more."""
         return self._by_stream.get(stream_id)
 
     def of_topic(self, topic: str) -> list[AssignedPartition]:
@@ -282,13 +283,13 @@ class AssignedPartitions:
         return [it for state in states for it in self._by_state[state].values()]
 
     def add(self, partition: TopicPartition, stream_id: int, now: float) -> AssignedPartition:
-        """Be assigned one more."""
+        """Add a partition, as ASSIGNED."""
         added = AssignedPartition(partition, stream_id, now, self._by_state)
         self._by_name[partition] = self._by_stream[stream_id] = added
         return added
 
     def remove(self, gone: AssignedPartition) -> None:
-        """Be assigned one less."""
+        """Remove a partition."""
         del self._by_name[gone.partition]
         del self._by_stream[gone.stream_id]
         gone.remove()

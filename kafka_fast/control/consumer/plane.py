@@ -1,9 +1,10 @@
 """The records that pass between the consumer's control plane and what it programs.
 
-They stand beside those of `control.plane`, which every client has. A *stream* is a partition that
-is being fetched; its id counts the streams of the client. A *generation* says which start of a
-stream something belongs to: its upper half counts the user's seeks, its lower half the starts that
-the control plane made since, so that both can raise it without asking each other.
+`control.plane` has the records of every client; here are those of consumers. A *stream* is one
+partition that is fetched; its id counts the streams of the client. A *generation* tells to which
+start of a stream something belongs. Its upper half counts the user's seeks. Its lower half counts
+the starts by the control plane since the last seek. So both threads can raise the generation
+without asking each other.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class StreamRow(NamedTuple):
     stream_id: int
     generation: int
     error_code: int
-    """Of its part of the answer; 0: something else in it was not plain, or the link is gone."""
+    """Of its part of the answer; 0: another reason than an error, or the link is gone."""
     fetch_position: int
     """Where the next fetch would begin."""
     last_epoch: int
@@ -46,13 +47,13 @@ class StreamRow(NamedTuple):
 
 
 class StreamsStopped(Value):
-    """These streams stand still: stopped by command, or their link is gone."""
+    """These streams have stopped: by command, or because their link is gone."""
 
     rows: tuple[StreamRow, ...]
 
 
 class FetchPunt(Value):
-    """A Fetch answer in which not everything is plain; the streams concerned stand still."""
+    """A Fetch answer in which not everything is plain success; the streams concerned stopped."""
 
     link_id: int
     version: int
@@ -72,13 +73,13 @@ class ProgramFetch(Value):
     link_id: int
     version: int
     prefix: bytes
-    """The request up to and with the session epoch (isolation level before v7), length blank."""
+    """The request up to and including the session epoch (before v7: isolation level)."""
     suffix: bytes
-    """What follows the arrays of topics."""
+    """The request after the arrays of topics."""
 
 
 class NameStream(Value):
-    """Set how requests up to `version`'s form name the stream's topic."""
+    """Set the field that names the topic, for requests of the same form as `version`."""
 
     stream_id: int
     version: int
@@ -86,7 +87,7 @@ class NameStream(Value):
 
 
 class StartStream(Value):
-    """Fetch from here on, over this link; dropped if the stream's generation is newer."""
+    """Fetch from this offset over this link. Dropped if the stream has a newer generation."""
 
     stream_id: int
     link_id: int
@@ -96,14 +97,14 @@ class StartStream(Value):
 
 
 class StopStream(Value):
-    """Fetch no more; answered by `StreamsStopped`."""
+    """Stop a stream; answered by `StreamsStopped`."""
 
     stream_id: int
     generation: int
 
 
 class RemoveStream(Value):
-    """Forget a stream and what was fetched of it; the user's thread has made it."""
+    """Remove a stream, which the user's thread has made, and everything fetched for it."""
 
     stream_id: int
 
@@ -112,24 +113,24 @@ class RemoveStream(Value):
 
 
 class PartitionFailed(Value):
-    """Raise this at the next poll, once what was fetched before it has been handed over."""
+    """Raise this at the next poll, once all records fetched before it were handed over."""
 
     partition: TopicPartition
     seeks: int
     error: KafkaError
     is_final: bool
-    """The partition stays there until the user seeks: every poll has to say so."""
+    """The partition stands still until the user seeks, so every poll raises this."""
 
 
 class PartitionFound(Value):
-    """A partition that was said not to exist does exist now: it has not failed any more."""
+    """A partition that did not exist exists now: stop raising its `PartitionFailed`."""
 
     partition: TopicPartition
     seeks: int
 
 
 class Reposition(Value):
-    """Seek there at the next poll: what was fetched behind it is not in the log any more."""
+    """Seek to this offset at the next poll: the log was truncated there."""
 
     partition: TopicPartition
     seeks: int
@@ -138,21 +139,21 @@ class Reposition(Value):
 
 
 class Positioned(Value):
-    """Reading goes on here, once what was fetched before has been handed over."""
+    """Reading goes on at this offset, once all records fetched before were handed over."""
 
     partition: TopicPartition
     generation: int
-    """Of the start from there: its records may arrive before this is read."""
+    """The generation of the start at this offset. Its records may arrive before this news."""
     offset: int
     epoch: int
-    """Leader epoch of the record before; -1 if it is not known."""
+    """Leader epoch of the record before the offset; -1 if unknown."""
 
 
 class Recreated(Value):
-    """The partition's topic was deleted and made anew: at the next poll, forget what was read.
+    """The partition's topic was deleted and recreated: at the next poll, forget what was read.
 
-    Until `ConsumerControl.begin_again` answers, what the user's thread knows of the partition, and
-    commits, is the old one's.
+    The user's thread answers with `ConsumerControl.begin_again`. Until then, the positions that it
+    knows and commits are those of the deleted topic.
     """
 
     partition: TopicPartition
@@ -160,13 +161,13 @@ class Recreated(Value):
 
 
 class BrokerFailed(Value):
-    """Raise this at the next poll: for seconds, nothing but nonsense has come from a node."""
+    """Raise this at the next poll: a node has sent only unreadable answers for seconds."""
 
     error: KafkaError
     is_urgent: bool
-    """It concerns the records of partitions, so raise it even if others bring records."""
+    """The answers were to Fetch, so raise this even if other nodes bring records."""
     at: float
-    """When it was so; a user who comes back much later asks anew."""
+    """When this was found. A user who polls much later asks the node again instead."""
 
 
 News: TypeAlias = (

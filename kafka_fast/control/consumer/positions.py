@@ -1,11 +1,10 @@
 """Where each assigned partition is read from: committed offset, reset policy, validation.
 
-The states are those of `partition`. A position is *validated* when the epoch of the record before
-it is known: the leader is asked where that epoch ends in its log. An end below the position means
-that the log was truncated and written anew meanwhile (KIP-320). The leader is asked again whenever
-its epoch has changed.
+The states are those of `partition`. A position is *validated* if the leader epoch of the record
+before it is known: the leader is asked where that epoch ends in its log. An end below the position
+means that the log was truncated meanwhile (KIP-320). A new leader epoch needs another validation.
 
-Thread: control. Streams are started and stopped by `Streams`; this module says where.
+Thread: control. Streams are started and stopped by `FetchRoutes`; this module says where.
 """
 
 from __future__ import annotations
@@ -61,13 +60,12 @@ class Positions:
         """Begin without positions.
 
         Args:
-            context: the client's; its wall clock is for policies that count back from now.
-            partitions: that are assigned.
-            on_ready: called with a partition whose position is valid; brings it into a state.
-            on_failed: called with a partition that only a seek can bring back, and why.
-            on_truncated: called with a partition and where its log was cut off: what was fetched
-                and not handed over may never have been in the log as it is now. Brings the
-                partition into a state.
+            context: the client's. Policies by duration use its wall clock.
+            partitions: the assigned ones.
+            on_ready: called with a partition whose position is valid; changes its state.
+            on_failed: called with a partition that needs a seek, and the error.
+            on_truncated: called with a partition and the offset at which its log was truncated;
+                changes its state. Records that were fetched and not handed over may be gone.
         """
         self._policy = context.settings.auto_offset_reset
         self._cluster = context.cluster
@@ -86,30 +84,30 @@ class Positions:
     # Getters
 
     def silence(self, partition: TopicPartition) -> Reason | None:
-        """Return why the leader was asked for a position in vain; None: it is not asked."""
+        """Return why the leader has not answered a request for a position; None: there is none."""
         return self._lookups.silence(partition) or self._validations.silence(partition)
 
     # Commands
 
     def await_committed(self, assigned: AssignedPartition, now: float) -> None:
-        """Wait for the group's offset of a partition; `set_committed` tells it."""
+        """Let a partition wait for its committed offset, which `set_committed` brings."""
         assigned.enter(FetchState.AWAITS_COMMITTED, now)
 
     def remove(self, assigned: AssignedPartition) -> None:
-        """Ask nothing more for a partition."""
-        self._drop_questions(assigned.partition)
+        """Drop the requests for a partition."""
+        self._drop_requests(assigned.partition)
 
     def move(self, assigned: AssignedPartition, position: Position, now: float) -> None:
-        """Read on from here; validated first if the epoch is known."""
+        """Read on from a position. It is validated first if its epoch is known."""
         assigned.move(position)
         self.validate(assigned, now)
 
     def look_up(self, assigned: AssignedPartition, reset: OffsetReset, now: float) -> None:
-        """Read on from the first, the next, or the first record since then (ms of Unix time)."""
+        """Read on from the log's beginning, its end, or a Unix time in ms."""
         timestamp = SPECIAL_TIMESTAMPS.get(reset) if isinstance(reset, str) else reset
         if timestamp is None:
             raise ValueError(f"not a place in a log: {reset!r}")
-        self._drop_questions(assigned.partition)
+        self._drop_requests(assigned.partition)
         assigned.move(None)
         assigned.enter(FetchState.AWAITS_OFFSET, now)
         self._lookups.add(assigned.partition, timestamp, now)
@@ -122,7 +120,7 @@ class Positions:
         Args:
             assigned: the partition.
             now: the time.
-            out_of_range: the offset that its log does not hold; None if there was none at all.
+            out_of_range: the offset that is not in its log; None: there is no committed offset.
         """
         policy = self._policy
         if policy == NONE:
@@ -133,15 +131,15 @@ class Positions:
             self.look_up(assigned, max(0, self._wall_ms() - policy), now)
 
     def suspend(self, assigned: AssignedPartition, now: float) -> None:
-        """The topic was deleted and recreated, and the user's thread has to hear of it first."""
-        self._drop_questions(assigned.partition)
+        """Wait until the user's thread knows that the topic was deleted and recreated."""
+        self._drop_requests(assigned.partition)
         assigned.enter(FetchState.RECREATED, now)
 
     def begin_again(self, assigned: AssignedPartition, now: float) -> None:
-        """The topic was deleted and recreated: nothing of the old one's offsets holds.
+        """Find a position in a topic that was deleted and recreated: the old offsets are void.
 
-        Under `latest` too this begins with the first record: all there is was written after what
-        has been read, and going to the end would skip it.
+        The policy `latest` counts as `earliest` here. All records in the new topic were written
+        after those that were read, and going to the end would skip them.
         """
         if self._policy == LATEST:
             self.look_up(assigned, "earliest", now)
@@ -152,7 +150,7 @@ class Positions:
     def set_committed(
         self, assigned: AssignedPartition, committed: Position | None, now: float
     ) -> None:
-        """Take the group's offset for a partition that waits for it (None: there is none)."""
+        """Take the committed offset of a partition that waits for it; None: it has none."""
         if committed is not None:
             self.move(assigned, committed, now)
         elif assigned.state is FetchState.AWAITS_COMMITTED_ANEW:
@@ -161,18 +159,18 @@ class Positions:
             self.apply_policy(assigned, now)
 
     def handle_recreated(self, assigned: AssignedPartition, now: float) -> None:
-        """The topic of a partition that waits for the group's offset was deleted and recreated.
+        """Take note that a partition's topic was recreated while it waits for its committed offset.
 
-        If the group has none for the new topic, all of that is to be read.
+        If the group has no offset for the new topic, the new topic is read from its beginning.
         """
         assert assigned.state in AWAITING_COMMITTED
         assigned.enter(FetchState.AWAITS_COMMITTED_ANEW, now)
 
     def validate(self, assigned: AssignedPartition, now: float) -> None:
-        """Have the position validated under the present leader, if that is needed and possible."""
+        """Validate the position under the present leader, if that is needed and possible."""
         position = assigned.position
         assert position is not None
-        self._drop_questions(assigned.partition)
+        self._drop_requests(assigned.partition)
         leader = self._cluster.leader(*assigned.partition)
         leader_epoch = self._cluster.leader_epoch(*assigned.partition)
         is_known = leader is not None and leader_epoch in (NO_EPOCH, assigned.validated_epoch)
@@ -183,13 +181,13 @@ class Positions:
             self._validations.add(assigned.partition, position.epoch, now)
 
     def fail(self, assigned: AssignedPartition, error: KafkaError, now: float) -> None:
-        """Give a partition up until the user seeks."""
-        self._drop_questions(assigned.partition)
+        """Enter FAILED: the partition stands still until the user seeks."""
+        self._drop_requests(assigned.partition)
         assigned.enter(FetchState.FAILED, now, error=error)
         self._on_failed(assigned, error)
 
     def touch(self, now: float) -> None:
-        """Keep the metadata of everything assigned."""
+        """Keep the metadata of all assigned topics."""
         for topic in sorted({it.partition.topic for it in self._partitions}):
             self._cluster.want_topic(topic, now)
 
@@ -199,11 +197,11 @@ class Positions:
         self, partition: TopicPartition, timestamp: int, answer: TimeAnswer, now: float
     ) -> None:
         assigned = self._partitions[partition]
-        if answer.offset < 0:  # nothing that young: whatever comes next
+        if answer.offset < 0:  # no record is that young: begin with the next one
             self.look_up(assigned, LATEST, now)
             return
         logger.info("%s starts at offset %d", partition, answer.offset)
-        # The epoch is that of the record at the offset, not of the one before: not to be validated.
+        # The answer's epoch is that of the record at the offset. A validation needs the one before.
         assigned.move(Position(answer.offset))
         self._pass(assigned, now)
 
@@ -218,7 +216,7 @@ class Positions:
         assigned = self._partitions[partition]
         position = assigned.position
         assert position is not None
-        # A leader that knows nothing of the epoch cannot say that anything was lost.
+        # A leader that does not know the epoch cannot tell of a truncation.
         if answer.end_offset < 0 or answer.epoch < 0 or answer.end_offset >= position.offset:
             self._pass(assigned, now)
         else:
@@ -234,9 +232,9 @@ class Positions:
             self.fail(assigned, error, now)
 
     def handle_truncation(self, assigned: AssignedPartition, end: Position, now: float) -> None:
-        """The log was cut off at `end`, below the position: what was read behind it is not in it.
+        """Take note that the log was truncated at `end`, below the position.
 
-        With policy `none` the user decides; else reading goes on where the logs diverged.
+        With the policy `none` the user decides. Otherwise reading goes on at `end`.
         """
         position = assigned.position
         at = position.offset if position is not None else end.offset
@@ -258,17 +256,17 @@ class Positions:
         self._on_truncated(assigned, end, now)
 
     def _pass(self, assigned: AssignedPartition, now: float) -> None:
-        """The position is valid under the present leader: a new one has it validated again."""
+        """Take the position for valid under the present leader epoch."""
         assigned.validated_epoch = self._cluster.leader_epoch(*assigned.partition)
         self._on_ready(assigned, now)
 
-    def _drop_questions(self, partition: TopicPartition) -> None:
+    def _drop_requests(self, partition: TopicPartition) -> None:
         self._lookups.discard(partition)
         self._validations.discard(partition)
 
 
 def _no_position(partition: TopicPartition, out_of_range: int | None) -> KafkaError:
-    """Return what policy `none` makes of a partition without a valid position."""
+    """Return the error of a partition without a valid position, under the policy `none`."""
     if out_of_range is None:
         return NoOffsetForPartitionError(
             f"no committed offset for {partition}, and auto.offset.reset is none: seek to go on",

@@ -1,11 +1,12 @@
-"""How partitions go on that are not fetched any more: at once, elsewhere, or after their backoff.
+"""How stopped partitions go on: at once, at another place, or after their backoff.
 
-    StreamsStopped ──┐               ┌─► Positions: validate, reset, cut back ─► Streams.start
+    StreamsStopped ──┐               ┌─► Positions: validate, reset, truncate ─► FetchRoutes.start
     FetchPunt ───────┼─► Restarts ───┤
     topic recreated ─┘   (backoff)   └─► news for the user's thread
 
-The data plane says how far a stream has come; what its answer means is decided in `answers`, and
-carried out here. Whatever a broker may answer for ever is tried again in its backoff.
+The data plane tells how far a stream has come. `answers` decides what an answer means, and this
+module carries it out. A broker may give the same answer for ever, so each repeated try waits for
+the backoff.
 
 Thread: control.
 """
@@ -17,7 +18,8 @@ from functools import partial
 
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.control.backoff import KeyedBackoff
-from kafka_fast.control.consumer.answers import Decision, Step, decide, fetch_error
+from kafka_fast.control.consumer.answers import FetchAction, FetchDecision, decide, fetch_error
+from kafka_fast.control.consumer.fetch_routes import FetchRoutes
 from kafka_fast.control.consumer.partition import (
     AWAITING_COMMITTED,
     AWAITING_WAY,
@@ -36,7 +38,6 @@ from kafka_fast.control.consumer.plane import (
     StreamRow,
 )
 from kafka_fast.control.consumer.positions import Positions
-from kafka_fast.control.consumer.streams import Streams
 from kafka_fast.control.context import Context
 from kafka_fast.control.instants import NEVER
 from kafka_fast.errors import KafkaError, ProtocolError, error_name
@@ -48,36 +49,36 @@ from kafka_fast.types import TopicPartition
 logger = get_logger("kafka_fast.consumer")
 
 FOLLOWS_LEADER = frozenset({FetchState.AWAITS_VALIDATION, FetchState.STOPPED, *AWAITING_WAY})
-"""States in which a new leader is all that a partition waits for, or has to be validated at."""
+"""States in which a partition that gets a new leader is validated there."""
 
 
 class Restarts:
-    """What becomes of partitions that are not fetched any more. Control thread only."""
+    """Restarts one consumer's stopped partitions. Control thread only."""
 
     def __init__(
         self,
         context: Context[ConsumerSettings],
         partitions: AssignedPartitions,
-        streams: Streams,
+        routes: FetchRoutes,
         positions: Positions,
         *,
         on_news: Callable[[News], None],
     ) -> None:
-        """Begin with nothing that stands still.
+        """Begin without stopped partitions.
 
         Args:
             context: the client's.
-            partitions: that are assigned.
-            streams: are started again.
-            positions: say where.
-            on_news: called with what the user's thread has to know.
+            partitions: the assigned ones.
+            routes: start streams.
+            positions: find where to start.
+            on_news: called with news for the user's thread.
         """
         backoff = context.backoff
         self._cluster = context.cluster
         self._links = context.links
         self._discovery = context.discovery
         self._partitions = partitions
-        self._streams = streams
+        self._routes = routes
         self._positions = positions
         self._on_news = on_news
         self._quiet = backoff.maximum  # seconds after which a row of failures has ended
@@ -92,7 +93,7 @@ class Restarts:
     # Commands
 
     def forget_failures(self, partition: TopicPartition) -> None:
-        """The partition goes on elsewhere: that it could not be fetched does not count there."""
+        """Reset a partition's backoff, because it goes on at another position or topic."""
         self._pace.handle_success(partition)
 
     def remove(self, partition: TopicPartition) -> None:
@@ -101,7 +102,7 @@ class Restarts:
         self._moves.handle_success(partition)
 
     def tick(self, now: float) -> None:
-        """Go on with what has waited long enough."""
+        """Let the partitions go on whose backoff is over."""
         for assigned in self._partitions.in_state(FetchState.BACKING_OFF):
             if assigned.then is not None and assigned.until <= now:
                 assigned.then(now)
@@ -109,28 +110,28 @@ class Restarts:
     # In
 
     def handle_stopped(self, row: StreamRow, now: float) -> None:
-        """A stream stands still by command, or because its link is gone: begin it again."""
+        """Start a stream again that stopped by command, or because its link is gone."""
         assigned = self._take_stop(row, now)
         if assigned is not None:
             self._positions.validate(assigned, now)
 
     def handle_moved(self, assigned: AssignedPartition, now: float) -> None:
-        """A partition that stands still has another leader: see whether it is valid there."""
+        """Validate a stopped partition at its new leader."""
         if assigned.state in FOLLOWS_LEADER:
             self._positions.validate(assigned, now)
 
     def handle_recreated(self, topic: str, now: float) -> None:
-        """The topic was deleted and recreated: begin again once the user's thread knows."""
+        """Stop a topic that was recreated. It begins again once the user's thread knows."""
         for assigned in self._partitions.of_topic(topic):
-            logger.warning("%s: its topic was made anew", assigned.partition)
+            logger.warning("%s: its topic was recreated", assigned.partition)
             self.forget_failures(assigned.partition)
-            self._streams.halt(assigned, now)
-            if assigned.state not in AWAITING_COMMITTED:  # of those the user's thread knows nothing
+            self._routes.halt(assigned, now)
+            if assigned.state not in AWAITING_COMMITTED:  # there the user has read nothing yet
                 self._positions.suspend(assigned, now)
                 self._on_news(Recreated(assigned.partition, assigned.seeks))
 
     def handle_truncated(self, assigned: AssignedPartition, end: Position, now: float) -> None:
-        """The log was cut off: have the user's thread seek there, which drops what it has."""
+        """Have the user's thread seek to where the log was truncated, which drops its records."""
 
         def tell(now: float) -> None:
             assigned.enter(FetchState.TRUNCATED, now)
@@ -139,7 +140,7 @@ class Restarts:
         self._move(assigned, tell, now, error=None)
 
     def handle_punt(self, event: FetchPunt, now: float) -> None:
-        """Decide for each partition of an answer that the data plane did not understand."""
+        """Decide how each partition of an escalated Fetch answer goes on."""
         stopped = [(self._take_stop(row, now), row) for row in event.rows]
         parts = self._read_punt(event, now)
         for assigned, row in stopped:
@@ -158,14 +159,14 @@ class Restarts:
                 error = fetch_error(partition, row.error_code)
             if error is not None:
                 self._links.troubles.note(partition, error, now)
-            # Else the answer has named another leader, and the partition goes on there.
+            # In another state, it goes on already, at a leader that the answer has named.
             if assigned.state is FetchState.STOPPED:
                 self._carry_out(assigned, row, decision, error, now)
 
     # Details
 
     def _take_stop(self, row: StreamRow, now: float) -> AssignedPartition | None:
-        """Take note of how far a stream has come; None if that was in another life."""
+        """Take note of how far a stream has come; None if it was restarted or removed since."""
         assigned = self._partitions.of_stream(row.stream_id)
         if assigned is None or not assigned.is_running or assigned.generation != row.generation:
             return None
@@ -204,20 +205,20 @@ class Restarts:
         self,
         assigned: AssignedPartition,
         row: StreamRow,
-        decision: Decision,
+        decision: FetchDecision,
         error: KafkaError | None,
         now: float,
     ) -> None:
         partition, positions = assigned.partition, self._positions
         if decision.refresh:
             self._cluster.request_refresh(error_name(row.error_code), partition.topic)
-        match decision.step:
-            case Step.AGAIN:
+        match decision.action:
+            case FetchAction.AGAIN:
                 positions.validate(assigned, now)
-            case Step.REPLICA:
-                self._streams.prefer(assigned, decision.replica, now)
+            case FetchAction.REPLICA:
+                self._routes.prefer(assigned, decision.replica, now)
                 positions.validate(assigned, now)
-            case Step.OUT_OF_RANGE:
+            case FetchAction.OUT_OF_RANGE:
                 at = row.fetch_position
                 self._move(
                     assigned,
@@ -225,7 +226,7 @@ class Restarts:
                     now,
                     error=error,
                 )
-            case Step.TRUNCATED if decision.end is not None:
+            case FetchAction.TRUNCATED if decision.end is not None:
                 positions.handle_truncation(assigned, decision.end, now)
             case _:
                 if decision.error is not None:
@@ -236,7 +237,7 @@ class Restarts:
     def _begin_again_later(
         self, assigned: AssignedPartition, now: float, error: KafkaError | None
     ) -> None:
-        """Start a partition again once its backoff is over; a row of failures ends with quiet."""
+        """Start a partition again after its backoff. A quiet time resets the backoff."""
         partition, positions = assigned.partition, self._positions
         if now - self._pace.ready_at(partition) > self._quiet:
             self._pace.handle_success(partition)
@@ -251,9 +252,9 @@ class Restarts:
         *,
         error: KafkaError | None,
     ) -> None:
-        """Move a partition's position at once, but a row of moves in their backoff.
+        """Move a partition's position: at once, but repeated moves wait for a backoff.
 
-        A broker may tell for ever, and without delay, that its log does not hold what it holds.
+        A broker may answer for ever, without delay, that a valid offset is out of range.
         """
         partition = assigned.partition
         until = self._moves.ready_at(partition)

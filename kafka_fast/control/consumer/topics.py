@@ -1,4 +1,4 @@
-"""Topics that the user waits for, has subscribed to or reads, and what he is told of them.
+"""Topics that the user waits for, subscribes to or reads, and what the user hears of them.
 
 Thread: control.
 """
@@ -22,8 +22,8 @@ from kafka_fast.logs import LongWait, Waiting, get_logger
 logger = get_logger("kafka_fast.consumer")
 
 GETS_ROUND = 3.0
-"""Seconds for which brokers may deny a topic that was just made: they hear of it one by one, and
-one that makes a topic because it was asked for denies it first."""
+"""Seconds for which brokers may deny a topic that was just created. They hear of it one after the
+other, and a broker that creates a topic on a request denies it in the answer to that request."""
 
 
 class Topics:
@@ -40,8 +40,8 @@ class Topics:
 
         Args:
             cluster: knows topics, and what is wrong with them.
-            partitions: that are assigned.
-            on_news: called with what the user's thread has to know.
+            partitions: the assigned ones.
+            on_news: called with news for the user's thread.
         """
         self._cluster = cluster
         self._partitions = partitions
@@ -49,19 +49,19 @@ class Topics:
         # Topics whose partitions the user waits for, and until when they may be denied.
         self._awaited: dict[str, float] = {}
         self._subscribed: frozenset[str] = frozenset()  # by name
-        self._absent: dict[str, LongWait] = {}  # subscribed, and the brokers deny it
+        self._absent: dict[str, LongWait] = {}  # subscribed topics that the brokers deny
         self._fatal: KafkaError | None = None
 
     # Commands
 
     def subscribe(self, topics: frozenset[str]) -> None:
-        """The user has subscribed to these topics, and no others."""
+        """Take the names of the topics that the user subscribes to now."""
         self._subscribed = topics
         for topic in topics:
             self._cluster.forget_error(topic)
 
     def want(self, topic: str, now: float) -> None:
-        """The user waits for this topic's partitions; `TopicSettled` answers."""
+        """Ask for a topic whose partitions the user waits for; `TopicSettled` answers."""
         self._awaited[topic] = NEVER
         self._cluster.forget_error(topic)
         self._cluster.want_topic(topic, now)
@@ -71,18 +71,18 @@ class Topics:
             self._settle(topic)
 
     def give_up(self, topic: str) -> None:
-        """Nobody waits for this topic any more."""
+        """Stop asking for a topic: nobody waits for it any more."""
         self._awaited.pop(topic, None)
 
     def fail(self, error: KafkaError) -> None:
-        """There will never be an answer: tell whoever waits for one, now and from now on."""
+        """Answer all waits for topics with an error, now and from now on."""
         self._fatal = error
         for topic in sorted(self._awaited):
             self._on_news(TopicSettled(topic, error))
         self._awaited.clear()
 
     def tick(self, now: float) -> None:
-        """Keep metadata of awaited topics wanted, but not of one that is denied for long."""
+        """Keep asking for awaited topics, but give up those that are denied for long."""
         for topic in self._absent.keys() - self._subscribed:
             del self._absent[topic]
         for topic, wait in self._absent.items():
@@ -110,14 +110,14 @@ class Topics:
     # In
 
     def handle_changes(self, changes: ClusterChanges) -> None:
-        """Tell what metadata have brought."""
+        """Tell the user what new metadata mean for the topics."""
         for topic in sorted(changes.topic_errors):
             self._judge(topic)
         for topic in sorted(self._awaited):
             self._settle(topic)
 
     def _judge(self, topic: str) -> None:
-        """Tell the user of a topic that cannot be read, as soon as it is to be read."""
+        """Tell the user of a topic that is to be read and cannot be."""
         code = self._cluster.error(topic)
         reading = self._partitions.of_topic(topic)
         if not self._cluster.is_absent(topic):
@@ -126,7 +126,7 @@ class Topics:
             return
         error = broker_error(code, f"topic {topic!r}")
         if self._cluster.is_absent(topic):
-            if topic in self._subscribed:  # of those assigned by hand, absent.py tells
+            if topic in self._subscribed:  # for those assigned by hand: absent.py
                 self._absent.setdefault(topic, LongWait(logger))
         elif not error.retriable and reading:
             for assigned in reading:
@@ -135,7 +135,7 @@ class Topics:
             self._on_news(TopicFailed(error))
 
     def _settle(self, topic: str) -> None:
-        """Tell the user who waits for a topic, if there is something to tell."""
+        """Answer the wait for a topic, if the cluster knows the answer."""
         settled = self._cluster.settled(topic)
         if settled is not None:
             self._awaited.pop(topic, None)

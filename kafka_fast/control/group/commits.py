@@ -1,20 +1,20 @@
 """A group's offsets, written: one commit after the other.
 
-Commits go out one after the other, so a later one is never overtaken by an earlier one that is
-repeated. Which offsets may be committed:
+An earlier commit that is repeated must not overwrite a later one. So a commit is sent when the one
+before it has ended. These rules decide which offsets may be committed:
 
-* What was committed in one membership is not sent in the next: other members may own the partitions
+* A commit of one membership is not sent in the next, because other members may own the partitions
   by then. A membership ends when the member is fenced or leaves.
-* A client that is no member any more commits nothing. The coordinator would take a stranger's
-  commit while the group is empty.
+* A client that is no member any more commits nothing. The coordinator of an empty group would
+  accept its commit.
 * A commit that is made while the member joins waits for the next group generation. The coordinator
   would read it behind the JoinGroup, when the generation that it names is over.
-* A commit is for the topics that existed when it was made. When it is queued or repeated it keeps
-  their ids (OffsetCommit v10, for classic members too), and what is known to belong to a former
-  topic of the same name is left out. A record that the user names later carries no id: then nobody
-  can tell.
-* After a topic was made anew, nothing of it is committed until the user's thread has forgotten the
-  old one: its offsets would be taken for the new topic's.
+* A commit is for the topics that existed when it was made. While it is queued or repeated, it keeps
+  their ids (OffsetCommit v10, for classic members too). Offsets that are known to belong to a
+  deleted topic of the same name are left out. Offsets from a record that the user kept have no
+  topic id, so these may be committed for a recreated topic.
+* After a topic was recreated, its offsets are not committed until the user's thread has forgotten
+  the old topic. Otherwise old offsets would be taken for the new topic's.
 
 Thread: control.
 """
@@ -28,7 +28,7 @@ from typing import TypeAlias
 from kafka_fast.config import CONSUMER_PROTOCOL, ConsumerSettings
 from kafka_fast.control.context import Context
 from kafka_fast.control.group.coordinator import GroupCoordinator
-from kafka_fast.control.group.member import Membership
+from kafka_fast.control.group.member import GroupIdentity
 from kafka_fast.control.metadata import NO_TOPIC_ID, by_topic
 from kafka_fast.control.requests.call import ONLY, AnswerSource, Call
 from kafka_fast.control.requests.meanings import (
@@ -82,7 +82,7 @@ class Commits:
         self,
         context: Context[ConsumerSettings],
         coordinator: GroupCoordinator,
-        identity: Callable[[], Membership],
+        identity: Callable[[], GroupIdentity],
         *,
         is_held: Callable[[], bool],
         on_stale: Callable[[int, float], None],
@@ -91,10 +91,10 @@ class Commits:
 
         Args:
             context: the consumer's.
-            coordinator: keeps the offsets.
-            identity: returns who commits.
-            is_held: returns whether commits have to wait, since they would be refused now.
-            on_stale: called with the code of an answer that says the member is not what it was.
+            coordinator: of the group.
+            identity: returns the member's present identity.
+            is_held: returns whether commits have to wait, because they would be refused now.
+            on_stale: called with an error code that means the member's identity is outdated.
         """
         self.context = context
         self.coordinator = coordinator
@@ -113,16 +113,17 @@ class Commits:
         as_member: bool = False,
         is_last: bool = False,
     ) -> None:
-        """Commit after everything that was committed before.
+        """Commit these offsets, after all commits before.
 
         Args:
             offsets: by partition.
-            done: called with None, or with why it was not (or perhaps not) done.
-            deadline: when to give up; a commit in flight ends with its answer, however late.
-            as_member: refused once this client is no member any more: a coordinator takes a
-                stranger's commit while the group is empty, over what its next member may commit.
-            is_last: the partitions are given up next; a topic that the brokers do not know, which
-                may be a new one, is then taken for one that was deleted.
+            done: called with None, or with the error. After an error the offsets may have been
+                committed nevertheless.
+            deadline: when to give up. A commit in flight ends with its answer, however late.
+            as_member: refuse the commit if this client is no member any more. The coordinator of
+                an empty group would accept it, over the offsets that the next member commits.
+            is_last: the partitions are given up next. A topic that the brokers do not know then
+                counts as deleted, even if it may just be new.
         """
         if not offsets:
             done(None)
@@ -137,7 +138,7 @@ class Commits:
         then: Callable[[float], None],
         now: float,
     ) -> None:
-        """Call `then` once no commit of these partitions waits or is in flight; None: of any."""
+        """Call `then` once no commit of these partitions is open; None: of any partition."""
         self._settling.append((partitions, then))
         self._look_settled(now)
 
@@ -146,14 +147,14 @@ class Commits:
         return commit is self._commits[0] and not self._is_held()
 
     def end(self, commit: Commit, error: KafkaError | None, now: float) -> None:
-        """Take note that a commit has ended; None: well."""
+        """Take note that a commit has ended; `error` is None if it succeeded."""
         self._commits.remove(commit)
         commit.done(error)
         self._look_settled(now)
 
     def _look_settled(self, now: float) -> None:
         for entry in [it for it in self._settling if not self._is_pending(it[0])]:
-            if entry in self._settling:  # one may have looked as well
+            if entry in self._settling:  # a call below may have removed it
                 self._settling.remove(entry)
                 entry[1](now)
 
@@ -164,7 +165,7 @@ class Commits:
 
 
 class Commit(Call[str, None]):
-    """One commit; what is left of it after a try is tried again."""
+    """One commit. Offsets that a try did not commit are tried again."""
 
     request_class = OffsetCommitRequest
     response_class = OffsetCommitResponse
@@ -185,31 +186,31 @@ class Commit(Call[str, None]):
         self.done = done
         self._group = group
         self._cluster = group.context.cluster
-        # With KIP-848 the member's epoch may change under a commit: it is repeated under the new.
+        # With KIP-848 the member's epoch may change during a commit, which is then repeated.
         self._is_consumer_protocol = settings.group_protocol == CONSUMER_PROTOCOL
         self._as_member = as_member
         self._is_last = is_last
-        self._membership = group.identity().number  # of the member, when it committed
-        self._topic_ids = self._known_ids()  # of the topics then, as far as they were known
+        self._membership = group.identity().number  # when the commit was made
+        self._topic_ids = self._known_ids()  # when the commit was made
 
     def _known_ids(self) -> dict[str, bytes]:
         known = {topic: self._cluster.topic_id(topic) for topic in by_topic(self.offsets)}
         return {topic: topic_id for topic, topic_id in known.items() if topic_id is not None}
 
     def describe(self, item: str) -> str:
-        """Return what it is called."""
+        """Return the name of the commit in errors."""
         return "the commit"
 
     def subject(self, item: str) -> About:
-        """Keep troubles as the group's."""
+        """Keep troubles under `About.GROUP`."""
         return About.GROUP
 
     def may_send(self, item: str) -> bool:
-        """Wait for the commits before, and for the end of a rebalance."""
+        """Tell whether all earlier commits have ended, and no rebalance is under way."""
         return self._group.may_send(self)
 
     def settle_unsent(self, item: str, now: float) -> Meaning[None] | None:
-        """Refuse what the group has moved past; there may be nothing left to commit."""
+        """Refuse a commit of a former membership; end one that has no offsets left."""
         who = self._group.identity()
         if who.number != self._membership or (self._as_member and who.generation < 0):
             return Refused(CommitFailedError(NOT_A_MEMBER.format("the commit")))
@@ -217,16 +218,16 @@ class Commit(Call[str, None]):
         return None if self.offsets else Done(None)
 
     def _drop_former(self) -> None:
-        """Leave out what was made for topics that are known to be others by now.
+        """Leave out the offsets of topics that were recreated since the commit was made.
 
-        Their offsets went with them. A broker that is asked by name would store these for the new
-        ones; one that is asked by id knows none of the old.
+        A broker that is asked by name would store these offsets for the new topics. A broker that
+        is asked by id does not know the old topics.
         """
         now_known = self._known_ids()
         for partition in list(self.offsets):
             made_for = self._topic_ids.get(partition.topic)
             if made_for is not None and now_known.get(partition.topic, made_for) != made_for:
-                logger.info("%s: not committed, its topic was made anew", partition)
+                logger.info("%s: not committed, its topic was recreated", partition)
                 del self.offsets[partition]
 
     def max_version(self, items: Sequence[str]) -> int | None:
@@ -235,7 +236,7 @@ class Commit(Call[str, None]):
         return None if has_ids else LAST_COMMIT_WITH_NAMES
 
     def build(self, items: Sequence[str], version: int) -> OffsetCommitRequest:
-        """Return the request for what is left."""
+        """Return the request for the offsets that are left."""
         who = self._group.identity()
         return OffsetCommitRequest(
             group_id=self._group.coordinator.group_id,
@@ -264,7 +265,7 @@ class Commit(Call[str, None]):
     def read(
         self, answer: OffsetCommitResponse, items: Sequence[str], source: AnswerSource
     ) -> Iterator[tuple[str, Meaning[None]]]:
-        """Drop what is committed; return the worst of what is wrong with the rest."""
+        """Drop the committed offsets, and return the worst error of the rest."""
         names = {topic_id: name for name, topic_id in self._topic_ids.items()}
         wrong: list[NotDone] = []
         for topic in answer.topics:
@@ -290,11 +291,11 @@ class Commit(Call[str, None]):
         return Refused(_commit_error(code, partition))
 
     def handle_done(self, item: str, value: None, now: float) -> None:
-        """All of it is committed."""
+        """End the commit: all offsets are committed."""
         self._group.end(self, None, now)
 
     def handle_failed(self, item: str, error: KafkaError, now: float) -> None:
-        """Tell why some of it is not."""
+        """End the commit with the error of some offsets."""
         self._group.end(self, error, now)
 
 

@@ -1,9 +1,9 @@
-"""A group's offsets, read: where its members left off.
+"""A group's offsets, read: where its members stopped reading.
 
-Offsets are asked for by topic id where the coordinator knows ids (OffsetFetch v10). So a client
-that hears late that a topic was made anew still begins the new one where its group left off. Older
-brokers know names only, and an offset may be the former topic's. There the new topic begins with
-its first record: twice rather than never.
+Offsets are requested by topic id if the coordinator knows ids (OffsetFetch v10). So even a client
+that learns late of a recreated topic begins where its group stopped in the new topic. Older brokers
+know only names, and an offset may belong to the deleted topic. With such brokers the new topic is
+read from its first record: records may be read twice, but none is skipped.
 
 Thread: control.
 """
@@ -16,7 +16,7 @@ from typing import TypeAlias
 from kafka_fast.config import CONSUMER_PROTOCOL, ConsumerSettings
 from kafka_fast.control.context import Context
 from kafka_fast.control.group.coordinator import GroupCoordinator
-from kafka_fast.control.group.member import Membership
+from kafka_fast.control.group.member import GroupIdentity
 from kafka_fast.control.metadata import NO_TOPIC_ID, by_topic
 from kafka_fast.control.requests.call import ONLY, AnswerSource, Call
 from kafka_fast.control.requests.meanings import (
@@ -53,14 +53,14 @@ class CommittedOffsets:
         self,
         context: Context[ConsumerSettings],
         coordinator: GroupCoordinator,
-        identity: Callable[[], Membership],
+        identity: Callable[[], GroupIdentity],
     ) -> None:
-        """Begin with nothing to do.
+        """Begin without a request.
 
         Args:
             context: the consumer's.
-            coordinator: keeps the offsets.
-            identity: returns who asks.
+            coordinator: of the group.
+            identity: returns the member's present identity.
         """
         self.context = context
         self.coordinator = coordinator
@@ -68,7 +68,7 @@ class CommittedOffsets:
 
     @property
     def tells_topics_apart(self) -> bool:
-        """Whether the coordinator is known to know topics by id."""
+        """Whether the coordinator is known to support topic ids."""
         link = self.coordinator.link
         return link is not None and link.versions.pick(OffsetFetchRequest) > LAST_VERSION_WITH_NAMES
 
@@ -77,18 +77,19 @@ class CommittedOffsets:
         partitions: Iterable[TopicPartition] | None,
         done: Callable[[Fetched | KafkaError], None],
     ) -> Callable[[], None]:
-        """Ask for committed offsets until there is an answer; returns what gives it up.
+        """Ask for committed offsets until there is an answer; return a function that cancels.
 
         Args:
-            partitions: whose; None: all of which the group has committed anything.
-            done: called with an offset, or None where there is none, for each; or with why not.
+            partitions: the partitions; None: all that have a committed offset.
+            done: called with the offset of each partition, or None where there is none; or with
+                the error.
         """
         wanted = None if partitions is None else tuple(partitions)
         return self.context.requester.begin(_FetchOffsets(self, wanted, done), [ONLY]).cancel
 
 
 class _FetchOffsets(Call[str, Fetched]):
-    """One question for offsets."""
+    """One request for offsets."""
 
     request_class = OffsetFetchRequest
     response_class = OffsetFetchResponse
@@ -103,23 +104,23 @@ class _FetchOffsets(Call[str, Fetched]):
         super().__init__(group.coordinator.target, timeout=settings.request_timeout)
         self._identity = group.identity
         self._cluster = group.context.cluster
-        # In read_committed, transactions that have offsets pending are waited for.
+        # With read_committed the coordinator waits for transactions that have pending offsets.
         self._require_stable = settings.is_read_committed
-        # With KIP-848 the coordinator wants to know which member asks.
+        # With KIP-848 the request names the member.
         self._is_consumer_protocol = settings.group_protocol == CONSUMER_PROTOCOL
         self._group_id = group.coordinator.group_id
         self._partitions = partitions
         self._done = done
-        self._topic_ids: dict[str, bytes | None] = {}  # when it was sent
+        self._topic_ids: dict[str, bytes | None] = {}  # when the request was sent
 
     def subject(self, item: str) -> About:
-        """Keep troubles as the group's."""
+        """Keep troubles under `About.GROUP`."""
         return About.GROUP
 
     def max_version(self, items: Sequence[str]) -> int | None:
         """Ask by name unless all ids are known.
 
-        Who asks for everything may be told of topics whose ids he does not know.
+        An answer about all partitions may name topics whose ids this client does not know.
         """
         if self._partitions is None:
             return LAST_VERSION_WITH_NAMES
@@ -127,10 +128,10 @@ class _FetchOffsets(Call[str, Fetched]):
         return LAST_VERSION_WITH_NAMES if None in ids else None
 
     def build(self, items: Sequence[str], version: int) -> OffsetFetchRequest:
-        """Return a request for the partitions; None of them asks for everything."""
+        """Return the request for the partitions, or for all if they are None."""
         topics = None if self._partitions is None else by_topic(self._partitions)
         self._topic_ids = {topic: self._cluster.topic_id(topic) for topic in topics or ()}
-        # Before version 7 a broker cannot wait for transactions; then it need not, as in Java.
+        # Before version 7 a broker cannot wait for transactions. Java does without, too.
         can_wait = version >= FIRST_VERSION_WITH_STABLE
         request = OffsetFetchRequest(require_stable=self._require_stable and can_wait)
         if version < FIRST_VERSION_WITH_GROUPS:
@@ -147,7 +148,7 @@ class _FetchOffsets(Call[str, Fetched]):
         group = OffsetFetchRequestGroup(group_id=self._group_id)
         if self._is_consumer_protocol:
             who = self._identity()
-            # Who is no member may read all the same, but has to say nothing of itself.
+            # A client that is no member may read the offsets if it names no member.
             group.member_id, group.member_epoch = who.member_id or None, who.generation
         group.topics = (
             None
@@ -167,7 +168,7 @@ class _FetchOffsets(Call[str, Fetched]):
     def read(
         self, answer: OffsetFetchResponse, items: Sequence[str], source: AnswerSource
     ) -> Iterator[tuple[str, Meaning[Fetched]]]:
-        """Return the offsets, or the worst of what is wrong with them."""
+        """Return the offsets, or the worst of the errors."""
         yield ONLY, self._read(answer, source.version)
 
     def _read(self, answer: OffsetFetchResponse, version: int) -> Meaning[Fetched]:
@@ -186,7 +187,7 @@ class _FetchOffsets(Call[str, Fetched]):
         codes = {code} - {0}
         for name, part in parts:
             if name in self._topic_ids and self._topic_ids[name] != self._cluster.topic_id(name):
-                continue  # made anew since it was asked for: ask again
+                continue  # recreated since the request was sent: ask again
             if part.error_code and not self._is_gone(name, part.error_code):
                 codes.add(part.error_code)
             offset = OffsetAndMetadata(
@@ -207,7 +208,7 @@ class _FetchOffsets(Call[str, Fetched]):
     def _is_gone(self, topic: str, code: int) -> bool:
         """Tell whether a topic that the coordinator does not know by its id was deleted.
 
-        It may have been made anew as well, or be so new that the coordinator has not heard of it.
+        It may also have been recreated, or be so new that the coordinator does not know it yet.
         """
         if code != ErrorCode.UNKNOWN_TOPIC_ID:
             return False
@@ -230,9 +231,9 @@ class _FetchOffsets(Call[str, Fetched]):
         return meaning
 
     def handle_done(self, item: str, value: Fetched, now: float) -> None:
-        """Hand the offsets on."""
+        """Pass the offsets on."""
         self._done(value)
 
     def handle_failed(self, item: str, error: KafkaError, now: float) -> None:
-        """Tell that there will be none."""
+        """Pass the error on."""
         self._done(error)

@@ -1,7 +1,7 @@
-"""The broker that coordinates one group: a name for it, and what is specific to groups.
+"""The coordinator of one group, with what is specific to groups.
 
-`Coordinators` finds it and keeps it. A request without an order of its own is a call to `target`;
-the member's conversation, which has one, goes over the link that `want` returns.
+`Coordinators` finds the coordinator and keeps it. Most requests are calls to `target`. The member's
+own requests depend on their order, so they go over the link that `want` returns.
 
 Thread: control.
 """
@@ -37,7 +37,7 @@ NEEDED: tuple[type[Request], ...] = (
     OffsetFetchRequest,
     OffsetCommitRequest,
 )
-"""Who offers less cannot coordinate groups: found out before anything is asked."""
+"""APIs that a coordinator must offer. This is checked before the first request."""
 
 
 class GroupCoordinator:
@@ -55,7 +55,7 @@ class GroupCoordinator:
         Args:
             group_id: the group.
             context: the client's.
-            on_fatal: called when there will be no coordinator for us: not authorized, bad group.
+            on_fatal: called when this client will have no coordinator: not authorized, bad group.
         """
         self.group_id = group_id
         self.target = Coordinator(CoordinatorKind.GROUP, group_id)
@@ -63,7 +63,7 @@ class GroupCoordinator:
         self._cluster = context.cluster
         self._links = context.links
         self._timeout = context.settings.request_timeout
-        self._checked = -1  # the last link that was seen to offer what a group needs
+        self._checked = -1  # the last link that was found to offer all NEEDED
         self._coordinators.follow(CoordinatorKind.GROUP, group_id, on_fatal)
 
     # Getters
@@ -83,7 +83,7 @@ class GroupCoordinator:
         return self._coordinators.silence(CoordinatorKind.GROUP, self.group_id)
 
     def why_silent(self) -> Reason | None:
-        """Return why it has not answered a question that stays open; None if that is not known.
+        """Return why it has not answered an open request; None if that is not known.
 
         Any thread.
         """
@@ -113,9 +113,9 @@ class GroupCoordinator:
         return link
 
     def want_beside(self, now: float) -> Link | None:
-        """Return a ready link to it on which nothing waits; if there is none, work towards one.
+        """Return a ready link to it on which no JoinGroup waits. If there is none, open one.
 
-        None also while the coordinator is not known.
+        Returns None while the coordinator is not known, too.
         """
         node = self.node
         if node is None:
@@ -136,13 +136,16 @@ class GroupCoordinator:
         *,
         timeout: float | None = None,
     ) -> int:
-        """Send a member's request over the link that `want` returned; see `Questions.ask`."""
+        """Send a member's request over the link that `want` returned.
+
+        See `InFlightRequests.ask`.
+        """
 
         def lost(error: KafkaError, now: float) -> None:
             self.handle_moved(str(error), now)
             handle_failure(error, now)
 
-        return self._links.questions.ask(
+        return self._links.requests.ask(
             link,
             body,
             response_class,
@@ -154,20 +157,20 @@ class GroupCoordinator:
     # In
 
     def handle_moved(self, reason: str, now: float) -> None:
-        """The node that was the coordinator says it is not, or cannot be reached: look again."""
+        """Look for the coordinator again: the node is not the coordinator, or not reachable."""
         self._coordinators.handle_moved(CoordinatorKind.GROUP, self.group_id, reason, now)
 
     def note_success(self) -> None:
-        """The coordinator does what it is asked."""
+        """Take note that the coordinator answered without an error."""
         self._links.troubles.clear(About.GROUP)
 
     def handle_error(self, code: int, now: float, what: str) -> bool:
-        """Take an error of any answer of the coordinator's; whether to look for it again.
+        """Take an error code of the coordinator; return whether it has to be looked for again.
 
         Args:
-            code: of the error.
+            code: the error code.
             now: the time.
-            what: was asked: the API.
+            what: the API.
         """
         if code in ERRORS and ERRORS[code].retriable:
             text = f"{what} in group {self.group_id!r}: {ERRORS[code].description}"

@@ -1,11 +1,11 @@
-"""What a group's coordinator tells of the group to those outside of it: state and subscriptions.
+"""The description of a group by its coordinator: its state and what its members subscribe to.
 
     ConsumerGroupDescribe ──GROUP_ID_NOT_FOUND, or not offered──► DescribeGroups
 
 Only the coordinator knows which protocol a group uses. Members of a classic group tell each other
-their subscriptions as bytes that the coordinator does not read; it passes them on here while the
-group is stable. A regular expression of KIP-848 is known only by what the coordinator has assigned
-for it.
+their subscriptions as bytes that the coordinator does not read. It passes these bytes on while the
+group is stable. Of a regular expression (KIP-848), only the topics that were assigned for it are
+known.
 
 Thread: control.
 """
@@ -38,9 +38,9 @@ from kafka_fast.protocol.schema import decode_versioned
 from kafka_fast.values import Value
 
 CLASSIC_CONSUMERS = "consumer"
-"""The protocol type of classic groups of consumers; others have blobs of their own."""
+"""The protocol type of classic groups of consumers. Other types have other bytes."""
 
-# Kafka 3.7 to 3.9 offer the API also where the new groups are switched off, and then refuse it.
+# Kafka 3.7 to 3.9 offer the API even if the new groups are switched off, and then refuse it.
 _ANOTHER_PROTOCOL = frozenset({ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION})
 
 DEAD = "Dead"
@@ -48,12 +48,12 @@ REBALANCING = frozenset({"PreparingRebalance", "CompletingRebalance"})
 
 
 class GroupDescription(Value):
-    """A group as its coordinator has it.
+    """A group as its coordinator describes it.
 
     Attributes:
-        state: Kafka's word for it; Dead: there is no such group.
-        topics: that its members subscribe to or have been assigned, whether they exist or not.
-        member_count: how many members it has.
+        state: Kafka's name of the state; Dead: there is no such group.
+        topics: topics that members subscribe to or were assigned, whether they exist or not.
+        member_count: the number of members.
     """
 
     state: str = DEAD
@@ -62,20 +62,20 @@ class GroupDescription(Value):
 
     @property
     def exists(self) -> bool:
-        """Whether the coordinator knows the group: it has members, or committed something."""
+        """Whether the coordinator knows the group, by its members or its offsets."""
         return self.state != DEAD
 
     @property
     def is_rebalancing(self) -> bool:
-        """Whether what its members subscribe to is not told for the moment."""
+        """Whether the group rebalances, and its subscriptions are not told meanwhile."""
         return self.state in REBALANCING
 
 
 class Descriptions:
-    """Asks about one group. Control thread only."""
+    """Asks for the description of one group. Control thread only."""
 
     def __init__(self, context: Context[ConsumerSettings], coordinator: GroupCoordinator) -> None:
-        """Begin with nothing to ask.
+        """Begin without a request.
 
         Args:
             context: the consumer's.
@@ -86,10 +86,10 @@ class Descriptions:
         self._timeout = context.settings.request_timeout
 
     def ask(self, done: Callable[[GroupDescription | KafkaError], None]) -> Callable[[], None]:
-        """Ask until there is an answer; returns what gives it up.
+        """Ask until there is an answer; return a function that cancels.
 
         Args:
-            done: called with the description, or with why there is none.
+            done: called with the description, or with the error.
         """
         asked: list[OpenCall[str, GroupDescription]] = []
 
@@ -107,7 +107,7 @@ class Descriptions:
 
 
 class _Describe(Call[str, GroupDescription]):
-    """A question about a group; subclasses ask it in the words of one protocol."""
+    """A request for a group's description; each subclass uses the API of one protocol."""
 
     def __init__(
         self,
@@ -121,19 +121,19 @@ class _Describe(Call[str, GroupDescription]):
         self._done = done
 
     def describe(self, item: str) -> str:
-        """Return what is asked."""
+        """Return the name of the request in errors."""
         return f"describing group {self._group_id!r}"
 
     def subject(self, item: str) -> About:
-        """Keep troubles as the group's."""
+        """Keep troubles under `About.GROUP`."""
         return About.GROUP
 
     def handle_done(self, item: str, value: GroupDescription, now: float) -> None:
-        """Hand the description on."""
+        """Pass the description on."""
         self._done(value)
 
     def handle_failed(self, item: str, error: KafkaError, now: float) -> None:
-        """Tell why there is none."""
+        """Pass the error on."""
         self._done(error)
 
 
@@ -174,7 +174,7 @@ class _DescribeNewer(_Describe):
                 yield ONLY, Done(GroupDescription(found.group_state, topics, len(found.members)))
 
     def handle_failed(self, item: str, error: KafkaError, now: float) -> None:
-        """Ask in the words of the other protocol if the group, or the broker, wants that."""
+        """Use the API of the other protocol if the group or the broker needs that."""
         is_another = isinstance(error, BrokerError) and error.code in _ANOTHER_PROTOCOL
         if is_another or isinstance(error, UnsupportedVersionError):
             self._ask_classic()
@@ -198,7 +198,7 @@ class _DescribeClassic(_Describe):
         items: Sequence[str],
         source: AnswerSource,
     ) -> Iterator[tuple[str, Meaning[GroupDescription]]]:
-        """Return the group; one that nobody knows is dead."""
+        """Return the group, as Dead if the coordinator does not know it."""
         for found in answer.groups[:1]:
             if found.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
                 yield ONLY, Done(GroupDescription())
@@ -207,7 +207,7 @@ class _DescribeClassic(_Describe):
             else:
                 try:
                     topics = frozenset(_classic_topics(found))
-                except KafkaError as error:  # a blob of another client
+                except KafkaError as error:  # bytes of another client
                     yield ONLY, Refused(error)
                 else:
                     count = len(found.members)
@@ -215,7 +215,7 @@ class _DescribeClassic(_Describe):
 
 
 def _meaning_of(code: int, what: str, message: str | None) -> NotDone:
-    """Return what an error means; a refusal has the broker's own words, if there are any."""
+    """Return what an error code means. A refusal has the broker's message, if there is one."""
     meaning = meaning_of(code, what)
     return Refused(broker_error(code, message or what)) if isinstance(meaning, Refused) else meaning
 
@@ -228,10 +228,10 @@ def _newer_topics(members: Iterable[newer.Member]) -> Iterator[str]:
 
 
 def _classic_topics(group: classic.DescribedGroup) -> Iterator[str]:
-    """Yield the topics that the blobs name; there are none while the group rebalances.
+    """Yield the topics that members' bytes name. There are none while the group rebalances.
 
     Raises:
-        MalformedError: a blob is not what members of this protocol type have.
+        MalformedError: a member's bytes do not fit the protocol type.
     """
     if group.protocol_type != CLASSIC_CONSUMERS:
         return

@@ -43,9 +43,9 @@ class Group:
         """
         settings = context.settings
         self._news: deque[GroupNews] = deque()
-        # Of the user's thread to what it was asked, in its order; the first waits for commits.
+        # Answers of the user's thread, in their order. The first one waits for commits.
         self._answers: deque[tuple[frozenset[TopicPartition], Callable[[float], None]]] = deque()
-        self._answered: RevokeWanted | AssignWanted | None = None  # the last one
+        self._answered: RevokeWanted | AssignWanted | None = None  # the last one answered
         self.coordinator = GroupCoordinator(
             group_id, context, on_fatal=lambda error: self._news.append(MemberFailed(error))
         )
@@ -73,7 +73,7 @@ class Group:
         return self.coordinator.why_silent()
 
     def waits_for(self) -> Waiting | None:
-        """Return what this member waits for that reads nothing; None: nothing. Any thread."""
+        """Return what a member without partitions waits for; None: nothing. Any thread."""
         group = f"group {self.coordinator.group_id!r}"
         why = self.coordinator.why_silent()
         if why is not None:
@@ -87,17 +87,17 @@ class Group:
         return waiting._replace(text=f"waiting for {group}: {waiting.text}")
 
     def handle_revoked(self, wanted: RevokeWanted, now: float) -> None:
-        """The user's thread has given up what it was asked to.
+        """Take note that the user's thread has given up the partitions of a `RevokeWanted`.
 
-        The coordinator hears of it when all commits of these partitions are through: one that is
-        still on its way must not land on what the next owner commits.
+        The member hears of it when all commits of these partitions have ended. A later commit
+        could overwrite the offsets that the next owner commits.
         """
         awaited = frozenset() if wanted.lost else wanted.partitions
         tell = partial(self.member.handle_revoked, wanted.partitions)
         self._answer(wanted, awaited, tell, now)
 
     def handle_assigned(self, wanted: AssignWanted, now: float) -> None:
-        """The user's thread reads what was assigned; told after what it had to give up before."""
+        """Take note that the user's thread reads what was assigned, after earlier revocations."""
         self._answer(wanted, frozenset(), self.member.handle_assigned, now)
 
     def _answer(
@@ -108,14 +108,14 @@ class Group:
         now: float,
     ) -> None:
         if wanted is self._answered:
-            return  # done once more, after a Ctrl-C
+            return  # the same answer again, after a Ctrl-C
         self._answered = wanted
         self._answers.append((awaited, tell))
         if len(self._answers) == 1:
             self._await_answer(now)
 
     def _await_answer(self, now: float) -> None:
-        """Tell the member what comes first once the commits that it waits for are through."""
+        """Tell the member the first answer once the commits of its partitions have ended."""
         first = self._answers[0]
 
         def tell(then: float) -> None:
@@ -128,7 +128,7 @@ class Group:
         self.commits.settle(first[0], tell, now)
 
     def leave(self, now: float, done: Callable[[], None]) -> None:
-        """Leave the group; what the user's thread had to answer is void."""
+        """Leave the group. Open answers of the user's thread are void."""
         self._answers.clear()
         self.member.leave(now, done)
 

@@ -1,6 +1,6 @@
-"""A member's heartbeats, sent by the data plane, of either protocol: one in flight at a time.
+"""A member's heartbeats in either protocol. The data plane sends them, one at a time.
 
-    keep ──► every period … ──► another answer than expected ──► handle, and so on
+    keep ──► every period … ──► an unexpected answer ──► handle; the heartbeats go on
                            └──► the link is gone ──► handle_lost
     send_between: another request, once, between two heartbeats
 
@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from kafka_fast.control.in_flight_requests import InFlightRequests
 from kafka_fast.control.link import Link
-from kafka_fast.control.questions import Questions
 from kafka_fast.errors import KafkaError
 from kafka_fast.protocol.schema import Request, Response
 
@@ -22,39 +22,39 @@ S = TypeVar("S", bound=Response)
 
 
 class Heartbeats(Generic[R]):
-    """What keeps one member alive. Control thread only."""
+    """The heartbeats of one member. Control thread only."""
 
     def __init__(
         self,
-        questions: Questions,
+        requests: InFlightRequests,
         handle: Callable[[R, float], None],
         handle_lost: Callable[[KafkaError, float], None],
         *,
         timeout: float,
     ) -> None:
-        """Begin without any.
+        """Begin without heartbeats.
 
         Args:
-            questions: have them sent.
-            handle: called with each answer that was not expected.
-            handle_lost: called when the link is gone; no heartbeat is sent after it.
+            requests: the client's requests in flight.
+            handle: called with each unexpected answer.
+            handle_lost: called when the link is gone, which ends the heartbeats.
             timeout: seconds for each answer.
         """
-        self._questions = questions
+        self._requests = requests
         self._handle = handle
         self._handle_lost = handle_lost
         self._timeout = timeout
-        self._token: int | None = None  # of those under way
-        self._link: Link | None = None  # that they go over
+        self._token: int | None = None  # of the running heartbeats
+        self._link: Link | None = None  # the link that they go over
 
     @property
     def is_running(self) -> bool:
-        """Whether they are sent."""
+        """Whether heartbeats are being sent."""
         return self._token is not None
 
     @property
     def link(self) -> Link | None:
-        """The link that they go over; None: none are sent."""
+        """The link of the heartbeats; None: none are sent."""
         return self._link
 
     def keep(
@@ -67,19 +67,20 @@ class Heartbeats(Generic[R]):
         delay: float = 0.0,
         other_epoch: Request | None = None,
     ) -> None:
-        """Send this one every period, and no other.
+        """Send this heartbeat every period, and no other.
 
         Args:
             link: to the coordinator.
             body: the heartbeat.
-            expected: the answer that needs nobody.
+            expected: the answer that nobody has to hear of.
             period: seconds from one to the next.
             delay: seconds to the first.
-            other_epoch: shows where the epoch stands in it, see `Questions.start_heartbeats`.
+            other_epoch: shows where the epoch stands in the request; see
+                `InFlightRequests.start_heartbeats`.
         """
         self.stop()
         self._link = link
-        self._token = self._questions.start_heartbeats(
+        self._token = self._requests.start_heartbeats(
             link,
             body,
             expected,
@@ -99,18 +100,21 @@ class Heartbeats(Generic[R]):
         *,
         timeout: float | None = None,
     ) -> None:
-        """Send another request once, between two heartbeats; see `Questions.send_between`."""
+        """Send another request once, between two heartbeats.
+
+        See `InFlightRequests.send_between`.
+        """
         assert self._token is not None
         assert self._link is not None
         patience = self._timeout if timeout is None else timeout
-        self._questions.send_between(
+        self._requests.send_between(
             self._token, self._link, body, response_class, handle, timeout=patience
         )
 
     def stop(self) -> None:
-        """Be silent; an answer that is still to come is nobody's."""
+        """Send no more heartbeats. An answer that is still to come is dropped."""
         if self._token is not None:
-            self._questions.stop_heartbeats(self._token)
+            self._requests.stop_heartbeats(self._token)
             self._token = self._link = None
 
     def _lose(self, error: KafkaError, now: float) -> None:

@@ -1,12 +1,11 @@
-"""What every kind of group member is to the consumer around it.
+"""The interface of a group member, whichever protocol it uses.
 
     user's thread ── subscribe, handle_revoked, handle_assigned, leave ──► Member
     user's thread ◄── RevokeWanted, AssignWanted, MemberFailed ──────────── Member
 
-A member finds its assignment in the background, but partitions change hands in the user's thread:
-they are revoked and assigned in `poll`, which runs the listener. So a member asks (`RevokeWanted`)
-and goes on when it hears that it was done (`handle_revoked`); until then it keeps sending
-heartbeats.
+A member finds its assignment in the background. But partitions are revoked and assigned in the
+user's thread, in `poll`, which runs the listener. So a member asks (`RevokeWanted`), and goes on
+when the user's thread has answered (`handle_revoked`). Until then it keeps sending heartbeats.
 """
 
 from __future__ import annotations
@@ -23,23 +22,23 @@ from kafka_fast.values import Value
 NO_GENERATION = -1
 
 
-class Membership(NamedTuple):
-    """Who commits: what proves to the coordinator that this member is of the present group."""
+class GroupIdentity(NamedTuple):
+    """A member's identity in its group, by which the coordinator accepts its requests."""
 
     generation: int = NO_GENERATION
-    """Generation, or member epoch with KIP-848; -1: not a member, commits are a stranger's."""
+    """Generation, or member epoch with KIP-848; -1: this client is no member."""
     member_id: str = ""
     instance_id: str | None = None
     number: int = 0
-    """Counts the memberships: one ends, with all that the member owned, when it loses its place."""
+    """Counts the memberships. One ends when the member leaves or loses all its partitions."""
 
 
 class RevokeWanted(Value):
     """Give these partitions up at the next poll; answered by `handle_revoked`.
 
     Attributes:
-        partitions: all that are to be given up.
-        lost: they belong to others already: nothing of them can be committed any more.
+        partitions: the partitions to give up.
+        lost: other members may own them already, so their offsets cannot be committed any more.
         reason: for the listener's event and the log.
     """
 
@@ -52,7 +51,7 @@ class AssignWanted(Value):
     """Read these partitions, and no others, from the next poll on; answered by `handle_assigned`.
 
     Attributes:
-        partitions: all that this member owns now.
+        partitions: all partitions of this member.
         generation: of the group.
         reason: for the listener's event and the log.
     """
@@ -63,13 +62,13 @@ class AssignWanted(Value):
 
 
 class MemberFailed(Value):
-    """Raise this at the next poll: the member is out of its group, and will not join by itself."""
+    """Raise this at the next poll: the member left its group and will not join by itself."""
 
     error: KafkaError
 
 
 class TopicFailed(Value):
-    """Raise this at the next poll: a topic of the subscription cannot be used; the others can."""
+    """Raise this at the next poll: one topic of the subscription cannot be used."""
 
     error: KafkaError
 
@@ -81,9 +80,9 @@ class Subscription(NamedTuple):
     """What a member wants to read.
 
     Attributes:
-        topics: by name.
-        pattern: that names have to match as a whole; the client matches.
-        regex: likewise, but RE2, and the coordinator matches (KIP-848).
+        topics: names of topics.
+        pattern: the client matches whole names of topics with this.
+        regex: the coordinator matches whole names of topics with this, in RE2's syntax (KIP-848).
     """
 
     topics: frozenset[str] = frozenset()
@@ -92,11 +91,11 @@ class Subscription(NamedTuple):
 
 
 class Member(Protocol):
-    """Membership in a group, by either protocol. Control thread only."""
+    """A member of a group, by either protocol. Control thread only."""
 
     @property
-    def identity(self) -> Membership:
-        """Who commits."""
+    def identity(self) -> GroupIdentity:
+        """The present identity."""
 
     @property
     def is_paused(self) -> bool:
@@ -104,40 +103,41 @@ class Member(Protocol):
 
     @property
     def is_between_generations(self) -> bool:
-        """Whether nothing can be committed now: the coordinator would read it in the next one."""
+        """Whether commits must wait: the coordinator would refuse them in this rebalance."""
 
     def waits_for(self) -> Waiting | None:
-        """Return what the member waits for while it owns nothing; None: nothing. Any thread."""
+        """Return what a member without partitions waits for; None: nothing. Any thread."""
 
     def subscribe(self, subscription: Subscription, now: float) -> None:
-        """Belong to the group with this subscription; replaces the last one."""
+        """Join the group with this subscription, which replaces the last one."""
 
     def leave(self, now: float, done: Callable[[], None]) -> None:
-        """Leave the group, as far as that can be told in time; partitions were given up before.
+        """Leave the group; `done` is called when the coordinator knows, or cannot be told in time.
 
-        A static member's partitions wait for its return, up to the session timeout (KIP-345).
+        The partitions were given up before. Those of a static member wait for its return, up to
+        the session timeout (KIP-345).
         """
 
     def handle_polled(self, now: float) -> None:
-        """The user polls: a member that had overstayed max.poll.interval.ms may join again."""
+        """Take note that the user polls. A member that left for want of polls may join again."""
 
     def handle_overstayed(self, now: float) -> None:
-        """The user has not polled for max.poll.interval.ms: leave, so that others may go on."""
+        """Leave the group: the user has not polled for max.poll.interval.ms."""
 
     def handle_revoked(self, partitions: Iterable[TopicPartition], now: float) -> None:
-        """The user's thread has given these partitions up."""
+        """Take note that the user's thread has given these partitions up."""
 
     def handle_assigned(self, now: float) -> None:
-        """The user's thread reads what was assigned."""
+        """Take note that the user's thread reads what was assigned."""
 
     def rejoin(self, reason: str, now: float) -> None:
-        """Have the group rebalanced, as `Consumer.enforce_rebalance` asks."""
+        """Make the group rebalance, as `Consumer.enforce_rebalance` asks."""
 
     def handle_stale(self, code: int, now: float) -> None:
-        """A commit was refused because this member is not what it was."""
+        """Take note that a commit was refused because this member's identity is outdated."""
 
     def handle_metadata(self, now: float) -> None:
-        """Topics or partitions have changed: what a pattern matches, what a leader assigns."""
+        """Take note that topics or partitions have changed."""
 
     def tick(self, now: float) -> None:
         """Do what is due at `now`."""

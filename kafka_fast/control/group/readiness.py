@@ -1,4 +1,4 @@
-"""When a member may try to join: after its backoff, and only while its user polls.
+"""When a member may try to join: after a backoff, and only while its user polls.
 
 Thread: control.
 """
@@ -15,20 +15,20 @@ OVERSTAYED = "max.poll.interval.ms passed without a poll"
 
 
 class Readiness:
-    """Of one member. Control thread only."""
+    """Whether, and when, one member may try to join. Control thread only."""
 
     def __init__(self, backoff: Backoff) -> None:
         """Begin ready.
 
         Args:
-            backoff: between two tries.
+            backoff: the wait between two tries.
         """
         self._backoff = backoff
         self._failures = 0  # in a row
         self._try_at = LONG_AGO
         self._hurried_at = LONG_AGO
         self._is_paused = False  # overstayed or failed: joins when the user polls
-        self._is_fenced = False  # another member has our instance id: joins no more
+        self._is_fenced = False  # another member has the same instance id: joins no more
 
     # Getters
 
@@ -50,33 +50,33 @@ class Readiness:
     # What happens
 
     def succeed(self) -> None:
-        """A try was successful."""
+        """Take note that a try was successful."""
         self._failures = 0
 
     def put_off(self, now: float) -> None:
-        """A try has failed: the next one is due after a backoff."""
+        """Take note that a try has failed. The next try is due after a backoff."""
         self._try_at = now + self._backoff.delay(self._failures)
         self._failures += 1
 
     def may_hurry(self, now: float) -> bool:
-        """Return whether to try anew at once, as the coordinator asks.
+        """Return whether to try again at once, as the coordinator asks.
 
-        Not so soon after the last time: it may ask all the time.
+        The coordinator may ask so all the time. So this is False if it has asked recently.
         """
         before, self._hurried_at = self._hurried_at, now
         return now - before > self._backoff.maximum
 
     def pause(self, *, fenced: bool = False) -> None:
-        """Stay out until the user polls; once fenced, until there is another subscription."""
+        """Stay out until the user polls; if fenced, until the user subscribes again."""
         self._is_paused = True
         self._is_fenced = fenced
 
     def resume(self) -> None:
-        """The user has begun anew."""
+        """End a pause: the user has subscribed again."""
         self._is_paused = self._is_fenced = False
 
     def handle_polled(self) -> bool:
-        """The user polls; return whether that ends a pause."""
+        """Take note that the user polls; return whether that ends a pause."""
         if not self._is_paused or self._is_fenced:
             return False
         self._is_paused = False
@@ -84,7 +84,7 @@ class Readiness:
 
 
 def warn_of_overstaying(group_id: str, max_poll_interval_ms: int) -> None:
-    """Say why a member leaves its group, and what to do about it."""
+    """Log why a member leaves its group, and what to do about it."""
     logger.warning(
         "group %s: poll() was not called for max.poll.interval.ms (%d): leaving the group; "
         "poll more often, raise it, or lower max.poll.records",

@@ -1,4 +1,4 @@
-"""What a member wants to read, as far as it is known: names, or what a pattern matches."""
+"""The topics that a member subscribes to: by name, or all that match a pattern."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from kafka_fast.logs import Waiting
 
 
 class SubscribedTopics:
-    """Keeps the metadata of what a member subscribes to. Control thread only."""
+    """Keeps the metadata of the topics that a member subscribes to. Control thread only."""
 
     def __init__(self, cluster: Cluster, settings: ConsumerSettings) -> None:
         """Begin with no subscription."""
         self._cluster = cluster
         self._exclude_internal = settings.exclude_internal_topics
         self._wanted = Subscription()
-        self._matched: frozenset[str] | None = None  # by the pattern
+        self._matched: frozenset[str] | None = None  # topics that the pattern matches
 
     @property
     def topics(self) -> frozenset[str] | None:
-        """The topics by name; None while nobody knows what the pattern matches."""
+        """The names of the topics; None until it is known what the pattern matches."""
         return self._wanted.topics if self._wanted.pattern is None else self._matched
 
     @property
     def subscription(self) -> Subscription | None:
-        """What the coordinator is to know of it: a pattern only if that is its to match."""
+        """The subscription for the coordinator: names, or a regex that the coordinator matches."""
         if self._wanted.regex is not None:
             return self._wanted
         return None if self.topics is None else Subscription(self.topics)
@@ -43,11 +43,11 @@ class SubscribedTopics:
         refusals = [self._cluster.refusal(topic) for topic in sorted(topics)]
         if not refusals or None in refusals:
             return None
-        # Of topics that are not there, and of those that are forbidden, the user hears otherwise.
+        # Errors and warnings of `Topics` tell the user of missing and forbidden topics.
         return Waiting(f"the brokers answer {refusals[0]}", logging.DEBUG, "refused")
 
     def replace(self, subscription: Subscription, now: float) -> None:
-        """Subscribe to this and to nothing else."""
+        """Replace the subscription."""
         self._wanted = subscription
         self._matched = None
         self._cluster.want_all_topics(subscription.pattern is not None)
@@ -56,7 +56,7 @@ class SubscribedTopics:
         self.refresh(now)
 
     def refresh(self, now: float) -> bool:
-        """Look again at what the pattern matches; whether that has changed."""
+        """Match the pattern again; return whether the result has changed."""
         pattern = self._wanted.pattern
         if pattern is None or self._cluster.all_topics is None:
             return False
@@ -72,7 +72,7 @@ class SubscribedTopics:
         return changed
 
     def follow(self, topics: frozenset[str], now: float) -> bool:
-        """Keep these topics' metadata as well; whether all that can be known of them is."""
+        """Keep these topics' metadata too; return whether the cluster has answered for all."""
         known = True
         for topic in sorted(topics):
             self._cluster.want_topic(topic, now)

@@ -1,4 +1,4 @@
-"""Why records are not delivered, for their errors and for the log of waits.
+"""Why records are not delivered: for their errors, and for the log of long waits.
 
 Thread: any. State is read without a lock: the text is a diagnosis for people, and may be out of
 date by an event.
@@ -19,11 +19,11 @@ from kafka_fast.errors import BrokerError, ErrorCode, KafkaError, broker_error
 from kafka_fast.types import TopicPartition
 
 GRACE = 1.0
-"""Seconds by which what is heard of a failure may be later than the failure."""
+"""Seconds that the report of a failure may come after the failure."""
 
 
 class Causes:
-    """What stands behind one producer's failures. Any thread."""
+    """The causes of one producer's failures. Any thread."""
 
     def __init__(
         self,
@@ -32,13 +32,13 @@ class Causes:
         limits: TopicLimits,
         fatal: Callable[[], KafkaError | None],
     ) -> None:
-        """Look at these.
+        """Take everything that knows a cause.
 
         Args:
             context: the producer's.
             identity: knows whether there is a producer id.
             limits: know how large a batch a topic takes.
-            fatal: returns why the producer cannot go on, if it cannot.
+            fatal: returns why the producer cannot go on; None: it can.
         """
         self._is_idempotent = context.settings.enable_idempotence
         self._delivery_timeout = context.settings.delivery_timeout
@@ -60,16 +60,16 @@ class Causes:
         """Return the error behind an answer of the partition's leader.
 
         Args:
-            partition: which.
-            code: of the error.
-            records: in the batch.
+            partition: the partition of the batch.
+            code: the error code.
+            records: the number of records in the batch.
             size: bytes of the batch in a request.
             since: when the batch was begun.
-            until: when its fate was known.
+            until: when its outcome was known.
         """
         if code in SETTINGS:
             setting, limit = SETTINGS[code], self._limits.limit(partition.topic, code)
-            # One that is not smaller was changed since it was asked for, or another limit is meant.
+            # A limit that is not smaller was changed since, or the broker means another limit.
             allowed = "allows" if limit is None or limit >= size else f"({limit}) allows"
             than = f"more than the topic's {setting} {allowed}"
             if records == 1:
@@ -98,10 +98,10 @@ class Causes:
         """Return why records of a partition are not acknowledged.
 
         Args:
-            partition: which.
-            since: when they were begun.
-            until: until when they have waited.
-            is_sent: they were in a request, which has not been answered.
+            partition: the partition of the records.
+            since: when their batch was begun.
+            until: the end of their wait.
+            is_sent: they are in a request that has not been answered.
         """
         leader = self._cluster.leader(*partition)
         key = None if leader is None else ConnectionKey(Role.DATA, leader.id)
@@ -125,7 +125,7 @@ class Causes:
         return trouble or Reason(f"its leader, {leader}, takes no more for now")
 
     def of_topic(self, topic: str, now: float) -> Reason | None:
-        """Return the last trouble that records of a topic, still pending, may have met."""
+        """Return the last trouble that may concern pending records of a topic."""
         since = now - self._delivery_timeout
         troubles = self._links.troubles
         partitions = range(self._cluster.partition_count(topic) or 0)
@@ -133,7 +133,7 @@ class Causes:
         return last_trouble(answered or troubles.last(since))
 
     def of_wait(self, partition: TopicPartition, since: float, now: float) -> Reason:
-        """Return why records of a partition have not been acknowledged since then."""
+        """Return why records of a partition have not been acknowledged since a time."""
         answered = last_trouble(self._links.troubles.now(partition, since))
         if answered is not None:
             return answered
@@ -146,7 +146,7 @@ class Causes:
         return self.of_silence(partition, since, now, is_sent=is_linked and not lacks_id)
 
     def _together(self, *reasons: Reason) -> Reason:
-        """Return several reasons as one; what the first one says of an error is not repeated."""
+        """Return several reasons as one. Errors that the first one names are not repeated."""
         first, *others = reasons
         texts, cause = [first.text], first.cause
         for other in others:
@@ -166,17 +166,17 @@ class Causes:
         until: float,
         is_sent: bool,
     ) -> Reason:
-        """Return what is known of a failure, for the data plane, whose handles tell of it.
+        """Return what is known of a failure, for the error of a record's future.
 
         Args:
             topic: of the record.
             partition: of the record.
-            code: that its leader answered last; 0: nothing.
-            records: in the batch.
+            code: the error code that its leader answered last; 0: none.
+            records: the number of records in the batch.
             size: bytes of the batch in a request.
             since: when the batch was begun.
-            until: when its fate was known.
-            is_sent: it was in a request.
+            until: when its outcome was known.
+            is_sent: the batch was in a request.
         """
         where = TopicPartition(topic, partition)
         if code:

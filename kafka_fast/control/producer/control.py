@@ -4,10 +4,10 @@
     callers' wishes for topics ─┼─► ProducerControl ────┼─► sockets and look-ups for the host
     sockets, look-ups, time ────┘                       └─► topics settled, for the callers
 
-Beside what every client's control plane does, it keeps connections to the leaders in use, routes
-queues, gets a producer id, and passes verdicts on what failed. It never sees a record. If no
-producer id will ever come, the producer cannot go on: records that wait fail at once, and `send`
-raises the reason.
+Beyond what every client's control plane does, `ProducerControl` keeps connections to the leaders in
+use, routes queues, gets a producer id, and passes verdicts on failed batches. It never sees a
+record. If the brokers refuse a producer id for good, the producer cannot go on. Waiting records
+then fail at once, and `send` raises the reason.
 
 Thread: control. `now` comes in; randomness comes in; bytes of records stay out.
 """
@@ -25,9 +25,9 @@ from kafka_fast.control.metadata import ClusterChanges
 from kafka_fast.control.plane import (
     Command,
     FailQueue,
-    Punt,
-    Refuse,
-    Report,
+    ProducePunt,
+    QueueReport,
+    RefuseRecords,
     RouteWanted,
     SetProducerId,
     TopicSettled,
@@ -107,8 +107,8 @@ class ProducerControl(ClientControl[ProducerSettings]):
         )
         self._awaited: set[str] = set()  # topics that callers wait for
         self._new_leaders: set[int] = set()  # queues whose leader moved since their freeze
-        self._waiting_for_epoch: list[Report] = []
-        self._waiting_for_limits: dict[int, Report] = {}  # by queue
+        self._waiting_for_epoch: list[QueueReport] = []
+        self._waiting_for_limits: dict[int, QueueReport] = {}  # by queue
         self._unsent = LongWait(logger)
 
     @property
@@ -134,13 +134,13 @@ class ProducerControl(ClientControl[ProducerSettings]):
         return of_topic(self.cluster, self.links, topic, now, since)
 
     def says_what_waits(self) -> bool:
-        """Tell whether the log says already what records wait for. Any thread."""
+        """Tell whether the log already says what records wait for. Any thread."""
         return self._unsent.is_told
 
     # Commands of the callers
 
     def want_topic(self, topic: str, now: float) -> None:
-        """A caller waits for this topic; `TopicSettled` answers."""
+        """Ask for a topic that a caller waits for; `TopicSettled` answers."""
         self._awaited.add(topic)
         self.cluster.want_topic(topic, now)
         if self.fatal is not None:
@@ -149,12 +149,12 @@ class ProducerControl(ClientControl[ProducerSettings]):
             self._settle(topic, now)
 
     def touch_topics(self, topics: list[str], now: float) -> None:
-        """Records went to these topics: their metadata stays, as does what callers wait for."""
+        """Keep the metadata of topics that records went to, and of those that callers wait for."""
         for topic in (*topics, *sorted(self._awaited)):
             self.cluster.want_topic(topic, now)
 
     def give_up_topic(self, topic: str) -> None:
-        """Nobody waits for this topic any more."""
+        """Stop asking for a topic: nobody waits for it any more."""
         self._awaited.discard(topic)
 
     # Time
@@ -177,7 +177,7 @@ class ProducerControl(ClientControl[ProducerSettings]):
         return self.routes.with_data() if lacks_id else self.routes.without_link()
 
     def _describe_unsent(self, now: float) -> Waiting:
-        """Return what records wait for that could not be sent for long."""
+        """Return what records wait for that have not been sent for long."""
         waiting = list(self._unsendable())
         why = self.causes.of_silence(waiting[0], now - LONG, now, is_sent=False)
         return Waiting(
@@ -197,9 +197,9 @@ class ProducerControl(ClientControl[ProducerSettings]):
 
     def _handle_own(self, event: object, now: float) -> None:
         match event:
-            case Report():
+            case QueueReport():
                 self._handle_report(event, now)
-            case Punt():
+            case ProducePunt():
                 self._handle_punt(event, now)
             case RouteWanted(queue_ids):
                 for queue_id in queue_ids:
@@ -238,12 +238,12 @@ class ProducerControl(ClientControl[ProducerSettings]):
             self._settle(topic, now)
 
     def _set_up(self, topic: str, now: float) -> None:
-        """Bring the topic's routes in line with the metadata; a link may be of no use after it."""
+        """Bring a topic's routes in line with the metadata. This may make a link unusable."""
         for link, error in self.routes.set_up(topic):
             self._refuse_link(link, error, now)
 
     def _settle(self, topic: str, now: float) -> None:
-        """Tell the callers that wait for the topic, if there is something to tell."""
+        """Answer the callers that wait for a topic, if the cluster knows the answer."""
         settled = self.cluster.settled(topic)
         if settled is None:
             return
@@ -255,12 +255,12 @@ class ProducerControl(ClientControl[ProducerSettings]):
         self._commands.append(settled)
 
     def _flush_routes(self) -> None:
-        """Put what the routes want done before what follows."""
+        """Put the routes' commands before the commands that follow."""
         while (command := self.routes.poll_command()) is not None:
             self._commands.append(command)
 
     def handle_ready(self, link: Link, now: float) -> None:
-        """Send over a link what waits for it."""
+        """Send the batches that wait for this link."""
         try:
             self.routes.program(link)
         except UnsupportedVersionError as error:
@@ -269,12 +269,12 @@ class ProducerControl(ClientControl[ProducerSettings]):
         self.routes.handle_ready(link)
 
     def _refuse_link(self, link: Link, error: UnsupportedVersionError, now: float) -> None:
-        """Close a link that cannot carry Produce requests, and give up: so would the next one."""
+        """Close a link that cannot carry Produce requests, and fail: the next would not either."""
         self.links.refuse(link, error, now)
         self._handle_fatal(error)
 
     def handle_lost(self, link: Link, error: KafkaError | None, now: float) -> None:
-        """Send nothing over a link any more."""
+        """Take note that a link is gone: nothing is sent over it any more."""
         self.routes.handle_lost(link)
         super().handle_lost(link, error, now)
 
@@ -287,7 +287,7 @@ class ProducerControl(ClientControl[ProducerSettings]):
             self._handle_report(report, now, identity)
 
     def _stop(self, error: KafkaError) -> None:
-        self._commands.append(Refuse(error))
+        self._commands.append(RefuseRecords(error))
         self._commands.extend(self._give_up(queue_id, error) for queue_id in self.routes.queue_ids)
         for topic in sorted(self._awaited):
             self._commands.append(TopicSettled(topic, error))
@@ -295,16 +295,16 @@ class ProducerControl(ClientControl[ProducerSettings]):
         self._waiting_for_epoch.clear()
 
     def _give_up(self, queue_id: int, error: KafkaError) -> FailQueue:
-        """Return the command that fails what waits in a queue."""
+        """Return the command that fails the batches that wait in a queue."""
         code = error.code if isinstance(error, BrokerError) else ErrorCode.UNSUPPORTED_VERSION
         return FailQueue(queue_id, code)
 
     # Failures
 
     def _handle_report(
-        self, report: Report, now: float, new: ProducerIdentity | None = None
+        self, report: QueueReport, now: float, new: ProducerIdentity | None = None
     ) -> None:
-        """Judge a frozen queue; `new` is the identity that it has waited for."""
+        """Judge a frozen queue. `new` is the identity for which the report has waited."""
         queue = self.routes.queue(report.queue.queue_id)
         if self._asks_for_limits(report, queue.topic, now):
             return
@@ -320,10 +320,10 @@ class ProducerControl(ClientControl[ProducerSettings]):
         self.cluster.want_topic(queue.topic, now)
         self._refresh_after(report, queue.topic)
 
-    def _asks_for_limits(self, report: Report, topic: str, now: float) -> bool:
-        """Tell whether a report has to wait until it is known what the topic takes.
+    def _asks_for_limits(self, report: QueueReport, topic: str, now: float) -> bool:
+        """Tell whether a report has to wait for the topic's limits.
 
-        That is so if records are about to fail because they are too large: the error names the
+        It has to if records are about to fail because they are too large: their error names the
         limit.
         """
         queue_id = report.queue.queue_id
@@ -337,16 +337,16 @@ class ProducerControl(ClientControl[ProducerSettings]):
         return True
 
     def _handle_limits(self, topic: str, now: float) -> None:
-        """It is known what a topic takes, or will not be: judge what has waited for that."""
+        """Judge the reports that waited for a topic's limits, known now or not."""
         for queue_id, report in list(self._waiting_for_limits.items()):
             if self.routes.queue(queue_id).topic == topic:
                 del self._waiting_for_limits[queue_id]
                 self._handle_report(report, now)
 
     def _begin_again(
-        self, report: Report, judgement: Judgement, now: float, new: ProducerIdentity | None
+        self, report: QueueReport, judgement: Judgement, now: float, new: ProducerIdentity | None
     ) -> bool:
-        """Bump the epoch, unless the identity is new; False if a new one has to come first."""
+        """Begin a new epoch; False if a new producer id has to come first."""
         identity = new or self.identity.bump(now)
         if identity is None:
             self._waiting_for_epoch.append(report)
@@ -360,12 +360,12 @@ class ProducerControl(ClientControl[ProducerSettings]):
         judgement.commands.append(begin_again(report, identity))
         return True
 
-    def _place(self, report: Report) -> tuple[str, int]:
+    def _place(self, report: QueueReport) -> tuple[str, int]:
         queue = self.routes.queue(report.queue.queue_id)
         return queue.topic, queue.partition
 
-    def _refresh_after(self, report: Report, topic: str) -> None:
-        """Ask for metadata if an answer says that ours is stale."""
+    def _refresh_after(self, report: QueueReport, topic: str) -> None:
+        """Ask for metadata if an answer says that the known metadata are stale."""
         for row in report.batches:
             known = ERRORS.get(row.error_code)
             if known is not None and known.refresh_metadata:
@@ -378,8 +378,8 @@ class ProducerControl(ClientControl[ProducerSettings]):
         queue = self.routes.queue(queue_id)
         return TopicPartition(queue.topic, queue.partition)
 
-    def _handle_punt(self, event: Punt, now: float) -> None:
-        """Take the leaders that the answer names, and keep what it refused."""
+    def _handle_punt(self, event: ProducePunt, now: float) -> None:
+        """Take the leaders that the answer names, and keep its errors."""
         try:
             _, body = frame.decode_response(ProduceResponse, event.frame, event.version)
         except ProtocolError as error:
@@ -413,7 +413,7 @@ class ProducerControl(ClientControl[ProducerSettings]):
         """Keep a partition's error, in the broker's words if it has any."""
         code = answer.error_code
         if code in TOO_LARGE or code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
-            return  # it is split, or counts as success; a single record that is too large fails
+            return  # no trouble: the batch is split, or counts as success
         words = [answer.error_message or error_description(code)]
         words += [it.batch_index_error_message or "" for it in answer.record_errors[:1]]
         who = "its leader" if link is None else link.versions.node

@@ -1,10 +1,10 @@
-"""The idempotent producer's identity: how it is got, bumped and given up.
+"""The idempotent producer's id and epoch: how they are got, bumped and given up.
 
     (no id) ── InitProducerId ──► (id, epoch 0) ── bump ──► (id, epoch + 1) … ── last ──► (no id)
 
-A producer without transactions bumps its epoch by itself: brokers take a higher epoch at sequence
-0 from whoever names the id (KIP-360). Partitions adopt a new identity one by one, each when
-nothing of it is in flight, so several epochs may be in use for a while.
+A producer without transactions bumps its epoch by itself. Brokers accept a higher epoch at sequence
+0 from any client that names the producer id (KIP-360). Each partition adopts a new identity when
+none of its batches is in flight, so several epochs may be in use for a while.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kafka_fast.errors import KafkaError
 from kafka_fast.protocol.apis.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 LAST_EPOCH = 32767
-"""Kafka keeps the highest epoch for itself: one before it, a new id is due."""
+"""The highest epoch, which Kafka keeps for itself: a producer gets a new id instead."""
 
 
 class IdentityKeeper(Call[str, ProducerIdentity]):
@@ -43,7 +43,7 @@ class IdentityKeeper(Call[str, ProducerIdentity]):
         Args:
             context: the producer's.
             on_identity: called with each new identity.
-            on_fatal: called with an error after which there will be none.
+            on_fatal: called with an error after which no identity will come.
         """
         super().__init__(AnyNode(), timeout=context.settings.request_timeout)
         self._on_identity = on_identity
@@ -53,16 +53,16 @@ class IdentityKeeper(Call[str, ProducerIdentity]):
 
     @property
     def identity(self) -> ProducerIdentity | None:
-        """What new batches are numbered under; None while there is none."""
+        """The producer id and epoch of new batches; None while there are none."""
         return self._identity
 
     def want(self) -> None:
-        """Have an id asked for, if there is none."""
+        """Ask for a producer id, if there is none."""
         if self._identity is None and ONLY not in self._wanted:
             self._wanted.add(ONLY)
 
     def bump(self, now: float) -> ProducerIdentity | None:
-        """Take the next epoch; None if the last one is used up and a new id has to come first."""
+        """Take the next epoch; None if the epochs are used up and a new id has to come first."""
         if self._identity is None:
             return None
         epoch = self._identity.epoch + 1
@@ -77,11 +77,11 @@ class IdentityKeeper(Call[str, ProducerIdentity]):
     # The call
 
     def subject(self, item: str) -> About:
-        """Keep troubles as the producer id's."""
+        """Keep troubles under `About.PRODUCER_ID`."""
         return About.PRODUCER_ID
 
     def build(self, items: Sequence[str], version: int) -> InitProducerIdRequest:
-        """Ask for an id that belongs to no transactional id."""
+        """Return the request for an id without a transactional id."""
         return InitProducerIdRequest(
             transactional_id=None,
             transaction_timeout_ms=2**31 - 1,
@@ -99,10 +99,10 @@ class IdentityKeeper(Call[str, ProducerIdentity]):
             yield ONLY, Done(ProducerIdentity(answer.producer_id, answer.producer_epoch))
 
     def handle_done(self, item: str, value: ProducerIdentity, now: float) -> None:
-        """Use it from now on."""
+        """Use the identity from now on."""
         self._identity = value
         self._on_identity(value, now)
 
     def handle_failed(self, item: str, error: KafkaError, now: float) -> None:
-        """There will be none."""
+        """Tell that no identity will come."""
         self._on_fatal(error)

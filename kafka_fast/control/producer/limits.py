@@ -1,7 +1,7 @@
-"""How large a batch a topic takes: asked for when one was too large, to say so in its error.
+"""How large a batch a topic takes: asked for when a batch was too large, for its error.
 
-A broker that answers MESSAGE_TOO_LARGE does not say what it would have taken. One DescribeConfigs
-request brings it, if this client may ask; the verdict on the batch waits for that, but not long.
+A broker that answers MESSAGE_TOO_LARGE does not name its limit. One DescribeConfigs request brings
+the limit, if this client may ask. The verdict on the batch waits for the answer, but not for long.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SETTINGS: dict[int, str] = {
     ErrorCode.MESSAGE_TOO_LARGE: "max.message.bytes",
     ErrorCode.RECORD_LIST_TOO_LARGE: "segment.bytes",
 }
-"""The setting of the topic that an error code is about."""
+"""The topic's setting behind an error code."""
 
 PATIENCE = 2.0
 """Seconds that a verdict waits for the answer."""
@@ -43,7 +43,7 @@ class _Topic(Value, frozen=False):
 
 
 class TopicLimits:
-    """The sizes that topics take. `limit` may be called from any thread."""
+    """The largest batches that topics take. `limit` may be called from any thread."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class TopicLimits:
 
         Args:
             context: the producer's.
-            on_settled: called with a topic when its limits are known, or that they will not be.
+            on_settled: called with a topic when its limits are known, or will never be.
         """
         self._requester = context.requester
         self._timeout = context.settings.request_timeout
@@ -64,17 +64,17 @@ class TopicLimits:
         self._topics: dict[str, _Topic] = {}
 
     def limit(self, topic: str, code: int) -> int | None:
-        """Return what the topic takes at most; None if that is not known. Any thread."""
+        """Return the topic's limit for an error code; None if unknown. Any thread."""
         known = self._topics.get(topic)
         return None if known is None else known.limits.get(SETTINGS[code])
 
     def is_settled(self, topic: str, now: float) -> bool:
-        """Tell whether there is nothing to ask, or to wait for."""
+        """Tell whether the limits need not be asked for, or waited for."""
         known = self._topics.get(topic)
         return known is not None and known.is_settled and now - known.asked_at < self._max_age
 
     def ask(self, topic: str, now: float) -> None:
-        """Ask for a topic's limits, unless that is under way; `on_settled` ends it."""
+        """Ask for a topic's limits, unless that is under way. `on_settled` is called at the end."""
         known = self._topics.get(topic)
         if known is None or known.is_settled:
             self._topics[topic] = _Topic(now)
@@ -88,7 +88,7 @@ class TopicLimits:
 
 
 class _DescribeTopic(Call[str, dict[str, int]]):
-    """One question. It is asked once: an error can do without the number."""
+    """One request. It is sent once, because an error can do without the limit."""
 
     request_class = DescribeConfigsRequest
     response_class = DescribeConfigsResponse
@@ -101,7 +101,7 @@ class _DescribeTopic(Call[str, dict[str, int]]):
         self._on_settled = on_settled
 
     def build(self, items: Sequence[str], version: int) -> DescribeConfigsRequest:
-        """Ask for the settings that are about sizes."""
+        """Return the request for the settings of sizes."""
         return DescribeConfigsRequest(
             resources=[
                 DescribeConfigsResource(
@@ -134,10 +134,10 @@ class _DescribeTopic(Call[str, dict[str, int]]):
                 )
 
     def handle_done(self, item: str, value: dict[str, int], now: float) -> None:
-        """Keep them."""
+        """Pass the limits on."""
         self._on_settled(item, value, now)
 
     def handle_failed(self, item: str, error: KafkaError, now: float) -> None:
-        """Do without: the broker is old, does not let us see them, or takes too long."""
+        """Do without limits: the broker is old or slow, or this client may not see them."""
         logger.debug("the limits of topic %r are not known: %s", item, error)
         self._on_settled(item, {}, now)

@@ -1,8 +1,8 @@
-"""Which queue goes over which link: the producer's forwarding table.
+"""Over which link each queue is sent: the producer's forwarding table.
 
-A queue is a partition's queue in the data plane. Its id counts partitions in the order in which
-they were set up, and is given here. Only queues that have data ask for a route, so that the client
-connects to the leaders it needs and to no others.
+A queue is a partition's queue in the data plane. Its id is given here: ids count the partitions in
+the order in which they were set up. Only queues with data ask for a route, so the client connects
+only to the leaders it needs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,14 @@ from kafka_fast.control.connection_key import ConnectionKey, Role
 from kafka_fast.control.context import Context
 from kafka_fast.control.link import Link
 from kafka_fast.control.metadata import NO_TOPIC_ID
-from kafka_fast.control.plane import Command, NameTopic, Program, Route, SetAvailable, SetPartitions
+from kafka_fast.control.plane import (
+    Command,
+    NameTopic,
+    ProgramProduce,
+    RouteQueue,
+    SetAvailable,
+    SetPartitions,
+)
 from kafka_fast.errors import UnsupportedVersionError
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.produce import ProduceRequest
@@ -55,8 +62,8 @@ class Routes:
         self._timeout_ms = context.settings.request_timeout_ms
         self._queues: list[Queue] = []
         self._by_topic: dict[str, list[Queue]] = {}
-        self._wanted: dict[int, Queue] = {}  # that have data and no link, by id
-        self._over: dict[int, dict[int, Queue]] = {}  # link id -> what goes over it, by id
+        self._wanted: dict[int, Queue] = {}  # queues with data and no link, by id
+        self._over: dict[int, dict[int, Queue]] = {}  # link id -> its queues, by id
         self._ids: dict[str, bytes] = {}  # topic ids as the data plane knows them
         self._nameless: set[str] = set()  # topics without an id
         self._versions: dict[int, int] = {}  # link id -> version of its Produce requests
@@ -84,7 +91,7 @@ class Routes:
         return range(len(self._queues))
 
     def wanted_nodes(self) -> set[int]:
-        """Return the ids of the nodes that queues with data wait for."""
+        """Return the ids of the nodes to which queues with data need a link."""
         leaders = (
             self._cluster.leader(queue.topic, queue.partition) for queue in self._wanted.values()
         )
@@ -95,7 +102,7 @@ class Routes:
         return (TopicPartition(it.topic, it.partition) for it in self._wanted.values())
 
     def with_data(self) -> Iterator[TopicPartition]:
-        """Likewise, and those that have such a link: they have had records at least."""
+        """Yield the partitions that have, or once had, records to send."""
         yield from self.without_link()
         for queues in self._over.values():
             yield from (TopicPartition(it.topic, it.partition) for it in queues.values())
@@ -110,7 +117,7 @@ class Routes:
         """Bring the topic's queues and names in line with the cluster's metadata.
 
         Returns:
-            The links that can carry Produce requests no more, and why; the caller closes them.
+            The links that can no longer carry Produce requests, and why. Close them.
         """
         count = self._cluster.partition_count(topic) or 0
         queues = self._by_topic.setdefault(topic, [])
@@ -129,10 +136,10 @@ class Routes:
         return unusable
 
     def _name(self, topic: str) -> list[tuple[Link, UnsupportedVersionError]]:
-        """Tell how requests name the topic, if that has changed; links follow if they must.
+        """Tell the data plane how requests name the topic, if that has changed.
 
-        A request with ids must not be built while a topic has none: that topic's name is told
-        after the links have changed to names, and an id before they change to ids.
+        Requests with ids must not be built while a topic has no id. So links are programmed for
+        names before the topic loses its id, and for ids after it has got one.
         """
         topic_id = self._cluster.topic_id(topic) or NO_TOPIC_ID
         if self._ids.get(topic) == topic_id:
@@ -144,16 +151,16 @@ class Routes:
         ]
         if topic_id == NO_TOPIC_ID:
             self._nameless.add(topic)
-            unusable = self._program_anew()
+            unusable = self._reprogram()
             self._commands.extend(names)
         else:
             self._nameless.discard(topic)
             self._commands.extend(names)
-            unusable = self._program_anew()
+            unusable = self._reprogram()
         return unusable
 
-    def _program_anew(self) -> list[tuple[Link, UnsupportedVersionError]]:
-        """Program the links that now need another version; returns those that have none."""
+    def _reprogram(self) -> list[tuple[Link, UnsupportedVersionError]]:
+        """Program the links that now need another version; return those without such a version."""
         unusable = []
         for link in self._links.ready:
             if link.id in self._versions:
@@ -166,7 +173,7 @@ class Routes:
     def program(self, link: Link) -> None:
         """Let a link carry Produce requests, in the highest version that can be used now.
 
-        Version 13 names topics by id, which is known only from brokers that have ids at all.
+        Version 13 names topics by id. Brokers before 2.8 have no ids.
 
         Raises:
             UnsupportedVersionError: the node and this client share no version of Produce.
@@ -177,7 +184,7 @@ class Routes:
             return
         self._versions[link.id] = version
         prefix = frame.produce_prefix(version, self._client_id, None, self._acks, self._timeout_ms)
-        self._commands.append(Program(link.id, version, prefix))
+        self._commands.append(ProgramProduce(link.id, version, prefix))
 
     def want(self, queue_id: int) -> None:
         """Take note that a queue has data and no link; route it if there is one."""
@@ -192,17 +199,17 @@ class Routes:
         if link is not None and link.id != queue.link_id:
             self._put(queue, link.id)
             self._wanted.pop(queue.id, None)
-            self._commands.append(Route(queue.id, link.id))
+            self._commands.append(RouteQueue(queue.id, link.id))
 
     def move(self, queue: Queue) -> None:
-        """The queue's leader has moved: route it anew, or hold it until there is a link."""
+        """Route a queue again whose leader has moved, or hold it until there is a link."""
         if queue.link_id == NOWHERE and queue.id not in self._wanted:
             return
         link = self._link_to_leader(queue)
         if link is None:
             self._put(queue, NOWHERE)
             self._wanted[queue.id] = queue
-            self._commands.append(Route(queue.id, NOWHERE))
+            self._commands.append(RouteQueue(queue.id, NOWHERE))
         else:
             self.route(queue)
 
@@ -211,7 +218,7 @@ class Routes:
         return None if leader is None else self._links.link_to(ConnectionKey(Role.DATA, leader.id))
 
     def _put(self, queue: Queue, link_id: int) -> None:
-        """Note over which link the queue goes."""
+        """Note over which link a queue is sent."""
         if queue.link_id != NOWHERE:
             self._over[queue.link_id].pop(queue.id)
         if link_id != NOWHERE:
@@ -219,12 +226,12 @@ class Routes:
         queue.link_id = link_id
 
     def handle_ready(self, link: Link) -> None:
-        """Route what waited for this link's node."""
+        """Route the queues that waited for this link."""
         for queue in list(self._wanted.values()):
             self.route(queue)
 
     def handle_lost(self, link: Link) -> None:
-        """Take note that a link is gone; the data plane has taken its queues off it."""
+        """Take note that a link is gone. The data plane has taken the queues off it already."""
         self._versions.pop(link.id, None)
         for queue in self._over.pop(link.id, {}).values():
             queue.link_id = NOWHERE

@@ -1,25 +1,26 @@
 """What happens to the batches of a partition after something failed.
 
-The data plane freezes a partition's queue with the first failure, waits until nothing of it is in
-flight, and reports what is unresolved, in order. This module answers with verdicts. It is a pure
-function of the report. All of the idempotent producer's rules about sequences are here:
+The data plane freezes a partition's queue with the first failure. It waits until none of its
+batches is in flight, and reports the unresolved batches in their order. This module answers with
+verdicts: a pure function of the report. It holds all rules of the idempotent producer about
+sequences:
 
-(a) A batch that is surely not in the log is given up. The batches behind it cannot be in the log
-    either, because a broker takes no batch out of order. They take over its sequence.
-(b) A batch that may be in the log is given up. Batches behind it that may be in the log are sent
-    again unchanged; the broker's answer tells. When none of these is left, the epoch is bumped and
+(a) A batch fails that is surely not in the log. The batches behind it cannot be in the log either,
+    because a broker takes no batch out of order. They take over its sequence.
+(b) A batch fails that may be in the log. Batches behind it that may be in the log are sent again
+    unchanged, and the broker's answer tells. When none of these is left, the epoch is bumped, and
     the partition begins at sequence 0 (KIP-360).
 (c) OUT_OF_ORDER_SEQUENCE_NUMBER behind another unresolved batch only follows from that batch's
     failure: the batch is sent again unchanged. For the first batch it means that neither this batch
-    nor those behind it are in the log: (b).
-(d) The epochs are used up: the producer gets a new id first (`identity`).
+    nor those behind it are in the log; then (b) applies.
+(d) If the epochs are used up, the producer gets a new id first (`identity`).
 (e) DUPLICATE_SEQUENCE_NUMBER is success at an unknown offset.
 
 A broker that does not know a producer id takes any sequence from it. So the first batch of a new
-identity is alone in flight until it is acknowledged, and so is the first batch after a failure:
-otherwise the second could be written before the first.
+identity is alone in flight until it is acknowledged. So is the first batch after a failure.
+Otherwise the second batch could be written before the first.
 
-A batch that may be in the log is not split: the broker would not know its pieces as duplicates.
+A batch that may be in the log is not split: the broker would not recognize its parts as duplicates.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ from collections.abc import Callable
 from kafka_fast.control.plane import (
     BatchRow,
     Command,
-    Fail,
-    Renumber,
-    Report,
-    Split,
-    Succeed,
-    Thaw,
+    CompleteBatch,
+    FailBatch,
+    QueueReport,
+    RenumberQueue,
+    SplitBatch,
+    ThawQueue,
 )
 from kafka_fast.errors import ERRORS, ErrorCode, Outcome
 from kafka_fast.values import Value
@@ -53,13 +54,13 @@ SEQUENCE_ERRORS = frozenset(
 
 
 class Rules(Value):
-    """What the verdicts depend on besides the report."""
+    """The producer's settings that verdicts depend on."""
 
     idempotent: bool
     retries: int
     """How often a batch may be sent again."""
     split_size: int
-    """Bytes that the pieces of a batch that was too large may have."""
+    """The largest size of the parts of a split batch, in bytes."""
     delay: Callable[[int], float]
     """Seconds to wait before the n-th retry."""
 
@@ -76,8 +77,8 @@ class Judgement(Value, frozen=False):
 
     commands: list[Command]
     bump: bool
-    """The epoch must be bumped: then `Renumber` to sequence 0 comes before `thaw`."""
-    thaw: Thaw
+    """The epoch must be bumped: then `RenumberQueue` to sequence 0 comes before `thaw`."""
+    thaw: ThawQueue
 
 
 def is_retriable(code: int, *, idempotent: bool) -> bool:
@@ -91,21 +92,21 @@ def is_retriable(code: int, *, idempotent: bool) -> bool:
 
 
 def may_split(row: BatchRow, rules: Rules) -> bool:
-    """Tell whether smaller batches may take the place of one that is too large.
+    """Tell whether a batch that is too large may be split.
 
-    Not if an earlier try of it may be in the log: parts of it are no duplicates to the broker.
+    It may not if an earlier try may be in the log: the broker would write the parts once more.
     """
     return row.record_count > 1 and not (rules.idempotent and row.maybe_written)
 
 
-def judge(report: Report, rules: Rules, now: float, *, leader_is_new: bool) -> Judgement:
+def judge(report: QueueReport, rules: Rules, now: float, *, leader_is_new: bool) -> Judgement:
     """Return the verdicts on a frozen queue.
 
     Args:
-        report: from the data plane; nothing of the queue is in flight.
+        report: from the data plane; none of the queue's batches is in flight.
         rules: of the producer.
         now: the time.
-        leader_is_new: the partition's leader has changed since: no need to wait (KIP-951).
+        leader_is_new: the leader has changed since the failure, so do not wait (KIP-951).
     """
     commands: list[Command] = []
     kept: list[BatchRow] = []
@@ -114,16 +115,16 @@ def judge(report: Report, rules: Rules, now: float, *, leader_is_new: bool) -> J
     for row in report.batches:
         code = row.error_code
         if code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
-            commands.append(Succeed(row, row.base_offset))
+            commands.append(CompleteBatch(row, row.base_offset))
         elif code in TOO_LARGE and may_split(row, rules):
-            commands.append(Split(row, rules.split_size, code))
+            commands.append(SplitBatch(row, rules.split_size, code))
             kept.append(row)
         elif is_retriable(code, idempotent=rules.idempotent) and row.attempts <= rules.retries:
             kept.append(row)
         else:
             outcome = Outcome.MAYBE_WRITTEN if row.maybe_written else Outcome.REJECTED
-            # Java's client, too, names a batch without an answer so.
-            commands.append(Fail(row, code or ErrorCode.NETWORK_EXCEPTION, outcome))
+            # Java's client gives a batch without an answer the same code.
+            commands.append(FailBatch(row, code or ErrorCode.NETWORK_EXCEPTION, outcome))
             may_have_gap = may_have_gap or row.maybe_written
             if not row.maybe_written and gap is None:
                 gap = row
@@ -131,28 +132,36 @@ def judge(report: Report, rules: Rules, now: float, *, leader_is_new: bool) -> J
     if rules.idempotent and not bump and not may_have_gap and gap is not None:
         commands.append(close_gap(report, gap))
     wait = 0.0 if leader_is_new else pause(kept, rules)
-    # Alone until the next success, also if nothing is kept: perhaps the broker has yet to see the
-    # first batch of this producer, and takes any sequence until then.
-    thaw = Thaw(report.queue.queue_id, report.queue.generation, now + wait, single=rules.idempotent)
+    # One batch at a time until the next success, even if no batch is kept: the broker may not have
+    # seen any batch of this producer yet, and takes any sequence until then.
+    thaw = ThawQueue(
+        report.queue.queue_id, report.queue.generation, now + wait, single=rules.idempotent
+    )
     return Judgement(commands, bump, thaw)
 
 
-def close_gap(report: Report, gap: BatchRow) -> Renumber:
-    """Give the batches behind a rejected one its sequence and those that follow from it."""
+def close_gap(report: QueueReport, gap: BatchRow) -> RenumberQueue:
+    """Return the command that gives the batches behind a rejected one its sequence, and on."""
     own = report.queue
-    return Renumber(own.queue_id, own.generation, -1, -1, gap.base_sequence, gap.serial, gap.slice)
+    return RenumberQueue(
+        own.queue_id, own.generation, -1, -1, gap.base_sequence, gap.serial, gap.slice
+    )
 
 
-def begin_again(report: Report, identity: ProducerIdentity) -> Renumber:
-    """Let the partition begin at sequence 0 of a new epoch."""
+def begin_again(report: QueueReport, identity: ProducerIdentity) -> RenumberQueue:
+    """Return the command that lets a partition begin at sequence 0 of a new epoch."""
     own = report.queue
-    return Renumber(own.queue_id, own.generation, identity.producer_id, identity.epoch, 0)
+    return RenumberQueue(own.queue_id, own.generation, identity.producer_id, identity.epoch, 0)
 
 
 def must_bump(kept: list[BatchRow], *, may_have_gap: bool) -> bool:
     """Tell whether the partition must begin again at sequence 0 of a new epoch, and can.
 
-    It can if none of the batches that are kept may be in the log: then their sequences are free.
+    It can if none of the kept batches may be in the log: then their sequences are free.
+
+    Args:
+        kept: the batches that are sent again.
+        may_have_gap: a batch that may be in the log has failed, so sequences may have a gap.
     """
     if kept and kept[0].error_code in SEQUENCE_ERRORS:
         return True

@@ -1,7 +1,7 @@
-"""The way to whichever node can be asked: the links there are, and how they come to be.
+"""Links to any node: which of them to use, and when to open one more.
 
-A node may hang and still accept connections, even requests. So while a connection is being made,
-another one is begun after a second; and a call may ask another node beside a silent one.
+A node may hang and still accept connections, even requests. So if a connection is not made within a
+second, another one is begun. A call may also ask another node beside a silent one.
 
 Thread: control.
 """
@@ -24,7 +24,7 @@ PATIENCE = 1.0
 
 
 class AnyNodes:
-    """The nodes of one client's cluster, of which any will do. Control thread only."""
+    """The links of one client to any node. Control thread only."""
 
     def __init__(self, settings: CommonSettings, cluster: Cluster, links: Links) -> None:
         """Begin without links.
@@ -40,26 +40,26 @@ class AnyNodes:
         self._more_at = NEVER  # when one more node is connected to; NEVER: none is needed yet
 
     def link(self, asked: Collection[int] = ()) -> Link | None:
-        """Return the link that answers soonest, most likely: where the fewest requests wait.
+        """Return the link that most likely answers soonest: the one with the fewest requests.
 
         Args:
-            asked: ids of links that will not do: they have the request already.
+            asked: ids of links that have the request already.
         """
         return self.least_busy(link for link in self._links.free if link.id not in asked)
 
     def least_busy(self, links: Iterable[Link]) -> Link | None:
-        """Return the one with the fewest requests; a node's rather than a bootstrap server's."""
+        """Return the link with the fewest requests; among equals, not a bootstrap link."""
         return min(
             links,
-            key=lambda link: (self._links.questions.load(link), link.key.is_bootstrap, link.id),
+            key=lambda link: (self._links.requests.load(link), link.key.is_bootstrap, link.id),
             default=None,
         )
 
     def opens_at(self, asked: Collection[int] = ()) -> float:
-        """Return when there is a link, or one more is to be opened.
+        """Return when a link may be used, or one more is to be opened.
 
-        NEVER: all that can be done is under way. That has deadlines of its own: another one, long
-        past, would keep the thread busy.
+        NEVER: every possible link is being made. Connections have their own deadlines. A deadline
+        in the past, returned here, would keep the thread busy.
         """
         if self.link(asked) is not None:
             return LONG_AGO
@@ -80,7 +80,7 @@ class AnyNodes:
         return link
 
     def _connect(self, now: float) -> None:
-        """Have a link opened; beside one that is under way only after a while."""
+        """Open a link; while another one is being made, only after PATIENCE."""
         is_first = self._more_at == NEVER
         if is_first:
             self._more_at = now + PATIENCE
@@ -102,7 +102,7 @@ class AnyNodes:
         return [BOOTSTRAP, SECOND_BOOTSTRAP] if self._has_several_servers else [BOOTSTRAP]
 
     def _idle(self) -> list[ConnectionKey]:
-        """Return the candidates that have no link, nor one under way."""
+        """Return the candidates that have no link and are not making one."""
         return [
             key
             for key in self._candidates()

@@ -1,7 +1,7 @@
-"""A call: something that is asked of the brokers, or ordered from them, about one or more items.
+"""A call: a request to the brokers about one or more items, with its answers and retries.
 
-Each API has its own subclass, which says what to send and what an answer means. All else is the
-requester's: which node, which link, when to try again, when to give up.
+Each API has its own subclass. It says what to send and what an answer means. The requester decides
+the rest: which node, which link, when to try again, when to give up.
 
     class Call                      written by                   example
     ───────────────────────────────────────────────────────────────────────────────────
@@ -10,7 +10,7 @@ requester's: which node, which link, when to try again, when to give up.
     read(answer, items, source)     the user                     (partition, Done(offset)), …
     handle_done, handle_failed      the user                     once for each item
 
-What is not per item (a producer id) has one item: `ONLY`.
+A call that is not about several things (a producer id) has one item: `ONLY`.
 
 Thread: control.
 """
@@ -27,8 +27,7 @@ from kafka_fast.control.requests.targets import Target
 from kafka_fast.control.troubles import Subject
 from kafka_fast.errors import KafkaError
 from kafka_fast.protocol.apis import api_name
-from kafka_fast.protocol.schema import Request
-from kafka_fast.protocol.schema import Response as ResponseBody
+from kafka_fast.protocol.schema import Request, Response
 from kafka_fast.values import Value
 
 __all__ = ["ONLY", "AnswerSource", "Call"]
@@ -38,9 +37,9 @@ class AnswerSource(Value):
     """Where an answer comes from, and when."""
 
     version: int
-    """Of the API."""
+    """The version of the API."""
     node: str
-    """What errors call the node."""
+    """The node's name in errors."""
     now: float
 
 
@@ -48,31 +47,31 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 ONLY = "ONLY"
-"""The item of a call that has no others."""
+"""The one item of a call that is not about several things."""
 
 
 class Call(ABC, Generic[K, V]):
-    """One kind of question or order. Subclasses say what is sent, and read the answers.
+    """One kind of request. Subclasses say what is sent, and read the answers.
 
     Attributes:
-        request_class: of the request.
-        response_class: of its answer.
+        request_class: the message class of the request.
+        response_class: the message class of the answer.
         target: where the items go.
         timeout: seconds that a node has for one try (request.timeout.ms).
-        max_tries: tries for one item that count as failed; None: as many as its time allows.
-        is_repeatable: an item may be sent again after a connection broke under it, when nobody
-            knows whether the first try was carried out.
-        waits_for_answer: what is in flight at the call's deadline ends with its answer, or with
-            its connection: until then nobody knows whether it was carried out.
-        is_slow: a node may work on it for long. It goes over a connection of its own, which nobody
-            else's request has to wait for, and which its end at `timeout` closes. Not for
-            `AnyNode` and coordinators.
-        beside_after: seconds without an answer after which another node is asked beside the first;
-            the first answer counts. For `AnyNode` only.
+        max_tries: how many tries of one item may fail; None: as many as the deadline allows.
+        is_repeatable: an item may be sent again after its connection broke. Then nobody knows
+            whether the first try was carried out.
+        waits_for_answer: an item in flight at the call's deadline ends later, with its answer or
+            its connection. Until then nobody knows whether it was carried out.
+        is_slow: a node may work on it for long. The call goes over a connection of `Role.SLOW`, so
+            that no other request waits behind it. A try that takes longer than `timeout` closes
+            this connection. Not for `AnyNode` and coordinators.
+        beside_after: seconds without an answer after which another node is asked as well. The
+            first answer counts. For `AnyNode` only.
     """
 
     request_class: ClassVar[type[Request]]
-    response_class: ClassVar[type[ResponseBody]]
+    response_class: ClassVar[type[Response]]
     max_tries: int | None = None
     is_repeatable: bool = True
     waits_for_answer: bool = False
@@ -90,15 +89,15 @@ class Call(ABC, Generic[K, V]):
         return api_name(self.response_class.api_key)
 
     def describe(self, item: K) -> str:
-        """Return what is asked about an item, for errors: "ListOffsets of orders-3"."""
+        """Return the request and its item, for errors: "ListOffsets of orders-3"."""
         return self.api if item == ONLY else f"{self.api} of {item}"
 
     def subject(self, item: K) -> Subject | None:
-        """Return whose trouble a failed try is; None: it is kept nowhere."""
+        """Return the subject under which a failed try is kept; None: it is not kept."""
         return None
 
     def max_version(self, items: Sequence[K]) -> int | None:
-        """Return the highest version that says all there is to say of these items; None: any."""
+        """Return the highest version that can be used for these items; None: any."""
         return None
 
     def max_items(self, version: int) -> int | None:
@@ -106,14 +105,14 @@ class Call(ABC, Generic[K, V]):
         return None
 
     def may_send(self, item: K) -> bool:
-        """Tell whether an item may be sent now; else it waits, until its deadline at most.
+        """Tell whether an item may be sent now. If not, it waits, at most until the deadline.
 
-        What makes it true is an event of the control plane: the next tick looks again.
+        Each tick asks again. So only events of the control plane may change the result.
         """
         return True
 
     def settle_unsent(self, item: K, now: float) -> Meaning[V] | None:
-        """Return how an item ends that is about to be sent and need not be; None: send it."""
+        """Return how an item ends without being sent; None: send it."""
         return None
 
     @abstractmethod
@@ -126,16 +125,16 @@ class Call(ABC, Generic[K, V]):
     ) -> Iterable[tuple[K, Meaning[V]]]:
         """Return what an answer means for the items that are still open.
 
-        An item that is left out is asked about again. What is said of others is not used.
+        An item that is left out is asked about again. Results for other items are dropped.
 
         Args:
             answer: the decoded response.
-            items: that it was asked for and nobody has given up.
+            items: the items of the request that are still open.
             source: the version, the node and the time.
         """
 
     def handle_read(self, now: float) -> None:
-        """Take note that an answer has been read to its end, and its items are told."""
+        """Take note that an answer was read to its end, and its items have ended."""
         return
 
     @abstractmethod

@@ -4,8 +4,8 @@
                          │ no          │ NOT_COORDINATOR, the connection broke
                          └─► FindCoordinator ◄──┘  the keys of one kind in one request (KIP-699)
 
-A coordinator has a connection of its own, so that a heartbeat never stands behind a Fetch. All that
-one node coordinates shares this connection.
+A coordinator has a connection of its own, so that a heartbeat never stands behind a Fetch.
+Everything that one node coordinates shares this connection.
 
 Thread: control; getters may be called from any.
 """
@@ -47,22 +47,22 @@ V = TypeVar("V")
 FIRST_VERSION_WITH_KEYS = 4
 
 
-class Asks(Protocol):
-    """What is needed of the requester."""
+class CallSender(Protocol):
+    """What `Coordinators` needs of the requester."""
 
     def begin(
         self, call: Call[K, V], items: Sequence[K] = (), *, deadline: float = NEVER
     ) -> OpenCall[K, V]:
-        """Ask."""
+        """Begin a call."""
 
     def refuse(
         self, concerns: Callable[[Target, object], bool], error: KafkaError, now: float
     ) -> None:
-        """Fail what will never be answered."""
+        """Fail the items that will never be answered."""
 
 
 class FindCoordinator(Call[str, Node]):
-    """The look-ups of one kind; the items are keys."""
+    """The look-ups of one kind of coordinator; the items are keys."""
 
     request_class = FindCoordinatorRequest
     response_class = FindCoordinatorResponse
@@ -78,7 +78,7 @@ class FindCoordinator(Call[str, Node]):
         """Begin without keys.
 
         Args:
-            kind: of coordinators.
+            kind: the kind of coordinators.
             timeout: seconds for one try.
             on_found: called with a key, its coordinator and the time.
             on_refused: called with a key, why it will have none, and the time.
@@ -89,11 +89,11 @@ class FindCoordinator(Call[str, Node]):
         self._on_refused = on_refused
 
     def describe(self, item: str) -> str:
-        """Return what is looked for."""
+        """Return the coordinator that is looked for, as text."""
         return f"coordinator of {noun(self._kind)} {item!r}"
 
     def subject(self, item: str) -> Subject:
-        """Return where troubles are kept."""
+        """Keep troubles under `About.COORDINATOR`."""
         return About.COORDINATOR
 
     def max_items(self, version: int) -> int | None:
@@ -130,11 +130,11 @@ class FindCoordinator(Call[str, Node]):
         return Done(Node(found.node_id, found.host, found.port))
 
     def handle_done(self, item: str, value: Node, now: float) -> None:
-        """Keep the node."""
+        """Pass the node on."""
         self._on_found(item, value, now)
 
     def handle_failed(self, item: str, error: KafkaError, now: float) -> None:
-        """There is none for us."""
+        """Pass on that there is no coordinator for this client."""
         self._on_refused(item, error, now)
 
 
@@ -142,15 +142,21 @@ class Coordinators:
     """The coordinators that one client has asked for. Control thread only."""
 
     def __init__(
-        self, requester: Asks, cluster: Cluster, links: Links, backoff: Backoff, *, timeout: float
+        self,
+        requester: CallSender,
+        cluster: Cluster,
+        links: Links,
+        backoff: Backoff,
+        *,
+        timeout: float,
     ) -> None:
         """Begin without knowing any.
 
         Args:
-            requester: carries the look-ups, and what is refused with them.
+            requester: sends the look-ups; fails the items that wait for a refused coordinator.
             cluster: knows the cluster's id, which brokers are asked to confirm (KIP-1242).
             links: the client's connections.
-            backoff: before a coordinator that has moved, or is refused, is looked for again.
+            backoff: the wait before a coordinator that moved or was refused is looked for again.
             timeout: seconds for one look-up.
         """
         self._requester = requester
@@ -161,7 +167,7 @@ class Coordinators:
         self._lookups: dict[CoordinatorKind, OpenCall[str, Node]] = {}
         self._nodes: dict[tuple[CoordinatorKind, str], Node] = {}
         self._followers: dict[tuple[CoordinatorKind, str], Callable[[KafkaError], None]] = {}
-        self._wanted: set[tuple[CoordinatorKind, str]] = set()  # of those that are followed
+        self._wanted: set[tuple[CoordinatorKind, str]] = set()  # followed, and wanted since
 
     # Getters
 
@@ -196,15 +202,16 @@ class Coordinators:
     def follow(
         self, kind: CoordinatorKind, key: str, on_refused: Callable[[KafkaError], None]
     ) -> None:
-        """Look for a coordinator again as soon as it is lost, once it has been wanted.
+        """Look for a coordinator again as soon as it is lost, without waiting for `want`.
 
-        A member waits for its next try before it wants the coordinator. By then it is found.
+        This begins with the first `want`. A member calls `want` only at its next try. By then the
+        coordinator is found.
 
         Args:
-            kind: of coordinator.
+            kind: the kind of coordinator.
             key: what it coordinates.
-            on_refused: called with why there is none for this client. It is then looked for no
-                more until it is wanted.
+            on_refused: called with why this client has no coordinator. The search then ends until
+                the next `want`.
         """
         self._followers[kind, key] = on_refused
 
@@ -242,11 +249,12 @@ class Coordinators:
         """Take note that a node is not the coordinator, or cannot be reached.
 
         Args:
-            kind: of coordinator.
-            key: what it was to coordinate.
+            kind: the kind of coordinator.
+            key: what it should coordinate.
             reason: why, for the log.
             now: the time.
-            by: the node that says so; it may have been replaced by now. None: whoever it is.
+            by: the node that says so. If another node has been found meanwhile, nothing changes.
+                None: it is about the present one.
         """
         node = self.node(kind, key)
         if node is not None and by in (None, node.id):
@@ -257,13 +265,13 @@ class Coordinators:
                 self._look_up(kind, key)
 
     def handle_connect_failed(self, failed: ConnectionKey, error: KafkaError, now: float) -> None:
-        """Take note that a connection could not be opened; perhaps one to a coordinator."""
+        """Take note that a connection could not be opened. It may lead to a coordinator."""
         for (kind, key), node in list(self._nodes.items()):
             if failed == _key(node):
                 self.handle_moved(kind, key, str(error), now)
 
     def refuse(self, kind: CoordinatorKind, key: str, error: KafkaError, now: float) -> None:
-        """Take note that a coordinator, or that there is one, is of no use to this client."""
+        """Take note that this client cannot use a coordinator, and why."""
         self._nodes.pop((kind, key), None)
         self._refuse(kind, key, error, now)
 
@@ -272,10 +280,10 @@ class Coordinators:
         self._nodes[kind, key] = node
         logger.info("%s %s: its coordinator is %s", noun(kind), key, node)
         if (kind, key) in self._wanted:
-            self.want(kind, key, now)  # whoever follows it waits for the link
+            self.want(kind, key, now)  # a follower waits for the link
 
     def _refuse(self, kind: CoordinatorKind, key: str, error: KafkaError, now: float) -> None:
-        """Fail what waits for this coordinator; it is looked for again if somebody wants it."""
+        """Fail the items that wait for this coordinator. The next `want` looks for it again."""
         self._pace.handle_failure((kind, key), now)
 
         def concerns(target: Target, item: object) -> bool:

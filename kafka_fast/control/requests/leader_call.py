@@ -1,7 +1,7 @@
-"""Questions that only a partition's leader can answer: ListOffsets, OffsetForLeaderEpoch.
+"""Calls that only a partition's leader can answer: ListOffsets, OffsetForLeaderEpoch.
 
-A question stays until it is answered, refused for good, or discarded. A leader that has moved, a
-connection that broke, a broker that is not ready yet only mean another try.
+A partition's item stays open until it is answered, refused for good, or discarded. After a moved
+leader, a broken connection, or an error of a broker that is not ready, it is tried again.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ R = TypeVar("R")
 
 
 class LeaderCall(Call[TopicPartition, R], Generic[D, R]):
-    """The questions of one kind; a detail says what is asked of each partition.
+    """The requests of one kind. A detail says what is asked about each partition.
 
-    Subclasses say how questions are put (`request`) and answers read (`answers`).
+    Subclasses build the requests (`request`) and read the answers (`answers`).
     """
 
     def __init__(
@@ -39,12 +39,12 @@ class LeaderCall(Call[TopicPartition, R], Generic[D, R]):
         on_result: Callable[[TopicPartition, D, R, float], None],
         on_error: Callable[[TopicPartition, D, KafkaError, float], None],
     ) -> None:
-        """Begin without questions.
+        """Begin without partitions.
 
         Args:
             context: the client's.
             on_result: called with partition, detail, answer and time.
-            on_error: called with why there will be none.
+            on_error: called with partition, detail, error and time.
         """
         super().__init__(Leaders(), timeout=context.settings.request_timeout)
         self._cluster = context.cluster
@@ -54,7 +54,7 @@ class LeaderCall(Call[TopicPartition, R], Generic[D, R]):
         self._open = context.requester.begin(self)
 
     def __contains__(self, partition: TopicPartition) -> bool:
-        """Tell whether this partition's question is open."""
+        """Tell whether this partition waits for an answer."""
         return partition in self._open
 
     @property
@@ -63,17 +63,17 @@ class LeaderCall(Call[TopicPartition, R], Generic[D, R]):
         return {partition.topic for partition in self._open}
 
     def silence(self, partition: TopicPartition) -> Reason | None:
-        """Return why a partition's question is open; None if it is not. Any thread."""
+        """Return why a partition still waits for an answer; None if it does not. Any thread."""
         return self._open.silence(partition)
 
     def add(self, partition: TopicPartition, detail: D, now: float) -> None:
-        """Ask, also if the last answer for this partition is not there yet (it will not count)."""
+        """Ask about a partition. An answer to an earlier request about it no longer counts."""
         self._details[partition] = detail
         self._open.add(partition)
         self._cluster.want_topic(partition.topic, now)
 
     def discard(self, partition: TopicPartition) -> None:
-        """Nobody wants this answer any more."""
+        """Drop a partition: nobody wants the answer any more."""
         self._open.discard(partition)
         self._details.pop(partition, None)
 
@@ -90,7 +90,7 @@ class LeaderCall(Call[TopicPartition, R], Generic[D, R]):
         """Return partition, error code and answer for each partition of a response."""
 
     def subject(self, item: TopicPartition) -> TopicPartition:
-        """Keep troubles as the partition's."""
+        """Keep troubles under the partition."""
         return item
 
     def build(self, items: Sequence[TopicPartition], version: int) -> Request:
@@ -106,7 +106,7 @@ class LeaderCall(Call[TopicPartition, R], Generic[D, R]):
             what = f"{self.api} of {partition}"
             if not code:
                 yield partition, Done(found)
-            elif code == ErrorCode.UNKNOWN_SERVER_ERROR:  # as a rule, of one broker at one time
+            elif code == ErrorCode.UNKNOWN_SERVER_ERROR:  # as a rule it passes
                 yield partition, Retry(broker_error(code, f"{what}: {error_description(code)}"))
             else:
                 yield partition, meaning_of(code, what, topic=partition.topic)

@@ -3,10 +3,10 @@
 * `Done(value)`: the item is answered.
 * `Retry(error)`: the same node may answer later, after a backoff.
 * `Refresh(error)`: another node may answer, once the metadata are new.
-* `FindAgain(error)`: another node may, once the coordinator or the controller is found again.
-* `Refused(error)`: no node will answer otherwise.
+* `FindAgain(error)`: another node may answer, once the coordinator or controller is found again.
+* `Refused(error)`: the item fails, because any node would refuse it.
 
-`meaning_of` has the usual meaning of error codes; a call may know better.
+`meaning_of` returns the usual meaning of an error code. A call may decide otherwise.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MOVED = frozenset(
         ErrorCode.NOT_CONTROLLER,
     }
 )
-"""Codes of a node that does not, or not yet, do what the metadata or FindCoordinator said."""
+"""The node is not, or not yet, the coordinator or controller that it was named as."""
 
 
 class Done(Value, Generic[V]):
@@ -58,7 +58,7 @@ class Refresh(Value):
 
     error: KafkaError
     topic: str | None = None
-    """Whose metadata are stale; None: all."""
+    """The topic with stale metadata; None: all topics."""
 
 
 class FindAgain(Value):
@@ -68,7 +68,7 @@ class FindAgain(Value):
 
 
 class Refused(Value):
-    """No node will answer otherwise."""
+    """The item fails, because any node would refuse it."""
 
     error: KafkaError
 
@@ -78,7 +78,7 @@ Meaning: TypeAlias = Done[V] | NotDone
 
 
 def worst(meanings: Sequence[NotDone]) -> NotDone:
-    """Return what decides of several: a refusal, else that another node is to be asked, else any.
+    """Return the meaning that decides: a refusal first, then asking another node, then any.
 
     Args:
         meanings: at least one.
@@ -96,7 +96,7 @@ def meaning_of(code: int, what: str, *, topic: str | None = None) -> NotDone:
     Args:
         code: of the error.
         what: was asked, for the error's text: "ListOffsets of orders-3".
-        topic: whose metadata may be stale.
+        topic: the topic whose metadata may be stale.
     """
     error = broker_error(code, f"{what}: {error_description(code)}")
     if code in MOVED:

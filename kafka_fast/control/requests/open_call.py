@@ -1,6 +1,6 @@
-"""A call that has been begun: which of its items are open, and how far each has come.
+"""A call that was begun: which of its items are open, and how far each has come.
 
-Written by `Requester` on the control thread; users add and discard items through `OpenCall`.
+`Requester` changes it, on the control thread. Users add and discard items through `OpenCall`.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ class Item(Value, Generic[K], frozen=False, eq=False):
     """An item that is open.
 
     Attributes:
-        key: which.
+        key: the item, as the call names it.
         not_before: when it may be tried again.
-        is_seen: a tick has looked at it since then, and has worked towards the link it needs.
+        is_seen: a tick has looked at it in this round, and worked towards the link it needs.
         tries: how often it was sent.
-        failures: how many tries in a row came to nothing.
-        round: counts the tries that have ended; an answer to a former one is dropped.
+        failures: how many tries in a row failed.
+        round: counts the tries that have ended. An answer to a former round is dropped.
         in_flight: requests of this round that may still be answered.
-        asked: the links that they went over.
-        beside_at: when another node is asked beside those.
-        refusal: why the last try came to nothing.
-        refused_by: the node that said so; None: nobody did, the connection broke.
+        asked: the links of these requests.
+        beside_at: when another node is asked beside the silent one.
+        refusal: why the last try failed.
+        refused_by: the node that refused it; None: no node did, the connection broke.
     """
 
     key: K
@@ -52,14 +52,14 @@ class Item(Value, Generic[K], frozen=False, eq=False):
     refused_by: int | None = None
 
     def begin_try(self, link: Link, beside_at: float) -> None:
-        """Take note that it is sent over a link, perhaps beside others."""
+        """Take note that the item is sent over a link, perhaps beside another link."""
         self.tries += 1
         self.in_flight += 1
         self.asked.add(link.id)
         self.beside_at = beside_at
 
     def end_round(self) -> None:
-        """Expect nothing more of what is in flight."""
+        """Drop whatever may still be answered."""
         self.round += 1
         self.in_flight = 0
         self.asked.clear()
@@ -68,7 +68,7 @@ class Item(Value, Generic[K], frozen=False, eq=False):
 
 
 class Try(Value, Generic[K], eq=False):
-    """A request that was sent, with the items it is about and the round of each."""
+    """A request that was sent, with its items and the round of each item."""
 
     link: Link
     version: int
@@ -76,10 +76,10 @@ class Try(Value, Generic[K], eq=False):
 
 
 class Keeper(Protocol):
-    """What an open call needs of the requester."""
+    """What `OpenCall` needs of the requester."""
 
     def keep(self, call: OpenCall[K, V]) -> None:
-        """Look after a call that may have got an item."""
+        """Keep a call among the open ones, if it has an item."""
 
     def silence(self, call: OpenCall[K, V], key: K) -> Reason | None:
         """Return why an item is still open; None if it is not. Any thread."""
@@ -94,18 +94,18 @@ class OpenCall(Generic[K, V]):
         Args:
             keeper: the requester.
             call: what is asked.
-            deadline: when what is open fails.
+            deadline: when items that are still open fail.
         """
         self.call = call
         self.deadline = deadline
         self.items: dict[K, Item[K]] = {}
         self.is_spreading = isinstance(call.target, AllNodes)
-        """Its items will be all nodes, once the metadata name any."""
+        """The items will be all nodes, once the metadata name them."""
         self._keeper = keeper
 
     @property
     def is_open(self) -> bool:
-        """Whether anything is still asked."""
+        """Whether any item is open, or will be."""
         return bool(self.items) or self.is_spreading
 
     def __contains__(self, key: K) -> bool:
@@ -121,7 +121,7 @@ class OpenCall(Generic[K, V]):
         return iter(list(self.items))
 
     def add(self, key: K, *, not_before: float = LONG_AGO) -> None:
-        """Ask about one more item. If it is open, ask anew: the answer under way will not count.
+        """Ask about one more item. If it is open already, an answer on its way no longer counts.
 
         Args:
             key: the item.
@@ -131,11 +131,11 @@ class OpenCall(Generic[K, V]):
         self._keeper.keep(self)
 
     def discard(self, key: K) -> None:
-        """Ask about an item no more; whatever is answered is dropped."""
+        """Ask no more about an item. An answer on its way is dropped."""
         self.items.pop(key, None)
 
     def cancel(self) -> None:
-        """Ask about no item any more."""
+        """Ask no more about any item."""
         self.items.clear()
         self.is_spreading = False
 

@@ -1,4 +1,4 @@
-"""Sends calls to where they belong until they are answered, refused, given up or too late.
+"""Sends calls to their targets until they are answered, refused, given up or too late.
 
     begin(call, items) ─► waiting ── tick: a link leads there ─► in flight ── Done ──► done
                              ▲  ▲                                   │  │
@@ -7,12 +7,12 @@
 
 Every retry of the control plane is decided here: its pace (KIP-580), the pauses that brokers ask
 for (KIP-219), what a broken connection means, and when the time is up. `Ways` knows which link
-leads to a target. The conversation of a group's member has an order and a pace of its own and is
-not sent from here; its links come from `Ways` all the same.
+leads to a target. The requests of a group's member have an order and a pace of their own, and are
+not sent from here.
 
-An item is asked about in one request at a time, unless its call asks another node beside a silent
-one. The first answer for a try counts, if the item is still open: after `cancel`, `discard` or a
-new `add` it is dropped.
+One request at a time asks about an item, unless its call asks another node beside a silent one. The
+first answer counts, if the item is still open. After `cancel`, `discard` or another `add` for the
+same item, an answer that is on its way is dropped.
 
 Thread: control; `silence` may be called from any.
 """
@@ -43,7 +43,7 @@ from kafka_fast.errors import (
     UnsupportedVersionError,
 )
 from kafka_fast.logs import count_of
-from kafka_fast.protocol.schema import Response as ResponseBody
+from kafka_fast.protocol.schema import Response
 
 __all__ = ["Requester"]
 
@@ -74,7 +74,7 @@ class Requester:
             self, cluster, links, backoff, timeout=settings.request_timeout
         )
         self.ways = Ways(settings, cluster, links, self.coordinators)
-        self._questions = links.questions
+        self._requests = links.requests
         self._backoff = backoff
         self._troubles = links.troubles
         self._open: dict[OpenCall[Any, Any], None] = {}  # in the order in which they came
@@ -85,8 +85,8 @@ class Requester:
     def next_deadline(self) -> float:
         """Return when `tick` has something to do that no event announces.
 
-        A blocked item has been looked at by the last tick. Metadata, a coordinator that is found,
-        or a link that opens bring the next one.
+        The last tick has looked at each blocked item. New metadata, a coordinator that was found,
+        or a link that opened will bring the next tick.
         """
         deadline = NEVER
         for call in self._open:
@@ -97,7 +97,7 @@ class Requester:
         return deadline
 
     def _ended_by_deadline(self, call: OpenCall[K, V]) -> Iterator[Item[K]]:
-        """Yield the items that do not outlive the call's deadline."""
+        """Yield the items that end at the call's deadline."""
         waits = call.call.waits_for_answer
         return (item for item in call.items.values() if not (waits and item.in_flight))
 
@@ -132,8 +132,8 @@ class Requester:
 
         Args:
             call: what is asked.
-            items: about what; others may be added. A call to `AllNodes` finds its own.
-            deadline: when to give up. What is open then fails with a KafkaTimeoutError.
+            items: what it is asked about; more may be added. A call to `AllNodes` finds its own.
+            deadline: when items that are still open fail with a KafkaTimeoutError.
         """
         opened = OpenCall(self, call, deadline)
         for key in items:
@@ -142,7 +142,7 @@ class Requester:
         return opened
 
     def keep(self, call: OpenCall[K, V]) -> None:
-        """Look after a call that may have got an item."""
+        """Keep a call among the open ones, if it has an item."""
         if call.is_open:
             self._open.setdefault(call)
 
@@ -152,7 +152,7 @@ class Requester:
         """Fail the items that no node will ever answer.
 
         Args:
-            concerns: tells by target and key whether an item is one of them.
+            concerns: returns whether an item, given by target and key, is one of these.
             error: why.
             now: the time.
         """
@@ -176,7 +176,7 @@ class Requester:
                 self._open.pop(call, None)
 
     def _expire(self, call: OpenCall[Any, V], now: float) -> None:
-        """Fail what is open at the call's deadline."""
+        """Fail the items that end at the call's deadline."""
         call.is_spreading = False
         for item in list(self._ended_by_deadline(call)):
             what = f"{call.call.describe(item.key)} was not sent in time"
@@ -186,7 +186,7 @@ class Requester:
             self._fail(call, item, late(what, self.silence(call, item.key)), now)
 
     def _spread(self, call: OpenCall[Any, V], now: float) -> None:
-        """Ask all nodes, once there are any."""
+        """Make all nodes the items of a call, once the metadata name them."""
         node_ids = self.ways.all_nodes(now)
         if node_ids:
             call.is_spreading = False
@@ -194,7 +194,7 @@ class Requester:
                 call.items.setdefault(node_id, Item(node_id))
 
     def _send_due(self, call: OpenCall[K, V], now: float) -> None:
-        """Send what may be sent now, to each node in one request."""
+        """Send the items that may be sent now, in one request for each link."""
         by_link: dict[int, tuple[Link, list[Item[K]]]] = {}
         for item in list(call.items.values()):
             link = self._link_now(call, item, now)
@@ -204,7 +204,7 @@ class Requester:
             self._send_over(call, link, items, now)
 
     def _link_now(self, call: OpenCall[K, V], item: Item[K], now: float) -> Link | None:
-        """Return the link that an item is to be sent over now; None if it has to wait."""
+        """Return the link over which to send an item now; None if the item has to wait."""
         if item.in_flight:
             return self.ways.want_another(item.asked, now) if item.beside_at <= now else None
         if item.not_before > now:
@@ -220,7 +220,7 @@ class Requester:
         keys = [item.key for item in items]
         try:
             version = link.versions.pick(call.call.request_class, call.call.max_version(keys))
-        except UnsupportedVersionError as error:  # asking again will not help
+        except UnsupportedVersionError as error:  # another try would end the same way
             for item in items:
                 if item.in_flight:
                     item.beside_at = NEVER
@@ -233,9 +233,9 @@ class Requester:
             self._send(call, link, version, wanted[first : first + most], now)
 
     def _is_to_be_sent(self, call: OpenCall[K, V], item: Item[K], link: Link, now: float) -> bool:
-        """Tell whether an item is still open, unless it ends without being sent."""
+        """Tell whether to send an item: it may have ended meanwhile, or end without being sent."""
         if call.items.get(item.key) is not item:
-            return False  # given up by whoever heard of the end of others
+            return False  # a handler of another item's end has discarded it
         meaning = call.call.settle_unsent(item.key, now)
         if meaning is not None:
             self._settle(call, item, meaning, link, now)
@@ -248,7 +248,7 @@ class Requester:
         sent = Try(link, version, [(item, item.round) for item in items])
         for item in items:
             item.begin_try(link, now + call.call.beside_after)
-        self._questions.ask(
+        self._requests.ask(
             link,
             request,
             call.call.response_class,
@@ -261,7 +261,7 @@ class Requester:
     # In
 
     def _handle_answer(
-        self, call: OpenCall[K, V], sent: Try[K], answer: ResponseBody, now: float
+        self, call: OpenCall[K, V], sent: Try[K], answer: Response, now: float
     ) -> None:
         self.ways.handle_throttle(sent.link, getattr(answer, "throttle_time_ms", 0), now)
         waiting = {item.key: item for item in _still_open(call, sent)}
@@ -303,7 +303,7 @@ class Requester:
     def _put_off(
         self, call: OpenCall[K, V], item: Item[K], error: KafkaError, link: Link, now: float
     ) -> None:
-        """Try again later, and know why."""
+        """Try an item again later, and keep the error."""
         item.refused_by = link.key.node_id
         subject = call.call.subject(item.key)
         if subject is not None:
@@ -328,7 +328,7 @@ class Requester:
     def _handle_lost(
         self, call: OpenCall[K, V], sent: Try[K], error: KafkaError, now: float
     ) -> None:
-        """The connection broke, or its answer cannot be read, which closes it as well."""
+        """Take note that the link closed before an answer came that can be read."""
         for item in _still_open(call, sent):
             self.ways.handle_moved(call.call.target, item.key, sent.link, str(error), now)
             item.in_flight -= 1

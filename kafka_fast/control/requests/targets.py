@@ -31,11 +31,11 @@ class CoordinatorKind(enum.IntEnum):
 
 
 class AnyNode(Value):
-    """Whichever node can be asked now; the least busy one if there are several."""
+    """Any node that can be asked now: the least busy one."""
 
 
 class Controller(Value):
-    """The controller that the metadata name. With KRaft that is a broker which forwards."""
+    """The controller that the metadata name. With KRaft this is a broker that forwards requests."""
 
 
 class OneNode(Value):
@@ -53,7 +53,8 @@ class Coordinator(Value):
 
     Attributes:
         kind: what is coordinated.
-        key: its name; None: each item is the name of one, and goes to its own coordinator.
+        key: the name of what is coordinated; None: each item is such a name, and goes to its own
+            coordinator.
     """
 
     kind: CoordinatorKind
@@ -61,7 +62,7 @@ class Coordinator(Value):
 
 
 class AllNodes(Value):
-    """Every node of the cluster; the items are their ids, as the metadata have them at first."""
+    """Every node of the cluster. The items are the ids of the nodes that the metadata name."""
 
 
 Target: TypeAlias = AnyNode | Controller | OneNode | Leaders | Coordinator | AllNodes

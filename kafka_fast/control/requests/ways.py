@@ -1,4 +1,4 @@
-"""Which link leads to a target, and what is in the way of one that none leads to.
+"""Which link leads to a target; if there is none, what is in the way.
 
     AnyNode ───────► the least busy link, a bootstrap server's at first
     Controller ────► the node that the metadata name ─┐
@@ -6,8 +6,8 @@
     OneNode, AllNodes ────────────────────────────────┘
     Coordinator ───► the node that FindCoordinator named ─► its own link
 
-`want` works towards a link that is missing: it has connections opened, metadata refreshed and
-coordinators looked up. So it is called again with each tick, until it returns a link.
+If a link is missing, `want` works towards it: it opens connections, refreshes metadata and looks up
+coordinators. The requester calls it with each tick until it returns a link.
 
 Thread: control; `silence` may be called from any.
 """
@@ -47,11 +47,11 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 THROTTLE_MAX = 60.0
-"""Seconds. No broker has this client wait longer at a time, as in the data plane."""
+"""The longest pause in seconds that a broker may ask for at a time, as in the data plane."""
 
 
 class Ways:
-    """The ways of one client. Control thread only."""
+    """The ways to the targets of one client's calls. Control thread only."""
 
     def __init__(
         self,
@@ -60,24 +60,24 @@ class Ways:
         links: Links,
         coordinators: Coordinators,
     ) -> None:
-        """Begin with what the others know.
+        """Begin without throttled nodes.
 
         Args:
             settings: the client's configuration.
             cluster: knows leaders, controller and nodes.
             links: the client's connections.
-            coordinators: knows, and finds, coordinators.
+            coordinators: finds and keeps coordinators.
         """
         self._cluster = cluster
         self._links = links
         self._any = AnyNodes(settings, cluster, links)
         self._coordinators = coordinators
-        self._throttled: dict[int, float] = {}  # by node: until when
+        self._throttled: dict[int, float] = {}  # node id -> until when
 
     # Getters
 
     def opens_at(self, call: Call[K, V], key: K, now: float) -> float:
-        """Return when something can be sent: LONG_AGO: now; NEVER: when something happens."""
+        """Return when an item can be sent. LONG_AGO: now; NEVER: after some event."""
         if isinstance(call.target, AnyNode):
             paused = self._paused(now)
             return min(self._any.opens_at(paused.keys()), *paused.values(), NEVER)
@@ -85,18 +85,18 @@ class Ways:
         return NEVER if link is None else self._pause_of(link.key.node_id, now)
 
     def another_opens_at(self, asked: Collection[int]) -> float:
-        """Return when one more node can be asked, or connected to, beside these links."""
+        """Return when one more node, beside these links, can be asked or connected to."""
         return self._any.opens_at(asked)
 
     def all_nodes(self, now: float) -> list[int]:
-        """Return the ids of all nodes; none while no metadata are there, which are asked for."""
+        """Return the ids of all nodes; if the metadata name none yet, ask for metadata."""
         found = [] if self._cluster.needs_bootstrap else [node.id for node in self._cluster.nodes]
         if not found:
             self._cluster.request_refresh("all nodes are to be asked")
         return found
 
     def _paused(self, now: float) -> dict[int, float]:
-        """Return the links over which nothing is to be asked now, and until when."""
+        """Return the ids of throttled links, and until when they are throttled."""
         until = {link.id: self._pause_of(link.key.node_id, now) for link in self._links.free}
         return {link_id: it for link_id, it in until.items() if it > now}
 
@@ -122,7 +122,7 @@ class Ways:
                 raise AssertionError(target)
 
     def _link(self, call: Call[K, V], key: K) -> Link | None:
-        """Return the link that leads there; None if there is none now."""
+        """Return the ready link to an item's target; None if there is none."""
         target = call.target
         if isinstance(target, Coordinator):
             return self._coordinators.link(target.kind, _coordinated(target, key))
@@ -138,7 +138,7 @@ class Ways:
     # Commands
 
     def want(self, call: Call[K, V], key: K, now: float) -> Link | None:
-        """Return the link to send over now; if there is none, work towards one."""
+        """Return the link to send an item over now. If there is none, work towards one."""
         link = self._seek(call, key, now)
         return None if link is None or self._pause_of(link.key.node_id, now) > now else link
 
@@ -159,11 +159,11 @@ class Ways:
         return self._want_link(self._key(call, node_id), now)
 
     def want_another(self, asked: Collection[int], now: float) -> Link | None:
-        """Return a link beside these that any request may go over; if there is none, open one."""
+        """Return a link beside these, to any node. If there is none, open one."""
         return self._any.want(now, asked)
 
     def want_data(self, node_id: int, now: float) -> Link | None:
-        """Return the link for a node's data; if there is none, have one opened."""
+        """Return the link of `Role.DATA` to a node. If there is none, open one."""
         return self._want_link(ConnectionKey(Role.DATA, node_id), now)
 
     def _want_link(self, key: ConnectionKey, now: float) -> Link | None:
@@ -174,13 +174,13 @@ class Ways:
         return link
 
     def refresh(self, reason: str, topic: str | None) -> None:
-        """Have new metadata asked for; of a topic, or of all."""
+        """Have metadata refreshed, of one topic or of all."""
         self._cluster.request_refresh(reason, topic)
 
     def handle_moved(
         self, target: Target, key: object, link: Link, reason: str, now: float
     ) -> None:
-        """Take note that a node is not, or not any more, what the target names."""
+        """Take note that a node is not, or is no longer, the target's coordinator or controller."""
         if isinstance(target, Coordinator):
             name = _coordinated(target, key)
             self._coordinators.handle_moved(target.kind, name, reason, now, by=link.key.node_id)
@@ -188,7 +188,7 @@ class Ways:
             self._cluster.request_refresh(reason)
 
     def handle_throttle(self, link: Link, throttle_ms: int, now: float) -> None:
-        """Ask a node nothing for as long as its last answer wants (KIP-219)."""
+        """Send no request to a node for as long as its answer asks (KIP-219)."""
         if throttle_ms > 0:
             until = now + min(throttle_ms / 1000, THROTTLE_MAX)
             node_id = link.key.node_id
@@ -198,7 +198,7 @@ class Ways:
     # Diagnosis
 
     def noun(self, target: Target, key: object) -> str:
-        """Return what to call the node behind a target."""
+        """Return what errors call the node behind a target."""
         match target:
             case AnyNode():
                 return "the broker"
@@ -216,12 +216,12 @@ class Ways:
                 return "the node"
 
     def silence(self, call: Call[K, V], key: K, *, refused_by: int | None) -> Reason | None:
-        """Return what is in the way; None if the node that refused last is asked again. Any thread.
+        """Return why an item cannot be sent; None if nothing is in the way. Any thread.
 
         Args:
-            call: that is open.
+            call: an open call.
             key: the item.
-            refused_by: the node that refused last.
+            refused_by: the node that refused the last try.
         """
         match call.target:
             case Leaders():

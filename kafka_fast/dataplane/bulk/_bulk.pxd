@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t
 from kafka_fast.dataplane.produce._accumulator cimport Accumulator
 from kafka_fast.dataplane.bulk._batch_future cimport BatchFuture
 from kafka_fast.dataplane.bulk._job cimport bulk_job
-from kafka_fast.dataplane.produce._queues cimport Topic
+from kafka_fast.dataplane.produce._queues cimport TopicQueues
 from kafka_fast.dataplane.bulk._rows cimport Rows
 from kafka_fast.dataplane.bulk._table cimport Table
 from kafka_fast.dataplane.core.state cimport kf_record
@@ -14,17 +14,18 @@ from kafka_fast.dataplane.core.state cimport kf_record
 cdef class BulkAccumulator(Accumulator):
     cdef int check_topic(self, object topic) except -1
     cdef tuple serialize_all(self, object topic, object values, object keys, object headers)
-    cdef int set_partitions(self, Topic topic, Rows rows, list numbers, object number) except -1
+    cdef int set_partitions(self, TopicQueues topic, Rows rows, list numbers,
+                            object number) except -1
     cdef BatchFuture new_future(self)
     cdef int tell_callback(self, BatchFuture future) except -1
     cdef int keep_timestamps(self, BatchFuture future, Rows rows) except -1
-    cdef int send_rows(self, Topic topic, Rows rows, BatchFuture future, int64_t first,
+    cdef int send_rows(self, TopicQueues topic, Rows rows, BatchFuture future, int64_t first,
                        int64_t count) except -1
     cdef list group_rows(self, Table table, Rows rows, BatchFuture future)
     cdef bint goes_by_key(self, Rows rows) noexcept
     cdef bint is_scattered(self, Rows rows) noexcept
     cdef int choose_way(self, bulk_job* job, Rows rows) except -1
-    cdef int run(self, bulk_job* job, Topic topic, Rows rows, BatchFuture future) except -1
-    cdef object size_error(self, Topic topic, const kf_record* record)
-    cdef int give_up(self, Topic topic, bulk_job* job, BatchFuture future,
+    cdef int run(self, bulk_job* job, TopicQueues topic, Rows rows, BatchFuture future) except -1
+    cdef object size_error(self, TopicQueues topic, const kf_record* record)
+    cdef int give_up(self, TopicQueues topic, bulk_job* job, BatchFuture future,
                      object error) except -1

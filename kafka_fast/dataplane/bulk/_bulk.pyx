@@ -32,7 +32,7 @@ from kafka_fast.dataplane.produce._partitioner cimport (
     PARTITIONER_ROUND_ROBIN,
     choose_partition,
 )
-from kafka_fast.dataplane.produce._queues cimport Topic
+from kafka_fast.dataplane.produce._queues cimport TopicQueues
 from kafka_fast.dataplane.bulk._rows cimport Numbers, Rows, new_numbers, rows_of
 from kafka_fast.dataplane.bulk._table cimport Table, open_table
 from kafka_fast.dataplane.core.state cimport *
@@ -66,7 +66,7 @@ cdef bint belongs(list numbers, int64_t row, object number):
     return not numbers or numbers[row] == number
 
 
-cdef int check_partitions(Topic topic, Rows rows, list numbers, object number) except -1:
+cdef int check_partitions(TopicQueues topic, Rows rows, list numbers, object number) except -1:
     """Raise UsageError if a row of the topic asks for a partition that does not exist."""
     cdef int64_t i
     cdef int64_t partition_count = topic.topic.partition_count
@@ -149,7 +149,7 @@ cdef class BulkAccumulator(Accumulator):
         """
         cdef Rows rows
         cdef BatchFuture future
-        cdef Topic known
+        cdef TopicQueues known
         cdef list pieces
         self.check_topic(topic)
         if self.transforms:
@@ -211,7 +211,7 @@ cdef class BulkAccumulator(Accumulator):
         return future
 
     cdef list group_rows(self, Table table, Rows rows, BatchFuture future):
-        """Order rows by topic; return (Topic, first position, count) of each."""
+        """Order rows by topic; return (TopicQueues, first position, count) of each."""
         cdef list numbers = []
         cdef list groups = []
         cdef dict known
@@ -250,7 +250,8 @@ cdef class BulkAccumulator(Accumulator):
                  for key, value in zip(all_keys, values, strict=True)]
         return [value for _, value in pairs], [key for key, _ in pairs]
 
-    cdef int set_partitions(self, Topic topic, Rows rows, list numbers, object number) except -1:
+    cdef int set_partitions(self, TopicQueues topic, Rows rows, list numbers,
+                            object number) except -1:
         """Check the partitions that are given; ask a custom partitioner for the others.
 
         Only rows with this number in `numbers` go to the topic; if that is empty, all do.
@@ -298,7 +299,7 @@ cdef class BulkAccumulator(Accumulator):
             future.timestamps[rows.first + i] = time if time >= 0 else future.timestamp_ms
         return 0
 
-    cdef int send_rows(self, Topic topic, Rows rows, BatchFuture future, int64_t first,
+    cdef int send_rows(self, TopicQueues topic, Rows rows, BatchFuture future, int64_t first,
                        int64_t count) except -1:
         """Append the rows that stand at positions from `first` on."""
         cdef bulk_job* job
@@ -348,7 +349,7 @@ cdef class BulkAccumulator(Accumulator):
             job.partition = choose_partition(&self.how, job.producer, &job.cursor, &record)
         return 0
 
-    cdef int run(self, bulk_job* job, Topic topic, Rows rows, BatchFuture future) except -1:
+    cdef int run(self, bulk_job* job, TopicQueues topic, Rows rows, BatchFuture future) except -1:
         """Append all rows of the job, waiting for memory without the GIL where there is none."""
         cdef int result
         cdef int64_t blocked_at = -1
@@ -382,14 +383,14 @@ cdef class BulkAccumulator(Accumulator):
                 self.give_up(topic, job, future, error)
                 return 0
 
-    cdef object size_error(self, Topic topic, const kf_record* record):
+    cdef object size_error(self, TopicQueues topic, const kf_record* record):
         """Return the DeliveryError of a record that is too large for any batch."""
         try:
             self.refuse_size(topic, record)
         except DeliveryError as error:
             return error.with_traceback(None)
 
-    cdef int give_up(self, Topic topic, bulk_job* job, BatchFuture future,
+    cdef int give_up(self, TopicQueues topic, bulk_job* job, BatchFuture future,
                      object error) except -1:
         """Refuse the rows left, or raise if none was accepted before.
 

@@ -5,7 +5,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from kafka_fast.dataplane.bulk._batch_future cimport BatchFuture, slice_list
 from kafka_fast.dataplane.bulk._column cimport kf_column, kf_header_column
 from kafka_fast.dataplane.produce._partitioner cimport partitioner
-from kafka_fast.dataplane.produce._queues cimport Queues, Topic
+from kafka_fast.dataplane.produce._queues cimport Queues, TopicQueues
 from kafka_fast.dataplane.bulk._rows cimport Rows
 from kafka_fast.dataplane.core.state cimport kf_producer, kf_queue, kf_record, kf_topic
 
@@ -58,7 +58,7 @@ cdef struct bulk_job:
 
 
 # A job that borrows from all of these. The caller sets `pos`, `end`, `rows` and the partition.
-cdef bulk_job* new_job(Queues queues, const partitioner* how, Topic topic, Rows rows,
+cdef bulk_job* new_job(Queues queues, const partitioner* how, TopicQueues topic, Rows rows,
                        BatchFuture future) except NULL
 # Have each row go to its own partition.
 cdef int scatter(bulk_job* job) except -1

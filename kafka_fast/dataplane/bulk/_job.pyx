@@ -30,7 +30,7 @@ from kafka_fast.dataplane.bulk._column cimport (
 )
 from kafka_fast.dataplane.produce._fields cimport borrow, borrowed, give_back
 from kafka_fast.dataplane.produce._partitioner cimport choose_partition, draw_partition, partitioner
-from kafka_fast.dataplane.produce._queues cimport Queues, Topic
+from kafka_fast.dataplane.produce._queues cimport Queues, TopicQueues
 from kafka_fast.dataplane.bulk._rows cimport Rows
 from kafka_fast.dataplane.core.state cimport *
 
@@ -419,7 +419,7 @@ cdef void copy_cursor(const kf_topic* topic, kf_topic* cursor) noexcept:
     cursor.random = topic.random
 
 
-cdef bulk_job* new_job(Queues queues, const partitioner* how, Topic topic, Rows rows,
+cdef bulk_job* new_job(Queues queues, const partitioner* how, TopicQueues topic, Rows rows,
                        BatchFuture future) except NULL:
     cdef bulk_job* job = <bulk_job*>calloc(1, sizeof(bulk_job))
     if job == NULL:

@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from kafka_fast.dataplane.fetch._aborted cimport AbortedTransactions
 from kafka_fast.dataplane.fetch._chunk cimport Chunk
-from kafka_fast.record._reader cimport RecordBatch, Source
+from kafka_fast.record._reader cimport BatchBytes, RecordBatch
 from kafka_fast.record._records cimport Records
 from kafka_fast.record._slices cimport Origin, RecordSlice
 
@@ -34,7 +34,7 @@ cdef class PartitionReader:
     # the chunk that is being read, and those behind it
     cdef object waiting                 # deque of Chunk
     cdef Chunk chunk                    # None: none is being read
-    cdef Source source                  # its bytes
+    cdef BatchBytes source                  # its bytes
     cdef const uint8_t* at              # where the next batch begins
     cdef size_t left                    # bytes from there to the end of the chunk
     cdef int64_t floor                  # the chunk's next batch must not begin below this offset

@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, int64_t
 
 from kafka_fast._wire.layout cimport kf_record
 from kafka_fast.dataplane.produce._partitioner cimport partitioner
-from kafka_fast.dataplane.produce._queues cimport Queues, Topic
+from kafka_fast.dataplane.produce._queues cimport Queues, TopicQueues
 from kafka_fast.dataplane.core.state cimport kf_batch
 
 
@@ -18,7 +18,7 @@ cdef class Accumulator:
     cdef readonly Queues _queues  # where the records go
     cdef readonly object _origin  # allocated with the producer: tracemalloc names its line by it
     cdef object last_name        # the topic of the last append: callers stay with one for a while
-    cdef Topic last_topic        # the topic of that name
+    cdef TopicQueues last_topic        # the topic of that name
     cdef partitioner how         # which partition a record without a partition goes to
     cdef object custom_partitioner  # a callable, or None
     cdef object on_delivery      # of every record, or None
@@ -27,11 +27,11 @@ cdef class Accumulator:
     cdef double max_block        # seconds
     cdef bint has_warned         # that a wait held up an event loop
 
-    cdef Topic topic_of(self, object name)
+    cdef TopicQueues topic_of(self, object name)
     cdef int mind_event_loop(self, str what) except -1
-    cdef int wait_for_memory(self, Topic topic, size_t need, standstill* wait) except -1
-    cdef str no_room(self, Topic topic)
+    cdef int wait_for_memory(self, TopicQueues topic, size_t need, standstill* wait) except -1
+    cdef str no_room(self, TopicQueues topic)
     cdef int add(self, object topic, object value, object key, object partition,
                  object timestamp_ms, object headers, int hold, kf_batch** batch, int32_t* index,
                  int64_t* timestamp) except -1
-    cdef int refuse_size(self, Topic topic, const kf_record* record) except -1
+    cdef int refuse_size(self, TopicQueues topic, const kf_record* record) except -1

@@ -36,7 +36,7 @@ from kafka_fast.dataplane.produce._partitioner cimport (
     draw_partition,
     is_sticky,
 )
-from kafka_fast.dataplane.produce._queues cimport Queues, Topic
+from kafka_fast.dataplane.produce._queues cimport Queues, TopicQueues
 from kafka_fast.dataplane.core.state cimport *
 
 import warnings
@@ -108,9 +108,9 @@ cdef class Accumulator:
 
     # ---- the way of a record ----
 
-    cdef Topic topic_of(self, object name):
+    cdef TopicQueues topic_of(self, object name):
         """Return the topic, with at least one partition."""
-        cdef Topic topic
+        cdef TopicQueues topic
         if name is self.last_name:
             return self.last_topic
         if not isinstance(name, str):
@@ -142,7 +142,7 @@ cdef class Accumulator:
             RuntimeWarning, stacklevel=1)
         return 0
 
-    cdef int refuse_size(self, Topic topic, const kf_record* record) except -1:
+    cdef int refuse_size(self, TopicQueues topic, const kf_record* record) except -1:
         cdef size_t size = max(0, record.key_len) + max(0, record.value_len)
         cause = broker_error(MESSAGE_TOO_LARGE,
                              f"a record of {size} bytes for topic {topic.name!r} is larger than "
@@ -150,7 +150,7 @@ cdef class Accumulator:
         raise DeliveryError(str(cause), outcome=Outcome.NOT_SENT, first=cause,
                             topic=topic.name) from cause
 
-    cdef int wait_for_memory(self, Topic topic, size_t need, standstill* wait) except -1:
+    cdef int wait_for_memory(self, TopicQueues topic, size_t need, standstill* wait) except -1:
         """Wait a moment for `need` bytes of buffer.memory; raises after max.block.ms in all."""
         cdef kf_producer* producer = self._queues.producer
         cdef double now = producer.env.now(producer.env.context)
@@ -180,7 +180,7 @@ cdef class Accumulator:
             self._queues.check_may_wait()
         return 0
 
-    cdef str no_room(self, Topic topic):
+    cdef str no_room(self, TopicQueues topic):
         limit = self._queues.producer.pool.limit
         return f"no room in buffer.memory ({limit} bytes) for a record of topic {topic.name!r}"
 
@@ -188,7 +188,7 @@ cdef class Accumulator:
                  object timestamp_ms, object headers, int hold, kf_batch** batch, int32_t* index,
                  int64_t* timestamp) except -1:
         """Bring one record from Python's objects into the open batch."""
-        cdef Topic topic
+        cdef TopicQueues topic
         cdef borrowed key_bytes, value_bytes
         cdef kf_record record
         cdef bytes encoded = None
@@ -296,8 +296,8 @@ cdef class Accumulator:
         observe(self._queues, batch, index, timestamp, on_delivery, True)
 
 
-cdef inline int append(Accumulator self, Topic topic, const kf_record* record, object partition,
-                       int64_t timestamp_ms, int flags, kf_batch** batch,
+cdef inline int append(Accumulator self, TopicQueues topic, const kf_record* record,
+                       object partition, int64_t timestamp_ms, int flags, kf_batch** batch,
                        int32_t* index) except -1:
     """Put the record into its partition's open batch, waiting for memory if there is none."""
     cdef kf_topic* shared = topic.topic

@@ -3,7 +3,7 @@
 from cpython.buffer cimport Py_buffer
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
-from kafka_fast.dataplane.produce._queues cimport Topic
+from kafka_fast.dataplane.produce._queues cimport TopicQueues
 
 
 # The bytes of a key or value, borrowed from the object for one append.
@@ -25,10 +25,10 @@ cdef str serializer_for(object value, str what)
 cdef bytes encode_headers(object headers, str topic)
 
 # The partition's number, which must exist.
-cdef int32_t check_partition(Topic topic, object partition) except -1
+cdef int32_t check_partition(TopicQueues topic, object partition) except -1
 
 # The timestamp in Unix ms; it is given as that, or as a datetime with a time zone.
-cdef int64_t check_timestamp(Topic topic, object timestamp_ms) except? -1
+cdef int64_t check_timestamp(TopicQueues topic, object timestamp_ms) except? -1
 
 # The timestamp in Unix ms of what is no integer. `what` names it in an error.
 cdef int64_t time_of(object given, str what) except? -1

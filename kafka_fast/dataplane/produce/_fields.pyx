@@ -12,7 +12,7 @@ from cpython.unicode cimport PyUnicode_Check
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from kafka_fast._wire.layout cimport kf_put_varint
-from kafka_fast.dataplane.produce._queues cimport Topic
+from kafka_fast.dataplane.produce._queues cimport TopicQueues
 
 from collections.abc import Mapping
 
@@ -129,7 +129,7 @@ cdef bytes encode_headers(object headers, str topic):
     return b"".join(parts)
 
 
-cdef int32_t check_partition(Topic topic, object partition) except -1:
+cdef int32_t check_partition(TopicQueues topic, object partition) except -1:
     """Return the partition's number, which must exist."""
     cdef int64_t number
     if not PyLong_CheckExact(partition):
@@ -147,7 +147,7 @@ cdef int32_t check_partition(Topic topic, object partition) except -1:
     return <int32_t>number
 
 
-cdef int64_t check_timestamp(Topic topic, object timestamp_ms) except? -1:
+cdef int64_t check_timestamp(TopicQueues topic, object timestamp_ms) except? -1:
     """Return the timestamp, given as a Unix time in ms or as a datetime, as a Unix time in ms."""
     cdef int64_t timestamp
     if not (PyIndex_Check(timestamp_ms) or isinstance(timestamp_ms, float)):

@@ -26,7 +26,7 @@ from kafka_fast.dataplane.produce._awaiting cimport (
     running_waits,
 )
 from kafka_fast.dataplane.produce._causes cimport cause_of
-from kafka_fast.dataplane.produce._queues cimport Queues, Topic
+from kafka_fast.dataplane.produce._queues cimport Queues, TopicQueues
 from kafka_fast.dataplane.core.state cimport *
 
 from kafka_fast.dataplane.produce.losses import Losses
@@ -90,7 +90,7 @@ cdef tuple outcome_of(kf_batch* batch, Queues queues, int32_t index, int64_t tim
     offset = batch.base_offset + index if batch.base_offset >= 0 else -1
     if batch.append_time_ms >= 0:
         timestamp_ms = batch.append_time_ms
-    metadata = new_metadata((<Topic>topic).name, partition, offset, timestamp_ms)
+    metadata = new_metadata((<TopicQueues>topic).name, partition, offset, timestamp_ms)
     if kf_get(&batch.state) == KF_BATCH_FAILED:
         return failure_of(batch, queues), metadata
     return None, metadata
@@ -178,7 +178,7 @@ cdef class Observations:
         offset_object = offset
         if self.metadata is None or Py_REFCNT(self.metadata) > 1:
             topic, partition = <tuple>(<list>queues.places)[self.batch.queue.id]
-            self.metadata = new_metadata((<Topic>topic).name, partition, offset_object,
+            self.metadata = new_metadata((<TopicQueues>topic).name, partition, offset_object,
                                          self.timestamp)
         else:
             change_item(self.metadata, 2, offset_object)

@@ -6,7 +6,7 @@ from kafka_fast.dataplane.core._plane cimport DataPlane
 from kafka_fast.dataplane.core.state cimport kf_batch, kf_producer, kf_queue, kf_topic
 
 
-cdef class Topic:
+cdef class TopicQueues:
     """A topic's queues. `topic.partition_count` is 0 until metadata is there."""
 
     cdef kf_topic* topic     # the producer's, which lives as long as the plane
@@ -16,8 +16,8 @@ cdef class Topic:
 cdef class Queues:
     cdef kf_producer* producer     # lives as long as the plane
     cdef readonly DataPlane plane  # what carries its requests
-    cdef dict topics         # name -> Topic
-    cdef list places         # queue id -> (Topic, partition)
+    cdef dict topics         # name -> TopicQueues
+    cdef list places         # queue id -> (TopicQueues, partition)
     cdef dict observers      # address of a batch -> its Observations, see _observers
     cdef kf_batch* last_observed   # the batch that was observed last, or NULL
     cdef object last_observations  # its Observations
@@ -38,5 +38,5 @@ cdef class Queues:
     cdef object __weakref__
 
     cdef kf_queue* queue(self, int64_t queue_id) except NULL
-    cdef Topic find_topic(self, str name)
+    cdef TopicQueues find_topic(self, str name)
     cdef tuple oldest(self)

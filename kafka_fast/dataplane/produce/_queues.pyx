@@ -42,7 +42,7 @@ cdef enum:
     BATCH_GROWTH = 262_144  # a batch is full at max(batch.size, this)
 
 
-cdef class Topic:
+cdef class TopicQueues:
     def __cinit__(self, str name):
         self.name = name
 
@@ -113,16 +113,16 @@ cdef class Queues:
         Args:
             seed: Random bits for the sticky partitioner's choices.
         """
-        cdef Topic topic = self.topics.get(name)
+        cdef TopicQueues topic = self.topics.get(name)
         if topic is None:
-            topic = Topic(name)
+            topic = TopicQueues(name)
             topic.topic = kf_topic_new(self.producer, seed)
             if topic.topic == NULL:
                 raise MemoryError
             self.topics[name] = topic
         return topic
 
-    cdef Topic find_topic(self, str name):
+    cdef TopicQueues find_topic(self, str name):
         return self.topics.get(name)
 
     def set_partitions(self, str name, int32_t first, queue_ids not None):
@@ -135,7 +135,7 @@ cdef class Queues:
         Raises:
             UsageError: `first` or the ids do not follow from what there is already.
         """
-        cdef Topic topic = self.topics[name]
+        cdef TopicQueues topic = self.topics[name]
         cdef int64_t first_id = len(self.places)
         cdef int32_t count = first + len(queue_ids)
         if first != topic.topic.partition_count or queue_ids != range(first_id,
@@ -152,7 +152,7 @@ cdef class Queues:
 
     def partition_count(self, str name):
         """Return how many partitions the topic has; 0 until metadata is there."""
-        cdef Topic topic = self.topics.get(name)
+        cdef TopicQueues topic = self.topics.get(name)
         return 0 if topic is None else topic.topic.partition_count
 
     def set_available(self, int64_t queue_id, bint available):
@@ -162,10 +162,10 @@ cdef class Queues:
     def queue_of(self, int64_t queue_id):
         """Return (topic name, partition) of a queue."""
         topic, partition = self.places[queue_id]
-        return (<Topic>topic).name, partition
+        return (<TopicQueues>topic).name, partition
 
     cdef kf_queue* queue(self, int64_t queue_id) except NULL:
-        cdef Topic topic
+        cdef TopicQueues topic
         topic, partition = self.places[queue_id]
         return topic.topic.queues[<int32_t>partition]
 
@@ -184,7 +184,7 @@ cdef class Queues:
 
     def name_topic(self, str name, int topic_format, bytes field):
         """Set how requests of this format name the topic."""
-        cdef kf_topic* topic = (<Topic>self.topics[name]).topic
+        cdef kf_topic* topic = (<TopicQueues>self.topics[name]).topic
         cdef uint8_t* data = copy_bytes(field)
         cdef kf_command* command = kf_command_new(KF_COMMAND_TOPIC)
         command.topic = topic
@@ -392,7 +392,7 @@ cdef class Queues:
         cdef int32_t i
         cdef int64_t acked, acked_bytes, failed
         for name, held in self.topics.items():
-            topic = (<Topic>held).topic
+            topic = (<TopicQueues>held).topic
             acked = acked_bytes = failed = 0
             for i in range(topic.partition_count):
                 acked += kf_counted(&topic.queues[i].records_acked)
@@ -405,7 +405,7 @@ cdef class Queues:
     def take_used_topics(self):
         """Return the topics that records were sent to since the last call."""
         return [name for name, topic in self.topics.items()
-                if kf_swap(&(<Topic>topic).topic.used, 0)]
+                if kf_swap(&(<TopicQueues>topic).topic.used, 0)]
 
     def pending(self):
         """Return how many accepted records have not ended yet."""

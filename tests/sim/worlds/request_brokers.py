@@ -39,7 +39,7 @@ from kafka_fast.protocol.apis.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
 )
-from kafka_fast.protocol.schema import Response as ResponseBody
+from kafka_fast.protocol.schema import Response
 from kafka_fast.types import TopicPartition
 
 BROKER_RESOURCE = 4
@@ -84,7 +84,7 @@ class Brokers:
             case _:
                 self.controller = self.any_id()
 
-    def answer(self, request: Any, node_id: int) -> ResponseBody:
+    def answer(self, request: Any, node_id: int) -> Response:
         """Return the answer of a broker."""
         body = self._body(request, node_id)
         is_basic = isinstance(request, ApiVersionsRequest | metadata.MetadataRequest)
@@ -92,7 +92,7 @@ class Brokers:
             body.throttle_time_ms = self.random.randrange(10, 300)  # type: ignore[attr-defined]
         return body
 
-    def _body(self, request: Any, node_id: int) -> ResponseBody:
+    def _body(self, request: Any, node_id: int) -> Response:
         match request:
             case ApiVersionsRequest():
                 return _versions()
@@ -182,7 +182,7 @@ class Brokers:
         host, port = address_of(node_id)
         return FoundCoordinator(key=key, node_id=node_id, host=host, port=port)
 
-    def _metadata(self) -> ResponseBody:
+    def _metadata(self) -> Response:
         brokers = []
         for node_id in sorted(self.up) or list(NODE_IDS):
             host, port = address_of(node_id)

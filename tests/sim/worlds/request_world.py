@@ -27,8 +27,8 @@ from kafka_fast.control.plane import (
     CloseReason,
     LinkClosed,
     OpenLink,
+    RawResponse,
     ResolveHost,
-    Response,
     SendRaw,
 )
 from kafka_fast.control.requests.call import ONLY
@@ -264,7 +264,9 @@ class RequestWorld:
     def _send(self, command: SendRaw) -> None:
         wire = self._wires.get(command.link_id)
         if wire is None:
-            self.control.handle_event(Response(command.link_id, command.token, None, 0), self.now)
+            self.control.handle_event(
+                RawResponse(command.link_id, command.token, None, 0), self.now
+            )
             return
         header, request = frame.decode_request(command.frame[4:])
         if isinstance(request, THROTTLED) and self._paused.get(wire.node_id, 0.0) > self.now:
@@ -297,7 +299,7 @@ class RequestWorld:
                 until = max(self.now + pause, self._paused.get(wire.node_id, 0.0))
                 self._paused[wire.node_id] = until
             data = frame.encode_response(body, version, 0)[4:]
-            self.control.handle_event(Response(wire.link_id, command.token, data, 0), self.now)
+            self.control.handle_event(RawResponse(wire.link_id, command.token, data, 0), self.now)
 
         self.at(self._delay(), deliver)
 
@@ -307,7 +309,7 @@ class RequestWorld:
             return
         self.note(f"link {link_id} to {wire.node_id} closed: {reason.name}")
         for token in sorted(wire.unanswered):
-            self.control.handle_event(Response(link_id, token, None, reason), self.now)
+            self.control.handle_event(RawResponse(link_id, token, None, reason), self.now)
         self.control.handle_event(LinkClosed(link_id, reason, 0), self.now)
 
     # What happens

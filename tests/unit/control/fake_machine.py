@@ -11,7 +11,14 @@ from collections.abc import Callable
 from typing import Any
 
 from kafka_fast.control.connection_key import BOOTSTRAP, ConnectionKey, Role
-from kafka_fast.control.plane import CloseLink, LinkClosed, OpenLink, ResolveHost, Response, SendRaw
+from kafka_fast.control.plane import (
+    CloseLink,
+    LinkClosed,
+    OpenLink,
+    RawResponse,
+    ResolveHost,
+    SendRaw,
+)
 from kafka_fast.control.plane import CloseReason as Reason
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis import MODULES, request_class
@@ -20,10 +27,9 @@ from kafka_fast.protocol.apis.api_versions import (
     ApiVersionsRequest,
     ApiVersionsResponse,
 )
-from kafka_fast.protocol.schema import Request
-from kafka_fast.protocol.schema import Response as Body
+from kafka_fast.protocol.schema import Request, Response
 
-Handler = Callable[[Any, ConnectionKey], Body | None]
+Handler = Callable[[Any, ConnectionKey], Response | None]
 """Called with a request and the connection it came over; None leaves it unanswered."""
 
 
@@ -107,7 +113,7 @@ class FakeMachine:
         header, request = frame.decode_request(command.frame[4:])
         key = self.links.get(command.link_id, BOOTSTRAP)
         self.asked.append((request, key))
-        body: Body | None = None
+        body: Response | None = None
         if self.ports.get(command.link_id) in self.hung:
             pass
         elif isinstance(request, ApiVersionsRequest):
@@ -119,10 +125,10 @@ class FakeMachine:
         else:
             self.answer(command, body, header.version)
 
-    def answer(self, command: SendRaw, body: Body, version: int) -> None:
+    def answer(self, command: SendRaw, body: Response, version: int) -> None:
         """Answer a request."""
         data = frame.encode_response(body, version, 0)[4:]
-        event = Response(command.link_id, command.token, data, 0)
+        event = RawResponse(command.link_id, command.token, data, 0)
         self.control.handle_event(event, self.now)
 
     def _versions(self) -> ApiVersionsResponse:

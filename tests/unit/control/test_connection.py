@@ -17,8 +17,8 @@ from kafka_fast.control.connection import (
     ConnectionState,
 )
 from kafka_fast.control.connection_key import BOOTSTRAP, ConnectionKey, Role
+from kafka_fast.control.in_flight_requests import NEGOTIATION
 from kafka_fast.control.plane import CloseLink, OpenLink, ResolveHost, SendRaw
-from kafka_fast.control.questions import NEGOTIATION
 from kafka_fast.errors import (
     BrokerError,
     KafkaConnectionError,

@@ -13,7 +13,7 @@ from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.connection_key import BOOTSTRAP, ConnectionKey, Role
 from kafka_fast.control.instants import NEVER
 from kafka_fast.control.metadata import ClusterChanges
-from kafka_fast.control.plane import CloseReason, Response
+from kafka_fast.control.plane import CloseReason, RawResponse
 from kafka_fast.control.requests.any_node import PATIENCE
 from kafka_fast.protocol.apis.metadata import MetadataRequest, MetadataResponse
 from tests.unit.control.fake_machine import FakeMachine
@@ -78,7 +78,7 @@ class Client(ClientControl[CommonSettings]):
         link_id = self.machine.link_to(node)
         for command, _, _ in self.machine.unanswered:
             if command.link_id == link_id:
-                lost = Response(link_id, command.token, None, CloseReason.EOF)
+                lost = RawResponse(link_id, command.token, None, CloseReason.EOF)
                 self.handle_event(lost, self.machine.now)
         self.machine.close(ConnectionKey(Role.DATA, node))
 
@@ -99,7 +99,7 @@ def test_a_question_goes_to_the_node_where_the_fewest_wait() -> None:
     one = client.links.link_to(ConnectionKey(Role.DATA, 1))
     assert one is not None
     client.machine.hung = {9001}
-    client.links.questions.ask(
+    client.links.requests.ask(
         one,
         MetadataRequest(topics=[]),
         MetadataResponse,

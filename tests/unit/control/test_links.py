@@ -23,8 +23,8 @@ from kafka_fast.control.plane import (
     CloseReason,
     LinkClosed,
     OpenLink,
+    RawResponse,
     ResolveHost,
-    Response,
     SendRaw,
 )
 from kafka_fast.control.troubles import Troubles
@@ -65,7 +65,7 @@ def open_link(links: Links, node_id: int, role: Role) -> Link:
     header, _ = frame.decode_request(question.frame[4:])
     known = ApiVersionsResponse(api_keys=[ApiVersion(api_key=3, min_version=0, max_version=12)])
     answer = frame.encode_response(known, header.version, 0)[4:]
-    links.handle_response(Response(opened.link_id, question.token, answer, 0), 0.0)
+    links.handle_response(RawResponse(opened.link_id, question.token, answer, 0), 0.0)
     link = links.link_to(opened.key)
     assert link is not None
     assert link is links.link(opened.link_id)

@@ -26,16 +26,16 @@ from kafka_fast.protocol.apis.produce import ProduceRequest
 V0_REFUSAL = struct.Struct(">ihi")
 
 
-def read_question(negotiation: Negotiation) -> tuple[frame.RequestHeader, ApiVersionsRequest]:
-    """Read a question as a broker does."""
-    header, request = frame.decode_request(negotiation.question()[4:])
+def read_request(negotiation: Negotiation) -> tuple[frame.RequestHeader, ApiVersionsRequest]:
+    """Read a request as a broker does."""
+    header, request = frame.decode_request(negotiation.request()[4:])
     assert isinstance(request, ApiVersionsRequest)
     return header, request
 
 
 def answer(negotiation: Negotiation, **fields: Any) -> bytes:
-    """Answer the current question in its own version; without the length."""
-    header, _ = read_question(negotiation)
+    """Answer the current request in its own version; without the length."""
+    header, _ = read_request(negotiation)
     fields.setdefault("api_keys", [ApiVersion(api_key=3, min_version=0, max_version=13)])
     response = ApiVersionsResponse(**fields)
     return frame.encode_response(response, header.version, header.correlation_id)[4:]
@@ -43,14 +43,14 @@ def answer(negotiation: Negotiation, **fields: Any) -> bytes:
 
 def refuse(negotiation: Negotiation, *ranges: tuple[int, int, int]) -> bytes:
     """Answer UNSUPPORTED_VERSION in the shape of version 0."""
-    header, _ = read_question(negotiation)
+    header, _ = read_request(negotiation)
     head = V0_REFUSAL.pack(header.correlation_id, 35, len(ranges))
     return head + b"".join(struct.pack(">hhh", *each) for each in ranges)
 
 
 def test_asks_with_the_highest_version_and_says_who_asks() -> None:
     negotiation = Negotiation("node 1", "me", cluster_id="c", node_id=1)
-    header, request = read_question(negotiation)
+    header, request = read_request(negotiation)
     assert (header.api_key, header.version) == (18, ApiVersionsRequest.stable)
     assert header.client_id == "me"
     assert request.client_software_name == "kafka-fast-python"
@@ -95,7 +95,7 @@ def test_api_without_common_version_names_node_and_ranges(
 def test_goes_down_to_the_brokers_own_highest() -> None:
     negotiation = Negotiation("node 1", "me")
     assert negotiation.handle_frame(refuse(negotiation, (18, 0, 2))) is None
-    assert read_question(negotiation)[0].version == 2
+    assert read_request(negotiation)[0].version == 2
     assert negotiation.handle_frame(answer(negotiation)) is not None
 
 
@@ -103,7 +103,7 @@ def test_goes_down_to_the_brokers_own_highest() -> None:
 def test_refusal_with_an_unreadable_body_goes_down_to_0(body: bytes) -> None:
     negotiation = Negotiation("node 1", "me")
     assert negotiation.handle_frame(struct.pack(">ih", 0, 35) + body) is None
-    assert read_question(negotiation)[0].version == 0
+    assert read_request(negotiation)[0].version == 0
 
 
 @pytest.mark.parametrize("ranges", [(), ((18, 0, 99),), ((18, 0, 0),), ((18, -5, -3),)])

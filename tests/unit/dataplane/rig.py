@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from kafka_fast.control.plane import BatchRow, QueueRow, Report
+from kafka_fast.control.plane import BatchRow, QueueReport, QueueRow
 from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.dataplane.produce._accumulator import Accumulator
 from kafka_fast.dataplane.produce._queues import (
@@ -204,16 +204,16 @@ class Rig:
         self.events = [event for event in self.events if event[0] != kind]
         return found
 
-    def reports(self) -> list[Report]:
+    def reports(self) -> list[QueueReport]:
         return [
-            Report(QueueRow(*queue), tuple(BatchRow(*row) for row in batches))
+            QueueReport(QueueRow(*queue), tuple(BatchRow(*row) for row in batches))
             for *_, (queue, batches) in self.take(EVENT_REPORT)
         ]
 
     def wanted_routes(self) -> list[int]:
         return [queue_id for event in self.take(EVENT_ROUTE) for queue_id in event[6]]
 
-    def thaw(self, report: Report, *, single: bool = False, at: float = 0.0) -> None:
+    def thaw(self, report: QueueReport, *, single: bool = False, at: float = 0.0) -> None:
         self.queues.thaw(report.queue.queue_id, report.queue.generation, at, single)
         self.turn()
 

@@ -69,8 +69,8 @@ def apache_default(theirs: dict[str, Any]) -> Any:
 
 def type_of(field: Field) -> str:
     """Return the type of one of our fields as they write it, but for the names of structs."""
-    name = field.struct.__name__ if field.struct is not None else field.kind.name
-    if field.kind.name != "array":
+    name = field.struct.__name__ if field.struct is not None else field.wire_type.name
+    if field.wire_type.name != "array":
         return name
     return f"[]{name if field.struct is not None else field.item.name}"
 

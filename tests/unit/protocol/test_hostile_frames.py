@@ -22,7 +22,7 @@ def read(case: Answer) -> None:
         return
     dialogue = Negotiation("broker", "client")
     for number in range(10):
-        dialogue.question()
+        dialogue.request()
         if dialogue.handle_frame(case.to(number.to_bytes(4, "big"))[4:]) is not None:
             return
     raise AssertionError("the dialogue does not end")

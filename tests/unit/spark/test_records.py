@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kafka_fast.errors import UsageError
-from kafka_fast.spark.records import Columns, columns
+from kafka_fast.spark.records import TopicColumns, columns
 
 
 class Row(tuple[Any, ...]):
@@ -20,12 +20,12 @@ class Row(tuple[Any, ...]):
 
 @pytest.mark.parametrize("value", [b"v", "v", bytearray(b"v"), memoryview(b"v")])
 def test_values(value: Any) -> None:
-    assert list(columns([value, b"w"], "t")) == [Columns("t", [value, b"w"])]
+    assert list(columns([value, b"w"], "t")) == [TopicColumns("t", [value, b"w"])]
 
 
 def test_pairs() -> None:
     (found,) = columns([(b"k", b"v"), (None, None)], "t")
-    assert found == Columns("t", (b"v", None), (b"k", None))
+    assert found == TopicColumns("t", (b"v", None), (b"k", None))
 
 
 def test_longer_tuples_and_mixed_shapes_keep_their_order() -> None:
@@ -40,7 +40,7 @@ def test_longer_tuples_and_mixed_shapes_keep_their_order() -> None:
 
 def test_columns_that_no_record_fills_are_left_out() -> None:
     (found,) = columns([{"value": b"v"}, {"value": None, "key": None}], "t")
-    assert found == Columns("t", (b"v", None))
+    assert found == TopicColumns("t", (b"v", None))
 
 
 def test_a_row_is_read_by_its_names() -> None:

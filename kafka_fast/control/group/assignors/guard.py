@@ -1,4 +1,4 @@
-"""Users' assignors run on the control thread, which must outlive whatever they raise."""
+"""Guards the control thread against exceptions of users' assignors."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ logger = get_logger("kafka_fast.group")
 
 @contextmanager
 def calling(name: str) -> Iterator[None]:
-    """Call an assignor's methods inside of this.
+    """Turn whatever an assignor raises inside this context into a `KafkaError`.
 
     Args:
-        name: the assignor's.
+        name: the assignor's name.
 
     Raises:
-        KafkaError: it has failed; what it raised is the cause.
+        KafkaError: the assignor has failed; its exception is the cause.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""What an assignor gets and gives; a user's own one has this shape too."""
+"""The interface of assignors, built-in or written by users."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ class PartitionReplicas(NamedTuple):
 
     partition: int
     racks: frozenset[str] = frozenset()
-    """Of the nodes that hold it; empty where they have none, or nobody knows."""
+    """The racks of its replicas' nodes; empty if they have none, or none is known."""
 
 
 GroupTopics: TypeAlias = Mapping[str, Sequence[PartitionReplicas]]
-"""The partitions of each topic that any member wants; a topic that does not exist is not there."""
+"""The partitions of each existing topic that any member wants."""
 
 
 class GroupMember(Value):
     """One member as the others know it.
 
     Attributes:
-        member_id: of this membership.
-        topics: that it wants.
-        instance_id: of a static member, which keeps it over a restart; else None.
-        owned: partitions that it had in `generation`; assignors that move little look at it.
-        generation: that `owned` belongs to; -1 if it does not say.
-        rack_id: where it runs, or None.
+        member_id: its id in this membership.
+        topics: the topics that it wants.
+        instance_id: the group.instance.id of a static member, which survives restarts; else None.
+        owned: the partitions that it had in `generation`. Sticky assignors use them.
+        generation: the generation of `owned`; -1 if unknown.
+        rack_id: the rack in which it runs, or None.
         user_data: what its assignor's `user_data` returned, or None.
     """
 
@@ -45,10 +45,10 @@ class GroupMember(Value):
 
 @runtime_checkable
 class Assignor(Protocol):
-    """Decides, on the group's leader, who reads what.
+    """Decides on the group's leader which member reads which partitions.
 
     Attributes:
-        name: that all members must agree on, such as "range".
+        name: the name on which all members must agree, such as "range".
         is_cooperative: whether members keep what they have while the group rebalances (KIP-429).
     """
 
@@ -65,9 +65,9 @@ class Assignor(Protocol):
         """
 
     def user_data(self, topics: frozenset[str]) -> bytes | None:
-        """Return what the other side of this assignor is to know of this member; None: nothing."""
+        """Return bytes about this member for the assignor on the group's leader, or None."""
 
     def handle_assignment(
         self, partitions: frozenset[TopicPartition], generation: int, user_data: bytes | None
     ) -> None:
-        """Take note of what this member got."""
+        """Take note of this member's assignment."""

@@ -1,8 +1,8 @@
-"""Range: each topic's partitions are laid out in a row and cut into as many pieces as members.
+"""Range: each topic's partitions in a row, cut into as many pieces as there are members.
 
-Topics are cut the same way where they have the same members, so that partition n of one topic is
-with partition n of another (co-partitioning). With racks known (KIP-881) a partition goes, within
-the sizes of the pieces, to a member in a rack that has a replica.
+Topics with the same members are cut the same way. So partition n of one topic goes to the same
+member as partition n of another (co-partitioning). If racks are known (KIP-881), a partition goes
+to a member in a rack that has a replica, as far as the sizes of the pieces allow.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ class RangeAssignor:
         return found
 
     def user_data(self, topics: frozenset[str]) -> bytes | None:
-        """Nothing but the topics counts."""
+        """Return None: only the topics count."""
         return None
 
     def handle_assignment(
         self, partitions: frozenset[TopicPartition], generation: int, user_data: bytes | None
     ) -> None:
-        """Nothing is remembered."""
+        """Remember nothing."""
 
 
 def member_order(member: GroupMember) -> tuple[bool, str]:
-    """Order members: static ones first and by their names, so that a restart changes nothing."""
+    """Order members: static ones first, by instance id, so that a restart changes nothing."""
     return (member.instance_id is None, member.instance_id or member.member_id)
 
 
@@ -81,6 +81,6 @@ def _cut(
 
 
 def _racks_matter(partitions: Sequence[PartitionReplicas], takers: Sequence[GroupMember]) -> bool:
-    """Whether some taker is nearer to some partition than another: else the plain cut is best."""
+    """Whether racks matter: some partition has no replica in the rack of some taker."""
     racks = {taker.rack_id for taker in takers if taker.rack_id}
     return bool(racks) and any(not racks <= partition.racks for partition in partitions)

@@ -31,10 +31,10 @@ class RoundRobinAssignor:
         return found
 
     def user_data(self, topics: frozenset[str]) -> bytes | None:
-        """Nothing but the topics counts."""
+        """Return None: only the topics count."""
         return None
 
     def handle_assignment(
         self, partitions: frozenset[TopicPartition], generation: int, user_data: bytes | None
     ) -> None:
-        """Nothing is remembered."""
+        """Remember nothing."""

@@ -2,14 +2,13 @@
 
     owned ─► keep what is valid ─► give out what nobody has ─► move along paths until balanced
 
-A *path* leads from a member to one that has at least two partitions less: each member on it hands
-one partition on to the next, who wants its topic. When there is no such path, no assignment is more
-balanced (loads are as equal as the subscriptions allow); the cheapest path first, so that little
-moves. Where all members want the same topics,
-which is nearly always, quotas give the same result at once.
+A *path* leads from a member to another one that has at least two partitions less. Each member on
+the path hands one partition on to the next member, which wants its topic. The cheapest path comes
+first, so that little moves. When there is no path, loads are as equal as the subscriptions allow.
+If all members want the same topics, which is nearly always so, quotas give the same result at once.
 
-Two assignors share this: `sticky`, under which members give everything up before they join, and
-`cooperative-sticky`, under which they keep it (KIP-429).
+Two assignors share this code. With `sticky`, members give everything up before they join. With
+`cooperative-sticky`, they keep it (KIP-429).
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ NO_GENERATION = -1
 
 
 class StickyAssignor:
-    """Kafka's `sticky`: what was owned travels as user data, for it was given up before."""
+    """Kafka's `sticky`: members tell what they owned before in their user data."""
 
     name = "sticky"
     is_cooperative = False
@@ -92,7 +91,7 @@ class CooperativeStickyAssignor(StickyAssignor):
     is_cooperative = True
 
     def user_data(self, topics: frozenset[str]) -> bytes | None:
-        """Return the generation, for members that do not read it where KIP-792 put it."""
+        """Return the generation, for leaders that do not read the field of KIP-792."""
         return CooperativeStickyUserData(generation=self._generation).encode(0)
 
     def _claim(self, member: GroupMember) -> tuple[int, frozenset[TopicPartition]]:
@@ -143,8 +142,8 @@ def _kept(
 ) -> dict[str, list[TopicPartition]]:
     """Return what each member keeps for now.
 
-    Of two that claim a partition the one from the later generation has it; of the same generation
-    neither does, for at least one of them is wrong.
+    If two members claim a partition, the claim of the later generation counts. With the same
+    generation neither claim counts, because at least one of them is wrong.
     """
     best: dict[TopicPartition, tuple[int, str | None]] = {}
     for member in members:
@@ -171,9 +170,9 @@ def _fill_quotas(
     left: list[TopicPartition],
     total: int,
 ) -> None:
-    """Where everybody wants the same: nobody gets more than one above anybody else."""
+    """Balance members that want the same topics: their counts differ by one at most."""
     each, extra = divmod(total, len(members))
-    # Who has the most keeps the most: those are the moves that are saved.
+    # The members that have the most keep the most, which saves moves.
     order = sorted(members, key=lambda member: -len(given[member.member_id]))
     for place, member in enumerate(order):
         kept = given[member.member_id]
@@ -192,7 +191,7 @@ def _fill_least_loaded(
     given: dict[str, list[TopicPartition]],
     left: Iterable[TopicPartition],
 ) -> None:
-    """Give what nobody has to whoever wants it and has the least."""
+    """Give each free partition to the member that wants it and has the least."""
 
     def choice(partition: TopicPartition) -> list[GroupMember]:
         return [member for member in members if partition.topic in member.topics]
@@ -217,11 +216,11 @@ def _move_along_paths(
     given: dict[str, list[TopicPartition]],
     owners: Mapping[TopicPartition, str],
 ) -> None:
-    """Even the loads out along the cheapest paths, until no path evens them out any more.
+    """Even the loads out along the cheapest paths, until there is no path any more.
 
-    What it costs is what stickiness is about: 1 for taking a partition from who had it before, -1
-    for giving it back, 0 for one that nobody had. Members with the same load are left as they are
-    unless a path between them saves moves.
+    A step costs 1 if it takes a partition from its former owner, -1 if it gives the partition back,
+    and 0 if nobody owned it. Between members whose loads differ by one, a path counts only if it
+    saves moves.
     """
     while path := _cheapest_path(members, given, owners):
         for giver, partition, taker in path:
@@ -274,7 +273,8 @@ def _paths_from(
 ) -> dict[str, tuple[int, list[_Step]]]:
     """Return the cheapest path, with its cost, to each member that can be reached.
 
-    Bellman and Ford's way, for costs may be negative; paths that meet a member twice are left out.
+    This is Bellman and Ford's algorithm, because costs may be negative. Paths that meet a member
+    twice are left out.
     """
     found: dict[str, tuple[int, list[_Step]]] = {start: (0, [])}
     is_settled = False

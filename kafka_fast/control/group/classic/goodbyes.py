@@ -4,10 +4,10 @@
           └─► the first join is under way ──► named ──┘
 
 Otherwise the other members would wait for its session to time out. A broker reads the requests of a
-connection one after the other, and answers a JoinGroup only when the other members have come. A
-LeaveGroup behind a JoinGroup would be read too late, so it goes over another connection. A
-JoinGroup without a member id makes a member whose id only the answer tells; the LeaveGroup waits
-for that answer. Neither wait is long.
+connection one after the other, and answers a JoinGroup only when the other members have joined. It
+would read a LeaveGroup behind a JoinGroup too late, so the LeaveGroup goes over another connection.
+The answer to a first JoinGroup tells the member's id, so a LeaveGroup waits for that answer. Both
+waits are short.
 
 Thread: control.
 """
@@ -23,24 +23,24 @@ from kafka_fast.protocol.apis.leave_group import LeaveGroupResponse
 from kafka_fast.values import Value
 
 PATIENCE = 5.0
-"""Seconds that a goodbye waits for a name, or for a connection."""
+"""Seconds that a goodbye waits for a member id, or for a connection."""
 
 
 class Goodbye(Value, frozen=False, eq=False):
-    """One that is not said yet."""
+    """A LeaveGroup that is not sent yet."""
 
     reason: str
     done: Callable[[], None]
-    by: float
-    beside: bool
-    member_id: str = ""
+    by: float  # when it is given up
+    beside: bool  # it goes over another connection than the member's requests
+    member_id: str = ""  # "": not known yet
 
 
 class Goodbyes:
-    """What the coordinator is still to be told of one consumer's former lives."""
+    """The goodbyes of one consumer that are still to be sent. Control thread only."""
 
     def __init__(self, coordinator: GroupCoordinator) -> None:
-        """Begin with nothing to say."""
+        """Begin without a goodbye."""
         self._coordinator = coordinator
         self._unsaid: list[Goodbye] = []
 
@@ -54,11 +54,11 @@ class Goodbyes:
         """Tell the coordinator that a member is gone.
 
         Args:
-            member_id: the member's.
+            member_id: the id of the member.
             reason: for the coordinator's log.
-            done: called when the coordinator has heard, or will not.
+            done: called when the coordinator has answered, or cannot be told.
             now: the time.
-            beside: the link to the coordinator carries a request that waits for others.
+            beside: a JoinGroup or SyncGroup is in flight on the link to the coordinator.
         """
         self._unsaid.append(Goodbye(reason, done, now + PATIENCE, beside, member_id))
         self.tick(now)
@@ -66,10 +66,10 @@ class Goodbyes:
     def await_name(
         self, reason: str, done: Callable[[], None], now: float
     ) -> Callable[[str, float], None]:
-        """Tell it as soon as the member has a name.
+        """Tell the coordinator that a member is gone, as soon as the member's id is known.
 
         Returns:
-            To be called with the member id and the time; with an empty one if it gets none.
+            A function to call with the member id and the time. The id is empty if there is none.
         """
         goodbye = Goodbye(reason, done, now + PATIENCE, beside=False)
         self._unsaid.append(goodbye)
@@ -80,13 +80,13 @@ class Goodbyes:
                 if not member_id:
                     self._end(goodbye)
                 self.tick(now)
-            elif member_id:  # later than anybody waits for
+            elif member_id:  # too late for `done`, but the coordinator can still be told
                 self.say(member_id, reason, lambda: None, now, beside=False)
 
         return take
 
     def tick(self, now: float) -> None:
-        """Say what can be said by now, and give up what is too late."""
+        """Send the goodbyes that can be sent, and give up those that are too late."""
         for goodbye in list(self._unsaid):
             if now >= goodbye.by:
                 self._end(goodbye)
@@ -108,7 +108,7 @@ class Goodbyes:
                 lambda error, then: goodbye.done(),
             )
         elif coordinator.node is None or not goodbye.beside:
-            self._end(goodbye)  # it is somewhere else by now, or not to be reached
+            self._end(goodbye)  # the coordinator has moved, or cannot be reached
 
     def _end(self, goodbye: Goodbye) -> None:
         self._unsaid.remove(goodbye)

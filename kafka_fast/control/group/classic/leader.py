@@ -1,17 +1,17 @@
-"""The leader's side of the classic protocol: one member works out the assignment for all.
+"""The group leader of the classic protocol: one member computes the assignment for all.
 
     JoinGroup's answer ──► members ──► topics known? ──► assignor ──► assignments, for SyncGroup
                                            │ no                            │
-                                           └── metadata                    └─► basis: what changes
-                                                                               asks for another one
+                                           └── metadata                    └─► basis: if it changes,
+                                                                               assign again
 
-What a cooperative assignor moves is withheld until its owner has given it up and joined once more.
-A static owner may be replaced before it does: its successor gets the assignment as it is, owns
-nothing that it could give up, and the group does not rebalance (KIP-345). Such a partition would be
-nobody's until something else happens. So the leader has the group rebalance once the owner must
-have done so, or be gone.
+A cooperative assignor may move a partition. The leader withholds that partition until its owner has
+given it up and joined again. But a static owner may be replaced before. Its successor gets the
+unchanged assignment, owns no partition that it could give up, and the group does not rebalance
+(KIP-345). Then no member would own the withheld partition. So the leader makes the group rebalance
+after the time in which the owner must have given it up, or left.
 
-Pure but for the metadata that it has the cluster ask for. Thread: control.
+The leader asks the cluster for metadata, and is pure otherwise. Thread: control.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ Assignments: TypeAlias = Mapping[str, Sequence[TopicPartition]]
 """Partitions by member id."""
 
 
-class Leader:
-    """What a member does while it leads its group. Control thread only."""
+class GroupLeader:
+    """One member's work as the leader of its group. Control thread only."""
 
     def __init__(
         self,
@@ -49,34 +49,34 @@ class Leader:
         *,
         patience: float,
     ) -> None:
-        """Begin leading nobody.
+        """Begin without an assignment.
 
         Args:
-            assignors: that this member understands, by name.
-            subscription: keeps the metadata of what the group reads.
+            assignors: this member's assignors, by name.
+            subscription: keeps the metadata of the group's topics.
             cluster: knows the topics.
-            patience: seconds after which an owner has given up what it is to give up, or is gone.
+            patience: seconds within which an owner gives up a partition that moves, or is gone.
         """
         self._patience = patience
         self._assignors = assignors
         self._subscription = subscription
         self._cluster = cluster
-        self._basis: Basis | None = None  # of the last assignment that is ours
+        self._basis: AssignmentBasis | None = None  # of this leader's last assignment
         self.settled_by = NEVER
-        """When a partition that was withheld may be nobody's: if no rebalance has come before."""
+        """When the group must have rebalanced: after that, a withheld partition has no owner."""
 
     @property
     def is_outdated(self) -> bool:
-        """Whether partitions, or the racks of their replicas, have changed since it was made."""
+        """Whether partitions or replicas' racks have changed since the last assignment."""
         return self._basis is not None and self._basis.is_outdated(self._cluster)
 
     def forget(self) -> None:
-        """Answer for no assignment: another member may lead."""
+        """Forget the last assignment: another member may lead now."""
         self._basis = None
         self.settled_by = NEVER
 
     def assign(self, joined: JoinGroupResponse, now: float) -> Assignments | None:
-        """Return everybody's partitions; None while metadata are missing that were asked for.
+        """Return all members' partitions; None while the metadata for that are missing.
 
         Raises:
             KafkaError: a member's metadata cannot be read, or the assignor has failed.
@@ -85,12 +85,12 @@ class Leader:
         wanted = frozenset(topic for member in members for topic in member.topics)
         if not self._subscription.follow(wanted, now):
             return None
-        self._basis = Basis.of(wanted, self._cluster)
+        self._basis = AssignmentBasis.of(wanted, self._cluster)
         name = joined.protocol_name or ""
         with calling(name):
             assignor = self._assignors[name]
             if joined.skip_assignment:
-                # Whether its former self has withheld anything this leader does not know.
+                # A restarted leader does not know whether it has withheld anything before.
                 self._expect_rebalance(assignor.is_cooperative, now)
                 return {}
             return self._run_assignor(assignor, members, now)
@@ -101,7 +101,7 @@ class Leader:
         assignments = assignor.assign(describe_topics(members, self._cluster), members)
         if not assignor.is_cooperative:
             return assignments
-        # What moves must be given up by its owner first: nobody gets it in this round.
+        # The owner of a partition that moves must give it up first. No member gets it now.
         withheld = moving(assignments, members)
         self._expect_rebalance(any(owner.instance_id for owner in withheld.values()), now)
         return {
@@ -115,24 +115,24 @@ class Leader:
         self.settled_by = now + self._patience if is_expected else NEVER
 
 
-class Basis(Value):
-    """What an assignment was made from: a change of it asks for another one."""
+class AssignmentBasis(Value):
+    """The topics as an assignment was made for them. If they change, assign again."""
 
     partitions: Mapping[str, tuple[PartitionReplicas, ...]]
-    """By topic that any member wants; empty for one that did not exist."""
+    """By topic that any member wants; empty for a topic that did not exist."""
 
     @classmethod
-    def of(cls, topics: Iterable[str], cluster: Cluster) -> Basis:
-        """Return the present state of these topics."""
+    def of(cls, topics: Iterable[str], cluster: Cluster) -> AssignmentBasis:
+        """Return the basis for these topics as they are now."""
         return cls({topic: _replicas(topic, cluster) for topic in topics})
 
     def is_outdated(self, cluster: Cluster) -> bool:
-        """Whether partitions, or the racks of their replicas, have changed since."""
+        """Whether partitions, or the racks of their replicas, differ from the cluster's now."""
         return any(_replicas(topic, cluster) != then for topic, then in self.partitions.items())
 
 
 def describe_topics(members: Sequence[GroupMember], cluster: Cluster) -> GroupTopics:
-    """Return the topics that members want, as far as they exist."""
+    """Return the existing topics that members want."""
     wanted = sorted({topic for member in members for topic in member.topics})
     found = {topic: _replicas(topic, cluster) for topic in wanted}
     return {topic: partitions for topic, partitions in found.items() if partitions}
@@ -141,7 +141,7 @@ def describe_topics(members: Sequence[GroupMember], cluster: Cluster) -> GroupTo
 def moving(
     assignments: Assignments, members: Sequence[GroupMember]
 ) -> dict[TopicPartition, GroupMember]:
-    """Return what another member still owns, and who: it has to give it up first (KIP-429)."""
+    """Return the assigned partitions that another member still owns, and that member."""
     owners = {partition: member for member in members for partition in member.owned}
     return {
         partition: owners[partition]

@@ -1,14 +1,14 @@
-"""A member by the classic protocol: when it joins, what it gives up before, what ends it.
+"""A member by the classic protocol: when it joins, what it gives up before, how it ends.
 
     OUT ──► PREPARING ──► JOINING ──► STABLE
      ▲      (revoke)   (`rebalance`)    │ rebalance, metadata, subscription
      │          ▲───────────────────────┘
      └─ left, overstayed, fatal
 
-With an eager assignor everything is revoked before the member joins. With a cooperative one
-(KIP-429) it joins with what it owns, gives up only what moves, and joins once more so that the
-others can have it. A member whose identity the coordinator does not accept any more has *lost* its
-partitions: others may read them already.
+With an eager assignor all partitions are revoked before the member joins. With a cooperative one
+(KIP-429) the member keeps its partitions and joins. It gives up only those that move, and joins
+again so that others can own them. A member whose identity the coordinator no longer accepts has
+*lost* its partitions: others may read them already.
 
 Thread: control. Partitions change hands in the user's thread, see `group.member`.
 """
@@ -25,20 +25,20 @@ from kafka_fast.control.group.assignors import Assignor
 from kafka_fast.control.group.assignors.guard import calling
 from kafka_fast.control.group.classic import messages
 from kafka_fast.control.group.classic.goodbyes import Goodbyes
-from kafka_fast.control.group.classic.leader import Leader
+from kafka_fast.control.group.classic.leader import GroupLeader
 from kafka_fast.control.group.classic.ownership import Ownership
 from kafka_fast.control.group.classic.rebalance import (
-    Assigned,
-    End,
-    Failed,
-    Interrupted,
     Rebalance,
-    Refused,
-    Step,
+    RebalanceDone,
+    RebalanceEnd,
+    RebalanceFailed,
+    RebalanceInterrupted,
+    RebalancePhase,
+    RebalanceRefused,
 )
 from kafka_fast.control.group.classic.session import Session
 from kafka_fast.control.group.coordinator import GroupCoordinator
-from kafka_fast.control.group.member import NO_GENERATION, GroupNews, Membership, Subscription
+from kafka_fast.control.group.member import NO_GENERATION, GroupIdentity, GroupNews, Subscription
 from kafka_fast.control.group.readiness import OVERSTAYED, Readiness, warn_of_overstaying
 from kafka_fast.control.group.subscription import SubscribedTopics
 from kafka_fast.control.instants import NEVER
@@ -58,11 +58,11 @@ logger = get_logger("kafka_fast.group")
 
 NOT_A_MEMBER = frozenset({ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_MEMBER_ID})
 HARMLESS = frozenset({0, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.REBALANCE_IN_PROGRESS})
-"""Of a heartbeat: the member lives, whatever else is going on."""
+"""Codes in an answer to Heartbeat that leave the membership as it is."""
 
 
-class State(enum.Enum):
-    """Whether a member is one."""
+class ClassicMemberState(enum.Enum):
+    """How far the membership has come."""
 
     OUT = "not a member"
     PREPARING = "gives up partitions before it joins"
@@ -71,7 +71,7 @@ class State(enum.Enum):
 
 
 class ClassicMember:
-    """See `Member`. Control thread only."""
+    """A `Member` by the classic protocol. Control thread only."""
 
     def __init__(
         self,
@@ -84,12 +84,12 @@ class ClassicMember:
         Args:
             context: the consumer's.
             coordinator: the way to the group's coordinator.
-            assignors: that this member understands, the preferred one first.
+            assignors: this member's assignors, the preferred one first.
         """
         settings, cluster = context.settings, context.cluster
         self._settings = settings
         self._assignors = {assignor.name: assignor for assignor in assignors}
-        # One eager assignor among them, and the whole group may be made eager.
+        # If one assignor is eager, the group may choose it.
         self._is_cooperative = all(assignor.is_cooperative for assignor in assignors)
         self._coordinator = coordinator
         self._readiness = Readiness(context.backoff)
@@ -101,7 +101,7 @@ class ClassicMember:
             on_heartbeat=self._handle_heartbeat,
             on_moved=self.tick,
         )
-        self._leader = Leader(
+        self._leader = GroupLeader(
             self._assignors, self._subscription, cluster, patience=settings.max_poll_interval
         )
         self._rebalance = Rebalance(
@@ -113,14 +113,14 @@ class ClassicMember:
             on_end=self._handle_end,
         )
         self._goodbyes = Goodbyes(coordinator)
-        self._state = State.OUT
-        self._rejoin_reason: str | None = None  # to join (again) as soon as that is possible
+        self._state = ClassicMemberState.OUT
+        self._rejoin_reason: str | None = None  # set: join (again) as soon as that is possible
 
     # Getters
 
     @property
-    def identity(self) -> Membership:
-        """Who commits."""
+    def identity(self) -> GroupIdentity:
+        """The present identity."""
         return self._session.identity
 
     @property
@@ -130,20 +130,22 @@ class ClassicMember:
 
     @property
     def is_between_generations(self) -> bool:
-        """Whether this member of a generation is on its way into the next one.
+        """Whether this member of a generation is joining the next one.
 
-        What it sends meanwhile is read behind its JoinGroup, or before the group has its
-        assignments: in both cases a commit is refused. With a cooperative assignor the partitions
-        stay this member's.
+        The coordinator reads a commit from now behind the JoinGroup, or before the group has its
+        assignments. It refuses the commit in both cases. With a cooperative assignor this member
+        keeps its partitions meanwhile, so its commits wait.
         """
-        return self._state is State.JOINING and self.identity.generation != NO_GENERATION
+        return (
+            self._state is ClassicMemberState.JOINING and self.identity.generation != NO_GENERATION
+        )
 
     def waits_for(self) -> Waiting | None:
-        """Return what the member waits for while it owns nothing. Any thread."""
+        """Return what a member without partitions waits for; None: nothing. Any thread."""
         match self._state:
-            case State.JOINING:
-                return Waiting(self._rebalance.waits_for(), logging.INFO, self._rebalance.step)
-            case State.STABLE if self._rejoin_reason is None:
+            case ClassicMemberState.JOINING:
+                return Waiting(self._rebalance.waits_for(), logging.INFO, self._rebalance.phase)
+            case ClassicMemberState.STABLE if self._rejoin_reason is None:
                 if (nothing := self._subscription.waits_for()) is not None:
                     return nothing
                 generation = self.identity.generation
@@ -155,7 +157,7 @@ class ClassicMember:
                 )
 
     @property
-    def state(self) -> State:
+    def state(self) -> ClassicMemberState:
         """Where the member stands."""
         return self._state
 
@@ -164,13 +166,13 @@ class ClassicMember:
         return min(self._goodbyes.next_deadline(), self._next_step())
 
     def _next_step(self) -> float:
-        if self._rejoin_reason is None and self._state is State.STABLE:
+        if self._rejoin_reason is None and self._state is ClassicMemberState.STABLE:
             return self._leader.settled_by
         if self._rejoin_reason is None or self._ownership.is_busy or self.is_paused:
             return NEVER
         if self._subscription.topics is None:
             return NEVER  # metadata will tell what the pattern matches
-        if self._state is State.JOINING:
+        if self._state is ClassicMemberState.JOINING:
             return NEVER
         return self._readiness.try_at if self._coordinator.link is not None else NEVER
 
@@ -181,24 +183,27 @@ class ClassicMember:
     # Commands of the user's thread
 
     def subscribe(self, subscription: Subscription, now: float) -> None:
-        """Belong to the group with this subscription; replaces the last one."""
+        """Join the group with this subscription, which replaces the last one."""
         self._subscription.replace(subscription, now)
         self._readiness.resume()
         self._want_join("the subscription changed", now)
 
     def leave(self, now: float, done: Callable[[], None]) -> None:
-        """Leave the group; a static member only stops (KIP-345)."""
+        """Leave the group. A static member only stops (KIP-345)."""
         self._go("the consumer left", done, now)
         self._readiness.resume()
         self._ownership.clear()
 
     def _go(self, reason: str, done: Callable[[], None], now: float) -> None:
-        """Be nobody, and tell the coordinator; a static member only stops (KIP-345)."""
+        """End the membership, and tell the coordinator unless this member is static (KIP-345)."""
         who = self.identity
-        is_waiting, is_joining = self._rebalance.is_waiting, self._rebalance.step is Step.JOINING
+        is_waiting, is_joining = (
+            self._rebalance.is_waiting,
+            self._rebalance.phase is RebalancePhase.JOINING,
+        )
         on_named = None
         self._rejoin_reason = None
-        self._state = State.OUT
+        self._state = ClassicMemberState.OUT
         self._session.forget()
         if who.instance_id is not None:
             done()
@@ -211,13 +216,13 @@ class ClassicMember:
         self._rebalance.cancel(on_named)
 
     def handle_polled(self, now: float) -> None:
-        """The user polls: a member that had overstayed max.poll.interval.ms may join again."""
+        """Take note that the user polls. A member that left for want of polls may join again."""
         if self._readiness.handle_polled():
             self._want_join("the user polls again", now)
 
     def handle_overstayed(self, now: float) -> None:
-        """The user has not polled for max.poll.interval.ms: leave, so that others may go on."""
-        if self._state is State.OUT:
+        """Leave the group: the user has not polled for max.poll.interval.ms."""
+        if self._state is ClassicMemberState.OUT:
             return
         warn_of_overstaying(self._coordinator.group_id, self._settings.max_poll_interval_ms)
         self._go(OVERSTAYED, lambda: None, now)
@@ -225,26 +230,26 @@ class ClassicMember:
         self._ownership.lose(OVERSTAYED)
 
     def handle_revoked(self, partitions: Iterable[TopicPartition], now: float) -> None:
-        """The user's thread has given these partitions up."""
+        """Take note that the user's thread has given these partitions up."""
         self._ownership.handle_revoked(partitions)
         self.tick(now)
 
     def handle_assigned(self, now: float) -> None:
-        """The user's thread reads what was assigned."""
+        """Take note that the user's thread reads what was assigned."""
         self._ownership.handle_assigned()
         self.tick(now)
 
     def rejoin(self, reason: str, now: float) -> None:
-        """Have the group rebalanced."""
-        if self._state is not State.OUT:
+        """Make the group rebalance."""
+        if self._state is not ClassicMemberState.OUT:
             self._want_join(reason, now)
 
     def handle_metadata(self, now: float) -> None:
-        """Topics or partitions have changed."""
+        """Take note that topics or partitions have changed."""
         if self._subscription.refresh(now):
             self._want_join("the topics that the pattern matches have changed", now)
         self._rebalance.handle_metadata(now)
-        if self._state is State.STABLE and self._leader.is_outdated:
+        if self._state is ClassicMemberState.STABLE and self._leader.is_outdated:
             self._leader.forget()
             self._want_join("partitions were added, or topics made or deleted", now)
 
@@ -253,20 +258,25 @@ class ClassicMember:
     def tick(self, now: float) -> None:
         """Do what is due at `now`."""
         self._goodbyes.tick(now)
-        if self._state is State.STABLE and now >= self._leader.settled_by:
+        if self._state is ClassicMemberState.STABLE and now >= self._leader.settled_by:
             self._leader.forget()
-            self._want_join("what a static member was to give up may be nobody's", now)
+            self._want_join(
+                "a static member may be gone without giving up partitions that others wait for", now
+            )
         if self._rejoin_reason is not None and not self._ownership.is_busy and not self.is_paused:
-            if self._state in (State.OUT, State.STABLE):
+            if self._state in (ClassicMemberState.OUT, ClassicMemberState.STABLE):
                 self._prepare()
-            is_ready = self._state is State.PREPARING and not self._ownership.is_busy
+            is_ready = self._state is ClassicMemberState.PREPARING and not self._ownership.is_busy
             if is_ready and now >= self._readiness.try_at:
                 self._join(now)
-        if self._state is not State.OUT and self._rebalance.step is not Step.JOINING:
+        if (
+            self._state is not ClassicMemberState.OUT
+            and self._rebalance.phase is not RebalancePhase.JOINING
+        ):
             self._keep_alive(now)
 
     def _keep_alive(self, now: float, *, delay: float = 0.0) -> None:
-        knows = self._state is State.PREPARING or self._rejoin_reason is not None
+        knows = self._state is ClassicMemberState.PREPARING or self._rejoin_reason is not None
         self._session.keep_alive(now, expect_rebalance=knows, delay=delay)
 
     def _want_join(self, reason: str, now: float) -> None:
@@ -278,8 +288,8 @@ class ClassicMember:
     # Joining
 
     def _prepare(self) -> None:
-        """Give up what cannot be kept over a rebalance."""
-        self._state = State.PREPARING
+        """Give up the partitions that cannot be kept over a rebalance."""
+        self._state = ClassicMemberState.PREPARING
         if not self._is_cooperative:
             self._ownership.give_up_all(self._rejoin_reason or "")
 
@@ -303,31 +313,31 @@ class ClassicMember:
         except KafkaError as error:
             self._fail(error, now)
             return
-        self._state = State.JOINING
+        self._state = ClassicMemberState.JOINING
         self._rebalance.begin(link, request, now)
 
     def _handle_entered(self, now: float) -> None:
         self._readiness.succeed()
         self._coordinator.note_success()
-        # Not at once: an answer that the group rebalances would have this member join again as
-        # fast as it can, were it given each time.
+        # The first heartbeat is not sent at once. If every answer to it said that the group
+        # rebalances, this member would join again as fast as it can.
         self._keep_alive(now, delay=self._settings.heartbeat_interval)
 
-    def _handle_end(self, end: End, now: float) -> None:
-        """Take what became of a rebalance."""
+    def _handle_end(self, end: RebalanceEnd, now: float) -> None:
+        """Take the end of a rebalance."""
         match end:
-            case Assigned():
+            case RebalanceDone():
                 self._handle_assigned(end, now)
-            case Interrupted(reason, at_once):
+            case RebalanceInterrupted(reason, at_once):
                 self._retry(reason, now, at_once=at_once)
-            case Refused(code, what):
+            case RebalanceRefused(code, what):
                 self._handle_error(code, what, now)
-            case Failed(error):
+            case RebalanceFailed(error):
                 self._fail(error, now)
 
-    def _handle_assigned(self, end: Assigned, now: float) -> None:
+    def _handle_assigned(self, end: RebalanceDone, now: float) -> None:
         self._readiness.succeed()
-        self._state = State.STABLE
+        self._state = ClassicMemberState.STABLE
         generation, assigned = self._session.identity.generation, end.partitions
         try:
             with calling(end.protocol_name):
@@ -350,24 +360,26 @@ class ClassicMember:
     # Errors
 
     def _handle_heartbeat(self, code: int, now: float) -> None:
-        """Take an answer that the data plane was not told to expect."""
-        is_news = self._state is State.STABLE and self._rejoin_reason is None
+        """Take an unexpected answer to a heartbeat."""
+        is_news = self._state is ClassicMemberState.STABLE and self._rejoin_reason is None
         if code == ErrorCode.REBALANCE_IN_PROGRESS and is_news:
             self._want_join("the group rebalances", now)
-        elif code not in HARMLESS and self._state in (State.STABLE, State.PREPARING):
+        elif code not in HARMLESS and self._state in (
+            ClassicMemberState.STABLE,
+            ClassicMemberState.PREPARING,
+        ):
             self._handle_error(code, "Heartbeat", now)
         else:
-            # As expected by now, or throttled, or the answer to SyncGroup will tell. Asked again at
-            # once, a coordinator that is further than this member, or not as far, would say the
-            # same as fast as it can.
+            # The answer is expected by now, or the answer to SyncGroup will tell more. The next
+            # heartbeat is not sent at once: the coordinator would give the same answer again.
             self._keep_alive(now, delay=self._settings.heartbeat_interval)
 
     def handle_stale(self, code: int, now: float) -> None:
-        """A commit was refused because this member is not what it was."""
-        is_over = code in NOT_A_MEMBER and self._state is State.STABLE
+        """Take note that a commit was refused because this member's identity is outdated."""
+        is_over = code in NOT_A_MEMBER and self._state is ClassicMemberState.STABLE
         if is_over or code == ErrorCode.FENCED_INSTANCE_ID:
             self._handle_error(code, "OffsetCommit", now)
-        elif code == ErrorCode.REBALANCE_IN_PROGRESS and self._state is State.STABLE:
+        elif code == ErrorCode.REBALANCE_IN_PROGRESS and self._state is ClassicMemberState.STABLE:
             self._want_join("the group rebalances", now)
 
     def _handle_error(self, code: int, what: str, now: float) -> None:
@@ -376,7 +388,7 @@ class ClassicMember:
         known = ERRORS.get(code)
         if self._coordinator.handle_error(code, now, what):
             if what == "Heartbeat":
-                self.tick(now)  # still a member; the next coordinator knows
+                self.tick(now)  # the membership goes on with the next coordinator
             else:
                 self._retry(reason, now)
         elif code in NOT_A_MEMBER:
@@ -400,7 +412,7 @@ class ClassicMember:
         return error_description(code)
 
     def _lose_place(self, code: int, reason: str) -> None:
-        """The coordinator does not know this member any more, or not in this generation."""
+        """End a membership that the coordinator does not know, at least in this generation."""
         if code == ErrorCode.UNKNOWN_MEMBER_ID:
             self._session.forget()
         else:
@@ -408,23 +420,25 @@ class ClassicMember:
         self._ownership.lose(reason)
 
     def _retry(self, reason: str, now: float, *, at_once: bool = False) -> None:
-        """Join again, after a backoff unless there is nothing to wait for."""
-        if self._state is State.OUT:
+        """Join again; after a backoff, unless `at_once`."""
+        if self._state is ClassicMemberState.OUT:
             return
-        self._state = State.PREPARING
+        self._state = ClassicMemberState.PREPARING
         if self._ownership.owned and not self._is_cooperative and not self._ownership.is_busy:
-            self._state = State.STABLE  # `tick` prepares: what is owned is given up first
+            self._state = (
+                ClassicMemberState.STABLE
+            )  # `tick` prepares: what is owned is given up first
         if not at_once:
             self._readiness.put_off(now)
         self._want_join(reason, now)
 
     def _fail(self, error: KafkaError, now: float, *, fenced: bool = False) -> None:
-        """Out of the group until the user does something."""
+        """Stay out of the group until the user polls, or if fenced subscribes again."""
         logger.error("group %s: %s", self._coordinator.group_id, error)
         self._session.lose_generation()
         self._rebalance.cancel()
-        self._state = State.OUT
+        self._state = ClassicMemberState.OUT
         self._rejoin_reason = None
         self._readiness.pause(fenced=fenced)
-        self._readiness.put_off(now)  # a user who polls all the time does not come back at once
+        self._readiness.put_off(now)  # a user who polls all the time must not join at once
         self._ownership.fail(error)

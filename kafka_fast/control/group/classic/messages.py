@@ -1,8 +1,8 @@
-"""The classic protocol's messages, made and read; and what the leader's work is based on.
+"""The messages of the classic protocol: requests are built, and answers read.
 
-A request is built for the version that the coordinator's link will carry, where that matters.
-Another member's metadata are foreign bytes: what cannot be read of them is an error that names the
-member, and nothing is assigned by them.
+A request whose form depends on the version is built for the coordinator's link. Another member's
+metadata are bytes of another client. If they cannot be read, the error names that member, and there
+is no assignment.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kafka_fast.control.group.assignors import (
     GroupMember,
 )
 from kafka_fast.control.group.assignors.guard import calling
-from kafka_fast.control.group.member import Membership
+from kafka_fast.control.group.member import GroupIdentity
 from kafka_fast.control.link import Link
 from kafka_fast.control.metadata import by_topic
 from kafka_fast.errors import MalformedError
@@ -48,7 +48,7 @@ FIRST_LEAVE_WITH_MEMBERS = 3
 def join_request(
     group_id: str,
     settings: ConsumerSettings,
-    identity: Membership,
+    identity: GroupIdentity,
     topics: frozenset[str],
     owned: frozenset[TopicPartition],
     assignors: Iterable[Assignor],
@@ -88,11 +88,11 @@ def join_request(
 
 def sync_request(
     group_id: str,
-    identity: Membership,
+    identity: GroupIdentity,
     protocol_name: str,
     assignments: Mapping[str, Sequence[TopicPartition]],
 ) -> SyncGroupRequest:
-    """Return the request for this member's assignment; the leader's brings everybody's."""
+    """Return the request for this member's assignment. The leader's has all assignments."""
     return SyncGroupRequest(
         group_id=group_id,
         generation_id=identity.generation,
@@ -119,7 +119,7 @@ def _assignment(partitions: Iterable[TopicPartition]) -> ConsumerProtocolAssignm
     )
 
 
-def heartbeat_request(group_id: str, identity: Membership) -> HeartbeatRequest:
+def heartbeat_request(group_id: str, identity: GroupIdentity) -> HeartbeatRequest:
     """Return a heartbeat of a member in its generation."""
     return HeartbeatRequest(
         group_id=group_id,
@@ -130,7 +130,7 @@ def heartbeat_request(group_id: str, identity: Membership) -> HeartbeatRequest:
 
 
 def leave_request(group_id: str, member_id: str, reason: str, link: Link) -> LeaveGroupRequest:
-    """Return the request of a dynamic member to leave, as the coordinator's version has it."""
+    """Return the request of a dynamic member to leave, for the version of the link."""
     if link.versions.pick(LeaveGroupRequest) < FIRST_LEAVE_WITH_MEMBERS:
         return LeaveGroupRequest(group_id=group_id, member_id=member_id)
     member = MemberIdentity(member_id=member_id, reason=reason)
@@ -141,10 +141,10 @@ def leave_request(group_id: str, member_id: str, reason: str, link: Link) -> Lea
 
 
 def read_members(response: JoinGroupResponse) -> list[GroupMember]:
-    """Return the members that the coordinator tells its leader of, ordered by id.
+    """Return the members that a JoinGroup answer to the leader names, ordered by id.
 
     Raises:
-        MalformedError: a member's metadata are not what the consumer protocol says.
+        MalformedError: a member's metadata do not follow the consumer protocol.
     """
     members = []
     for joined in response.members:
@@ -171,10 +171,9 @@ def read_members(response: JoinGroupResponse) -> list[GroupMember]:
 
 
 def read_assignment(data: bytes) -> tuple[frozenset[TopicPartition], bytes | None]:
-    """Return the partitions, and what the leader's assignor had to say.
+    """Return the partitions, and the user data of the leader's assignor.
 
-    An answer without any bytes is an empty assignment: that is what a member gets that the leader
-    left out.
+    An answer without any bytes is an empty assignment. A member that the leader left out gets it.
 
     Raises:
         MalformedError: the bytes are not an assignment.

@@ -1,4 +1,4 @@
-"""What a classic member owns, and what its user's thread was asked to do about that.
+"""The partitions of a classic member, and what its user's thread has to do about them.
 
     assigned ──► RevokeWanted (what moved) ──► AssignWanted ──► the user's thread ──► owned
     lost ──────► RevokeWanted (all of it)  ──────────────────────────┘
@@ -20,7 +20,7 @@ class Ownership:
     """One member's partitions. Control thread only."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
+        """Begin without partitions."""
         self._owned: frozenset[TopicPartition] = frozenset()
         self._target: frozenset[TopicPartition] = frozenset()  # of the last assignment
         self._unanswered = 0
@@ -30,12 +30,12 @@ class Ownership:
 
     @property
     def owned(self) -> frozenset[TopicPartition]:
-        """What the user's thread has."""
+        """The partitions that the user's thread has."""
         return self._owned
 
     @property
     def is_busy(self) -> bool:
-        """Whether the user's thread has something to do."""
+        """Whether the user's thread has not answered everything yet."""
         return self._unanswered > 0
 
     def poll_news(self) -> GroupNews | None:
@@ -47,7 +47,7 @@ class Ownership:
     def assign(
         self, partitions: frozenset[TopicPartition], generation: int
     ) -> frozenset[TopicPartition]:
-        """Own these and no others; return what has to be given up for that."""
+        """Take a new assignment; return the partitions that have to be given up for it."""
         self._target = partitions
         reason = f"generation {generation}"
         moved = self._owned - partitions
@@ -57,24 +57,24 @@ class Ownership:
         return moved
 
     def give_up_all(self, reason: str) -> None:
-        """Own nothing when the group rebalances."""
+        """Have all partitions given up before the group rebalances."""
         if self._owned:
             self._tell(RevokeWanted(self._owned, False, reason))
 
     def lose(self, reason: str) -> None:
-        """Others have everything by now."""
+        """Lose all partitions: other members may own them by now."""
         lost = self._owned | self._target
         self._target = frozenset()
         if lost:
             self._tell(RevokeWanted(lost, True, reason))
 
     def fail(self, error: KafkaError) -> None:
-        """Others have everything, and the member will not join by itself."""
+        """Lose all partitions with an error: the member will not join again by itself."""
         self.lose(str(error))
         self._news.append(MemberFailed(error))
 
     def clear(self) -> None:
-        """Own nothing; the user's thread knows, and answers nothing of what it was asked."""
+        """Forget all partitions and news. The user's thread knows, and will not answer."""
         self._owned = self._target = frozenset()
         self._unanswered = 0
         self._news.clear()
@@ -82,12 +82,12 @@ class Ownership:
     # What the user's thread does
 
     def handle_revoked(self, partitions: Iterable[TopicPartition]) -> None:
-        """It has given these up."""
+        """Take note that the user's thread has given these partitions up."""
         self._unanswered -= 1
         self._owned -= frozenset(partitions)
 
     def handle_assigned(self) -> None:
-        """It reads what was assigned."""
+        """Take note that the user's thread reads what was assigned."""
         self._unanswered -= 1
         self._owned = self._target
 

@@ -1,11 +1,11 @@
 """One member's way through a rebalance: JoinGroup, perhaps the assignment for all, SyncGroup.
 
-    begin ──► JOINING ──► ASSIGNING ──► SYNCING ──► Assigned
+    begin ──► JOINING ──► ASSIGNING ──► SYNCING ──► RebalanceDone
                  │        (leader)         │
-                 └──────────┬──────────────┴──────► Interrupted, Refused, Failed
+                 └──────────┬──────────────┴──────► RebalanceInterrupted, -Refused, -Failed
               cancel ──► IDLE
 
-How it ends is told once, and what it means is the member's to say. Thread: control.
+Each rebalance ends once. The member decides what its end means. Thread: control.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TypeAlias, TypeVar
 
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.control.group.classic import messages
-from kafka_fast.control.group.classic.leader import Assignments, Leader
+from kafka_fast.control.group.classic.leader import Assignments, GroupLeader
 from kafka_fast.control.group.classic.session import Session
 from kafka_fast.control.group.coordinator import GroupCoordinator
 from kafka_fast.control.link import Link
@@ -33,8 +33,8 @@ JOIN_GRACE = 5.0
 """Seconds that an answer to JoinGroup may take beyond the rebalance timeout."""
 
 
-class Step(enum.Enum):
-    """How far it has come."""
+class RebalancePhase(enum.Enum):
+    """How far a rebalance has come."""
 
     IDLE = "nothing is under way"
     JOINING = "joins"
@@ -42,13 +42,13 @@ class Step(enum.Enum):
     SYNCING = "waits for its assignment"
 
 
-class Assigned(Value):
-    """It is through: the member of a generation.
+class RebalanceDone(Value):
+    """The rebalance is complete: this is a member of the new generation.
 
     Attributes:
-        partitions: what the member shall own.
-        protocol_name: of the assignor that the group has agreed upon.
-        user_data: what the leader's assignor had to say.
+        partitions: the partitions of this member.
+        protocol_name: the name of the assignor that the group agreed upon.
+        user_data: the user data of the leader's assignor.
     """
 
     partitions: frozenset[TopicPartition]
@@ -56,61 +56,61 @@ class Assigned(Value):
     user_data: bytes | None
 
 
-class Interrupted(Value):
-    """It came to nothing, and is to be tried again; `at_once` if nothing is to be waited for."""
+class RebalanceInterrupted(Value):
+    """The rebalance has failed and is to be tried again; `at_once`: without a backoff."""
 
     reason: str
     at_once: bool = False
 
 
-class Refused(Value):
+class RebalanceRefused(Value):
     """The coordinator has answered a request with an error."""
 
     code: int
     what: str
 
 
-class Failed(Value):
-    """It cannot be done."""
+class RebalanceFailed(Value):
+    """The rebalance has failed for good."""
 
     error: KafkaError
 
 
-End: TypeAlias = Assigned | Interrupted | Refused | Failed
+RebalanceEnd: TypeAlias = RebalanceDone | RebalanceInterrupted | RebalanceRefused | RebalanceFailed
 
 
-class Attempt(Value, frozen=False, eq=False):
-    """One rebalance; its answers are void when it is no longer the one under way.
+class RebalanceAttempt(Value, frozen=False, eq=False):
+    """One rebalance. Its answers are dropped once another one has begun.
 
     Attributes:
-        on_named: what to do with the id that a join without one brings all the same.
+        on_named: called with the member id in the answer to a JoinGroup that was cancelled.
     """
 
     on_named: Callable[[str, float], None] | None = None
 
 
 class Rebalance:
-    """Joins and syncs, one time after the other. Control thread only."""
+    """Joins and syncs, again and again. Control thread only."""
 
     def __init__(
         self,
         settings: ConsumerSettings,
         coordinator: GroupCoordinator,
         session: Session,
-        leader: Leader,
+        leader: GroupLeader,
         *,
         on_entered: Callable[[float], None],
-        on_end: Callable[[End, float], None],
+        on_end: Callable[[RebalanceEnd, float], None],
     ) -> None:
         """Begin idle.
 
         Args:
             settings: the consumer's configuration.
             coordinator: the way to the group's coordinator.
-            session: the member's; it enters each generation that is joined.
-            leader: assigns, if the coordinator has this member do it.
-            on_entered: called when it has.
-            on_end: called when a rebalance is over, and `step` is IDLE again.
+            session: the member's; it enters each new generation.
+            leader: computes the assignment if this member leads the group.
+            on_entered: called when the session has entered a new generation.
+            on_end: called when a rebalance has ended, and `phase` is IDLE again.
         """
         self._coordinator = coordinator
         self._session = session
@@ -118,33 +118,33 @@ class Rebalance:
         self._on_entered = on_entered
         self._on_end = on_end
         self._timeout = settings.max_poll_interval + JOIN_GRACE
-        self._step = Step.IDLE
-        self._attempt: Attempt | None = None  # the one under way
+        self._phase = RebalancePhase.IDLE
+        self._attempt: RebalanceAttempt | None = None  # the one under way
         self._joined = JoinGroupResponse()
 
     @property
-    def step(self) -> Step:
-        """How far it has come."""
-        return self._step
+    def phase(self) -> RebalancePhase:
+        """How far the rebalance has come."""
+        return self._phase
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a request is out that the coordinator answers when the others have come."""
-        return self._step in (Step.JOINING, Step.SYNCING)
+        """Whether a request is in flight whose answer waits for other members."""
+        return self._phase in (RebalancePhase.JOINING, RebalancePhase.SYNCING)
 
     def waits_for(self) -> str:
-        """Return whose turn it is, in words. Any thread."""
+        """Return what the rebalance waits for, as text. Any thread."""
         node, joined = self._coordinator.node, self._joined
-        match self._step:
-            case Step.JOINING:
+        match self._phase:
+            case RebalancePhase.JOINING:
                 return (
                     f"its coordinator, {node}, answers JoinGroup once all members have joined (a "
                     "new group waits for group.initial.rebalance.delay.ms, one that rebalances at "
                     "most for the members' max.poll.interval.ms)"
                 )
-            case Step.ASSIGNING:
+            case RebalancePhase.ASSIGNING:
                 return "this member leads it, and waits for metadata to assign partitions by"
-            case Step.SYNCING if joined.leader != joined.member_id:
+            case RebalancePhase.SYNCING if joined.leader != joined.member_id:
                 return f"its leader, member {joined.leader!r}, has yet to assign the partitions"
             case _:
                 return f"its coordinator, {node}, has yet to confirm what this member has assigned"
@@ -152,30 +152,30 @@ class Rebalance:
     # Commands
 
     def begin(self, link: Link, request: JoinGroupRequest, now: float) -> None:
-        """Join."""
-        self._attempt = Attempt()
-        self._step = Step.JOINING
+        """Begin a rebalance with this JoinGroup."""
+        self._attempt = RebalanceAttempt()
+        self._phase = RebalancePhase.JOINING
         try:
             take, lose = self._hearing(self._handle_joined)
             self._session.join(link, request, take, lose, timeout=self._timeout)
         except KafkaError as error:
-            self._end(Failed(error), now)
+            self._end(RebalanceFailed(error), now)
 
     def cancel(self, on_named: Callable[[str, float], None] | None = None) -> None:
-        """Take no answer any more.
+        """Drop all further answers.
 
         Args:
-            on_named: called with the member id that JoinGroup's answer brings, and the time; the id
-                is empty if it brings none.
+            on_named: called with the member id in the answer to JoinGroup, and the time. The id is
+                empty if there is no answer.
         """
         if self._attempt is not None:
             self._attempt.on_named = on_named
         self._attempt = None
-        self._step = Step.IDLE
+        self._phase = RebalancePhase.IDLE
 
     def handle_metadata(self, now: float) -> None:
-        """Topics or partitions have changed: perhaps it can be assigned now."""
-        if self._step is Step.ASSIGNING:
+        """Take note that topics or partitions have changed: assign now, if that is possible."""
+        if self._phase is RebalancePhase.ASSIGNING:
             self._assign(now)
 
     # Steps
@@ -185,15 +185,15 @@ class Rebalance:
         if code == ErrorCode.MEMBER_ID_REQUIRED:
             self._coordinator.note_success()
             self._session.take_id(response.member_id)
-            self._end(Interrupted("the coordinator gave us an id", at_once=True), now)
+            self._end(RebalanceInterrupted("the coordinator gave us an id", at_once=True), now)
             return
         if code:
-            self._end(Refused(code, "JoinGroup"), now)
+            self._end(RebalanceRefused(code, "JoinGroup"), now)
             return
         self._session.enter(response.generation_id, response.member_id)
         self._leader.forget()
         self._joined = response
-        self._step = Step.ASSIGNING
+        self._phase = RebalancePhase.ASSIGNING
         self._on_entered(now)
         if response.leader == response.member_id:
             self._assign(now)
@@ -204,7 +204,7 @@ class Rebalance:
         try:
             assignments = self._leader.assign(self._joined, now)
         except KafkaError as error:
-            self._end(Failed(error), now)
+            self._end(RebalanceFailed(error), now)
             return
         if assignments is not None:
             self._sync(assignments, now)
@@ -212,9 +212,9 @@ class Rebalance:
     def _sync(self, assignments: Assignments, now: float) -> None:
         link = self._coordinator.want(now)
         if link is None:
-            self._end(Interrupted("the coordinator is gone"), now)
+            self._end(RebalanceInterrupted("the coordinator is gone"), now)
             return
-        self._step = Step.SYNCING
+        self._phase = RebalancePhase.SYNCING
         name = self._joined.protocol_name or ""
         group_id, identity = self._coordinator.group_id, self._session.identity
         request = messages.sync_request(group_id, identity, name, assignments)
@@ -224,7 +224,7 @@ class Rebalance:
 
     def _handle_synced(self, response: SyncGroupResponse, now: float) -> None:
         if response.error_code:
-            self._end(Refused(response.error_code, "SyncGroup"), now)
+            self._end(RebalanceRefused(response.error_code, "SyncGroup"), now)
             return
         try:
             partitions, user_data = messages.read_assignment(response.assignment)
@@ -233,14 +233,14 @@ class Rebalance:
             text = f"{who} {self._joined.leader!r}, has assigned what cannot be read: {error}"
             failed = MalformedError(text)
             failed.__cause__ = error
-            self._end(Failed(failed), now)
+            self._end(RebalanceFailed(failed), now)
             return
-        self._end(Assigned(partitions, self._joined.protocol_name or "", user_data), now)
+        self._end(RebalanceDone(partitions, self._joined.protocol_name or "", user_data), now)
 
     def _hearing(
         self, handle: Callable[[R, float], None]
     ) -> tuple[Callable[[R, float], None], Callable[[KafkaError, float], None]]:
-        """Return what takes an answer to this attempt, and what takes the loss of its link."""
+        """Return the handlers for an answer to this attempt, and for the loss of its link."""
         attempt = self._attempt
         assert attempt is not None
 
@@ -252,12 +252,12 @@ class Rebalance:
 
         def lose(error: KafkaError, now: float) -> None:
             if attempt is self._attempt:
-                self._end(Interrupted(str(error)), now)
+                self._end(RebalanceInterrupted(str(error)), now)
             elif attempt.on_named is not None:
                 attempt.on_named("", now)
 
         return take, lose
 
-    def _end(self, end: End, now: float) -> None:
+    def _end(self, end: RebalanceEnd, now: float) -> None:
         self.cancel()
         self._on_end(end, now)

@@ -1,4 +1,4 @@
-"""A classic member as its coordinator knows it: its ids, its group generation, its heartbeats.
+"""A classic member as its coordinator knows it: its ids, its generation, its heartbeats.
 
 Thread: control.
 """
@@ -12,7 +12,7 @@ from kafka_fast.control.context import Context
 from kafka_fast.control.group.classic import messages
 from kafka_fast.control.group.coordinator import GroupCoordinator
 from kafka_fast.control.group.heartbeats import Heartbeats
-from kafka_fast.control.group.member import NO_GENERATION, Membership
+from kafka_fast.control.group.member import NO_GENERATION, GroupIdentity
 from kafka_fast.control.link import Link
 from kafka_fast.errors import ErrorCode, KafkaError
 from kafka_fast.protocol.apis.heartbeat import HeartbeatResponse
@@ -20,7 +20,7 @@ from kafka_fast.protocol.apis.join_group import JoinGroupRequest, JoinGroupRespo
 
 
 class Session:
-    """One member's place in the group. Control thread only."""
+    """One member's identity and heartbeats. Control thread only."""
 
     def __init__(
         self,
@@ -35,52 +35,52 @@ class Session:
         Args:
             context: the consumer's.
             coordinator: the way to the group's coordinator.
-            on_heartbeat: called with the error code of an answer that was not expected; no
-                heartbeats are sent after it. (If Python cannot run it may be called late, and they
-                go on until then.)
-            on_moved: called when the link is gone; likewise. Who joins is told instead of it.
+            on_heartbeat: called with the error code of an unexpected answer, after which the
+                heartbeats stop. (While Python cannot run, this is delayed and heartbeats go on.)
+            on_moved: called when the link is gone, which ends the heartbeats. While a join is
+                under way, its `handle_lost` is called instead.
         """
         settings = self._settings = context.settings
         self._coordinator = coordinator
         self._on_heartbeat = on_heartbeat
         self._on_moved = on_moved
         self._on_join_lost: Callable[[KafkaError, float], None] | None = None
-        self._identity = Membership(instance_id=settings.group_instance_id)
+        self._identity = GroupIdentity(instance_id=settings.group_instance_id)
         self._heartbeats: Heartbeats[HeartbeatResponse] = Heartbeats(
-            context.links.questions,
+            context.links.requests,
             self._handle_heartbeat,
             self._handle_lost,
             timeout=settings.request_timeout,
         )
 
     @property
-    def identity(self) -> Membership:
-        """Who commits."""
+    def identity(self) -> GroupIdentity:
+        """The present identity."""
         return self._identity
 
     # Who the member is
 
     def take_id(self, member_id: str) -> None:
-        """Join by this id from now on: the coordinator has given it."""
+        """Take the member id that the coordinator has given, for the next join."""
         self._identity = self._identity._replace(member_id=member_id)
 
     def enter(self, generation: int, member_id: str) -> None:
-        """Be a member of this generation."""
+        """Become a member of a generation."""
         self._identity = self._identity._replace(generation=generation, member_id=member_id)
 
     def lose_generation(self) -> None:
-        """Be known, but of no generation: what was owned is others' by now."""
+        """Keep the member id, but lose the generation and with it the partitions."""
         self.fall_silent()
         number = self._identity.number + 1
         self._identity = self._identity._replace(generation=NO_GENERATION, number=number)
 
     def forget(self) -> None:
-        """Be nobody: the coordinator does not know this member any more."""
+        """Lose the member id and the generation: the coordinator does not know this member."""
         self.fall_silent()
         before = self._identity
-        self._identity = Membership(instance_id=before.instance_id, number=before.number + 1)
+        self._identity = GroupIdentity(instance_id=before.instance_id, number=before.number + 1)
 
-    # Signs of life
+    # Heartbeats
 
     def join(
         self,
@@ -91,17 +91,18 @@ class Session:
         *,
         timeout: float,
     ) -> None:
-        """Ask to be in the next generation, and have heartbeats sent from the answer on.
+        """Join the next generation, and have heartbeats sent as soon as the answer comes.
 
-        The coordinator answers when the others have come, and counts the session's time from then
-        on, whether Python can run or not. Only who has no id yet (a first join before Kafka 2.2, or
-        a static member's) is kept alive no sooner than its answer is heard.
+        The coordinator answers when the other members have joined. From then on the session's time
+        runs, even while Python cannot run, so the data plane begins the heartbeats. This needs a
+        member id. A member without an id (its first join before Kafka 2.2, or as a static member)
+        gets heartbeats only when Python has seen the answer.
 
         Args:
             link: to the coordinator.
-            request: says who joins.
+            request: the JoinGroup.
             handle: called with the answer and the time.
-            handle_lost: called when the link is gone, with why, and the time.
+            handle_lost: called with an error and the time, when the link is gone.
             timeout: seconds for the answer.
         """
         identity = self._identity._replace(generation=NO_GENERATION)
@@ -125,14 +126,14 @@ class Session:
             raise
 
     def keep_alive(self, now: float, *, expect_rebalance: bool, delay: float = 0.0) -> None:
-        """Have heartbeats sent, if that is not done already.
+        """Have heartbeats sent, if none are being sent.
 
         Args:
             now: the time.
-            expect_rebalance: this member knows that the group rebalances, and means to follow as
-                soon as its user lets it: between two generations the coordinator answers every
-                heartbeat with the request to join.
-            delay: seconds to the first one.
+            expect_rebalance: this member knows that the group rebalances, and will join when its
+                user's thread has answered. Until then, REBALANCE_IN_PROGRESS is the expected answer
+                to every heartbeat.
+            delay: seconds to the first heartbeat.
         """
         identity = self._identity
         if self._heartbeats.is_running or identity.generation == NO_GENERATION:
@@ -144,14 +145,14 @@ class Session:
         self._keep(link, identity, HeartbeatResponse(error_code=code), delay=delay)
 
     def fall_silent(self) -> None:
-        """Send no heartbeats any more; the answer to a join that is under way is nobody's."""
+        """Send no more heartbeats, and drop the answer to a join that is under way."""
         self._heartbeats.stop()
         self._on_join_lost = None
 
     def _keep(
         self,
         link: Link,
-        identity: Membership,
+        identity: GroupIdentity,
         expected: HeartbeatResponse,
         *,
         delay: float,

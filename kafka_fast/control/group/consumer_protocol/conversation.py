@@ -1,12 +1,12 @@
-"""What a KIP-848 member and its coordinator say to each other: heartbeats, one at a time.
+"""The heartbeats between a KIP-848 member and its coordinator, one at a time.
 
     tell ──► one heartbeat with what is new ───► answer ──────────────┐
       └────► one without news, every period ──► unexpected answers ──┴──► handle, handle_lost
 
-Each heartbeat names the epoch that the answer before it told, so one at a time is in flight. The
-data plane sees to that, and goes on under a new epoch by itself, because Python may not run for
-long. A heartbeat with news may have been built before an answer came up. The data plane then has
-not sent it, and everything is told again.
+Each heartbeat names the epoch of the answer before, so only one is in flight at a time. The data
+plane ensures that. It takes each new epoch by itself, because Python may not run for a long time.
+A heartbeat with news may have been built before the latest answer came up. The data plane then
+drops it, and everything is told again.
 
 Thread: control.
 """
@@ -17,8 +17,8 @@ from collections.abc import Callable
 
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.control.context import Context
-from kafka_fast.control.group.consumer_protocol import beat
-from kafka_fast.control.group.consumer_protocol.beat import Beat
+from kafka_fast.control.group.consumer_protocol import heartbeat_builder
+from kafka_fast.control.group.consumer_protocol.heartbeat_builder import HeartbeatBuilder
 from kafka_fast.control.group.consumer_protocol.reconciliation import Ids
 from kafka_fast.control.group.coordinator import GroupCoordinator
 from kafka_fast.control.group.heartbeats import Heartbeats
@@ -53,19 +53,19 @@ class Conversation:
         handle: Callable[[ConsumerGroupHeartbeatResponse, float], None],
         handle_lost: Callable[[float], None],
     ) -> None:
-        """Begin with nothing said.
+        """Begin without heartbeats.
 
         Args:
             context: the consumer's.
             coordinator: the way to the group's coordinator.
             member_id: the member's own (KIP-1082).
-            handle: called with each answer to what was told, and each that was not expected.
-            handle_lost: called when the link is gone, and perhaps an answer with it.
+            handle: called with each answer to news, and each unexpected answer.
+            handle_lost: called when the link is gone. An answer may be lost with it.
         """
         self._coordinator = coordinator
-        self._beat = Beat(context.settings, coordinator.group_id, member_id)
+        self._builder = HeartbeatBuilder(context.settings, coordinator.group_id, member_id)
         self._heartbeats: Heartbeats[ConsumerGroupHeartbeatResponse] = Heartbeats(
-            context.links.questions,
+            context.links.requests,
             self._hear_unasked,
             self._lose,
             timeout=context.settings.request_timeout,
@@ -73,15 +73,15 @@ class Conversation:
         self._handle = handle
         self._handle_lost = handle_lost
         self._is_asking = False
-        self._interval_ms = 0  # between heartbeats; answers tell
-        self._may_be_known = False  # the coordinator may have a member of our id
+        self._interval_ms = 0  # between heartbeats, from the last answer
+        self._may_be_known = False  # the coordinator may know this member
 
     # Getters
 
     @property
     def member_id(self) -> str:
         """The member's own id, in and out of the group."""
-        return self._beat.member_id
+        return self._builder.member_id
 
     @property
     def is_asking(self) -> bool:
@@ -89,36 +89,36 @@ class Conversation:
         return self._is_asking
 
     def is_news(self, subscription: Subscription, owned: Ids) -> bool:
-        """Tell whether the coordinator does not know this yet."""
-        return self._beat.is_news(subscription, owned)
+        """Tell whether this differs from what the coordinator was told."""
+        return self._builder.is_news(subscription, owned)
 
-    # Saying
+    # Sending
 
     def tell(
         self, link: Link, epoch: int, subscription: Subscription, owned: Ids, held: Ids
     ) -> None:
-        """Send a heartbeat with everything that is new; see `Beat.make`.
+        """Send a heartbeat with what has changed; see `HeartbeatBuilder.make`.
 
         Raises:
             UnsupportedVersionError: the coordinator is too old for what this member needs.
         """
         _check_version(link, subscription)
-        if epoch == beat.JOIN:
+        if epoch == heartbeat_builder.JOIN:
             self.fall_silent()
         if self._heartbeats.link is not link:
             self._keep(link, epoch)
         self._is_asking = self._may_be_known = True
-        body = self._beat.make(epoch, subscription, owned, held)
+        body = self._builder.make(epoch, subscription, owned, held)
         self._heartbeats.send_between(body, ConsumerGroupHeartbeatResponse, self._hear)
 
     def fall_silent(self) -> None:
-        """Send no heartbeat any more, and tell everything the next time."""
+        """Send no more heartbeats, and tell everything in the next one."""
         self._heartbeats.stop()
         self._is_asking = False
-        self._beat.forget()
+        self._builder.forget()
 
     def say_goodbye(self, done: Callable[[], None]) -> None:
-        """Be silent, and tell the coordinator that this is no member, as far as it can be told."""
+        """Send no more heartbeats but the last one, by which the member leaves."""
         self.fall_silent()
         link = self._coordinator.link
         if not self._may_be_known or link is None:
@@ -127,26 +127,27 @@ class Conversation:
         self._may_be_known = False
         self._coordinator.ask(
             link,
-            self._beat.leave(),
+            self._builder.leave(),
             ConsumerGroupHeartbeatResponse,
             lambda response, then: done(),
             lambda error, then: done(),
         )
 
-    # Hearing
+    # Receiving
 
     def forget_told(self) -> None:
-        """Tell everything the next time: who knows what was taken of what was told."""
-        self._beat.forget()
+        """Tell everything in the next heartbeat."""
+        self._builder.forget()
 
     def forget_coordinator(self) -> None:
-        """Owe nobody a goodbye: the coordinator knows another one by our name."""
+        """Send no goodbye: another member has this one's instance id."""
         self._may_be_known = False
 
     def _keep(self, link: Link, epoch: int) -> None:
-        """Have the coordinator told that nothing is new, again and again, once it tells an epoch.
+        """Have heartbeats without news sent, as soon as an epoch is known.
 
-        A new member has none. One that goes on with another coordinator has: that one may know it.
+        A new member has no epoch before its first answer. A member that goes on with another
+        coordinator has one.
         """
         expected = ConsumerGroupHeartbeatResponse(
             member_id=self.member_id, member_epoch=epoch, heartbeat_interval_ms=self._interval_ms
@@ -154,28 +155,29 @@ class Conversation:
         period = self._interval_ms / 1000
         self._heartbeats.keep(
             link,
-            self._beat.alive(epoch),
+            self._builder.alive(epoch),
             expected,
             period=period,
             delay=period,
-            other_epoch=self._beat.alive(~epoch),
+            other_epoch=self._builder.alive(~epoch),
         )
 
     def _hear_unasked(self, response: ConsumerGroupHeartbeatResponse, now: float) -> None:
         if self._is_asking:
-            self._beat.forget()  # what was to be told was not sent
+            self._builder.forget()  # the heartbeat with news was not sent
         self._hear(response, now)
 
     def _hear(self, response: ConsumerGroupHeartbeatResponse, now: float) -> None:
-        """Take an answer; after an error all is told anew, between heartbeats that go on meanwhile.
+        """Take an answer. After an error, everything is told again.
 
-        For there may be more answers on their way up, with a later epoch, if Python could not run.
+        The heartbeats go on meanwhile: if Python could not run for a while, more answers, with a
+        later epoch, may be on their way up.
         """
         self._is_asking = False
         if response.error_code:
-            self._beat.forget()
+            self._builder.forget()
             if response.error_code in MOVED and self._heartbeats.link is not self._coordinator.link:
-                return  # so it is; another one is being looked for, or connected to
+                return  # known already: another coordinator is being found
         elif response.heartbeat_interval_ms > 0:
             self._interval_ms = response.heartbeat_interval_ms
         self._handle(response, now)
@@ -196,5 +198,5 @@ def _check_version(link: Link, subscription: Subscription) -> None:
         version = link.versions.pick(ConsumerGroupHeartbeatRequest)
     except UnsupportedVersionError as error:
         raise UnsupportedVersionError(f"{NOT_SUPPORTED} ({error})") from error
-    if subscription.regex is not None and version < beat.FIRST_VERSION_WITH_REGEX:
+    if subscription.regex is not None and version < heartbeat_builder.FIRST_VERSION_WITH_REGEX:
         raise UnsupportedVersionError(NO_REGEX)

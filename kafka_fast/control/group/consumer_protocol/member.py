@@ -1,11 +1,11 @@
-"""A member by the consumer protocol (KIP-848): what it wants to say, and what answers mean to it.
+"""A member by the consumer protocol (KIP-848): what it tells, and what answers mean.
 
     OUT ──► JOINING ──epoch──► MEMBER ──► reconciles, tells what it owns ──► …
      ▲         ▲                 │
      │         └── fenced, lost ─┤
      └─ left, overstayed, fatal ─┘
 
-All that is said goes in heartbeats (`conversation`); the data plane sees that there is always one.
+Everything is told in heartbeats (`conversation`), which the data plane keeps sending.
 
 Thread: control. Partitions change hands in the user's thread, see `group.member` and
 `reconciliation`.
@@ -20,13 +20,13 @@ from collections.abc import Callable, Iterable
 
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.control.context import Context
-from kafka_fast.control.group.consumer_protocol import beat
-from kafka_fast.control.group.consumer_protocol.beat import new_member_id
+from kafka_fast.control.group.consumer_protocol import heartbeat_builder
 from kafka_fast.control.group.consumer_protocol.conversation import NOT_SUPPORTED, Conversation
+from kafka_fast.control.group.consumer_protocol.heartbeat_builder import new_member_id
 from kafka_fast.control.group.consumer_protocol.reconciliation import Reconciliation
 from kafka_fast.control.group.consumer_protocol.topic_names import TopicNames
 from kafka_fast.control.group.coordinator import GroupCoordinator
-from kafka_fast.control.group.member import GroupNews, MemberFailed, Membership, Subscription
+from kafka_fast.control.group.member import GroupIdentity, GroupNews, MemberFailed, Subscription
 from kafka_fast.control.group.readiness import OVERSTAYED, Readiness, warn_of_overstaying
 from kafka_fast.control.group.subscription import SubscribedTopics
 from kafka_fast.control.instants import NEVER
@@ -52,8 +52,8 @@ logger = get_logger("kafka_fast.group")
 NOT_A_MEMBER = frozenset({ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID})
 
 
-class State(enum.Enum):
-    """Whether a member is one."""
+class ConsumerProtocolMemberState(enum.Enum):
+    """How far the membership has come."""
 
     OUT = "not a member"
     JOINING = "joins"
@@ -61,7 +61,7 @@ class State(enum.Enum):
 
 
 class ConsumerProtocolMember:
-    """See `Member`. Control thread only."""
+    """A `Member` by the consumer protocol. Control thread only."""
 
     def __init__(self, context: Context[ConsumerSettings], coordinator: GroupCoordinator) -> None:
         """Begin outside the group.
@@ -83,20 +83,22 @@ class ConsumerProtocolMember:
             handle=self._handle_answer,
             handle_lost=self.tick,
         )
-        self._state = State.OUT
-        self._epoch = beat.JOIN
+        self._state = ConsumerProtocolMemberState.OUT
+        self._epoch = heartbeat_builder.JOIN
         self._memberships = 0
         self._news: deque[GroupNews] = deque()
 
     # Getters
 
     @property
-    def identity(self) -> Membership:
-        """Who commits."""
+    def identity(self) -> GroupIdentity:
+        """The present identity."""
         instance_id = self._settings.group_instance_id
-        if self._state is not State.MEMBER:
-            return Membership(instance_id=instance_id, number=self._memberships)
-        return Membership(self._epoch, self._conversation.member_id, instance_id, self._memberships)
+        if self._state is not ConsumerProtocolMemberState.MEMBER:
+            return GroupIdentity(instance_id=instance_id, number=self._memberships)
+        return GroupIdentity(
+            self._epoch, self._conversation.member_id, instance_id, self._memberships
+        )
 
     @property
     def is_paused(self) -> bool:
@@ -105,12 +107,12 @@ class ConsumerProtocolMember:
 
     @property
     def is_between_generations(self) -> bool:
-        """Never: a commit under an epoch that has passed is sent again under the next one."""
+        """False: a commit under an outdated epoch is sent again under the new one."""
         return False
 
     def waits_for(self) -> Waiting | None:
-        """Return what the member waits for while it owns nothing. Any thread."""
-        if self._state is not State.MEMBER:
+        """Return what a member without partitions waits for; None: nothing. Any thread."""
+        if self._state is not ConsumerProtocolMemberState.MEMBER:
             node = self._coordinator.node
             text = f"its coordinator, {node}, has yet to answer the heartbeat by which it joins"
             return self._topics.waits_for() or Waiting(text, logging.INFO, self._state)
@@ -124,7 +126,7 @@ class ConsumerProtocolMember:
         )
 
     @property
-    def state(self) -> State:
+    def state(self) -> ConsumerProtocolMemberState:
         """Where the member stands."""
         return self._state
 
@@ -135,7 +137,7 @@ class ConsumerProtocolMember:
 
     def next_deadline(self) -> float:
         """Return when `tick` has something to do that no event announces."""
-        if self._state is State.OUT:
+        if self._state is ConsumerProtocolMemberState.OUT:
             return NEVER
         if self._coordinator.link is not None and self._has_to_speak():
             return self._readiness.try_at
@@ -148,29 +150,29 @@ class ConsumerProtocolMember:
     # Commands of the user's thread
 
     def subscribe(self, subscription: Subscription, now: float) -> None:
-        """Belong to the group with this subscription; replaces the last one."""
+        """Join the group with this subscription, which replaces the last one."""
         self._topics.replace(subscription, now)
         self._readiness.resume()
-        if self._state is State.OUT:
-            self._state = State.JOINING
+        if self._state is ConsumerProtocolMemberState.OUT:
+            self._state = ConsumerProtocolMemberState.JOINING
         self.tick(now)
 
     def leave(self, now: float, done: Callable[[], None]) -> None:
-        """Leave the group; a static member's partitions wait for its return."""
+        """Leave the group. A static member's partitions wait for its return."""
         self._say_goodbye(done)
         self._readiness.resume()
         self._reconciliation.clear()
         self._news.clear()
 
     def handle_polled(self, now: float) -> None:
-        """The user polls: a member that had overstayed max.poll.interval.ms may join again."""
+        """Take note that the user polls. A member that left for want of polls may join again."""
         if self._readiness.handle_polled():
-            self._state = State.JOINING
+            self._state = ConsumerProtocolMemberState.JOINING
             self.tick(now)
 
     def handle_overstayed(self, now: float) -> None:
-        """The user has not polled for max.poll.interval.ms: leave, so that others may go on."""
-        if self._state is State.OUT:
+        """Leave the group: the user has not polled for max.poll.interval.ms."""
+        if self._state is ConsumerProtocolMemberState.OUT:
             return
         warn_of_overstaying(self._coordinator.group_id, self._settings.max_poll_interval_ms)
         self._say_goodbye(lambda: None)
@@ -178,17 +180,17 @@ class ConsumerProtocolMember:
         self._lose(OVERSTAYED)
 
     def handle_revoked(self, partitions: Iterable[TopicPartition], now: float) -> None:
-        """The user's thread has given these partitions up."""
+        """Take note that the user's thread has given these partitions up."""
         self._reconciliation.handle_revoked()
         self.tick(now)
 
     def handle_assigned(self, now: float) -> None:
-        """The user's thread reads what was assigned."""
+        """Take note that the user's thread reads what was assigned."""
         self._reconciliation.handle_assigned()
         self.tick(now)
 
     def rejoin(self, reason: str, now: float) -> None:
-        """Do nothing: the coordinator assigns, and no member can ask for it."""
+        """Warn only: the coordinator assigns, and no member can ask for a rebalance."""
         logger.warning(
             "group %s: with group.protocol=consumer no member can ask for a rebalance (%s)",
             self._coordinator.group_id,
@@ -196,17 +198,17 @@ class ConsumerProtocolMember:
         )
 
     def handle_stale(self, code: int, now: float) -> None:
-        """A commit was refused because this member is not what it was."""
-        if self._state is not State.MEMBER:
+        """Take note that a commit was refused because this member's identity is outdated."""
+        if self._state is not ConsumerProtocolMemberState.MEMBER:
             return
         if code == ErrorCode.FENCED_INSTANCE_ID:
             self._handle_error(code, None, now)
         else:
-            self._conversation.forget_told()  # the answer to all of it tells
+            self._conversation.forget_told()  # the answer to everything brings the new epoch
             self.tick(now)
 
     def handle_metadata(self, now: float) -> None:
-        """Topics or partitions have changed."""
+        """Take note that topics or partitions have changed."""
         self._topics.refresh(now)
         self.tick(now)
 
@@ -214,9 +216,9 @@ class ConsumerProtocolMember:
 
     def tick(self, now: float) -> None:
         """Do what is due at `now`."""
-        if self._state is State.OUT:
+        if self._state is ConsumerProtocolMemberState.OUT:
             return
-        if self._state is State.MEMBER:
+        if self._state is ConsumerProtocolMemberState.MEMBER:
             self._news.extend(self._reconciliation.step(self._epoch))
         if not self._has_to_speak() or now < self._readiness.try_at:
             return
@@ -228,43 +230,43 @@ class ConsumerProtocolMember:
         except UnsupportedVersionError as error:
             self._fail(error, now)
 
-    # What is to be said
+    # What is to be told
 
     def _has_to_speak(self) -> bool:
-        """Whether there is something that the coordinator does not know, and was not told."""
+        """Whether there is something that the coordinator was not told yet."""
         if self._conversation.is_asking:
             return False
         subscription = self._topics.subscription
-        if self._state is State.JOINING:
+        if self._state is ConsumerProtocolMemberState.JOINING:
             return subscription is not None and not self._reconciliation.is_busy
         if subscription is None:
             return False
         return self._conversation.is_news(subscription, self._reconciliation.owned)
 
     def _tell(self, link: Link) -> None:
-        """Tell everything that is new."""
+        """Tell the coordinator what has changed."""
         subscription = self._topics.subscription
         if subscription is None:
             return
-        if self._state is State.JOINING:
-            self._epoch = beat.JOIN
+        if self._state is ConsumerProtocolMemberState.JOINING:
+            self._epoch = heartbeat_builder.JOIN
         mine = self._reconciliation
         self._conversation.tell(link, self._epoch, subscription, mine.owned, mine.held)
 
     def _say_goodbye(self, done: Callable[[], None]) -> None:
-        """Be no member any more."""
-        self._state = State.OUT
+        """End the membership, and tell the coordinator."""
+        self._state = ConsumerProtocolMemberState.OUT
         self._memberships += 1
         self._conversation.say_goodbye(done)
 
     # Answers
 
     def _handle_answer(self, response: ConsumerGroupHeartbeatResponse, now: float) -> None:
-        """Take the answer to what was told, or one to a heartbeat that was not as expected."""
+        """Take an answer to news, or an unexpected answer."""
         if response.error_code:
             self._handle_error(response.error_code, response.error_message, now)
             return
-        if response.member_epoch <= beat.JOIN or response.heartbeat_interval_ms <= 0:
+        if response.member_epoch <= heartbeat_builder.JOIN or response.heartbeat_interval_ms <= 0:
             self._fail(
                 ProtocolError(
                     f"answer to ConsumerGroupHeartbeat: epoch {response.member_epoch}, interval "
@@ -275,8 +277,8 @@ class ConsumerProtocolMember:
             return
         self._readiness.succeed()
         self._coordinator.note_success()
-        if self._state is State.JOINING:
-            self._state = State.MEMBER
+        if self._state is ConsumerProtocolMemberState.JOINING:
+            self._state = ConsumerProtocolMemberState.MEMBER
             self._reconciliation.begin()
         if response.member_epoch != self._epoch:
             logger.info("group %s: epoch %d", self._coordinator.group_id, response.member_epoch)
@@ -294,14 +296,17 @@ class ConsumerProtocolMember:
     # Errors
 
     def _handle_error(self, code: int, message: str | None, now: float) -> None:
-        """Take an error that a heartbeat was answered with."""
+        """Take an error in the answer to a heartbeat."""
         known = ERRORS.get(code)
         if self._coordinator.handle_error(code, now, "ConsumerGroupHeartbeat"):
-            self.tick(now)  # still a member; the next coordinator knows
+            self.tick(now)  # the membership goes on with the next coordinator
         elif code in NOT_A_MEMBER:
             self._lose(error_name(code))
-            self._join_again(now, at_once=self._state is State.MEMBER)
-        elif code == ErrorCode.UNRELEASED_INSTANCE_ID and self._state is State.JOINING:
+            self._join_again(now, at_once=self._state is ConsumerProtocolMemberState.MEMBER)
+        elif (
+            code == ErrorCode.UNRELEASED_INSTANCE_ID
+            and self._state is ConsumerProtocolMemberState.JOINING
+        ):
             self._wait_for_release(message, now)
         elif known is not None and known.retriable:
             logger.info("group %s: heartbeat: %s", self._coordinator.group_id, error_name(code))
@@ -313,15 +318,16 @@ class ConsumerProtocolMember:
             self._fail(broker_error(code, text), now, fenced=code == ErrorCode.FENCED_INSTANCE_ID)
 
     def _join_again(self, now: float, *, at_once: bool) -> None:
-        self._state = State.JOINING
+        self._state = ConsumerProtocolMemberState.JOINING
         if not at_once:
             self._readiness.put_off(now)
         self.tick(now)
 
     def _wait_for_release(self, message: str | None, now: float) -> None:
-        """Our instance id is a member's that did not say goodbye: try until its session ends.
+        """Try until the session of another member with the same instance id has ended.
 
-        That may be ourselves, if the answer to our join was lost, or we were fenced: then leave.
+        That member may be this one, after a lost answer to its join or after it was fenced. So
+        this member leaves first.
         """
         if self._readiness.is_first_try:
             logger.warning(
@@ -332,11 +338,11 @@ class ConsumerProtocolMember:
                 message,
             )
         self._say_goodbye(lambda: None)
-        self._state = State.JOINING
+        self._state = ConsumerProtocolMemberState.JOINING
         self._readiness.put_off(now)
 
     def _lose(self, reason: str) -> None:
-        """Others may have everything that this member owned."""
+        """Lose all partitions: other members may own them by now."""
         self._conversation.fall_silent()
         self._memberships += 1
         lost = self._reconciliation.lose(reason)
@@ -344,10 +350,10 @@ class ConsumerProtocolMember:
             self._news.append(lost)
 
     def _fail(self, error: KafkaError, now: float, *, fenced: bool = False) -> None:
-        """Out of the group until the user does something."""
+        """Stay out of the group until the user polls, or if fenced subscribes again."""
         logger.error("group %s: %s", self._coordinator.group_id, error)
         if fenced:
-            self._conversation.forget_coordinator()  # the id is another's now
+            self._conversation.forget_coordinator()  # another member has the instance id
         self._say_goodbye(lambda: None)
         self._readiness.pause(fenced=fenced)
         self._readiness.put_off(now)

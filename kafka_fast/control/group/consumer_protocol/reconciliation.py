@@ -1,11 +1,11 @@
-"""How a KIP-848 member gets from what it owns to what it shall own.
+"""How a KIP-848 member gets from its present partitions to its target assignment.
 
     target ──► revoke what is not in it ──► assign what is ──► owned == target
-               (the user's thread does both, in its own time)
+               (the user's thread does both, when it polls)
 
-A partition is *held* from the moment at which the user's thread was asked to read it, not from when
-it has answered: until it has given the partition up again, nobody else may be told that it is free.
-Partitions go by topic id here: a topic that was made anew is another one, under the same name.
+A partition is *held* as soon as the user's thread was asked to read it, even before the answer.
+Until the user's thread has given the partition up again, the coordinator must not take it for free.
+Partitions are named by topic id here, so a recreated topic is another one under the same name.
 
 Thread: control.
 """
@@ -27,57 +27,57 @@ NOTHING: Ids = frozenset()
 
 
 class Reconciliation:
-    """What one member owns, and what it shall own. Control thread only."""
+    """One member's partitions and its target assignment. Control thread only."""
 
     def __init__(self, names: TopicNames) -> None:
-        """Begin with nothing.
+        """Begin without partitions.
 
         Args:
-            names: of the topics.
+            names: knows the names of topics.
         """
         self._names = names
         self._target: Ids | None = None  # None: nothing was assigned in this membership yet
         self._owned = NOTHING
-        self._is_announced = True  # the user has heard of an assignment in this membership
-        self._wanted: deque[tuple[bool, Ids]] = deque()  # unanswered: whether assigned, and what
+        self._is_announced = True  # the user's thread was told an assignment in this membership
+        self._wanted: deque[tuple[bool, Ids]] = deque()  # unanswered: (is assigned, partitions)
 
     # Getters
 
     @property
     def owned(self) -> Ids:
-        """What the user's thread has."""
+        """The partitions that the user's thread has."""
         return self._owned
 
     @property
     def held(self) -> Ids:
-        """What the user's thread has or was asked to take."""
+        """The partitions that the user's thread has, or was asked to read."""
         promised = (ids for is_assigned, ids in self._wanted if is_assigned)
         return self._owned.union(*promised)
 
     @property
     def is_busy(self) -> bool:
-        """Whether the user's thread has something to do."""
+        """Whether the user's thread has not answered everything yet."""
         return bool(self._wanted)
 
     @property
     def lacks_names(self) -> bool:
-        """Whether all that was assigned is of topics whose names are not known. Any thread."""
+        """Whether no name of an assigned topic is known. Any thread."""
         target = self._target or NOTHING
         return bool(target) and not any(self._names.is_known(topic_id) for topic_id, _ in target)
 
-    # What the coordinator says
+    # What the coordinator decides
 
     def begin(self) -> None:
-        """The member has joined: it owns nothing, and waits for a target."""
+        """Begin a membership: without partitions, and without a target yet."""
         self._target = None
         self._is_announced = False
 
     def aim(self, target: Ids) -> None:
-        """Take what the member shall own."""
+        """Take the target assignment."""
         self._target = target
 
     def lose(self, reason: str) -> RevokeWanted | None:
-        """Others own everything by now; return what the user's thread is to hear, if anything."""
+        """Lose all partitions; return the news for the user's thread, if there is any."""
         lost = self.held
         self._target = None
         self._is_announced = True
@@ -88,7 +88,7 @@ class Reconciliation:
         return RevokeWanted(self._partitions(lost), True, reason)
 
     def clear(self) -> None:
-        """Own nothing; the user's thread knows already."""
+        """Forget all partitions. The user's thread knows already."""
         self._target = None
         self._is_announced = True
         self._owned = NOTHING
@@ -98,7 +98,7 @@ class Reconciliation:
     # What the user's thread does
 
     def step(self, epoch: int) -> list[RevokeWanted | AssignWanted]:
-        """Return what is to be done now; nothing while the last step is not done.
+        """Return news for the user's thread; none while it has not answered the last news.
 
         A topic whose name is not known yet comes in a later step.
         """
@@ -107,7 +107,7 @@ class Reconciliation:
             return []
         known = frozenset(it for it in target if self._names.name(it[0]) is not None)
         self._names.want(topic_id for topic_id, _ in target - known)
-        is_told = self._is_announced or known != target  # what is not known yet will be told
+        is_told = self._is_announced or known != target  # the rest is told when its names are known
         if known == self._owned and is_told:
             return []
         self._is_announced = True
@@ -122,13 +122,13 @@ class Reconciliation:
         return steps
 
     def handle_revoked(self) -> None:
-        """The user's thread has given up what it was asked to."""
+        """Take note that the user's thread has given up what it was asked to."""
         if self._wanted and not self._wanted[0][0]:
             self._owned -= self._wanted.popleft()[1]
             self._forget_names()
 
     def handle_assigned(self) -> None:
-        """The user's thread has taken what it was asked to."""
+        """Take note that the user's thread reads what it was asked to."""
         if self._wanted and self._wanted[0][0]:
             self._owned = self._wanted.popleft()[1]
 

@@ -1,7 +1,8 @@
-"""Names of topics that are known by their ids only: what a KIP-848 coordinator assigns.
+"""The names of topics that a KIP-848 coordinator assigns by their ids.
 
-Most ids are in the cluster's metadata, because the member has subscribed to the topics by name. Of
-a pattern that the coordinator matches, and of topics that were made anew, the brokers are asked.
+Most ids are in the cluster's metadata, because the member has subscribed to the topics by name. The
+brokers are asked for the names of recreated topics, and of topics that the coordinator has matched
+with a regex.
 
 Thread: control.
 """
@@ -38,11 +39,11 @@ class TopicNames(Call[bytes, str]):
         *,
         on_found: Callable[[float], None],
     ) -> None:
-        """Begin with what the cluster's metadata tell.
+        """Begin with the names in the cluster's metadata.
 
         Args:
             context: the client's.
-            on_found: called when names were found.
+            on_found: called with the time when names were found.
         """
         super().__init__(AnyNode(), timeout=context.settings.request_timeout)
         self._cluster = context.cluster
@@ -56,7 +57,7 @@ class TopicNames(Call[bytes, str]):
         """Return the name, if it is known."""
         name = self._found.get(topic_id) or self._cluster.topic_name(topic_id)
         if name is not None:
-            self._found[topic_id] = name  # also when the cluster knows a newer topic of that name
+            self._found[topic_id] = name  # kept even when the name belongs to a newer topic
         return name
 
     def is_known(self, topic_id: bytes) -> bool:
@@ -64,7 +65,7 @@ class TopicNames(Call[bytes, str]):
         return topic_id in self._found or self._cluster.topic_name(topic_id) is not None
 
     def want(self, topic_ids: Iterable[bytes]) -> None:
-        """Find these names, and no others."""
+        """Look for the names of these ids, and of no others."""
         named = frozenset(topic_ids)
         self._refused &= named
         wanted = named - self._refused
@@ -83,11 +84,11 @@ class TopicNames(Call[bytes, str]):
     # The call
 
     def describe(self, item: bytes) -> str:
-        """Return what is asked."""
+        """Return the name of the request in errors."""
         return f"the name of topic id {item.hex()}"
 
     def build(self, items: Sequence[bytes], version: int) -> MetadataRequest:
-        """Ask for topics by their ids."""
+        """Return the request for topics by their ids."""
         return MetadataRequest(
             topics=[MetadataRequestTopic(topic_id=it, name=None) for it in items],
             allow_auto_topic_creation=False,
@@ -96,7 +97,7 @@ class TopicNames(Call[bytes, str]):
     def read(
         self, answer: MetadataResponse, items: Sequence[bytes], source: AnswerSource
     ) -> Iterable[tuple[bytes, Meaning[str]]]:
-        """Return the names; a new topic spreads over the brokers bit by bit."""
+        """Return the names. A broker may not know a new topic yet, so an error is tried again."""
         for topic in answer.topics:
             if topic.name and not topic.error_code:
                 yield topic.topic_id, Done(topic.name)
@@ -105,12 +106,12 @@ class TopicNames(Call[bytes, str]):
                 yield topic.topic_id, Retry(broker_error(code, self.describe(topic.topic_id)))
 
     def handle_done(self, item: bytes, value: str, now: float) -> None:
-        """Keep a name, and follow its topic."""
+        """Keep a name, and the metadata of its topic."""
         self._found[item] = value
         self._found_more = True
         self._cluster.want_topic(value, now)
         if self._cluster.topic_id(value) not in (None, item):
-            self._cluster.request_refresh("the topic was made anew", value)
+            self._cluster.request_refresh("the topic was recreated", value)
 
     def handle_read(self, now: float) -> None:
         """Tell that names were found."""
@@ -119,6 +120,6 @@ class TopicNames(Call[bytes, str]):
             self._on_found(now)
 
     def handle_failed(self, item: bytes, error: KafkaError, now: float) -> None:
-        """Ask no more: only a broker that is older than the coordinator refuses for good."""
+        """Stop asking: a broker that is older than the coordinator has refused for good."""
         logger.warning("%s is not known: %s", self.describe(item), error)
         self._refused.add(item)

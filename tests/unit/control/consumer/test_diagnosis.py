@@ -96,9 +96,9 @@ def linkless() -> FakeMachine:
     machine.control.assign([(T0, 0)], machine.now, committed=False)
     machine.control.seek(T0, Position(7), 1, machine.now)
     machine.run(0.0)
-    machine.control.streams.halt(machine.control.partitions[T0], machine.now)
+    machine.control.fetch_routes.halt(machine.control.partitions[T0], machine.now)
     machine.close(ConnectionKey(Role.DATA, 1))
-    machine.control.streams.start(machine.control.partitions[T0], machine.now)
+    machine.control.fetch_routes.start(machine.control.partitions[T0], machine.now)
     return machine
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafka_fast.control.group.classic.member import State
+from kafka_fast.control.group.classic.member import ClassicMemberState
 from kafka_fast.errors import CommitFailedError, KafkaTimeoutError
 from kafka_fast.testing.broker.versions import KAFKA_2_1, KAFKA_3_9, OFFSET_FETCH
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
@@ -208,7 +208,7 @@ def test_a_commit_between_two_generations_waits_for_the_next_one(seed: int) -> N
     outcomes: list[Any] = []
     for number in range(300):
         world.run(0.0005)
-        if group.member.state is State.JOINING:  # type: ignore[attr-defined]
+        if group.member.state is ClassicMemberState.JOINING:  # type: ignore[attr-defined]
             outcomes.append(world.commit(one, dict.fromkeys(one.owned, number)))
     assert outcomes
     world.run(5.0)

@@ -14,7 +14,7 @@ BODY, EXPECTED, OTHER = HeartbeatRequest(), HeartbeatResponse(), HeartbeatRespon
 LINK: Any = "a link"
 
 
-class FakeQuestions:
+class FakeRequests:
     """Writes down the heartbeats, and how they end."""
 
     def __init__(self) -> None:
@@ -43,11 +43,11 @@ class FakeQuestions:
 
 class Rig:
     def __init__(self) -> None:
-        self.questions = FakeQuestions()
+        self.requests = FakeRequests()
         self.heard: list[Any] = []
-        questions: Any = self.questions
+        requests: Any = self.requests
         self.heartbeats: Heartbeats[HeartbeatResponse] = Heartbeats(
-            questions,
+            requests,
             lambda response, now: self.heard.append((response, self.heartbeats.is_running)),
             lambda error, now: self.heard.append((error, self.heartbeats.is_running)),
             timeout=30.0,
@@ -66,29 +66,29 @@ def test_one_is_kept(rig: Rig) -> None:
     assert not rig.heartbeats.is_running
     rig.keep()
     assert rig.heartbeats.is_running
-    assert rig.questions.told == {
+    assert rig.requests.told == {
         "period": 3.0,
         "timeout": 30.0,
         "delay": 1.0,
         "other_epoch": None,
     }
     rig.keep()
-    assert rig.questions.stopped == [1]
+    assert rig.requests.stopped == [1]
 
 
 def test_other_answers_are_heard_and_it_goes_on(rig: Rig) -> None:
     rig.keep()
-    handle, _ = rig.questions.started[1]
+    handle, _ = rig.requests.started[1]
     handle(OTHER, 5.0)
     handle(OTHER, 8.0)
     assert rig.heard == [(OTHER, True)] * 2
-    assert rig.questions.stopped == []
+    assert rig.requests.stopped == []
 
 
 def test_a_link_that_is_gone_ends_it(rig: Rig) -> None:
     rig.keep()
     error = KafkaConnectionError("gone")
-    rig.questions.started[1][1](error, 5.0)
+    rig.requests.started[1][1](error, 5.0)
     assert rig.heard == [(error, False)]
 
 
@@ -98,7 +98,7 @@ def test_a_request_goes_between_two(rig: Rig) -> None:
     rig.heartbeats.send_between(
         BODY, HeartbeatResponse, lambda response, now: heard.append(response)
     )
-    ((token, body, handle),) = rig.questions.said
+    ((token, body, handle),) = rig.requests.said
     assert (token, body) == (1, BODY)
     handle(EXPECTED, 5.0)
     assert heard == [EXPECTED]
@@ -109,5 +109,5 @@ def test_after_a_stop_there_is_none(rig: Rig) -> None:
     rig.keep()
     rig.heartbeats.stop()
     rig.heartbeats.stop()
-    assert rig.questions.stopped == [1]
+    assert rig.requests.stopped == [1]
     assert not rig.heartbeats.is_running

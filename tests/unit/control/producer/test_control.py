@@ -12,10 +12,10 @@ from kafka_fast.control.plane import (
     CloseReason,
     LinkClosed,
     OpenLink,
-    Program,
-    Refuse,
+    ProgramProduce,
+    RawResponse,
+    RefuseRecords,
     ResolveHost,
-    Response,
     RouteWanted,
     SendRaw,
 )
@@ -124,7 +124,7 @@ def connect(control: ProducerControl, node_id: int, now: float, produce: tuple[i
     header, _ = frame.decode_request(asked.frame[4:])
     body = ApiVersionsResponse(api_keys=keys)
     data = frame.encode_response(body, header.version, header.correlation_id)[4:]
-    control.handle_event(Response(opened.link_id, asked.token, data, 0), now)
+    control.handle_event(RawResponse(opened.link_id, asked.token, data, 0), now)
     return opened.link_id
 
 
@@ -145,7 +145,7 @@ def test_a_link_that_cannot_carry_produce_requests_is_closed_and_the_reason_rais
     link_id = connect(control, 1, 1.0, produce=(90, 99))
     commands = list(iter(control.poll_command, None))
     assert CloseLink(link_id) in commands
-    (refuse,) = [command for command in commands if isinstance(command, Refuse)]
+    (refuse,) = [command for command in commands if isinstance(command, RefuseRecords)]
     assert isinstance(refuse.error, UnsupportedVersionError)
     assert "node 1" in str(refuse.error)
     assert list(control.links.ready) == []
@@ -159,7 +159,7 @@ def test_links_follow_when_a_topic_without_an_id_comes_and_when_it_gets_one() ->
     link_id = connect(control, 1, 1.0, produce=(3, 13))
 
     def versions() -> list[int]:
-        return [it.version for it in take(control, Program)]
+        return [it.version for it in take(control, ProgramProduce)]
 
     assert versions() == [13]
     brokers = [broker(1, "10.0.0.1")]

@@ -8,7 +8,13 @@ from typing import Any
 
 from kafka_fast.control.connection_key import ConnectionKey, Role
 from kafka_fast.control.metadata import NO_TOPIC_ID
-from kafka_fast.control.plane import NameTopic, Program, Route, SetAvailable, SetPartitions
+from kafka_fast.control.plane import (
+    NameTopic,
+    ProgramProduce,
+    RouteQueue,
+    SetAvailable,
+    SetPartitions,
+)
 from kafka_fast.control.producer.routes import Routes
 from kafka_fast.errors import UnsupportedVersionError
 
@@ -130,10 +136,10 @@ def test_only_queues_with_data_want_a_link() -> None:
     assert world.routes.wanted_nodes() == set()
     world.routes.want(1)
     assert world.routes.wanted_nodes() == {1}
-    assert world.commands(Route) == []
+    assert world.commands(RouteQueue) == []
     link = world.links[1] = Link(10)
     world.routes.handle_ready(link)  # type: ignore[arg-type]
-    assert world.commands(Route) == [Route(1, 10)]
+    assert world.commands(RouteQueue) == [RouteQueue(1, 10)]
     assert world.routes.wanted_nodes() == set()
 
 
@@ -142,7 +148,7 @@ def test_a_queue_that_asks_again_gets_its_route_again() -> None:
     world.links[1] = Link(10)
     world.routes.want(0)
     world.routes.want(0)
-    assert world.commands(Route) == [Route(0, 10)] * 2
+    assert world.commands(RouteQueue) == [RouteQueue(0, 10)] * 2
 
 
 def test_a_queue_without_a_leader_waits() -> None:
@@ -150,7 +156,7 @@ def test_a_queue_without_a_leader_waits() -> None:
     world.links[1] = Link(10)
     world.leaders.clear()
     world.routes.want(0)
-    assert world.commands(Route) == []
+    assert world.commands(RouteQueue) == []
     assert world.routes.wanted_nodes() == set()
     world.leaders["t", 0] = 1
     assert world.routes.wanted_nodes() == {1}
@@ -164,10 +170,10 @@ def test_with_a_new_leader_the_queue_moves_or_is_held_until_there_is_a_link() ->
     queue = world.routes.queue(0)
     world.leaders["t", 0] = 2
     world.routes.move(queue)
-    assert world.commands(Route) == [Route(0, 20)]
+    assert world.commands(RouteQueue) == [RouteQueue(0, 20)]
     world.leaders["t", 0] = 3
     world.routes.move(queue)
-    assert world.commands(Route) == [Route(0, 0)]
+    assert world.commands(RouteQueue) == [RouteQueue(0, 0)]
     assert world.routes.wanted_nodes() == {3}
 
 
@@ -175,7 +181,7 @@ def test_a_queue_that_never_had_data_is_not_moved() -> None:
     world = set_up()
     world.links = {1: Link(10)}
     world.routes.move(world.routes.queue(0))
-    assert world.commands(Route) == []
+    assert world.commands(RouteQueue) == []
 
 
 def test_after_a_lost_link_only_what_asks_again_is_routed() -> None:
@@ -187,21 +193,21 @@ def test_after_a_lost_link_only_what_asks_again_is_routed() -> None:
     world.routes.handle_lost(lost)  # type: ignore[arg-type]
     world.links[1] = Link(11)
     world.routes.handle_ready(world.links[1])  # type: ignore[arg-type]
-    assert world.commands(Route) == []
+    assert world.commands(RouteQueue) == []
     world.routes.want(1)
-    assert world.commands(Route) == [Route(1, 11)]
+    assert world.commands(RouteQueue) == [RouteQueue(1, 11)]
 
 
 def test_version_13_needs_the_ids_of_all_topics() -> None:
     for topic_id, version in ((TOPIC_ID, 13), (NO_TOPIC_ID, 12)):
         world = set_up(topic_id=topic_id)
         world.routes.program(Link(10, Versions()))  # type: ignore[arg-type]
-        (program,) = world.commands(Program)
+        (program,) = world.commands(ProgramProduce)
         assert (program.link_id, program.version) == (10, version)
 
 
 def programs(world: World) -> list[tuple[int, int]]:
-    return [(program.link_id, program.version) for program in world.commands(Program)]
+    return [(program.link_id, program.version) for program in world.commands(ProgramProduce)]
 
 
 def ready(world: World, *versions: Versions) -> None:
@@ -219,12 +225,12 @@ def test_links_follow_when_a_topic_without_an_id_appears_and_when_it_gets_one() 
     assert programs(world) == [(10, 13), (11, 11)]
     world.ids["old"] = NO_TOPIC_ID
     assert world.routes.set_up("old") == []
-    first, *others = world.commands(Program, NameTopic)
+    first, *others = world.commands(ProgramProduce, NameTopic)
     assert (first.link_id, first.version) == (10, 12), "before the topic is named by an id of 0"
     assert [type(command) for command in others] == [NameTopic] * 3
     world.ids["old"] = TOPIC_ID[::-1]
     world.routes.set_up("old")
-    *others, last = world.commands(Program, NameTopic)
+    *others, last = world.commands(ProgramProduce, NameTopic)
     assert [type(command) for command in others] == [NameTopic] * 3
     assert (last.link_id, last.version) == (10, 13)
 
@@ -260,4 +266,4 @@ def test_a_link_that_is_gone_is_not_programmed() -> None:
     world.commands()
     world.ids["old"] = NO_TOPIC_ID
     world.routes.set_up("old")
-    assert world.commands(Program) == []
+    assert world.commands(ProgramProduce) == []

@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_fast.control.plane import BatchRow, Fail, QueueRow, Renumber, Report, Split, Succeed
+from kafka_fast.control.plane import (
+    BatchRow,
+    CompleteBatch,
+    FailBatch,
+    QueueReport,
+    QueueRow,
+    RenumberQueue,
+    SplitBatch,
+)
 from kafka_fast.control.producer.verdicts import (
     SEQUENCE_ERRORS,
     Judgement,
@@ -42,11 +50,11 @@ def judged(
     batches: list[BatchRow], *, may_have_gap: bool = False, new_leader: bool = False, **how: int
 ) -> Judgement:
     own = QueueRow(7, 3, sum(row.record_count for row in batches), may_have_gap)
-    return judge(Report(own, tuple(batches)), rules(**how), 5.0, leader_is_new=new_leader)
+    return judge(QueueReport(own, tuple(batches)), rules(**how), 5.0, leader_is_new=new_leader)
 
 
-def closing(gap: BatchRow) -> Renumber:
-    return Renumber(7, 3, -1, -1, gap.base_sequence, gap.serial, gap.slice)
+def closing(gap: BatchRow) -> RenumberQueue:
+    return RenumberQueue(7, 3, -1, -1, gap.base_sequence, gap.serial, gap.slice)
 
 
 def test_a_lost_link_sends_everything_again_as_it_is_and_at_once() -> None:
@@ -68,7 +76,10 @@ def test_with_a_new_leader_there_is_nothing_to_wait_for() -> None:
 def test_rule_a_a_rejected_batch_gives_its_sequence_to_those_behind_it() -> None:
     first, second, third = rows((NO_ANSWER, True), (INVALID_RECORD, False), (OUT_OF_ORDER, False))
     judgement = judged([first, second, third])
-    assert judgement.commands == [Fail(second, INVALID_RECORD, Outcome.REJECTED), closing(second)]
+    assert judgement.commands == [
+        FailBatch(second, INVALID_RECORD, Outcome.REJECTED),
+        closing(second),
+    ]
     assert not judgement.bump
 
 
@@ -78,20 +89,20 @@ def test_rule_a_of_two_rejected_batches_the_first_sequence_counts() -> None:
     )
     judgement = judged([first, second, third])
     assert judgement.bump  # the third is the first that is kept: the log does not have it
-    assert [type(command) for command in judgement.commands] == [Fail, Fail]
+    assert [type(command) for command in judgement.commands] == [FailBatch, FailBatch]
 
 
 def test_rule_a_a_rejected_last_batch_takes_its_sequence_back() -> None:
     (only,) = rows((INVALID_RECORD, False))
     judgement = judged([only])
-    assert judgement.commands == [Fail(only, INVALID_RECORD, Outcome.REJECTED), closing(only)]
+    assert judgement.commands == [FailBatch(only, INVALID_RECORD, Outcome.REJECTED), closing(only)]
     assert judgement.thaw.single
 
 
 def test_rule_b_a_batch_that_may_be_written_and_is_given_up_bumps_the_epoch() -> None:
     (only,) = rows((TIMED_OUT, True), attempts=1)
     judgement = judged([only], retries=0)
-    assert judgement.commands == [Fail(only, TIMED_OUT, Outcome.MAYBE_WRITTEN)]
+    assert judgement.commands == [FailBatch(only, TIMED_OUT, Outcome.MAYBE_WRITTEN)]
     assert judgement.bump
 
 
@@ -99,7 +110,7 @@ def test_rule_b_not_while_others_may_be_written() -> None:
     first = rows((TIMED_OUT, True), attempts=9)[0]
     second = rows((NO_ANSWER, True), (NO_ANSWER, True))[1]
     judgement = judged([first, second], retries=5)
-    assert judgement.commands == [Fail(first, TIMED_OUT, Outcome.MAYBE_WRITTEN)]
+    assert judgement.commands == [FailBatch(first, TIMED_OUT, Outcome.MAYBE_WRITTEN)]
     assert not judgement.bump
 
 
@@ -122,36 +133,36 @@ def test_rule_c_of_the_first_batch_it_bumps_the_epoch(code: int) -> None:
 
 def test_rule_d_a_new_epoch_begins_at_zero_with_every_batch() -> None:
     own = QueueRow(7, 3, 50, False)
-    renumber = begin_again(Report(own, ()), ProducerIdentity(4711, 9))
+    renumber = begin_again(QueueReport(own, ()), ProducerIdentity(4711, 9))
     assert (renumber.producer_id, renumber.epoch, renumber.base_sequence) == (4711, 9, 0)
     assert renumber.serial == -1  # behind nothing: all of them
 
 
 def test_rule_e_a_duplicate_is_success() -> None:
     first = rows((DUPLICATE, False))[0]._replace(base_offset=66)
-    assert judged([first]).commands == [Succeed(first, 66)]
+    assert judged([first]).commands == [CompleteBatch(first, 66)]
 
 
 def test_a_batch_that_is_too_large_is_split_and_one_record_fails() -> None:
     (large,) = rows((TOO_LARGE, False))
-    assert judged([large]).commands == [Split(large, 16_384, TOO_LARGE)]
+    assert judged([large]).commands == [SplitBatch(large, 16_384, TOO_LARGE)]
     single = large._replace(record_count=1)
-    assert judged([single]).commands[0] == Fail(single, TOO_LARGE, Outcome.REJECTED)
+    assert judged([single]).commands[0] == FailBatch(single, TOO_LARGE, Outcome.REJECTED)
 
 
 def test_a_batch_that_may_be_in_the_log_is_not_split() -> None:
     """A broker that has the whole would take the pieces for something else."""
     (large,) = rows((TOO_LARGE, True))
     judgement = judged([large])
-    assert judgement.commands == [Fail(large, TOO_LARGE, Outcome.MAYBE_WRITTEN)]
+    assert judgement.commands == [FailBatch(large, TOO_LARGE, Outcome.MAYBE_WRITTEN)]
     assert judgement.bump
-    assert judged([large], idempotent=False).commands == [Split(large, 16_384, TOO_LARGE)]
+    assert judged([large], idempotent=False).commands == [SplitBatch(large, 16_384, TOO_LARGE)]
 
 
 def test_without_idempotence_nothing_is_renumbered() -> None:
     batches = rows((INVALID_RECORD, False), (NO_ANSWER, True))
     judgement = judged(batches, idempotent=False)
-    assert judgement.commands == [Fail(batches[0], INVALID_RECORD, Outcome.REJECTED)]
+    assert judgement.commands == [FailBatch(batches[0], INVALID_RECORD, Outcome.REJECTED)]
     assert not judgement.bump
     assert not judgement.thaw.single
 
@@ -164,7 +175,7 @@ def test_sequence_errors_are_final_without_idempotence() -> None:
 
 def test_an_unknown_error_is_final() -> None:
     (only,) = rows((12_345, False))
-    assert judged([only]).commands[0] == Fail(only, 12_345, Outcome.REJECTED)
+    assert judged([only]).commands[0] == FailBatch(only, 12_345, Outcome.REJECTED)
 
 
 # ---- every report ----
@@ -214,22 +225,26 @@ def test_every_report_is_answered_soundly(
     assert thaw.at >= 5.0
 
     # Each batch gets at most one verdict, and only batches that were reported get one.
-    about = [command.row for command in judgement.commands if not isinstance(command, Renumber)]
+    about = [
+        command.row for command in judgement.commands if not isinstance(command, RenumberQueue)
+    ]
     assert len({row.serial for row in about}) == len(about)
     assert all(row in batches for row in about)
 
     # Outcomes are true to what is known.
     for command in judgement.commands:
-        if isinstance(command, Fail):
+        if isinstance(command, FailBatch):
             assert command.outcome is (
                 Outcome.MAYBE_WRITTEN if command.row.maybe_written else Outcome.REJECTED
             )
             assert command.error_code != 0
 
-    split = {command.row.serial for command in judgement.commands if isinstance(command, Split)}
+    split = {
+        command.row.serial for command in judgement.commands if isinstance(command, SplitBatch)
+    }
     ended = {row.serial for row in about} - split
     kept = [row for row in batches if row.serial not in ended]
-    renumbers = [command for command in judgement.commands if isinstance(command, Renumber)]
+    renumbers = [command for command in judgement.commands if isinstance(command, RenumberQueue)]
     assert len(renumbers) + judgement.bump <= 1
     if not idempotent:
         assert not judgement.bump

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka_fast.control.plane import BatchRow, Fail, QueueRow, Report
+from kafka_fast.control.plane import BatchRow, FailBatch, QueueReport, QueueRow
 from kafka_fast.control.producer.verdicts import NO_ANSWER, Rules, judge
 from kafka_fast.errors import ErrorCode, Outcome
 
@@ -17,8 +17,8 @@ def row(
     return BatchRow(7, 3, serial, 0, error_code, -1, serial * 10, 10, attempts, maybe_written)
 
 
-def report(*rows: BatchRow, may_have_gap: bool = False) -> Report:
-    return Report(QueueRow(7, 3, 50, may_have_gap), rows)
+def report(*rows: BatchRow, may_have_gap: bool = False) -> QueueReport:
+    return QueueReport(QueueRow(7, 3, 50, may_have_gap), rows)
 
 
 def test_a_batch_without_an_answer_fails_with_a_network_error_once_its_retries_are_used_up() -> (
@@ -29,7 +29,7 @@ def test_a_batch_without_an_answer_fails_with_a_network_error_once_its_retries_a
         report(unanswered), rules(idempotent=False, retries=1), 5.0, leader_is_new=False
     )
     assert judgement.commands == [
-        Fail(unanswered, ErrorCode.NETWORK_EXCEPTION, Outcome.MAYBE_WRITTEN)
+        FailBatch(unanswered, ErrorCode.NETWORK_EXCEPTION, Outcome.MAYBE_WRITTEN)
     ]
 
 

@@ -10,11 +10,11 @@ from kafka_fast.config import consumer_settings
 from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.connection_key import ConnectionKey, Role
 from kafka_fast.control.context import Context
+from kafka_fast.control.in_flight_requests import InFlightRequests
 from kafka_fast.control.link import Link
 from kafka_fast.control.metadata import Node, Partition
 from kafka_fast.control.negotiation import NodeVersions
-from kafka_fast.control.plane import Command, Response, SendRaw
-from kafka_fast.control.questions import Questions
+from kafka_fast.control.plane import Command, RawResponse, SendRaw
 from kafka_fast.control.requests.requester import Requester
 from kafka_fast.control.troubles import Troubles
 from kafka_fast.errors import KafkaError
@@ -43,7 +43,7 @@ class Rig:
         self.needs_bootstrap = False
         self.throttled: list[tuple[int, int]] = []
         self.troubles = Troubles(logging.getLogger("test"))
-        self.questions = Questions(
+        self.requests = InFlightRequests(
             "rig",
             self.commands,
             on_malformed=lambda message, now: None,
@@ -101,7 +101,7 @@ class Rig:
     def tick(self, now: float | None = None) -> list[SendRaw]:
         """Let the requester do what is due; return what it sent."""
         self.now = self.now if now is None else now
-        self.questions.now = self.now
+        self.requests.now = self.now
         self.requester.tick(self.now)
         sent = [it for it in self.commands if isinstance(it, SendRaw)]
         self.commands.clear()
@@ -111,12 +111,12 @@ class Rig:
         """Answer a request."""
         header, _ = frame.decode_request(sent.frame[4:])
         data = frame.encode_response(body, header.version, 0)[4:]
-        self.questions.handle_response(Response(sent.link_id, sent.token, data, 0), self.now)
+        self.requests.handle_response(RawResponse(sent.link_id, sent.token, data, 0), self.now)
 
     def lose(self, sent: SendRaw) -> None:
         """Break the connection of a request."""
         self.ready = {key: it for key, it in self.ready.items() if it.id != sent.link_id}
-        self.questions.handle_response(Response(sent.link_id, sent.token, None, 0), self.now)
+        self.requests.handle_response(RawResponse(sent.link_id, sent.token, None, 0), self.now)
 
     # What the requester sees of others
 

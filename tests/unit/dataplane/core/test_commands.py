@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_fast.control.plane import BatchRow, Report
+from kafka_fast.control.plane import BatchRow, QueueReport
 from kafka_fast.dataplane.produce._queues import (
     OUTCOME_MAYBE_WRITTEN,
     OUTCOME_REJECTED,
@@ -125,7 +125,7 @@ def test_a_move_to_a_link_that_has_closed_meanwhile_leaves_the_old_one() -> None
 # ---- verdicts and thaw ----
 
 
-def frozen(rig: Rig, code: int = NOT_LEADER, records: int = 1) -> Report:
+def frozen(rig: Rig, code: int = NOT_LEADER, records: int = 1) -> QueueReport:
     for _ in range(records):
         rig.send_nowait(bytes(1000))
     (sent,) = rig.requests()

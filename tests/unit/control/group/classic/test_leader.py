@@ -11,7 +11,7 @@ from kafka_fast.config import consumer_settings
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.group.assignors import Assignor, GroupMember, GroupTopics
 from kafka_fast.control.group.assignors.builtin import make_assignors
-from kafka_fast.control.group.classic.leader import Leader, moving
+from kafka_fast.control.group.classic.leader import GroupLeader, moving
 from kafka_fast.control.group.subscription import SubscribedTopics
 from kafka_fast.errors import KafkaError, MalformedError
 from kafka_fast.protocol.apis.join_group import JoinGroupResponse, JoinGroupResponseMember
@@ -39,7 +39,7 @@ class Breaking(Assignor):
         raise ZeroDivisionError("a mistake")
 
 
-def make(partitions: int | None, *assignors: Assignor) -> tuple[Leader, Cluster]:
+def make(partitions: int | None, *assignors: Assignor) -> tuple[GroupLeader, Cluster]:
     """Return a leader, and its cluster with topic t of so many partitions; None: unknown yet."""
     settings = consumer_settings({"bootstrap.servers": "127.0.0.1:9092", "group.id": "g"})
     cluster = Cluster(settings, lambda: 0.5)
@@ -48,7 +48,7 @@ def make(partitions: int | None, *assignors: Assignor) -> tuple[Leader, Cluster]
         learn(cluster, partitions)
     known = {assignor.name: assignor for assignor in assignors or make_assignors(("range",))}
     subscription = SubscribedTopics(cluster, settings)
-    return Leader(known, subscription, cluster, patience=PATIENCE), cluster
+    return GroupLeader(known, subscription, cluster, patience=PATIENCE), cluster
 
 
 def learn(cluster: Cluster, partitions: int) -> None:

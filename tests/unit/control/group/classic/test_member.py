@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from kafka_fast.consumer import Assignor, GroupMember, GroupTopics
-from kafka_fast.control.group.classic.member import ClassicMember, State
+from kafka_fast.control.group.classic.member import ClassicMember, ClassicMemberState
 from kafka_fast.control.group.member import RevokeWanted
 from kafka_fast.errors import CommitFailedError, FencedInstanceId
 from kafka_fast.testing.broker.versions import HEARTBEAT, JOIN_GROUP
@@ -113,7 +113,7 @@ def test_more_members_than_partitions_leaves_the_rest_idle() -> None:
 
     def all_in() -> bool:
         groups = [member.control.group for member in members]
-        return all(it is not None and it.member.state is State.STABLE for it in groups)  # type: ignore[attr-defined]
+        return all(it is not None and it.member.state is ClassicMemberState.STABLE for it in groups)  # type: ignore[attr-defined]
 
     world.run_until(lambda: world.stable("t") and all_in())
     assert sorted(len(member.owned) for member in members) == [0, 1, 1]
@@ -131,7 +131,7 @@ MOMENTS = (*range(8, 12), *range(94, 106))
 """Milliseconds after subscribing, about when a coordinator that is known, or is not, is asked."""
 
 
-def leave_early(others: int, seconds: float) -> tuple[State, bool]:
+def leave_early(others: int, seconds: float) -> tuple[ClassicMemberState, bool]:
     """Leave so soon after subscribing; return how far the member was, and whether it had an id."""
     world = make(session_timeout_ms=40_000)
     for n in range(others):
@@ -159,7 +159,7 @@ def leave_early(others: int, seconds: float) -> tuple[State, bool]:
 def test_a_member_that_leaves_while_it_joins_holds_nobody_up(others: int) -> None:
     """Whether it has no id yet, or one that it has not joined by, or waits for the others."""
     left = {leave_early(others, ms / 1000) for ms in MOMENTS}
-    assert {(State.JOINING, False), (State.JOINING, True)} <= left
+    assert {(ClassicMemberState.JOINING, False), (ClassicMemberState.JOINING, True)} <= left
 
 
 def test_a_member_that_was_killed_is_replaced_after_the_session_timeout() -> None:

@@ -20,7 +20,7 @@ JOINED = JoinGroupResponse(generation_id=5, member_id="m")
 REBALANCES = HeartbeatResponse(error_code=27)
 
 
-class FakeQuestions:
+class FakeRequests:
     """Writes down the heartbeats and the requests between, and how they end."""
 
     def __init__(self) -> None:
@@ -73,11 +73,11 @@ class FakeCoordinator:
 
 class Rig:
     def __init__(self) -> None:
-        self.questions, self.coordinator = FakeQuestions(), FakeCoordinator()
+        self.requests, self.coordinator = FakeRequests(), FakeCoordinator()
         self.heard: list[Any] = []
         context: Any = SimpleNamespace(
             settings=consumer_settings({"bootstrap.servers": "b:9092", "group.id": "g"}, {}),
-            links=SimpleNamespace(questions=self.questions),
+            links=SimpleNamespace(requests=self.requests),
         )
         coordinator: Any = self.coordinator
         self.session = Session(
@@ -97,7 +97,7 @@ class Rig:
         self.heard.append(error)
 
     def lose_link(self) -> None:
-        self.questions.started[self.questions.running[-1]][3](LOST, 1.0)
+        self.requests.started[self.requests.running[-1]][3](LOST, 1.0)
 
     def lose_a_later_link(self) -> None:
         """Be a member, and lose the link of its heartbeats."""
@@ -122,28 +122,28 @@ def test_who_has_no_id_only_asks() -> None:
     handle(JOINED, 1.0)
     lose(LOST, 1.0)
     assert rig.heard == [JOINED, LOST]
-    assert not rig.questions.started
+    assert not rig.requests.started
 
 
 def test_heartbeats_go_on_by_the_generation_that_the_join_brings(rig: Rig) -> None:
     rig.join()
-    ((body, expected, *_, other),) = rig.questions.started.values()
+    ((body, expected, *_, other),) = rig.requests.started.values()
     assert body == HeartbeatRequest(group_id="g", generation_id=-1, member_id="m")
     assert other == HeartbeatRequest(group_id="g", generation_id=0, member_id="m")
     assert expected == HeartbeatResponse()
-    rig.questions.said[0](JOINED, 1.0)
+    rig.requests.said[0](JOINED, 1.0)
     assert rig.heard == [JOINED]
     rig.session.enter(5, "m")
     rig.session.keep_alive(1.0, expect_rebalance=False)
-    assert rig.questions.running == [1]  # the same one
+    assert rig.requests.running == [1]  # the same one
 
 
 @pytest.mark.parametrize("answer", [JoinGroupResponse(error_code=25), JoinGroupResponse()])
 def test_who_is_in_no_generation_is_silent(rig: Rig, answer: JoinGroupResponse) -> None:
     rig.join()
-    rig.questions.said[0](answer, 1.0)
+    rig.requests.said[0](answer, 1.0)
     assert rig.heard == [answer]
-    assert rig.questions.running == []
+    assert rig.requests.running == []
 
 
 def test_a_link_that_is_lost_ends_the_join(rig: Rig) -> None:
@@ -155,7 +155,7 @@ def test_a_link_that_is_lost_ends_the_join(rig: Rig) -> None:
 
 def test_a_link_that_is_lost_after_the_join_moves_the_coordinator(rig: Rig) -> None:
     rig.join()
-    rig.questions.said[0](JOINED, 1.0)
+    rig.requests.said[0](JOINED, 1.0)
     rig.lose_link()
     assert rig.heard == [JOINED, "moved"]
 
@@ -165,16 +165,16 @@ def test_who_falls_silent_hears_of_no_join(rig: Rig, how: str) -> None:
     """Nor of the link of another life."""
     rig.join()
     getattr(rig.session, how)()
-    assert rig.questions.running == []
+    assert rig.requests.running == []
     rig.lose_a_later_link()
     assert rig.heard == ["moved"]
 
 
 def test_a_join_that_cannot_be_said_leaves_nothing_behind(rig: Rig) -> None:
-    rig.questions.refuses = True
+    rig.requests.refuses = True
     with pytest.raises(UnsupportedVersionError):
         rig.join()
-    assert rig.questions.running == []
+    assert rig.requests.running == []
     rig.lose_a_later_link()
     assert rig.heard == ["moved"]
 
@@ -183,8 +183,8 @@ def test_another_answer_is_heard_once(rig: Rig) -> None:
     """Then it is Python's to say what the heartbeats are."""
     rig.session.enter(5, "m")
     rig.session.keep_alive(1.0, expect_rebalance=False)
-    rig.questions.started[1][2](REBALANCES, 1.0)
+    rig.requests.started[1][2](REBALANCES, 1.0)
     assert rig.heard == [27]
-    assert rig.questions.running == []
+    assert rig.requests.running == []
     rig.session.keep_alive(1.0, expect_rebalance=True)
-    assert rig.questions.started[2][1] == REBALANCES
+    assert rig.requests.started[2][1] == REBALANCES

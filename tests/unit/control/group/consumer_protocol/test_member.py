@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_fast.control.group.consumer_protocol.member import State
+from kafka_fast.control.group.consumer_protocol.member import ConsumerProtocolMemberState
 from kafka_fast.control.group.member import Subscription
 from kafka_fast.errors import (
     FencedInstanceId,
@@ -123,7 +123,9 @@ def test_a_fenced_member_gives_up_and_joins_again(code: int) -> None:
     world.cluster.faults.error(HEARTBEAT, code, count=1)
     world.run_until(lambda: "lost" in one.kinds() + two.kinds(), 10.0)
     fenced = one if "lost" in one.kinds() else two
-    world.run_until(lambda: world.stable("t") and inner(fenced).state is State.MEMBER)
+    world.run_until(
+        lambda: world.stable("t") and inner(fenced).state is ConsumerProtocolMemberState.MEMBER
+    )
     assert fenced.kinds()[-2:] == ["lost", "assigned"]
     if fenced is one:
         assert inner(one).identity.number == before.number + 1
@@ -194,7 +196,7 @@ def test_an_instance_id_that_was_taken_over_ends_the_first() -> None:
     assert not one.owned
     world.run(30.0)
     assert len(one.errors) == 1  # it does not fight for the name
-    assert inner(one).state is State.OUT
+    assert inner(one).state is ConsumerProtocolMemberState.OUT
 
 
 def test_the_coordinator_moves() -> None:

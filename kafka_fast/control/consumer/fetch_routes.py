@@ -1,11 +1,12 @@
-"""Over which link each partition is fetched, and what the data plane hears of it.
+"""Over which link each partition is fetched: the consumer's forwarding table.
 
     valid positions ─► start ─► StartStream ─► FETCHING ─► StreamsStopped / FetchPunt
                          ▲                                          │
                          └── leader or preferred replica, link ◄────┘ position, epoch
 
 A stream runs on the link to its leader, or to the replica that the leader named as nearer
-(KIP-392). To move it, it is stopped first: only the data plane knows how far it has come.
+(KIP-392). A stream that moves to another link is stopped first, because only the data plane knows
+how far it has come.
 
 Thread: control.
 """
@@ -45,7 +46,7 @@ FORMAT_VERSIONS = (4, 12, FIRST_VERSION_WITH_IDS)
 """A Fetch version of each form of the topic's field: string, compact string, id."""
 
 
-class Streams:
+class FetchRoutes:
     """The consumer's forwarding table. Control thread only."""
 
     def __init__(
@@ -60,9 +61,9 @@ class Streams:
 
         Args:
             context: the client's.
-            partitions: that are assigned.
-            on_moved: called with a partition that stands still and has another leader than before.
-            on_refused: called with a partition whose node cannot be fetched from, and why.
+            partitions: the assigned ones.
+            on_moved: called with a stopped partition that has another leader than before.
+            on_refused: called with a partition whose node cannot serve Fetch, and the error.
         """
         self._settings = context.settings
         self._cluster = context.cluster
@@ -122,13 +123,13 @@ class Streams:
         )
 
     def stop(self, assigned: AssignedPartition, now: float) -> None:
-        """Have a partition stopped that is fetched; `Restarts.handle_stopped` hears of it."""
+        """Have a partition's fetching stopped. `Restarts.handle_stopped` is called in the end."""
         if assigned.state is FetchState.FETCHING:
             assigned.stop(now)
             self._commands.append(StopStream(assigned.stream_id, assigned.generation))
 
     def halt(self, assigned: AssignedPartition, now: float) -> None:
-        """Take a partition for stopped: its generation is over, what it still brings is dropped."""
+        """Take a partition for stopped at once. Records that it still brings are dropped."""
         self.stop(assigned, now)
         if assigned.is_running:
             assigned.enter(FetchState.STOPPED, now)
@@ -139,7 +140,7 @@ class Streams:
         assigned.replica_until = now + self._settings.metadata_max_age
 
     def tick(self, now: float) -> None:
-        """Start what can be started by now."""
+        """Start the partitions that wait for a leader or a link and have one now."""
         waiting = self._partitions.in_state(*AWAITING_WAY)
         for assigned in sorted(waiting, key=lambda it: it.stream_id):
             self.start(assigned, now)
@@ -147,25 +148,25 @@ class Streams:
     # In
 
     def handle_leader(self, assigned: AssignedPartition, now: float) -> None:
-        """The partition's leader has changed, or been elected anew: stop, and begin anew there."""
+        """Stop a partition whose leader has changed or was elected again, to start it there."""
         if assigned.is_running:
             self.stop(assigned, now)
         else:
             self._on_moved(assigned, now)
 
     def handle_recreated(self, topic: str) -> None:
-        """The topic's id has changed: streams that start from now on are named by the new one."""
+        """Forget a topic's old id: streams that start from now on are named by the new one."""
         for assigned in self._partitions.of_topic(topic):
             assigned.topic_id = None
 
     def handle_connect_failed(self, key: ConnectionKey) -> None:
-        """A node cannot be reached: read from the leader what was to be read from there."""
+        """Take note that a node cannot be reached: partitions read there go back to the leader."""
         for assigned in self._partitions:
             if key == ConnectionKey(Role.DATA, assigned.replica):
-                assigned.replica = NO_NODE  # the leader has everything as well
+                assigned.replica = NO_NODE
 
     def handle_lost(self, link: Link) -> None:
-        """Take note that a link is gone; `StreamsStopped` says what ran on it."""
+        """Take note that a link is gone. `StreamsStopped` tells which streams ran on it."""
         self._programmed.pop(link.id, None)
 
     # Details
@@ -182,7 +183,7 @@ class Streams:
             assigned.replica = NO_NODE
 
     def _name(self, assigned: AssignedPartition) -> None:
-        """Tell how requests name the stream's topic, if that is news."""
+        """Tell the data plane how requests name the stream's topic, if that has changed."""
         topic = assigned.partition.topic
         topic_id = self._cluster.topic_id(topic) or NO_TOPIC_ID
         if assigned.topic_id == topic_id:
@@ -195,12 +196,12 @@ class Streams:
     def _program(self, link: Link, assigned: AssignedPartition) -> None:
         """Let a link carry Fetch requests in the highest version that all its streams can use.
 
-        Version 13 names topics by id, which brokers before 2.8 do not have: with one of those in
-        the cluster a topic may be without.
+        Version 13 names topics by id. Brokers before 2.8 have no ids, so with such a broker in
+        the cluster a topic may have none.
         """
         programmed = self._programmed.get(link.id, 0)
         if programmed >= FIRST_VERSION_WITH_IDS and assigned.topic_id != NO_TOPIC_ID:
-            return  # as for all others, which need not be looked at
+            return  # all other streams have ids too, or the version would be lower
         has_ids = all(it.topic_id != NO_TOPIC_ID for it in self._partitions)
         version = link.versions.pick(FetchRequest, None if has_ids else LAST_VERSION_WITH_NAMES)
         if programmed == version:

@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 
 from kafka_fast.control.connection_key import ConnectionKey, Role
+from kafka_fast.control.in_flight_requests import InFlightRequests
 from kafka_fast.control.link import Link
 from kafka_fast.control.negotiation import NodeVersions
 from kafka_fast.control.plane import (
     Command,
-    Response,
+    RawResponse,
     SendBetween,
     SendRaw,
     StartHeartbeats,
     StopHeartbeats,
 )
-from kafka_fast.control.questions import Questions
 from kafka_fast.errors import MalformedError, UnsupportedVersionError
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.api_versions import ApiVersion, ApiVersionsResponse
@@ -33,14 +33,14 @@ JOIN, JOINED = JoinGroupRequest(group_id="g"), JoinGroupResponse(generation_id=6
 
 
 class Rig:
-    """Questions, the commands that they give, and what they hear."""
+    """Requests in flight, the commands that they give, and what they hear."""
 
     def __init__(self) -> None:
         self.commands: deque[Command] = deque()
         self.malformed: list[Any] = []
         self.heard: list[Any] = []
         self.sound: list[int] = []
-        self.questions = Questions(
+        self.requests = InFlightRequests(
             "rig",
             self.commands,
             on_malformed=lambda *what: self.malformed.append(what),
@@ -66,7 +66,7 @@ class Rig:
         return command
 
     def start(self, **more: Any) -> StartHeartbeats:
-        self.questions.start_heartbeats(
+        self.requests.start_heartbeats(
             self.link, BEAT, EXPECTED, self.take, self.lose, period=3.0, timeout=30.0, **more
         )
         command = self.command()
@@ -75,7 +75,7 @@ class Rig:
 
     def say(self, token: int) -> SendBetween:
         said = self.take_between
-        self.questions.send_between(token, self.link, JOIN, JoinGroupResponse, said, timeout=300.0)
+        self.requests.send_between(token, self.link, JOIN, JoinGroupResponse, said, timeout=300.0)
         command = self.command()
         assert isinstance(command, SendBetween)
         return command
@@ -85,10 +85,10 @@ class Rig:
 
     def answer(self, token: int, response: Any) -> None:
         data = frame.encode_response(response, VERSION, 0)[4:]
-        self.questions.handle_response(Response(7, token, data, 0), 1.0)
+        self.requests.handle_response(RawResponse(7, token, data, 0), 1.0)
 
     def break_link(self, token: int) -> None:
-        self.questions.handle_response(Response(7, token, None, 2), 1.0)
+        self.requests.handle_response(RawResponse(7, token, None, 2), 1.0)
 
 
 @pytest.fixture
@@ -97,16 +97,16 @@ def rig() -> Rig:
 
 
 def test_a_question_is_answered_once(rig: Rig) -> None:
-    ask = rig.questions.ask
+    ask = rig.requests.ask
     assert ask(rig.link, BEAT, HeartbeatResponse, rig.take, rig.lose, timeout=30.0) == VERSION
     sent = rig.command()
     assert isinstance(sent, SendRaw)
     assert frame.decode_request(sent.frame[4:])[1] == BEAT
-    assert rig.questions.load(rig.link) == 1
+    assert rig.requests.load(rig.link) == 1
     rig.answer(sent.token, OTHER)
     rig.answer(sent.token, EXPECTED)
     assert rig.heard == [OTHER]
-    assert rig.questions.load(rig.link) == 0
+    assert rig.requests.load(rig.link) == 0
 
 
 def test_a_repetition_is_heard_of_again_and_again(rig: Rig) -> None:
@@ -163,41 +163,41 @@ def test_a_link_that_breaks_is_told_once(rig: Rig) -> None:
     rig.break_link(token)
     rig.answer(said.own_token, JOINED)
     assert rig.heard == ["KafkaConnectionError"]
-    assert rig.questions.load(rig.link) == 0
+    assert rig.requests.load(rig.link) == 0
 
 
 def test_a_repetition_that_has_ended_by_itself_is_known_once(rig: Rig) -> None:
     """Its user is stuck; of one that was stopped meanwhile that says nothing."""
     token = rig.start().token
     rig.say(token)
-    assert rig.questions.handle_ended(token)
-    assert not rig.questions.handle_ended(token)
+    assert rig.requests.handle_ended(token)
+    assert not rig.requests.handle_ended(token)
     stopped = rig.start().token
-    rig.questions.stop_heartbeats(stopped)
-    assert not rig.questions.handle_ended(stopped)
-    assert rig.questions.load(rig.link) == 0
+    rig.requests.stop_heartbeats(stopped)
+    assert not rig.requests.handle_ended(stopped)
+    assert rig.requests.load(rig.link) == 0
 
 
 def test_after_a_stop_nothing_is_heard(rig: Rig) -> None:
     token = rig.start().token
     said = rig.say(token)
-    rig.questions.stop_heartbeats(token)
+    rig.requests.stop_heartbeats(token)
     assert rig.command() == StopHeartbeats(token)
-    rig.questions.stop_heartbeats(token)
+    rig.requests.stop_heartbeats(token)
     assert not rig.commands
     for late in (token, said.own_token):
         rig.answer(late, JOINED)
         rig.break_link(late)
     assert rig.heard == []
-    assert rig.questions.load(rig.link) == 0
+    assert rig.requests.load(rig.link) == 0
 
 
 @pytest.mark.parametrize("is_between", [True, False])
 def test_an_answer_that_cannot_be_read_ends_it(rig: Rig, is_between: bool) -> None:
     token = rig.start().token
     between = rig.say(token).own_token
-    broken = Response(7, between if is_between else token, bytes(5), 0)
-    rig.questions.handle_response(broken, 1.0)
+    broken = RawResponse(7, between if is_between else token, bytes(5), 0)
+    rig.requests.handle_response(broken, 1.0)
     assert rig.heard == ["MalformedError"]
     ((bad, now),) = rig.malformed
     assert (bad.link.id, bad.version, now) == (7, VERSION, 1.0)
@@ -213,7 +213,7 @@ def test_an_answer_that_cannot_be_read_ends_it(rig: Rig, is_between: bool) -> No
 def test_what_the_node_does_not_know_is_not_said(rig: Rig) -> None:
     token = rig.start().token
     request = SyncGroupRequest(group_id="g")
-    send_between = rig.questions.send_between
+    send_between = rig.requests.send_between
     with pytest.raises(UnsupportedVersionError, match="node 1"):
         send_between(token, rig.link, request, SyncGroupResponse, rig.take, timeout=1.0)
     assert not rig.commands

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafka_fast.config import consumer_settings
-from kafka_fast.control.group.consumer_protocol.beat import Beat
+from kafka_fast.control.group.consumer_protocol.heartbeat_builder import HeartbeatBuilder
 from kafka_fast.control.group.consumer_protocol.reconciliation import NOTHING, Ids
 from kafka_fast.control.group.member import Subscription
 
@@ -13,7 +13,7 @@ NAMES = Subscription(frozenset({"b", "a"}))
 REGEX = Subscription(regex="in-.*")
 
 
-def make(**given: object) -> Beat:
+def make(**given: object) -> HeartbeatBuilder:
     settings = consumer_settings(
         {
             "bootstrap.servers": "127.0.0.1:9092",
@@ -23,7 +23,7 @@ def make(**given: object) -> Beat:
             **given,
         }
     )
-    return Beat(settings, "g", "me")
+    return HeartbeatBuilder(settings, "g", "me")
 
 
 def test_who_joins_tells_everything() -> None:
@@ -41,37 +41,37 @@ def test_who_joins_tells_everything() -> None:
 
 
 def test_after_that_only_what_is_new_is_told() -> None:
-    beat = make()
-    beat.make(0, NAMES, NOTHING, NOTHING)
-    assert not beat.is_news(NAMES, NOTHING)
-    assert beat.is_news(NAMES, OWNED)
-    request = beat.make(5, NAMES, OWNED, OWNED)
+    builder = make()
+    builder.make(0, NAMES, NOTHING, NOTHING)
+    assert not builder.is_news(NAMES, NOTHING)
+    assert builder.is_news(NAMES, OWNED)
+    request = builder.make(5, NAMES, OWNED, OWNED)
     assert [(it.topic_id, it.partitions) for it in request.topic_partitions or ()] == [
         (OTHER, [3]),
         (TOPIC, [0, 1]),
     ]
     assert request.subscribed_topic_names is None
     assert request.rebalance_timeout_ms == -1
-    assert not beat.is_news(NAMES, OWNED)
-    request = beat.make(5, Subscription(frozenset({"c"})), OWNED, OWNED)
+    assert not builder.is_news(NAMES, OWNED)
+    request = builder.make(5, Subscription(frozenset({"c"})), OWNED, OWNED)
     assert request.subscribed_topic_names == ["c"]
     assert request.topic_partitions is None
 
 
 def test_what_is_told_is_what_is_held() -> None:
-    beat = make()
-    beat.make(0, NAMES, NOTHING, NOTHING)
-    request = beat.make(5, NAMES, frozenset({(TOPIC, 0)}), OWNED)
+    builder = make()
+    builder.make(0, NAMES, NOTHING, NOTHING)
+    request = builder.make(5, NAMES, frozenset({(TOPIC, 0)}), OWNED)
     assert sum(len(it.partitions) for it in request.topic_partitions or ()) == 3
 
 
 def test_after_a_lost_answer_everything_is_told_again() -> None:
-    beat = make()
-    beat.make(0, NAMES, NOTHING, NOTHING)
-    beat.make(5, NAMES, OWNED, OWNED)
-    beat.forget()
-    assert beat.is_news(NAMES, OWNED)
-    request = beat.make(5, NAMES, OWNED, OWNED)
+    builder = make()
+    builder.make(0, NAMES, NOTHING, NOTHING)
+    builder.make(5, NAMES, OWNED, OWNED)
+    builder.forget()
+    assert builder.is_news(NAMES, OWNED)
+    request = builder.make(5, NAMES, OWNED, OWNED)
     assert request.member_epoch == 5
     assert request.rebalance_timeout_ms == 60_000
     assert request.subscribed_topic_names == ["a", "b"]
@@ -79,13 +79,13 @@ def test_after_a_lost_answer_everything_is_told_again() -> None:
 
 
 def test_an_expression_is_taken_back() -> None:
-    beat = make()
-    request = beat.make(0, REGEX, NOTHING, NOTHING)
+    builder = make()
+    request = builder.make(0, REGEX, NOTHING, NOTHING)
     assert (request.subscribed_topic_regex, request.subscribed_topic_names) == ("in-.*", [])
-    request = beat.make(5, NAMES, NOTHING, NOTHING)
+    request = builder.make(5, NAMES, NOTHING, NOTHING)
     assert (request.subscribed_topic_regex, request.subscribed_topic_names) == ("", ["a", "b"])
-    beat.forget()  # perhaps that was lost
-    assert beat.make(5, NAMES, NOTHING, NOTHING).subscribed_topic_regex == ""
+    builder.forget()  # perhaps that was lost
+    assert builder.make(5, NAMES, NOTHING, NOTHING).subscribed_topic_regex == ""
 
 
 def test_goodbye() -> None:

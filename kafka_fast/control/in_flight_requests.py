@@ -1,11 +1,11 @@
-"""The control plane's own requests, and what becomes of them.
+"""The control plane's own requests that have no answer yet, and what becomes of them.
 
     ask ──────────────► once ────────────────────────► its answer ───────────┐
     start_heartbeats ─► every period ────────────────► unexpected answers ───┼──► handle
     send_between ─────► once, between two heartbeats ► its answer ───────────┘    or
                                                                   handle_failure: no link
 
-The data plane sends heartbeats, whether Python gets to run or not. Thread: control.
+The data plane sends the heartbeats, even while Python cannot run. Thread: control.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kafka_fast.control.instants import NEVER
 from kafka_fast.control.link import Link
 from kafka_fast.control.plane import (
     Command,
-    Response,
+    RawResponse,
     SendBetween,
     SendRaw,
     StartHeartbeats,
@@ -29,23 +29,22 @@ from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis import api_name
 from kafka_fast.protocol.apis.join_group import JoinGroupResponse
 from kafka_fast.protocol.apis.sync_group import SyncGroupResponse
-from kafka_fast.protocol.schema import Request
-from kafka_fast.protocol.schema import Response as ResponseBody
+from kafka_fast.protocol.schema import Request, Response
 from kafka_fast.values import Value
 
 NEGOTIATION = 0
 """The token of ApiVersions requests, which belong to the connection."""
 
 ANSWERED_LATE = frozenset({JoinGroupResponse.api_key, SyncGroupResponse.api_key})
-"""What the coordinator answers when the other members have come: however late, all is well."""
+"""Their answers may be late for a good reason: the coordinator waits for the other members."""
 
 RESPONSE_BODY_POS = 8
 """In a response frame, behind length and correlation id."""
 
-R = TypeVar("R", bound=ResponseBody)
+R = TypeVar("R", bound=Response)
 
 
-class _Question(Value, frozen=False):
+class _InFlightRequest(Value, frozen=False):
     """A raw request in flight."""
 
     link: Link
@@ -55,15 +54,15 @@ class _Question(Value, frozen=False):
     handle_failure: Callable[[KafkaError, float], None]
     timeout: float
     asked_at: float
-    heartbeats: _Heartbeats | None = None  # that it stands for, or is sent between
+    heartbeats: _Heartbeats | None = None  # this is their request, or one sent between them
 
     @property
     def label(self) -> str:
-        """What was asked: "Metadata v13"."""
+        """The name and version of the API: "Metadata v13"."""
         return f"{api_name(self.response_class.api_key)} v{self.version}"
 
     def is_well(self, token: int, now: float) -> bool:
-        """Whether this is a heartbeat, and one must have been answered as expected before."""
+        """Whether these are heartbeats, and an expected answer must have come before."""
         heartbeats = self.heartbeats
         if heartbeats is None or heartbeats.token != token:
             return False
@@ -76,7 +75,7 @@ class Unanswered(Value):
     label: str
     """The API and its version."""
     timeout: float
-    """Seconds for which the answer is waited for."""
+    """Seconds that the node has for its answer."""
 
 
 class BadMessage(Value):
@@ -87,19 +86,19 @@ class BadMessage(Value):
     version: int
     error: ProtocolError
     was_well: bool
-    """Earlier answers to the same heartbeats were well."""
+    """Earlier answers to the same heartbeats were as expected."""
 
 
 class _Heartbeats(Value, frozen=False):
-    """What was heard of the heartbeats that the data plane sends under one token."""
+    """The answers to the heartbeats that the data plane sends under one token."""
 
     token: int
-    heard: int = 0
+    heard: int = 0  # answers that came up
     between: int | None = None  # token of the request between that has no answer yet
-    surely_heard_by: float = NEVER  # if it is still there, the data plane has swallowed an answer
+    surely_heard_by: float = NEVER  # by then the data plane has swallowed an expected answer
 
 
-class Questions:
+class InFlightRequests:
     """All requests that wait for an answer. Control thread only."""
 
     def __init__(
@@ -114,37 +113,37 @@ class Questions:
 
         Args:
             client_id: of all requests.
-            commands: takes what the data plane is to do.
+            commands: takes commands for the data plane.
             on_malformed: called with an answer that cannot be read, and the time.
-            on_sound: called with the link and the API of one that can.
+            on_sound: called with the link and the API of an answer that can be read.
         """
         self._client_id = client_id
         self._commands = commands
         self._on_malformed = on_malformed
         self._on_sound = on_sound
         self.now = 0.0
-        """The time of the turn, or of the event, that is under way."""
-        self._questions: dict[int, _Question] = {}
+        """The time of the turn or event that is being handled."""
+        self._in_flight: dict[int, _InFlightRequest] = {}
         self._next_token = NEGOTIATION + 1
 
     # Getters
 
     def load(self, link: Link) -> int:
-        """Return how many of the control plane's questions wait for an answer on a link."""
-        return sum(question.link.id == link.id for question in self._questions.values())
+        """Return how many of the control plane's requests wait for an answer on a link."""
+        return sum(request.link.id == link.id for request in self._in_flight.values())
 
     def under_way(self, now: float) -> list[tuple[str, float]]:
-        """Return who has not answered what, and for how many seconds. Any thread."""
+        """Return which node has not answered what, and for how many seconds. Any thread."""
         return [
             (f"{it.link.versions.node} has not answered {it.label}", now - it.asked_at)
-            for it in list(self._questions.values())
+            for it in list(self._in_flight.values())
             if it.heartbeats is None and it.response_class.api_key not in ANSWERED_LATE
         ]
 
     def unanswered(self, token: int) -> Unanswered | None:
-        """Return what was asked under a token; None if that is not known any more."""
-        question = self._questions.get(token)
-        return None if question is None else Unanswered(question.label, question.timeout)
+        """Return the request under a token; None if nobody waits for its answer any more."""
+        request = self._in_flight.get(token)
+        return None if request is None else Unanswered(request.label, request.timeout)
 
     # Out
 
@@ -159,16 +158,16 @@ class Questions:
         timeout: float,
         max_version: int | None = None,
     ) -> int:
-        """Send a request; one of the two functions is called with what becomes of it.
+        """Send a request. One of the two functions is called with the outcome.
 
         Args:
-            link: the way.
+            link: where to send it.
             body: the request.
             response_class: of its answer.
             handle: called with the decoded answer and the time.
             handle_failure: called with why there is none, and the time.
-            timeout: seconds; the link is closed when they have passed without an answer.
-            max_version: the highest one that the caller can use.
+            timeout: seconds for the answer. If none comes in time, the link is closed.
+            max_version: the highest version that the caller can use.
 
         Returns:
             The version that was sent.
@@ -178,7 +177,7 @@ class Questions:
         """
         version = link.versions.pick(type(body), max_version)
         token = self._take_token()
-        self._questions[token] = _Question(
+        self._in_flight[token] = _InFlightRequest(
             link, response_class, version, handle, handle_failure, timeout, self.now
         )
         data = frame.encode_request(body, version, 0, self._client_id)
@@ -189,7 +188,7 @@ class Questions:
         self,
         link: Link,
         body: Request,
-        expected: ResponseBody,
+        expected: Response,
         handle: Callable[[Any, float], None],
         handle_failure: Callable[[KafkaError, float], None],
         *,
@@ -200,22 +199,24 @@ class Questions:
     ) -> int:
         """Send a request every `period` seconds, and hear of each answer that is not `expected`.
 
-        The data plane does so without the GIL, and no longer than the user shows signs of life.
+        The data plane sends it without the GIL. It stops when the user has not polled for
+        max.poll.interval.ms.
 
         Args:
-            link: the way.
+            link: where to send it.
             body: the request.
-            expected: the answer that needs nobody.
+            expected: the answer that nobody has to hear of.
             handle: called with each other answer and the time.
             handle_failure: called with why there are no more heartbeats, and the time: the link is
                 gone, or an answer cannot be read.
             period: seconds from one to the next.
-            timeout: seconds for each; the link is closed when they have passed.
+            timeout: seconds for each answer. If one does not come in time, the link is closed.
             delay: seconds to the first.
-            other_epoch: differs from `body` in each byte of its epoch, or generation, and in no
-                other. The data plane writes there what the last answer told, to a
-                ConsumerGroupHeartbeat or to a JoinGroup that `send_between` sent; before an epoch
-                is known it sends no heartbeat. None: `body` stays as it is.
+            other_epoch: the same request with each byte of its epoch, or generation, changed, and
+                no other byte. It shows where the epoch stands. The data plane writes the epoch of
+                the last answer there: one to a ConsumerGroupHeartbeat, or to a JoinGroup that
+                `send_between` sent. Before an epoch is known, no heartbeat is sent. None: `body`
+                stays as it is.
 
         Returns:
             A token for `stop_heartbeats` and `send_between`.
@@ -226,7 +227,7 @@ class Questions:
         version = link.versions.pick(type(body))
         token = self._take_token()
         heard_by = self.now + delay + 1.5 * period
-        self._questions[token] = _Question(
+        self._in_flight[token] = _InFlightRequest(
             link,
             type(expected),
             version,
@@ -249,10 +250,10 @@ class Questions:
         return token
 
     def stop_heartbeats(self, token: int) -> None:
-        """Send no more of them; nobody hears of them again, nor of a request between."""
-        question = self._questions.get(token)
-        if question is not None:
-            self._forget_question(token, question)
+        """Send no more heartbeats. Answers to them, and to a request between, are dropped."""
+        request = self._in_flight.get(token)
+        if request is not None:
+            self._forget(token, request)
             self._commands.append(StopHeartbeats(token))
 
     def send_between(
@@ -265,35 +266,35 @@ class Questions:
         *,
         timeout: float,
     ) -> None:
-        """Send another request once, between two heartbeats: none overtakes the other.
+        """Send another request once, while no heartbeat is in flight.
 
-        If an answer to a heartbeat is heard first, the request was not sent and never will be:
-        that answer may have changed what the request has to say.
+        If the answer to a heartbeat comes up first, the request was not sent and never will be.
+        That answer may have changed what the request has to say.
 
         Args:
             token: the heartbeats, which have not ended.
-            link: that they go over.
+            link: the link of the heartbeats.
             body: the request.
             response_class: of its answer.
             handle: called with its answer, whatever it says, and the time. If the link goes, the
                 heartbeats' `handle_failure` is called.
-            timeout: seconds; the link is closed when they have passed without an answer.
+            timeout: seconds for the answer. If none comes in time, the link is closed.
 
         Raises:
             UnsupportedVersionError: the node and this client share no version of this API.
         """
         version = link.versions.pick(type(body))
-        question = self._questions[token]
-        heartbeats = question.heartbeats
+        request = self._in_flight[token]
+        heartbeats = request.heartbeats
         assert heartbeats is not None
         assert heartbeats.between is None
         heartbeats.between = self._take_token()
-        self._questions[heartbeats.between] = _Question(
+        self._in_flight[heartbeats.between] = _InFlightRequest(
             link,
             response_class,
             version,
             handle,
-            question.handle_failure,
+            request.handle_failure,
             timeout,
             self.now,
             heartbeats,
@@ -310,61 +311,61 @@ class Questions:
 
     # In
 
-    def handle_response(self, event: Response, now: float) -> None:
-        """Take an answer, or news of the end of the link that it should have come over."""
+    def handle_response(self, event: RawResponse, now: float) -> None:
+        """Take an answer, or the news that its link was closed."""
         self.now = now
-        question = self._questions.get(event.token)
-        if question is None:
+        request = self._in_flight.get(event.token)
+        if request is None:
             return
         if event.frame is None:
-            self._forget_question(event.token, question)
+            self._forget(event.token, request)
             lost = KafkaConnectionError(
-                f"{question.link.versions.node} did not answer {question.label}: the connection "
+                f"{request.link.versions.node} did not answer {request.label}: the connection "
                 "was closed"
             )
-            question.handle_failure(lost, now)
+            request.handle_failure(lost, now)
             return
-        api_key = question.response_class.api_key
+        api_key = request.response_class.api_key
         try:
-            _, body = frame.decode_response(question.response_class, event.frame, question.version)
+            _, body = frame.decode_response(request.response_class, event.frame, request.version)
         except ProtocolError as error:
-            self._forget_question(event.token, question)
-            was_well = question.is_well(event.token, now)
+            self._forget(event.token, request)
+            was_well = request.is_well(event.token, now)
             self._on_malformed(
-                BadMessage(question.link, api_key, question.version, error, was_well), now
+                BadMessage(request.link, api_key, request.version, error, was_well), now
             )
-            question.handle_failure(error, now)
+            request.handle_failure(error, now)
             return
-        self._on_sound(question.link, api_key)
-        if question.heartbeats is None:
-            del self._questions[event.token]
+        self._on_sound(request.link, api_key)
+        if request.heartbeats is None:
+            del self._in_flight[event.token]
         else:
-            question.heartbeats.heard += 1
-            self._forget_between(question.heartbeats)
-        question.handle(body, now)
+            request.heartbeats.heard += 1
+            self._forget_between(request.heartbeats)
+        request.handle(body, now)
 
     def handle_ended(self, token: int) -> bool:
-        """Take note that heartbeats have ended, for want of signs of life from the user.
+        """Take note that the data plane has ended heartbeats, because the user does not poll.
 
         Returns:
-            Whether they were not stopped meanwhile.
+            True, unless the heartbeats were stopped meanwhile.
         """
-        question = self._questions.get(token)
-        if question is None:
+        request = self._in_flight.get(token)
+        if request is None:
             return False
-        self._forget_question(token, question)
+        self._forget(token, request)
         return True
 
-    def _forget_question(self, token: int, question: _Question) -> None:
-        """Expect no answer any more; of heartbeats, also none to the request between."""
-        heartbeats = question.heartbeats
+    def _forget(self, token: int, request: _InFlightRequest) -> None:
+        """Wait for no answer any more. With heartbeats, the request between is forgotten too."""
+        heartbeats = request.heartbeats
         if heartbeats is not None:
             token = heartbeats.token
             self._forget_between(heartbeats)
-        self._questions.pop(token, None)
+        self._in_flight.pop(token, None)
 
     def _forget_between(self, heartbeats: _Heartbeats) -> None:
-        """The request between is answered, or will not be sent any more."""
+        """Forget the request between two heartbeats: it was answered, or will not be sent."""
         if heartbeats.between is not None:
-            del self._questions[heartbeats.between]
+            del self._in_flight[heartbeats.between]
             heartbeats.between = None

@@ -20,11 +20,11 @@ from kafka_fast.types import OffsetAndMetadata, TopicPartition
 NO_GROUP = "this needs a group.id; without a group use assign(), or read_range() for a range"
 
 
-class Questions:
-    """The questions of one consumer's user."""
+class ConsumerQueries:
+    """What one consumer's user asks about offsets and groups."""
 
     def __init__(self, control: ConsumerControl, waits: Waits, call: Calls) -> None:
-        """Begin with no question.
+        """Begin with no query.
 
         Args:
             control: answers.

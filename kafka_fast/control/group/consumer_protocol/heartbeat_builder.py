@@ -1,8 +1,8 @@
-"""What a KIP-848 member tells its coordinator: everything when it joins, then what has changed.
+"""The heartbeats of a KIP-848 member: everything when it joins, then only what has changed.
 
-Nobody knows whether the coordinator has taken a heartbeat that was not answered, and the lost
-answer may have brought an assignment. So the next heartbeat tells everything again, and the
-coordinator then answers in full.
+If a heartbeat is not answered, the coordinator may or may not have read it, and the lost answer may
+have had an assignment. So the next heartbeat tells everything again, and the coordinator answers
+with everything.
 
 Thread: control.
 """
@@ -28,11 +28,11 @@ FIRST_VERSION_WITH_REGEX = 1
 NO_REGEX = ""
 
 
-class Beat:
-    """The heartbeats of one member, and what the last of them told. Control thread only."""
+class HeartbeatBuilder:
+    """Builds one member's heartbeats, and knows what the last one told. Control thread only."""
 
     def __init__(self, settings: ConsumerSettings, group_id: str, member_id: str) -> None:
-        """Begin with nothing told.
+        """Begin as if nothing was told.
 
         Args:
             settings: the consumer's configuration.
@@ -44,27 +44,27 @@ class Beat:
         self.member_id = member_id
         self._told_subscription: Subscription | None = None
         self._told_owned: Ids | None = None
-        self._has_regex = False  # the coordinator may know one of ours
+        self._has_regex = False  # the coordinator may know a regex of this member
 
     def forget(self) -> None:
-        """Tell everything the next time."""
+        """Tell everything in the next heartbeat."""
         self._told_subscription = None
         self._told_owned = None
 
     def is_news(self, subscription: Subscription, owned: Ids) -> bool:
-        """Tell whether the coordinator does not know this yet."""
+        """Tell whether this differs from what the coordinator was told."""
         return (subscription, owned) != (self._told_subscription, self._told_owned)
 
     def make(
         self, epoch: int, subscription: Subscription, owned: Ids, held: Ids
     ) -> ConsumerGroupHeartbeatRequest:
-        """Return the heartbeat that tells this, as far as it was not told yet.
+        """Return the heartbeat that tells what has changed.
 
         Args:
-            epoch: the member's; 0: it joins.
-            subscription: with the names of the topics that a pattern of our own matches.
-            owned: what the user's thread has; a change of it is told.
-            held: what is told then: nobody else may have it.
+            epoch: the member epoch; 0: it joins.
+            subscription: topic names (also for a pattern that the client matches), or a regex.
+            owned: the partitions that the user's thread has. If they change, `held` is told.
+            held: the partitions that no other member may own yet.
         """
         request = self.alive(epoch)
         is_full = epoch == JOIN or self._told_subscription is None or self._told_owned is None
@@ -85,7 +85,7 @@ class Beat:
         return request
 
     def alive(self, epoch: int) -> ConsumerGroupHeartbeatRequest:
-        """Return the heartbeat that tells nothing new."""
+        """Return a heartbeat without news."""
         return ConsumerGroupHeartbeatRequest(
             group_id=self._group_id,
             member_id=self.member_id,
@@ -94,13 +94,13 @@ class Beat:
         )
 
     def leave(self) -> ConsumerGroupHeartbeatRequest:
-        """Return the heartbeat of a member that goes; a static one may come back."""
+        """Return the heartbeat of a member that leaves. A static member may come back."""
         is_static = self._settings.group_instance_id is not None
         return self.alive(LEAVE_FOR_A_WHILE if is_static else LEAVE)
 
 
 def new_member_id(random: Callable[[], float]) -> str:
-    """Return an id that no other member has: 128 random bits, as Kafka writes them."""
+    """Return a unique member id: 128 random bits, in Kafka's form of a UUID."""
     bits = bytes(int(random() * 256) for _ in range(16))
     return base64.urlsafe_b64encode(bits).rstrip(b"=").decode()
 
