@@ -128,6 +128,10 @@ def check_recovery(kafka: EmbeddedKafka, consumer: Consumer) -> None:
     assert values_by_partition(found) == written
 
 
+GROUP_ERRORS = pytest.mark.repeats("what a code means to a member is decided in Python")
+
+
+@GROUP_ERRORS
 @pytest.mark.parametrize(
     ("api", "error"),
     [
@@ -156,6 +160,7 @@ def test_a_classic_group(kafka: EmbeddedKafka, api: int, error: type[BrokerError
         check_recovery(kafka, consumer)
 
 
+@GROUP_ERRORS
 @pytest.mark.parametrize(
     "error",
     [
