@@ -191,7 +191,9 @@ tsan:
 	$(call optional,ThreadSanitizer harness,src_c/probe_sanitizer.sh thread,src_c/tsan/run.sh)
 
 # The extensions that ship, instrumented by gcc, under the ordinary Python (tests/sanitize). In
-# `make test` AddressSanitizer leaves small objects to Python's own allocator: half the time.
+# `make test` AddressSanitizer leaves small objects to Python's own allocator: half the time. It also
+# leaves out the tests marked `repeats`, each with its reason: ends of processes, waits, log lines
+# and group errors that differ in Python only. `sanitize-long` runs them.
 SANITIZED := $(PY) -m tests.sanitize.run
 sanitize:
 	@mkdir -p build && : > $(NOT_RUN)
@@ -202,10 +204,11 @@ sanitize:
 sanitize-net: TOGETHER := -n 6 --dist worksteal
 sanitize-net: build $(VENV)/test.stamp
 	$(call optional,AddressSanitizer over tests/net,$(SANITIZED) address --probe,\
-		PYTHONMALLOC=pymalloc $(SANITIZED) address tests/net $(TOGETHER))
+		PYTHONMALLOC=pymalloc $(SANITIZED) address tests/net $(TOGETHER) -m "not repeats")
 
 sanitize-long: build $(VENV)/test.stamp
-	$(call optional,AddressSanitizer over tests/sim,$(SANITIZED) address --probe,\
+	$(call optional,AddressSanitizer over the rest,$(SANITIZED) address --probe,\
+		$(SANITIZED) address tests/net $(TOGETHER) -m repeats && \
 		$(SANITIZED) address tests/sim $(TOGETHER) --seeds $(SANITIZE_SEEDS))
 	$(call optional,ThreadSanitizer over tests/net and tests/sim,$(SANITIZED) thread --probe,\
 		$(SANITIZED) thread tests/net $(TOGETHER) && \

@@ -19,6 +19,7 @@ from kafka_fast.testing.broker.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import CONSUMER_GROUP_HEARTBEAT, JOIN_GROUP
 from tests.net import processes
 from tests.net.consuming import committed, fill, read
+from tests.net.sanitized import shown_by
 from tests.waiting import eventually
 
 TIMEOUT = 60
@@ -95,7 +96,11 @@ WAITS = {  # what comes before the broker stands still, what comes after it, and
 GOODBYES = ("close", "unsubscribe", "a member's goodbye", "a member's end")
 
 
-@pytest.mark.parametrize("wait", WAITS)
+SHOWN = ("poll", "times", "a member's goodbye", "a range")
+WHY = "each wait is a generator in Python, and all drivers wait for it in the same compiled way"
+
+
+@pytest.mark.parametrize("wait", shown_by(SHOWN, WAITS, WHY))
 def test_ctrl_c_ends_every_wait_at_once(kafka: EmbeddedKafka, wait: str) -> None:
     """What else runs on this machine may delay one of three, not all of them."""
     limit = GOODBYE_LIMIT if wait in GOODBYES else INTERRUPT_LIMIT
@@ -194,8 +199,12 @@ time.sleep(0.2)
 }
 
 
+ENDINGS_SHOWN = ("return", "a daemon thread that polls")
+WHY_ENDINGS = "with no other thread in the client, the interpreter ends it as after the last line"
+
+
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("ending", shown_by(ENDINGS_SHOWN, ENDINGS, WHY_ENDINGS))
 def test_a_process_that_ends_without_closing_leaves_its_group(
     kafka: EmbeddedKafka, ending: str, protocol: str
 ) -> None:
@@ -417,6 +426,7 @@ def test_a_process_that_is_killed_loses_nothing(kafka: EmbeddedKafka) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.repeats("heartbeats are sent in the same way whoever holds the GIL; it takes 15 s")
 def test_a_member_survives_c_code_that_holds_the_gil(kafka: EmbeddedKafka) -> None:
     """Twice its session timeout, and records are fetched meanwhile."""
     out = run(

@@ -35,7 +35,10 @@ from kafka_fast.testing.broker.versions import (
 from tests.net.consuming import fill, partitions_of
 from tests.waiting import TIMEOUT, eventually
 
-pytestmark = pytest.mark.usefixtures("short_waits")
+pytestmark = [
+    pytest.mark.usefixtures("short_waits"),
+    pytest.mark.repeats("what the log says of a wait is decided in Python"),
+]
 
 NOBODY = "127.0.0.1:1"
 QUICK = {

@@ -38,6 +38,7 @@ def run(sanitizer: Sanitizer, arguments: list[str]) -> int:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     env = {**environment(sanitizer, folder), "PYTHONPATH": str(tree)}
+    env.pop("PYTHONDONTWRITEBYTECODE", None)  # else each child compiles the package: half its time
     ran = subprocess.run([sys.executable, *PYTEST, *arguments], cwd=tree, env=env, check=False)
     found = reports(folder)
     for report in found:

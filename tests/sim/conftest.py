@@ -1,4 +1,4 @@
-"""What the simulations share: where their seeds come from, and a collector that looks seldom."""
+"""What the simulations share: seeds, a collector that looks seldom, and that worlds end wholly."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from kafka_fast.net import process_life
 from tests.sim.seeds import asked_for
 
 
@@ -24,3 +25,11 @@ def rare_collections() -> Iterator[None]:
     gc.set_threshold(100_000, 20, 20)
     yield
     gc.set_threshold(*before)
+
+
+@pytest.fixture(autouse=True)
+def no_client_outlives_its_world() -> Iterator[None]:
+    """The end of the process waits for clients, and in a world that is over no time goes by."""
+    before = set(process_life.living)
+    yield
+    assert set(process_life.living) <= before

@@ -12,8 +12,11 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
+from kafka_fast.net import process_life
 from tests.sim.seeds import check, check_processes
+from tests.sim.worlds.group_checker import Wrong
 from tests.sim.worlds.group_plan import make_group_plan
+from tests.sim.worlds.group_users import User
 from tests.sim.worlds.group_world import run_group_seed
 
 
@@ -33,6 +36,15 @@ def judge(seed: int) -> str | None:
 
 def test_every_promise_is_kept_in_every_group(seeds: Sequence[int]) -> None:
     check(judge, seeds)
+
+
+def test_a_world_ends_the_consumer_of_a_user_who_crashed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Regression: the end of the process waited for it in virtual time, for ever."""
+    monkeypatch.setattr(User, "_poll", lambda self: 1 / 0)
+    before = set(process_life.living)
+    result = run_group_seed(0)
+    assert any(fault.kind is Wrong.CRASHED for fault in result.faults)
+    assert set(process_life.living) <= before
 
 
 def test_a_seed_gives_the_same_log_again() -> None:

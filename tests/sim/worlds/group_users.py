@@ -115,9 +115,12 @@ class User(RebalanceListener):
         self._disturb()
 
     def abandon(self) -> None:
-        """End whatever still runs: the world is over."""
+        """End whatever still runs: the world is over.
+
+        The consumer of a user who crashed runs still, as nobody has closed it.
+        """
         self.is_leaving = True
-        if self.actor is not None and not self.actor.is_over:
+        if self.actor is not None:
             self._end_by_force()
 
     # ---- lives ----
