@@ -16,6 +16,8 @@ from collections.abc import Callable, Hashable
 from contextvars import ContextVar
 from typing import NamedTuple
 
+from kafka_fast.instants import NEVER
+
 BURST = 20
 """How often a message passes in a period."""
 
@@ -36,8 +38,6 @@ LONG = 3.0
 
 AGAIN = 1.0
 """Seconds from one look at what is waited for to the next, once a wait is long."""
-
-NEVER = float("inf")
 
 
 def count_of(count: int, unit: str) -> str:

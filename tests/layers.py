@@ -23,6 +23,7 @@ PACKAGE = "kafka_fast"
 
 BASE = {
     "errors",
+    "instants",
     "logs",
     "values",
     "times",
@@ -40,7 +41,8 @@ ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "_version": set(),
     "_lazy": set(),
-    "logs": set(),
+    "instants": set(),
+    "logs": {"instants"},
     "values": set(),
     "times": {"errors"},
     "types": {"errors"},

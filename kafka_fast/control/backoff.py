@@ -12,7 +12,7 @@ its `.max.ms`.
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
-from kafka_fast.control.instants import LONG_AGO
+from kafka_fast.instants import LONG_AGO
 
 __all__ = ["Backoff", "KeyedBackoff"]
 

@@ -23,7 +23,6 @@ from collections.abc import Callable, Iterable
 
 from kafka_fast.config import CommonSettings
 from kafka_fast.control.backoff import Backoff
-from kafka_fast.control.instants import NEVER
 from kafka_fast.control.metadata import (
     FIRST_RELIABLE_EPOCH_VERSION,
     ClusterChanges,
@@ -35,6 +34,7 @@ from kafka_fast.control.metadata import (
 from kafka_fast.control.refresh import RefreshSchedule
 from kafka_fast.control.topology import Topology
 from kafka_fast.errors import ErrorCode, KafkaError, ProtocolError, broker_error
+from kafka_fast.instants import NEVER
 from kafka_fast.logs import get_logger
 from kafka_fast.protocol.apis.metadata import (
     MetadataRequest,

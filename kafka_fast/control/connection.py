@@ -35,7 +35,6 @@ from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.bootstrap import Candidate, Candidates
 from kafka_fast.control.connection_key import UNKNOWN_NODE, ConnectionKey
 from kafka_fast.control.in_flight_requests import NEGOTIATION
-from kafka_fast.control.instants import LONG_AGO, NEVER
 from kafka_fast.control.link_errors import say
 from kafka_fast.control.negotiation import Negotiation, NodeVersions
 from kafka_fast.control.plane import CloseLink, OpenLink, ResolveHost, SendRaw
@@ -49,6 +48,7 @@ from kafka_fast.errors import (
     UsageError,
     broker_error,
 )
+from kafka_fast.instants import LONG_AGO, NEVER
 from kafka_fast.logs import get_logger
 from kafka_fast.values import Value
 

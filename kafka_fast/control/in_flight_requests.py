@@ -14,7 +14,6 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from kafka_fast.control.instants import NEVER
 from kafka_fast.control.link import Link
 from kafka_fast.control.plane import (
     Command,
@@ -25,6 +24,7 @@ from kafka_fast.control.plane import (
     StopHeartbeats,
 )
 from kafka_fast.errors import KafkaConnectionError, KafkaError, ProtocolError
+from kafka_fast.instants import NEVER
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis import api_name
 from kafka_fast.protocol.apis.join_group import JoinGroupResponse

@@ -32,7 +32,6 @@ from kafka_fast.control.in_flight_requests import (
     InFlightRequests,
     Unanswered,
 )
-from kafka_fast.control.instants import LONG_AGO, NEVER
 from kafka_fast.control.link import Link
 from kafka_fast.control.link_errors import answered, close_error, misfit_error
 from kafka_fast.control.metadata import Node
@@ -49,6 +48,7 @@ from kafka_fast.control.plane import (
 )
 from kafka_fast.control.troubles import Reason, Troubles
 from kafka_fast.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError
+from kafka_fast.instants import LONG_AGO, NEVER
 from kafka_fast.logs import in_seconds
 from kafka_fast.protocol.apis import api_name
 from kafka_fast.types import TopicPartition

@@ -17,7 +17,7 @@ included. So brokers that answer errors for ever see one request per step of the
 """
 
 from kafka_fast.control.backoff import Backoff
-from kafka_fast.control.instants import LONG_AGO, NEVER
+from kafka_fast.instants import LONG_AGO, NEVER
 from kafka_fast.values import Value
 
 __all__ = ["Ask", "RefreshSchedule"]

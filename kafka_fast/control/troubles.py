@@ -21,7 +21,6 @@ from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
 from kafka_fast.control.connection_key import ConnectionKey
-from kafka_fast.control.instants import LONG_AGO
 from kafka_fast.control.plane import LinkClosed
 from kafka_fast.errors import (
     BrokerError,
@@ -32,6 +31,7 @@ from kafka_fast.errors import (
     drop_frames,
     fresh_copy,
 )
+from kafka_fast.instants import LONG_AGO
 from kafka_fast.logs import in_seconds
 from kafka_fast.types import TopicPartition
 from kafka_fast.values import Value

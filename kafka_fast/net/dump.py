@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from kafka_fast.dataplane.core._events import read_traces
 from kafka_fast.dataplane.core._plane import DataPlane
-from kafka_fast.dataplane.core._traces import read_traces
 from kafka_fast.net.steps import Steps, Wait
 
 

@@ -20,12 +20,12 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from kafka_fast.config import CommonSettings
-from kafka_fast.control.instants import NEVER
 from kafka_fast.control.plane import OpenLink
 from kafka_fast.dataplane.core._plane import WAIT_SLICE, DataPlane, Environment
 from kafka_fast.dataplane.core._wake import Wake
 from kafka_fast.dataplane.fetch._streams import Streams
 from kafka_fast.dataplane.produce._queues import Queues
+from kafka_fast.instants import NEVER
 from kafka_fast.logs import get_logger
 from kafka_fast.net._compressor import Compressor
 from kafka_fast.net._pump import Machine, Pump

@@ -17,7 +17,6 @@ from contextlib import ExitStack
 from typing import Any
 
 from kafka_fast.config import ProducerSettings
-from kafka_fast.control.instants import NEVER
 from kafka_fast.control.plane import PlaneEvent
 from kafka_fast.control.producer.control import ProducerControl
 from kafka_fast.dataplane.core._plane import WAIT_SLICE
@@ -25,6 +24,7 @@ from kafka_fast.dataplane.produce._observers import collect, take_lost, take_unl
 from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.dataplane.produce.losses import Losses
 from kafka_fast.errors import DeliveryError, Outcome, UsageError
+from kafka_fast.instants import NEVER
 from kafka_fast.logs import get_logger
 from kafka_fast.net import process_life
 from kafka_fast.net.client_core import ClientCore

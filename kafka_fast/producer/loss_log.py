@@ -7,9 +7,9 @@ Thread: control.
 
 from __future__ import annotations
 
-from kafka_fast.control.instants import NEVER
 from kafka_fast.dataplane.produce._observers import take_unlogged
 from kafka_fast.dataplane.produce._queues import Queues
+from kafka_fast.instants import NEVER
 
 PATIENCE = 1.0
 """Seconds for which a failure waits for others, or for a flush that raises it."""

@@ -17,7 +17,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from kafka_fast.dataplane.core._plane cimport DataPlane, Environment
 from kafka_fast.dataplane.produce._queues cimport Queues
 from kafka_fast.dataplane.core._sender cimport step
-from kafka_fast.dataplane.core._traces cimport trace_line
+from kafka_fast.dataplane.core._events cimport trace_line
 from kafka_fast.dataplane.core.link cimport *
 from kafka_fast.dataplane.core.state cimport *
 from kafka_fast.net._compressor cimport coder_free, coder_init, compress_batch

@@ -47,7 +47,6 @@ from kafka_fast.control.consumer.restarts import Restarts
 from kafka_fast.control.consumer.topics import Topics
 from kafka_fast.control.group.group import Group
 from kafka_fast.control.group.member import Subscription
-from kafka_fast.control.instants import NEVER
 from kafka_fast.control.link import Link
 from kafka_fast.control.metadata import ClusterChanges
 from kafka_fast.control.nonsense import PATIENCE, Nonsense
@@ -55,6 +54,7 @@ from kafka_fast.control.plane import HeartbeatsEnded
 from kafka_fast.control.silence import of_several
 from kafka_fast.control.troubles import Reason
 from kafka_fast.errors import KafkaError
+from kafka_fast.instants import NEVER
 from kafka_fast.logs import get_logger
 from kafka_fast.protocol.apis.fetch import FetchRequest
 from kafka_fast.types import OffsetAndMetadata, TopicPartition

@@ -34,9 +34,9 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from kafka_fast.control.consumer.plane import generation
-from kafka_fast.control.instants import NEVER
 from kafka_fast.control.metadata import Node
 from kafka_fast.errors import KafkaError
+from kafka_fast.instants import NEVER
 from kafka_fast.types import TopicPartition
 from kafka_fast.values import Value
 

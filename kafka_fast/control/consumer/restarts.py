@@ -39,8 +39,8 @@ from kafka_fast.control.consumer.plane import (
 )
 from kafka_fast.control.consumer.positions import Positions
 from kafka_fast.control.context import Context
-from kafka_fast.control.instants import NEVER
 from kafka_fast.errors import KafkaError, ProtocolError, error_name
+from kafka_fast.instants import NEVER
 from kafka_fast.logs import get_logger
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.fetch import FetchResponse, PartitionData

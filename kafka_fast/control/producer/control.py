@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterator
 from kafka_fast.config import ProducerSettings
 from kafka_fast.control.client_control import ClientControl
 from kafka_fast.control.cluster import Cluster
-from kafka_fast.control.instants import NEVER
 from kafka_fast.control.link import Link
 from kafka_fast.control.metadata import ClusterChanges
 from kafka_fast.control.plane import (
@@ -57,6 +56,7 @@ from kafka_fast.errors import (
     broker_error,
     error_description,
 )
+from kafka_fast.instants import NEVER
 from kafka_fast.logs import LONG, LongWait, Waiting, get_logger, in_seconds
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.produce import (

@@ -13,9 +13,9 @@ from collections.abc import Collection, Iterable
 from kafka_fast.config import CommonSettings
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.connection_key import BOOTSTRAP, SECOND_BOOTSTRAP, ConnectionKey
-from kafka_fast.control.instants import LONG_AGO, NEVER
 from kafka_fast.control.link import Link
 from kafka_fast.control.links import Links
+from kafka_fast.instants import LONG_AGO, NEVER
 
 __all__ = ["PATIENCE", "AnyNodes"]
 

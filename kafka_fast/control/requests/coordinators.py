@@ -18,7 +18,6 @@ from typing import Protocol, TypeVar
 from kafka_fast.control.backoff import Backoff, KeyedBackoff
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.connection_key import ConnectionKey, Role
-from kafka_fast.control.instants import NEVER
 from kafka_fast.control.link import Link
 from kafka_fast.control.links import Links
 from kafka_fast.control.metadata import Node, is_address
@@ -28,6 +27,7 @@ from kafka_fast.control.requests.open_call import OpenCall
 from kafka_fast.control.requests.targets import AnyNode, Coordinator, CoordinatorKind, Target
 from kafka_fast.control.troubles import About, Reason, Subject
 from kafka_fast.errors import KafkaError, ProtocolError, broker_error, error_description
+from kafka_fast.instants import NEVER
 from kafka_fast.logs import get_logger
 from kafka_fast.protocol.apis.find_coordinator import (
     Coordinator as FoundCoordinator,

@@ -25,7 +25,6 @@ from typing import Any, TypeVar
 from kafka_fast.config import CommonSettings
 from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.cluster import Cluster
-from kafka_fast.control.instants import LONG_AGO, NEVER
 from kafka_fast.control.link import Link
 from kafka_fast.control.links import Links
 from kafka_fast.control.requests.call import AnswerSource, Call
@@ -42,6 +41,7 @@ from kafka_fast.errors import (
     ProtocolError,
     UnsupportedVersionError,
 )
+from kafka_fast.instants import LONG_AGO, NEVER
 from kafka_fast.logs import count_of
 from kafka_fast.protocol.schema import Response
 

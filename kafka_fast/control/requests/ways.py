@@ -21,7 +21,6 @@ from kafka_fast.config import CommonSettings
 from kafka_fast.control import silence
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.connection_key import ConnectionKey, Role
-from kafka_fast.control.instants import LONG_AGO, NEVER
 from kafka_fast.control.link import Link
 from kafka_fast.control.links import Links
 from kafka_fast.control.requests.any_node import AnyNodes
@@ -36,6 +35,7 @@ from kafka_fast.control.requests.targets import (
     Target,
 )
 from kafka_fast.control.troubles import Reason
+from kafka_fast.instants import LONG_AGO, NEVER
 from kafka_fast.types import TopicPartition
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from libc.string cimport memcpy
 
 from kafka_fast._wire._checksum cimport crc32c_join, crc32c_update
 from kafka_fast.dataplane.core._sender cimport sender_destroy, sender_init, step
-from kafka_fast.dataplane.core._tuples cimport event_tuple, node_dict, stats_dict
+from kafka_fast.dataplane.core._events cimport event_tuple, node_dict, stats_dict
 from kafka_fast.dataplane.core.link cimport *
 from kafka_fast.dataplane.core.state cimport *
 

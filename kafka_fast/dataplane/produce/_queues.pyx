@@ -13,7 +13,7 @@ from cpython.pythread cimport PyThread_get_thread_ident
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
 
 from kafka_fast.dataplane.core._plane cimport DataPlane, copy_bytes
-from kafka_fast.dataplane.core._tuples cimport produce_stats_dict
+from kafka_fast.dataplane.core._events cimport produce_stats_dict
 from kafka_fast.dataplane.core.state cimport *
 
 from kafka_fast.errors import UsageError, fresh_copy

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Sequence
 from random import Random
 from typing import Any, Protocol
 
-from kafka_fast.control.instants import NEVER
 from kafka_fast.control.requests.call import ONLY, AnswerSource, Call
 from kafka_fast.control.requests.meanings import Done, Meaning, meaning_of
 from kafka_fast.control.requests.open_call import OpenCall
 from kafka_fast.control.requests.requester import Requester
 from kafka_fast.control.requests.targets import AllNodes, OneNode, Target
 from kafka_fast.errors import KafkaError
+from kafka_fast.instants import NEVER
 from kafka_fast.protocol.apis import create_topics, describe_groups, list_offsets
 from kafka_fast.protocol.apis.describe_configs import (
     DescribeConfigsRequest,

@@ -20,7 +20,6 @@ from typing import Any
 from kafka_fast.config import ConsumerSettings, consumer_settings
 from kafka_fast.control.client_control import ClientControl
 from kafka_fast.control.cluster import Cluster
-from kafka_fast.control.instants import NEVER
 from kafka_fast.control.metadata import ClusterChanges
 from kafka_fast.control.plane import (
     CloseLink,
@@ -41,6 +40,7 @@ from kafka_fast.control.requests.targets import (
     Leaders,
     OneNode,
 )
+from kafka_fast.instants import NEVER
 from kafka_fast.logs import get_logger
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.create_topics import CreateTopicsRequest

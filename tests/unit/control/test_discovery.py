@@ -11,10 +11,10 @@ from kafka_fast.config import CommonSettings, producer_settings
 from kafka_fast.control.client_control import ClientControl
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.connection_key import BOOTSTRAP, ConnectionKey, Role
-from kafka_fast.control.instants import NEVER
 from kafka_fast.control.metadata import ClusterChanges
 from kafka_fast.control.plane import CloseReason, RawResponse
 from kafka_fast.control.requests.any_node import PATIENCE
+from kafka_fast.instants import NEVER
 from kafka_fast.protocol.apis.metadata import MetadataRequest, MetadataResponse
 from tests.unit.control.fake_machine import FakeMachine
 from tests.unit.control.metadata_answers import answer, broker, topic

@@ -29,7 +29,7 @@ from kafka_fast.control.group.assignors import (
 from kafka_fast.control.group.assignors.guard import calling
 from kafka_fast.control.group.classic import messages
 from kafka_fast.control.group.subscription import SubscribedTopics
-from kafka_fast.control.instants import NEVER
+from kafka_fast.instants import NEVER
 from kafka_fast.protocol.apis.join_group import JoinGroupResponse
 from kafka_fast.types import TopicPartition
 from kafka_fast.values import Value

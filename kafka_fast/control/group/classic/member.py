@@ -41,7 +41,6 @@ from kafka_fast.control.group.coordinator import GroupCoordinator
 from kafka_fast.control.group.member import NO_GENERATION, GroupIdentity, GroupNews, Subscription
 from kafka_fast.control.group.readiness import OVERSTAYED, Readiness, warn_of_overstaying
 from kafka_fast.control.group.subscription import SubscribedTopics
-from kafka_fast.control.instants import NEVER
 from kafka_fast.errors import (
     ERRORS,
     ErrorCode,
@@ -50,6 +49,7 @@ from kafka_fast.errors import (
     error_description,
     error_name,
 )
+from kafka_fast.instants import NEVER
 from kafka_fast.logs import Waiting, get_logger
 from kafka_fast.types import TopicPartition
 

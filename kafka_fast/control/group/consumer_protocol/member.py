@@ -29,7 +29,6 @@ from kafka_fast.control.group.coordinator import GroupCoordinator
 from kafka_fast.control.group.member import GroupIdentity, GroupNews, MemberFailed, Subscription
 from kafka_fast.control.group.readiness import OVERSTAYED, Readiness, warn_of_overstaying
 from kafka_fast.control.group.subscription import SubscribedTopics
-from kafka_fast.control.instants import NEVER
 from kafka_fast.control.link import Link
 from kafka_fast.errors import (
     ERRORS,
@@ -40,6 +39,7 @@ from kafka_fast.errors import (
     broker_error,
     error_name,
 )
+from kafka_fast.instants import NEVER
 from kafka_fast.logs import Waiting, get_logger
 from kafka_fast.protocol.apis.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,

@@ -11,9 +11,9 @@ from kafka_fast.control.consumer.partition import (
     Position,
 )
 from kafka_fast.control.consumer.plane import generation
-from kafka_fast.control.instants import NEVER
 from kafka_fast.control.metadata import Node
 from kafka_fast.errors import KafkaError
+from kafka_fast.instants import NEVER
 from kafka_fast.types import TopicPartition
 
 T0, T1, OTHER = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("other", 0)

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from kafka_fast.control.connection_key import ConnectionKey, Role
-from kafka_fast.control.instants import NEVER
 from kafka_fast.control.metadata import Node
 from kafka_fast.control.requests.call import ONLY, AnswerSource, Call
 from kafka_fast.control.requests.meanings import Done, FindAgain, Meaning, meaning_of
@@ -29,6 +28,7 @@ from kafka_fast.errors import (
     ProtocolError,
     UnsupportedVersionError,
 )
+from kafka_fast.instants import NEVER
 from kafka_fast.protocol.apis.describe_groups import (
     DescribedGroup,
     DescribeGroupsRequest,

@@ -1,8 +1,9 @@
-"""What leaves the data plane, as plain Python values: events and numbers."""
+"""What leaves the data plane, as plain Python values: events, numbers, and traces of links."""
 
-from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t
 
+from kafka_fast.dataplane.core.link cimport *
 from kafka_fast.dataplane.core.state cimport *
 
 
@@ -92,3 +93,29 @@ cdef dict node_dict(const kf_node* node):
         "bytes_in": kf_counted(&node.bytes_in),
         "request_time_us": histogram_dict(&node.request_time),
     }
+
+
+# ---- a link's debug ring ----
+
+# The ring leaves the data plane as raw bytes, in a DUMP event. It names requests and batches by
+# number, never their records.
+cdef dict TRACE_NAMES = {
+    KF_TRACE_OPEN: "open",
+    KF_TRACE_SENT: "sent",
+    KF_TRACE_RECEIVED: "received",
+    KF_TRACE_PUNT: "punt",
+    KF_TRACE_CLOSE: "close",
+    KF_TRACE_QUEUED: "queued",
+}
+
+
+cdef str trace_line(const kf_trace* line):
+    return (f"{line.at:.6f} {TRACE_NAMES[line.kind]} correlation={line.correlation_id} "
+            f"batch={line.serial} size={line.size}")
+
+
+def read_traces(bytes ring):
+    """Return the lines of a debug ring as a DUMP event brings it, oldest first."""
+    cdef const kf_trace* lines = <const kf_trace*>PyBytes_AS_STRING(ring)
+    cdef Py_ssize_t i
+    return [trace_line(&lines[i]) for i in range(<Py_ssize_t>(len(ring) // sizeof(kf_trace)))]

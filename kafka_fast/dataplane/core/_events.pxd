@@ -8,6 +8,7 @@ from kafka_fast.dataplane.core.structs cimport (
     kf_node,
     kf_produce_stats,
     kf_stats,
+    kf_trace,
 )
 
 
@@ -23,3 +24,6 @@ cdef dict produce_stats_dict(const kf_produce_stats* stats, int64_t buffer_bytes
 
 # The counters of the links to one node.
 cdef dict node_dict(const kf_node* node)
+
+# An entry of a link's debug ring as a line for people.
+cdef str trace_line(const kf_trace* line)
