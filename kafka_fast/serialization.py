@@ -189,7 +189,7 @@ class DoubleDeserializer(_NumberDeserializer):
 
 
 class _Writes:
-    """Holds a function that is made from the fields; it is no field itself, so not compared."""
+    """Holds a function that is made from the fields. It is no field, so `==` ignores it."""
 
     __slots__ = ("_write",)
     _write: Write

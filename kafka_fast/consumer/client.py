@@ -101,7 +101,7 @@ class Consumer:
         """Return the core; the simulation overrides this to give it another host."""
         return ConsumerCore(self._settings, self.client_id, ThreadedHost(self._settings))
 
-    # What is read
+    # Subscription and assignment
 
     def subscribe(
         self,

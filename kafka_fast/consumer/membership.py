@@ -190,7 +190,7 @@ class Membership:
             self.commit_in_background()
 
     def handle_news(self) -> Steps[None]:
-        """Carry out the group's wishes: revoke, assign, report failures.
+        """Carry out what the group has asked for: revoke, assign, report failures.
 
         Raises:
             KafkaError: the member is out of its group, a topic cannot be used, or the listener
@@ -209,7 +209,7 @@ class Membership:
                 raise
 
     def _carry_out(self, news: GroupNews) -> Steps[None]:
-        """Carry out one of the group's wishes. To repeat this after an interruption is harmless."""
+        """Carry out one item of group news; a repetition after an interruption is harmless."""
         match news:
             case RevokeWanted():
                 yield from self._revoke(news, self._core.now() + self._settings.default_api_timeout)

@@ -2,7 +2,8 @@
 
     user's thread ── assign, seek ──► Intake, and ConsumerControl on kf-control
                   ◄── records ─────── Intake
-                  ◄── news ────────── kf-control: positions, errors; the group's wishes
+                  ◄── news ────────── kf-control: positions, errors
+                  ◄── group news ──── kf-control: revoke, assign, the member's failures
 
 Thread: the user's unless said otherwise.
 """
@@ -236,30 +237,30 @@ class Reading:
         self._news.append(news)
 
     def put_group_news(self, news: GroupNews) -> None:
-        """Pass a wish of the group to the user's next poll. Control thread."""
+        """Pass group news to the user's next poll. Control thread."""
         self._group_news.append(news)
 
     @property
     def has_group_news(self) -> bool:
-        """Whether the group waits for the user's thread."""
+        """Whether group news waits for the user's thread."""
         return bool(self._group_news)
 
     def first_group_news(self) -> GroupNews | None:
-        """Return the group's first wish; None if there is none."""
+        """Return the first item of group news; None if there is none."""
         self._read_news()
         return self._group_news[0] if self._group_news else None
 
     def drop_group_news(self) -> None:
-        """Remove the group's first wish: it is about to be carried out."""
+        """Remove the first item of group news, which is about to be carried out."""
         self._group_news.popleft()
 
     def return_group_news(self, news: GroupNews) -> None:
-        """Put a wish of the group back to the front: it was interrupted."""
+        """Put an item of group news back to the front: its handling was interrupted."""
         if not self._group_news or self._group_news[0] is not news:
             self._group_news.appendleft(news)
 
     def forget_group_news(self) -> None:
-        """Drop all wishes of the group: the member has left."""
+        """Drop all group news: the member has left."""
         self._group_news.clear()
 
     def _read_news(self) -> None:

@@ -25,7 +25,7 @@ cdef struct handover_state
 # Hand over a batch; any thread, never blocks.
 cdef void compressor_submit(void* state, kf_batch* batch) noexcept nogil
 
-# The same for a Handover.
+# Hand over a batch to a Handover; any thread, never blocks.
 cdef void handover_submit(void* state, kf_batch* batch) noexcept nogil
 
 cdef void coder_init(coder* self, int codec, int level) noexcept nogil

@@ -15,7 +15,7 @@ ctypedef struct loop_event:
     int fd
 
 
-# What the environment's functions need; lives as long as the Machine.
+# The context of the environment's functions; lives as long as the Machine.
 ctypedef struct machine_state:
     int data_event     # ends the data plane's sleep
     int control_event  # there are events for the control plane

@@ -199,7 +199,7 @@ class Producer(BulkAccumulator):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Close. If the block has raised, losses are only logged, so as not to hide its error."""
+        """Close. If the block has raised, losses are only logged, and do not hide its error."""
         try:
             self.close()
         except KafkaError as lost:
