@@ -1,12 +1,12 @@
-"""The package's loggers: each says the same thing only so often, and what is waited for.
+"""The package's loggers, with a limit on repeated messages; and the log lines about long waits.
 
-A client retries for as long as its user lets it, and a cluster may be away for a week. A message
-is known by its logger, level and text before its arguments, or by the kind that it names (for
-`extra`, where the whole text is an argument); it passes `BURST` times in `PERIOD`
-seconds, and the first one after that tells how many were left out.
+A client retries for as long as its user lets it, and a cluster may be away for a week. So the same
+message passes `BURST` times in `PERIOD` seconds, and the first message after that says how many
+were left out. Messages are the same if logger, level and text without arguments are equal. If the
+whole text of a message is an argument, its `extra` names a kind, which counts instead.
 
-Whoever waits for something says so once, when the wait has become long: see `LongWait`. No clock is
-read here: `now` comes with each call, and is virtual in a simulation.
+A wait is logged once, when it has become long: see `LongWait`. No clock is read here: `now` comes
+with each call, and is virtual in a simulation.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ BURST = 20
 """How often a message passes in a period."""
 
 PERIOD = 60.0
-"""Seconds."""
+"""Length of a period in seconds."""
 
 UNLIMITED = {"unlimited": True}
-"""For `extra` of a record that always passes: one that counts what is told nowhere else."""
+"""The `extra` of a message that always passes, such as a count that is reported nowhere else."""
 
 WAIT = {"kind": "wait"}
-"""For `extra` of a record that tells of a long wait."""
+"""The `extra` of a message about a long wait."""
 
 TEXTS_MAX = 1024
-"""Texts that are remembered; more are only seen where a text is made of its arguments."""
+"""Texts that are remembered; more come only from code that formats texts before it logs them."""
 
 LONG = 3.0
 """Seconds after which a wait is long."""
 
 AGAIN = 1.0
-"""Seconds from one look at what is waited for to the next, once a wait is long."""
+"""Seconds between two looks at the reason of a long wait."""
 
 
 def count_of(count: int, unit: str) -> str:
@@ -53,12 +53,12 @@ def in_seconds(duration: float) -> str:
 
 
 class Waiting(NamedTuple):
-    """What is waited for.
+    """The reason of a wait.
 
     Attributes:
         text: a sentence for the user.
-        level: of the log; INFO if to wait for this is normal.
-        key: waits for the same have the same one, whatever their texts.
+        level: level of the log line; INFO if the wait is normal.
+        key: equal for the same reason, whatever the texts.
     """
 
     text: str
@@ -66,13 +66,13 @@ class Waiting(NamedTuple):
     key: Hashable = None
 
 
-_is_telling: ContextVar[bool] = ContextVar("is_telling", default=False)  # of a wait, in a thread
+_is_telling: ContextVar[bool] = ContextVar("is_telling", default=False)  # a wait, in this thread
 
 
 def tell(logger: logging.Logger, waiting: Waiting) -> None:
-    """Log what is waited for.
+    """Log the reason of a wait.
 
-    Whoever handles the record may send it to Kafka, and wait for the same: that is not told again.
+    A log handler may send the line to Kafka and so wait for the same reason; that is not logged.
     """
     if _is_telling.get():
         return
@@ -84,27 +84,27 @@ def tell(logger: logging.Logger, waiting: Waiting) -> None:
 
 
 class LongWait:
-    """Logs what is waited for when that has lasted for `LONG` seconds, and only once.
+    """Logs the reason of a wait after `LONG` seconds, and each reason only once.
 
-    A wait that comes to be one for something else is another wait. Thread: that of its owner.
+    If the reason changes, the new one is logged once it has lasted, too. Thread: the owner's.
     """
 
     __slots__ = ("_began", "_key", "_logger", "_look_at", "_told")
 
     def __init__(self, logger: logging.Logger) -> None:
-        """Begin with nothing that is waited for.
+        """Begin without a wait.
 
         Args:
-            logger: takes what is said.
+            logger: gets the log lines.
         """
         self._logger = logger
         self._began: float | None = None
         self._look_at = NEVER
-        self._key: Hashable = None  # of what was waited for at the last look
+        self._key: Hashable = None  # of the reason at the last look
         self._told: set[Hashable] = set()
 
     def end(self) -> None:
-        """What was waited for has come, or is not waited for any more."""
+        """Note that the wait is over."""
         if self._began is not None:
             self._began = None
             self._look_at = NEVER
@@ -113,24 +113,24 @@ class LongWait:
 
     @property
     def is_told(self) -> bool:
-        """Whether the log says what is waited for."""
+        """Whether a reason of this wait was logged."""
         return bool(self._told)
 
     @property
     def deadline(self) -> float:
-        """When to look next; infinity while nothing is waited for."""
+        """When to look next; infinity without a wait."""
         return self._look_at
 
     def look(self, now: float, describe: Callable[[float], Waiting | None]) -> Waiting | None:
-        """Note that something is waited for, and say what if that is due.
+        """Note that the wait goes on, and log its reason if that is due.
 
         Args:
             now: the time.
-            describe: called with the time when the wait is long; returns what is waited for; None:
-                nothing that has to be said yet.
+            describe: called with the time when the wait is long. It returns the reason; None: there
+                is nothing to log yet.
 
         Returns:
-            What has been said now.
+            The reason that was logged in this call, if any.
         """
         if self._began is None:
             self._began = now
@@ -142,7 +142,7 @@ class LongWait:
         if found is None or found.key in self._told:
             self._key = None if found is None else found.key
             return None
-        if self._told and found.key != self._key:  # something else: see whether that lasts, too
+        if self._told and found.key != self._key:  # a new reason: see whether it lasts
             self._key = found.key
             self._look_at = now + LONG
             return None
@@ -153,19 +153,19 @@ class LongWait:
 
 
 class RateLimit(logging.Filter):
-    """Lets the first few of a period pass. Any thread: a race miscounts, no more."""
+    """Lets the first messages of a period pass. Any thread: a race only miscounts."""
 
     def __init__(self) -> None:
-        """Begin with nothing said."""
+        """Begin without messages."""
         super().__init__()
         self._said: dict[tuple[int, object], tuple[float, int]] = {}  # -> since when, how often
 
     def forget(self) -> None:
-        """Begin anew."""
+        """Forget all messages."""
         self._said.clear()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether the record passes; add to it what was left out."""
+        """Return whether the message passes; add to it how many were left out."""
         if getattr(record, "unlimited", False):
             return True
         key = (record.levelno, getattr(record, "kind", record.msg))

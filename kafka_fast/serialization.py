@@ -2,11 +2,12 @@
 
 A serializer is an object with `serialize(topic, value, headers) -> bytes | None`, or any callable
 `f(value) -> bytes | None`; a deserializer has `deserialize(topic, data, headers)` or is a callable
-`f(data)`. `as_serializer` and `as_deserializer` bring what a user gave into the first form. The
-built-in ones write Java's formats, so that either side reads what the other wrote. None is always
+`f(data)`. `as_serializer` and `as_deserializer` bring both into the first form. The built-in
+serializers write Java's formats, so that each side can read the other's records. None always stays
 None: a missing key, or a tombstone.
 
-Errors of the built-in ones say what was expected. Their callers name record, topic and serializer.
+An error of a built-in serializer says what was expected. The caller adds record, topic and
+serializer.
 """
 
 from __future__ import annotations
@@ -41,10 +42,10 @@ class Deserializer(Protocol):
 
 
 SerializerLike: TypeAlias = Serializer | Callable[[Any], bytes | None] | str
-"""What a configuration may hold: an object, a callable, or the name of a built-in serializer."""
+"""A serializer in a configuration: an object, a callable, or the name of a built-in one."""
 
 DeserializerLike: TypeAlias = Deserializer | Callable[[bytes], Any] | str
-"""The same for deserializers."""
+"""A deserializer in a configuration: an object, a callable, or the name of a built-in one."""
 
 
 class StringSerializer(Value):
@@ -80,7 +81,7 @@ class StringDeserializer(Value):
 
 
 class BytesSerializer(Value):
-    """Takes bytes-like objects as they are."""
+    """Sends bytes-like objects unchanged."""
 
     def serialize(self, topic: str, value: Any, headers: Headers | None) -> bytes | None:
         """Return `value` as bytes."""
@@ -92,7 +93,7 @@ class BytesSerializer(Value):
 
 
 class BytesDeserializer(Value):
-    """Hands bytes out as they are."""
+    """Returns bytes unchanged."""
 
     def deserialize(self, topic: str, data: bytes | None, headers: Headers | None) -> bytes | None:
         """Return `data`."""
@@ -113,7 +114,7 @@ _FLOAT64: Final = _Format("float64", struct.Struct(">d"), (int, float))
 
 
 class _NumberSerializer(Value):
-    """What the serializers of numbers share; each names its format."""
+    """Base of the serializers of numbers; each subclass names its format."""
 
     _format: ClassVar[_Format]
 
@@ -131,7 +132,7 @@ class _NumberSerializer(Value):
 
 
 class _NumberDeserializer(Value):
-    """What the deserializers of numbers share; each names its format."""
+    """Base of the deserializers of numbers; each subclass names its format."""
 
     _format: ClassVar[_Format]
 
@@ -188,14 +189,14 @@ class DoubleDeserializer(_NumberDeserializer):
 
 
 class _Writes:
-    """Keeps a function made of the fields. It is none itself, so it is not compared, nor shown."""
+    """Holds a function that is made from the fields. It is no field, so `==` ignores it."""
 
     __slots__ = ("_write",)
     _write: Write
 
 
 class _Reads:
-    """The same for one that reads."""
+    """Holds a reading function in the same way as `_Writes` a writing one."""
 
     __slots__ = ("_read",)
     _read: Read
@@ -204,17 +205,18 @@ class _Reads:
 class JsonSerializer(Value, _Writes):
     """Writes objects as JSON text in UTF-8, without blanks.
 
-    Takes what `json.dumps` takes, and `orjson`, where it is installed, makes it faster but never
-    other: dict, list, tuple, str, int of any size, float, bool and None in them. The value None is
-    no JSON `null` but a tombstone. NaN and the infinities are refused, as JSON has none.
+    Takes the types that `json.dumps` takes: dict, list, tuple, str, int of any size, float, bool
+    and, inside of others, None. The value None is no JSON `null` but a tombstone. NaN and the
+    infinities are refused, because JSON has none. If `orjson` is installed, it makes this faster;
+    the text is the same.
 
     Attributes:
-        ensure_ascii: write what is not ASCII as escapes.
+        ensure_ascii: write characters outside of ASCII as escapes.
         separators: between items, and between key and value.
-        sort_keys: write the keys of dicts in their order, so that equal objects are equal bytes:
-            for keys of records.
-        default: returns what to write of an object that JSON does not know, such as a datetime, a
-            dataclass or a Decimal; `str`, for example.
+        sort_keys: write the keys of dicts in sorted order, so that equal objects are equal bytes,
+            as keys of records should be.
+        default: turns an object that JSON does not know, such as a datetime, a dataclass or a
+            Decimal, into one that it knows; `str`, for example.
         allow_nan: write NaN, Infinity and -Infinity, which are not JSON.
     """
 
@@ -256,13 +258,15 @@ class JsonSerializer(Value, _Writes):
 
 
 class JsonDeserializer(Value, _Reads):
-    """Reads JSON text in UTF-8, as `json.loads` does; `orjson` makes it faster but never other.
+    """Reads JSON text in UTF-8, as `json.loads` does.
+
+    If `orjson` is installed, it makes this faster; the result is the same.
 
     Attributes:
-        object_hook: makes something else of each dict.
-        parse_float: makes a number of the text of one with a fraction or an exponent;
+        object_hook: called with each dict; its result takes the dict's place.
+        parse_float: called with the text of each number that has a fraction or an exponent;
             `decimal.Decimal`, for example.
-        allow_nan: take NaN, Infinity and -Infinity, which are not JSON.
+        allow_nan: accept NaN, Infinity and -Infinity, which are not JSON.
     """
 
     object_hook: Callable[[dict[str, Any]], Any] | None = None
@@ -280,7 +284,7 @@ class JsonDeserializer(Value, _Reads):
         object.__setattr__(self, "_read", read)
 
     def deserialize(self, topic: str, data: bytes | None, headers: Headers | None) -> Any:
-        """Return the object that `data` is the text of."""
+        """Return the object that the JSON text `data` describes."""
         if data is None:
             return None
         try:
@@ -290,22 +294,22 @@ class JsonDeserializer(Value, _Reads):
 
 
 class CallableSerializer(Value):
-    """Makes a serializer of a callable that takes the value alone."""
+    """Makes a serializer from a callable that takes only the value."""
 
     function: Callable[[Any], bytes | None]
 
     def serialize(self, topic: str, value: Any, headers: Headers | None) -> bytes | None:
-        """Return what the callable returns; None is not shown to it."""
+        """Return the callable's result; None stays None, without a call."""
         return None if value is None else self.function(value)
 
 
 class CallableDeserializer(Value):
-    """Makes a deserializer of a callable that takes the bytes alone."""
+    """Makes a deserializer from a callable that takes only the bytes."""
 
     function: Callable[[bytes], Any]
 
     def deserialize(self, topic: str, data: bytes | None, headers: Headers | None) -> Any:
-        """Return what the callable returns; None is not shown to it."""
+        """Return the callable's result; None stays None, without a call."""
         return None if data is None else self.function(data)
 
 
@@ -320,7 +324,7 @@ SERIALIZERS: Final[Mapping[str, type[Serializer]]] = MappingProxyType(
         "JsonSerializer": JsonSerializer,
     }
 )
-"""Short name, Java's where Java has it -> built-in serializer."""
+"""Built-in serializers by short name, which is Java's if Java has the serializer."""
 
 DESERIALIZERS: Final[Mapping[str, type[Deserializer]]] = MappingProxyType(
     {
@@ -333,20 +337,20 @@ DESERIALIZERS: Final[Mapping[str, type[Deserializer]]] = MappingProxyType(
         "JsonDeserializer": JsonDeserializer,
     }
 )
-"""Short name, Java's where Java has it -> built-in deserializer."""
+"""Built-in deserializers by short name, which is Java's if Java has the deserializer."""
 
 
 def as_serializer(given: SerializerLike | None, encoding: str = "utf-8") -> Serializer | None:
-    """Return the serializer that a configuration's value means.
+    """Return the serializer for a configuration's value.
 
     Args:
-        given: None, a serializer, a callable, or a name from `SERIALIZERS` (Java's full class
-            name too).
-        encoding: what a StringSerializer that is only named encodes to.
+        given: None, a serializer, a callable, or a name from `SERIALIZERS`. Java's full class name
+            will do, too.
+        encoding: encoding of a StringSerializer that is given by name.
 
     Raises:
         ValueError: there is no serializer of that name.
-        TypeError: it is none of these.
+        TypeError: the value has another type.
     """
     if isinstance(given, str):
         made = _named(SERIALIZERS, given)
@@ -359,7 +363,7 @@ def as_serializer(given: SerializerLike | None, encoding: str = "utf-8") -> Seri
 
 
 def as_deserializer(given: DeserializerLike | None, encoding: str = "utf-8") -> Deserializer | None:
-    """Return the deserializer that a configuration's value means; `as_serializer` tells how."""
+    """Return the deserializer for a configuration's value; see `as_serializer`."""
     if isinstance(given, str):
         made = _named(DESERIALIZERS, given)
         return StringDeserializer(encoding) if made is StringDeserializer else made()
@@ -383,7 +387,7 @@ def serialize(
         headers: the record's headers.
 
     Raises:
-        SerializationError: it failed, or returned something else than bytes or None.
+        SerializationError: the serializer raised, or returned neither bytes nor None.
     """
     try:
         data = serializer.serialize(topic, value, headers)
@@ -401,7 +405,7 @@ def serialize(
 
 
 def _named(known: Mapping[str, type[Any]], name: str) -> type[Any]:
-    """Return the class that Java's short or full name means."""
+    """Return the class with a short name, or with Java's full name."""
     made = known.get(name.strip().removeprefix(_JAVA_PACKAGE))
     if made is None:
         raise ValueError(f"{name!r} is not one of {', '.join(known)}")

@@ -1,7 +1,7 @@
-"""Points in time as users give them: Unix times in ms, or datetimes that know their time zone.
+"""Points in time as users give them: Unix times in ms, or datetimes with a time zone.
 
-A datetime without a zone is refused wherever a time is taken: whether it is local or UTC only its
-author knows, and a guess would be wrong by hours without anybody noticing.
+A datetime without a time zone is refused everywhere. Only its author knows whether it is local or
+UTC; a wrong guess would be off by hours, and nobody would notice.
 """
 
 from __future__ import annotations
@@ -18,14 +18,16 @@ if TYPE_CHECKING:
 MAX_TIME = 2**63 - 1
 
 FIRST_LIKELY_MS = 94_694_400_000
-"""The beginning of 1973. As seconds it is the year 4970: a present time in seconds is below it."""
+"""The beginning of 1973. The same number of seconds is the year 4970, so a number below this is
+most likely a present time in seconds.
+"""
 
 
 @cache
 def _calendar() -> tuple[type[datetime], datetime, timedelta]:
-    """Return the type, when Unix times begin, and a millisecond.
+    """Return the type datetime, the Unix epoch, and a millisecond.
 
-    A process that uses none of them need not load the module.
+    The import is here because a process that uses no datetimes need not load the module.
     """
     from datetime import datetime, timedelta, timezone
 
@@ -41,11 +43,11 @@ def datetime_ms(given: datetime, what: str) -> int:
     """Return the Unix time of a datetime in ms; fractions of a millisecond are cut off.
 
     Args:
-        given: with a time zone.
-        what: it is, for the message.
+        given: a datetime with a time zone.
+        what: names the argument in messages.
 
     Raises:
-        UsageError: it has no time zone, or is before 1970.
+        UsageError: the datetime has no time zone, or is before 1970.
     """
     if given.tzinfo is None or given.utcoffset() is None:
         raise UsageError(
@@ -62,16 +64,16 @@ def datetime_ms(given: datetime, what: str) -> int:
 def query_ms(given: Any, what: str) -> int:
     """Return the Unix time in ms at which a user looks for records.
 
-    A number that means a time before 1973 is most likely in seconds. 0, the beginning of time in
-    any unit, is what it says; and so is a datetime.
+    A number that means a time before 1973 is refused, because it is most likely in seconds. 0 is
+    allowed: it means the beginning in any unit. So is an early datetime.
 
     Args:
         given: a Unix time in ms, or a datetime with a time zone.
-        what: it is, for the message.
+        what: names the argument in messages.
 
     Raises:
-        TypeError: it is something else.
-        UsageError: it is no time, has no time zone, or is most likely in seconds.
+        TypeError: the argument has another type.
+        UsageError: the argument is no time, has no time zone, or is most likely in seconds.
     """
     if is_datetime(given):
         return datetime_ms(given, what)

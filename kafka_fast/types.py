@@ -1,7 +1,7 @@
 """Value types of the public API, all immutable and picklable.
 
-Named tuples, not dataclasses: they are made once per record that somebody asks about, and a tuple
-is the cheapest object that has names.
+They are named tuples and not dataclasses, because some are made once per record, and a tuple is the
+cheapest object that has names.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ class TopicPartition(NamedTuple):
 
 
 class OffsetAndMetadata(NamedTuple):
-    """What a group's committed offset says."""
+    """An offset as a group commits it."""
 
     offset: int
     """Offset of the record to read next."""
     leader_epoch: int = -1
-    """Epoch of the leader that wrote the last record before it; -1 if nobody knows."""
+    """Epoch of the leader that wrote the last record before this offset; -1: not known."""
     metadata: str = ""
-    """A note of whoever committed it."""
+    """A note of the client that committed the offset."""
 
 
 class OffsetAndTimestamp(NamedTuple):
@@ -43,17 +43,17 @@ class OffsetAndTimestamp(NamedTuple):
 
     offset: int
     timestamp_ms: int
-    """Of that record, Unix ms."""
+    """The record's timestamp in Unix ms."""
     leader_epoch: int = -1
-    """Of that record; -1 if the broker does not say."""
+    """The record's leader epoch; -1 if the broker does not say."""
 
 
 class GroupMetadata(NamedTuple):
-    """Who a member of a group is, as the coordinator knows it."""
+    """The identity of a group's member, as the coordinator knows it."""
 
     group_id: str
     generation: int
-    """Of the group, or the member's epoch with KIP-848; -1 while it is not a member."""
+    """The group's generation, or with KIP-848 the member's epoch; -1 outside of the group."""
     member_id: str
     instance_id: str | None
 
@@ -64,8 +64,9 @@ class RecordMetadata(NamedTuple):
     topic: str
     partition: int
     offset: int
-    """Offset in the partition's log; -1 if the broker did not say (`acks=0`, or a retry that it
-    recognised as written before)."""
+    """Offset in the partition's log; -1 if the broker did not say (`acks=0`, or a retry of records
+    that the broker had written before).
+    """
     timestamp_ms: int
     """Unix time in ms: the record's own, or the broker's if the topic has LogAppendTime."""
 
@@ -75,36 +76,36 @@ class PartitionResult(NamedTuple):
 
     records: int
     base_offset: int
-    """Offset of the first of them; -1 if the broker did not say."""
+    """Offset of the first record; -1 if the broker did not say."""
     last_offset: int
-    """Offset of the last of them. Other producers' records may lie in between."""
+    """Offset of the last record. Other producers' records may lie between the two."""
     bytes: int
-    """Their share of the record batches they are in, before compression."""
+    """The records' share of their record batches, before compression."""
 
 
 class BatchResult(NamedTuple):
-    """What became of the records of a bulk call."""
+    """The outcome of a bulk call."""
 
     records: int
-    """All records of the call."""
+    """Number of records in the call."""
     failed: int
-    """Those that were not, or perhaps not, delivered."""
+    """Number of records that were not, or perhaps not, delivered."""
     partitions: dict[TopicPartition, PartitionResult]
-    """The delivered ones, by partition."""
+    """The delivered records, by partition."""
 
 
 class PartitionInfo(NamedTuple):
-    """What the cluster's metadata say of a partition."""
+    """A partition in the cluster's metadata."""
 
     topic: str
     partition: int
     leader: int
     """Id of the node that leads the partition; -1 while there is none."""
     leader_epoch: int
-    """Counts the partition's leaders; -1 if the broker does not say."""
+    """The leader epoch, which counts the partition's leaders; -1 if the broker does not say."""
     replicas: tuple[int, ...]
     """Ids of all nodes that hold the partition."""
     in_sync_replicas: tuple[int, ...]
-    """Ids of those that are up to date."""
+    """Ids of the nodes whose replica is up to date."""
     offline_replicas: tuple[int, ...]
-    """Ids of those that are not running."""
+    """Ids of the nodes whose replica is offline."""

@@ -1,4 +1,4 @@
-"""Records of named fields: what the planes' commands and events, settings and messages are.
+"""Records of named fields, for the planes' commands and events, for settings and for messages.
 
     class RouteWanted(Value):
         queue_ids: tuple[int, ...]
@@ -7,12 +7,12 @@
         tries: int = 0
         asked: list[str] = field(factory=list)
 
-Like slotted dataclasses, which type checkers take them for, but made without running generated
-source: each of those costs half a millisecond at import, and a client has a hundred of them. The
-price is a microsecond more for each object, so what is made for each record is no Value.
+Values are like slotted dataclasses, and type checkers take them for such. But a dataclass runs
+generated source, which costs half a millisecond at import, and a client has a hundred of them. The
+price is one more microsecond per object, so objects that are made for each record are no Values.
 
-Fields are the annotated names of the class body; those of base classes come first. Values are
-compared by their fields, and by their class: a tuple with the same items is not equal.
+Fields are the annotated names of the class body; those of base classes come first. Two values are
+equal if their classes and their fields are: a tuple with the same items is not equal.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ __all__ = ["Value", "field", "field_names", "replace"]
 T = TypeVar("T")
 V = TypeVar("V", bound="Value")
 
-_set = object.__setattr__  # a frozen class refuses the usual way
+_set = object.__setattr__  # a frozen class refuses `self.name = value`
 
 
 class _Factory:
-    """Makes a field's default anew for each object."""
+    """Makes a new default of a field for each object."""
 
     __slots__ = ("make",)
 
@@ -47,7 +47,7 @@ class _Factory:
 
 
 def field(*, factory: Callable[[], T]) -> T:
-    """Declare a field whose default is made anew for each object."""
+    """Declare a field with a default that `factory` makes for each object."""
     made: Any = _Factory(factory)
     return made  # type: ignore[no-any-return]
 
@@ -69,12 +69,12 @@ class ValueType(type):
         """Make the class.
 
         Args:
-            name: As for any class.
-            bases: Likewise.
-            namespace: Likewise.
-            frozen: Fields cannot be set after the construction.
-            eq: Compare by fields; else by identity.
-            kw_only: The constructor takes keywords only.
+            name: Name of the class.
+            bases: Base classes.
+            namespace: The class body.
+            frozen: Whether fields cannot be set after the construction.
+            eq: Whether objects are compared by their fields, and not by identity.
+            kw_only: Whether the constructor takes keywords only.
         """
         own = [
             key
@@ -158,7 +158,7 @@ class Value(metaclass=ValueType):
 
 
 def _restore(cls: type[V], items: tuple[Any, ...]) -> V:
-    """Make an object of all its fields, as `pickle` and `copy` want it."""
+    """Make an object from all its fields, for `pickle` and `copy`."""
     return cls(**dict(zip(cls._fields, items, strict=True)))
 
 

@@ -1,6 +1,6 @@
 """`kafka-fast broker`: the embedded broker as a process, for demos and for other languages' tests.
 
-Everything is in memory and gone when it ends.
+All data is in memory, and lost when the process ends.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How a command reaches its brokers: `--bootstrap` and `-X`, and the configuration they make."""
+"""The options `--bootstrap` and `-X` of commands, and the configuration that they make."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def add_connection(parser: argparse.ArgumentParser, client: str) -> None:
     """Add the options to a command.
 
     Args:
-        parser: of the command.
-        client: whose properties they are: producer or consumer.
+        parser: the command's parser.
+        client: the client that the properties are for: producer or consumer.
     """
     parser.add_argument(
         "-b",
@@ -55,7 +55,7 @@ def configuration(args: argparse.Namespace, client: str) -> dict[str, object]:
 
 
 def reader_configuration(args: argparse.Namespace) -> dict[str, object]:
-    """Likewise, of a command that reads: to name a topic must not create it."""
+    """Return the configuration of a command that reads, and so must not create topics."""
     config = configuration(args, "consumer")
     if not is_given(config, "allow.auto.create.topics", "consumer"):
         config["allow.auto.create.topics"] = False
@@ -63,7 +63,7 @@ def reader_configuration(args: argparse.Namespace) -> dict[str, object]:
 
 
 def is_given(config: Iterable[str], name: str, client: str) -> bool:
-    """Whether the user has set a property, under whatever name."""
+    """Whether the user has set a property, under any of its names."""
     return any(find_key(it, client).name == name for it in config)
 
 
@@ -71,11 +71,11 @@ def group_id(config: dict[str, object], name: str | None) -> str | None:
     """Return the group that the command line names, and take it out of the configuration.
 
     Args:
-        config: may name it as well.
-        name: what the command's own argument says; None: nothing.
+        config: may name the group as well.
+        name: value of the command's own argument; None: not given.
 
     Raises:
-        ConfigError: they name two.
+        ConfigError: the two name different groups.
     """
     given = [config.pop(it) for it in list(config) if is_given([it], "group.id", "consumer")]
     names = dict.fromkeys(it for it in (name, *given) if it is not None)

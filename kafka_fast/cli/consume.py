@@ -1,14 +1,14 @@
 """`kafka-fast consume`: records of topics, written to standard output as they come.
 
-    with --until          a range: what is there now, or up to a point; no group; ends
-    with --group          as a member; commits what was written, and only that; waits for topics
+    with --until          read a range, without a group, and end
+    with --group          read as a member; commit only records that were written; wait for topics
                           that do not exist (yet)
-    without either        all partitions, for ever
+    without either        read all partitions, for ever
 
     without --group, --partition chooses among the partitions of a topic
 
-Ctrl-C, SIGTERM, a reader of the output that leaves, and `--max` end it between two blocks: what was
-begun is written to its end.
+The command ends at Ctrl-C, SIGTERM or `--max`, or when the reader of the output leaves. A block of
+records is never cut: the command ends between two blocks.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from kafka_fast.consumer import ConsumerRecords
 from kafka_fast.errors import UsageError, WakeupError
 
 AT_A_TIME = 5_000
-"""Records that are written together; a block is a few hundred kilobytes."""
+"""Most records that are written together; such a block has a few hundred kilobytes."""
 
 WAIT = 1.0
 """Seconds between two looks at whether a commit is due."""
@@ -54,7 +54,7 @@ EXAMPLES = r"""examples:
 """
 
 _SIGNALLED = 128
-"""The exit status of who was ended by a signal is its number beyond this, as shells have it."""
+"""Added to a signal's number, this is the exit status after that signal, as in shells."""
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -107,7 +107,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write records until there are no more, there are enough, or Ctrl-C; return the status."""
+    """Write records until the range ends, `--max` is reached, or Ctrl-C; return the status."""
     config = reader_configuration(args)
     for name in ("key.deserializer", "value.deserializer"):
         if is_given(config, name, "consumer"):
@@ -118,7 +118,7 @@ def run(args: argparse.Namespace) -> int:
     if group is not None and args.partition:
         raise UsageError("a group shares its partitions out: leave --group or --partition out")
     render = make_render(args.format)
-    if sys.stdout is None:  # closed by who started this
+    if sys.stdout is None:  # the parent process closed it
         raise OSError(errno.EBADF, "there is no standard output")
     with showing_progress(quiet=args.quiet or sys.stdout.isatty(), total=None) as progress:
         sink = _Sink(render, args.max, progress)
@@ -159,7 +159,7 @@ def _run_range(args: argparse.Namespace, config: dict[str, object], sink: _Sink)
 def _run_member(args: argparse.Namespace, config: dict[str, object], sink: _Sink) -> int:
     commits = not is_given(config, "enable.auto.commit", "consumer")
     if commits:
-        config["enable.auto.commit"] = False  # what is committed has been written
+        config["enable.auto.commit"] = False  # only records that were written are committed
     if args.start in (BEGINNING, END):
         if is_given(config, "auto.offset.reset", "consumer"):
             raise UsageError("--from and auto.offset.reset say the same: leave one of them out")
@@ -190,7 +190,8 @@ def _commit(consumer: Consumer) -> None:
 def _run_alone(args: argparse.Namespace, config: dict[str, object], sink: _Sink) -> int:
     from_end = args.start is None or args.start is END
     if not (from_end or is_given(config, "auto.offset.reset", "consumer")):
-        # Records that are deleted before they were read are passed over, but not all the others.
+        # If records are deleted before they are read, go on with the first that is left. The
+        # default, latest, would skip all others, too.
         config["auto.offset.reset"] = "earliest"
     with Consumer(config) as consumer, _interruptible(consumer.wakeup) as signalled:
         try:
@@ -206,7 +207,7 @@ def _run_alone(args: argparse.Namespace, config: dict[str, object], sink: _Sink)
 
 
 def _polls(consumer: Consumer, sink: _Sink) -> Iterator[ConsumerRecords]:
-    """Yield what polls bring, until there is a signal."""
+    """Yield the records of polls, until there is a signal."""
     while True:
         try:
             records = consumer.poll(WAIT, _at_most(sink.left, AT_A_TIME))
@@ -221,10 +222,10 @@ def _polls(consumer: Consumer, sink: _Sink) -> Iterator[ConsumerRecords]:
 def _interruptible(stop: Callable[[], None]) -> Iterator[Callable[[], int]]:
     """Have the first Ctrl-C (or SIGTERM) call `stop`, so that no block is cut.
 
-    The second one ends all.
+    A second signal raises KeyboardInterrupt.
 
     Yields:
-        the exit status: 0 if there was no signal.
+        A function that returns the exit status; 0 if there was no signal.
     """
     seen = 0
 
@@ -245,7 +246,7 @@ def _interruptible(stop: Callable[[], None]) -> Iterator[Callable[[], int]]:
 
 
 class _Sink:
-    """Standard output, to which blocks go whole."""
+    """Standard output; blocks are written as a whole."""
 
     def __init__(self, render: Render, most: int | None, progress: Progress) -> None:
         self.count = 0
@@ -256,14 +257,14 @@ class _Sink:
 
     @property
     def left(self) -> int | None:
-        """Records that are wanted yet; None: as many as come."""
+        """Number of records that are still wanted; None: no limit."""
         return None if self._max is None else self._max - self.count
 
     def write(self, records: ConsumerRecords) -> bool:
-        """Write what of the records is wanted; returns whether that was the last.
+        """Write the records, up to `--max`; return whether that is reached.
 
         Raises:
-            BrokenPipeError: whoever read the output has left.
+            BrokenPipeError: the reader of the output has left.
         """
         wanted = records if self.left is None else records[: self.left]
         block = memoryview(self._render(wanted))
@@ -277,7 +278,7 @@ class _Sink:
         return self.left == 0
 
     def interrupt(self) -> None:
-        """End what is done, unless that is writing.
+        """Interrupt the command, unless a block is being written.
 
         Raises:
             KeyboardInterrupt: nothing is being written.
@@ -286,13 +287,13 @@ class _Sink:
             raise KeyboardInterrupt
 
     def check_reader(self) -> None:
-        """Notice that whoever reads the output has left, while there is nothing to write.
+        """Look whether the reader of the output has left, while there is nothing to write.
 
         Raises:
-            BrokenPipeError: he has.
+            BrokenPipeError: the reader has left.
         """
         waits = select.poll()
-        waits.register(sys.stdout.fileno(), 0)  # for POLLERR, which is always told
+        waits.register(sys.stdout.fileno(), 0)  # poll always reports POLLERR
         if waits.poll(0):
             raise BrokenPipeError
 

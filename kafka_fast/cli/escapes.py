@@ -1,4 +1,4 @@
-r"""Escapes in arguments, which shells pass on as they are: \t, \n, \0, \xNN and \\."""
+r"""Escapes in arguments, which shells pass on unchanged: \t, \n, \0, \xNN and \\."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kafka-fast info`: what this installation is made of, for bug reports and for the curious."""
+"""`kafka-fast info`: versions, codecs and packages of this installation, for bug reports."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from kafka_fast import __version__
 
-#: Codec -> Debian's package of the headers that a build wants for it.
+#: Debian's package with a codec's headers for the build, by codec.
 _HEADERS = {
     "gzip": "libdeflate-dev",
     "snappy": "libsnappy-dev",
@@ -31,14 +31,14 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print one fact a line."""
+    """Print one fact per line."""
     for name, value in facts():
         print(f"{name + ':':<12}{value}")
     return 0
 
 
 def facts() -> Iterator[tuple[str, str]]:
-    """Yield what `info` prints."""
+    """Yield the names and values that `info` prints."""
     from kafka_fast._wire._checksum import paths
     from kafka_fast.record import codecs_available
 

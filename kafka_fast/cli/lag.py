@@ -1,8 +1,8 @@
-"""`kafka-fast lag`: how far a group is behind the ends of what it reads, or is to read.
+"""`kafka-fast lag`: how far a group is behind the ends of its partitions.
 
-Listed is every partition of a topic that the group has committed an offset of, that a member of it
-subscribes to, or that the command line names. One without a commit is unread as a whole, so it
-counts from the beginning of its log, unless the group's consumers begin at the end.
+The command lists every partition of a topic for which the group has committed an offset, to which a
+member subscribes, or which the command line names. A partition without a commit counts as unread
+from its log's beginning, unless the group's consumers begin at the end (`--reset latest`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kafka_fast.consumer.observer import GroupObserver
 from kafka_fast.errors import KafkaError, KafkaTimeoutError, UnknownTopicOrPartition, UsageError
 
 REBALANCE_WAIT = 5.0
-"""Seconds for which a group that rebalances is asked again: meanwhile it tells no subscriptions."""
+"""Seconds for which a rebalancing group is asked again: its subscriptions are not known then."""
 
 EXAMPLES = """examples:
   kafka-fast lag audit                          all topics of the group
@@ -67,7 +67,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 class Row(NamedTuple):
-    """One partition, and where the group stands in it; None: not known, because it is gone."""
+    """One partition and the group's place in it; None: not known, because the topic is gone."""
 
     partition: TopicPartition
     beginning: int | None
@@ -77,7 +77,7 @@ class Row(NamedTuple):
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print a line for each partition and one for all; 1 if there is nothing to print."""
+    """Print a line for each partition and one for all; return 1 if there is nothing to print."""
     if not args.group:
         raise UsageError("the group has no name")
     config = reader_configuration(args)
@@ -96,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
             return _FAILED
         rows = _rows(observer, sorted(topics), committed, args.reset)
     if not rows:
-        return _FAILED  # it has been said why
+        return _FAILED  # the reason was printed before
     if args.output == "json":
         _print_json(args.group, state, rows)
     else:
@@ -107,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
 def _subscriptions(
     observer: GroupObserver, group: str, are_named: bool
 ) -> tuple[str | None, frozenset[str]]:
-    """Return the group's state, and the topics of its members as far as they can be told."""
+    """Return the group's state, and its members' topics as far as they are known."""
     deadline = time.monotonic() + (0.0 if are_named else REBALANCE_WAIT)
     try:
         while (found := observer.description()).is_rebalancing and time.monotonic() < deadline:
@@ -157,7 +157,7 @@ def _rows(
 def _partitions(observer: GroupObserver, topic: str) -> list[TopicPartition]:
     try:
         return [TopicPartition(topic, it.partition) for it in observer.partitions_for(topic)]
-    except UnknownTopicOrPartition:  # deleted since the list was told
+    except UnknownTopicOrPartition:  # deleted since the topics were listed
         say(f"there is no topic {topic!r} any more")
         return []
 
@@ -199,4 +199,4 @@ def _print_json(group: str, state: str | None, rows: list[Row]) -> None:
             for row in rows
         ],
     }
-    print(json.dumps(found))  # ASCII, which every encoding of standard output has
+    print(json.dumps(found))  # in ASCII, which every encoding of standard output can write

@@ -1,6 +1,6 @@
 """Lines of a file or a pipe in bulk: one list of lines for each block that was read.
 
-Binary-safe: a line ends at a line feed and at nothing else, and is handed on byte for byte.
+Binary-safe: a line ends only at a line feed, and is passed on byte for byte.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ BLOCK_SIZE = 1 << 20
 
 
 class LineSource(Protocol):
-    """An unbuffered binary file: a read returns what is there, so a slow pipe is not held back."""
+    """An unbuffered binary file: a read returns the bytes that are there, also from a slow pipe."""
 
     def read(self, size: int, /) -> bytes | None:
-        """Return up to `size` bytes, none at the end."""
+        """Return up to `size` bytes; no bytes at the end."""
         ...
 
 
@@ -26,21 +26,21 @@ class Lines(NamedTuple):
 
     values: list[bytes]
     size: int
-    """Bytes read for them since the lines before, line feeds included."""
+    """Bytes read since the last Lines, line feeds included."""
 
 
 def read_lines(source: LineSource, max_line: int) -> Iterator[Lines]:
     """Yield the lines that end in each block; the last one needs no line feed.
 
     Args:
-        source: where to read.
-        max_line: bytes that may be held of a line whose end is not in sight.
+        source: the input.
+        max_line: most bytes that are kept of a line whose end was not read yet.
 
     Raises:
-        UsageError: a line has more, and blocks beyond.
+        UsageError: a line is longer than `max_line` and does not end in its last block.
     """
-    count = 0  # of the lines before `parts`
-    parts: list[bytes] = []  # of the line that has not ended yet
+    count = 0  # lines before `parts`
+    parts: list[bytes] = []  # pieces of the line that has not ended yet
     held = 0  # bytes in `parts`
     size = 0
     while block := _read(source):
@@ -70,8 +70,8 @@ def split_keys(
 
     Args:
         lines: the lines.
-        separator: what stands between key and value.
-        first_line: the number of the first of them, for the message.
+        separator: the bytes between key and value.
+        first_line: number of the first line, for the message.
 
     Raises:
         UsageError: a line has no separator.
@@ -89,6 +89,6 @@ def split_keys(
 
 def _read(source: LineSource) -> bytes:
     block = source.read(BLOCK_SIZE)
-    if block is None:  # would pass for the end of the input, and lose the rest of it
+    if block is None:  # taken for the end of the input, this would lose the rest
         raise UsageError("the input is in non-blocking mode")
     return block

@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status.
 
     Args:
-        argv: the arguments after the program's name; by default those of the process.
+        argv: the arguments after the program's name; None: those of the process.
     """
     args = _parser().parse_args(joined_times(sys.argv[1:] if argv is None else argv))
     with showing_logs(args.verbose):
@@ -50,14 +50,14 @@ def _run(args: argparse.Namespace) -> int:
     run: Callable[[argparse.Namespace], int] = args.run
     try:
         status = run(args)
-        if sys.stdout is not None:  # closed by who started this
+        if sys.stdout is not None:  # None if the parent process closed it
             sys.stdout.flush()
         return status
     except (ConfigError, UsageError) as error:
         return _fail(error, MISUSED)
     except BrokenPipeError:
-        # The reader of our output left (`kafka-fast config | head`); the interpreter's own flush
-        # at exit must not trip over it again.
+        # The reader of our output has left (`kafka-fast config | head`). The interpreter's own
+        # flush at exit must not fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
     except (KafkaError, OSError) as error:
@@ -72,7 +72,7 @@ def _fail(error: BaseException, status: int) -> int:
 
 
 def _sentence(error: BaseException) -> str:
-    """Return an error without the operating system's number, which says nothing to people."""
+    """Return an error's text without the operating system's number, which helps nobody."""
     if isinstance(error, KafkaError) or not isinstance(error, OSError) or not error.strerror:
         return str(error)
     return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
@@ -91,8 +91,8 @@ def _parser() -> argparse.ArgumentParser:
     for module in (produce, consume, lag, broker, config, info):
         module.add_parser(commands)
     for command in commands.choices.values():
-        _add_verbose(command, default=argparse.SUPPRESS)  # what stands before the command counts
-        if command.epilog:  # examples: their lines stay as they are
+        _add_verbose(command, default=argparse.SUPPRESS)  # keeps a -v before the command
+        if command.epilog:  # the epilog has examples, whose lines must not be wrapped
             command.formatter_class = argparse.RawDescriptionHelpFormatter
             command.description = textwrap.fill(command.description or "", WIDTH)
     return parser

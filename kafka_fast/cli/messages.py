@@ -1,11 +1,11 @@
-"""What the command line says on standard error: its own messages, log records and warnings.
+"""Messages on standard error: the command line's own ones, log records and warnings.
 
     say ──────────────────────────────┐
     loggers kafka_fast.* ─► LogLines ─┼─► `kafka-fast: ...`, above the progress if that is shown
     warnings ─────────────────────────┘
 
-Without `-v` a log record is shown if somebody who waits wants to know it: from WARNING on, and of
-INFO the waits.
+Without `-v`, log records are shown from WARNING on, and at INFO those about waits, because a user
+who waits wants to know why.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def say(text: str) -> None:
 
 
 def is_terminal() -> bool:
-    """Return whether messages are read by somebody as they come."""
+    """Return whether standard error is a terminal, so that a user reads messages at once."""
     return sys.stderr is not None and sys.stderr.isatty()
 
 
@@ -42,7 +42,7 @@ class LogLines(logging.Handler):
         """Show one record. Any thread."""
         try:
             say(self.format(record) if self.formatter else record.getMessage())
-        except Exception:  # noqa: BLE001  as every handler: logging must not break what logs
+        except Exception:  # noqa: BLE001  as in every handler: logging must not break its caller
             self.handleError(record)
 
 
@@ -61,8 +61,8 @@ def showing_logs(verbosity: int) -> Iterator[None]:
     """Show log records and Python's warnings until the block ends.
 
     Args:
-        verbosity: how often -v was given: 0 shows what everybody wants to know, 1 everything from
-            INFO on, 2 everything.
+        verbosity: how often -v was given: 0 shows the records of `is_for_everybody`, 1 all from
+            INFO on, 2 all.
     """
     handler = LogLines()
     if verbosity:

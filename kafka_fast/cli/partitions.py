@@ -1,4 +1,4 @@
-"""Which partitions `kafka-fast consume` reads without a group, and from where on."""
+"""Partitions and start of `kafka-fast consume` without a group."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TopicOrPartition: TypeAlias = str | TopicPartition
 """A topic, or one partition."""
 
 NAMED = 5
-"""Partitions that a message names."""
+"""Most partitions that a message names."""
 
 _LAST = 2**31 - 1
 
@@ -27,10 +27,10 @@ def parse_partition(text: str) -> int:
 
 
 def sources(topics: Iterable[str], numbers: Iterable[int]) -> list[TopicOrPartition]:
-    """Return what is to be read, each once: these partitions of the topic, or whole topics.
+    """Return the partitions of one topic, or whole topics, without duplicates.
 
     Raises:
-        UsageError: there are numbers, but not of which topic.
+        UsageError: there are numbers of partitions, but several topics.
     """
     names, chosen = list(dict.fromkeys(topics)), dict.fromkeys(numbers)
     if not chosen:
@@ -41,11 +41,11 @@ def sources(topics: Iterable[str], numbers: Iterable[int]) -> list[TopicOrPartit
 
 
 def assign(consumer: Consumer, wanted: Sequence[TopicOrPartition], start: Point | None) -> None:
-    """Read from the point on; None: the end.
+    """Have the consumer read from a point on; None: from the end.
 
     Raises:
         UnknownTopicOrPartition: the topic has no such partition.
-        PositionError: a log does not reach there, or not any more.
+        PositionError: a log does not, or no longer, contain the offset.
     """
     partitions = _partitions(consumer, wanted)
     consumer.assign(partitions)
@@ -62,7 +62,7 @@ def assign(consumer: Consumer, wanted: Sequence[TopicOrPartition], start: Point 
 
 
 def _partitions(consumer: Consumer, wanted: Sequence[TopicOrPartition]) -> list[TopicPartition]:
-    """Return the partitions that the metadata know of."""
+    """Return the wanted partitions; all must be in the metadata."""
     known = {
         topic: [TopicPartition(topic, it.partition) for it in consumer.partitions_for(topic)]
         for topic in dict.fromkeys(it if isinstance(it, str) else it.topic for it in wanted)
@@ -73,7 +73,7 @@ def _partitions(consumer: Consumer, wanted: Sequence[TopicOrPartition]) -> list[
             found += known[it]
         elif it in known[it.topic]:
             found.append(it)
-        else:  # assigned, it would be waited for
+        else:  # a consumer would wait for such a partition
             raise UnknownTopicOrPartition(
                 f"there is no partition {it} (its topic has {len(known[it.topic])})"
             )
@@ -81,10 +81,10 @@ def _partitions(consumer: Consumer, wanted: Sequence[TopicOrPartition]) -> list[
 
 
 def _check_offset(consumer: Consumer, partitions: Sequence[TopicPartition], offset: int) -> None:
-    """Refuse an offset that is not in all the logs: the reset policy would pass it over in silence.
+    """Refuse an offset that is not in all logs: the reset policy would skip records in silence.
 
     Raises:
-        PositionError: of the first such partition.
+        PositionError: a log does not contain the offset; the error names the first such partition.
     """
     firsts, ends = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
     without = [it for it in partitions if not firsts[it] <= offset <= ends[it]]

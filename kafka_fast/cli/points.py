@@ -1,4 +1,4 @@
-"""Points of a log as the command line names them: its ends, an offset, a time."""
+"""Points of a log on the command line: its beginning or end, an offset, a time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import NamedTuple
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-"""Unit of a relative time -> seconds."""
+"""Seconds by unit of a relative time."""
 
 _AGO = re.compile(r"-(?:\d+[smhd])+")
 _LIKE_AGO = re.compile(r"-\d.*")
@@ -27,7 +27,7 @@ class Point(NamedTuple):
     Attributes:
         kind: beginning, end, offset or time.
         number: the offset, or the Unix time in ms.
-        is_number: whether a time was given as Unix ms: such a one is suspected of being seconds.
+        is_number: whether a time was given as a number, which is refused if it looks like seconds.
     """
 
     kind: str
@@ -36,17 +36,17 @@ class Point(NamedTuple):
 
     @property
     def is_offset(self) -> bool:
-        """Whether it names an offset."""
+        """Whether the point is an offset."""
         return self.kind == "offset"
 
     @property
     def is_time(self) -> bool:
-        """Whether it names a time."""
+        """Whether the point is a time."""
         return self.kind == "time"
 
     @property
     def time(self) -> int | datetime:
-        """The time, of a point that names one."""
+        """The time, if the point is one."""
         if self.is_number:
             return self.number
         return EPOCH + timedelta(milliseconds=self.number)
@@ -66,9 +66,9 @@ END = Point("end")
 def parse_point(text: str) -> Point:
     """Return the point that a text names.
 
-    These are `beginning`, `end`, an offset such as `4711`, `now`, a time before now such as `-90s`,
-    `-1h30m` or `-7d`, a Unix time in ms such as `@1700000000000`, and an ISO time, which is local
-    without a zone.
+    The text is `beginning`, `end`, an offset such as `4711`, `now`, a time before now such as
+    `-90s`, `-1h30m` or `-7d`, a Unix time in ms such as `@1700000000000`, or an ISO time, which is
+    local without a zone.
     """
     if text in ("beginning", "end"):
         return BEGINNING if text == "beginning" else END
@@ -86,7 +86,7 @@ def parse_point(text: str) -> Point:
 
 
 def joined_times(argv: Iterable[str]) -> list[str]:
-    """Return arguments in which `--from -1h` is one: the parser would take -1h for an option."""
+    """Join `--from -1h` into one argument: argparse would take -1h for an option."""
     joined: list[str] = []
     for argument in argv:
         if joined and joined[-1] in _OPTIONS and _LIKE_AGO.fullmatch(argument):

@@ -1,8 +1,8 @@
 """`kafka-fast produce`: each line of a file or of standard input becomes a record.
 
-Lines are read and sent a block at a time. What could not be delivered is counted by the
-producer, whose futures are dropped, and comes back from its flush: the exit status is 0 only if
-every line that was read is in the log. Somebody who types hears of each line that failed at once.
+Lines are read and sent a block at a time. The futures of records are dropped; the producer counts
+failures, and its `flush` reports them. The exit status is 0 only if every line is in the log. If a
+user types the lines, each failure is reported at once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kafka_fast.errors import DeliveryError, KafkaError, Outcome, UsageError
 from kafka_fast.types import Header
 
 INTERRUPT_FLUSH = 5.0
-"""Seconds that Ctrl-C leaves to the records that were read before it."""
+"""Seconds to deliver records that were read before a Ctrl-C."""
 
 EXAMPLES = r"""examples:
   kafka-fast produce events                     type records, Ctrl-D ends
@@ -39,7 +39,7 @@ _INTERRUPTED = 130
 
 
 class LineProducer(Protocol):
-    """What this command needs of `kafka_fast.Producer`."""
+    """The part of `kafka_fast.Producer` that this command uses."""
 
     def send_many(
         self,
@@ -50,15 +50,15 @@ class LineProducer(Protocol):
         partitions: int | None = None,
         headers: Sequence[Header] | None = None,
     ) -> object:
-        """Send records; of what is not kept of them, failures are raised by the next flush."""
+        """Send records; if the result is dropped, the next flush raises their failures."""
         ...
 
     def flush(self, timeout: float | None = None) -> int:
-        """Wait for what was sent; return the number still pending, raise what failed."""
+        """Wait for all records; return how many are pending, or raise the failures."""
         ...
 
     def close(self, timeout: float | None = None) -> None:
-        """Let go of everything."""
+        """Give up pending records, and close the connections."""
         ...
 
 
@@ -110,13 +110,13 @@ def run(
 
     Args:
         args: the parsed arguments.
-        connect: makes the producer from its configuration; by default a `kafka_fast.Producer`.
+        connect: makes the producer from its configuration; None makes a `kafka_fast.Producer`.
     """
     config = configuration(args, "producer")
-    settings = producer_settings(config)  # say what is wrong before anything is opened
+    settings = producer_settings(config)  # raises before anything is opened
     with _open(args.file) as source:
         is_typed = os.isatty(source.fileno())
-        quiet = args.quiet or is_typed  # a bar would stand where the user types
+        quiet = args.quiet or is_typed  # a progress bar would disturb a user who types
         with showing_progress(quiet=quiet, total=_size_of(source)) as progress:
             producer = (connect or _connect)(config)
             if is_typed and not args.quiet:
@@ -127,7 +127,7 @@ def run(
 
 
 class _Sending:
-    """One run: reads, sends, flushes, and knows how many records had what fate."""
+    """One run of the command: reads, sends, flushes, and counts sent and failed records."""
 
     def __init__(
         self,
@@ -149,7 +149,7 @@ class _Sending:
         self._interrupted = False
 
     def run(self, source: FileIO) -> None:
-        """Send all lines and wait for their fate; errors are kept for the report."""
+        """Send all lines and wait for their outcome; errors are kept for the report."""
         try:
             self._send_all(source)
             self._settle(None)
@@ -163,8 +163,8 @@ class _Sending:
             self._close()
 
     def report(self) -> int:
-        """Say on standard error what was not delivered, and return the exit status."""
-        # A record whose send was interrupted may be pending too, and is counted twice then.
+        """Report undelivered records on standard error, and return the exit status."""
+        # A record whose send was interrupted may be pending as well; it is then counted twice.
         failed = min(self._failed, self._sent)
         if failed:
             cause = f": {_reason(self._error)}" if self._error else ""
@@ -189,7 +189,7 @@ class _Sending:
             self._error = error
 
     def _send_typed(self, lines: list[bytes]) -> None:
-        """Send what was just typed, wait for its fate, and say so if it failed."""
+        """Send typed lines, wait for their outcome, and report a failure at once."""
         sent, failed = self._sent, self._failed
         first, self._error = self._error, None
         try:
@@ -220,7 +220,7 @@ class _Sending:
                 headers=self._args.header or None,
             )
         except BaseException:
-            self._failed += len(lines)  # none was accepted, or nobody knows how many
+            self._failed += len(lines)  # none was accepted, or an unknown number
             raise
 
     def _with_nulls(self, parts: Sequence[bytes | None]) -> list[bytes | None]:
@@ -228,7 +228,7 @@ class _Sending:
         return [None if part == null else part for part in parts]
 
     def _settle(self, timeout: float | None) -> None:
-        """Flush, and count what failed or is still pending after `timeout`."""
+        """Flush, and count records that failed or are still pending after `timeout`."""
         try:
             self._failed += self._producer.flush(timeout)
         except DeliveryError as error:
@@ -236,13 +236,13 @@ class _Sending:
             self._error = self._error or error.first or error
 
     def _close(self) -> None:
-        # What is pending after an interrupted flush was counted by it; close() may say it again.
+        # The interrupted flush has counted pending records; close() may report them again.
         with suppress(DeliveryError):
             self._producer.close(0.0 if self._interrupted else None)
 
 
 def _reason(error: BaseException) -> BaseException:
-    """Return why records were refused, without saying once more that they were."""
+    """Return the reason of a rejection, without the outer error that only says "rejected"."""
     if isinstance(error, DeliveryError) and error.outcome is Outcome.REJECTED and error.first:
         return error.first
     return error
@@ -256,7 +256,7 @@ def _connect(config: dict[str, object]) -> LineProducer:
 
 @contextmanager
 def _open(name: str) -> Iterator[FileIO]:
-    """Open a file, or standard input for `-`, without Python's buffer between."""
+    """Open a file, or standard input for `-`, without Python's buffer."""
     if name != "-":
         with FileIO(name) as source:
             yield source
@@ -268,7 +268,7 @@ def _open(name: str) -> Iterator[FileIO]:
 
 
 def _size_of(source: FileIO) -> int | None:
-    """Return the size of a regular file; nobody knows that of a pipe."""
+    """Return the size of a regular file; None for a pipe."""
     status = os.fstat(source.fileno())
     return status.st_size if stat.S_ISREG(status.st_mode) else None
 

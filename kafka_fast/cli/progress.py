@@ -1,7 +1,7 @@
-"""Progress on a terminal: tqdm's bar if it is installed, else one line that is rewritten.
+"""Progress on a terminal: tqdm's bar if tqdm is installed, else one line that is rewritten.
 
-Messages may come meanwhile: from this thread, and as log records from the clients' threads. They
-go through `write_line`, which keeps them apart from the line that progress has on the terminal.
+Messages may come meanwhile, from this thread and as log records from the clients' threads. They go
+through `write_line`, which keeps them apart from the progress line.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ WIDTH = 78
 
 
 class Progress(Protocol):
-    """Shows how far something is."""
+    """Shows the progress of a command."""
 
     def advance(self, records: int, size: int) -> None:
-        """Add records, and the bytes of input that they were made of."""
+        """Add records, and the bytes of their input."""
         ...
 
     def write(self, line: str) -> None:
-        """Write a line of something else to the same stream. Any thread."""
+        """Write a message to the same stream. Any thread."""
         ...
 
     def close(self) -> None:
-        """Leave the line, so that other output can follow."""
+        """End the progress line, so that other output can follow."""
         ...
 
 
 class NoProgress:
-    """Shows nothing: pipes, and those who asked for quiet."""
+    """Shows nothing, for pipes and with `--quiet`."""
 
     def __init__(self, stream: TextIO | None) -> None:
-        self._stream = stream  # None: standard error was closed by who started this
+        self._stream = stream  # None: the parent process closed standard error
 
     def advance(self, records: int, size: int) -> None:
         """Do nothing."""
@@ -65,8 +65,8 @@ class StatusLine:
         self._size = 0
         self._start = time.monotonic()
         self._shown = 0.0
-        # Messages come from other threads, and from this one in the middle of a line: a warning of
-        # an object that is collected there.
+        # Reentrant: messages come from other threads, and from this one in the middle of a line, if
+        # an object that is collected there warns.
         self._lock = threading.RLock()
 
     def advance(self, records: int, size: int) -> None:
@@ -80,7 +80,7 @@ class StatusLine:
                 self._show(now)
 
     def write(self, line: str) -> None:
-        """Write the line in the place of the figures, and these again below it."""
+        """Write the line in the place of the figures, and the figures again below it."""
         with self._lock:
             self._stream.write(f"\r{'':<{WIDTH}}\r{line}\n")
             if self._shown:
@@ -128,14 +128,14 @@ class Bar:
         self._bar.close()
 
 
-_shown: list[Progress] = []  # what has a line on the terminal now; the last one counts
+_shown: list[Progress] = []  # progress with a line on the terminal; the last one counts
 
 
 @contextmanager
 def showing_progress(
     *, quiet: bool, total: int | None, stream: TextIO | None = None
 ) -> Iterator[Progress]:
-    """Show progress, as it fits the stream, until the block ends.
+    """Show progress, in a form that fits the stream, until the block ends.
 
     Args:
         quiet: show nothing.

@@ -1,12 +1,12 @@
 r"""Records as bytes for people and for pipes.
 
 * value: the value and a line feed, byte for byte;
-* json: one object a line; what is no UTF-8 stands in `key_base64`, `value_base64`;
+* json: one object per line; bytes that are not UTF-8 stand in `key_base64`, `value_base64`;
 * hex: key, tab, value, in hexadecimal digits;
-* any other text: its own bytes, and what its % letters stand for.
+* any other text: a template, in which % letters stand for parts of the record.
 
-A null, such as the value of a tombstone, is shown as `null` everywhere. Only json tells it from the
-text `null`, and hex from every value.
+A null, such as the value of a tombstone, is shown as `null` everywhere. Only json and hex tell a
+null from the text `null`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PLACE = re.compile(rb"%(.|$)", re.DOTALL)
 
 
 def make_render(form: str) -> Render:
-    """Return what makes one block of some records.
+    """Return a function that renders records as one block of bytes.
 
     Raises:
         UsageError: a % letter is unknown, or there is none.
@@ -110,7 +110,7 @@ _FIELDS: dict[bytes, Callable[[ConsumerRecord], bytes]] = {
 
 
 def _template(text: bytes) -> Render:
-    # Odd pieces are the letters, even ones what stands between them.
+    # Odd pieces are the % letters, even pieces the text between them.
     pieces = _PLACE.split(text)
     if len(pieces) == 1:
         known = "value, json, hex, or a text with % letters such as %v"

@@ -1,7 +1,7 @@
-"""What callers may give a consumer, checked where it comes in.
+"""Checks of the arguments that callers give a consumer.
 
-A wrong argument is an error of the call that was given it. Left to the control thread, which frames
-requests of it, it would end the whole client.
+A wrong argument raises in the call that got it. Unchecked, the argument would raise in the control
+thread, where requests are framed, and end the whole client.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def topic_name(given: object) -> str:
 
 
 def topic_names(given: Iterable[str]) -> frozenset[str]:
-    """Return names of topics, each once; a str is one name."""
+    """Return the names of topics without duplicates; a str is one name."""
     if isinstance(given, re.Pattern):
         raise TypeError(f"topics go by name; a pattern is given as pattern={given!r}")
     return frozenset(map(topic_name, [given] if isinstance(given, str) else given))
@@ -40,12 +40,12 @@ def topic_names(given: Iterable[str]) -> frozenset[str]:
 def subscription(
     topics: Iterable[str] | None, pattern: str | re.Pattern[str] | None, *, broker_side: bool
 ) -> Subscription | None:
-    """Return what is subscribed to by names or by a pattern; None if that is nothing.
+    """Return a subscription by names or by a pattern; None for an empty list of names.
 
     Args:
-        topics: by name.
-        pattern: instead of names.
-        broker_side: a pattern that is a str is RE2, which only brokers know.
+        topics: names of topics.
+        pattern: a regular expression, instead of names.
+        broker_side: whether brokers match patterns: a str is then in RE2 syntax and not compiled.
     """
     if (topics is None) == (pattern is None):
         raise UsageError("subscribe takes topics or a pattern")
@@ -74,7 +74,7 @@ def _compiled(pattern: Any) -> re.Pattern[str]:
 
 
 def topic_partition(given: Any) -> TopicPartition:
-    """Return a partition; any pair of topic and number is one."""
+    """Return a partition as a TopicPartition; any tuple of topic and number will do."""
     if not isinstance(given, tuple) or len(given) != 2:
         raise TypeError(f"a partition is a TopicPartition(topic, number), not {given!r}")
     topic, number = topic_name(given[0]), _integer(given[1], "the number of a partition")
@@ -84,7 +84,7 @@ def topic_partition(given: Any) -> TopicPartition:
 
 
 def topic_partitions(given: Iterable[TopicPartition]) -> list[TopicPartition]:
-    """Return partitions, each once, in their order."""
+    """Return partitions in their order, without duplicates."""
     if isinstance(given, TopicPartition):
         raise TypeError(f"partitions come in a list or the like: [{given!r}]")
     if isinstance(given, str):
@@ -96,7 +96,7 @@ def topic_partitions(given: Iterable[TopicPartition]) -> list[TopicPartition]:
 
 
 def offset_to_read(given: object, partition: TopicPartition) -> OffsetAndMetadata:
-    """Return the offset of the record to read next, with what goes with it."""
+    """Return the offset of the record to read next, with its leader epoch and metadata."""
     at = given if isinstance(given, OffsetAndMetadata) else OffsetAndMetadata(given)  # type: ignore[arg-type]
     offset = _integer(at.offset, f"an offset of {partition}")
     epoch = _integer(at.leader_epoch, f"a leader epoch of {partition}")
@@ -112,21 +112,21 @@ def offset_to_read(given: object, partition: TopicPartition) -> OffsetAndMetadat
 def offsets_to_read(
     given: Mapping[TopicPartition, int | OffsetAndMetadata],
 ) -> dict[TopicPartition, OffsetAndMetadata]:
-    """Return the same for several partitions."""
+    """Return the offsets to read next, by partition; see `offset_to_read`."""
     own = ((topic_partition(partition), at) for partition, at in given.items())
     return {partition: offset_to_read(at, partition) for partition, at in own}
 
 
 def unix_ms(given: object, what: object = "") -> int:
-    """Return the Unix time in ms at which records are looked for; `what` it is of, for messages."""
+    """Return a time at which records are looked for, in Unix ms. Messages name `what`."""
     return query_ms(given, f"a time of {what}" if what else "a time")
 
 
 def seconds(given: object) -> float:
-    """Return a timeout; as in Java there are no negative ones."""
+    """Return a timeout in seconds; a negative one is refused, as in Java."""
     if isinstance(given, bool) or not isinstance(given, (int, float)):
         raise TypeError(f"a timeout is a number of seconds, not {given!r}")
-    if not given >= 0:  # nor is NaN one
+    if not given >= 0:  # refuses NaN, too
         raise UsageError(f"a timeout of {given} s")
     return given
 

@@ -1,4 +1,4 @@
-"""What polls return, one after the other, for ever: `Consumer.batches`."""
+"""The iterator of `Consumer.batches`: one item per poll that returns records, without end."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ from kafka_fast.dataplane.fetch._consumer_records import ConsumerRecords
 
 
 class Batches:
-    """An iterator, no generator: what is raised in a generator may concern what it yielded last."""
+    """An iterator over polls' records.
+
+    This is not a generator, because an exception that is thrown into a generator may concern the
+    records that it yielded last.
+    """
 
     def __init__(self, unread: Unread, refill: Refill) -> None:
         """Begin with nothing read.
 
         Args:
-            unread: knows what is done.
+            unread: knows which records are done.
             refill: waits for records, and takes them.
         """
         self._unread = unread
@@ -24,7 +28,7 @@ class Batches:
         return self
 
     def __next__(self) -> ConsumerRecords:
-        """Wait for records. All before are done."""
+        """Wait for records. All records that were returned before count as done."""
         handover = RecordHandover()
         try:
             self._refill(handover)

@@ -1,6 +1,6 @@
-"""What `read_range` is asked for: topics, and where to begin and to end in them.
+"""The arguments of `read_range`: topics, and where to begin and to end in them.
 
-Everything that can be seen to be wrong without a broker is refused here.
+Mistakes that can be seen without asking a broker are refused here.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ Kind: TypeAlias = Literal["offset", "timestamp"]
 
 
 def kind_of(by: Kind | None, start: Bound, end: Bound) -> Kind:
-    """Return what the bounds are, as it is said or as they show.
+    """Return whether the bounds are offsets or times: as `by` says, or else as their types show.
 
     Raises:
-        TypeError: a bound is made of something else.
-        UsageError: they contradict what is said, or each other.
+        TypeError: a bound has another type.
+        UsageError: the bounds contradict `by`, or each other.
     """
     if by not in (None, "offset", "timestamp"):
         raise UsageError(f"by is 'offset' or 'timestamp', not {by!r}")
@@ -52,7 +52,7 @@ def kind_of(by: Kind | None, start: Bound, end: Bound) -> Kind:
 
 
 def _points(name: str, bound: Any) -> list[Any]:
-    """Return the points that a bound is made of."""
+    """Return all points of a bound."""
     if bound is None:
         return []
     if not isinstance(bound, Mapping):
@@ -66,11 +66,11 @@ def _points(name: str, bound: Any) -> list[Any]:
 
 
 def partitions_named(topics: Any) -> list[str | TopicPartition]:
-    """Return the topics and partitions that are named.
+    """Return the named topics and partitions.
 
     Raises:
-        TypeError: one is neither.
-        UsageError: there is none.
+        TypeError: an item is neither a topic nor a partition.
+        UsageError: nothing is named.
     """
     if isinstance(topics, Mapping):
         raise TypeError(
@@ -89,12 +89,12 @@ def bounds_of(
     """Return the bound of each partition that has one: an offset, or a Unix time in ms.
 
     Args:
-        given: by the user.
-        partitions: what is read.
-        by: what the bounds are.
+        given: the user's argument.
+        partitions: all partitions that are read.
+        by: whether the bounds are offsets or times.
 
     Raises:
-        TypeError, UsageError: one is no such point, or of a partition that is not read.
+        TypeError, UsageError: a point is of the wrong kind, or its partition is not read.
     """
     if given is None:
         return {}
@@ -114,7 +114,7 @@ def bounds_of(
 
 
 def _partition(key: Any, partitions: Iterable[TopicPartition]) -> TopicPartition:
-    """Return the partition that a key names; its number will do if there is but one topic."""
+    """Return the partition that a key names. If only one topic is read, a number will do."""
     if isinstance(key, tuple) or not hasattr(key, "__index__"):
         return topic_partition(key)
     topics = sorted({it.topic for it in partitions})

@@ -1,4 +1,4 @@
-"""Carries what a consumer's planes tell each other, beside what `carrier` carries for any."""
+"""Translates between a consumer's planes; `net.carrier` does so for the planes of any client."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kafka_fast.net import carrier
 
 
 def read_event(event: tuple[Any, ...]) -> ConsumerEvent:
-    """Return the control plane's record of one of the data plane's events."""
+    """Return the control plane's record for one of the data plane's events."""
     kind, link_id, code, _, _, frame, told = event
     if kind == _streams.EVENT_STREAMS_STOPPED:
         return StreamsStopped(tuple(StreamRow(*row) for row in told))
@@ -33,7 +33,7 @@ def read_event(event: tuple[Any, ...]) -> ConsumerEvent:
 
 
 def carry_out(plane: DataPlane, streams: Streams, command: ConsumerCommand) -> bool:
-    """Carry out a command that is the data plane's; False if it is not."""
+    """Carry out a command of the data plane; return False for any other command."""
     match command:
         case StartStream(stream_id, link_id, generation, offset, leader_epoch):
             streams.start_stream(stream_id, link_id, generation, offset, leader_epoch)

@@ -1,4 +1,4 @@
-"""The consumer's public face. Everything is done elsewhere; here it is checked, timed and named."""
+"""The public class `Consumer`, which checks arguments and sets deadlines; others do the work."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ logger = get_logger("kafka_fast.consumer")
 _numbers = itertools.count(1)
 
 ITERATION_WAIT = 1.0
-"""Seconds that iteration waits at a time; it goes on waiting after them."""
+"""Seconds that one step of an iteration waits; the iteration repeats such steps without end."""
 
 FOREVER = 1e9
 
@@ -98,10 +98,10 @@ class Consumer:
         self._finalizer.atexit = False
 
     def _make_core(self) -> ConsumerCore:
-        """Return what does the work; a simulation has another world under it."""
+        """Return the core; the simulation overrides this to give it another host."""
         return ConsumerCore(self._settings, self.client_id, ThreadedHost(self._settings))
 
-    # What is read
+    # Subscription and assignment
 
     def subscribe(
         self,
@@ -112,13 +112,13 @@ class Consumer:
     ) -> None:
         """Read these topics as a member of the group, which shares out their partitions.
 
-        Replaces the last subscription. Takes effect in `poll`, which raises once if a topic cannot
-        be used (its name is not valid, or we may not read it); the others are read on.
+        Replaces the last subscription, and takes effect in `poll`. If a topic cannot be used (its
+        name is not valid, or we may not read it), `poll` raises once; the other topics are read on.
 
         Args:
-            topics: By name; none at all is the same as `unsubscribe`.
-            pattern: Instead of names: every topic whose whole name matches. With
-                group.protocol=consumer a str is RE2 and matched by the broker.
+            topics: Names of topics; an empty list is the same as `unsubscribe`.
+            pattern: A regular expression instead of names: every topic whose whole name matches is
+                read. With group.protocol=consumer a str is RE2 and matched by the broker.
             listener: Hears of partitions that come and go, in the thread that polls.
 
         Raises:
@@ -138,8 +138,8 @@ class Consumer:
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Read these partitions and no others, without sharing them with a group.
 
-        Partitions that stay go on undisturbed. With a group.id the committed offsets are where
-        reading begins.
+        Partitions that were assigned before are read on undisturbed. With a group.id, reading
+        begins at the committed offsets.
 
         Raises:
             UsageError: The consumer is subscribed.
@@ -155,7 +155,7 @@ class Consumer:
             self._reading.assign(wanted)
 
     def unsubscribe(self) -> None:
-        """Read nothing any more; leave the group."""
+        """Stop reading, and leave the group."""
         with self._turn:
             self._run(self._steps.unsubscribe(self._deadline(None)))
 
@@ -175,16 +175,16 @@ class Consumer:
     def poll(self, timeout: float = 1.0, max_records: int | None = None) -> ConsumerRecords:
         """Return records, as soon as there are any.
 
-        What earlier calls returned counts as done now, for automatic commits. Partitions change
-        hands in here, and the listener runs in here.
+        Records of earlier calls now count as done, for automatic commits. Rebalances happen in this
+        call, and so the listener is called in it.
 
         Args:
-            timeout: Seconds to wait if there is nothing; 0 takes what is here already.
-            max_records: At most so many; None: max.poll.records.
+            timeout: Seconds to wait if there are no records; 0 takes those that are already here.
+            max_records: Most records to return; None: max.poll.records.
 
         Raises:
             UsageError: Nothing is subscribed or assigned.
-            PositionError: A partition cannot be read on from where it stands; `seek` to go on.
+            PositionError: A partition cannot be read on from its position; `seek` to go on.
             CorruptBatchError: A partition has a bad batch; the message says how to pass it.
             WakeupError: Another thread called `wakeup` or `close`.
             KafkaError: The group does not accept this member, or a partition cannot be read.
@@ -198,7 +198,7 @@ class Consumer:
             raise
 
     def _take(self, handover: RecordHandover, timeout: float, max_records: int | None) -> None:
-        """Take what a poll returns."""
+        """Take the records that a poll returns."""
         with self._turn:
             most = self._settings.max_poll_records if max_records is None else max_records
             if most < 1:
@@ -213,28 +213,28 @@ class Consumer:
     def __iter__(self) -> Iterator[ConsumerRecord]:
         """Read record by record, for ever.
 
-        A record counts as done when the next one is asked for, or another loop begins. What a loop
-        that is left had not reached comes with the next poll or loop.
+        A record counts as done when the next one is asked for, or another loop begins. If a loop is
+        left, the records that it has not reached come with the next poll or loop.
         """
         with self._turn:
             if self._settings.group_id is not None:
-                # What a loop has left may be others' by now.
+                # A rebalance may have given away partitions of an earlier loop's unread records.
                 self._run(self._membership.handle_news())
             return self._unread.iterator()
 
     def _refill(self, handover: RecordHandover, max_records: int | None = None) -> None:
-        """Take what the next poll brings, however long that takes: all before is done."""
+        """Wait for records without limit and take them; all records before count as done."""
         while not handover:
             self._take(handover, ITERATION_WAIT, max_records)
 
     def batches(self, max_records: int | None = None) -> Iterator[ConsumerRecords]:
-        """Read what polls return, for ever; empty ones are left out."""
+        """Return an endless iterator over the records of polls; empty polls are left out."""
         return Batches(self._unread, partial(self._refill, max_records=max_records))
 
     def wakeup(self) -> None:
         """Raise WakeupError in the thread that uses this consumer. Any thread.
 
-        It ends the wait that this thread is in, or its next poll or wait.
+        The error ends the wait that the other thread is in, or its next poll or wait.
         """
         self._core.wakeup()
 
@@ -248,8 +248,9 @@ class Consumer:
         """Read a partition on from this offset.
 
         Args:
-            partition: One that is assigned.
-            offset: Of the record to read next; with a leader epoch it is validated (KIP-320).
+            partition: An assigned partition.
+            offset: Offset of the record to read next. An OffsetAndMetadata with a leader epoch is
+                validated (KIP-320).
         """
         with self._turn:
             (own,) = self._assigned([partition])
@@ -258,19 +259,21 @@ class Consumer:
             self._reading.seek(own, at.offset, at.leader_epoch)
 
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
-        """Read on from the first offset of these partitions, or of all that are assigned."""
+        """Read on from the first offset of these partitions; without any, of all assigned ones."""
         self._look_up(partitions, "earliest")
 
     def seek_to_end(self, *partitions: TopicPartition) -> None:
-        """Read on from the end of these partitions, or of all that are assigned."""
+        """Read on from the end of these partitions; without any, of all assigned ones."""
         self._look_up(partitions, "latest")
 
     def seek_to_timestamp(self, timestamp_ms: int | datetime, *partitions: TopicPartition) -> None:
-        """Read on from the first record that is not older; from the end if none is.
+        """Read on from the first record that is not older than a time.
+
+        A partition without such a record is read on from its end.
 
         Args:
             timestamp_ms: Unix ms, or a datetime with a time zone.
-            partitions: Those that are assigned, if none are named.
+            partitions: Without any, all assigned partitions.
         """
         self._look_up(partitions, unix_ms(timestamp_ms))
 
@@ -282,7 +285,7 @@ class Consumer:
                 self._reading.look_up(partition, reset)
 
     def pause(self, *partitions: TopicPartition) -> None:
-        """Hand over nothing of these partitions until they are resumed; what is fetched stays."""
+        """Hand over no records of these partitions until `resume`; fetched records are kept."""
         with self._turn:
             own = self._assigned(partitions)
             self._unread.hold(own)
@@ -290,7 +293,7 @@ class Consumer:
                 self._reading.intake.pause(partition, True)
 
     def resume(self, *partitions: TopicPartition) -> None:
-        """Hand over what these partitions bring again."""
+        """Hand over records of these partitions again."""
         with self._turn:
             own = self._assigned(partitions)
             self._unread.release(own)
@@ -306,15 +309,15 @@ class Consumer:
         """Return the offset of the record that comes next.
 
         Raises:
-            KafkaTimeoutError: It was not found out within `timeout` seconds.
-            PositionError: There is none.
+            KafkaTimeoutError: The position was not known within `timeout` seconds.
+            PositionError: There is no position.
         """
         with self._turn:
             (own,) = self._assigned([partition])
             return self._run(self._steps.position(own, self._deadline(timeout)))
 
     def _assigned(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """Return the partitions as such; all must be assigned."""
+        """Return checked partitions; raise UsageError if one is not assigned."""
         own = topic_partitions(partitions)
         foreign = [it for it in own if self._reading.intake.stream(it) is None]
         if foreign:
@@ -331,20 +334,21 @@ class Consumer:
         timeout: float | None = None,
         callback: OnCommit | None = None,
     ) -> None:
-        """Commit for the group.
+        """Commit offsets for the group.
 
         Args:
-            upto: Records that are done, the last one that is, or the offsets to read next; None:
-                everything that was handed over.
-            sync: Wait. Otherwise the outcome is the callback's, or only logged; commits never
-                overtake each other.
+            upto: Records that are done, the last record that is done, or the offsets to read next;
+                None: all records that were handed over.
+            sync: Whether to wait. Otherwise the callback gets the outcome; without a callback only
+                a failure is logged. Commits never overtake each other.
             timeout: Seconds; None: default.api.timeout.ms.
-            callback: Called as `(offsets, error)` in a later poll, commit or close; with `sync`
-                before this call returns, and only if nothing is raised.
+            callback: Called as `(offsets, error)` in a later poll, commit or close. With `sync` it
+                is called before this call returns, and only if nothing is raised.
 
         Raises:
-            CommitFailedError: The group has moved on, or a partition is not ours: any more, or yet.
-            KafkaTimeoutError: No answer within `timeout`: whether it is done is not known.
+            CommitFailedError: The group has moved on, or a partition is not ours any more, or not
+                yet.
+            KafkaTimeoutError: No answer within `timeout`; the commit may or may not be done.
             UsageError: There is no group.id.
         """
         with self._turn:
@@ -366,7 +370,7 @@ class Consumer:
         """Return the group's committed offsets; None for partitions that have none.
 
         Args:
-            partitions: Whose; None: all for which the group has committed any.
+            partitions: Partitions to ask for; None: all that the group has committed.
             timeout: Seconds; None: default.api.timeout.ms.
         """
         with self._turn:
@@ -379,7 +383,8 @@ class Consumer:
         """Return the first offset of each partition.
 
         Raises:
-            KafkaTimeoutError: Not all were told within `timeout` seconds; it names those.
+            KafkaTimeoutError: Some offsets did not come within `timeout` seconds; the message
+                names their partitions.
             BrokerError: A topic may not be read, or the brokers have said for three seconds that
                 there is no such topic or partition.
         """
@@ -388,7 +393,7 @@ class Consumer:
     def end_offsets(
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
     ) -> dict[TopicPartition, int]:
-        """Return the end of each partition; with read_committed its last stable offset.
+        """Return the end of each partition; with read_committed, its last stable offset.
 
         Raises:
             KafkaError: As in `beginning_offsets`.
@@ -406,7 +411,7 @@ class Consumer:
     def offsets_for_times(
         self, timestamps: Mapping[TopicPartition, int | datetime], timeout: float | None = None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        """Return the first record of each partition that is not older; None where there is none.
+        """Return each partition's first record that is not older than a time; None if none is.
 
         Args:
             timestamps: Unix ms, or datetimes with a time zone, by partition.
@@ -427,7 +432,7 @@ class Consumer:
             }
 
     def current_lag(self, partition: TopicPartition) -> int | None:
-        """Return how far a partition's end was away when it was fetched last; None: not known."""
+        """Return how far a partition's end was away at its last fetch; None: not known."""
         with self._turn:
             (own,) = self._assigned([partition])
             unread = self._unread.first_offsets().get(own)
@@ -443,12 +448,12 @@ class Consumer:
     # The cluster and the group
 
     def partitions_for(self, topic: str, timeout: float | None = None) -> list[PartitionInfo]:
-        """Return what the cluster says of a topic's partitions.
+        """Return leader, replicas and state of each partition of a topic.
 
         Raises:
-            KafkaTimeoutError: It is not known within `timeout` seconds.
+            KafkaTimeoutError: The topic is not known within `timeout` seconds.
             BrokerError: The topic cannot be used, or the brokers have said for three seconds that
-                there is none: a new one takes a moment to get round among them.
+                there is no such topic: news of a new topic takes a moment to reach all brokers.
         """
         with self._turn:
             wanted = topic_name(topic)
@@ -459,7 +464,7 @@ class Consumer:
 
         Args:
             timeout: Seconds; None: default.api.timeout.ms.
-            internal: Those that the brokers keep for themselves as well.
+            internal: Whether to include internal topics, which brokers keep for themselves.
         """
         with self._turn:
             wanted = self._membership.subscription
@@ -468,7 +473,7 @@ class Consumer:
             return {topic.name for topic in found if internal or not topic.is_internal}
 
     def group_metadata(self) -> GroupMetadata:
-        """Return who this member is, for whoever commits in its name (transactions)."""
+        """Return this member's identity, for a producer that commits in its name (transactions)."""
         with self._turn:
             who = self._membership.group.member.identity
             return GroupMetadata(
@@ -484,8 +489,8 @@ class Consumer:
     def metrics(self) -> dict[str, Any]:
         """Return counters of fetches, buffers, troubles and nodes, and the latest rebalances.
 
-        What concerns a node counts all connections to it, under its id: those for fetches, for
-        other requests, and to it as the group's coordinator. Node -1 stands for bootstrap.servers.
+        A node's counters cover all connections to it: for fetches, for other requests, and to it as
+        the group's coordinator. Node -1 stands for bootstrap.servers.
 
         Any thread, and also after `close`.
         """
@@ -499,10 +504,10 @@ class Consumer:
     def debug_dump(self, timeout: float = 1.0) -> str:
         """Return what this consumer waits for and did lately, as text for a bug report.
 
-        For each partition: its state, since when, its position, the connection that it is fetched
-        over, and why it is not read if it is not. For each connection: what it did last, without
-        the contents of records. Connections that have not answered within `timeout` seconds are
-        missing. Any thread.
+        For each partition: its state and since when, its position, the connection that fetches it,
+        and why it is not read, if it is not. For each connection: its latest events, without the
+        contents of records. Connections that do not answer within `timeout` seconds are missing.
+        Any thread.
         """
         return self._core.debug_dump(timeout)
 
@@ -511,14 +516,15 @@ class Consumer:
     def close(self, timeout: float | None = None) -> None:
         """Commit if that is automatic, tell the listener, leave the group, and stop. Any thread.
 
-        All that was handed over counts as done; but see `__exit__`. A static member
-        (group.instance.id) does not leave: its partitions wait for its return. If another thread is
-        in a call, that one ends with a WakeupError, what it was to return is not done, and this one
-        closes then.
+        All records that were handed over count as done; but see `__exit__`. A static member
+        (group.instance.id) does not leave: its partitions wait for its return.
+
+        If another thread is in a call, that call ends with a WakeupError, and its records do not
+        count as done. This call waits for that, then closes. A second call does nothing. A call in
+        a forked child does nothing either.
 
         Args:
-            timeout: Seconds for all of this; None: default.api.timeout.ms. Fork, and a second
-                call, make it do nothing.
+            timeout: Seconds for all of this; None: default.api.timeout.ms.
 
         Raises:
             KafkaTimeoutError: Another thread did not come out of its call: nothing is closed.
@@ -543,10 +549,11 @@ class Consumer:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close; what an exception has interrupted is not committed.
+        """Close. Work that an exception has interrupted is not committed.
 
-        That is the record that a loop was working on, or what the last poll returned, but for what
-        was committed by hand since. An exception of `poll` itself interrupts nothing.
+        Interrupted work is the record that a loop was working on, or the records of the last poll,
+        except those that were committed by hand since. An exception of `poll` itself interrupts
+        nothing.
         """
         self._close(None, is_interrupted=error is not None)
 

@@ -1,9 +1,8 @@
-"""The core of a consumer: what a client's core has, and what its user reads, asks and waits for.
+"""The core of a consumer: a client's core, extended by the parts that its user's thread runs.
 
 kf-data      native: fetches, sends heartbeats
 kf-control   Python: gives this core its turns
-the user's   what it reads is `reading`, what it asks `queries` and `topics`, how it waits
-             `waits`
+the user's   reads through `reading`, asks through `queries` and `topics`, waits through `waits`
 """
 
 from __future__ import annotations
@@ -51,25 +50,25 @@ class ConsumerCore(ClientCore):
     kind = "consumer"
     control: ConsumerControl
     topics: ConsumerTopics
-    exit_patience = 1.0  # for the coordinator to hear that the member leaves
+    exit_patience = 1.0  # time for LeaveGroup to reach the coordinator
 
     def __init__(self, settings: ConsumerSettings, client_id: str, host: ConsumerHost) -> None:
         """Start; connections are made when they are needed.
 
         Args:
             settings: the consumer's configuration.
-            client_id: of all requests.
-            host: the world under it.
+            client_id: sent in all requests.
+            host: the world under this client.
         """
         self.closed = False
-        """Whether nobody can use it any more."""
+        """Whether the consumer is closed for users; its threads may still run."""
         self.has_ended = False
-        """Whether nothing of it runs any more."""
+        """Whether the threads have ended, too."""
         self._was_member = False  # when the process began to end
-        self._left: Answer[bool] | None = None  # what the end of the process waits for
-        # A broker that is silent is heard of once in as long as that.
+        self._left: Answer[bool] | None = None  # the end of the process waits for this answer
+        # A silent broker causes one trouble in at most this time: a timeout, then a reconnect.
         memory = settings.request_timeout + settings.reconnect_backoff_max
-        with ExitStack() as undo:  # a process that is out of threads or files is no worse after it
+        with ExitStack() as undo:  # out of threads or files: give back what was taken
             undo.callback(host.close)
             control = ConsumerControl(settings, client_id, host.random, host.wall_ms)
             plane = consumer_plane(host.environment, settings)
@@ -104,7 +103,7 @@ class ConsumerCore(ClientCore):
         return self.reading.intake.describe()
 
     def check_open(self) -> None:
-        """Raise if nobody can use the consumer any more."""
+        """Raise UsageError if the consumer is closed, or was inherited through a fork."""
         if self.closed:
             self.check_lives()
             raise UsageError("the consumer is closed")
@@ -139,7 +138,7 @@ class ConsumerCore(ClientCore):
     # ---- the end ----
 
     def close(self) -> None:
-        """End the threads; after an interruption once more. Any thread but the control thread."""
+        """End the threads. After an interruption, call this again. Any thread."""
         if self.has_ended:
             return
         self.closed = True
@@ -148,14 +147,14 @@ class ConsumerCore(ClientCore):
             self.has_ended = True
             return
         self.waits.end()
-        self.driver.wake()  # a call of this thread's, if a signal's handler closes
-        if self._host.is_current:  # garbage collection runs anywhere
+        self.driver.wake()  # if a signal handler closes, this thread may be in a wait
+        if self._host.is_current:  # garbage collection may run on the control thread
             threading.Thread(target=self._stop, name="kf-close").start()
         else:
             self._stop()
 
     def abandon(self) -> None:
-        """Stop what a consumer that was collected unclosed has left running. Any thread."""
+        """Stop the threads of a consumer that was collected without being closed. Any thread."""
         if not self.closed:
             warnings.warn(
                 f"consumer {self.client_id!r} was collected before it was closed: nothing was "
@@ -172,7 +171,7 @@ class ConsumerCore(ClientCore):
         self.has_ended = True
 
     def mark_forked(self) -> None:
-        """Called in a forked child: nothing of this runs here, and its locks may be held."""
+        """Refuse all use in a forked child: no thread runs there, and locks may be held."""
         self.closed = self.has_ended = True
         super().mark_forked()
 
@@ -181,31 +180,33 @@ class ConsumerCore(ClientCore):
     def begin_exit(self) -> None:
         """Leave the group, so that the others need not wait for session.timeout.ms.
 
-        A consumer that has only asked to join leaves too: the coordinator may have taken it in by
-        now, or given out an id for which rebalances wait. (A broker before 2.2 tells the id when
-        the others have joined; it is not waited for that long.) Nothing is committed: whether the
-        records of the last poll are done is not known, and a listener's thread may be gone.
+        A consumer whose JoinGroup is under way leaves too: the coordinator may have accepted the
+        member by now, or given out a member id, for which rebalances wait. (A broker before 2.2
+        answers with the id only when the other members have joined; this does not wait so long.)
+
+        Nothing is committed: nobody knows whether the records of the last poll are done, and a
+        listener's thread may be gone.
         """
         group = self.control.group
         if group is None or self.closed:
             return
         self._was_member = group.member.identity.generation != NO_GENERATION
         left = self._left = Answer()
-        # Only the control thread knows whether a join is out, of which the coordinator may know.
+        # Only the control thread knows whether a JoinGroup is under way.
         self.call(lambda now: group.leave(now, lambda: left.set(True)))
 
     def wait_exit(self, timeout: float) -> bool:
-        """Wait until the coordinator has heard of it."""
+        """Wait until the coordinator has been told that the member leaves."""
         left = self._left
         if left is not None:
             self.driver.run(_wait_for(left, self.now() + timeout))
         return left is None or left.is_known
 
     def log_exit(self) -> None:
-        """Nothing is worth a line: the wait is short."""
+        """Log nothing: the wait is short."""
 
     def end_exit(self, interrupted: str) -> None:
-        """Say what was not committed."""
+        """Warn that records of the last poll were not committed."""
         process_life.discard(self)
         if self._was_member:
             warnings.warn(
@@ -217,5 +218,5 @@ class ConsumerCore(ClientCore):
 
 
 def _wait_for(left: Answer[bool], deadline: float) -> Steps[None]:
-    """Wait until the coordinator has heard of the end of the process."""
+    """Wait until the member has left its group."""
     yield Wait(lambda: left.is_known, deadline, "leaving the group")

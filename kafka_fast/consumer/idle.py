@@ -1,4 +1,4 @@
-"""What a consumer waits for whose polls bring nothing: told once, when that has lasted.
+"""The log line about a consumer whose polls bring nothing: written once per long wait.
 
     poll, poll, poll … nothing for three seconds ──► Idle ──► the log: the group, a leader, or only
                                                               the end of the log
@@ -32,10 +32,10 @@ class Idle:
     def __init__(
         self, control: ConsumerControl, intake: Intake, settings: ConsumerSettings
     ) -> None:
-        """Begin with nothing waited for.
+        """Begin with no wait.
 
         Args:
-            control: knows what stands between this client and records.
+            control: knows why records do not come.
             intake: knows how far the user has read.
             settings: the consumer's configuration.
         """
@@ -47,21 +47,21 @@ class Idle:
         self._began = 0.0
         self._is_assigned = False
         self._at_end: frozenset[TopicPartition] = frozenset()  # at the last look
-        self._ended_in: frozenset[TopicPartition] = frozenset()  # whose end was told
+        self._ended_in: frozenset[TopicPartition] = frozenset()  # whose end was logged
 
     def end(self) -> None:
-        """There are records."""
+        """End the wait: there are records."""
         self._wait.end()
         self._began = 0.0
         self._begins_at_end = False
 
     def look(self, now: float) -> None:
-        """There is nothing: say why if that has lasted."""
+        """Note that there are no records; log the reason if that has lasted."""
         self._began = self._began or now
         if bool(self._intake.partitions) != self._is_assigned:
             self._is_assigned = not self._is_assigned
             if not self._wait.is_told:
-                self._wait.end()  # of a new group: it takes just under three seconds to form
+                self._wait.end()  # a new group takes just under three seconds to form
         told = self._wait.look(now, self._describe)
         if told is not None and told.key == END:
             self._ended_in = self._at_end
@@ -84,13 +84,13 @@ class Idle:
         if not behind:
             return self._at_the_end(active)
         if now - self._began < self._fetch_max_wait + FETCH_GRACE:
-            return None  # the first answers may not have come yet
+            return None  # the first Fetch responses may not have come yet
         return self._held_up(behind, now)
 
     def _at_the_end(self, active: list[TopicPartition]) -> Waiting | None:
         self._at_end = frozenset(active)
         if self._at_end == self._ended_in:
-            return None  # whoever reads as fast as records come is there again and again
+            return None  # a fast reader is at the end again and again; one line is enough
         text = f"at the end of the log of {some_of(active)}, waiting for new records"
         if self._begins_at_end:
             text += "; auto.offset.reset is latest: what was there before is not read"
@@ -103,7 +103,7 @@ class Idle:
         return self._with_trouble(Waiting(f"waiting for records of {why.text}", key="held"), now)
 
     def _with_trouble(self, waiting: Waiting | None, now: float) -> Waiting | None:
-        """Add the last trouble to what is wrong, unless that tells it."""
+        """Add the latest troubles with brokers to a warning, unless its text names them."""
         if waiting is None or waiting.level < logging.WARNING:
             return waiting
         found = around(self._control.links, now, now - LONG)

@@ -1,10 +1,10 @@
-"""What has come in and not been handed over: one reader for each partition, read in turn.
+"""The fetched records that were not handed over yet: one reader for each partition, read in turn.
 
     data plane ── chunks ──► Intake ── PartitionReader … ──► slices for one RecordHandover
                                 ▲
     seek, pause, assignment ────┘
 
-Thread: the user's, as everything in a consumer that hands records over.
+Thread: the user's, like all code that hands records over.
 """
 
 from __future__ import annotations
@@ -24,49 +24,54 @@ from kafka_fast.values import Value, field
 
 
 class FetchSide(Protocol):
-    """What the user's thread needs of the data plane's `Streams`."""
+    """The part of the data plane that the user's thread calls."""
 
     def add_stream(self, stream_id: int, topic: str, partition: int) -> None:
-        """Make a stream; it stands still until the control plane starts it."""
+        """Add a stream; nothing is fetched until the control plane starts it."""
 
     def set_generation(self, stream_id: int, generation: int) -> None:
-        """Drop what has arrived under an older generation, and what still will."""
+        """Drop all chunks of older generations, both those here and those still to come."""
 
     def set_paused(self, stream_id: int, paused: bool) -> None:
-        """Fetch a stream no more, or again."""
+        """Stop or resume fetching a stream."""
 
     def take_chunks_into(self, found: list[Chunk], most: int) -> None:
-        """Append what has arrived, in order."""
+        """Append at most `most` arrived chunks, in order."""
 
     def watermarks(self, stream_id: int) -> tuple[int, int, int]:
         """Return high watermark, last stable offset and log start offset; -1: not told."""
 
 
 class Stream(Value, frozen=False, eq=False):
-    """A partition as the user's thread has it."""
+    """The state of an assigned partition in the user's thread."""
 
     id: int
     partition: TopicPartition
     reader: PartitionReader
     seeks: int = 0
-    """How often the user has moved it: what comes in of an earlier life is dropped."""
+    """How often the user has moved the stream. Chunks and news from before the last move are
+    dropped.
+    """
     is_paused: bool = False
     is_failed: bool = False
-    """Its reader stands before what it cannot read, until the user moves it; nothing is fetched."""
+    """Whether the reader has met a batch or record that it cannot read. Until the user moves the
+    stream, nothing is fetched.
+    """
     is_waiting: bool = False
-    """It has no position until the control plane finds one."""
+    """Whether there is no position until the control plane finds one."""
     is_queued: bool = False
+    """Whether the stream is in `Intake._ready`."""
     fed: int = -1
-    """Generation of the last chunk that came in."""
+    """Generation of the last chunk that the reader got."""
     jump: Position | None = None
     """Where reading goes on once the reader is empty."""
     errors: deque[KafkaError] = field(factory=deque)
-    """To be raised once what was fetched before has been handed over."""
+    """Errors to raise, once each, after all records fetched before have been handed over."""
     failure: KafkaError | None = None
-    """Likewise, but again and again, until the user moves the stream."""
+    """An error that every poll raises, after these records, until the user moves the stream."""
 
     def describe(self) -> str:
-        """Return in a line how far it is read, and what holds it up. Any thread."""
+        """Return one line on how far the partition is read, and what holds it up. Any thread."""
         at = f"handed over up to offset {self.reader.position}"
         said = "no position yet" if self.is_waiting else at
         said += ", paused" if self.is_paused else ""
@@ -75,7 +80,7 @@ class Stream(Value, frozen=False, eq=False):
         return f"{self.partition}: {said}"
 
     def take_error(self) -> KafkaError | None:
-        """Return what is to be raised now, if anything."""
+        """Return the error to raise now, if there is one."""
         if self.errors:
             return self.errors.popleft()
         return None if self.failure is None else fresh_copy(self.failure)
@@ -85,7 +90,7 @@ CHUNKS_AT_A_TIME = 256
 
 
 class Intake:
-    """The partitions of one consumer that are read now. User's thread only."""
+    """The assigned partitions of one consumer. User's thread only."""
 
     def __init__(
         self,
@@ -97,9 +102,9 @@ class Intake:
         """Begin with no partition.
 
         Args:
-            streams: of the data plane.
-            make_reader: returns the reader of a partition that is assigned.
-            read_committed: the end of a partition is its last stable offset.
+            streams: the data plane's fetch side.
+            make_reader: returns the reader of a newly assigned partition.
+            read_committed: whether a partition ends at its last stable offset.
         """
         self._read_committed = read_committed
         self._plane = streams
@@ -107,12 +112,12 @@ class Intake:
         self._next_id = 0
         self._by_partition: dict[TopicPartition, Stream] = {}
         self._by_id: dict[int, Stream] = {}
-        self._arrived: list[Chunk] = []  # and not been given to its reader
-        self._turn: deque[Stream] = deque()  # those that may have something to hand over
+        self._arrived: list[Chunk] = []  # chunks that no reader has got yet
+        self._ready: deque[Stream] = deque()  # streams that may have something to hand over
         self.unreadable_batches = 0
-        """How often a partition was stopped by a batch that is corrupt."""
+        """How often a corrupt batch stopped a partition."""
         self.refused_records = 0
-        """How often by a record that a deserializer refused."""
+        """How often a record that a deserializer refused stopped a partition."""
 
     # Getters
 
@@ -126,7 +131,7 @@ class Intake:
         return self._by_partition.get(partition)
 
     def position(self, partition: TopicPartition) -> OffsetAndMetadata | None:
-        """Return where reading goes on; None while that is being found out."""
+        """Return where reading goes on; None while the control plane looks the position up."""
         stream = self._by_partition[partition]
         if stream.is_waiting:
             return None
@@ -138,11 +143,11 @@ class Intake:
         return {partition: at for partition, at in found.items() if at is not None}
 
     def lag(self, partition: TopicPartition, done: int | None = None) -> int | None:
-        """Return how far the end was away when the partition was fetched last; None: not known.
+        """Return how far the end was away at the partition's last fetch; None: not known.
 
         Args:
-            partition: which.
-            done: from what offset on; None: from where reading goes on.
+            partition: an assigned partition.
+            done: offset to count from; None: the position.
         """
         stream = self._by_partition[partition]
         end = stream.reader.last_stable_offset if self._read_committed else -1
@@ -151,7 +156,7 @@ class Intake:
         return None if stream.is_waiting or end < 0 else max(0, end - at)
 
     def is_at_end(self, partition: TopicPartition) -> bool:
-        """Return whether all is handed over that the broker had when it was asked last."""
+        """Return whether all records that the broker had at the last fetch are handed over."""
         stream = self._by_partition[partition]
         high_watermark, last_stable_offset, _ = self._plane.watermarks(stream.id)
         end = last_stable_offset if self._read_committed else -1
@@ -170,7 +175,7 @@ class Intake:
     # Assignment and moves
 
     def assign(self, partitions: Iterable[TopicPartition]) -> list[tuple[TopicPartition, int]]:
-        """Read these partitions and no others; returns them with the ids of their streams."""
+        """Read these partitions and no others; return them with the ids of their streams."""
         wanted = dict.fromkeys(partitions)
         for partition in [it for it in self._by_partition if it not in wanted]:
             self.drop(partition)
@@ -184,14 +189,19 @@ class Intake:
         return [(partition, self._by_partition[partition].id) for partition in wanted]
 
     def drop(self, partition: TopicPartition) -> None:
-        """Hand over nothing more of a partition."""
+        """Remove a partition; none of its records are handed over any more."""
         stream = self._by_partition.pop(partition)
         del self._by_id[stream.id]
-        self._turn = deque(it for it in self._turn if it is not stream)
+        self._ready = deque(it for it in self._ready if it is not stream)
         self._plane.set_generation(stream.id, generation(stream.seeks + 1, 0))
 
     def move(self, partition: TopicPartition, to: Position | None) -> int:
-        """Begin again somewhere (None: the control plane finds out where); return the seeks."""
+        """Move a partition; return its new count of seeks.
+
+        Args:
+            partition: an assigned partition.
+            to: the new position; None: the control plane will find one.
+        """
         stream = self._by_partition[partition]
         stream.seeks += 1
         stream.errors.clear()
@@ -206,13 +216,13 @@ class Intake:
         return stream.seeks
 
     def positioned(self, partition: TopicPartition, start: int, at: Position) -> None:
-        """Read on from here once what was fetched before it has been handed over.
+        """Read on from a position, once all records fetched before are handed over.
 
         Args:
-            partition: which.
-            start: the generation of what is fetched from there; if some of it is here already, the
-                reader follows by itself.
-            at: where the next record is.
+            partition: the partition that the control plane has positioned.
+            start: generation of the chunks that are fetched from there. If the reader has got such
+                a chunk already, it follows by itself.
+            at: position of the next record.
         """
         stream = self._by_partition.get(partition)
         if stream is None or stream.seeks != seeks_of(start):
@@ -228,7 +238,7 @@ class Intake:
             stream.reader.seek(*at)
 
     def pause(self, partition: TopicPartition, paused: bool) -> None:
-        """Hand over nothing of a partition, and fetch it no more, or again; what is here stays."""
+        """Pause a partition, or resume it. A paused one keeps its records, and is not fetched."""
         stream = self._by_partition[partition]
         stream.is_paused = paused
         self._plane.set_paused(stream.id, paused or stream.is_failed)
@@ -237,13 +247,14 @@ class Intake:
     def fail(
         self, partition: TopicPartition, seeks: int, error: KafkaError, *, is_final: bool = False
     ) -> None:
-        """Raise this once what was fetched before it has been handed over.
+        """Raise an error after all records that were fetched before it have been handed over.
 
         Args:
-            partition: that has failed.
-            seeks: how often the user had moved it then; of an earlier life it is nobody's business.
-            error: to be raised.
-            is_final: raise it again and again, until the user moves the partition.
+            partition: the partition that has failed.
+            seeks: its count of seeks at the failure. If the user has moved it since, the error is
+                out of date and is dropped.
+            error: raised by `take`.
+            is_final: whether every poll raises it, until the user moves the partition.
         """
         stream = self._by_partition.get(partition)
         if stream is None or stream.seeks != seeks:
@@ -255,19 +266,19 @@ class Intake:
         self._queue(stream)
 
     def heal(self, partition: TopicPartition, seeks: int) -> None:
-        """Raise no more what was to be raised again and again, if it is of this life."""
+        """Drop the failure that every poll raises, unless the user has moved the partition."""
         stream = self._by_partition.get(partition)
         if stream is not None and stream.seeks == seeks:
             stream.failure = None
 
     def take_error(self, partition: TopicPartition) -> KafkaError | None:
-        """Return what is the matter with a partition, if anything is."""
+        """Return a partition's error to raise now, if there is one."""
         return self._by_partition[partition].take_error()
 
     # Records
 
     def feed(self) -> None:
-        """Take what has arrived. After a Ctrl-C in here the next call goes on."""
+        """Give arrived chunks to their readers. After a Ctrl-C in here the next call goes on."""
         arrived = self._arrived
         self._plane.take_chunks_into(arrived, CHUNKS_AT_A_TIME)
         while arrived:
@@ -275,11 +286,11 @@ class Intake:
             del arrived[0]
 
     def _feed(self, chunk: Chunk) -> None:
-        """Give a chunk to its reader; to do so twice is to do it once."""
+        """Give a chunk to its reader. A second call with the same chunk has no effect."""
         stream = self._by_id.get(chunk.stream_id)
         if stream is None or seeks_of(chunk.generation) != stream.seeks:
             return
-        if stream.is_waiting:  # records were faster than the news of their start
+        if stream.is_waiting:  # records came before the news of their position
             stream.reader.seek(chunk.asked_offset)
             stream.is_waiting = False
         stream.fed = chunk.generation
@@ -289,19 +300,19 @@ class Intake:
             stream.jump = None  # the reader follows by itself
 
     def take(self, most: int, handover: RecordHandover) -> None:
-        """Take slices of at most so many records, those of one partition in a row.
+        """Take slices of at most `most` records, one partition after the other.
 
-        An error is raised by the call that finds nothing before it; what other partitions have
-        then waits for the next one.
+        If records come before an error, this call returns these records and the next call raises
+        the error. Records of other partitions then wait for the call after that.
 
         Raises:
-            KafkaError: a partition's records, or its position, are no good.
+            KafkaError: a partition's records cannot be read, or it has no position.
         """
         found = handover.slices
-        handover.taken.clear()  # of looks that have found nothing
-        unseen = len(self._turn)
+        handover.taken.clear()  # notes of earlier calls that found no records
+        unseen = len(self._ready)
         while unseen and most > 0:
-            stream = self._turn[0]
+            stream = self._ready[0]
             if stream.is_paused:
                 self._leave(stream)
                 unseen -= 1
@@ -316,15 +327,15 @@ class Intake:
             try:
                 count = reader.take_into(found, most)
             except KafkaError as refusal:
-                self._stop(stream, refusal)
+                self._stop_fetching(stream, refusal)
                 if found:
                     break  # the next poll raises it
-                self._turn.rotate(-1)
+                self._ready.rotate(-1)
                 handover.taken.clear()
                 raise
             if count:
                 most -= count
-                continue  # to its end, before the next one's turn
+                continue  # a reader is emptied before the next stream's turn
             if stream.jump is not None:
                 stream.reader.seek(*stream.jump)
                 stream.jump = None
@@ -334,27 +345,27 @@ class Intake:
                 continue
             if found:
                 break  # the next poll raises it
-            self._turn.rotate(-1)
+            self._ready.rotate(-1)
             error = stream.take_error()
             if error is not None:
                 handover.taken.clear()
                 raise error
         if not most:
-            self._turn.rotate(-1)  # the next poll begins with another partition
+            self._ready.rotate(-1)  # the next poll begins with another partition
 
     def _bring_back(self, handover: RecordHandover, taken: Taken) -> None:
-        """Nobody got what was taken from a stream: it comes next."""
+        """Give records back to their stream, because the user did not get them."""
         stream, first, jump, seeks = taken.place
         slices = handover.slices[first:]
         del handover.slices[first:]
-        if stream.seeks == seeks:  # else the user has moved it since
+        if stream.seeks == seeks:  # otherwise the user has moved the stream since
             stream.reader.give_back(slices, taken.position)
             stream.jump = jump
-            stream.is_queued = False  # it may be about to leave
+            stream.is_queued = False  # queue it in any case: it may be about to leave
             self._queue(stream)
 
-    def _stop(self, stream: Stream, error: KafkaError) -> None:
-        """Fetch nothing more of a partition whose reader is stopped: it would be thrown away."""
+    def _stop_fetching(self, stream: Stream, error: KafkaError) -> None:
+        """Stop fetching a partition whose reader has stopped: its chunks would be thrown away."""
         if stream.is_failed:
             return
         stream.is_failed = True
@@ -364,14 +375,14 @@ class Intake:
         else:
             self.unreadable_batches += 1
 
-    # An exception may come from anywhere in here (Ctrl-C): a stream is then in the queue twice, or
-    # is there and does not know it. Both do no harm; to be left out would.
+    # A Ctrl-C may raise at any point of these two. A stream is then queued twice, or is queued with
+    # `is_queued` false. Both are harmless; a stream missing from the queue would not be read.
 
     def _queue(self, stream: Stream) -> None:
         if not stream.is_queued and not stream.is_paused:
-            self._turn.append(stream)
+            self._ready.append(stream)
             stream.is_queued = True
 
     def _leave(self, stream: Stream) -> None:
         stream.is_queued = False
-        del self._turn[0]
+        del self._ready[0]

@@ -1,4 +1,4 @@
-"""What a user can hear of rebalances."""
+"""The listener and the events through which a user learns of rebalances."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ if TYPE_CHECKING:
 
 
 class RebalanceListener:
-    """Override what you want to hear. All methods run in the thread that calls `poll` or `close`.
+    """Override the methods you need. All run in the thread that calls `poll` or `close`.
 
-    Within one rebalance the order is lost or revoked, then assigned. What a method raises is raised
-    by that `poll`, after the rebalance has been carried out.
+    Within one rebalance the order is lost or revoked, then assigned. An exception of a method is
+    raised by that `poll`, after the rebalance has been carried out.
     """
 
     def on_partitions_assigned(
         self, consumer: Consumer, partitions: Collection[TopicPartition]
     ) -> None:
-        """These partitions were added; nothing of them has been fetched, so `seek` is free.
+        """These partitions were added. Nothing of them was fetched yet, so `seek` costs nothing.
 
-        Called after every rebalance, also when nothing was added.
+        Called after every rebalance, also when no partition was added.
         """
 
     def on_partitions_revoked(
         self, consumer: Consumer, partitions: Collection[TopicPartition]
     ) -> None:
-        """These are about to be given up: the last moment to commit what was processed."""
+        """These partitions are about to be given up: commit now what was processed of them."""
 
     def on_partitions_lost(
         self, consumer: Consumer, partitions: Collection[TopicPartition]
     ) -> None:
-        """These belong to others already, without warning: nothing of them can be committed.
+        """These partitions were taken away without warning: their offsets cannot be committed.
 
         As in Java this calls `on_partitions_revoked` unless it is overridden.
         """
@@ -42,13 +42,13 @@ class RebalanceListener:
 
 
 class RebalanceEvent(NamedTuple):
-    """One step of a rebalance, as `Consumer.metrics` and the log tell of it."""
+    """One step of a rebalance, as `Consumer.metrics` and the log report it."""
 
     kind: str
     """`assigned`, `revoked` or `lost`."""
     partitions: frozenset[TopicPartition]
     generation: int
-    """Of the group, or the member's epoch with KIP-848; -1 where there is none any more."""
+    """The group's generation, or with KIP-848 the member's epoch; -1 if the member has none."""
     reason: str
     seconds: float
-    """That the user's side of it took: commits and listener."""
+    """Time that the user's side of this step took: commits and listener."""

@@ -3,11 +3,11 @@
     kf-control ─ RevokeWanted ─► commit ─► listener ─► give up ── handle_revoked ─► kf-control
                ─ AssignWanted ─► take over ─► listener ───────── handle_assigned ─►
 
-What may wait, or calls the user, is written as steps (`net/steps.py`).
+Code that may wait, or that calls the user, is written as steps (`net/steps.py`).
 
-Also what is committed and when. A record counts as done once the user comes back for the next
-ones, so what is committed automatically are the positions at the beginning of a poll, never what
-that poll hands over.
+This module also decides what is committed, and when. A record counts as done once the user asks for
+the next ones. So an automatic commit covers the positions at the beginning of a poll, never the
+records that this poll hands over.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ EVENTS_KEPT = 100
 
 
 class Membership:
-    """One consumer's group, as its user's thread has it."""
+    """One consumer's part in its group, in the user's thread."""
 
     def __init__(
         self, consumer: object, core: ConsumerCore, unread: Unread, settings: ConsumerSettings
@@ -57,9 +57,9 @@ class Membership:
         """Begin outside the group.
 
         Args:
-            consumer: for listeners.
+            consumer: the argument of listeners.
             core: reaches the control plane.
-            unread: knows what is done.
+            unread: knows which records are done.
             settings: the consumer's configuration.
         """
         self._consumer = consumer
@@ -70,7 +70,7 @@ class Membership:
         self._listener: RebalanceListener | None = None
         self._auto_commit_at = 0.0
         self._callbacks: deque[Invoke] = deque()  # of commits that have ended
-        self._has_had_partitions = False  # since it subscribed
+        self._has_had_partitions = False  # since the last `subscribe`
         self.subscription: Subscription | None = None
         self.events: deque[RebalanceEvent] = deque(maxlen=EVENTS_KEPT)
 
@@ -78,7 +78,7 @@ class Membership:
 
     @property
     def group(self) -> Group:
-        """The control plane's half.
+        """The control plane's part of the group.
 
         Raises:
             UsageError: there is no group.id.
@@ -105,7 +105,7 @@ class Membership:
         self._core.call(lambda now: self._core.control.subscribe(subscription, now))
 
     def unsubscribe(self, deadline: float) -> Steps[None]:
-        """Give everything up and leave the group."""
+        """Give up all partitions and leave the group."""
         if self.subscription is None:
             return
         try:
@@ -113,15 +113,15 @@ class Membership:
         except GeneratorExit:
             raise
         except Exception:
-            yield from self._go(deadline)
+            yield from self._leave_after_commits(deadline)
             raise
-        except BaseException:  # Ctrl-C: say goodbye, but do not wait for long
-            yield from self._go(self._core.now() + GRACE)
+        except BaseException:  # Ctrl-C: leave the group, but do not wait for long
+            yield from self._leave_after_commits(self._core.now() + GRACE)
             raise
-        yield from self._go(deadline)
+        yield from self._leave_after_commits(deadline)
 
     def end(self, deadline: float) -> Steps[None]:
-        """Commit what is done, if that is automatic, and leave the group, if it is in one."""
+        """Commit done records, if commits are automatic, and leave the group, if in one."""
         if self.is_subscribed:
             yield from self.unsubscribe(deadline)
         elif self._settings.group_id is not None:
@@ -129,8 +129,8 @@ class Membership:
             yield from self.finish_commits(deadline)
         yield from self.run_callbacks()
 
-    def _go(self, deadline: float) -> Steps[None]:
-        """Be a member no more, once what was committed is through."""
+    def _leave_after_commits(self, deadline: float) -> Steps[None]:
+        """Leave the group once all commits under way have ended."""
         self.subscription = None
         self._listener = None
         self._has_had_partitions = False
@@ -144,7 +144,7 @@ class Membership:
         yield from self._leave(deadline)
 
     def _give_up_all(self, deadline: float) -> Steps[None]:
-        """Commit and tell the listener, as if everything were revoked."""
+        """Commit and tell the listener, as if all partitions were revoked."""
         owned = frozenset(self._reading.intake.partitions)
         is_member = self.group.member.identity.generation >= 0
         if owned:
@@ -166,7 +166,11 @@ class Membership:
     # Polling
 
     def show_life(self, ahead: float) -> None:
-        """The user polls: heartbeats go on for max.poll.interval.ms, from `ahead` seconds on."""
+        """Note that the user polls: heartbeats may go on for max.poll.interval.ms.
+
+        Args:
+            ahead: seconds that are added to this interval.
+        """
         until = self._core.now() + ahead + self._settings.max_poll_interval
         self._core.plane.set_alive_until(until)
         group = self.group
@@ -175,22 +179,22 @@ class Membership:
 
     @property
     def has_to_act(self) -> bool:
-        """Whether something of the user's is to run before records are taken."""
+        """Whether callbacks or group news are to be handled before records are taken."""
         return bool(self._callbacks) or self._reading.has_group_news
 
     def commit_if_due(self) -> None:
-        """Commit all that was handed over in the background, if that is automatic and due."""
+        """Commit done records in the background, if commits are automatic and one is due."""
         now = self._core.now()
         if now >= self._auto_commit_at:
             self._auto_commit_at = now + self._settings.auto_commit_interval
             self.commit_in_background()
 
     def handle_news(self) -> Steps[None]:
-        """Carry out what the group wants.
+        """Carry out what the group has asked for: revoke, assign, report failures.
 
         Raises:
             KafkaError: the member is out of its group, a topic cannot be used, or the listener
-                raised this.
+                raised this error.
         """
         while (news := self._reading.first_group_news()) is not None:
             subscription = self.subscription
@@ -199,13 +203,13 @@ class Membership:
                 yield from self._carry_out(news)
             except Exception:
                 raise
-            except BaseException:  # Ctrl-C: the group waits for an answer all the same
+            except BaseException:  # Ctrl-C: the group still waits for an answer
                 if self.subscription is subscription:
                     self._reading.return_group_news(news)
                 raise
 
     def _carry_out(self, news: GroupNews) -> Steps[None]:
-        """Do what the group wants; to do it again does no harm."""
+        """Carry out one item of group news; a repetition after an interruption is harmless."""
         match news:
             case RevokeWanted():
                 yield from self._revoke(news, self._core.now() + self._settings.default_api_timeout)
@@ -222,7 +226,7 @@ class Membership:
             self._core.call(lambda now: group.handle_revoked(wanted, now))
 
     def _give_up(self, wanted: RevokeWanted, deadline: float) -> Steps[None]:
-        """Commit, tell the listener, and read these partitions no more."""
+        """Commit, tell the listener, and stop reading these partitions."""
         began = self._core.now()
         owned = wanted.partitions & frozenset(self._reading.intake.partitions)
         generation = self.group.member.identity.generation
@@ -269,9 +273,10 @@ class Membership:
     # Committing
 
     def commit(self, offsets: Offsets, deadline: float, *, is_last: bool = False) -> Steps[None]:
-        """Commit and wait.
+        """Commit and wait for the answer.
 
-        A last commit waits for no topics that are gone, is not woken up, and is shielded.
+        A last commit does not wait for topics that are gone. It is shielded from interruptions, and
+        `wakeup` does not end it.
 
         Raises:
             CommitFailedError: the group has moved on.
@@ -309,7 +314,7 @@ class Membership:
         self._core.queries.commit(offsets, done, deadline, as_member=self.is_subscribed)
 
     def check_owned(self, offsets: Offsets) -> None:
-        """Refuse what belongs to others: the group may have given it to them meanwhile."""
+        """Refuse offsets of partitions that this member does not own: others may own them now."""
         if not self.is_subscribed:
             return
         foreign = [it for it in offsets if self._reading.intake.stream(it) is None]
@@ -324,12 +329,12 @@ class Membership:
             )
 
     def run_callbacks(self) -> Steps[None]:
-        """Tell the users of commits that have ended."""
+        """Call the callbacks of commits that have ended."""
         while self._callbacks:
             yield self._callbacks.popleft()
 
     def finish_commits(self, deadline: float) -> Steps[None]:
-        """Wait for what was committed in the background: who has left commits no more."""
+        """Wait for commits in the background: a member that has left cannot commit."""
         commits = self.group.commits
         finished: Answer[bool] = Answer()
         self._core.call(lambda now: commits.settle(None, lambda now: finished.set(True), now))
@@ -341,14 +346,14 @@ class Membership:
             logger.warning("%s: what was read may be read again", error)
 
     def commit_in_background(self) -> None:
-        """Commit what was handed over, if that is automatic; a failure is only told in the log."""
+        """Commit done records, if commits are automatic; a failure is only logged."""
         offsets = self._unread.done_offsets()
         if self._settings.enable_auto_commit and offsets:
             deadline = self._core.now() + self._settings.default_api_timeout
             self.commit_later(offsets, None, deadline)
 
     def commit_done(self, deadline: float) -> Steps[None]:
-        """Commit what was handed over, if that is automatic, and wait for it."""
+        """Commit done records, if commits are automatic, and wait for the answer."""
         offsets = self._unread.done_offsets()
         if not self._settings.enable_auto_commit or not offsets:
             return

@@ -1,7 +1,4 @@
-"""A consumer that looks at a group from outside. For the command line only.
-
-The admin client will have this for everybody, and for many groups at once.
-"""
+"""A consumer that describes a group without joining it. For the command line only."""
 
 from __future__ import annotations
 
@@ -10,10 +7,10 @@ from kafka_fast.control.group.descriptions import GroupDescription
 
 
 class GroupObserver(Consumer):
-    """Never subscribes, so it is no member of its group and changes nothing there."""
+    """A consumer that never subscribes, so it is no member of its group and changes nothing."""
 
     def description(self, timeout: float | None = None) -> GroupDescription:
-        """Return the group's state, and what its members subscribe to.
+        """Return the group's state, and its members' subscriptions.
 
         Args:
             timeout: seconds; None: default.api.timeout.ms.

@@ -1,4 +1,4 @@
-"""What a consumer's user asks the control thread, and waits for: offsets and groups.
+"""Requests of a consumer's user that the control thread answers: about offsets and groups.
 
 Thread: the user's unless said otherwise.
 """
@@ -27,8 +27,8 @@ class ConsumerQueries:
         """Begin with no query.
 
         Args:
-            control: answers.
-            waits: what ends the wait for it.
+            control: answers on the control thread.
+            waits: waits for the answers.
             call: reaches the control thread.
         """
         self._control = control
@@ -38,7 +38,7 @@ class ConsumerQueries:
     # Offsets
 
     def offsets(self, wanted: Mapping[TopicPartition, int], deadline: float) -> Steps[Found]:
-        """Return offsets by time, or at the special times."""
+        """Return offsets by time in Unix ms, or at the special timestamps of ListOffsets."""
         answer: Answer[Found] = Answer()
         self._call(lambda now: self._control.lookup.begin(wanted, answer.set, now))
         try:
@@ -51,7 +51,7 @@ class ConsumerQueries:
     def committed(
         self, partitions: Iterable[TopicPartition] | None, deadline: float
     ) -> Steps[dict[TopicPartition, OffsetAndMetadata | None]]:
-        """Return the group's committed offsets; None: all that it has."""
+        """Return the group's committed offsets, of all partitions if `partitions` is None."""
         group = self._group()
         answer: Answer[dict[TopicPartition, OffsetAndMetadata | None]] = Answer()
         wanted = None if partitions is None else list(partitions)
@@ -79,7 +79,7 @@ class ConsumerQueries:
         as_member: bool,
         is_last: bool = False,
     ) -> None:
-        """Commit after everything that was committed before; `done` runs on the control thread."""
+        """Commit after all earlier commits have ended. `done` runs on the control thread."""
         self._group()
         self._call(
             lambda now: self._control.commit(
@@ -88,7 +88,7 @@ class ConsumerQueries:
         )
 
     def description(self, deadline: float) -> Steps[GroupDescription]:
-        """Return the group as its coordinator has it."""
+        """Return the coordinator's description of the group."""
         group = self._group()
         answer: Answer[GroupDescription] = Answer()
         cancels: list[Callable[[], None]] = []

@@ -1,12 +1,12 @@
 """Read a range of the log once, without a group, up to its exact end.
 
     read_range("events", start, end, by="timestamp", bootstrap_servers=…)
-        │  names ─► partitions; timestamps ─► offsets; ends that are not told ─► the ends as of now
+        │  names ─► partitions; timestamps ─► offsets; ends not given ─► the ends as of now
         ▼
     RangeConsumer: all partitions at once, each with a reader that stops at its end
 
-A partition is done when its *position* has passed its end, whatever stands there: a record, a gap
-that compaction left, a transaction marker, aborted records. Offsets of records would not tell.
+A partition is done when its *position* has reached its end. The offsets of records do not show
+this: a range may end in a gap that compaction left, in a transaction marker or in aborted records.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
     from kafka_fast.config.properties import ConsumerProperties
 
 OWN_DEFAULTS: Mapping[str, object] = {
-    "auto.offset.reset": "none",  # what was deleted is not passed over in silence
-    "allow.auto.create.topics": False,  # nor does a slip of the pen make a topic
+    "auto.offset.reset": "none",  # deleted records are an error, and not skipped in silence
+    "allow.auto.create.topics": False,  # a misspelt name creates no topic
 }
 
 MAX_RECORDS = 50_000
-"""Most records that one step brings."""
+"""Most records in one step."""
 
 WAIT = 0.05
-"""Seconds between two looks at the positions: what has no records may move them, too."""
+"""Seconds between two looks at the positions: batches without records move them, too."""
 
 
 class RangeConsumer(Consumer):
@@ -52,7 +52,7 @@ class RangeConsumer(Consumer):
         return self._settings.default_api_timeout
 
     def assign_ranges(self, ranges: Mapping[TopicPartition, range]) -> None:
-        """Read these partitions from the first offset of their ranges to the last, and no more."""
+        """Read each partition from the first offset of its range to the last."""
         with self._turn:
             self._reading.ends.update({it: span.stop for it, span in ranges.items()})
             self._reading.assign(ranges)
@@ -60,7 +60,7 @@ class RangeConsumer(Consumer):
                 self._reading.seek(partition, span.start)
 
     def drop_finished(self) -> int:
-        """Fetch partitions that are at their ends no more; returns how many are left."""
+        """Stop fetching partitions that are at their ends; return how many are left."""
         with self._turn:
             at = self._reading.intake.positions()
             left = [
@@ -73,7 +73,7 @@ class RangeConsumer(Consumer):
             return len(left)
 
     def late(self, what: str) -> KafkaTimeoutError:
-        """Return what a wait in vain raises: which partitions are not at their ends, and why."""
+        """Return a timeout error that names the unread partitions, and why they are not read."""
         with self._turn:
             partitions = self._reading.intake.partitions
             why = self._core.control.silence(partitions, self._core.now())
@@ -81,17 +81,17 @@ class RangeConsumer(Consumer):
             return self._core.waits.late(what, None, unread)
 
     def first_offsets(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """Return the offset of the first record that is not older than a time, -1 where none is.
+        """Return the offset of the first record that is not older than a time; -1 if none is.
 
         Args:
-            times: Unix ms. They are not suspected of being seconds: whoever gave them was asked.
+            times: Unix ms, checked before: small numbers are taken for ms, too.
         """
         with self._turn:
             found = self._run(self._core.queries.offsets(times, self._deadline(None)))
             return {partition: found[partition].offset for partition in times}
 
     def state(self) -> dict[TopicPartition, int]:
-        """Return the positions that are known."""
+        """Return the position of each partition that has one."""
         with self._turn:
             return {it: at.offset for it, at in self._reading.intake.positions().items()}
 
@@ -99,12 +99,12 @@ class RangeConsumer(Consumer):
 class RecordRange:
     """The records of a range, in steps; iterate over it once. For one thread at a time.
 
-    It is an Arrow stream as well: `pl.DataFrame(read_range(...))`, `pyarrow.table(...)` and DuckDB
-    take what is left of it, step by step. It closes its consumer at the end of the iteration, on
-    an error, and at the end of a `with` block.
+    A RecordRange is an Arrow stream as well: `pl.DataFrame(read_range(...))`, `pyarrow.table(...)`
+    and DuckDB take its remaining records, step by step. It closes its consumer at the end of the
+    iteration, on an error, and at the end of a `with` block.
 
     Attributes:
-        ranges: offsets by partition, as they were found out; the empty ones too.
+        ranges: the offsets to read, by partition; empty ranges are included.
     """
 
     ranges: dict[TopicPartition, range]
@@ -120,10 +120,10 @@ class RecordRange:
         """Begin to fetch.
 
         Args:
-            consumer: reads; belongs to this object from here on.
-            ranges: offsets by partition.
-            timeout: seconds without any progress after which the brokers are given up.
-            max_records: most records of one step.
+            consumer: reads the records; this object closes it.
+            ranges: the offsets to read, by partition.
+            timeout: seconds without any progress after which the iteration raises.
+            max_records: most records in one step.
         """
         self.ranges = ranges
         self._consumer = consumer
@@ -138,11 +138,11 @@ class RecordRange:
         return self
 
     def __next__(self) -> ConsumerRecords:
-        """Return the next records; those of one partition are in order, partitions take turns.
+        """Return the next records: in order within a partition, while partitions take turns.
 
         Raises:
             PositionError: records of the range were deleted, or truncated, before they were read.
-            KafkaTimeoutError: nothing moved for default.api.timeout.ms.
+            KafkaTimeoutError: there was no progress for default.api.timeout.ms.
             KafkaError: as in `Consumer.poll`.
         """
         return next(self._steps)
@@ -166,11 +166,11 @@ class RecordRange:
     def tables(
         self, *, layout: Literal["kafka", "spark"] = "kafka", views: bool = False
     ) -> Iterator[Any]:
-        """Read on as Arrow: one `pyarrow.Table` for each step.
+        """Return the remaining records as Arrow, one `pyarrow.Table` for each step.
 
         Args:
             layout: as in `ConsumerRecords.to_arrow`.
-            views: let values refer to what was fetched instead of copying them.
+            views: let values refer to the fetched bytes instead of copying them.
         """
         for records in self:
             yield records.to_arrow(layout=layout, views=views)
@@ -182,7 +182,7 @@ class RecordRange:
         views: bool = False,
         headers: bool | None = None,
     ) -> Any:
-        """Read on to the end and return the rows as one `pyarrow.Table`.
+        """Return all remaining records as one `pyarrow.Table`.
 
         A range without records is a table without rows. The arguments are those of
         `ConsumerRecords.to_arrow`.
@@ -199,7 +199,7 @@ class RecordRange:
         try:
             return pa.table(self._arrow(failures, layout, views, headers))
         except Exception:
-            if failures:  # pyarrow knows its text only
+            if failures:  # pyarrow passes on the error's text only
                 raise failures[0] from None
             raise
 
@@ -210,10 +210,10 @@ class RecordRange:
         views: bool = False,
         headers: bool | None = None,
     ) -> ArrowSteps:
-        """Return what is left as a lazy table, for any library that takes an Arrow stream.
+        """Return the remaining records as a lazy table, for any library that takes an Arrow stream.
 
-        Its chunks are read when they are asked for, in whatever thread. An error reaches the
-        receiver as text. The arguments are those of `ConsumerRecords.arrow`.
+        The receiving library reads the table's chunks when it needs them, in any thread. An error
+        reaches that library as text. The arguments are those of `ConsumerRecords.arrow`.
         """
         return self._arrow([], layout, views, headers)
 
@@ -224,7 +224,7 @@ class RecordRange:
         views: bool,
         headers: bool | None,
     ) -> ArrowSteps:
-        """Return the same; what ends it is added to `failures`."""
+        """Return a lazy table that adds an exception of its reading to `failures`."""
 
         def next_slices() -> list[RecordSlice] | None:
             try:
@@ -239,15 +239,15 @@ class RecordRange:
         return arrow_steps(next_slices, topics, layout=layout, views=views, headers=headers)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Return what is left as an Arrow stream of the layout "kafka"."""
+        """Return the remaining records as an Arrow stream of the layout "kafka"."""
         return self.arrow().__arrow_c_stream__(requested_schema)
 
     def __arrow_c_schema__(self) -> object:
-        """Return the type of the layout "kafka"."""
+        """Return the Arrow schema of the layout "kafka"."""
         return self.arrow().__arrow_c_schema__()
 
     def close(self) -> None:
-        """Stop, wherever it is; a second call does nothing."""
+        """Stop reading at any point; a second call does nothing."""
         self._consumer.close()
 
     def __enter__(self) -> RecordRange:
@@ -276,11 +276,11 @@ def read_range(
     config: Mapping[str, object] | None = None,
     **properties: Unpack[ConsumerProperties],
 ) -> RecordRange:
-    """Read what stands between two points of the log, once, and end there.
+    """Read the records between two points of the log, once, and end there.
 
-    Nothing is waited for that is not written yet: an end that is not given, or lies beyond the log,
-    is the log's end at the time of the call (with isolation.level=read_committed its last stable
-    offset). No group is needed, and none is joined; all partitions are read at once.
+    This never waits for records that are not written yet. If no end is given, or if the end lies
+    beyond the log, reading ends at the log's end at the time of the call (its last stable offset
+    with isolation.level=read_committed). No group is joined. All partitions are read at once.
 
     Example:
         >>> for records in read_range("events", bootstrap_servers="localhost:9092"):
@@ -292,22 +292,23 @@ def read_range(
     Args:
         topics: A topic, a TopicPartition, or several of either.
         start: The first offset, or the first time (a datetime with a time zone, or Unix ms with
-            `by="timestamp"`), for all partitions or by partition; None, or a partition that is not
-            named: where the log begins. Of one topic the partitions may go by their numbers.
-        end: The first offset, or time, that is not wanted any more; None: the log's end.
-        by: What start and end are; None: times if they are datetimes, else offsets. By time, a
-            partition's range begins at its first record that is not older than `start`, and ends
-            before its first one that is not older than `end`.
-        max_records: Most records of one step.
-        config: The consumer's properties; unless they are given, `auto.offset.reset` is `none` and
-            `allow.auto.create.topics` false.
-        **properties: The same as keywords.
+            `by="timestamp"`), for all partitions or by partition. With a single topic, the keys may
+            be partition numbers. A partition without a start is read from the log's beginning.
+        end: The first offset or time that is not read any more, given as `start` is; None: the
+            log's end.
+        by: Whether start and end are offsets or times; None: times if they are datetimes, else
+            offsets. By time, a partition's range begins at its first record that is not older than
+            `start`, and ends before its first record that is not older than `end`.
+        max_records: Most records in one step.
+        config: The consumer's properties. By default `auto.offset.reset` is `none` and
+            `allow.auto.create.topics` is false.
+        **properties: The consumer's properties as keywords.
 
     Raises:
-        PositionError: An offset to start from is not in the log (any more).
+        PositionError: An offset to start from is not, or no longer, in the log.
         UsageError: The arguments contradict each other, or the configuration names a group.
         BrokerError: There is no such topic, or it may not be read.
-        KafkaTimeoutError: The brokers did not tell of the partitions in time.
+        KafkaTimeoutError: The brokers did not describe the partitions in time.
     """
     by = kind_of(by, start, end)
     if max_records < 1:
@@ -330,7 +331,7 @@ def read_range(
 
 
 def _consumer(config: Mapping[str, object] | None, properties: ConsumerProperties) -> RangeConsumer:
-    """Make the consumer, with other defaults than one that reads on and on."""
+    """Make the consumer, with the defaults of `OWN_DEFAULTS`."""
     check_mapping(
         config, "config of read_range", "read_range('topic', bootstrap_servers='localhost:9092')"
     )
@@ -343,7 +344,7 @@ def _consumer(config: Mapping[str, object] | None, properties: ConsumerPropertie
 
 
 def _partitions(consumer: Consumer, named: list[str | TopicPartition]) -> list[TopicPartition]:
-    """Return the partitions that are meant, each once."""
+    """Return the named partitions, and all partitions of named topics, without duplicates."""
     found: dict[TopicPartition, None] = {}
     for it in named:
         if isinstance(it, str):
@@ -360,7 +361,7 @@ def _by_offset(
     lows: Mapping[TopicPartition, int],
     highs: Mapping[TopicPartition, int],
 ) -> dict[TopicPartition, range]:
-    """Return the ranges; a start outside of the log is an error unless its range is empty."""
+    """Return ranges by offset; a start before the log is an error unless the range is empty."""
     first, ends = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
     ranges = {}
     for partition in partitions:
@@ -383,7 +384,7 @@ def _by_time(
     lows: Mapping[TopicPartition, int],
     highs: Mapping[TopicPartition, int],
 ) -> dict[TopicPartition, range]:
-    """Return the ranges; where no record is young enough, both bounds are the end."""
+    """Return ranges by time; a bound for which no record is young enough is the log's end."""
     first, ends = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
     starts = consumer.first_offsets(lows) if lows else {}
     stops = consumer.first_offsets(highs) if highs else {}

@@ -1,8 +1,9 @@
-"""What a consumer's user reads: assignments, moves, records, and the news that concern them.
+"""The reading side of a consumer: assignments, moves, records, and news about them.
 
-    the user's ── assign, seek ──► Intake, and ConsumerControl on kf-control
-               ◄── records ─────── Intake
-               ◄── news ────────── kf-control: positions, errors; what the group wants
+    user's thread ── assign, seek ──► Intake, and ConsumerControl on kf-control
+                  ◄── records ─────── Intake
+                  ◄── news ────────── kf-control: positions, errors
+                  ◄── group news ──── kf-control: revoke, assign, the member's failures
 
 Thread: the user's unless said otherwise.
 """
@@ -45,14 +46,16 @@ logger = get_logger("kafka_fast.consumer")
 NO_END = 2**63 - 1
 
 FRESH = 10.0
-"""Seconds for which it is news that a node has talked nonsense: who polls later asks anew."""
+"""Seconds for which a poll raises that a node sends malformed answers. A later poll drops this
+error, because the node may have recovered.
+"""
 
 Forget: TypeAlias = Callable[[Iterable[TopicPartition]], None]
-"""Drops what was handed over of these partitions and is not read yet."""
+"""Drops records of these partitions that were handed over to an iteration but not reached."""
 
 
 class Reading:
-    """The user's side of what one consumer reads."""
+    """The reading side of one consumer, in the user's thread."""
 
     def __init__(
         self,
@@ -68,8 +71,8 @@ class Reading:
         Args:
             settings: the consumer's configuration.
             control: hears of assignments and moves.
-            streams: of the data plane.
-            waits: what ends the wait for records.
+            streams: the data plane's fetch side.
+            waits: knows what ends a wait for records.
             host: knows the time.
             call: reaches the control thread.
         """
@@ -79,16 +82,16 @@ class Reading:
         self._waits = waits
         self._now = host.now
         self._call = call
-        # Two deques, for the control thread may append while the user's takes: from each of them
-        # one side only appends and the other only takes from the front.
+        # The control thread may append while the user's thread takes. So there are two deques, and
+        # on each of them one thread only appends and the other only takes from the front.
         self._news: deque[News] = deque()
         self._group_news: deque[GroupNews] = deque()
         self._forget: Callable[[], Forget | None] = lambda: None
         self.intake = Intake(streams, self._make_reader, read_committed=settings.is_read_committed)
         self._idle = Idle(control, self.intake, settings)
-        self._nonsense: BrokerFailed | None = None  # that a poll has to raise
+        self._malformed: BrokerFailed | None = None  # to be raised by a poll
         self.ends: dict[TopicPartition, int] = {}
-        """Where partitions that are assigned from now on end; those not named go on for ever."""
+        """Ends of partitions that are assigned from now on. Others are read without end."""
 
     def _make_reader(self, partition: TopicPartition) -> PartitionReader:
         settings = self._settings
@@ -104,21 +107,21 @@ class Reading:
         )
 
     def forget_with(self, forget: Forget) -> None:
-        """Have this method called with partitions of recreated topics, too.
+        """Have this method called also with the partitions of a recreated topic.
 
-        Its object is not kept alive by it: who is behind it is behind the core as well, and threads
-        hold the core.
+        The method's object is held weakly. It belongs to the `Consumer`, which threads must not
+        keep alive, and threads hold this object through the core.
         """
         self._forget = weakref.WeakMethod(forget)
 
-    # What is read
+    # Assignment and moves
 
     def assign(self, partitions: Iterable[TopicPartition], *, by_hand: bool = True) -> None:
-        """Read these partitions and no others; those that stay go on undisturbed.
+        """Read these partitions and no others; those assigned before are read on undisturbed.
 
         Args:
-            partitions: all that are read from now on.
-            by_hand: the user has named them, not the group.
+            partitions: all partitions to read from now on.
+            by_hand: whether the user has named them, and not the group.
         """
         streams = self.intake.assign(partitions)
         committed = self._settings.group_id is not None
@@ -133,32 +136,32 @@ class Reading:
         self._call(lambda now: self._control.seek(partition, position, seeks, now))
 
     def look_up(self, partition: TopicPartition, reset: OffsetReset) -> None:
-        """Read on from where the log begins, ends, or was at a Unix time in ms."""
+        """Read on from the log's beginning, its end, or a time in Unix ms."""
         seeks = self.intake.move(partition, None)
         self._call(lambda now: self._control.look_up(partition, reset, seeks, now))
 
     # Records
 
     def try_take(self, most: int, handover: RecordHandover) -> bool:
-        """Take records that are here; return whether there were any, or the group wants something.
+        """Take fetched records. Return True if there were any, or if there is group news.
 
         Raises:
             KafkaError: see `Intake.take`; or the control thread has failed.
         """
         self.intake.feed()
         self._read_news()
-        if self._group_news:  # what is here may be others' by now
+        if self._group_news:  # these records' partitions may be given to others by now
             return True
-        self._raise_nonsense(urgent=True)
+        self._raise_malformed(urgent=True)
         self.intake.take(most, handover)
         if handover.slices:
             self._idle.end()
             return True
-        self._raise_nonsense(urgent=False)
+        self._raise_malformed(urgent=False)
         return False
 
     def take(self, most: int, handover: RecordHandover, deadline: float) -> Steps[None]:
-        """Take records as soon as there are any, or the group wants something; see `try_take`.
+        """Wait until there are records or group news, and take the records; see `try_take`.
 
         Raises:
             WakeupError: another thread called `wakeup`.
@@ -173,23 +176,23 @@ class Reading:
             yield Wait(is_over, deadline, "records")
 
     def _news_or(self, is_ended: Callable[[], bool]) -> Callable[[], object]:
-        """Return what tells whether there is something to read, or the wait is ended."""
+        """Return a function that tells whether a wait for records is over."""
         streams, news, group_news = self._streams, self._news, self._group_news
         return lambda: streams.has_chunks or news or group_news or is_ended()
 
-    def _raise_nonsense(self, *, urgent: bool) -> None:
-        """Raise that nothing but nonsense has come for a while, if that is still true."""
-        failed = self._nonsense
+    def _raise_malformed(self, *, urgent: bool) -> None:
+        """Raise that a broker sends only malformed answers, if that news is fresh."""
+        failed = self._malformed
         if failed is None or failed.is_urgent is not urgent:
             return
-        self._nonsense = None
+        self._malformed = None
         if self._now() < failed.at + FRESH:
             raise fresh_copy(failed.error)
 
     def await_position(
         self, partition: TopicPartition, deadline: float
     ) -> Steps[OffsetAndMetadata]:
-        """Return where reading goes on, once that is known.
+        """Return a partition's position, once it is known.
 
         Raises:
             KafkaError: there is no position, or none by the deadline.
@@ -214,7 +217,7 @@ class Reading:
                 why = self._control.silence_of(partition, now)
                 raise self._waits.late(f"no {what} {limit}", began, why)
             long.look(now, lambda at: self._describe(partition, began, deadline, at))
-            # What the group wants is no news here: it is not done before the next poll.
+            # Group news does not end this wait: only a poll handles it.
             yield Wait(
                 lambda: self._streams.has_chunks or self._news or ends(),
                 min(deadline, long.deadline),
@@ -230,38 +233,38 @@ class Reading:
     # News
 
     def put_news(self, news: News) -> None:
-        """Tell the user of positions at the next look. Control thread."""
+        """Pass news of a partition to the user's thread. Control thread."""
         self._news.append(news)
 
     def put_group_news(self, news: GroupNews) -> None:
-        """Tell the user what the group wants, at the next poll. Control thread."""
+        """Pass group news to the user's next poll. Control thread."""
         self._group_news.append(news)
 
     @property
     def has_group_news(self) -> bool:
-        """Whether the group wants something of the user's thread."""
+        """Whether group news waits for the user's thread."""
         return bool(self._group_news)
 
     def first_group_news(self) -> GroupNews | None:
-        """Return what the group wants first; None if there is nothing."""
+        """Return the first item of group news; None if there is none."""
         self._read_news()
         return self._group_news[0] if self._group_news else None
 
     def drop_group_news(self) -> None:
-        """The first thing that the group wants is being done."""
+        """Remove the first item of group news, which is about to be carried out."""
         self._group_news.popleft()
 
     def return_group_news(self, news: GroupNews) -> None:
-        """It may not have been done: it is the first one again."""
+        """Put an item of group news back to the front: its handling was interrupted."""
         if not self._group_news or self._group_news[0] is not news:
             self._group_news.appendleft(news)
 
     def forget_group_news(self) -> None:
-        """The member is out of its group: what the group wanted of it is void."""
+        """Drop all group news: the member has left."""
         self._group_news.clear()
 
     def _read_news(self) -> None:
-        """Take what the control thread has to say of positions."""
+        """Handle the control thread's news of partitions."""
         self._waits.check_runs()
         while self._news:
             match self._news[0]:
@@ -276,13 +279,13 @@ class Reading:
                 case Recreated(partition, seeks):
                     self._begin_again(partition, seeks)
                 case BrokerFailed() as failed:
-                    self._nonsense = failed
+                    self._malformed = failed
                 case Positioned(partition, generation, offset, epoch):
                     self.intake.positioned(partition, generation, Position(offset, epoch))
-            del self._news[0]  # not before: a Ctrl-C in here must not lose it
+            del self._news[0]  # last, so that a Ctrl-C in here does not lose the news
 
     def _begin_again(self, partition: TopicPartition, seeks: int) -> None:
-        """Forget what was read of a topic that was deleted, and read the recreated one."""
+        """Forget records of a deleted topic, and read the recreated topic from its beginning."""
         stream = self.intake.stream(partition)
         if stream is not None and stream.seeks == seeks:
             moved = self.intake.move(partition, None)
@@ -291,7 +294,7 @@ class Reading:
             self._call(lambda now: self._control.begin_again(partition, moved, now))
 
     def _go_back(self, partition: TopicPartition, offset: int, epoch: int) -> None:
-        """Drop what was fetched from an offset on; what was fetched before it is still to come."""
+        """Drop fetched records from an offset on. Records before this offset are read again."""
         at = self.intake.position(partition)
         if at is not None and at.offset < offset:
             offset, epoch = at.offset, at.leader_epoch

@@ -1,13 +1,14 @@
-"""Records on their way to the user, which come back if they do not reach them.
+"""Records on their way to the user. Records that do not reach the user go back to their source.
 
     Intake ── slices of streams ──────────────────► ┌────────────────┐ ── settle ──► the user
-    Unread ── what an iteration had not reached ──► │ RecordHandover │
-    where it all came from ◄──────────── take_back ─└────────────────┘
+    Unread ── records that an iteration left ─────► │ RecordHandover │
+    Intake, Unread ◄──────────────────── take_back ─└────────────────┘
 
-The frame of ours that is nearest to the user makes one before anything is taken, and returns what
-`settle` returns. Whatever is raised in that frame, or below it, makes it call `take_back`, settled
-or not: a call that raises has returned nothing. So an exception may come from anywhere in these
-frames, as Ctrl-C does. Whoever takes something notes first how to bring it back.
+The outermost function of ours (`Consumer.poll`, for example) makes a handover before it takes
+records, and returns the result of `settle`. If any exception is raised in that function or below
+it, the function calls `take_back`, settled or not, because a call that raises returns no records.
+So an exception such as Ctrl-C may come at any point. Before code takes records, it notes in the
+handover how to bring them back.
 
 Thread: the user's.
 """
@@ -23,14 +24,14 @@ from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
 
 class Taken(NamedTuple):
-    """What was noted before slices were taken from a partition.
+    """A note that is written before slices are taken from a partition.
 
     Attributes:
-        partition: from which.
-        position: where it stood.
-        leader_epoch: there.
-        bring_back: called with the handover and this note.
-        place: what that function needs to know.
+        partition: the partition.
+        position: its position before.
+        leader_epoch: the leader epoch at that position.
+        bring_back: gives the records back; called with the handover and this note.
+        place: data for `bring_back`.
     """
 
     partition: TopicPartition
@@ -41,22 +42,24 @@ class Taken(NamedTuple):
 
 
 class RecordHandover:
-    """What one call takes for its user."""
+    """The records that one call takes for its user."""
 
     __slots__ = ("is_settled", "rest", "rest_before", "slices", "taken", "undo_rest")
 
     def __init__(self) -> None:
         """Begin with nothing taken."""
         self.slices: list[RecordSlice] = []
-        """Of what was fetched."""
+        """Slices of fetched records."""
         self.taken: list[Taken] = []
-        """Where these come from."""
+        """One note for each partition that these slices come from."""
         self.rest: ConsumerRecords | None = None
-        """Or what comes of an iteration that was left."""
+        """Instead of slices: records that an earlier iteration did not reach."""
         self.rest_before: Mapping[TopicPartition, OffsetAndMetadata] | None = None
+        """First offset in `rest` by partition."""
         self.undo_rest: Callable[[], None] | None = None
+        """Gives `rest` back to the iteration."""
         self.is_settled = False
-        """Whether these records are on the last step of their way."""
+        """Whether `settle` has returned the records."""
 
     def __bool__(self) -> bool:
         """Tell whether there are records."""
@@ -64,20 +67,20 @@ class RecordHandover:
 
     @property
     def before(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Where each partition stood of which something was taken."""
+        """The position, before the call, of each partition whose records were taken."""
         before = {} if self.rest_before is None else dict(self.rest_before)
         for it in self.taken:
             before.setdefault(it.partition, OffsetAndMetadata(it.position, it.leader_epoch))
         return before
 
     def settle(self) -> ConsumerRecords:
-        """Return what was taken: from here on it counts as handed over."""
+        """Return the taken records, which now count as handed over."""
         records = ConsumerRecords(self.slices) if self.rest is None else self.rest
         self.is_settled = True
         return records
 
     def take_back(self) -> None:
-        """Nobody got what was taken: it comes next."""
+        """Give the taken records back; they come next."""
         while self.taken:
             taken = self.taken.pop()
             taken.bring_back(self, taken)

@@ -1,4 +1,4 @@
-"""What a consumer's calls do, as steps: whoever runs them decides how to wait.
+"""The calls of a consumer that may wait, as steps; a driver runs them and decides how to wait.
 
     Consumer ── BlockingDriver ──┐                ┌─► Membership: the group, commits
     a simulation ── its driver ──┼─► ConsumerSteps┼─► Reading: records, positions
@@ -19,11 +19,11 @@ from kafka_fast.net.steps import Steps
 from kafka_fast.types import TopicPartition
 
 ALIVE_SLICE = 1.0
-"""Seconds of a long wait after which the group hears again that its user is well."""
+"""Seconds of a long wait after which the user's poll is noted again (see `show_life`)."""
 
 
 class ConsumerSteps:
-    """What one consumer's user may have to wait for."""
+    """The calls of one consumer's user that may wait."""
 
     def __init__(
         self,
@@ -35,10 +35,10 @@ class ConsumerSteps:
         """Begin with nothing to read.
 
         Args:
-            consumer: for listeners.
+            consumer: the argument of listeners.
             core: does the work.
             settings: the consumer's configuration.
-            refill: waits for what an iteration needs next, and takes it.
+            refill: waits for the next records of an iteration, and takes them.
         """
         self._core = core
         self._settings = settings
@@ -49,7 +49,7 @@ class ConsumerSteps:
     # Records
 
     def begin_poll(self) -> None:
-        """The user wants more: what he was given before is done.
+        """Begin a poll: records that the user got before count as done.
 
         Raises:
             UsageError: nothing is subscribed or assigned.
@@ -58,10 +58,15 @@ class ConsumerSteps:
         self.unread.come_back()
         if not (self.membership.is_subscribed or self._reading.intake.partitions):
             raise UsageError("there is nothing to read: subscribe to topics, or assign partitions")
-        self._core.waits.check_wakeup()  # a stream that never pauses is never waited for
+        # A poll that finds records never waits, so no wait would raise the WakeupError.
+        self._core.waits.check_wakeup()
 
     def try_poll(self, most: int, handover: RecordHandover) -> bool:
-        """Take records that are here; return False if there are none, or something comes first."""
+        """Take records without waiting.
+
+        Returns:
+            False if there are no records, or if callbacks or group news have to be handled first.
+        """
         self.unread.begin(handover)
         if self._settings.group_id is not None:
             membership = self.membership
@@ -110,7 +115,7 @@ class ConsumerSteps:
     def lag(
         self, ends: dict[TopicPartition, int], deadline: float
     ) -> Steps[dict[TopicPartition, int]]:
-        """Return how far these ends are away."""
+        """Return how far these ends are away from the positions."""
         at = {}
         for partition in ends:
             at[partition] = yield from self.position(partition, deadline)
@@ -119,7 +124,7 @@ class ConsumerSteps:
     # The end
 
     def unsubscribe(self, deadline: float) -> Steps[None]:
-        """Read nothing any more; leave the group."""
+        """Stop reading, and leave the group."""
         if self.membership.is_subscribed:
             yield from self.membership.unsubscribe(deadline)
         else:
@@ -131,16 +136,16 @@ class ConsumerSteps:
         """Commit if that is automatic, leave the group, and end both planes.
 
         Args:
-            deadline: when to give up what others have to do for that.
-            is_interrupted: an exception took the user away from what he was given last.
+            deadline: when to give up waiting for brokers.
+            is_interrupted: whether an exception interrupted the user's work on the last records.
         """
         try:
-            if not self._core.closed:  # else an interrupted `close` has said goodbye
+            if not self._core.closed:  # otherwise an interrupted `close` has left the group
                 if is_interrupted:
                     self.unread.give_up()
                 yield from self.membership.end(deadline)
         finally:
             try:
-                self.unread.forget(self._reading.intake.partitions)  # a loop that is left ends
+                self.unread.forget(self._reading.intake.partitions)  # so a loop over records ends
             finally:
                 self._core.close()

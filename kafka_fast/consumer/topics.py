@@ -1,4 +1,4 @@
-"""What a consumer's user asks about topics: the partitions of one, and the names of all.
+"""Requests of a consumer's user about topics: one topic's partitions, or the names of all topics.
 
 Thread: the user's.
 """
@@ -30,7 +30,7 @@ class ConsumerTopics(TopicWaits):
 
         Args:
             control: knows the cluster.
-            waits: what ends the wait for an answer.
+            waits: knows what ends a wait for an answer.
             host: knows the time.
             call: reaches the control thread.
         """
@@ -40,10 +40,10 @@ class ConsumerTopics(TopicWaits):
         self._call = call
 
     def partitions(self, topic: str, deadline: float) -> Steps[list[PartitionInfo]]:
-        """Return what the cluster says of a topic's partitions, once that is known.
+        """Return leader, replicas and state of each partition of a topic, once they are known.
 
         Raises:
-            KafkaTimeoutError: it is not known by the deadline.
+            KafkaTimeoutError: the topic is not known by the deadline.
             BrokerError: the topic cannot be used.
         """
         yield from self.await_topic(topic, deadline)
@@ -61,11 +61,11 @@ class ConsumerTopics(TopicWaits):
         ]
 
     def all_names(self, deadline: float, *, keep: bool) -> Steps[frozenset[TopicName]]:
-        """Return the names of all topics, asked for just now.
+        """Ask a broker for the names of all topics, and return them.
 
         Args:
             deadline: when to give up.
-            keep: a pattern needs them to stay known.
+            keep: whether the metadata keep all topics afterwards, as a subscribed pattern needs.
         """
         cluster = self._control.cluster
         before = cluster.all_topics
@@ -84,7 +84,7 @@ class ConsumerTopics(TopicWaits):
         ends = self._waits.ends()
         what = "asking for all topics"
         try:
-            # Forgotten once more first, if the user has just asked the same.
+            # `all_topics` may become None first, when the end of an earlier call is handled.
             while not is_told():
                 self._waits.check()
                 now = self._now()

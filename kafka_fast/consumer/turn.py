@@ -1,10 +1,10 @@
-"""Who uses a consumer: one thread at a time, as long as it lives, in the process that made it.
+"""The guard that lets one thread at a time use a consumer, in the process that made it.
 
-    calls   ── with turn ──► theirs until they end; another thread is refused
-    close() ── to_close ──► wakes whoever has the turn, waits until he is out, and keeps it
+    calls   ── with turn ──► hold the turn until they end; another thread's call is refused
+    close() ── to_close ──► wakes the thread that has the turn, waits for it, takes the turn
 
-A closer wakes others by being `waits.closer`: every wait of another thread that may be woken ends
-with a WakeupError from then on, and so does its next call.
+The closing thread is noted as `waits.closer`. From then on, waits and calls of other threads end
+with a WakeupError, except waits that no wakeup may end.
 """
 
 from __future__ import annotations
@@ -15,29 +15,30 @@ from kafka_fast.consumer.core import ConsumerCore
 from kafka_fast.errors import CommitFailedError, KafkaTimeoutError, UsageError, WakeupError
 
 CLOSE_SLICE = 0.05
-"""Seconds after which a closer wakes once more whoever has the turn: he may have begun to wait."""
+"""Seconds after which a closer wakes the other thread again, which may have begun a new wait."""
 
 INTERRUPTED = (LookupError, RuntimeError, AttributeError, CommitFailedError)
-"""What a call may meet, inside of it, once a signal's handler has closed the consumer."""
+"""Errors that a call may meet after a signal handler, run in the middle of it, closed the consumer.
+"""
 
 
 class Turn:
-    """Held, as a context manager, from a call's beginning to its end. Calls may nest."""
+    """A context manager that each call holds from its beginning to its end. Calls may nest."""
 
     __slots__ = ("_closing", "_core", "_depth", "_holder", "_lock")
 
     def __init__(self, core: ConsumerCore) -> None:
         self._lock = threading.RLock()
         self._core = core
-        self._depth = 0  # of the calls of the thread that has the lock
-        self._holder: int | None = None  # that thread
-        self._closing: Closing | None = None  # who has the turn to close the consumer
+        self._depth = 0  # nested calls of the thread that has the lock
+        self._holder: int | None = None  # the thread that has the lock
+        self._closing: Closing | None = None  # the closing that has the turn
 
     def __enter__(self) -> None:
         self._core.check_open()
         waits = self._core.waits
         if waits.closer is not None and self._holder != threading.get_ident():
-            waits.check_closer()  # without the lock: the closer is to get it
+            waits.check_closer()  # before the lock is taken, so that the closer gets it
         if not self._lock.acquire(blocking=False):
             raise UsageError(
                 "another thread uses this consumer: a Consumer is for one thread at a time; "
@@ -70,8 +71,8 @@ class Turn:
     def to_close(self, deadline: float) -> Closing:
         """Return a context in which this thread may close the consumer.
 
-        A thread that is in a call is woken, and waited for until it is out. A call of this very
-        thread goes on when this one ends: a listener or a signal's handler closes.
+        If another thread is in a call, it is woken and waited for. If this thread itself is in a
+        call (a listener or a signal handler closes), that call goes on after the close.
 
         Args:
             deadline: when to give up.
@@ -94,7 +95,7 @@ class Turn:
         return True
 
     def end_to_close(self, closing: Closing) -> None:
-        """Give the turn back, if this is who has it."""
+        """Give the turn back, if this closing has it."""
         if self._closing is closing:
             self._core.waits.closer = self._closing = None
         if closing.has_turn:
@@ -107,7 +108,7 @@ class Turn:
         began = core.now()
         try:
             while True:
-                # Another one that closes, or waits to, is not woken: it will have closed then.
+                # If another thread is the closer, it is not woken: it closes the consumer.
                 if core.waits.claim_closing(me):
                     core.driver.wake()
                 left = deadline - core.now()
@@ -124,9 +125,9 @@ class Turn:
 
 
 class Closing:
-    """A thread's turn to close a consumer. As a context it tells whether there is something to do.
+    """A thread's turn to close a consumer. As a context manager it returns whether to close.
 
-    There is not if another thread has closed meanwhile, nor inside of a `close` of this thread's.
+    There is nothing to close if another thread has done so, or inside a `close` of this thread.
     """
 
     __slots__ = ("_deadline", "_turn", "has_turn", "thread")
@@ -135,7 +136,7 @@ class Closing:
         """Begin without the turn.
 
         Args:
-            turn: of the consumer.
+            turn: the consumer's turn.
             deadline: when to give up waiting for another thread's call.
         """
         self._turn = turn

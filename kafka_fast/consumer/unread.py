@@ -1,9 +1,10 @@
-"""What was taken in for an iteration and not reached by it: it comes with the next poll or loop.
+"""Records that an iteration took but did not reach; they come with the next poll or loop.
 
-A loop that is left has reached some of a poll's records. The others must neither be skipped nor
-committed, and a pause, a seek or a rebalance concerns them as it does what is still buffered.
-So what is done is known here: what was handed over, less what was not reached; and, where an
-exception ends it all, less what the user was working on.
+A loop that is left has reached only some of a poll's records. The others must be neither skipped
+nor committed. A pause, a seek or a rebalance applies to them as it does to buffered records.
+
+So this module knows which records are done: all that were handed over, except those that were not
+reached. If an exception ends the loop, the records that the user was working on are not done.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Refill: TypeAlias = Callable[[RecordHandover], None]
 
 
 class _InHand(enum.Enum):
-    """What the user was given last, and has not come back from."""
+    """The kind of the last thing that the user got, and may still be working on."""
 
     NOTHING = 0
     RECORDS = 1
@@ -29,37 +30,37 @@ class _InHand(enum.Enum):
 
 
 class Unread:
-    """The rest of a consumer's iteration. User's thread only."""
+    """The unread records of a consumer's iteration. User's thread only."""
 
     def __init__(self, reading: Reading, refill: Refill) -> None:
-        """Begin with nothing.
+        """Begin without records.
 
         Args:
-            reading: knows what was handed over, and tells of recreated topics.
-            refill: waits for what an iteration needs next, and takes it.
+            reading: knows the positions, and reports recreated topics.
+            refill: waits for the next records of an iteration, and takes them.
         """
         self._reading = reading
         self._refill = refill
         self._iterator: RecordIterator | None = None
-        self._held: dict[TopicPartition, ConsumerRecords] = {}  # of partitions that are paused
+        self._held: dict[TopicPartition, ConsumerRecords] = {}  # by paused partition
         self._handover = RecordHandover()  # the last one, under way or settled
         self._in_hand = _InHand.NOTHING
-        # Since the user came back last: what he works on besides, has committed, and has moved.
-        self._begun: dict[TopicPartition, OffsetAndMetadata] = {}
-        self._committed: dict[TopicPartition, OffsetAndMetadata] = {}
-        self._moved: set[TopicPartition] = set()
-        self._failed: dict[TopicPartition, OffsetAndMetadata] = {}  # not to be taken for done
-        # Of a recreated topic, too: the offsets would be taken for the new one's.
+        # The next three begin empty when the user comes back for more records.
+        self._begun: dict[TopicPartition, OffsetAndMetadata] = {}  # records also worked on
+        self._committed: dict[TopicPartition, OffsetAndMetadata] = {}  # by hand
+        self._moved: set[TopicPartition] = set()  # dropped, or moved by `seek`
+        self._failed: dict[TopicPartition, OffsetAndMetadata] = {}  # first records not done
+        # Records of a recreated topic are forgotten: their offsets mean nothing in the new topic.
         reading.forget_with(self.forget)
 
     # Getters
 
     def first_offsets(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Return where each partition goes on that has something unread."""
+        """Return the first unread offset of each partition that has unread records."""
         return _firsts({**self._rest().by_partition(), **self._held})
 
     def done_offsets(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Return where reading goes on behind what is done, for each partition that was read."""
+        """Return the offset behind the last done record, for each partition that has a position."""
         offsets = self._reading.intake.positions()
         for partition, first in self.first_offsets().items():
             if partition in offsets:
@@ -71,9 +72,9 @@ class Unread:
         return offsets
 
     def _unsettled(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Return the firsts of what a poll has taken and its user has not got.
+        """Return the positions before the records that a poll has taken but not yet returned.
 
-        There is something only while a signal's handler runs in the middle of that poll.
+        There are any only while a signal handler runs in the middle of that poll.
         """
         return {} if self._handover.is_settled else self._handover.before
 
@@ -82,7 +83,7 @@ class Unread:
         return ConsumerRecords() if at is None else at.records[at.handed_out :]
 
     def _worked_on(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Return where each partition goes on if what the user was given last is not done."""
+        """Return the first offset, by partition, of the records that the user is working on."""
         if self._in_hand is _InHand.RECORDS:
             return {} if self._handover.rest is not None else self._handover.before
         at = self._iterator
@@ -95,17 +96,17 @@ class Unread:
     # Commands
 
     def come_back(self) -> None:
-        """The user wants more: all that he was given before is done."""
+        """Note that the user asks for more: all records that the user got before are done."""
         self._in_hand = _InHand.NOTHING
         if self._begun or self._committed or self._moved:
             self._begun, self._committed, self._moved = {}, {}, set()
 
     def note_committed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
-        """The user has said himself how much is done."""
+        """Note offsets that the user has committed by hand."""
         self._committed.update(offsets)
 
     def give_up(self) -> None:
-        """An exception took the user away from what he was given last: that is not done."""
+        """Note that the last records are not done: an exception interrupted the user."""
         begun = {**self._worked_on(), **self._begun}
         for partition, first in begun.items():
             if partition not in self._moved:
@@ -135,11 +136,11 @@ class Unread:
             raise
 
     def begin(self, handover: RecordHandover) -> None:
-        """A call is about to take records for the user."""
+        """Note the handover of a call that is about to take records."""
         self._handover = handover
 
     def try_take(self, most: int, handover: RecordHandover) -> bool:
-        """Take records that no iteration will hand over now; return whether there were any."""
+        """Take records that an earlier iteration left; return whether there were any."""
         iterator = self._iterator
         if iterator is None or not (rest := self._rest()):
             return False
@@ -157,19 +158,19 @@ class Unread:
         return True
 
     def settle(self, handover: RecordHandover) -> ConsumerRecords:
-        """Return what was taken: it is the user's now."""
+        """Return the taken records, which the user now has."""
         records = handover.settle()
         self._in_hand = _InHand.RECORDS
         return records
 
     def take_back(self, handover: RecordHandover) -> None:
-        """Nobody got what was taken: it comes next, and is not committed till then."""
+        """Give taken records back: the user did not get them. They come next, uncommitted."""
         handover.take_back()
-        if self._handover is handover:  # else nothing was begun: another thread has the turn
+        if self._handover is handover:  # otherwise another thread has the turn
             self._in_hand = _InHand.NOTHING
 
     def forget(self, partitions: Iterable[TopicPartition]) -> None:
-        """Hand over nothing more of these partitions."""
+        """Drop all unread records of these partitions."""
         gone = frozenset(partitions)
         self._moved |= gone
         self._take_out(gone)
@@ -177,12 +178,12 @@ class Unread:
             del self._held[partition]
 
     def hold(self, partitions: Iterable[TopicPartition]) -> None:
-        """Hand over nothing of these partitions for now."""
+        """Hold the unread records of paused partitions back."""
         for partition, records in self._take_out(frozenset(partitions)).items():
             self._held[partition] = records
 
     def release(self, partitions: Iterable[TopicPartition]) -> None:
-        """Hand over what was held of these partitions."""
+        """Put records of resumed partitions back into the iteration."""
         back = [self._held.pop(it) for it in partitions if it in self._held]
         if back:
             self._go_on_with([*back, self._rest()])
@@ -199,8 +200,8 @@ class Unread:
         return taken
 
     def _go_on_with(self, several: Iterable[ConsumerRecords]) -> None:
-        """Iterate over these instead of the rest."""
-        if self._in_hand is _InHand.ONE:  # the iterator will know it no more
+        """Iterate over these records instead of the rest."""
+        if self._in_hand is _InHand.ONE:  # `put` makes the iterator forget its last record
             self._begun = {**self._worked_on(), **self._begun}
         joined = [part for records in several for part in records.parts()]
         self._the_iterator().put(ConsumerRecords(joined))
@@ -209,7 +210,7 @@ class Unread:
 def _firsts(
     parts: Mapping[TopicPartition, ConsumerRecords],
 ) -> dict[TopicPartition, OffsetAndMetadata]:
-    """Return where each partition goes on before the first of these records."""
+    """Return the offset of each partition's first record."""
     return {
         partition: OffsetAndMetadata(first.offset, first.leader_epoch)
         for partition, some in parts.items()

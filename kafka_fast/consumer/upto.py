@@ -1,4 +1,4 @@
-"""What `Consumer.commit` can be given, brought into one form."""
+"""Brings the arguments of `Consumer.commit` into one form."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from kafka_fast.types import OffsetAndMetadata, TopicPartition
 Upto: TypeAlias = (
     ConsumerRecords | ConsumerRecord | Mapping[TopicPartition, "int | OffsetAndMetadata"]
 )
-"""Records that are done, the last record that is, or the offsets to read next."""
+"""Records that are done, the last record that is done, or the offsets to read next."""
 
 
 def offsets_of(upto: Upto) -> dict[TopicPartition, OffsetAndMetadata]:
     """Return the offsets to commit.
 
     Raises:
-        UsageError: it is none of the three, or an offset is negative.
+        UsageError: the argument has another type, or an offset is negative.
     """
     if isinstance(upto, ConsumerRecords):
         found: dict[TopicPartition, OffsetAndMetadata] = upto.next_offsets()

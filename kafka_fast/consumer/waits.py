@@ -1,6 +1,6 @@
-"""What a consumer's user waits for, and what ends such a wait.
+"""The waits of a consumer's user for the control thread, and what ends them.
 
-    kf-control ── Answer.set ──► wait ──► result, or the error that it is
+    kf-control ── Answer.set ──► wait ──► the result, or an error that is raised
     deadline, wakeup(), close(), a client that cannot go on ──► raise
 
 Thread: the user's unless said otherwise.
@@ -24,30 +24,34 @@ logger = get_logger("kafka_fast.consumer")
 T = TypeVar("T")
 
 NO_LIMIT = 1e6
-"""Seconds beyond which a wait is one without a limit, as far as messages go."""
+"""Seconds; messages do not name the limit of a longer wait."""
 
 GRACE = 0.1
-"""Seconds for which what must finish goes on after an interruption: a reachable broker answers in
-less, and whoever presses Ctrl-C is not kept for longer."""
+"""Seconds for which a shielded wait goes on after an interruption. A reachable broker answers in
+less, and a user who presses Ctrl-C does not wait longer.
+"""
 
 
 class Answer(Generic[T]):
-    """What the control thread will have to say to the user's: it wakes users after each turn."""
+    """An answer that the control thread will give to the user's thread.
+
+    The control thread wakes users' threads after each of its turns.
+    """
 
     __slots__ = ("_result", "is_known")
 
     def __init__(self) -> None:
         self.is_known = False
-        """Whether it has been said."""
+        """Whether `set` was called."""
         self._result: T | KafkaError | None = None
 
     def set(self, result: T | KafkaError) -> None:
-        """Say it."""
+        """Give the answer. Control thread."""
         self._result = result
         self.is_known = True
 
     def get(self) -> T:
-        """Return it, or raise it."""
+        """Return the result, or raise the error."""
         if isinstance(self._result, KafkaError):
             raise fresh_copy(self._result)
         result: Any = self._result
@@ -65,7 +69,7 @@ class Waits:
         Args:
             control: knows whether the client can go on, and its troubles with brokers.
             now: returns monotonic seconds.
-            memory: seconds for which a trouble may be the cause of a wait in vain.
+            memory: seconds for which a past trouble may be the cause of a timeout.
         """
         self._control = control
         self._now = now
@@ -87,19 +91,20 @@ class Waits:
         is_shielded: bool = False,
         missing: Callable[[], Reason | None] = lambda: None,
     ) -> Steps[T]:
-        """Wait for an answer of the control thread; one that takes long is told of in the log.
+        """Wait for an answer of the control thread; a long wait is logged.
 
         Args:
-            answer: that the control thread will set.
+            answer: set by the control thread.
             deadline: when to give up.
-            what: is waited for, for messages.
-            may_wake: `wakeup` ends this wait; else it ends the next one that it may.
-            is_shielded: what interrupts this wait (Ctrl-C, a cancellation) is raised only when it
-                is over, but not later than `GRACE` seconds; a second interruption at once.
-            missing: returns what the answer lacks yet, for messages.
+            what: the awaited thing, for messages.
+            may_wake: whether `wakeup` ends this wait. If not, `wakeup` ends a later wait.
+            is_shielded: whether the wait goes on after an interruption (Ctrl-C, a cancellation),
+                for at most `GRACE` seconds, and raises it at the end. A second interruption is
+                raised at once.
+            missing: returns what the answer still lacks, for messages.
 
         Raises:
-            KafkaTimeoutError: there was none by the deadline.
+            KafkaTimeoutError: there was no answer by the deadline.
             WakeupError: another thread called `wakeup`.
         """
         began = self._now()
@@ -130,7 +135,10 @@ class Waits:
         return answer.get()
 
     def ends(self, *, may_wake: bool = True) -> Callable[[], bool]:
-        """Return what tells whether `check` would raise, if this thread called it. Any thread."""
+        """Return a function that tells whether `check` would raise in this thread.
+
+        Any thread may call the returned function.
+        """
         thread = threading.get_ident()
 
         def is_ended() -> bool:
@@ -146,14 +154,14 @@ class Waits:
     def describe(
         self, what: str, began: float, deadline: float, now: float, missing: Reason | None
     ) -> Waiting:
-        """Return what the log says of a wait that has become long.
+        """Return what the log says of a long wait.
 
         Args:
-            what: is waited for.
+            what: the awaited thing.
             began: when the wait began.
-            deadline: when it ends.
+            deadline: when the wait ends.
             now: the time.
-            missing: what there is not yet; None: there is nothing to say of that.
+            missing: what the answer still lacks; None: not known.
         """
         reasons = [] if missing is None else [missing]
         reasons += around(self._control.links, now, min(began, now - self._memory))
@@ -162,16 +170,16 @@ class Waits:
         return Waiting(f"{what}: waiting{limit}" + (f"; {why}" if why else ""))
 
     def limit(self, began: float, deadline: float) -> str:
-        """Return how long was waited, for messages."""
+        """Return the time that a wait had, for messages."""
         return f"within {in_seconds(max(0.0, deadline - began))}"
 
     def check(self, *, may_wake: bool = True) -> None:
-        """Raise what there is to tell to a call that has to wait.
+        """Raise if a wait must end now.
 
         Raises:
             WakeupError: another thread called `wakeup` since the last time, or closes the
-                consumer; or a signal's handler has closed it.
-            KafkaError: this client will never get what it waits for.
+                consumer; or a signal handler has closed it.
+            KafkaError: this client cannot go on.
         """
         self.check_closed()
         if may_wake:
@@ -188,7 +196,7 @@ class Waits:
             raise WakeupError("wakeup() was called")
 
     def check_closed(self) -> None:
-        """Raise WakeupError if the consumer is closed: by a handler, in the middle of a call."""
+        """Raise WakeupError if the consumer was closed, by a signal handler or a listener."""
         if self._is_closed:
             raise WakeupError("the consumer was closed meanwhile")
 
@@ -205,43 +213,43 @@ class Waits:
     def late(
         self, what: str, began: float | None = None, *reasons: Reason | None
     ) -> KafkaTimeoutError:
-        """Return what a wait in vain raises: caused by the last trouble with brokers, if any.
+        """Return the error of a wait that has timed out; its cause is the last trouble, if any.
 
         Args:
-            what: was waited for, and how long.
-            began: when the wait began; None: when a trouble may have been its cause.
-            reasons: why nothing has come, as far as that is known; None: it is not.
+            what: the awaited thing, and how long the wait took.
+            began: when the wait began; None: take the troubles of the last `memory` seconds.
+            reasons: why nothing has come; None: a reason is not known.
         """
         now = self._now()
         since = now - self._memory
         found = around(self._control.links, now, since if began is None else min(began, since))
         known = [it for it in reasons if it is not None]
         said = "; ".join(it.text for it in known)
-        # What a reason has said of an error is not said again.
+        # A trouble whose error a reason names is not named again.
         more = [it for it in found if it.cause is None or str(it.cause) not in said]
         return late(what, *known, *more)
 
     def wakeup(self) -> None:
-        """End the wait under way, once it is woken, or the next wait. Any thread."""
+        """End the wait under way, or the next one; the caller raises the wake. Any thread."""
         self._wakeups += 1
 
     def claim_closing(self, thread: int) -> bool:
-        """Let a thread be the closer if there is none; return whether it is. Any thread."""
+        """Make a thread the closer if there is none; return whether it is one. Any thread."""
         with self._claims:
             if self.closer is None:
                 self.closer = thread
             return self.closer == thread
 
     def give_up_closing(self, thread: int) -> None:
-        """A thread does not close the consumer after all. Any thread."""
+        """Note that a thread does not close the consumer after all. Any thread."""
         with self._claims:
             if self.closer == thread:
                 self.closer = None
 
     def end(self) -> None:
-        """End every wait from now on: the consumer is closed. Any thread."""
+        """End all waits, now and later: the consumer is closed. Any thread."""
         self._is_closed = True
 
     def fail(self, failure: UsageError) -> None:
-        """End every wait from now on: there is no control thread any more. Control thread."""
+        """End all waits with `failure`, now and later: the client has failed. Control thread."""
         self._failure = failure

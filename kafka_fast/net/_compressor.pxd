@@ -6,8 +6,9 @@ from kafka_fast.dataplane.core.state cimport kf_batch, kf_env
 from kafka_fast.record._compress cimport kf_codec_context
 
 
-# What one thread compresses with. The buffers grow to the largest batch and are kept: they stay in
-# the thread's cache, and a batch's output takes a slab of its own size, not of the codec's bound.
+# The codec and buffers of one thread. The buffers grow to the largest batch and are kept, so they
+# stay in the thread's cache. The output is copied into a slab of its own size, because the codec's
+# bound is larger.
 cdef struct coder:
     int codec                   # as in the low bits of a batch's attributes
     kf_codec_context* context   # NULL: no memory, or no library; batches go out as they are
@@ -24,7 +25,7 @@ cdef struct handover_state
 # Hand over a batch; any thread, never blocks.
 cdef void compressor_submit(void* state, kf_batch* batch) noexcept nogil
 
-# The same for a Handover.
+# Hand over a batch to a Handover; any thread, never blocks.
 cdef void handover_submit(void* state, kf_batch* batch) noexcept nogil
 
 cdef void coder_init(coder* self, int codec, int level) noexcept nogil

@@ -1,9 +1,9 @@
 """A small pool of native threads that compress sealed batches.
 
-Compression costs three to ten times as much as everything else that happens to a record, so it
-has threads of its own: the data plane's turn stays below a millisecond. A batch belongs to one
-thread while it is here; the order of a partition's batches is kept by the data plane, which sends
-them in the order of sealing whenever they come back.
+Compression costs three to ten times as much as all other work on a record. It has threads of its
+own, so that a turn of the data plane stays below a millisecond. A batch belongs to one thread while
+it is compressed. The data plane sends a partition's batches in the order of sealing, whatever the
+order in which they come back.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
@@ -40,10 +40,10 @@ cdef extern from "kf_sync.h" nogil:
 cdef enum:
     THREADS_MAX = 4
 
-cdef double IDLE_SLICE = 60.0  # a condition needs some bound; nothing happens at it
+cdef double IDLE_SLICE = 60.0  # kf_cond_wait needs a bound; the thread then waits again
 
 
-# A batch on its way through the pool.
+# A batch that waits for compression.
 cdef struct job:
     job* next
     kf_batch* batch
@@ -65,10 +65,10 @@ cdef struct compressor_state:
     pthread_t threads[THREADS_MAX]
 
 
-# Without threads: batches wait for the control thread.
+# For a Handover, which has no threads: batches wait for the control thread.
 cdef struct handover_state:
     job_list jobs
-    kf_env env  # whose control plane is to be woken
+    kf_env env  # wakes the control plane
 
 
 # ---- jobs ----
@@ -80,7 +80,7 @@ cdef void jobs_init(job_list* self) noexcept nogil:
 
 
 cdef void jobs_free(job_list* self) noexcept nogil:
-    """Forget what nobody took; the batches are their queues'."""
+    """Free the jobs that no thread took; their batches belong to the queues."""
     cdef job* following
     while self.first != NULL:
         following = self.first.next
@@ -90,7 +90,7 @@ cdef void jobs_free(job_list* self) noexcept nogil:
 
 
 cdef bint jobs_add(job_list* self, kf_batch* batch) noexcept nogil:
-    """Append a batch; False if there is no memory: it goes out as it is."""
+    """Append a batch. Without memory return False: the batch goes out uncompressed."""
     cdef job* added = <job*>malloc(sizeof(job))
     if added == NULL:
         kf_queue_coded(batch.queue, batch, NULL)
@@ -119,7 +119,7 @@ cdef void coder_free(coder* self) noexcept nogil:
 
 
 cdef bint make_room(uint8_t** buffer, size_t* capacity, size_t size) noexcept nogil:
-    """Let the buffer hold `size` bytes; what is in it is lost."""
+    """Let the buffer hold `size` bytes; its contents are lost."""
     if size <= capacity[0]:
         return True
     free(buffer[0])
@@ -129,7 +129,7 @@ cdef bint make_room(uint8_t** buffer, size_t* capacity, size_t size) noexcept no
 
 
 cdef const uint8_t* in_one_piece(coder* self, const kf_batch* batch, size_t size) noexcept nogil:
-    """Return the batch's records: where they are, if one slab has them all, else copied."""
+    """Return the batch's records: in place if one slab holds them all, otherwise a copy."""
     if batch.slabs.next == NULL:
         return batch.slabs.data + KF_BATCH_HEADER_SIZE
     if not make_room(&self.records, &self.records_capacity, size):
@@ -149,7 +149,7 @@ cdef kf_slab* in_slab(const kf_batch* batch, const void* records, size_t size) n
 
 
 cdef kf_slab* compressed(coder* self, const kf_batch* batch) noexcept nogil:
-    """Return the batch's records compressed behind room for its header, or NULL: they do not get
+    """Return the batch's records compressed, behind room for the header. NULL: they would not get
     smaller, or there is no memory.
     """
     cdef size_t size = kf_batch_records_size(batch)
@@ -172,7 +172,7 @@ cdef void compress_batch(coder* self, kf_batch* batch) noexcept nogil:
 # ---- threads ----
 
 cdef void* compressor_main(void* argument) noexcept nogil:
-    """One thread: take the oldest batch, compress it, again."""
+    """Run one thread of the pool: take the oldest batch, compress it, repeat."""
     cdef compressor_state* state = <compressor_state*>argument
     cdef job_list* jobs = &state.jobs
     cdef coder own
@@ -210,8 +210,8 @@ cdef void handover_submit(void* opaque, kf_batch* batch) noexcept nogil:
 
 
 cdef class Handover:
-    """Compression by Python packages, where the build has no library: the control thread takes
-    sealed batches, compresses them and gives them back. Slow, and not without the GIL.
+    """Compression by Python packages, for a build without the codec's library. The control thread
+    takes sealed batches, compresses them and gives them back. This is slow, and holds the GIL.
     """
 
     def __cinit__(self):
@@ -224,11 +224,11 @@ cdef class Handover:
         self.state.env = env[0]
 
     def work(self, compress, report):
-        """Compress what was handed over.
+        """Compress the batches that were handed over.
 
         Args:
             compress: Takes a batch's records as bytes and returns them compressed.
-            report: Called with the exception if it raises; the batch goes out as it is.
+            report: Called with an exception of `compress`; the batch then goes out uncompressed.
 
         Returns:
             How many batches there were.
@@ -258,7 +258,7 @@ cdef class Handover:
 
 
 cdef int give_back(kf_batch* batch, compress, report) except -1:
-    """Compress one batch; if that fails or does not make it smaller, it goes out as it is."""
+    """Compress one batch; if that fails or saves nothing, the batch goes out uncompressed."""
     cdef size_t size = kf_batch_records_size(batch)
     cdef kf_slab* coded = NULL
     cdef size_t written
@@ -307,7 +307,7 @@ cdef class Compressor:
             raise OSError(failed, os.strerror(failed))
 
     def stop(self):
-        """Finish what was handed over, and end the threads."""
+        """Finish the batches that were handed over, and end the threads."""
         self.join()
 
     cdef void join(self):

@@ -15,14 +15,14 @@ ctypedef struct loop_event:
     int fd
 
 
-# What the environment's functions need; lives as long as the Machine.
+# The context of the environment's functions; lives as long as the Machine.
 ctypedef struct machine_state:
     int data_event     # ends the data plane's sleep
     int control_event  # there are events for the control plane
     int observer_event  # batches with observers have ended: for the callback thread
-    kf_mutex loops_lock  # a leaf
-    loop_event* loops   # the same for event loops
-    void* compressor   # kf compressor's own, or NULL
+    kf_mutex loops_lock  # guards `loops`; no other lock is taken under it
+    loop_event* loops   # batches with observers have ended: for the event loops
+    void* compressor   # first argument of `compress`, or NULL
     void (*compress)(void* compressor, kf_batch* batch) noexcept nogil
 
 
@@ -46,10 +46,10 @@ ctypedef struct thread_state:
     kf_plane* plane
     int* stopping
     int event
-    int other  # a descriptor that ends the sleep, too, or -1
+    int other  # a second descriptor that ends the sleep, or -1
 
 
-# What the data plane's turns work with: the set for poll(2).
+# The set of descriptors for poll(2).
 ctypedef struct poller:
     pollfd* fds
     int capacity
@@ -60,11 +60,12 @@ cdef class Pump:
     cdef readonly bint is_inline
     cdef Machine machine
     cdef thread_state own
-    cdef poller polled    # if inline; a thread has its own
+    cdef poller polled    # used if inline; the thread has its own set
     cdef pthread_t thread
     cdef int stopping     # read by the data plane's thread
     cdef readonly bint running
     cdef int owner_pid
 
-    # Hand a connection to the data plane; `fd` is for poll(2). Without memory it is disposed of.
+    # Hand a connection to the data plane; `fd` is for poll(2). Without memory the connection is
+    # disposed of.
     cdef int add(self, int32_t link_id, int32_t node_id, kf_link_io io, int fd) except -1

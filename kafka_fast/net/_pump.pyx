@@ -1,8 +1,9 @@
 """The data plane's thread and the machine under it: poll, recv, sendmsg, eventfd, clocks.
 
-The thread is native and never takes the GIL: it turns the sender, sleeps in poll(2) until a
-socket, a caller or a deadline wakes it, and turns again. Signals are blocked in it, so that they
-reach a Python thread. It touches no Python object; whoever stops it joins it without the GIL.
+The thread is native, never takes the GIL and touches no Python object. It steps the data plane,
+sleeps in poll(2) until a socket, a caller or a deadline wakes it, and steps again. All signals are
+blocked in this thread, so that they reach a Python thread. A caller that stops the thread joins it
+without the GIL.
 """
 
 cimport cython
@@ -47,8 +48,8 @@ cdef double monotonic(void* context) noexcept nogil:
 
 
 cdef int64_t wall_ms(void* context) noexcept nogil:
-    """The coarse clock: 1 to 4 ms of grain are enough for timestamps in ms, at a third of the
-    price.
+    """Read the coarse clock: its grain of 1 to 4 ms will do for timestamps in ms, and it costs a
+    third of the exact one.
     """
     cdef timespec now
     clock_gettime(CLOCK_REALTIME_COARSE, &now)
@@ -68,7 +69,7 @@ cdef void wake_control(void* context) noexcept nogil:
 
 
 cdef void wake_observers(void* context) noexcept nogil:
-    """Wake the callback thread and the event loops; what it ended for whom, they see."""
+    """Wake the callback thread and all event loops; each looks for its own ended batches."""
     cdef machine_state* state = <machine_state*>context
     cdef loop_event* loop
     raise_event(state.observer_event)
@@ -105,13 +106,13 @@ cdef class Machine(Environment):
         self.env.context = &self.state
 
     def use_compressor(self, Compressor compressor):
-        """Let this pool compress batches; before the data plane starts."""
+        """Let this pool compress batches. Called before the data plane starts."""
         self.compressor = compressor
         self.state.compressor = compressor.state
         self.state.compress = compressor_submit
 
     def use_handover(self, Handover handover):
-        """Let the control thread compress batches; before the data plane starts."""
+        """Let the control thread compress batches. Called before the data plane starts."""
         handover.attach(&self.env)
         self.compressor = handover
         self.state.compressor = handover.state
@@ -131,7 +132,7 @@ cdef class Machine(Environment):
         raise_event(self.state.observer_event)
 
     def clear_control(self):
-        """Take note of what made `control_event` readable."""
+        """Make `control_event` unreadable until the next wake-up."""
         cdef uint64_t count
         return eventfd_read(self.state.control_event, &count) == 0
 
@@ -140,7 +141,7 @@ cdef class Machine(Environment):
         wait_readable(self.state.observer_event, timeout)
 
     def close(self):
-        """Give the event descriptors back; no thread uses them any more."""
+        """Close the event descriptors; no thread may use them any more."""
         close_events(&self.state)
 
     def __dealloc__(self):
@@ -161,7 +162,7 @@ cdef void close_event(int* event) noexcept nogil:
 
 @cython.no_gc_clear  # __dealloc__ needs the machine
 cdef class LoopEvent:
-    """An event that an event loop has among its readers, raised when batches have ended."""
+    """An event among an event loop's readers, raised when batches have ended."""
 
     def __cinit__(self, Machine machine):
         self.machine = machine
@@ -184,7 +185,7 @@ cdef class LoopEvent:
         raise_event(self.event.fd)
 
     def clear(self):
-        """Take note of what made `fd` readable."""
+        """Make `fd` unreadable until the event is raised again."""
         cdef uint64_t count
         eventfd_read(self.event.fd, &count)
 
@@ -246,7 +247,7 @@ cdef int64_t socket_read(void* context, void* into, size_t size, int* error) noe
 
 
 cdef void socket_close(void* context) noexcept nogil:
-    """The kernel keeps no reference to our memory after this: sendmsg copies."""
+    """Shut the socket down. The kernel has no reference to our memory: sendmsg copies."""
     shutdown(<int><intptr_t>context, SHUT_RDWR)
 
 
@@ -271,7 +272,7 @@ cdef enum:
     NAP_MS = 1
 
 cdef bint reserve(poller* it, int count) noexcept nogil:
-    """Make room for so many descriptors; False if there is no memory for them."""
+    """Make room for `count` descriptors; return False if there is no memory for them."""
     cdef int capacity = count * 2 + 8
     cdef pollfd* larger
     if count <= it.capacity:
@@ -291,7 +292,7 @@ cdef short events_of(const kf_link* link) noexcept nogil:
 
 
 cdef int ready_of(short revents) noexcept nogil:
-    """Return what poll(2) says; after an error both reads and writes have something to tell."""
+    """Translate what poll(2) reports. After an error the link reads and writes, to learn it."""
     if revents & ~(POLLIN | POLLOUT):
         return KF_WANT_READ | KF_WANT_WRITE
     return (KF_WANT_READ if revents & POLLIN else 0) | (KF_WANT_WRITE if revents & POLLOUT else 0)
@@ -304,7 +305,7 @@ cdef void watch(pollfd* at, int fd, short events) noexcept nogil:
 
 
 cdef void nap(sender_state* sender, int event) noexcept nogil:
-    """Without memory for the set: look at everything, but not all the time."""
+    """Sleep a moment and mark every link as readable: there is no memory for poll(2)'s set."""
     cdef kf_link* link = sender.links
     cdef uint64_t drained
     poll(NULL, 0, NAP_MS)
@@ -359,7 +360,7 @@ cdef void turn(poller* it, const thread_state* state, double deadline) noexcept 
     if until == 0.0 or 0.0 < deadline < until:
         until = deadline
     kf_set(&state.plane.wake_level, state.sender.wake_level)
-    kf_fence()  # against a caller who publishes, then reads the level
+    kf_fence()  # pairs with the fence of a caller that publishes, then reads the level
     if not kf_plane_has_news(state.plane, state.sender.wake_level):
         sleep_until(it, state, until)
     kf_set(&state.plane.wake_level, KF_WAKE_NOBODY)
@@ -382,15 +383,15 @@ cdef class Pump:
     """Runs a data plane on its own thread.
 
     With KAFKA_FAST_DATA_PLANE=inline in the environment there is no such thread: the control
-    thread calls `turn`, and takes the GIL between two of them. That is slow, and finds out whether
-    a failure is one of two threads.
+    thread calls `turn`, and takes the GIL between turns. That is slow; a failure that stays in this
+    mode is no race between the two threads.
 
     Args:
         plane: The data plane; its environment must be `machine`.
         machine: The machine under it.
 
     Raises:
-        UsageError: KAFKA_FAST_DATA_PLANE has a value that nobody knows.
+        UsageError: KAFKA_FAST_DATA_PLANE has an unknown value.
     """
 
     def __cinit__(self, DataPlane plane, Machine machine):
@@ -408,7 +409,7 @@ cdef class Pump:
         self.is_inline = where == "inline"
 
     def start(self):
-        """Start the thread, with all signals blocked in it; none if `is_inline`."""
+        """Start the thread, with all signals blocked in it; do nothing if `is_inline`."""
         cdef int failed
         cdef thread_state* state
         if self.is_inline:
@@ -424,11 +425,11 @@ cdef class Pump:
         self.running = True
 
     def turn(self, int other, double until):
-        """Do what the thread would, once, and sleep. Control thread, if `is_inline`.
+        """Step once and sleep, in place of the thread. Control thread, if `is_inline`.
 
         Args:
-            other: File descriptor whose input ends the sleep, too.
-            until: Monotonic seconds at which the sleep ends; inf: no matter when.
+            other: File descriptor; the sleep also ends when it becomes readable.
+            until: Monotonic seconds at which the sleep ends; inf: without limit.
         """
         self.own.other = other
         with nogil:
@@ -454,7 +455,7 @@ cdef class Pump:
         return 0
 
     def stop(self):
-        """End the thread and wait for it; the links stay open, nothing moves any more."""
+        """End the thread and wait for its end; the links stay open, but no byte moves any more."""
         cdef pthread_t thread = self.thread
         if not self.running:
             return

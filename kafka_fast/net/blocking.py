@@ -1,6 +1,7 @@
-"""The driver of callers that block: the thread sleeps on its client's wake.
+"""The driver for blocking callers: the calling thread sleeps on its client's wake.
 
-The main thread looks for signals while it sleeps; what a handler raises is thrown into the steps.
+The main thread looks for signals while it sleeps. An exception that a signal handler raises is
+thrown into the steps.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ T = TypeVar("T")
 
 
 class BlockingDriver:
-    """Runs steps in the threads that call; any number of them at a time."""
+    """Runs steps in the calling thread; any number of threads may call at a time."""
 
     def __init__(self, wake: Wake, now: Callable[[], float]) -> None:
-        """Begin with nobody waiting.
+        """Begin with no waiters.
 
         Args:
             wake: of the client.
@@ -33,7 +34,7 @@ class BlockingDriver:
         return run_steps(steps, self._answer)
 
     def wake(self) -> None:
-        """Have all who wait look again. Any thread."""
+        """Have all waiters look again. Any thread."""
         self._wake.raise_()
 
     def _answer(self, request: Request) -> object:

@@ -1,6 +1,7 @@
-"""The thread that runs the users' delivery callbacks, started with the first of them.
+"""The thread that runs users' delivery callbacks. The first callback starts the thread.
 
-`flush` returns after the callbacks of what it waited for have run, as Java's does (`await_run`).
+`flush` returns after the callbacks of the records that it waited for have run, as in Java
+(`await_run`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from kafka_fast.net.steps import Steps, Wait
 logger = get_logger("kafka_fast.producer")
 
 IDLE_WAIT = 60.0
-"""The thread looks at least this often whether it is to end."""
+"""Seconds after which the idle thread looks, at the latest, whether it is to end."""
 
 
 class CallbackThread:
@@ -27,9 +28,9 @@ class CallbackThread:
         """Begin without a thread.
 
         Args:
-            queues: its batches have the callbacks.
+            queues: hold the batches that have the callbacks.
             machine: wakes the thread when batches have ended.
-            users: wakes those who wait for callbacks to have run.
+            users: wakes callers that wait until callbacks have run.
         """
         self._queues = queues
         self._machine = machine
@@ -38,7 +39,7 @@ class CallbackThread:
 
     @property
     def is_current(self) -> bool:
-        """Whether the caller is a callback."""
+        """Whether the caller is a callback, and so runs on this thread."""
         return threading.current_thread() is self._thread
 
     def start(self) -> None:
@@ -47,12 +48,12 @@ class CallbackThread:
         self._thread.start()
 
     def wake(self) -> None:
-        """Have the thread look for batches that have ended, if there is one."""
+        """Have the thread, if it was started, look for batches that have ended."""
         if self._thread is not None:
             self._machine.wake_callbacks()
 
     def await_run(self, deadline: float) -> Steps[None]:
-        """Wait until the callbacks of what has ended have run, or the deadline has come."""
+        """Wait until the callbacks of all ended batches have run, or the deadline has come."""
         collect(self._queues)
         if not self._have_run():
             self.wake()
@@ -63,7 +64,7 @@ class CallbackThread:
 
     def join(self, patience: float | None) -> None:
         """Wait for the end of the thread; a callback does not wait for itself."""
-        self.wake()  # it sees that the queues are dead
+        self.wake()  # the thread sees that the queues are dead
         if self._thread is not None and not self.is_current:
             self._thread.join(patience)
 

@@ -1,4 +1,4 @@
-"""Functions that other threads have called on a client's control thread."""
+"""Functions that other threads hand to a client's control thread, which calls them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from kafka_fast.net.host import Host
 
 
 class Calls:
-    """Functions of `now` that the control thread is to call, in the order in which they came."""
+    """Functions of `now` that the control thread is to call, in the order of arrival."""
 
     def __init__(self, host: Host) -> None:
-        """Begin with none.
+        """Begin with no functions.
 
         Args:
             host: wakes the control thread.
@@ -26,6 +26,6 @@ class Calls:
         self._host.wake()
 
     def run(self, now: float) -> None:
-        """Call them all, and those that they add. Control thread."""
+        """Call all functions, also those that are added meanwhile. Control thread."""
         while self._waiting:
             self._waiting.popleft()(now)

@@ -1,6 +1,7 @@
-"""Carries what any client's planes tell each other: events as tuples up, commands down.
+"""Translates between the planes of any client: events go up as tuples, commands go down.
 
-With `produce_carrier` and `fetch_carrier` the only modules that know both vocabularies.
+The carriers (this module, `producer.carrier` and `consumer.carrier`) alone know the vocabulary of
+both planes.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ API_KEYS = {Awaited.PRODUCE: ProduceRequest.api_key, Awaited.FETCH: FetchRequest
 
 
 def read_event(event: tuple[Any, ...]) -> PlaneEvent:
-    """Return the control plane's record of one of the transport's events.
+    """Return the control plane's record for one of the transport's events.
 
     Raises:
-        ValueError: it is not one of the transport's.
+        ValueError: the event is not one of the transport's.
     """
     kind, link_id, code, detail, token, frame, told = event
     if kind == _plane.EVENT_RESPONSE:
@@ -56,7 +57,7 @@ def read_event(event: tuple[Any, ...]) -> PlaneEvent:
 
 
 def carry_out(plane: DataPlane, command: object) -> bool:
-    """Carry out a command of the transport; False if it is not one."""
+    """Carry out a command of the transport; return False for any other command."""
     match command:
         case SendRaw(link_id, token, frame, timeout):
             plane.send_raw(link_id, token, frame, timeout)

@@ -2,15 +2,15 @@
 
     any thread ── call ─────► ┌────────────┐ ── commands ─────────► data plane
     data plane ── events ───► │ ClientCore │ ── connect, resolve ─► Host
-    Host ── turn, sockets ──► └────────────┘ ── commands ─────────► the users of this client
-                               │ ▲ all that is decided
+    Host ── turn, sockets ──► └────────────┘ ── commands ─────────► users' threads
+                               │ ▲ events, decisions
                                ▼ │
                               control plane
 
 A producer's or a consumer's core adds its own events, commands, and ways to end.
 
-Threads hold the core; the core does not know the client in front of it. So a client that is
-dropped can be noticed.
+Threads hold a reference to the core, and the core holds none to the `Producer` or `Consumer` in
+front of it. So the garbage collector can find a client that the user has dropped.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ from kafka_fast.net.host import Addresses, Host
 from kafka_fast.net.topic_waits import TopicWaits
 
 TOUCH_INTERVAL = 30.0
-"""Seconds between two assurances that the metadata of topics in use are wanted, at most."""
+"""Seconds, at most, between two reports of the topics in use, whose metadata must be kept."""
 
 
 class ClientCore(ABC):
     """Both planes of one client. Control thread unless said otherwise."""
 
     kind: str
-    """What people call such a client."""
+    """The client's name in messages for people: "producer" or "consumer"."""
 
     touch_interval = TOUCH_INTERVAL
     """Seconds between two calls of `_touch`."""
 
     topics: TopicWaits
-    """What the users' threads wait for of topics."""
+    """The waits of users' threads for the metadata of topics."""
 
     exit_patience: float
-    """Seconds that the end of the process waits for this client, at most."""
+    """Seconds, at most, that the end of the process waits for this client."""
 
     def __init__(
         self,
@@ -57,29 +57,29 @@ class ClientCore(ABC):
         control: ClientControl[Any],
         plane: DataPlane,
     ) -> None:
-        """Bring the parts together; `start` lets them run.
+        """Bring the parts together; `_start` lets them run.
 
         Args:
-            client_id: of all requests.
+            client_id: sent in all requests.
             host: the world under this client.
-            control: decides.
-            plane: moves bytes; it was made with the host's environment.
+            control: the control plane.
+            plane: the data plane, made with the host's environment.
         """
         self.client_id = client_id
         self.control = control
         self.plane = plane
         self.pid = os.getpid()
         self.call = Calls(host)
-        """Has a function of `now` called on the control thread. Any thread."""
+        """Hands a function of `now` to the control thread. Any thread."""
         self.driver = host.make_driver(plane)
-        """Runs what may wait in the threads of users."""
+        """Runs, in users' threads, the steps that may wait."""
         self._host = host
         self._dump = LinkDump(plane)
-        self._connecting: dict[int, float] = {}  # links that the host opens, until when
+        self._connecting: dict[int, float] = {}  # deadline by id of a link being opened
         self._touch_at = 0.0
 
     def _start(self) -> None:
-        """Begin to turn: the last step of making a client."""
+        """Begin to take turns: the last step of making a client."""
         self._host.start(self, self.plane)
         process_life.add(self)
 
@@ -87,29 +87,29 @@ class ClientCore(ABC):
 
     @abstractmethod
     def _read_event(self, event: tuple[Any, ...]) -> Any:
-        """Return the control plane's record of an event of the data plane."""
+        """Return the control plane's record for an event of the data plane."""
 
     @abstractmethod
     def _touch(self, now: float) -> None:
-        """Have the metadata of topics in use stay."""
+        """Keep the metadata of the topics in use."""
 
     @abstractmethod
     def _program(self, command: Any) -> None:
-        """Carry out a command that is the data plane's, or the users'."""
+        """Carry out a command for the data plane or for users' threads."""
 
     @abstractmethod
     def _fail(self, failure: UsageError) -> None:
-        """There is no control thread any more: tell whoever waits."""
+        """End every wait with `failure`: there is no control thread any more."""
 
     # ---- the end of the process, see `process_life`; its main thread ----
 
     @abstractmethod
     def begin_exit(self) -> None:
-        """The process ends: begin what is to be done before that; wait for nothing."""
+        """Begin the work that must be done before the process ends; wait for nothing."""
 
     @abstractmethod
     def wait_exit(self, timeout: float) -> bool:
-        """Wait until that is done, at most `timeout` seconds; return whether it is."""
+        """Wait for that work, at most `timeout` seconds; return whether it is done."""
 
     @abstractmethod
     def log_exit(self) -> None:
@@ -117,7 +117,11 @@ class ClientCore(ABC):
 
     @abstractmethod
     def end_exit(self, interrupted: str) -> None:
-        """End now, and tell what is not done. `interrupted`: why nobody waits any more, or ""."""
+        """End now, and report the work that is not done.
+
+        Args:
+            interrupted: why the wait was cut short; "" if it was not.
+        """
 
     # ---- users' threads ----
 
@@ -126,18 +130,18 @@ class ClientCore(ABC):
         return self._host.now()
 
     def check_lives(self) -> None:
-        """Raise if this core was inherited over a fork. Any thread."""
+        """Raise UsageError if this core was inherited through a fork. Any thread."""
         if os.getpid() != self.pid:
             raise UsageError(
                 f"this {self.kind} belongs to the parent of this process: make a new one"
             )
 
     def debug_dump(self, timeout: float) -> str:
-        """Return what both planes are at and what the links did lately, as text for people.
+        """Return the state of both planes and the latest events of the links, as text for people.
 
         Args:
-            timeout: seconds to wait for the data plane; links that have not told by then are left
-                out.
+            timeout: seconds to wait for the data plane; links that have not answered by then are
+                left out.
         """
         self.check_lives()
         deadline = self.now() + timeout
@@ -147,21 +151,21 @@ class ClientCore(ABC):
         return "\n".join([described, *self._describe_own(), *lines])
 
     def _describe_own(self) -> list[str]:
-        """Return what the user's thread is at, in lines for people. Any thread."""
+        """Return the state of the user's thread, in lines for people. Any thread."""
         return []
 
     def mark_forked(self) -> None:
-        """Called in a forked child: nothing of this runs here, and its locks may be held."""
+        """Refuse all use in a forked child: no thread runs there, and locks may be held."""
         self.plane.mark_inherited()
 
     # ---- turns ----
 
     def turn(self, now: float) -> None:
-        """Take calls and events, do what is due, carry out commands."""
+        """Run calls, handle events, do what is due, carry out commands."""
         self.control.begin_turn(now)
         self.call.run(now)
         for link_id in [it for it, deadline in self._connecting.items() if deadline <= now]:
-            self._drop(link_id)  # its connection has timed out as well
+            self._drop(link_id)  # the control plane lets its connection time out, too
         for event in self.plane.take_events():
             if event[0] == EVENT_DUMP:
                 self._dump.take(event)
@@ -173,18 +177,18 @@ class ClientCore(ABC):
         self.control.tick(now)
         while (command := self.control.poll_command()) is not None:
             self.carry_out(command, now)
-        self.driver.wake()  # once, and last: what users wait for may have come in any of this
+        self.driver.wake()  # once, and last: any part of the turn may have ended a user's wait
 
     def next_deadline(self) -> float:
-        """Return when `turn` has something to do that nobody announces."""
+        """Return when `turn` has something to do that no wake announces."""
         return min(self.control.next_deadline(), self._touch_at, *self._connecting.values())
 
     def handle_event(self, event: Any, now: float) -> None:
-        """Tell the control plane of an event of the data plane."""
+        """Pass an event of the data plane to the control plane."""
         self.control.handle_event(event, now)
 
     def carry_out(self, command: Any, now: float) -> None:
-        """Do what the control plane wants."""
+        """Carry out a command of the control plane."""
         match command:
             case OpenLink(link_id, deadline=deadline):
                 self._connecting[link_id] = deadline
@@ -198,20 +202,20 @@ class ClientCore(ABC):
             case _:
                 self._program(command)
 
-    # ---- what the host tells ----
+    # ---- what the host reports ----
 
     def handle_connected(self, link_id: int, now: float) -> None:
-        """The data plane has the link."""
+        """Note that the link is open; the data plane has it."""
         del self._connecting[link_id]
         self.control.links.handle_connected(link_id, now)
 
     def handle_connect_failed(self, link_id: int, error: OSError, now: float) -> None:
-        """A link could not be opened."""
+        """Note that a link could not be opened."""
         del self._connecting[link_id]
         self.control.links.handle_connect_failed(link_id, error, now)
 
     def handle_crash(self, error: BaseException) -> None:
-        """A turn has failed: there will be no other."""
+        """End the client after a turn that has failed; there is no further turn."""
         failure = UsageError(f"the {self.kind}'s control thread has failed: {error!r}")
         failure.__cause__ = error
         self._fail(failure)
@@ -222,5 +226,5 @@ class ClientCore(ABC):
         self._host.drop(link_id)
 
     def _take_addresses(self, owner: ConnectionKey, host: str, found: Addresses) -> None:
-        """Pass on what a look-up has found. Any thread."""
+        """Pass the result of a look-up to the control plane. Any thread."""
         self.call(lambda now: self.control.links.handle_resolved(owner, host, found, now))

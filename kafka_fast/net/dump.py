@@ -1,4 +1,4 @@
-"""What the links did lately, asked of the data plane for people to read."""
+"""The latest events of the links, requested from the data plane for people to read."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from kafka_fast.net.steps import Steps, Wait
 
 
 class LinkDump:
-    """Collects what the data plane answers, a link at a time; one caller asks, others wait."""
+    """Collects the data plane's answers, one per link; one caller asks while others wait."""
 
     def __init__(self, plane: DataPlane) -> None:
-        """Begin with nothing.
+        """Begin without lines.
 
         Args:
             plane: owns the links.
         """
         self._plane = plane
         self.asking = threading.Lock()
-        """To be held while `ask` runs."""
+        """Held by the caller while `ask` runs."""
         self._lines: list[str] = []
         self._is_done = False
 
     def ask(self, deadline: float, given_up: Callable[[], bool]) -> Steps[list[str]]:
-        """Return lines about all links: what comes until the deadline. User's thread.
+        """Return lines about all links that answer by the deadline. User's thread.
 
         Args:
             deadline: when to give up.
@@ -39,7 +39,7 @@ class LinkDump:
         return self._lines
 
     def take(self, event: tuple[Any, ...]) -> None:
-        """Take an EVENT_DUMP: a link, or, with link 0, the end. Control thread."""
+        """Take an EVENT_DUMP, which describes a link; link 0 marks the end. Control thread."""
         _, link_id, in_flight, node_id, _, ring, _ = event
         if link_id:
             self._lines.append(f"link {link_id} to node {node_id}, {in_flight} in flight")

@@ -1,9 +1,9 @@
-"""What a client's core asks of the world under it: threads, sockets, look-ups, clocks, chance.
+"""What a client's core needs from its environment: threads, sockets, look-ups, clocks, chance.
 
     ClientCore ── wake, connect, resolve, now, random ──► Host
                ◄── turn, handle_connected, … ───────────  Host
 
-`ThreadedHost` asks the operating system. A simulation has a host of its own, with a virtual clock
+`ThreadedHost` uses the operating system. The simulation has a host of its own, with a virtual clock
 and a network in memory, and runs the same cores on it.
 """
 
@@ -19,57 +19,58 @@ from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.net.steps import Driver, Steps
 
 if TYPE_CHECKING:
-    import asyncio  # only those who await pay for it
+    import asyncio  # only programs that await pay for the import
 
     from kafka_fast.dataplane.produce._awaiting import LoopWaits
 
 Addresses = tuple[str, ...] | OSError
-"""All addresses of a host name, or why there are none."""
+"""All addresses of a host name, or the error of the look-up."""
 
 
 class Client(Protocol):
-    """What a host runs: a core. Its control thread calls all of this."""
+    """What a host runs: a core. The control thread calls all methods but `call`."""
 
     def turn(self, now: float) -> None:
-        """Take calls and events, do what is due, carry out commands."""
+        """Run calls, handle events, do what is due, carry out commands."""
 
     def next_deadline(self) -> float:
-        """Return when `turn` has something to do that nobody announces with `wake`."""
+        """Return when `turn` has something to do that no `wake` announces."""
 
     def call(self, what: Callable[[float], None]) -> None:
         """Have `what(now)` called in the next turn. Any thread."""
 
     def handle_connected(self, link_id: int, now: float) -> None:
-        """The data plane has the link that was to be opened."""
+        """Note that the link is open; the data plane has it."""
 
     def handle_connect_failed(self, link_id: int, error: OSError, now: float) -> None:
-        """There is no such link."""
+        """Note that the link could not be opened."""
 
     def handle_crash(self, error: BaseException) -> None:
-        """A turn has failed: there will be no other."""
+        """End the client after a turn that has failed; there is no further turn."""
 
 
 class Host(Protocol):
-    """The world under one client. Methods: control thread, unless said otherwise."""
+    """The world under one client. The control thread calls it, unless said otherwise."""
 
     environment: Environment
-    """What the data plane is made with."""
+    """The environment that the data plane is made with."""
 
     def start(self, client: Client, plane: DataPlane) -> None:
-        """Begin to give turns to both planes; takes back its own steps if one of them fails."""
+        """Begin to give turns to both planes. If a part of the start fails, undo the others."""
 
     def stop(self, patience: float | None = None) -> bool:
-        """End the turns and give up what is still connecting. Any thread, the control thread too.
+        """End the turns and give up unfinished connects. Any thread, the control thread too.
 
         Args:
-            patience: seconds to wait for the end of the control thread; None: as long as it takes.
+            patience: seconds to wait for the end of the control thread; None: without limit.
 
         Returns:
-            Whether the control thread has ended, or is the caller and ends next.
+            Whether the control thread has ended. True also if the control thread is the caller:
+            it ends next.
         """
 
     def close(self) -> None:
-        """Give back what was taken from the operating system for a client that cannot start."""
+        """Give resources back to the operating system: the client could not start."""
 
     @property
     def is_current(self) -> bool:
@@ -91,7 +92,7 @@ class Host(Protocol):
         """Let the client take a turn soon. Any thread."""
 
     def connect(self, command: OpenLink, now: float) -> None:
-        """Begin to open a link; the client hears how that has ended, unless it is dropped."""
+        """Begin to open a link. The client hears how that ends, unless it drops the link first."""
 
     def drop(self, link_id: int) -> None:
         """Give up a link that is still being opened."""
@@ -100,7 +101,7 @@ class Host(Protocol):
         """Look a host name up; `done` may be called on any thread."""
 
     def make_driver(self, plane: DataPlane) -> Driver:
-        """Return what runs the steps of the client's users. The thread that makes the client."""
+        """Return what runs users' steps. Called in the thread that makes the client."""
 
 
 class Callbacks(Protocol):
@@ -111,23 +112,23 @@ class Callbacks(Protocol):
         """Whether the caller is such a callback."""
 
     def start(self) -> None:
-        """There is a first callback. Any thread."""
+        """Be ready for callbacks: a user has given the first one. Any thread."""
 
     def wake(self) -> None:
-        """Batches with callbacks may have ended. Any thread."""
+        """Look for ended batches with callbacks. Any thread."""
 
     def await_run(self, deadline: float) -> Steps[None]:
-        """Wait until the callbacks of all batches that have ended have run, or the deadline."""
+        """Wait until the callbacks of all ended batches have run, or the deadline has come."""
 
     def join(self, patience: float | None) -> None:
-        """The plane is shut down: wait for the last callback, for so many seconds. Any thread."""
+        """Wait `patience` seconds for the last callback, after the plane's end. Any thread."""
 
 
 class ProducerHost(Host, Protocol):
     """The world under a producer."""
 
     def compress_with(self, codec: str, level: int) -> None:
-        """Have batches compressed; before the data plane is made."""
+        """Have batches compressed. Called before the data plane is made."""
 
     def make_callbacks(self, queues: Queues) -> Callbacks:
         """Return where the callbacks of these queues' batches run."""
@@ -138,7 +139,7 @@ class ProducerHost(Host, Protocol):
     def make_loop_bridge(
         self, queues: Queues
     ) -> Callable[[asyncio.AbstractEventLoop], LoopWaits] | None:
-        """Return what finds out what an event loop awaits; None: nobody can await here."""
+        """Return what finds an event loop's awaited records; None: nothing can be awaited here."""
 
 
 class ConsumerHost(Host, Protocol):

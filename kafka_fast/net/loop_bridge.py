@@ -1,8 +1,8 @@
-"""Between the data plane's thread and asyncio's event loops.
+"""How the data plane's thread wakes asyncio's event loops when awaited records have ended.
 
-A loop that awaits records has one event descriptor among its readers, which the data plane raises
-when batches have ended. The descriptor belongs to the loop's reader: it goes when the loop is
-closed, or with the producer once the loop awaits nothing of it any more.
+A loop that awaits records has one event descriptor among its readers. The data plane raises that
+event when batches have ended. The descriptor belongs to the loop's reader: it is closed with the
+loop, or after the producer's end, once the loop awaits no record of that producer.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.net._pump import LoopEvent, Machine
 
 if TYPE_CHECKING:
-    import asyncio  # only those who await pay for it
+    import asyncio  # only programs that await pay for the import
 
 
 class LoopBridge:
-    """Finds or makes what an event loop awaits of one client's queues."""
+    """Holds, for each event loop, the records of one client's queues that the loop awaits."""
 
     def __init__(self, queues: Queues, machine: Machine) -> None:
         """Begin without loops."""
@@ -29,8 +29,8 @@ class LoopBridge:
         self._found: weakref.WeakValueDictionary[int, LoopWaits] = weakref.WeakValueDictionary()
 
     def __call__(self, loop: asyncio.AbstractEventLoop) -> LoopWaits:
-        """Return what `loop`, which runs in this thread, awaits."""
-        waits = self._found.get(id(loop))  # it keeps the loop, so the id is not another's
+        """Return what `loop` awaits; `loop` runs in this thread."""
+        waits = self._found.get(id(loop))  # a LoopWaits keeps its loop, so the id is unique
         if waits is None:
             waits = self._found[id(loop)] = self._make(loop)
         return waits
@@ -51,7 +51,7 @@ class LoopBridge:
 def _turn(
     loop: asyncio.AbstractEventLoop, event: LoopEvent, waits: LoopWaits, queues: Queues
 ) -> None:
-    """Tell those who await; the loop calls this once, however many batches have ended."""
+    """Settle what is awaited; the loop calls this once, however many batches have ended."""
     event.clear()
     waits.settle()
     if queues.dead and waits.idle:

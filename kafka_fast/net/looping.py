@@ -1,8 +1,8 @@
-"""The driver of callers in an asyncio event loop: a task is suspended until its client's wake.
+"""The driver for callers in an asyncio event loop: a task is suspended until its client's wake.
 
     client's wake ── event descriptor ──► the loop's reader ──► every task that waits looks again
 
-A task that is cancelled has the cancellation thrown into its steps.
+A cancellation of the task is thrown into its steps.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ T = TypeVar("T")
 
 
 class LoopDriver:
-    """Runs steps in the tasks of one event loop. Thread: the loop's, where it is made, too."""
+    """Runs steps in the tasks of one event loop. Made and used in that loop's thread."""
 
     def __init__(self, wake: Wake, machine: Machine, now: Callable[[], float]) -> None:
-        """Begin with nobody waiting; `close` ends it.
+        """Begin with no waiters; `close` gives back what this takes.
 
         Args:
             wake: of the client.
@@ -39,7 +39,7 @@ class LoopDriver:
         wake.watch(True)
 
     def close(self) -> None:
-        """Wait for nothing any more. The client need not be closed."""
+        """Stop listening for wakes. The client need not be closed."""
         self._wake.watch(False)
         self._loop.remove_reader(self._event.fd)
 
@@ -51,7 +51,7 @@ class LoopDriver:
             try:
                 request = steps.throw(errors.pop()) if errors else steps.send(value)
                 value = await self._answer(request)
-            except GeneratorExit:  # noqa: PERF203  this very coroutine is dropped
+            except GeneratorExit:  # noqa: PERF203  this coroutine itself is dropped
                 steps.close()
                 raise
             except BaseException as error:
@@ -72,7 +72,8 @@ class LoopDriver:
     async def _wait(self, wait: Wait) -> None:
         """Suspend the task until a wait is over, or its deadline has come."""
         while not wait.is_over() and (left := wait.deadline - self._now()) > 0.0:
-            # A wake since that look has made the descriptor readable: the loop sees it next.
+            # No wake is lost: one that came after `is_over` has made the descriptor readable, and
+            # the loop handles that next.
             woken = self._loop.create_future()
             self._waiting.add(woken)
             timer = self._loop.call_later(left, _settle, woken)
@@ -85,7 +86,7 @@ class LoopDriver:
     def _look(self) -> None:
         """Let every task look again. The loop calls this when the event is raised."""
         self._event.clear()
-        woken, self._waiting = self._waiting, set()  # whoever still waits comes back
+        woken, self._waiting = self._waiting, set()  # a task whose wait goes on adds itself again
         for it in woken:
             _settle(it)
 

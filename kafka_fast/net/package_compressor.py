@@ -19,13 +19,13 @@ class PackageCompressor:
     """Compresses the batches that the data plane hands over."""
 
     def __init__(self, codec: Codec, level: int) -> None:
-        """Say that this is slow.
+        """Find the package, and warn that it is slow.
 
         Raises:
-            ImportError: there is no such package.
+            ImportError: no package for this codec is installed.
         """
         self._compress = partial(compress, codec, level=None if codec is Codec.SNAPPY else level)
-        self._compress(b"")  # a package that is not there raises here, not in the control thread
+        self._compress(b"")  # a missing package raises here, not in the control thread
         warnings.warn(
             f"this build has no library for {codec.name.lower()}: a Python package compresses, "
             "which is slow; `kafka-fast info` says how to mend it",
@@ -35,7 +35,7 @@ class PackageCompressor:
         self.handover = Handover()
 
     def work(self) -> None:
-        """Compress what there is."""
+        """Compress all batches that were handed over."""
         self.handover.work(self._compress, _report)
 
 

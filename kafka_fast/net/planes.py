@@ -1,4 +1,4 @@
-"""Makes the data plane, and the side of it, that a client's settings ask for."""
+"""Makes a client's data plane and its sides from the client's settings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def producer_plane(environment: Environment, settings: ProducerSettings) -> Data
         environment,
         max_frame=settings.receive_message_max_bytes,
         request_timeout=settings.request_timeout,
-        max_idle=max(settings.connections_max_idle_ms, 0) / 1000,  # -1 is for ever, 0 here
+        max_idle=max(settings.connections_max_idle_ms, 0) / 1000,  # for ever: -1 in Kafka, 0 here
     )
 
 
@@ -49,7 +49,7 @@ def consumer_plane(environment: Environment, settings: ConsumerSettings) -> Data
 
 
 def fetch_limits(settings: ConsumerSettings) -> dict[str, int]:
-    """Return what bounds the fetch side of a plane."""
+    """Return the limits of a plane's fetch side."""
     return {
         "buffer_bytes": settings.fetch_buffer_bytes,
         "max_bytes": settings.fetch_max_bytes,

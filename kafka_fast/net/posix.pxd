@@ -1,4 +1,4 @@
-"""What net/ takes of the system in C: clocks, poll, eventfd, sockets, threads and their signals."""
+"""The C functions of the system that net/ uses: clocks, poll, eventfd, sockets, threads."""
 
 from libc.stdint cimport uint64_t
 

@@ -1,13 +1,13 @@
-"""Clients that nobody has closed when the process ends or forks.
+"""Clients that are still open when the process ends or forks.
 
     exit ─► end_clients: all begin at the same time ─► each is waited for ─► each gives up the rest
     fork ─► the child's inherited clients refuse everything
 
-What to do in the time that is left is each core's own business: a producer delivers what it
+Each core decides how to use the time that is left: a producer delivers the records that it has
 accepted, a consumer leaves its group.
 
-A process that `multiprocessing` started runs none of `atexit`'s functions if it was forked. What
-it does run is `multiprocessing.util.Finalize`.
+A child that `multiprocessing` forks runs no `atexit` function; it runs
+`multiprocessing.util.Finalize`.
 """
 
 from __future__ import annotations
@@ -28,14 +28,16 @@ LOG_AFTER = 3.0
 """Seconds after which the log says what the end of the process waits for."""
 
 FINALIZE_PRIORITY = 10
-"""Before the finalizers of queues (-5), which a user's callbacks may still want."""
+"""Higher than that of the finalizers of multiprocessing's queues (-5), which a user's callbacks may
+still need.
+"""
 
 
 living: weakref.WeakSet[ClientCore] = weakref.WeakSet()
-"""The cores of this process that have not ended. Their threads keep them."""
+"""The cores of this process that have not ended. Their own threads keep them alive."""
 
 _finalized: set[int] = set()
-"""Ids of the processes, this one and those it was forked from, that have a `Finalize`."""
+"""Ids of processes that have a `Finalize`: this one, and those that it was forked from."""
 
 
 def add(core: ClientCore) -> None:
@@ -49,17 +51,17 @@ def add(core: ClientCore) -> None:
 
 
 def discard(core: ClientCore) -> None:
-    """This core has ended."""
+    """Forget a core that has ended."""
     living.discard(core)
 
 
 def _is_child_of_multiprocessing() -> bool:
-    process = sys.modules.get("multiprocessing.process")  # imported by whatever starts a child
+    process = sys.modules.get("multiprocessing.process")  # imported if a child was started
     return process is not None and process.parent_process() is not None
 
 
 def end_clients() -> None:
-    """Let all clients finish their work when the process ends, and tell what is not done.
+    """Let all clients finish their work as the process ends, and report the work not done.
 
     An exception that a signal handler raises meanwhile (Ctrl-C, sys.exit) ends the wait at once.
     """
@@ -80,7 +82,7 @@ def end_clients() -> None:
 
 
 def _ignore_ctrl_c() -> None:
-    """Have no further Ctrl-C interrupt the count, which takes a moment."""
+    """Let no further Ctrl-C interrupt the count of lost records, which takes a moment."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
@@ -102,7 +104,7 @@ def _mark_forked() -> None:
 
 
 os.register_at_fork(after_in_child=_mark_forked)
-# Twice: a Ctrl-C that arrives as the first call begins ends it before its first line. In all other
-# cases the second one finds nothing to do.
+# Registered twice: a Ctrl-C that arrives as the first call begins ends that call before its first
+# line. Otherwise the second call finds nothing to do.
 atexit.register(end_clients)
 atexit.register(end_clients)

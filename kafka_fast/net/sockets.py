@@ -1,9 +1,8 @@
-"""What the control plane needs of the operating system: sockets that connect, names that resolve.
+"""What the control plane needs of the operating system: connecting sockets and resolving names.
 
-Neither may block the control thread: sockets connect while the loop sleeps, and each look-up has a
-thread of its own for as long as it takes (the resolver cannot be interrupted). The exception is the
-end of the process, when no thread can be started (CPython 3.12 and later): the control thread then
-looks up in place.
+Neither may block the control thread. Sockets connect while the control thread sleeps. Each look-up
+has a thread of its own, because the resolver cannot be interrupted. The exception is the end of the
+process, when CPython 3.12 and later can start no thread: the control thread then looks up in place.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from kafka_fast.values import Value
 def resolve(host: str, done: Callable[[Addresses], None]) -> None:
     """Look `host` up in a thread of its own and hand all its addresses to `done` there.
 
-    While the interpreter ends this takes as long as the look-up does, and `done` is called here.
+    While the interpreter ends, this call blocks for the look-up and calls `done` in this thread.
     """
 
     def look_up() -> None:
@@ -42,7 +41,7 @@ def resolve(host: str, done: Callable[[Addresses], None]) -> None:
 
 
 class Connecting(Value, frozen=False):
-    """A socket that is on its way to a peer."""
+    """A socket that is still connecting."""
 
     link_id: int
     node_id: int
@@ -75,10 +74,10 @@ def begin_connect(command: OpenLink, settings: CommonSettings) -> Connecting:
 
 
 def finish_connect(connecting: Connecting) -> int:
-    """Return the file descriptor of a socket that is writable now.
+    """Return the file descriptor of a connecting socket that has become writable.
 
     Raises:
-        OSError: it could not be connected; the socket is closed.
+        OSError: the connection has failed; the socket is closed.
     """
     code = connecting.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
     if code != 0:

@@ -1,13 +1,13 @@
-"""What may wait, written once: steps that yield what they wait for, and drivers that run them.
+"""Code that may wait, written once for all kinds of callers, as generators ("steps").
 
     steps ── Wait(is_over, deadline, what) ──► driver: sleeps as its kind of caller may
-          ── Invoke(function, args) ─────────► driver: calls it, or awaits it
-          ◄── nothing, or what the function has returned; or an exception, thrown in
+          ── Invoke(function, args) ─────────► driver: calls the function, or awaits its result
+          ◄── None, or the function's result; or an exception, thrown in
 
-A step that is resumed after a `Wait` looks for itself: what it waited for may have come, the
-deadline may have passed, or its client may have ended. Whatever interrupts a caller (Ctrl-C, what
-a signal's handler raises, a task that is cancelled) is thrown in where the steps wait, so that they
-can put things in order. What must finish all the same is shielded there, see `Waits.wait`.
+Steps that are resumed after a `Wait` look again, because a wait ends for three reasons: the event
+has come, the deadline has passed, or the client has ended. An interruption of the caller (Ctrl-C,
+an exception of a signal handler, a cancelled task) is thrown in where the steps wait, so that they
+can clean up. Steps that must finish all the same are shielded; see `Waits.wait`.
 
 The drivers: `blocking` for threads, `looping` for asyncio, and one in virtual time for simulations.
 """
@@ -21,13 +21,13 @@ T = TypeVar("T")
 
 
 class Wait(NamedTuple):
-    """Resume these steps when something has happened, or the time is up.
+    """Resume these steps when something has happened, or at the deadline.
 
     Attributes:
-        is_over: returns whether to resume; asked again after each wake of the client, in any
-            thread. It changes nothing.
+        is_over: returns whether to resume; called after each wake of the client, in any thread.
+            The function has no side effects.
         deadline: monotonic seconds; when to resume in any case.
-        what: is waited for, for people.
+        what: the awaited thing, in words for people.
     """
 
     is_over: Callable[[], object]
@@ -36,11 +36,11 @@ class Wait(NamedTuple):
 
 
 class Invoke(NamedTuple):
-    """Call a function of the user's, in the caller's thread: a listener, or a callback.
+    """Call a function of the user's (a listener or a callback) in the caller's thread.
 
     Attributes:
-        function: an asyncio driver awaits what it returns, if it can be awaited.
-        args: of the call.
+        function: an asyncio driver awaits its result, if the result is awaitable.
+        args: arguments of the call.
     """
 
     function: Callable[..., object]
@@ -52,28 +52,28 @@ Steps: TypeAlias = Generator[Request, Any, T]
 
 
 class Driver(Protocol):
-    """Runs the steps of one client in the thread that calls. Any thread."""
+    """Runs the steps of one client in the calling thread. Any thread."""
 
     def run(self, steps: Steps[T]) -> T:
         """Run steps to their end, and return what they return."""
 
     def wake(self) -> None:
-        """Have all who wait look again: what they wait for may have happened."""
+        """Have all waiters look again: an awaited event may have happened."""
 
 
 def run_steps(steps: Steps[T], answer: Callable[[Request], object]) -> T:
     """Run steps to their end.
 
     Args:
-        steps: not begun.
-        answer: waits, or calls; what it raises is thrown in.
+        steps: a generator that has not begun.
+        answer: carries out a request; an exception that it raises is thrown into the steps.
     """
     value: object = None
     errors: list[BaseException] = []  # no variable: with its traceback that would be a cycle
     while True:
         try:
             value = answer(steps.throw(errors.pop()) if errors else steps.send(value))
-        except BaseException as error:  # noqa: PERF203  that is what the loop is for
+        except BaseException as error:  # noqa: PERF203  the loop's purpose
             if has_ended(steps):
                 if isinstance(error, StopIteration):
                     result: T = error.value
@@ -83,5 +83,5 @@ def run_steps(steps: Steps[T], answer: Callable[[Request], object]) -> T:
 
 
 def has_ended(steps: Steps[Any]) -> bool:
-    """Return whether what was raised is how these steps have ended: they wait nowhere."""
+    """Return whether these steps have ended, so that an exception came out of them."""
     return getattr(steps, "gi_frame", None) is None

@@ -1,11 +1,11 @@
-"""A client on the operating system: its two threads, sockets that connect, clocks, compression.
+"""A client on the operating system: its two threads, connecting sockets, clocks, compression.
 
 any thread ── wake ───► ┌──────────────┐ ── turn(now) ──────────────► the client's control plane
 data plane ── event ──► │ ThreadedHost │ ── handle_connected, … ────► the same
 sockets ──────────────► └──────────────┘ ── add_link ───────────────► Pump: the data plane
 
 kf-data      native: turns the data plane, never takes the GIL (see `_pump`)
-kf-control   Python: gives the control plane its turns, connects sockets, sleeps in between
+kf-control   Python: gives the control plane its turns, connects sockets, sleeps between turns
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _system_random = random.SystemRandom()
 
 
 class ThreadedHost:
-    """The threads and sockets of one client; it holds the client weakly but while they run."""
+    """The threads and sockets of one client. Only the running control thread keeps the client."""
 
     def __init__(self, settings: CommonSettings) -> None:
         """Begin without threads.
@@ -64,14 +64,13 @@ class ThreadedHost:
         self._client: Client | None = None  # while its control thread runs
         self._connecting: dict[int, Connecting] = {}
         self._is_stopping = False
-        # Not asked of the thread itself: before Python 3.13 an interrupted join() makes it say that
-        # it has ended.
+        # `is_alive` does not do: before Python 3.13 it says False after an interrupted `join`.
         self._has_ended = threading.Event()
 
     # ---- the life of the threads ----
 
     def start(self, client: Client, plane: DataPlane) -> None:
-        """Start both threads; a process that is out of threads or files is no worse after it."""
+        """Start both threads; if one cannot start, nothing is left behind."""
         with ExitStack() as undo:
             self._pump = Pump(plane, self._machine)
             undo.callback(self._pump.stop)
@@ -86,9 +85,9 @@ class ThreadedHost:
             undo.pop_all()
 
     def stop(self, patience: float | None = None) -> bool:
-        """End both threads and give up what is still connecting; see `Host.stop`.
+        """End both threads and give up unfinished connects; see `Host.stop`.
 
-        A name that is looked up in place, see `resolve`, may hold the control thread.
+        A look-up in place (see `resolve`) may delay the control thread's end.
         """
         has_ended = self._stop_control(patience)
         if self._pump is not None:
@@ -111,7 +110,7 @@ class ThreadedHost:
         return True
 
     def close(self) -> None:
-        """Give back what there is before the threads start."""
+        """Give back what was taken before the threads start."""
         if self._compressor is not None:
             self._compressor.stop()
         self._machine.close()
@@ -130,8 +129,8 @@ class ThreadedHost:
 
     # ---- clocks, chance, and who wakes whom ----
 
-    # Without `self`: a control plane, which only the garbage collector takes apart, keeps some of
-    # them, and with a bound method it would keep the files of this host open.
+    # Static, because a control plane keeps some of these functions, and is a cycle that only the
+    # garbage collector frees. A bound method would keep this host's files open until then.
 
     @staticmethod
     def now() -> float:
@@ -158,12 +157,12 @@ class ThreadedHost:
         self._machine.wake_control()
 
     def make_driver(self, plane: DataPlane) -> BlockingDriver:
-        """Return what has users' threads sleep."""
+        """Return the driver for blocking callers."""
         return BlockingDriver(Wake(plane), self.now)
 
     def make_loop_driver(self, plane: DataPlane) -> LoopDriver:
-        """Return what has tasks of the event loop that runs in this thread wait."""
-        from kafka_fast.net.looping import LoopDriver  # only those who await pay for asyncio
+        """Return the driver for tasks of the event loop that runs in this thread."""
+        from kafka_fast.net.looping import LoopDriver  # only programs that await import asyncio
 
         return LoopDriver(Wake(plane), self._machine, self.now)
 
@@ -179,11 +178,11 @@ class ThreadedHost:
             self._machine.use_handover(self._packages.handover)
 
     def make_callbacks(self, queues: Queues) -> CallbackThread:
-        """Return the thread, not started yet, that runs callbacks."""
+        """Return the thread that runs callbacks, not started yet."""
         return CallbackThread(queues, self._machine, Wake(queues.plane))
 
     def make_loop_bridge(self, queues: Queues) -> LoopBridge:
-        """Return what tells event loops of batches that have ended."""
+        """Return what wakes event loops when batches have ended."""
         return LoopBridge(queues, self._machine)
 
     def make_streams(self, plane: DataPlane, **limits: int) -> Streams:
@@ -193,7 +192,7 @@ class ThreadedHost:
     # ---- sockets and look-ups ----
 
     def resolve(self, host: str, done: Callable[[Addresses], None]) -> None:
-        """Look a host name up in a thread of its own, if there can be one."""
+        """Look a host name up, in a thread of its own if one can be started."""
         resolve(host, done)
 
     def connect(self, command: OpenLink, now: float) -> None:
@@ -239,7 +238,7 @@ class ThreadedHost:
         """Wait for a wake-up, a socket or the next deadline."""
         assert self._pump is not None
         if self._is_stopping:
-            return  # this very turn has ended the client
+            return  # the turn before has ended the client
         deadline = client.next_deadline()
         if self._pump.is_inline:
             self._pump.turn(self._selector.fileno(), deadline)
@@ -252,7 +251,7 @@ class ThreadedHost:
                 self._finish(client, key.data)
 
     def _finish(self, client: Client, connecting: Connecting) -> None:
-        """Hand a socket that is connected, or cannot be, to the data plane."""
+        """Hand a connected socket to the data plane, or report why it could not connect."""
         assert self._pump is not None
         self._selector.unregister(connecting.socket)
         del self._connecting[connecting.link_id]
@@ -266,6 +265,6 @@ class ThreadedHost:
         client.handle_connected(connecting.link_id, now)
 
     def _tell_failed(self, link_id: int, error: OSError, now: float) -> None:
-        # It is kept for later reports; its traceback would keep the client with it.
+        # The control plane keeps the error for later reports; a traceback would keep the client.
         if self._client is not None:
             self._client.handle_connect_failed(link_id, error.with_traceback(None), now)

@@ -21,11 +21,11 @@ class TopicWaits(ABC):
     """The waits of one client's callers; a subclass knows the client."""
 
     def __init__(self, now: Callable[[], float], logger: Logger) -> None:
-        """Begin with nobody waiting.
+        """Begin with no waiters.
 
         Args:
             now: returns monotonic seconds.
-            logger: hears of waits that have become long.
+            logger: gets a line about each long wait.
         """
         self._now = now
         self._logger = logger
@@ -40,7 +40,7 @@ class TopicWaits(ABC):
 
     @abstractmethod
     def _give_up(self, topic: str) -> None:
-        """Tell the control thread that nobody waits for a topic any more."""
+        """Tell the control thread that this caller waits for the topic no longer."""
 
     @abstractmethod
     def _check(self) -> None:
@@ -48,31 +48,31 @@ class TopicWaits(ABC):
 
     @abstractmethod
     def _ends(self) -> Callable[[], bool]:
-        """Return what tells whether `_check` would raise in this thread."""
+        """Return a function that tells whether `_check` would raise in this thread."""
 
     @abstractmethod
     def _late(self, topic: str, began: float, deadline: float) -> KafkaTimeoutError:
-        """Return what a wait in vain raises."""
+        """Return the error of a wait that has timed out."""
 
     @abstractmethod
     def _describe(self, topic: str, began: float, deadline: float, now: float) -> Waiting | None:
-        """Return what the log says of a wait that has become long."""
+        """Return what the log says of a long wait."""
 
     # ---- the wait ----
 
     def await_topic(
         self, topic: str, deadline: float, is_known: Callable[[], object] | None = None
     ) -> Steps[None]:
-        """Ask for the topic's metadata and wait for them. Caller's thread.
+        """Ask for the topic's metadata and wait for the answer. Caller's thread.
 
         Args:
             topic: its name.
             deadline: when to give up.
-            is_known: returns whether the caller has what it needs, however it came; None: only an
-                answer to this very question counts.
+            is_known: returns whether the caller has what it needs, from whatever source; None:
+                only an answer that comes after this call counts.
 
         Raises:
-            KafkaTimeoutError: nothing is known of the topic by the deadline.
+            KafkaTimeoutError: the topic was not settled by the deadline.
             BrokerError: the topic cannot be used.
         """
         began = self._now()
@@ -111,9 +111,9 @@ class TopicWaits(ABC):
         return counts_success or self._settled[topic] is not None
 
     def settle(self, topic: str, error: KafkaError | None) -> None:
-        """A topic is known, or what is wrong with it. Control thread."""
+        """Note that a topic is known (None), or why it cannot be used. Control thread."""
         self._settled[topic] = error
 
     def fail(self, failure: KafkaError) -> None:
-        """End every wait from now on: there is no control thread any more. Control thread."""
+        """End all waits with `failure`, now and later: the client has failed. Control thread."""
         self._failure = failure

@@ -1,4 +1,4 @@
-"""Carries what a producer's planes tell each other, beside what `carrier` carries for any."""
+"""Translates between a producer's planes; `net.carrier` does so for the planes of any client."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _OUTCOMES = {
 
 
 def read_event(event: tuple[Any, ...]) -> PlaneEvent:
-    """Return the control plane's record of one of the data plane's events."""
+    """Return the control plane's record for one of the data plane's events."""
     kind, link_id, code, _, _, frame, told = event
     if kind == _queues.EVENT_PUNT:
         return ProducePunt(link_id, code, frame)
@@ -63,12 +63,12 @@ def topic_format(version: int) -> int:
 
 
 def carry_out(queues: Queues, command: Command, seed: int) -> bool:
-    """Carry out a command that is the data plane's; False if it is not.
+    """Carry out a command of the data plane; return False for any other command.
 
     Args:
         queues: the produce side.
-        command: what the control plane wants.
-        seed: random bits, for a topic that is new.
+        command: the control plane's command.
+        seed: random bits, used if the topic is new.
     """
     match command:
         case ProgramProduce(link_id, version, prefix):

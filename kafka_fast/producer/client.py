@@ -1,7 +1,7 @@
 """The producer: the blocking, thread-safe public client for sending records.
 
-A thin front: `send`, `send_nowait` and the bulk calls are inherited from the compiled append path,
-so that no Python frame stands round them; the core behind it runs both planes.
+`Producer` inherits `send`, `send_nowait` and the bulk calls from the compiled append path, so that
+no Python frame stands round them. The core behind `Producer` runs both planes.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Producer(BulkAccumulator):
 
     Args:
         config: Java's property names, dotted or with underscores; see the configuration page.
-        on_delivery: Called as `(error, metadata)` on the callback thread, for every record that
-            does not bring its own.
+        on_delivery: Called as `(error, metadata)` on the callback thread, for every record that was
+            sent without a callback of its own.
         **properties: The same properties as keywords, such as `bootstrap_servers=...`.
 
     Raises:
@@ -84,7 +84,7 @@ class Producer(BulkAccumulator):
             undo.pop_all()
         core.origin = self._origin
 
-    # What the compiled half asks of this one
+    # Called by the compiled base class
 
     def _need_topic(self, name: str) -> None:
         self._core.driver.run(self._core.topics.need(name))
@@ -100,7 +100,7 @@ class Producer(BulkAccumulator):
     # Public
 
     def flush(self, timeout: float | None = None) -> int:
-        """Send everything that was accepted so far and wait until its fate is known.
+        """Send all records accepted so far, and wait until each is delivered or has failed.
 
         Args:
             timeout: Seconds; None waits as long as delivery.timeout.ms lets records live.
@@ -109,24 +109,24 @@ class Producer(BulkAccumulator):
             How many records are still pending; 0 without a timeout.
 
         Raises:
-            DeliveryError: Records failed that nobody can observe any more: sent with
-                `send_nowait`, or their handle was dropped unread, and without a callback.
-            UsageError: Called from a delivery callback.
+            DeliveryError: Records have failed that nobody can observe: they have no callback, and
+                they were sent with `send_nowait` or their handle was dropped unread.
+            UsageError: The caller is a delivery callback.
         """
         pending = self._core.flush(timeout)
         self._raise_lost()
         return pending
 
     def close(self, timeout: float | None = None) -> None:
-        """Deliver what was accepted, then stop. Closing twice is allowed.
+        """Deliver all accepted records, then stop. Closing twice is allowed.
 
-        In a delivery callback this waits for nothing: what was accepted is delivered afterwards.
+        In a delivery callback this call does not wait; accepted records are delivered afterwards.
 
         Args:
-            timeout: Seconds; what is not delivered by then fails with UsageError as its cause.
+            timeout: Seconds; records not delivered by then fail with UsageError as their cause.
 
         Raises:
-            DeliveryError: As `flush`, and for records that were given up.
+            DeliveryError: As for `flush`, and for records that were given up.
         """
         self._core.close(timeout)
         self._raise_lost()
@@ -150,8 +150,8 @@ class Producer(BulkAccumulator):
         Raises:
             KafkaTimeoutError: No metadata by then.
             BrokerError: The topic cannot be used.
-            UsageError: The producer does not run any more; or the topic is not known yet, and a
-                delivery callback must not wait.
+            UsageError: The producer does not run any more; or the caller is a delivery callback,
+                which must not wait, and the topic is not known yet.
         """
         return [
             PartitionInfo(
@@ -170,10 +170,10 @@ class Producer(BulkAccumulator):
         """Return counters and histograms of this producer, of each node and of each topic.
 
         Counters count from the start. Histograms are `{"count", "sum", "buckets"}`; a bucket's key
-        is its upper bound, in microseconds where the name ends in `_us` (sums are seconds), else in
-        bytes. Troubles with links are counted by kind: answers that could not be read, by API;
-        links that were closed, by reason; failures to reach a node. What concerns a node counts all
-        connections to it, under its id; node -1 stands for bootstrap.servers.
+        is its upper bound, in microseconds if the name ends in `_us` (sums are seconds), otherwise
+        in bytes. Troubles with links are counted by kind: unreadable answers by API, closed links
+        by reason, failures to reach a node. A node's counters cover all connections to it; node -1
+        stands for bootstrap.servers.
 
         Raises:
             UsageError: The producer belongs to the parent of this process.
@@ -183,8 +183,9 @@ class Producer(BulkAccumulator):
     def debug_dump(self, timeout: float = 5.0) -> str:
         """Return what this producer's connections did lately, for a bug report.
 
-        Up to 1,024 events of each link: time, what, correlation id, batch, bytes; no record's
-        bytes. Links that could not answer within `timeout` seconds are missing.
+        The text lists up to 1,024 events of each link (time, kind, correlation id, batch, number of
+        bytes), without the contents of records. Links that do not answer within `timeout` seconds
+        are missing.
         """
         return self._core.debug_dump(timeout)
 
@@ -198,7 +199,7 @@ class Producer(BulkAccumulator):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Close; one of the records hides no exception from the block: it is logged instead."""
+        """Close. If the block has raised, losses are only logged, and do not hide its error."""
         try:
             self.close()
         except KafkaError as lost:
@@ -209,10 +210,10 @@ class Producer(BulkAccumulator):
             )
 
     def __del__(self) -> None:
-        """Leave what was accepted to the core, which delivers it and then ends; warn."""
+        """Warn, and leave accepted records to the core, which delivers them and then ends."""
         core = getattr(self, "_core", None)
         if core is None or core.queues.dead:
-            return  # the constructor has failed; or all has ended, or is the parent's
+            return  # the constructor failed, the core has ended, or it belongs to a parent process
         core.abandon()
         core.warn_unclosed()
 

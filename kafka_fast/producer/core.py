@@ -1,11 +1,11 @@
-"""The core of a producer: what a client's core has, and callbacks, losses and endings of its own.
+"""The core of a producer: a client's core, extended by callbacks, report of losses, and endings.
 
     kf-data      native: turns the data plane
     kf-control   Python: gives this core its turns
     kf-callback  Python, started with the first callback: runs the users' callbacks
 
-A producer that is collected unclosed leaves a core that delivers what it took and then ends itself
-(`abandon`): accepted is accepted.
+A producer that is collected without being closed leaves its core behind. The core delivers all
+records that it has accepted, and then ends itself (`abandon`).
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from kafka_fast.producer.topics import ProducerTopics
 logger = get_logger("kafka_fast.producer")
 
 END_PATIENCE = 1.0
-"""Seconds that the end of the process waits for a thread of ours that user code may hold."""
+"""Seconds that the end of the process waits for a thread of ours that user code may block."""
 
 
 class ProducerCore(ClientCore):
-    """Both planes of one producer. Public methods: any thread, but for a core's turns."""
+    """Both planes of one producer. Any thread, except the control thread's part (`turn` and on)."""
 
     kind = "producer"
     control: ProducerControl
@@ -54,17 +54,18 @@ class ProducerCore(ClientCore):
 
         Args:
             settings: the producer's configuration.
-            client_id: of all requests.
-            host: the world under it.
+            client_id: sent in all requests.
+            host: the world under this client.
         """
         self.exit_patience = settings.exit_flush_timeout
         self.origin: object = None
-        """Was allocated with the `Producer` in front; None once somebody has called `close`, or
-        was warned that nobody has."""
-        self._closing = threading.RLock()  # garbage collection may close a producer anywhere
+        """An object allocated together with the `Producer`, for the warning that it was not closed.
+        None after `close`, and after that warning.
+        """
+        self._closing = threading.RLock()  # reentrant: garbage collection may close anywhere
         self._is_abandoned = False
         self._failure: UsageError | None = None
-        with ExitStack() as undo:  # a process that is out of threads or files is no worse after it
+        with ExitStack() as undo:  # out of threads or files: give back what was taken
             undo.callback(host.close)
             if settings.compression_type != "none":
                 host.compress_with(settings.compression_type, settings.compression_level)
@@ -86,23 +87,23 @@ class ProducerCore(ClientCore):
     # ---- callers ----
 
     def flush(self, timeout: float | None) -> int:
-        """Send what was accepted and wait; returns the records still pending."""
+        """Send all accepted records and wait; return how many are still pending."""
         self.queues.check_owner()
         if self.queues.dead:
             return 0
         self.queues.check_may_wait()
         deadline = 0.0 if timeout is None else self.now() + max(timeout, 1e-9)
         pending = self.queues.flush(deadline)
-        # A flush promises that callbacks have run, as Java's.
+        # A flush promises that callbacks have run, as in Java.
         self.driver.run(self._callbacks.await_run(deadline or NEVER))
         return pending
 
     def lost(self) -> Losses:
         """Return, and forget, the failures that nobody can observe."""
         if self.plane.inherited:
-            return Losses()  # the parent's to tell
+            return Losses()  # the parent process reports them
         lost = take_lost(self.queues)
-        # What this call took from the data plane, the callback thread did not find there.
+        # This may have taken ended batches from the data plane whose callbacks are to run.
         self._callbacks.wake()
         return lost
 
@@ -121,10 +122,10 @@ class ProducerCore(ClientCore):
     # ---- the end ----
 
     def close(self, timeout: float | None) -> None:
-        """Deliver what was accepted, for at most `timeout` seconds, then end.
+        """Deliver all accepted records, for at most `timeout` seconds, then end.
 
-        A delivery callback must not wait, nor the control thread, in which garbage collection may
-        close a generator's producer: there the core is left to itself.
+        Delivery callbacks and the control thread must not wait: there this call only abandons the
+        core. (Garbage collection may close a generator's producer on the control thread.)
         """
         self.origin = None
         if os.getpid() != self.pid:
@@ -140,9 +141,9 @@ class ProducerCore(ClientCore):
                 self._end()
 
     def abandon(self) -> None:
-        """Accept nothing more, deliver what was accepted, then end; wait for nothing.
+        """Accept no more records, deliver the accepted ones, then end; wait for nothing.
 
-        Any thread: garbage collection calls this anywhere, also in this core's own threads.
+        Any thread: garbage collection may call this anywhere, also in this core's own threads.
         """
         if self.queues.dead:
             return
@@ -152,12 +153,12 @@ class ProducerCore(ClientCore):
         self.queues.deliver_soon()
         self._host.wake()
         if self._failure is not None:
-            self.give_up(str(self._failure))  # there is no control thread to end it
+            self.give_up(str(self._failure))  # no control thread is left to end this core
 
     def warn_unclosed(self) -> None:
-        """Warn, once, if nobody has closed the producer.
+        """Warn, once, if the producer was not closed.
 
-        With tracemalloc the warning names the line that made it.
+        With tracemalloc the warning names the line that made the producer.
         """
         origin, self.origin = self.origin, None
         if origin is not None:
@@ -169,7 +170,7 @@ class ProducerCore(ClientCore):
             )
 
     def give_up(self, why: str) -> None:
-        """End now, and tell the log what was not delivered, and that this is why."""
+        """End now, and log the records that were not delivered, with the reason `why`."""
         if not self._closing.acquire(timeout=END_PATIENCE):
             logger.error(
                 "producer %s: %d records are not delivered, and a thread is stuck in its close()",
@@ -186,15 +187,15 @@ class ProducerCore(ClientCore):
     # ---- the end of the process ----
 
     def begin_exit(self) -> None:
-        """Accept nothing more, and deliver what was accepted."""
+        """Accept no more records, and deliver the accepted ones."""
         self.abandon()
 
     def wait_exit(self, timeout: float) -> bool:
-        """Wait until all is delivered and the threads have ended."""
+        """Wait until all records are delivered and the threads have ended."""
         return self._host.wait_ended(timeout) and self.queues.dead
 
     def log_exit(self) -> None:
-        """Say that the process waits for deliveries."""
+        """Log that the process waits for deliveries."""
         logger.warning(
             "the process ends, but %d records of producer %s are not delivered yet: waiting up to "
             "exit.flush.timeout.ms (%.0f s); Ctrl-C ends the wait",
@@ -204,7 +205,7 @@ class ProducerCore(ClientCore):
         )
 
     def end_exit(self, interrupted: str) -> None:
-        """End now, and tell what is not delivered."""
+        """End now, and log the records that are not delivered."""
         self.give_up(
             interrupted or f"exit.flush.timeout.ms ({self.exit_patience * 1000:.0f}) passed"
         )
@@ -216,7 +217,7 @@ class ProducerCore(ClientCore):
         if self.queues.pending() or self.queues.unnotified:
             return
         if not self._closing.acquire(blocking=False):
-            return  # somebody else ends it, and waits for this thread
+            return  # another thread ends this core, and waits for the control thread
         try:
             if not self.queues.dead:
                 self._end("its producer was collected", 0.0)
@@ -224,20 +225,20 @@ class ProducerCore(ClientCore):
             self._closing.release()
 
     def _end(self, aloud: str | None = None, patience: float | None = None) -> None:
-        """End the threads and fail what was not delivered. The lock `_closing` is held.
+        """End the threads and fail undelivered records. The caller holds the lock `_closing`.
 
         Args:
-            aloud: Why records are given up: the log hears of them, and of all failures that nobody
-                else heard of; None: the caller raises these.
-            patience: Seconds to wait for a thread that a user's callback or a name's look-up
-                holds; None: as long as it takes.
+            aloud: Why records are given up. These losses are logged, and with them all failures
+                that nobody else has seen. None: the caller raises them.
+            patience: Seconds to wait for a thread that a user's callback or a look-up blocks; None:
+                without limit.
         """
         self._host.stop(patience)
         losses = Losses() if aloud is None else self._count_losses(aloud)
         self.queues.shut_down()
         self.driver.wake()
-        self.queues.set_callback_starter(None)  # it refers to the queues, as does
-        self.queues.set_loop_bridge(None)  # this one
+        self.queues.set_callback_starter(None)  # both refer to the queues:
+        self.queues.set_loop_bridge(None)  # this breaks the cycles
         self._callbacks.join(patience)
         collect(self.queues)
         process_life.discard(self)
@@ -245,7 +246,7 @@ class ProducerCore(ClientCore):
             losses.log(self.client_id)
 
     def _count_losses(self, why: str) -> Losses:
-        """Fail what was not delivered; return that, and what has failed before and was not told."""
+        """Fail undelivered records; return them, and earlier failures that were not reported."""
         losses = take_unlogged(self.queues)
         failed_before = _failed_by_topic(self.queues)
         self.queues.mark_told()
@@ -267,7 +268,7 @@ class ProducerCore(ClientCore):
     # ---- the control thread ----
 
     def turn(self, now: float) -> None:
-        """Take a turn; an abandoned core ends with the last of its records."""
+        """Take a turn; end an abandoned core after its last record."""
         if self._is_abandoned:
             self._end_if_drained()
             if self.queues.dead:
@@ -278,13 +279,13 @@ class ProducerCore(ClientCore):
         self._loss_log.tick(now)
 
     def next_deadline(self) -> float:
-        """Return when `turn` has something to do that nobody announces."""
+        """Return when `turn` has something to do that no wake announces."""
         deadline = min(super().next_deadline(), self._loss_log.next_deadline())
-        # The end of a record that nobody observes is no event.
+        # No event announces the end of records without observers, so an abandoned core polls.
         return min(deadline, self.now() + WAIT_SLICE) if self._is_abandoned else deadline
 
     def mark_forked(self) -> None:
-        """Called in a forked child, where sends raise."""
+        """Refuse sends in a forked child."""
         self.queues.mark_inherited()
 
     def _read_event(self, event: tuple[Any, ...]) -> PlaneEvent:
@@ -297,7 +298,7 @@ class ProducerCore(ClientCore):
         produce_carrier.carry_out(self.queues, command, self._host.random_bits())
 
     def _fail(self, failure: UsageError) -> None:
-        """Nothing is sent any more, and whoever waits hears why."""
+        """Refuse records from now on, and end all waits with `failure`."""
         self._failure = failure
         self.queues.refuse(failure)
         self.topics.fail(failure)

@@ -1,4 +1,4 @@
-"""Tells the data plane's waits and failures their causes, which only the control plane knows.
+"""Explains waits and failures of the data plane; only the control plane knows their causes.
 
     handles, flush, sends that wait for memory ── Guide ──► Causes (control plane)
                                                   └───────► the log, once a wait is long
@@ -25,11 +25,11 @@ class Guide:
     """Explains one producer's failures and waits. The data plane calls it with plain values."""
 
     def __init__(self, causes: Causes, is_told: Callable[[], bool]) -> None:
-        """Explain by these.
+        """Make a guide for one producer.
 
         Args:
             causes: know why records are not delivered.
-            is_told: returns whether the log says already why none can be sent.
+            is_told: returns whether the log already says why nothing can be sent.
         """
         self._causes = causes
         self._is_told = is_told
@@ -44,14 +44,14 @@ class Guide:
         created: float,
         now: float,
     ) -> LongWait:
-        """Say what is waited for, once that has become long.
+        """Log the reason of a wait, once the wait is long.
 
         Args:
-            wait: what this has returned the last time; None at first.
-            queues: the producer's.
-            what: is waited for.
-            queue_id: of the batch that has waited longest; -1: there is none.
-            created: when that was begun.
+            wait: the result of the last call for this wait; None at first.
+            queues: the producer's queues.
+            what: the awaited thing.
+            queue_id: queue of the batch that has waited longest; -1: there is none.
+            created: when that batch was begun.
             now: the time.
         """
         wait = LongWait(logger) if wait is None else wait
@@ -59,7 +59,7 @@ class Guide:
         return wait
 
     def say(self, queues: Queues, what: str, queue_id: int, created: float, now: float) -> None:
-        """Likewise, of a wait that is known to be long."""
+        """Log the reason of a wait that is known to be long; arguments as for `look`."""
         waiting = self._describe(queues, what, queue_id, created, now)
         if waiting is not None:
             tell(logger, waiting)
@@ -67,7 +67,10 @@ class Guide:
     def late(
         self, queues: Queues, what: str, queue_id: int, since: float, now: float
     ) -> KafkaTimeoutError:
-        """Return what a wait in vain raises; `since` is when it, or the batch, was begun."""
+        """Return the error of a wait that has timed out.
+
+        `since` is the time at which the wait, or the batch, was begun.
+        """
         if queue_id < 0:
             return late(what)
         return late(what, self._why(queues, queue_id, since, now))
@@ -83,6 +86,6 @@ class Guide:
         if self._is_told():
             return None
         left = f"{what}; not delivered yet: {count_of(queues.pending(), 'record')}"
-        if queue_id < 0 or now - created < LONG:  # what was accepted first is on its way
+        if queue_id < 0 or now - created < LONG:  # even the oldest batch is recent
             return Waiting(left, logging.INFO)
         return Waiting(f"{left}; {self._why(queues, queue_id, created, now).text}")

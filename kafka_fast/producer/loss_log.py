@@ -1,6 +1,6 @@
-"""When the failures that nobody can observe go to the log: soon, together, and not too often.
+"""Decides when unobserved failures are logged: soon, several in one line, and not too often.
 
-A `flush` or `close` that raises them first is enough; the log is for programs that call neither.
+`flush` and `close` raise unobserved failures. The log is for programs that call neither in time.
 
 Thread: control.
 """
@@ -28,7 +28,7 @@ class LossLog:
         self._logged_at = -INTERVAL
 
     def tick(self, now: float) -> None:
-        """Log what is due; the caller has collected the batches that ended."""
+        """Log failures that are due; the caller has collected the ended batches."""
         if self._queues.unlogged is None:
             self._due = NEVER
         elif self._due == NEVER:

@@ -1,4 +1,4 @@
-"""What a producer's callers want of topics: queues to send to, and what metadata say of partitions.
+"""The topics of a producer's callers: queues to send to, and the metadata of partitions.
 
 Thread: any that uses the producer.
 """
@@ -28,13 +28,13 @@ class ProducerTopics(TopicWaits):
     def __init__(
         self, control: ProducerControl, queues: Queues, host: Host, call: Calls, max_block: float
     ) -> None:
-        """Begin with nobody waiting.
+        """Begin with no waiters.
 
         Args:
             control: knows the cluster.
-            queues: of the topics.
+            queues: the producer's queues.
             host: knows the time and the control thread.
-            call: reaches that thread.
+            call: reaches the control thread.
             max_block: seconds that a caller waits at most.
         """
         super().__init__(host.now, logger)
@@ -48,17 +48,17 @@ class ProducerTopics(TopicWaits):
         """Wait until the topic has queues to send to.
 
         Raises:
-            KafkaTimeoutError: not within max.block.ms.
+            KafkaTimeoutError: the topic had no queues within max.block.ms.
             BrokerError: the topic cannot be used.
             UsageError: the producer does not run any more, or a delivery callback would wait.
         """
         yield from self._await(topic, lambda: self._queues.partition_count(topic))
 
     def partitions(self, topic: str) -> Steps[Sequence[Partition]]:
-        """Return what metadata says of the topic's partitions; wait if it says nothing.
+        """Return the metadata of the topic's partitions; wait if there are none.
 
-        The queues of a topic outlive its metadata, which goes when nobody has used it for
-        metadata.max.idle.ms. Raises as `need`.
+        Metadata are dropped when the topic was not used for metadata.max.idle.ms; its queues stay.
+        Raises the errors of `need`.
         """
         self._queues.check_lives()
         cluster = self._control.cluster
@@ -66,7 +66,7 @@ class ProducerTopics(TopicWaits):
         if known:
             self._call(lambda now: self._control.touch_topics([topic], now))
             return known
-        # A send to the topic waits for its queues: who has waited here need not wait there.
+        # Wait for the queues as well, so that a send that follows need not wait.
         yield from self._await(
             topic, lambda: cluster.partition_count(topic) and self._queues.partition_count(topic)
         )
@@ -74,7 +74,7 @@ class ProducerTopics(TopicWaits):
 
     def _await(self, topic: str, is_known: Callable[[], object]) -> Steps[None]:
         self._queues.check_may_wait()
-        if self._host.is_current:  # such as a handler of logs that sends them to Kafka
+        if self._host.is_current:  # such as a log handler that sends to Kafka
             raise UsageError(
                 f"the producer's own thread must not wait for metadata of topic {topic!r}: it "
                 "would wait for itself"

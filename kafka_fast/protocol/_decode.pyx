@@ -1,8 +1,8 @@
 """Bytes to messages: one loop that runs a Program over a read cursor.
 
-Bytes come from a peer, so they are hostile: a count is compared with the bytes that are left and
-with a fixed limit before anything is made of it, and every fault is a MalformedError that names
-message, version, field and position.
+Bytes come from a peer, so they may be hostile. Before a count is used, it is compared with the
+remaining bytes and with a fixed limit. Every fault raises a MalformedError that names message,
+version, field and position.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer

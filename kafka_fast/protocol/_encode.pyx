@@ -1,7 +1,7 @@
 """Messages to bytes: one loop that runs a Program over an instance.
 
-A value that does not fit is the caller's fault and raises TypeError or ValueError with the path
-of the field; one that the version cannot carry raises UnsupportedVersionError.
+A value that does not fit its type is the caller's fault, and raises TypeError or ValueError with
+the field's path. A value that the version cannot carry raises UnsupportedVersionError.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer

@@ -1,4 +1,4 @@
-"""The compiled form of a schema: what the two codec loops run.
+"""The compiled form of a schema, which the two codec loops run.
 
 A Program is the flat list of the fields of one struct in one version: for each field its wire
 type, its slot in the instance and its default. Arrays and nested structs point to the Program of

@@ -1,7 +1,7 @@
-"""What the members of a classic consumer group tell each other: subscription and assignment.
+"""Messages between the members of a classic consumer group: subscription and assignment.
 
-The coordinator passes these on as bytes without reading them. On the wire a version stands before
-each (`encode_versioned`, `decode_versioned`). Never flexible.
+The coordinator passes these messages on as bytes, without reading them. On the wire a version
+stands before each message (`encode_versioned`, `decode_versioned`). No version is flexible.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class ConsumerProtocolSubscriptionTopicPartition(Struct):
 
 
 class ConsumerProtocolSubscription(Message, versions="0-3"):
-    """What a member wants, and since version 1 what it owns."""
+    """A member's topics, and since version 1 the partitions that the member owns."""
 
     topics: list[str] = array(string, "0+")
     user_data: bytes | None = bytes_("0+", nullable="0+", default=None)
@@ -36,7 +36,7 @@ class ConsumerProtocolAssignmentTopicPartition(Struct):
 
 
 class ConsumerProtocolAssignment(Message, versions="0-3"):
-    """What a member gets."""
+    """The partitions that the leader assigns to a member."""
 
     assigned_partitions: list[ConsumerProtocolAssignmentTopicPartition] = array(
         ConsumerProtocolAssignmentTopicPartition, "0+"
@@ -52,7 +52,7 @@ class StickyTopicAssignment(Struct):
 
 
 class StickyUserData(Message, versions="0-1"):
-    """What the sticky assignor tells its leader: user data without a version in front.
+    """The user data of the sticky assignor, for the group's leader; no version stands in front.
 
     Java defines it in code (StickyAssignor), not among its message schemas.
     """
@@ -62,6 +62,6 @@ class StickyUserData(Message, versions="0-1"):
 
 
 class CooperativeStickyUserData(Message, versions="0"):
-    """What the cooperative sticky assignor tells its leader; likewise."""
+    """The user data of the cooperative sticky assignor; no version stands in front."""
 
     generation: int = int32("0+")

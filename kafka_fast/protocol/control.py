@@ -1,7 +1,7 @@
-"""Control records: what a transaction's end leaves in the log, and the aborted-transaction index.
+"""Control records, which end transactions in the log, and the index of aborted transactions.
 
-A control record's key is a ControlRecordTypeSchema and, for the end of a transaction, its value
-an EndTxnMarker. On the wire a version stands before each (`encode_versioned`).
+The key of a control record is a ControlRecordTypeSchema. If the record ends a transaction, its
+value is an EndTxnMarker. On the wire a version stands before each (`encode_versioned`).
 """
 
 from __future__ import annotations

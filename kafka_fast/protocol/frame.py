@@ -8,9 +8,10 @@
                   │ correlation id                  │
                   └─────────────────────────────────┘
 
-What is written has the length in front; what is read comes without it, because whoever reads from
-a socket has used it up. No I/O here. The data plane encodes its Produce requests itself and takes
-their constant part from `produce_prefix` and `produce_topic_prefix`.
+Encoded frames begin with the length. Frames to decode come without the length, because the code
+that reads from the socket has consumed it. This module does no I/O. The data plane encodes its
+Produce requests itself, and takes their constant parts from `produce_prefix` and
+`produce_topic_prefix`.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _INT32 = struct.Struct(">i")
 
 
 class RequestHeader(NamedTuple):
-    """What stands before the body of a request."""
+    """The header before the body of a request."""
 
     api_key: int
     version: int
@@ -46,21 +47,22 @@ class RequestHeader(NamedTuple):
 
 
 class FetchParts(NamedTuple):
-    """The constant parts of a Fetch request: topics, and since v7 those to forget, go between."""
+    """The constant parts of a Fetch request. Topics, and since v7 forgotten topics, go between."""
 
     prefix: bytes  # from the length (four zeros) up to and including the session epoch
     suffix: bytes  # the rack and the tagged section, as far as the version has them
 
 
 def request_header_version(api_key: int, version: int) -> int:
-    """Return the version of the header that stands before a request."""
+    """Return the version of a request's header."""
     return 2 if version in request_class(api_key).flexible else 1
 
 
 def response_header_version(api_key: int, version: int) -> int:
-    """Return the version of the header that stands before a response.
+    """Return the version of a response's header.
 
-    ApiVersions is always 0: the answer must be readable before versions are agreed on.
+    For ApiVersions it is always 0, because the client must read that answer before versions are
+    agreed on.
     """
     if api_key == ApiVersionsResponse.api_key:
         return 0
@@ -82,25 +84,25 @@ def encode_request(
 
 
 def decode_response(cls: type[R], frame: Buffer, version: int) -> tuple[int, R]:
-    """Read a response frame that has lost its length.
+    """Read a response frame without its length.
 
     Returns:
         The correlation id and the body; `records` in it are views of `frame`.
 
     Raises:
-        MalformedError: the bytes are not this response in this version; its position counts from
-            the correlation id.
+        MalformedError: the bytes are not this response in this version. The error's position counts
+            from the correlation id.
     """
     correlation_id, pos = _response_header(frame, response_header_version(cls.api_key, version))
     return correlation_id, _body(cls, frame, version, pos)
 
 
 def decode_api_versions_response(frame: Buffer, version: int) -> tuple[int, ApiVersionsResponse]:
-    """Read the answer to ApiVersions, whatever version the broker chose to answer in.
+    """Read the answer to ApiVersions, in the version that the broker chose.
 
-    A broker that does not know the version answers UNSUPPORTED_VERSION in the shape of version 0,
-    if it is new enough with its own range of ApiVersions (KIP-511). Where the body is not valid
-    `api_keys` is empty, which says no more than: ask with a lower version (`retry_version`).
+    A broker that does not know the requested version answers UNSUPPORTED_VERSION in the format of
+    version 0. A newer broker adds its own range for ApiVersions (KIP-511). If the body is not
+    valid, `api_keys` is empty, and the caller asks with a lower version (`retry_version`).
     """
     correlation_id, pos = _response_header(frame, 0)
     code = memoryview(frame)[pos : pos + _INT16.size]
@@ -113,11 +115,12 @@ def decode_api_versions_response(frame: Buffer, version: int) -> tuple[int, ApiV
 
 
 def decode_request(frame: Buffer) -> tuple[RequestHeader, Request]:
-    """Read a request frame that has lost its length, of any API that has a table.
+    """Read a request frame without its length, of any API that has a table.
 
     Raises:
-        UnsupportedVersionError: no such API or version; its `header` lets the broker answer.
-        MalformedError: the bytes are not what the header announces.
+        UnsupportedVersionError: no such API or version; the error's `header` lets the broker
+            answer.
+        MalformedError: the bytes do not match the header.
     """
     view = memoryview(frame)
     if len(view) < _HEADER.size:
@@ -148,8 +151,8 @@ def produce_prefix(
 ) -> bytes:
     """Return the part of a Produce request that stays the same from batch to batch.
 
-    It goes from the length (four zeros) up to and including timeout_ms. What follows it is the
-    array of topics, then for flexible versions an empty tagged section.
+    The prefix goes from the length (four zeros) up to and including timeout_ms. After the prefix
+    come the array of topics and, for flexible versions, an empty tagged section.
     """
     body = ProduceRequest(transactional_id=transactional_id, acks=acks, timeout_ms=timeout_ms)
     frame = encode_request(body, version, 0, client_id)
@@ -157,9 +160,10 @@ def produce_prefix(
 
 
 def produce_topic_prefix(version: int, name: str, topic_id: bytes) -> bytes:
-    """Return what names a topic in a Produce request: its name, since version 13 its id.
+    """Return the field that names a topic in a Produce request: its name, since version 13 its id.
 
-    What follows it is the array of partitions, then for flexible versions an empty tagged section.
+    After the field come the array of partitions and, for flexible versions, an empty tagged
+    section.
     """
     flexible = version in ProduceRequest.flexible
     data = TopicProduceData(name=name, topic_id=topic_id).encode_part(version, flexible)
@@ -203,7 +207,7 @@ def fetch_parts(
 
 
 def fetch_topic_prefix(version: int, name: str, topic_id: bytes) -> bytes:
-    """Return what names a topic in a Fetch request: its name, since version 13 its id."""
+    """Return the field that names a topic in a Fetch request: its name, since version 13 its id."""
     flexible = version in FetchRequest.flexible
     data = FetchTopic(topic=name, topic_id=topic_id).encode_part(version, flexible)
     return data[: len(data) - (2 if flexible else 4)]
@@ -215,7 +219,7 @@ def _empty_tail(version: int) -> int:
 
 
 def _response_header(frame: Buffer, version: int) -> tuple[int, int]:
-    """Return the correlation id and where the body starts."""
+    """Return the correlation id and the position of the body."""
     header, pos = decode_front(headers.ResponseHeader.program(version), frame)
     return header.correlation_id, pos
 

@@ -1,7 +1,7 @@
-"""Request and response headers: what stands before every body.
+"""Request and response headers, which stand before every body.
 
-`frame.py` chooses the version. The client id keeps its two-byte length in the flexible version
-too, so that an old broker can read the header of an ApiVersions request that it does not know.
+`frame.py` chooses the version. The client id keeps its two-byte length in the flexible version,
+too. So an old broker can read the header of an ApiVersions request whose version it does not know.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from kafka_fast.protocol.schema import Message, int16, int32, string
 
 
 class RequestHeader(Message, versions="1-2", flexible="2+"):
-    """Which API and version the body is, and the number that its answer repeats."""
+    """API and version of the body, and a number that the response repeats."""
 
     request_api_key: int = int16("0+")
     request_api_version: int = int16("0+")
@@ -19,6 +19,6 @@ class RequestHeader(Message, versions="1-2", flexible="2+"):
 
 
 class ResponseHeader(Message, versions="0-1", flexible="1+"):
-    """The number of the request that this answers."""
+    """The correlation id of the request that this response answers."""
 
     correlation_id: int = int32("0+")

@@ -10,8 +10,8 @@ its fields. The client and the embedded broker run the same class in both direct
     class MetadataRequest(Request, api_key=3, versions="0-13", flexible="9+"):
         topics: list[MetadataRequestTopic] | None = array(MetadataRequestTopic, "0+", nullable="1+")
 
-Names are those of Apache's message definitions in snake_case; types, ranges, defaults and tags
-are theirs too, so a test compares them field by field. The annotation is for the reader and the
+Names are those of Apache's message definitions, in snake_case. Types, ranges, defaults and tags are
+also Apache's, and a test compares them field by field. The annotation is for the reader and the
 type checker; the right-hand side is the schema.
 
 Instances are slotted, compare by value and are built from keywords; a field that is not given has
@@ -38,12 +38,12 @@ else:
         return lambda decorated: decorated
 
 
-#: What `decode` takes, and what `records` fields hold: anything with contiguous bytes.
+#: The argument of `decode`, and the value of `records` fields: any object with contiguous bytes.
 Buffer = bytes | bytearray | memoryview
 
 M = TypeVar("M", bound="Message")
 
-LAST = 0x7FFF  # the highest version that an int16 can say: an open range ends here
+LAST = 0x7FFF  # the end of an open range: the highest version that an int16 can hold
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
@@ -78,7 +78,7 @@ def parse_versions(text: str) -> Versions:
 
 
 def snake_case(name: str) -> str:
-    """Return our name of a field that Apache calls `name`: "TopicId" is `topic_id`."""
+    """Return our name for Apache's field `name`: "TopicId" becomes `topic_id`."""
     return _CAMEL.sub("_", name).lower()
 
 
@@ -87,13 +87,13 @@ class VersionedField(NamedTuple):
 
     name: str
     op: int
-    item: int  # op of an array's elements, else 0
-    present: bool  # if not, the field takes its default
+    item: int  # op of an array's elements, otherwise 0
+    present: bool  # whether the version has the field; otherwise it takes its default
     nullable: bool
     compact: bool  # lengths are unsigned varints plus one
     ignorable: bool
     tag: int  # -1: positional
-    default: Any  # of arrays and structs only null counts
+    default: Any  # for arrays and structs only null counts
     program: Program | None  # of a struct, or of an array of structs
 
 
@@ -126,14 +126,14 @@ class Field:
         self.versions = parse_versions(where)
         self.nullable = parse_versions(nullable)
         self.default = wire_type.default if default is ... else default
-        self.ignorable = ignorable  # dropped in silence by a version that has no such field
+        self.ignorable = ignorable  # a version without the field drops it in silence
         self.tag = tag
         self.tagged = parse_versions(tagged)
-        # None: compact where the message is flexible.
+        # None: compact in flexible versions of the message.
         self.flexible = None if flexible is None else parse_versions(flexible)
 
     def in_version(self, version: int, flexible: bool, label: str) -> VersionedField:
-        """Return this field as it is in one version."""
+        """Return this field's form in one version."""
         present = version in self.versions
         sub = None if self.struct is None else self.struct._compile(version, flexible, label)
         return VersionedField(
@@ -156,15 +156,16 @@ class WireType:
     __slots__ = ("default", "name", "op")
 
     def __init__(self, name: str, op: Op, default: Any) -> None:
-        self.name = name  # as Apache's definitions call it
+        self.name = name  # name in Apache's definitions
         self.op = op
         self.default = default
 
     def __call__(self, where: str, **options: Any) -> Any:
         """Declare a field for the versions `where`.
 
-        Keywords: `nullable`, `tagged` and `flexible` are ranges of versions, `tag` a number,
-        `default` a value (None is allowed), `ignorable` whether an older version may drop it.
+        Keywords: `nullable`, `tagged` and `flexible` are ranges of versions, `tag` is a number,
+        `default` a value (None is allowed). `ignorable` says that a version without the field may
+        drop it.
         """
         return Field(self, where, **options)
 
@@ -199,7 +200,7 @@ def struct(item: type[Struct], where: str, **options: Any) -> Any:
 
 @dataclass_transform(kw_only_default=True)
 class StructType(type):
-    """Turn the declared fields of a class body into slots and keep the declarations."""
+    """Turns the declared fields of a class body into slots, and keeps the declarations."""
 
     def __new__(
         mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
@@ -241,7 +242,8 @@ class Struct(metaclass=StructType):
         return all(getattr(self, f.name) == getattr(other, f.name) for f in self._fields)
 
     def __repr__(self) -> str:
-        # What is at its default says nothing. Bytes are records, or secrets of an authentication.
+        # Fields with their defaults are left out. Bytes are not shown: they are records, or secrets
+        # of an authentication.
         shown = []
         blank = type(self)()
         for field in self._fields:
@@ -258,13 +260,13 @@ class Struct(metaclass=StructType):
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def encode_part(self, version: int, flexible: bool) -> bytes:
-        """Return the bytes of a struct as they stand inside a message of this version."""
+        """Return the bytes of a struct inside a message of this version."""
         label = f"{type(self).__name__} v{version}"
         return encode(self._compile(version, flexible, label), self)
 
     @classmethod
     def _compile(cls, version: int, flexible: bool, label: str) -> Program:
-        """Return the codec program of one version; -1 is a version that has no field at all."""
+        """Return the codec program of one version; -1 stands for a version without any field."""
         key = (version, flexible)
         if key not in cls._programs:
             fields = [field.in_version(version, flexible, label) for field in cls._fields]
@@ -312,8 +314,8 @@ class Message(Struct):
         """Return the message's bytes, without any header.
 
         Raises:
-            TypeError, ValueError: a field holds what its type cannot express.
-            UnsupportedVersionError: no such version, or a field is set that it does not have.
+            TypeError, ValueError: a field's value does not fit its type.
+            UnsupportedVersionError: no such version, or a field is set that the version lacks.
         """
         return encode(type(self).program(version), self)
 
@@ -321,7 +323,7 @@ class Message(Struct):
     def decode(cls, data: Buffer, version: int) -> Self:
         """Read a message from its bytes, without any header.
 
-        `records` fields of the result are views of `data`; everything else is copied.
+        `records` fields of the result are views of `data`; all other fields are copies.
 
         Raises:
             MalformedError: the bytes are not this message in this version.
@@ -342,10 +344,10 @@ class _ApiMessage(Message):
 
 
 class Request(_ApiMessage):
-    """What a client sends. Class keywords: `api_key`, and those of `Message`.
+    """A message of a client. Class keywords: `api_key`, and those of `Message`.
 
-    `stable` is the highest version that brokers offer by default: Apache Kafka keeps a version
-    that is still being worked on to itself.
+    `stable` is the highest version that brokers offer by default. Brokers do not offer a version
+    that Apache Kafka is still working on.
     """
 
     stable: ClassVar[int]
@@ -356,19 +358,19 @@ class Request(_ApiMessage):
 
 
 class Response(_ApiMessage):
-    """What a broker answers. Class keywords: `api_key`, and those of `Message`."""
+    """A broker's answer. Class keywords: `api_key`, and those of `Message`."""
 
 
 def encode_versioned(message: Message, version: int) -> bytes:
-    """Return a message with its version in front, as blobs inside other messages have it."""
+    """Return a message with its version in front, for a blob inside another message."""
     return version.to_bytes(2, "big") + message.encode(version)
 
 
 def decode_versioned(cls: type[M], data: Buffer) -> M:
     """Read a message that has its version in front.
 
-    Such blobs are written by other clients, so a version above ours is read as our highest one,
-    and what is left over behind its fields is ignored: newer versions only append.
+    Other clients write such blobs, also in versions above ours. Those are read as our highest
+    version, and bytes behind its fields are ignored, because newer versions only append fields.
 
     Raises:
         MalformedError: the bytes do not follow the schema, or the version is below our lowest.

@@ -1,8 +1,8 @@
 """Which version of each API to speak with a broker: the highest that both sides know.
 
-One `ApiVersions` per connection, made from the broker's answer; brokers of one cluster may differ
-during an upgrade. Some versions may be used only under conditions that the answer does not state;
-such limits come in as clamps, API key to highest version.
+There is one `ApiVersions` per connection, made from the broker's answer, because brokers of one
+cluster may differ during an upgrade. Some versions may be used only under conditions that the
+answer does not state. Such limits are passed as clamps, from API key to highest version.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from kafka_fast.protocol.schema import Request, Versions
 
 PRODUCE, END_TXN, TXN_OFFSET_COMMIT = 0, 26, 28
 
-#: Inside a transaction the versions above add partitions on their own (KIP-890), which only a
-#: cluster with the finalized feature transaction.version >= 2 understands.
+#: Inside a transaction, versions above these add partitions on their own (KIP-890). Only a cluster
+#: with the finalized feature transaction.version >= 2 understands them.
 TRANSACTION_V1_CLAMPS: Mapping[int, int] = {PRODUCE: 11, END_TXN: 4, TXN_OFFSET_COMMIT: 4}
 
 
@@ -25,9 +25,9 @@ class ApiVersions:
     """The versions that one broker and this client share.
 
     Args:
-        offered: API key -> range that the broker offers.
-        features: finalized features of the cluster, name -> level.
-        clamps: API key -> highest version to use, where that is less than both sides know.
+        offered: the broker's range of versions, by API key.
+        features: levels of the cluster's finalized features, by name.
+        clamps: highest version to use, by API key, if it is below the highest that both sides know.
     """
 
     def __init__(
@@ -46,8 +46,8 @@ class ApiVersions:
     ) -> ApiVersions:
         """Read a broker's answer.
 
-        Produce's least version is reported as 0 whatever the broker accepts (KAFKA-18659); that
-        does no harm here, because our own least version is 3.
+        Brokers report 0 as Produce's least version, whatever they accept (KAFKA-18659). This is
+        harmless here, because our own least version is 3.
         """
         return cls(
             {key.api_key: Versions(key.min_version, key.max_version) for key in response.api_keys},
@@ -56,7 +56,7 @@ class ApiVersions:
         )
 
     def highest(self, api: type[Request], at_most: int | None = None) -> int | None:
-        """Return the version to use, or None if there is none in common."""
+        """Return the version to use, or None if the two sides share none."""
         offered = self.offered.get(api.api_key)
         if offered is None:
             return None

@@ -6,20 +6,20 @@ from kafka_fast.record._arrow_structs cimport ArrowArray, ArrowSchema, kf_part, 
 from kafka_fast.record._layout cimport kf_span
 
 
-# Spans of one slice, as C code reads them.
+# The spans of one slice, for C code.
 cdef struct kf_run:
     const kf_span* spans
     int64_t count
     const uint8_t* base
     size_t size               # bytes at `base`
-    const uint8_t* blob       # what views point into: `base`, or the whole buffer it is in
+    const uint8_t* blob       # views point into this: `base`, or the whole buffer around `base`
     size_t blob_size          # below 2 GiB
     int32_t partition
     int32_t topic             # place in the dictionary of topics
     int8_t timestamp_type
 
 
-# What the rows of one array are made from.
+# The input for the rows of one array.
 cdef struct kf_table:
     kf_run* runs
     int64_t run_count
@@ -33,13 +33,13 @@ cdef struct kf_table:
     bint too_large            # a column would pass the 2 GiB that its offsets can address
 
 
-# The table's type. False: no memory; then nothing is to be released.
+# Make the table's type. False: no memory; there is nothing to release.
 cdef bint table_schema(
     ArrowSchema* out, bint is_spark, bint headers, bint views
 ) noexcept nogil
 
-# The chunk's rows. False: no memory, or `chunk.too_large`; then nothing is to be released.
+# Make the chunk's rows. False: no memory, or `chunk.too_large`; there is nothing to release.
 cdef bint table_array(kf_table* chunk, bint headers, ArrowArray* out) noexcept nogil
 
-# The column of keys or values in what table_array made.
+# Return the column of keys or of values in the result of table_array.
 cdef ArrowArray* bytes_child(kf_table* chunk, kf_part part, ArrowArray* table) noexcept nogil

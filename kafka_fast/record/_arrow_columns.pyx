@@ -1,6 +1,6 @@
 """The columns of a table of records: Arrow schemas and arrays, filled from spans.
 
-Pure C work without a Python object in it; what the layouts are is told in _arrow_export.
+This code uses no Python object. `_arrow_export` describes the layouts.
 """
 
 from libc.stdint cimport INT32_MAX, int8_t, int32_t, int64_t, uint8_t
@@ -76,7 +76,7 @@ cdef bint column_schema(
     return headers_schema(schema, is_spark)
 
 
-# ---- arrays: each function opens the array and fills it; False: no memory, or too large ----
+# ---- arrays: each function opens and fills an array; False: no memory, or too large ----
 
 cdef bint fits(kf_table* chunk, int64_t size) noexcept nogil:
     if size > INT32_MAX:
@@ -218,7 +218,7 @@ cdef bint copies_array(
 
 
 cdef bint empty_views_array(kf_table* chunk, ArrowArray* array) noexcept nogil:
-    """Fill views of nothing, as keys often are: they refer to no buffer."""
+    """Fill views of empty items, as keys often are; such views refer to no buffer."""
     cdef size_t size = <size_t>(chunk.rows * KF_SPAN_VIEW_SIZE)
     if not kf_array_open(array, chunk.rows, 3, 0):
         return False

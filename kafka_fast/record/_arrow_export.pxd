@@ -4,13 +4,13 @@ from kafka_fast.record._arrow_columns cimport kf_table
 from kafka_fast.record._arrow_structs cimport ArrowArray, ArrowSchema
 
 
-# Slices as a table: rows in their order, columns by the layout. Any thread, with the GIL.
+# Slices as a table: rows in the slices' order, columns by the layout. Any thread, with the GIL.
 cdef class ArrowRecords:
     cdef list slices             # of RecordSlice
     cdef dict topics             # name -> place in the dictionary of topics
-    cdef list names              # the topics, encoded
-    cdef bint is_spark           # the layout; else Kafka's own
-    cdef bint views              # long keys and values stay where they are, and pin their buffer
+    cdef list names              # encoded names of the topics
+    cdef bint is_spark           # the layout is "spark", not "kafka"
+    cdef bint views              # long keys and values are not copied, but pin their buffer
     cdef bint headers            # there is a column of headers
 
     cdef int know_topic(self, str topic) except -1

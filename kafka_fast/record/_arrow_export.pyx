@@ -1,13 +1,13 @@
-"""Records as Arrow: a table of them for every library that speaks the C data interface.
+"""Records as an Arrow table, for every library that speaks the C data interface.
 
-    slices ─► ArrowRecords ─► __arrow_c_stream__   one chunk at a time, made when it is asked for
+    slices ─► ArrowRecords ─► __arrow_c_stream__   one chunk at a time, made on demand
                            └► __arrow_c_array__    everything in one struct array
     slices of the next step, of the one after ... ─► ArrowSteps ─► __arrow_c_stream__
 
-Keys and values are copied, or with `views` stay where they are: then an array holds what it points
-into until the receiver releases it, from whatever thread. Neither pyarrow nor numpy is needed.
+Keys and values are copied. With `views` they are not: an array then pins the fetched bytes until
+the receiver releases the array, from any thread. Neither pyarrow nor numpy is needed.
 
-Layouts (the types are the table's whole promise; what is null is said by validity bitmaps):
+Layouts (only the types are promised; validity bitmaps say which items are null):
 
     kafka   topic: dictionary<int32, string>, partition: int32, offset: int64,
             timestamp: timestamp[ms, UTC], timestamp_type: int8, key: binary, value: binary,
@@ -16,7 +16,7 @@ Layouts (the types are the table's whole promise; what is null is said by validi
             timestamp: timestamp[us, UTC], timestampType: int32,
             and if asked for headers: list<struct<key: string, value: binary>>, null for none
 
-In Spark's microseconds a timestamp that no int64 can hold becomes the last one that it can.
+A timestamp that is too large for int64 in Spark's microseconds becomes the largest possible one.
 """
 
 cimport cython
@@ -42,12 +42,12 @@ cdef extern from "Python.h" nogil:
     bint Py_IsInitialized()
 
 cdef enum:
-    CHUNK_ROWS = 16 * 1024           # a chunk's aim: memory that comes from the heap, not from
-    CHUNK_BYTES = 512 * 1024        # the system, page fault by page fault
+    CHUNK_ROWS = 16 * 1024           # chunks of this size take their memory from the heap; larger
+    CHUNK_BYTES = 512 * 1024        # ones get theirs from the system, with a page fault per page
 
 
 cdef ArrowRecords arrow_records(list slices, str layout, bint views, object headers):
-    """Return slices as a table; `headers` None leaves that column to the layout."""
+    """Return slices as a table; with `headers` None the layout decides about that column."""
     cdef ArrowRecords table = ArrowRecords.__new__(ArrowRecords)
     cdef RecordSlice part
     if layout not in ("kafka", "spark"):
@@ -68,9 +68,9 @@ def arrow_steps(next_slices, topics, *, str layout="kafka", bint views=False, he
 
     Args:
         next_slices: returns the slices of the next step; None after the last.
-        topics: all that the slices may belong to: the steps share one dictionary of topics.
+        topics: all topics of all steps, because the steps share one dictionary of topics.
         layout: "kafka" or "spark".
-        views: refer to keys and values instead of copying them.
+        views: whether to refer to keys and values instead of copying them.
         headers: whether there is a column of headers; None: in "kafka" only.
     """
     cdef ArrowSteps steps = ArrowSteps.__new__(ArrowSteps)
@@ -119,7 +119,7 @@ cdef class ArrowRecords:
         return 0
 
     cdef Py_ssize_t chunk_end(self, Py_ssize_t first):
-        """Return the slice after the last one of the chunk that begins with slice `first`."""
+        """Return the number of the slice behind the chunk that begins with slice `first`."""
         cdef RecordSlice part
         cdef Py_ssize_t end = first
         cdef Py_ssize_t rows = 0
@@ -135,7 +135,7 @@ cdef class ArrowRecords:
         return end
 
     cdef int fill_array(self, Py_ssize_t first, Py_ssize_t last, ArrowArray* out) except -1:
-        """Make one array of the slices from `first` to before `last`."""
+        """Make one array of the slices from `first` up to, but without, `last`."""
         cdef kf_table chunk
         cdef bint headers = self.headers
         cdef bint good
@@ -209,7 +209,7 @@ cdef class ArrowRecords:
         """Return type and rows, all in one struct array, as PyCapsules.
 
         Raises:
-            UsageError: a column has more than 2 GiB; the stream splits them.
+            UsageError: a column has more than 2 GiB; the stream would split its rows.
         """
         capsule = PyCapsule_New(new_struct(sizeof(ArrowArray)), b"arrow_array", free_array)
         self.fill_array(0, len(self.slices),
@@ -217,8 +217,8 @@ cdef class ArrowRecords:
         return self.__arrow_c_schema__(), capsule
 
     def __arrow_c_stream__(self, requested_schema=None):
-        """Return the rows as a stream of chunks in a PyCapsule; a request for other types is not
-        met, as the interface allows."""
+        """Return the rows as a stream of chunks in a PyCapsule. A request for other types is
+        ignored, as the interface allows."""
         return new_stream(self, None)
 
     def __repr__(self) -> str:
@@ -227,9 +227,9 @@ cdef class ArrowRecords:
 
 @cython.final
 cdef class ArrowSteps:
-    """Records that come step by step as one table, which takes as much memory as one step.
+    """Records that come step by step as one table, with the memory of one step.
 
-    Whoever takes the stream takes the steps that are left; the next stream goes on behind them.
+    A stream takes the remaining steps; a second stream goes on where the first one stopped.
     """
 
     cdef object next_slices
@@ -243,9 +243,9 @@ cdef class ArrowSteps:
         return self.shape.__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema=None):
-        """Return the rows that are left as a stream of chunks in a PyCapsule.
+        """Return the remaining rows as a stream of chunks in a PyCapsule.
 
-        A request for other types is not met, as the interface allows.
+        A request for other types is ignored, as the interface allows.
         """
         return new_stream(self.shape, self.next_slices)
 
@@ -260,8 +260,8 @@ cdef class Feed:
     """A stream's place in its table."""
 
     cdef ArrowRecords table
-    cdef Py_ssize_t done          # slices that were handed out
-    cdef object next_slices       # brings those of the next step; None: there is no other one
+    cdef Py_ssize_t done          # number of slices that were handed out
+    cdef object next_slices       # returns the next step's slices; None: this is the only step
     cdef bytes error              # of the last call that failed
 
     cdef bint refill(self) except -1:
@@ -306,7 +306,7 @@ cdef int stream_schema(ArrowArrayStream* stream, ArrowSchema* out) noexcept with
 cdef int stream_next(ArrowArrayStream* stream, ArrowArray* out) noexcept with gil:
     cdef Feed feed = <Feed>stream.private_data
     cdef Py_ssize_t end
-    out.release = NULL  # the end
+    out.release = NULL  # means the stream's end, if this stays
     try:
         end = feed.table.chunk_end(feed.done)
         while end == feed.done and feed.refill():
@@ -322,7 +322,7 @@ cdef int stream_next(ArrowArrayStream* stream, ArrowArray* out) noexcept with gi
 cdef int keep_error(Feed feed, object error):
     feed.error = f"{type(error).__name__}: {error}".encode()
     if isinstance(error, KeyboardInterrupt):
-        PyErr_SetInterrupt()  # the receiver knows texts only: it is raised once more behind it
+        PyErr_SetInterrupt()  # the receiver gets only a text: raise the interrupt again
     return ENOMEM if isinstance(error, MemoryError) else EIO
 
 
@@ -339,14 +339,14 @@ cdef void stream_release(ArrowArrayStream* stream) noexcept nogil:
 
 
 cdef int keep(list keeper, ArrowArray* column) except -1:
-    """Let a column keep what its views point into."""
+    """Let a column keep the bytes that its views point into."""
     Py_INCREF(keeper)
     kf_array_keep(column, <void*>keeper, drop_keeper)
     return 0
 
 
 cdef void drop_keeper(void* keeper) noexcept nogil:
-    if Py_IsInitialized():  # else everything it held is gone with the interpreter
+    if Py_IsInitialized():  # otherwise the interpreter's end has freed everything
         drop_object(keeper)
 
 

@@ -1,4 +1,4 @@
-"""The C declarations of Arrow's C data interface, and of what builds it. No code of its own."""
+"""The C declarations of Arrow's C data interface, and of the functions that build its structs."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 

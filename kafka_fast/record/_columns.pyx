@@ -20,7 +20,7 @@ cdef class BytesColumn:
         data: uint8[offsets[n]].
         validity: uint8[(n + 7) // 8], bit i (least significant first) set if item i is not null;
             None if there are no nulls.
-        null_count: how many items are null.
+        null_count: number of null items.
     """
 
     cdef readonly object offsets
@@ -46,7 +46,7 @@ cdef class BytesColumn:
 
 
 class Columns(NamedTuple):
-    """All columns of a batch but the headers; int64 Unix ms and log offsets."""
+    """All columns of a batch except headers. Timestamps are int64 Unix ms, offsets int64."""
 
     offsets: memoryview
     timestamps: memoryview

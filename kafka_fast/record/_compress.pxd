@@ -1,7 +1,7 @@
-"""Kafka's codecs for compiled code: contexts, and buffers that decompression filled.
+"""Kafka's codecs for compiled code: contexts, and buffers of decompressed bytes.
 
-This is the one extension that links kf_compress.c and the compression libraries. What is
-`noexcept nogil` here may be called from any thread, and handed to C code as function pointers.
+Only this extension links kf_compress.c and the compression libraries. Functions that are
+`noexcept nogil` may be called from any thread, and passed to C code as function pointers.
 """
 
 from libc.stddef cimport ptrdiff_t
@@ -32,7 +32,7 @@ cdef bint codec_is_native(kf_codec codec) noexcept nogil
 cdef kf_codec_context* codec_new(kf_codec codec, int level) noexcept nogil
 cdef void codec_free(kf_codec_context* context) noexcept nogil
 
-# Capacity that codec_compress() needs at most for `size` bytes.
+# Return the capacity that codec_compress() needs at most for `size` bytes.
 cdef size_t codec_bound(kf_codec codec, size_t size) noexcept nogil
 
 # Compress into `out`; return the bytes written, or -1: no memory, or `capacity` is too small.
@@ -42,8 +42,8 @@ cdef ptrdiff_t codec_compress(
 
 
 cdef class Plain:
-    cdef kf_output out  # `out.data` and `out.size`: what decompression gave
-    cdef size_t most    # bytes that it may have
+    cdef kf_output out  # the decompressed bytes
+    cdef size_t most    # most bytes that `out` may hold
 
 
 # Decompress into new memory, at most `limit` bytes; raises CorruptBatchError.

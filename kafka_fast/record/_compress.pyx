@@ -1,4 +1,4 @@
-"""Kafka's codecs from C libraries, for those of them that this build found."""
+"""Kafka's codecs from the C libraries that this build found."""
 
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITE, PyBuffer_Release, PyObject_GetBuffer
@@ -38,9 +38,9 @@ cdef extern from "kf_compress.h" nogil:
 cdef enum:
     POOL_COUNT_MAX = 4    # idle contexts kept for one codec and level
     DESCRIPTOR_MAX = 14   # bytes of an lz4 frame descriptor
-    NOGIL_SIZE = 32768    # compressed bytes that take a good part of a millisecond
+    NOGIL_SIZE = 32768    # so many compressed bytes take a good part of a millisecond
 
-# (codec, level) -> idle contexts. Taken and given back under the GIL, used outside it.
+# Idle contexts by (codec, level). They are taken and given back under the GIL, but used without it.
 cdef dict idle_contexts = {}
 
 CODEC_NAMES = {1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
@@ -70,7 +70,7 @@ cdef ptrdiff_t codec_compress(
 
 @cython.final
 cdef class CodecContext:
-    """Owner of one context, so that the pool can hold it."""
+    """Owner of one context, so that the dict of idle contexts can hold it."""
 
     cdef kf_codec_context* context
 
@@ -100,12 +100,12 @@ cdef int give_back(kf_codec codec, int level, CodecContext context) except -1:
 
 @cython.final
 cdef class Plain:
-    """Bytes that decompression gives, in memory that goes back to the system with them.
+    """Decompressed bytes, in memory that goes back to the system with this object.
 
-    The compiled codecs fill it by themselves; `fallback` does it with `append` and `reserve`.
+    The compiled codecs fill the memory directly; `fallback` uses `append` and `reserve`.
 
     Args:
-        limit: Most bytes that it takes.
+        limit: Most bytes that this object holds.
     """
 
     def __cinit__(self, size_t limit):
@@ -116,16 +116,16 @@ cdef class Plain:
 
     @property
     def limit(self) -> int:
-        """Most bytes that it takes."""
+        """Most bytes that this object holds."""
         return self.most
 
     @property
     def room(self) -> int:
-        """How many bytes it takes yet."""
+        """Number of bytes that can still be added."""
         return self.most - self.out.size
 
     def append(self, object data not None) -> None:
-        """Add a copy of `data`; raises CorruptBatchError if that is more than the limit."""
+        """Add a copy of `data`; raise CorruptBatchError beyond the limit."""
         cdef Py_buffer view
         PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
         try:
@@ -134,19 +134,19 @@ cdef class Plain:
             PyBuffer_Release(&view)
 
     def reserve(self, size_t size) -> memoryview:
-        """Add `size` bytes for the caller to write; raises CorruptBatchError as `append` does.
+        """Add `size` bytes for the caller to write; raise CorruptBatchError beyond the limit.
 
-        The view is valid until the next call. What is not written of it, `shorten` takes away.
+        The view is valid until the next call. The caller removes unwritten bytes with `shorten`.
         """
         cdef uint8_t* start = added(self, size)
         return PyMemoryView_FromMemory(<char*>start, <Py_ssize_t>size, PyBUF_WRITE)
 
     def shorten(self, size_t unused) -> None:
-        """Take away the last `unused` bytes."""
+        """Remove the last `unused` bytes."""
         self.out.size -= min(unused, self.out.size)
 
     def take(self) -> bytes:
-        """Return the bytes; nothing is left here."""
+        """Return the bytes, and leave this object empty."""
         cdef size_t size = self.out.size
         cdef bytes taken = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>size)
         cdef uint8_t* to = <uint8_t*>PyBytes_AS_STRING(taken)
@@ -162,7 +162,7 @@ cdef class Plain:
 
 
 cdef uint8_t* added(Plain plain, size_t size) except NULL:
-    """Return where `size` bytes more begin, which count from now on."""
+    """Add `size` bytes, and return the address of the first."""
     cdef size_t total = plain.out.size + size
     cdef uint8_t* start
     if size > plain.most - plain.out.size:
@@ -208,7 +208,7 @@ def library(int codec) -> str | None:
 
 
 def compress(int codec, object data not None, int level) -> bytes:
-    """Return `data` compressed and framed as Kafka wants it; the level must be the codec's."""
+    """Return `data` compressed, in Kafka's framing; the codec must have the level."""
     cdef CodecContext context = take_context(<kf_codec>codec, level)
     cdef Py_buffer view
     cdef ptrdiff_t written
@@ -227,7 +227,7 @@ def compress(int codec, object data not None, int level) -> bytes:
     finally:
         PyBuffer_Release(&view)
     if written < 0:
-        raise MemoryError  # the capacity is the bound, so nothing else can be missing
+        raise MemoryError  # the capacity is the bound, so only memory can be missing
     give_back(<kf_codec>codec, level, context)
     return out[:written]
 
@@ -247,7 +247,7 @@ def decompress(int codec, object data not None, size_t limit, int magic) -> byte
 
 
 def lz4_header_checksum(bytes descriptor not None) -> int:
-    """Return the checksum byte that belongs to an lz4 frame descriptor of at most 14 bytes."""
+    """Return the checksum byte of an lz4 frame descriptor of at most 14 bytes."""
     if len(descriptor) > DESCRIPTOR_MAX:
         raise ValueError(f"an lz4 frame descriptor has at most {DESCRIPTOR_MAX} bytes")
     return kf_lz4_header_checksum(

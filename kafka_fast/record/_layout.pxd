@@ -6,7 +6,7 @@ from kafka_fast._wire.layout cimport *
 
 
 cdef extern from "kf_scan.h" nogil:
-    # Where one record's parts stand in the records section; null: length -1.
+    # Positions and lengths of one record's parts in the records section; null has length -1.
     ctypedef struct kf_span:
         int64_t offset
         int64_t timestamp

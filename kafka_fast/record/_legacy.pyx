@@ -1,7 +1,8 @@
 """Records of message formats v0 and v1, as old log segments hold them.
 
-A message is its own record, or wraps a compressed message set. Everything ends in the same Records
-as format v2, so nobody above needs to know. Not tuned: such segments are read once, if ever.
+A message is a single record, or wraps a compressed message set. The result is the same Records as
+for format v2, so callers need not know the format. This code is not tuned: such segments are read
+once, if ever.
 """
 
 from cpython.buffer cimport PyBUF_READ
@@ -36,7 +37,7 @@ cdef extern from "kf_legacy.h" nogil:
 
 
 def read_messages(RecordBatch batch not None, bint check_crc, Py_ssize_t max_size) -> Records:
-    """Return the records of one outer message, whose own CRC has been judged already."""
+    """Return the records of one outer message; its CRC has been checked before."""
     cdef kf_reader reader = kf_reader_of(batch.data, batch.size_)
     cdef kf_message outer
     cdef Records records
@@ -44,7 +45,7 @@ def read_messages(RecordBatch batch not None, bint check_crc, Py_ssize_t max_siz
         raise batch.corrupt("is a malformed message of format v0 or v1")
     if outer.offset < 0:
         raise batch.corrupt("has an offset that no log can have")
-    batch.codec  # raises if it is unknown
+    batch.codec  # raises if the codec is unknown
     if outer.attributes & KF_ATTRIBUTE_CODEC != 0:
         return read_wrapped(batch, &outer, check_crc, max_size)
     records = new_records(batch.source, batch.data, batch.size_, 1)
@@ -55,7 +56,7 @@ def read_messages(RecordBatch batch not None, bint check_crc, Py_ssize_t max_siz
 cdef Records read_wrapped(
     RecordBatch batch, kf_message* outer, bint check_crc, Py_ssize_t max_size
 ):
-    """Return the records of the message set that `outer` has compressed in its value."""
+    """Return the records of the compressed message set in the value of `outer`."""
     if outer.value_len < 0:
         raise batch.corrupt("is a compressed message without a value")
     cdef Plain plain = batch.decompressed(
@@ -101,7 +102,7 @@ cdef void fill_span(kf_span* span, kf_message* message) noexcept nogil:
 
 
 cdef int place(RecordBatch batch, Records records, kf_message* outer) except -1:
-    """Turn inner offsets into offsets in the log, and stamp them if the broker did."""
+    """Turn inner offsets into log offsets, and apply the broker's timestamp if there is one."""
     cdef Py_ssize_t i
     cdef int64_t last = records.spans[records.count - 1].offset
     cdef int64_t base = 0
@@ -109,7 +110,7 @@ cdef int place(RecordBatch batch, Records records, kf_message* outer) except -1:
         for i in range(records.count):
             if outer.attributes & KF_ATTRIBUTE_LOG_APPEND_TIME != 0:
                 records.spans[i].timestamp = outer.timestamp
-        # Some producers leave the outer offset 0, which then says nothing.
+        # Some producers leave the outer offset 0; it then has no meaning.
         if outer.offset != 0:
             if last < 0 or last > outer.offset:
                 raise batch.corrupt(f"holds messages up to offset {last}, beyond its own")

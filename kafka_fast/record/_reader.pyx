@@ -3,12 +3,12 @@
     bytes ──read_batches──▶ RecordBatch (a view) ──records()──▶ Records ──▶ Record, list, column
              length, magic          header        CRC, decompress, scan        on demand
 
-Nothing is copied before it is asked for: a batch is a view that keeps its buffer alive, and
-`Records` is an array of spans over the batch (or over what decompression gave). Everything is
-checked before it is used, in this order: length, CRC, decompressed size, structure. Bad bytes give
-a CorruptBatchError that names the batch by its offset.
+Nothing is copied early: a batch is a view that keeps its buffer alive, and `Records` is an array of
+spans over the batch (or over its decompressed records). Everything is checked before its use, in
+this order: length, CRC, decompressed size, structure. Bad bytes raise a CorruptBatchError that
+names the batch by its offset.
 
-Message formats v0 and v1 (before Kafka 0.11) are read by _legacy into the same classes.
+`_legacy` reads message formats v0 and v1 (before Kafka 0.11) into the same classes.
 """
 
 cimport cython
@@ -38,8 +38,8 @@ from kafka_fast.record.compression import MAX_SIZE, output_limit, unpack
 from kafka_fast.record.types import Codec, ControlRecord, ControlType, TimestampType
 
 cdef enum:
-    # Smaller batches are done in 0.1 ms. Who releases the GIL beside a busy thread gets it back
-    # after a switch interval, 5 ms.
+    # A smaller batch takes 0.1 ms. A thread that releases the GIL beside a busy thread gets the GIL
+    # back after a switch interval, 5 ms.
     NOGIL_SIZE = 1024 * 1024
     LEGACY_SIZE_MIN = 26  # offset, size, crc, magic, attributes, null key and null value of v0
     LEGACY_ATTRIBUTES = KF_ATTRIBUTE_CODEC | KF_ATTRIBUTE_LOG_APPEND_TIME
@@ -50,7 +50,7 @@ cdef enum:
 
 @cython.final
 cdef class BatchBytes:
-    """Bytes that are held. Batches and records over them keep this object, and so the bytes."""
+    """A buffer that is held. Its batches and records keep this object, and so the bytes."""
 
     def __dealloc__(self):
         if self.held:
@@ -78,11 +78,11 @@ cdef BatchBytes source_in(object exporter):
 @cython.final
 @cython.freelist(64)
 cdef class RecordBatch:
-    """One batch of a log, as a view on the buffer it was found in.
+    """One batch of a log, as a view on its buffer.
 
-    Of message formats v0 and v1 each outer message is a batch of its own. There `base_offset` is
-    the message's offset even if it wraps several records (then it is the last one's), and fields
-    that the format lacks read as -1.
+    In message formats v0 and v1 each outer message is a batch of its own. Its `base_offset` is the
+    message's offset, which is the last record's if the message wraps several. Fields that the
+    format lacks read as -1.
     """
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ cdef class RecordBatch:
 
     @property
     def base_offset(self) -> int:
-        """Log offset of the first record; it stays when compaction removes that record."""
+        """Log offset of the first record; unchanged when compaction removes that record."""
         return self.header.base_offset
 
     @property
@@ -100,7 +100,7 @@ cdef class RecordBatch:
 
     @property
     def next_offset(self) -> int:
-        """Where a reader goes on after this batch."""
+        """Offset at which a reader goes on after this batch."""
         return self.last_offset + 1
 
     @property
@@ -153,7 +153,7 @@ cdef class RecordBatch:
 
     @property
     def is_control(self) -> bool:
-        """Whether this is a control batch: not data, but the end of a transaction."""
+        """Whether this is a control batch, which holds no data but ends a transaction."""
         return (self.header.attributes & KF_ATTRIBUTE_CONTROL) != 0
 
     @property
@@ -168,7 +168,7 @@ cdef class RecordBatch:
 
     @property
     def max_timestamp(self) -> int:
-        """Largest timestamp of the records; with LOG_APPEND_TIME that of them all."""
+        """Largest timestamp of the records; with LOG_APPEND_TIME the timestamp of all records."""
         return self.header.max_timestamp
 
     @property
@@ -188,12 +188,12 @@ cdef class RecordBatch:
 
     @property
     def record_count(self) -> int:
-        """Number of records as the header has it; -1 for a compressed message of v0 or v1."""
+        """Number of records in the header; -1 for a compressed message of v0 or v1."""
         return self.header.record_count
 
     cdef object tail(self, size_t skipped):
-        """Return a view of the batch without its first `skipped` bytes; of a copy, where no object
-        stands for the bytes."""
+        """Return a view of the batch without its first `skipped` bytes. If no Python object exports
+        the bytes, the view is of a copy."""
         cdef size_t start = <size_t>(self.data - self.source.data)
         if not self.source.held:
             return memoryview(PyBytes_FromStringAndSize(
@@ -206,10 +206,10 @@ cdef class RecordBatch:
         return CorruptBatchError(f"record batch at offset {self.header.base_offset} {what}")
 
     def check_crc(self) -> None:
-        """Compare the CRC with the bytes; a batch that passed is not read again.
+        """Compare the CRC with the bytes; a second call does nothing.
 
         Raises:
-            CorruptBatchError: they differ.
+            CorruptBatchError: the CRC is wrong.
         """
         cdef const uint8_t* start = self.data + KF_BATCH_POS_ATTRIBUTES
         cdef size_t size = self.size_ - KF_BATCH_POS_ATTRIBUTES
@@ -231,13 +231,12 @@ cdef class RecordBatch:
         """Check, decompress and scan the batch; return its records.
 
         Args:
-            check_crc: False trusts the bytes to be what the broker wrote; the structure is
-                checked all the same.
+            check_crc: whether to check the CRC. Without it the structure is checked all the same.
             max_size: most bytes that decompression may give.
 
         Raises:
             CorruptBatchError: wrong CRC, malformed records, or more than `max_size` bytes.
-            UsageError: the codec's library is not there; the message names what to install.
+            UsageError: the codec's library is missing; the message names what to install.
         """
         return self.opened(check_crc, max_size)
 
@@ -291,7 +290,7 @@ cdef class RecordBatch:
             raise self.corrupt(f"cannot be decompressed: {cause}") from cause
 
     def control_record(self) -> ControlRecord:
-        """Read the one record of a control batch.
+        """Read the only record of a control batch.
 
         Raises:
             CorruptBatchError: this is no control batch, or not one well-formed control record.
@@ -327,14 +326,14 @@ cdef class RecordBatch:
 
 
 cdef uint32_t legacy_crc(const uint8_t* data, size_t size):
-    """Return what v0 and v1 protect a message with: zlib's CRC-32 of all that follows it."""
+    """Return the CRC of a message of v0 or v1: zlib's CRC-32 of all bytes after the CRC field."""
     return crc32(PyMemoryView_FromMemory(
         <char*>data + KF_BATCH_POS_MAGIC, <Py_ssize_t>(size - KF_BATCH_POS_MAGIC), PyBUF_READ
     ))
 
 
 cdef int read_header(RecordBatch batch) except -1:
-    """Fill `batch.header` from `batch.data`, where `batch.size_` bytes are known to stand."""
+    """Fill `batch.header` from the `batch.size_` bytes at `batch.data`."""
     cdef kf_reader reader = kf_reader_of(batch.data, batch.size_)
     cdef kf_batch_header* header = &batch.header
     if batch.data[KF_BATCH_POS_MAGIC] == KF_BATCH_MAGIC:
@@ -393,13 +392,12 @@ cdef RecordBatch batch_at(BatchBytes source, const uint8_t* data, size_t left):
 
 @cython.final
 cdef class RecordBatches:
-    """The batches of one buffer, in its order, and the piece of a batch that may end it.
+    """The batches of one buffer, in order, and an incomplete batch that may end the buffer.
 
     Attributes:
-        partial: the bytes after the last whole batch: a broker cuts at the fetch size, so the
-            last batch may be incomplete, which is no error. Empty if nothing is left.
-        partial_size: bytes that this batch takes as a whole, or None if not even its length
-            arrived.
+        partial: the bytes after the last whole batch; empty if there are none. A broker cuts at the
+            fetch size, so an incomplete last batch is no error.
+        partial_size: size of the incomplete batch as a whole; None if its length is missing, too.
     """
 
     cdef readonly tuple batches
@@ -425,14 +423,14 @@ cdef class RecordBatches:
 
 
 def read_batches(object data not None) -> RecordBatches:
-    """Split a buffer, as Fetch answers carry it and log segments hold it, into its batches.
+    """Split a buffer, as in Fetch responses and log segments, into its batches.
 
     Each batch is read by its own magic byte, so message formats may be mixed. Only lengths and
-    magic are judged here; RecordBatch.records() checks the rest.
+    magic are checked here; RecordBatch.records() checks the rest.
 
     Args:
-        data: any object with a contiguous buffer. It is kept alive, and locked against resizing,
-            until the last batch and the last Records of an uncompressed batch are gone.
+        data: any object with a contiguous buffer. The object is kept alive, and locked against
+            resizing, until the last batch and the last Records of an uncompressed batch are gone.
 
     Raises:
         CorruptBatchError: a length below the smallest batch, or an unknown magic.

@@ -1,7 +1,7 @@
 """Records as spans, which the consumer's columns and Arrow read too.
 
-Whoever reads `Records.spans` and `Records.base` need not check anything again: the scan has
-validated all of it but the UTF-8 of header names.
+A reader of `Records.spans` and `Records.base` need not check anything again: the scan has checked
+everything except the UTF-8 of header names.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
@@ -19,7 +19,7 @@ cdef class Record:
 
 
 cdef class Records:
-    cdef object owner         # holds `base`: the batch's BatchBytes, or what decompression gave
+    cdef object owner         # holds `base`: the batch's BatchBytes, or the decompressed bytes
     cdef const uint8_t* base  # positions in the spans count from here
     cdef size_t size          # bytes at `base`
     cdef kf_span* spans       # owned; `count` of them
@@ -32,8 +32,8 @@ cdef class Records:
     cdef Record record_at(self, Py_ssize_t index)
 
 
-# Return Records with room for `count` spans, which the caller fills before anybody sees them.
+# Return Records with room for `count` spans, which the caller fills at once.
 cdef Records new_records(object owner, const uint8_t* base, size_t size, Py_ssize_t count)
 
-# Return `count` headers, of which the scan knows that they stand in these bytes.
+# Return `count` headers; the scan has checked that they stand in these bytes.
 cdef tuple read_headers(const uint8_t* data, size_t size, int32_t count)

@@ -1,4 +1,4 @@
-"""The records of a batch: spans that have been checked, and the objects made from them."""
+"""The records of a batch: checked spans, and the objects that are made from them."""
 
 cimport cython
 from cpython.bytes cimport PyBytes_FromStringAndSize
@@ -12,13 +12,13 @@ from kafka_fast.record._layout cimport (
 
 
 @cython.final
-@cython.no_gc  # bytes, and names and bytes in tuples: nothing that could form a cycle
+@cython.no_gc  # bytes, and tuples of str and bytes, cannot form a cycle
 @cython.freelist(512)
 cdef class Record:
     """One record. Immutable; owns its bytes.
 
     Attributes:
-        offset: in the log.
+        offset: log offset.
         timestamp_ms: Unix ms; -1 in message format v0.
         key, value: bytes, or None.
         headers: (name, bytes or None) pairs, in the order of the record.
@@ -61,7 +61,7 @@ cdef object bytes_at(const uint8_t* base, int32_t pos, int32_t size):
 
 
 cdef tuple read_headers(const uint8_t* data, size_t size, int32_t count):
-    """Return headers; a name that is not UTF-8 is repaired, as Java's client does."""
+    """Return headers; bytes of a name that are not UTF-8 are replaced, as in Java's client."""
     cdef kf_reader reader = kf_reader_of(data, size)
     cdef const uint8_t* at
     cdef int32_t length
@@ -92,7 +92,7 @@ cdef Records new_records(object owner, const uint8_t* base, size_t size, Py_ssiz
 
 @cython.final
 cdef class Records:
-    """The records of one batch: a sequence that makes each Record when it is asked for.
+    """The records of one batch: a sequence that makes each Record on demand.
 
     Columns cost less than records: `values()` makes only the values.
     """

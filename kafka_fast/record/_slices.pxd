@@ -1,11 +1,11 @@
-"""Slices: which records of which batch are meant, and where in the cluster they come from."""
+"""Slices: ranges of records in a batch, with the partition that the records come from."""
 
 from libc.stdint cimport int8_t, int32_t, int64_t
 
 from kafka_fast.record._records cimport Records
 
 
-# What the records of a batch have in common. It pins no buffer, so each record may keep it.
+# What the records of a batch have in common. An Origin pins no buffer, so each record may keep one.
 cdef class Origin:
     cdef str topic
     cdef int32_t partition
@@ -13,14 +13,14 @@ cdef class Origin:
     cdef int8_t timestamp_type     # a TimestampType
 
 
-# Records start to start + count - 1 of one batch.
+# The records of one batch from number `start` to `start + count - 1`.
 cdef class RecordSlice:
     cdef Origin origin
     cdef Records records
     cdef Py_ssize_t start
     cdef Py_ssize_t count
     cdef int64_t next_offset       # where a reader goes on after the slice
-    cdef list key_objects          # what a deserializer made of each key; None without one
+    cdef list key_objects          # deserialized keys; None without a deserializer
     cdef list value_objects
 
     cdef RecordSlice part(self, Py_ssize_t start, Py_ssize_t count)

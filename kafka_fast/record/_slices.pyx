@@ -1,7 +1,7 @@
-"""Slices: which records of which batch are meant, and where in the cluster they come from.
+"""Slices: ranges of records in a batch, with the partition that the records come from.
 
-Whoever hands records out passes slices on, so that a batch is scanned once and nothing is made of
-a record before somebody asks for it.
+Records are passed on as slices. So a batch is scanned once, and a record's objects are made only
+when the user asks for them.
 """
 
 cimport cython
@@ -33,7 +33,7 @@ cdef class RecordSlice:
         return self.count
 
     cdef RecordSlice part(self, Py_ssize_t start, Py_ssize_t count):
-        """Return a part of the slice; the whole goes on where the slice did."""
+        """Return a part of the slice. Only a part up to the end keeps the slice's next offset."""
         cdef Py_ssize_t first = self.start + start
         cdef RecordSlice part
         if count == self.count:
@@ -71,7 +71,7 @@ cdef RecordSlice new_slice(Origin origin, Records records, Py_ssize_t start, Py_
 def slice_of(
     RecordBatch batch not None, str topic not None, int32_t partition, *, bint check_crc=True
 ) -> RecordSlice:
-    """Return all records of a batch as a slice of that partition.
+    """Return all records of a batch as a slice of the given partition.
 
     Raises:
         CorruptBatchError: as RecordBatch.records().

@@ -1,6 +1,6 @@
 """Encoding of a record's headers, shared with the producer's append path."""
 
 
-# Encode (name, value) pairs as a record carries them, their count included; None for no headers.
-# Raises TypeError for anything else than (str, bytes-like | str | None) pairs.
+# Encode (name, value) pairs as in a record, with their count in front; None for no headers.
+# Raises TypeError unless each pair is (str, bytes-like | str | None).
 cdef bytes encode_headers(object headers)

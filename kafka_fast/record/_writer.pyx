@@ -92,7 +92,7 @@ cdef class RecordBatchBuilder:
         leader_epoch: -1 for producers.
         producer_id, producer_epoch, base_sequence: of an idempotent producer; -1 for none.
         is_transactional, is_control: attributes of the batch.
-        log_append_time_ms: stamp the whole batch with this time instead of the records' own.
+        log_append_time_ms: timestamp for the whole batch, instead of the records' own timestamps.
     """
 
     cdef uint8_t* data     # owned; room for the header, then the records
@@ -161,10 +161,10 @@ cdef class RecordBatchBuilder:
 
         Args:
             key, value: bytes-like, or None.
-            timestamp_ms: Unix ms. The first record's is the batch's base timestamp.
-            headers: (name, bytes-like, str or None) pairs.
-            offset_delta: for batches as compaction leaves them, with gaps: a number above the
-                last one's.
+            timestamp_ms: Unix ms. The first record's timestamp is the batch's base timestamp.
+            headers: (name, value) pairs; a value is bytes-like, str or None.
+            offset_delta: a number above the last record's, for batches with gaps, such as
+                compaction leaves.
 
         Raises:
             UsageError: the batch would exceed 2 GiB, or the offset delta does not rise.
@@ -217,15 +217,15 @@ cdef class RecordBatchBuilder:
 
     @property
     def size(self) -> int:
-        """Bytes that the batch would have now without compression."""
+        """Size of the batch so far, in bytes without compression."""
         return self.used
 
     def build(self, *, last_offset_delta: int | None = None) -> bytes:
-        """Return the batch, its CRC included. The builder can go on and build again.
+        """Return the batch with its CRC. The builder can go on and build again.
 
         Args:
             last_offset_delta: a number above the last record's, for batches whose last records
-                compaction has removed; with no record at all it gives an empty batch.
+                compaction has removed. Without any record, the result is an empty batch.
         """
         cdef kf_batch_header header = self.header
         cdef bytes out
@@ -260,7 +260,7 @@ cdef class RecordBatchBuilder:
 
 
 cdef void put_header(uint8_t* at, size_t records_size, kf_batch_header* header) noexcept nogil:
-    """Write the header before the `records_size` bytes that already follow it, and their CRC."""
+    """Write header and CRC; the `records_size` bytes behind the header are already in place."""
     cdef size_t size = KF_BATCH_HEADER_SIZE + records_size
     header.length = <int32_t>(size - KF_BATCH_LENGTH_PREFIX)
     kf_batch_header_put(at, header)
@@ -318,16 +318,16 @@ def stamp_batch(
     int32_t leader_epoch,
     log_append_time_ms: int | None = None,
 ) -> None:
-    """Give a produced batch its place in the log, in place, as a leader does.
+    """Write a produced batch's offset and leader epoch into it, as a leader does on append.
 
-    Offset and epoch stand outside the CRC. A log append time does not: it makes a new CRC.
+    The CRC does not cover offset and epoch. It covers a log append time, which needs a new CRC.
 
     Args:
         batch: a writable buffer that holds exactly one batch of message format v2, already
             checked.
         base_offset: log offset of the first record.
         leader_epoch: epoch of the leader that appends the batch.
-        log_append_time_ms: stamp the records with this time; None leaves the producer's.
+        log_append_time_ms: timestamp for all records; None keeps the producer's timestamps.
 
     Raises:
         UsageError: the buffer does not hold exactly one batch.

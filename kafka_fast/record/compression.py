@@ -1,10 +1,11 @@
-"""Compress and decompress the records of a batch, with whatever this installation has.
+"""Compress and decompress the records of a batch, with the libraries of this installation.
 
     compress / decompress ──▶ _compress   liblz4, libzstd, libdeflate or zlib, libsnappy
                           └─▶ fallback    lz4, zstandard, cramjam packages, zlib module
 
-The choice is made for each codec by what the build found, never by what is faster; both sides
-write bytes that every Kafka client reads. The data plane calls the compiled codecs directly.
+Each codec has one implementation: the compiled one if the build found its library. Both
+implementations write bytes that every Kafka client reads. The data plane calls the compiled codecs
+directly.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ if TYPE_CHECKING:
 #: Most bytes that decompression of one batch may give, unless the caller says otherwise.
 MAX_SIZE = 128 * 1024 * 1024
 
-#: Below this a batch may grow by any factor: an honest batch of zeros shrinks 20,000 times.
+#: Up to this size a batch may grow by any factor: an honest batch of zeros shrinks 20,000 times.
 RATIO_FREE_SIZE = 16 * 1024 * 1024
 
-#: Above it, no batch may grow by more than this factor.
+#: Beyond RATIO_FREE_SIZE, no batch may grow by more than this factor.
 MAX_RATIO = 1024
 
 #: Defaults are low on purpose, see docs/record.md. 0 is lz4's fast mode.
@@ -32,7 +33,7 @@ DEFAULT_LEVELS = {Codec.GZIP: 1, Codec.SNAPPY: 0, Codec.LZ4: 0, Codec.ZSTD: 1}
 
 _NATIVE = frozenset(codec for codec in Codec if _compress.library(codec) is not None)
 
-#: Codec -> its levels, as Java's configuration has them; gzip's -1 is zlib's default, 6.
+#: Levels by codec, as in Java's configuration; gzip's -1 is zlib's default, 6.
 LEVELS = {
     Codec.GZIP: (-1, *range(1, 10)),
     Codec.SNAPPY: (0,),
@@ -42,7 +43,7 @@ LEVELS = {
 
 
 def codecs_available() -> dict[str, str | None]:
-    """Return for each codec who serves it: "native", "package", or None for nobody."""
+    """Return the implementation of each codec: "native", "package", or None if there is none."""
     found: dict[str, str | None] = {}
     for codec in Codec:
         if codec is not Codec.NONE:
@@ -69,11 +70,11 @@ def check_level(codec: Codec, level: int | None) -> int:
 
 
 def compress(codec: Codec, data: Buffer, level: int | None = None) -> bytes:
-    """Return `data` compressed, framed as Kafka wants it.
+    """Return `data` compressed, in Kafka's framing.
 
     Args:
-        codec: how; Codec.NONE returns the bytes as they are.
-        data: what to compress.
+        codec: the codec; Codec.NONE returns the bytes unchanged.
+        data: the bytes to compress.
         level: the codec's own level; None takes the default: gzip 1, lz4 0, zstd 1.
 
     Raises:
@@ -93,18 +94,18 @@ def compress(codec: Codec, data: Buffer, level: int | None = None) -> bytes:
 def decompress(codec: Codec, data: Buffer, *, max_size: int = MAX_SIZE, magic: int = 2) -> bytes:
     """Return `data` decompressed.
 
-    Nothing is sized by what the data declares of itself, and a bomb is refused: at most `max_size`
-    bytes come out, and beyond 16 MiB at most 1024 times the input. The work takes at most 8 MiB
-    more memory than that.
+    No memory is sized by what the data declares, and a bomb is refused: at most `max_size` bytes
+    come out, and beyond 16 MiB at most 1024 times the input. Decompression takes at most 8 MiB of
+    memory beside the output.
 
     Args:
-        codec: how it was compressed.
-        data: one or more frames of the codec, nothing after them.
+        codec: the codec of the data.
+        data: one or more frames of the codec, with nothing after them.
         max_size: most bytes that may come out.
         magic: message format of the batch: in v0 the lz4 frame header's checksum is wrong.
 
     Raises:
-        CorruptBatchError: the data is malformed, cut off, or would give too much.
+        CorruptBatchError: the data is malformed, cut off, or too large when decompressed.
         UsageError: neither a C library nor a package serves this codec.
     """
     codec = Codec(codec)
@@ -116,7 +117,7 @@ def decompress(codec: Codec, data: Buffer, *, max_size: int = MAX_SIZE, magic: i
 
 
 def unpack(codec: Codec, view: memoryview, limit: int, magic: int) -> _compress.Plain:
-    """Decompress as `decompress` does, without the compiled codecs and with a known limit."""
+    """Decompress without the compiled codecs, up to `limit` bytes; see `decompress`."""
     codec = Codec(codec)
     plain = _compress.Plain(limit)
     if codec is Codec.NONE:
@@ -129,12 +130,12 @@ def unpack(codec: Codec, view: memoryview, limit: int, magic: int) -> _compress.
 
 
 def output_limit(size: int, max_size: int) -> int:
-    """Return the most bytes that `size` compressed ones may give."""
+    """Return the most bytes that `size` compressed bytes may give."""
     return max(0, min(max_size, max(RATIO_FREE_SIZE, MAX_RATIO * size)))
 
 
 def _mend_lz4_header(data: memoryview) -> bytes:
-    """Put the header checksum right that writers of message format v0 got wrong (KIP-57)."""
+    """Correct the header checksum, which writers of message format v0 got wrong (KIP-57)."""
     if len(data) < 7:
         raise CorruptBatchError("lz4: the data is cut off")
     flags = data[4]

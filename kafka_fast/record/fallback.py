@@ -1,9 +1,9 @@
 """Codecs from the standard library and from Python packages, for builds without the C libraries.
 
 Only `compression` calls this module, and only for a codec that `_compress` was built without. Every
-function keeps the same promises as its compiled twin: it fills a `Plain` up to that one's limit,
-takes at most 8 MiB of memory beside, and whatever is wrong with the input ends in
-CorruptBatchError. The packages are imported when first needed.
+function keeps the promises of its compiled twin. It fills a `Plain` up to the limit of that object,
+takes at most 8 MiB of memory beside, and raises CorruptBatchError for bad input. The packages are
+imported when first needed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kafka_fast.errors import CorruptBatchError, UsageError
 from kafka_fast.record._compress import Plain
 from kafka_fast.record.types import Codec
 
-#: Codec -> the package that serves it; gzip needs none.
+#: Package by codec; gzip needs none.
 PACKAGES = {
     Codec.SNAPPY: "cramjam",
     Codec.LZ4: "lz4",
@@ -28,11 +28,11 @@ PACKAGES = {
 
 _XERIAL_HEADER = b"\x82SNAPPY\0" + struct.pack(">ii", 1, 1)
 _XERIAL_BLOCK_SIZE = 32 * 1024
-# A decoder's output is copied from the piece that it returns, so pieces are small beside a batch.
+# Output is copied from the pieces that a decoder returns, so a piece is small beside a batch.
 _PIECE_OUT = 256 * 1024
 _PIECE_IN = 64 * 1024
 _ZSTD_WINDOW_MAX = 1 << 27
-_ZSTD_BESIDE = 7 * 1024 * 1024  # what a window may take beside the most that may come out
+_ZSTD_BESIDE = 7 * 1024 * 1024  # memory that a window may take beside the output's limit
 _ZSTD_MAGIC_SKIPPABLE = 0x184D2A50  # the last four bits are free
 _ZSTD_BLOCK_RLE = 1
 _ZSTD_HEADER_MAX = 18
@@ -56,7 +56,7 @@ def _package(codec: Codec, module: str) -> ModuleType:
 
 
 def compress(codec: Codec, data: bytes, level: int) -> bytes:
-    """Compress `data` into what other Kafka clients read."""
+    """Compress `data` into a form that other Kafka clients read."""
     if codec is Codec.GZIP:
         packer = zlib.compressobj(level, wbits=31)
         return packer.compress(data) + packer.flush()
@@ -78,7 +78,7 @@ def compress(codec: Codec, data: bytes, level: int) -> bytes:
 
 
 def decompress(codec: Codec, data: memoryview, plain: Plain) -> None:
-    """Decompress `data` into `plain`; more than that one's limit is an error."""
+    """Decompress `data` into `plain`; raise CorruptBatchError beyond the limit of `plain`."""
     unpack = {
         Codec.GZIP: _decompress_gzip,
         Codec.SNAPPY: _decompress_snappy,
@@ -117,8 +117,9 @@ def _decompress_snappy(data: memoryview, plain: Plain) -> None:
 
 def _decompress_snappy_block(block: memoryview, plain: Plain) -> None:
     snappy = _package(Codec.SNAPPY, "cramjam").snappy
-    # The size a block declares is the size it must have, so it can be refused unseen. It is at
-    # most 64 times the block: no element of the format gives more than 64 bytes for three.
+    # A block must have the size that it declares, so a block with an impossible size is refused
+    # before it is read. The most is 64 times the block: no element of the format gives more than 64
+    # bytes for three.
     declared, shift = 0, 0
     for byte in block[:5]:
         declared |= (byte & 0x7F) << shift
@@ -145,7 +146,7 @@ def _decompress_gzip(data: memoryview, plain: Plain) -> None:
         while not member.eof:
             piece = data[pos : pos + _PIECE_IN]
             pos += len(piece)
-            # Not all of a piece that gives much is taken at once: the rest is another piece.
+            # A piece that gives more than _PIECE_OUT is not used up: its rest is the next piece.
             try:
                 given = member.decompress(piece, _PIECE_OUT)
             except zlib.error as error:
@@ -162,7 +163,7 @@ def _decompress_lz4(data: memoryview, plain: Plain) -> None:
     while pos < len(data):
         decoder = frame.LZ4FrameDecompressor()
         while not decoder.eof:
-            # Of a piece that gives much the decoder keeps what it has not come to.
+            # If a piece gives more than _PIECE_OUT, the decoder keeps the piece's rest.
             hungry = decoder.needs_input
             piece = data[pos : pos + _PIECE_IN].tobytes() if hungry else b""
             pos += len(piece)
@@ -191,13 +192,13 @@ def _decompress_zstd_frame(zstandard: ModuleType, data: memoryview, plain: Plain
     if int.from_bytes(data[:4], "little") & ~0xF == _ZSTD_MAGIC_SKIPPABLE:
         return _zstd_frame_there(data, 8 + int.from_bytes(data[4:8], "little"))
     frame = zstandard.get_frame_parameters(data[:_ZSTD_HEADER_MAX])
-    # The reader does not tell a frame that is cut off from one that has ended.
+    # The reader cannot tell a cut-off frame from a complete one, so the size is checked first.
     size = _zstd_frame_size(data, zstandard.frame_header_size(data), frame.has_checksum)
     decoder = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_MAX)
     reader = decoder.stream_reader(data[:size])
     begin, declared = len(plain), frame.content_size
     if 0 < declared <= min(plain.room, _ZSTD_RATIO_LIKELY * size):
-        # Where there is room for all that it declares, the decoder needs no window.
+        # If all declared bytes fit in, the decoder needs no window.
         if reader.readinto(plain.reserve(declared)) != declared or reader.readinto(bytearray(1)):
             raise CorruptBatchError("zstd: a frame does not give what it declares")
         return size

@@ -1,16 +1,16 @@
-"""The small vocabulary of record batches: codecs, kinds of timestamp, control records."""
+"""The types of record batches: codecs, kinds of timestamp, control records."""
 
 from __future__ import annotations
 
 import enum
 from typing import NamedTuple
 
-#: "No producer": what a batch without idempotence carries as producer id, epoch and sequence.
+#: Producer id, epoch and sequence of a batch without idempotence.
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
 NO_SEQUENCE = -1
 
-#: A leader epoch that nobody knows: what producers write.
+#: An unknown leader epoch; producers write this.
 NO_LEADER_EPOCH = -1
 
 #: The timestamp of records in message format v0, which has none.
@@ -35,21 +35,20 @@ class TimestampType(enum.IntEnum):
 
 
 class ControlType(enum.IntEnum):
-    """What a control batch says about its producer's transaction."""
+    """How a control batch ends its producer's transaction."""
 
     ABORT = 0
     COMMIT = 1
 
 
 class ControlRecord(NamedTuple):
-    """The one record of a control batch, the end of a transaction.
+    """The only record of a control batch: the end of a transaction.
 
     Attributes:
-        type: a ControlType; a plain int for kinds of control record that are not about
-            transactions.
+        type: a ControlType; a plain int if the control record is not about transactions.
         version: schema version of the record's value.
-        coordinator_epoch: epoch of the transaction coordinator that wrote it, or -1 if the record
-            is of another kind.
+        coordinator_epoch: epoch of the transaction coordinator that wrote the record; -1 if the
+            record is not about transactions.
     """
 
     type: int

@@ -4,7 +4,7 @@
 
     summary = write_df(df, {"bootstrap.servers": "broker:9092"}, topic="events")
 
-    driver    write_rdd, write_df ──► options checked, action run, rows summed up
+    driver    write_rdd, write_df ──► check options, run the action, sum up its rows
                   │   an entry that holds plain data only
     worker        ▼
               entry ──► task ──► records (RDD) as columns, or Arrow batches

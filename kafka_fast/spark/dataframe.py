@@ -1,7 +1,7 @@
 """Write a DataFrame into Kafka over Arrow: no record becomes a Python object.
 
-The columns are those of Spark's own Kafka sink, and so are the refusals, made before the job runs.
-Works on Spark Connect too, where the package must be installed on the server.
+Columns and refusals are those of Spark's own Kafka sink; a refusal comes before the job runs. This
+works on Spark Connect, too, if the package is installed on the server.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kafka_fast.spark.report import REPORT_SCHEMA, ReportRow, Summary, summarize
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-#: Column -> types it may have, in Spark's words; the order is that of the messages.
+#: Allowed types by column, in Spark's words, in the order of the checks.
 TYPES: Mapping[str, tuple[str, ...]] = {
     "topic": ("string",),
     "key": ("string", "binary"),
@@ -37,11 +37,11 @@ def write_df(
     *,
     on_error: OnError = "raise",
 ) -> Summary:
-    """Write the rows of a DataFrame, in one Spark job, and return what it comes to.
+    """Write the rows of a DataFrame in one Spark job, and return a summary.
 
     Columns: value (string or binary), and if present key (string or binary), headers
     (array<struct<key: string, value: binary>>), topic (string), partition (int) and timestamp.
-    Other columns are ignored. At least once: a task that Spark runs again writes again.
+    Other columns are ignored. Delivery is at least once: a task that Spark runs again writes again.
 
     Example:
         >>> df = spark.sql("select cast(id as string) key, 'hello' value from range(1000)")
@@ -51,17 +51,18 @@ def write_df(
     Args:
         df: The rows.
         config: A producer's properties, plain values only; see the configuration page.
-        topic: Where all rows go; it wins over the column. None: the column says it.
+        topic: Topic of all rows, instead of the column; None: the column names the topics.
         on_error: "raise" fails the task with KafkaDeliveryError, so that Spark runs it again;
             "report" leaves the failures to the summary.
 
     Raises:
         ConfigError: A property is unknown, out of range, or no plain value.
-        TypeError: An argument is something else, such as a topic where the configuration belongs.
+        TypeError: An argument has the wrong type, such as a topic in the configuration's place.
         UsageError: A column is missing or has a type that cannot be written.
-        KafkaDeliveryError: Records of a task were not delivered, on its last attempt too.
+        KafkaDeliveryError: Records of a task were not delivered, not even by its last attempt.
         KafkaError: A task could not write at all. The `__cause__` of both is Spark's own error.
-        SparkSetupError: A Python of the driver or of a worker lacks something.
+        SparkSetupError: The Python of the driver or of a worker is missing, lacks a package, or has
+            another version.
     """
     if not hasattr(df, "mapInArrow"):
         is_rdd = hasattr(df, "mapPartitions")
@@ -87,15 +88,15 @@ def check_columns(columns: list[tuple[str, str]], topic: str | None) -> list[str
     """Return the names of the columns to write.
 
     Args:
-        columns: (name, type) of each, in Spark's words.
-        topic: Where all rows go, or None.
+        columns: (name, type) of each column, in Spark's words.
+        topic: Topic of all rows, or None.
 
     Raises:
         UsageError: In the words of Spark's own sink, as far as they fit.
     """
     found: dict[str, str] = {}
     for name, kind in columns:
-        lower = name.lower()  # Spark does not distinguish
+        lower = name.lower()  # Spark ignores case
         if lower not in TYPES:
             continue
         if lower in found:

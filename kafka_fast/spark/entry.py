@@ -1,10 +1,10 @@
-"""The function that Spark pickles: it must reach a worker that has no kafka_fast, and say so.
+"""The function that Spark pickles. It runs also in a worker without kafka_fast, and reports that.
 
-A function of an importable module is pickled as its name, and a worker that cannot import it fails
-inside pickle, with a message that helps nobody. A nested function is pickled by value, with what
-it closes over. So the nested function below uses the standard library and plain data only until it
-has imported the package itself. Versions of the package must be equal: what travels between them
-is nobody's interface.
+A function of an importable module is pickled as its name. A worker that cannot import it fails
+inside pickle, with a useless message. A nested function is pickled by value, with its closure. So
+the nested function below uses only the standard library and plain data, until it has imported the
+package. Driver and worker must have the same version of the package, because the data between them
+is no stable interface.
 """
 
 from __future__ import annotations

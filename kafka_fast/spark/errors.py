@@ -1,4 +1,4 @@
-"""The errors of a write that only Spark has; all others are those of `kafka_fast.errors`."""
+"""The errors of writes from Spark; all others are in `kafka_fast.errors`."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ class KafkaDeliveryError(DeliveryError):
     """A task's records were not, or perhaps not, delivered; Spark runs the task again.
 
     Attributes:
-        count: Number of those records.
-        first: The error of the first of them.
+        count: Number of these records.
+        first: The error of the first record.
         samples: A few errors, for the log.
-        outcome: What is known of them; of several, the least certain one.
+        outcome: What is known of the records; if outcomes differ, the least certain one.
     """
 
 
 class SparkSetupError(KafkaError):
-    """A Python that takes part in the job is missing, or lacks a package, or has another version.
+    """The driver's or a worker's Python is missing, lacks a package, or has another version.
 
-    It is the driver's or a worker's; the message says which, and what to install.
+    The message says which Python it is, and what to install.
     """

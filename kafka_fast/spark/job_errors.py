@@ -1,10 +1,10 @@
-"""What a failed Spark job says to who called: a KafkaError whose first line is the sentence.
+"""Turns the error of a failed Spark job into a KafkaError whose first line is a plain sentence.
 
-Spark's error of a failed job is a long text: the driver's stack, the worker's traceback, the error
-in its midst. The error that is raised for it is the one of the task, `from` Spark's own, which in
-turn has the task's as its cause. So the sentence is the first line of the whole chain as Python
-prints it, the first line of a stream's error that was raised in `foreachBatch`, and the last one
-on a terminal.
+Spark's error for a failed job is a long text: the driver's stack and the worker's traceback, with
+the task's error in between. The task's error is raised instead, `from` Spark's error, whose own
+cause is a copy of the task's error. So the sentence is the first line of the chain as Python prints
+it, and the last line on a terminal. If `foreachBatch` raised the error, the sentence is the first
+line of the stream's error.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from kafka_fast.errors import KafkaError, fresh_copy
 from kafka_fast.spark.errors import SparkSetupError
 from kafka_fast.spark.task_errors import read_task_error
 
-# What Spark, Python and Java say where a worker, or the driver, could not even begin. PySpark 3.5
-# to 4.3.
-# A program of another name is not a worker's Python, but one that the input pipes records through.
+# Messages of Spark, Python and Java about a worker or driver that could not begin; PySpark 3.5 to
+# 4.3. The program must be named "py...": other programs are those that the input pipes records
+# through.
 NO_PYTHON = re.compile(r'Cannot run program "([^"\n]*py[^"/\n]*)"[^\n]*?error=\d+, ([^\n]+)')
 OTHER_PYTHON = re.compile(r"\[PYTHON_VERSION_MISMATCH\] ([^\n]+?\.)(?:\s|$)")
 NO_PACKAGE = re.compile(
@@ -32,12 +32,12 @@ NO_PACKAGE = re.compile(
 
 @contextmanager
 def typed_errors() -> Iterator[None]:
-    """Raise a KafkaError for the failure of the job in this block, where there is one to raise.
+    """Raise the KafkaError behind the failure of the job in this block, if there is one.
 
-    What went wrong elsewhere, in the input's own functions or in Spark, is raised as it is.
+    Other failures, in the input's own functions or in Spark, are raised unchanged.
 
     Raises:
-        KafkaError: What the task raised; `__cause__` is Spark's own error.
+        KafkaError: The task's error; `__cause__` is Spark's own error.
         SparkSetupError: A Python or a package is missing, or has another version.
     """
     try:
@@ -54,8 +54,8 @@ def typed_errors() -> Iterator[None]:
 def kafka_error(error: BaseException) -> KafkaError | None:
     """Return the KafkaError behind an error of Spark's; None if there is none.
 
-    `write_df` and `write_rdd` raise it themselves. This is for errors of other jobs: of a stream
-    that writes in `foreachBatch`, or of an RDD's own action on `write_partition`.
+    `write_df` and `write_rdd` raise the KafkaError themselves. This function is for other jobs: a
+    stream that writes in `foreachBatch`, or an RDD's own action on `write_partition`.
 
     Example:
         >>> try:
@@ -64,7 +64,7 @@ def kafka_error(error: BaseException) -> KafkaError | None:
         ...     raise kafka_error(error) or error
 
     Args:
-        error: What PySpark raised.
+        error: The exception from PySpark.
     """
     if isinstance(error, KafkaError):
         return error
@@ -73,7 +73,7 @@ def kafka_error(error: BaseException) -> KafkaError | None:
 
 
 def _setup_error(text: str, *, on_driver: bool) -> SparkSetupError | None:
-    """Return the error for what keeps a worker, or `mapInArrow` on the driver, from beginning."""
+    """Return the error if a worker, or `mapInArrow` on the driver, could not begin; else None."""
     if no_python := NO_PYTHON.search(text):
         program, reason = no_python.groups()
         return SparkSetupError(

@@ -1,7 +1,7 @@
-"""What a task knows of its own records: the futures of its bulk calls, and what came of them.
+"""A task's account of its own records: the futures of its bulk calls, and their outcomes.
 
-Nothing here asks the producer how it is: that would mix in what an earlier task left behind. The
-number of open futures is bounded; records themselves are bounded by the producer's buffer.memory.
+The producer's own counters are not used, because they include records of earlier tasks. The number
+of open futures is bounded here; the producer's buffer.memory bounds the records.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LEAST_CERTAIN_FIRST = (Outcome.MAYBE_WRITTEN, Outcome.REJECTED, Outcome.NOT_SENT
 
 @dataclass(slots=True)
 class Totals:
-    """Of one partition of a topic; `ReportRow` says what the fields mean."""
+    """Sums for one partition of a topic; `ReportRow` says what the fields mean."""
 
     records: int = 0
     bytes: int = 0
@@ -36,7 +36,7 @@ class Totals:
 
 @dataclass(slots=True)
 class Failures:
-    """All that failed in the task."""
+    """All failed records of the task."""
 
     count: int = 0
     outcomes: set[Outcome] = field(default_factory=set)
@@ -44,12 +44,12 @@ class Failures:
 
 
 class Ledger:
-    """The books of one attempt of one task.
+    """The account of one attempt of one task.
 
     Args:
         task: Number of the Spark partition.
         attempt: Number of the attempt.
-        delivery_timeout: Seconds that records have once the input has ended.
+        delivery_timeout: Seconds to wait for records after the input's end.
         clock: Monotonic seconds.
     """
 
@@ -70,32 +70,32 @@ class Ledger:
         self._failures = Failures()
         self._records = 0
         self.unsettled = False
-        """Whether records may still be under way: their fate was not known in time."""
+        """Whether records may still be under way: their outcome was not known in time."""
 
     def add(self, topic: str | None, future: Any) -> None:
-        """Take the BatchFuture of a bulk call into the books.
+        """Add the BatchFuture of a bulk call.
 
         Args:
-            topic: Where all of its records go; None if they differ.
-            future: Its BatchFuture.
+            topic: Topic of all its records; None if they differ.
+            future: The call's BatchFuture.
         """
         self._records += len(future)
         self._open.append((topic, future))
         while self._open and self._open[0][1].done():
             self._settle(*self._open.popleft(), timeout=None)
-        # Waiting makes open batches leave before they are full, so it is the last resort.
+        # A wait sends open batches before they are full, so it is the last resort.
         while len(self._open) > MAX_OPEN_FUTURES:
             self._settle(*self._open.popleft(), timeout=self._delivery_timeout)
 
     def close(self) -> None:
-        """Wait until the fate of every record is known, or delivery.timeout.ms has passed."""
+        """Wait until the outcome of every record is known, or delivery.timeout.ms has passed."""
         deadline = self._clock() + self._delivery_timeout
         while self._open:
             remaining = max(0.0, deadline - self._clock())
             self._settle(*self._open.popleft(), timeout=remaining)
 
     def error(self) -> KafkaDeliveryError | None:
-        """Return the error of the task's failed records, None if there are none."""
+        """Return the error for the task's failed records; None if there are none."""
         failures = self._failures
         if failures.count == 0:
             return None
@@ -111,7 +111,7 @@ class Ledger:
         )
 
     def rows(self) -> list[ReportRow]:
-        """Return one row for each partition that got records, or should have."""
+        """Return one row for each partition with delivered or failed records."""
         seconds = self._clock() - self._started
         found = [
             ReportRow(
@@ -132,7 +132,7 @@ class Ledger:
         return sorted(found, key=lambda row: (row.topic or "", row.partition))
 
     def _settle(self, topic: str | None, future: Any, timeout: float | None) -> None:
-        """Enter what became of the records of one call."""
+        """Enter the outcome of the records of one call."""
         try:
             result: BatchResult = future.result(timeout)
         except KafkaTimeoutError as error:

@@ -1,4 +1,4 @@
-"""What a write is asked for: checked on the driver, carried to the workers as plain data."""
+"""The options of a write: checked on the driver, sent to the workers as plain data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kafka_fast.errors import ConfigError, UsageError
 
 Scalar: TypeAlias = str | int | float | bool | None
 FrozenConfig: TypeAlias = tuple[tuple[str, Scalar], ...]
-"""A producer's properties, sorted: equal for equal configurations, and hashable."""
+"""A producer's sorted properties, which are hashable, and equal for equal configurations."""
 
 OnError: TypeAlias = Literal["raise", "report"]
 
@@ -21,7 +21,7 @@ ADDRESS = re.compile(r":\d+\b")
 
 
 class TaskOptions(NamedTuple):
-    """What every task of a job needs to know. It is sent to the workers as a plain tuple."""
+    """The options of every task of a job, sent to the workers as a plain tuple."""
 
     config: FrozenConfig
     topic: str | None
@@ -41,16 +41,16 @@ def task_options(
 
     Args:
         config: A producer's properties.
-        topic: Where all records go, or None.
-        call: What takes these, as code with {config} and {topic}, for messages.
-        on_error: What a failed record does.
+        topic: Topic of all records, or None.
+        call: The user's call, as code with {config} and {topic}, for messages.
+        on_error: What happens if records fail: "raise" or "report".
         chunk_records: Most records that are handed to the producer at once.
 
     Raises:
         ConfigError: A property is unknown, out of range, or no plain value.
-        TypeError: The configuration is no mapping, or the topic no str; the message has the call
+        TypeError: The configuration is no mapping, or the topic no str; the message shows the call
             that was most likely meant.
-        UsageError: Another argument is not what it must be.
+        UsageError: Another argument is not valid.
     """
     if not isinstance(config, Mapping):
         raise TypeError(_no_mapping(config, topic, call))
@@ -67,7 +67,7 @@ def task_options(
 
 
 def _no_mapping(config: object, topic: object, call: str) -> str:
-    """Return what is wrong with a configuration that is no mapping, and the right call."""
+    """Return a message about a configuration that is no mapping, with the right call."""
     is_address = isinstance(config, str) and ADDRESS.search(config) is not None
     meant = config if topic is None or isinstance(topic, Mapping) else topic
     is_name = isinstance(meant, str) and not (meant is config and is_address)
@@ -82,7 +82,7 @@ def _no_mapping(config: object, topic: object, call: str) -> str:
 
 
 def _shown(given: object) -> str:
-    """Return the argument as code, or its type if that is long."""
+    """Return the argument as code, or its type if the code is long."""
     shown = repr(given)
     return shown if len(shown) <= LONGEST_SHOWN else type(given).__name__
 
@@ -91,8 +91,8 @@ def freeze(config: Mapping[str, object]) -> FrozenConfig:
     """Return the configuration in its hashable form.
 
     Raises:
-        ConfigError: A value is an object. Each task would get a copy of its own of a callable, and
-            so a producer of its own; what it would do belongs into the job.
+        ConfigError: A value is an object, such as a callable. Each task would get its own copy, and
+            so its own producer. The callable's work belongs into the job.
     """
     frozen = []
     for name, value in config.items():

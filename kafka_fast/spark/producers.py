@@ -1,18 +1,17 @@
 """The producers of a worker process: one for each configuration, kept from task to task.
 
-Spark forks a worker, gives it one task after the other, and ends it with `os._exit` when it has
-been idle for a minute. So a producer is lent to a task, which waits for its own records; between
-tasks it is idle, and after connections.max.idle.ms without a task it is closed.
+Spark forks a worker, gives it one task after the other, and ends the worker with `os._exit` when it
+has been idle for a minute. So a producer is lent to a task, which waits for its own records.
+Between tasks the producer is idle, and after connections.max.idle.ms without a task it is closed.
 
     lease(config) ──► idle? take it : make one ──► task ──► back, idle
-                                                     └ failed, or does not know what became of all
-                                                       its records ──► retired: closed at once, so
-                                                       that nothing of that attempt is sent any more
+                                                     └ failed, or the outcome of some records is
+                                                       unknown ──► retired: closed at once, so that
+                                                       no record of that attempt is sent any more
 
-So between tasks nothing is pending, and what a producer does at the end of a process
-(`net/process_life.py`: deliver what was accepted) is never needed here; `os._exit` and SIGKILL
-would not let it happen. Keys hold the process id and a fork forgets everything: a child never
-touches its parent's producers.
+So no record is pending between tasks, and a delivery at the end of the process
+(`net/process_life.py`) is never needed here. `os._exit` and SIGKILL would not allow it. Keys hold
+the process id, and a fork clears the cache: a child never touches its parent's producers.
 """
 
 from __future__ import annotations
@@ -35,22 +34,24 @@ from kafka_fast.spark.options import FrozenConfig
 logger = get_logger(__name__)
 
 MAX_IDLE_PRODUCERS = 4
-"""Each has threads, connections and up to buffer.memory; a job rarely has two configurations."""
+"""Few, because each has threads, connections and up to buffer.memory; a job rarely has two
+configurations.
+"""
 
 
 @dataclass(slots=True, eq=False)
 class Lent:
-    """A producer and who uses it."""
+    """A producer and the number of its users."""
 
     key: tuple[int, FrozenConfig]
     producer: Any
     idle_timeout: float
-    """Seconds without a task after which it is closed."""
+    """Seconds without a task after which the producer is closed."""
     tasks: int = 0
-    """Tasks that use it now."""
+    """Number of tasks that use the producer now."""
     idle_since: float = 0.0
     retired: bool = False
-    """No task gets it any more; the last one that uses it closes it."""
+    """Whether no task gets the producer any more; it is closed when its last task ends."""
 
 
 class ProducerCache:
@@ -71,14 +72,14 @@ class ProducerCache:
         self.forget()
 
     def forget(self) -> None:
-        """Drop everything untouched: after a fork it belongs to the parent."""
+        """Drop all producers without closing them: after a fork they belong to the parent."""
         self._lock = threading.Lock()
         self._lent: dict[tuple[int, FrozenConfig], Lent] = {}
         self._timer: threading.Timer | None = None
 
     @contextmanager
     def lease(self, config: FrozenConfig) -> Iterator[Any]:
-        """Lend the producer of `config` for one task; whatever the block raises retires it."""
+        """Lend the producer of `config` for one task; an exception of the block retires it."""
         lent = self._take(config)
         try:
             yield lent.producer
@@ -88,7 +89,7 @@ class ProducerCache:
         self._give_back(lent, retire=False)
 
     def retire(self, producer: Any) -> None:
-        """Have this producer, which a task has, closed when its last task gives it back."""
+        """Have a lent producer closed when its last task gives it back."""
         with self._lock:
             for lent in self._lent.values():
                 if lent.producer is producer:
@@ -97,7 +98,7 @@ class ProducerCache:
                     return
 
     def __len__(self) -> int:
-        """Return the number of producers that tasks can get without making one."""
+        """Return the number of producers in the cache."""
         with self._lock:
             return len(self._lent)
 
@@ -165,7 +166,7 @@ def _close(some: list[Lent]) -> None:
 
 
 def _close_now(producer: Any) -> None:
-    """Give up what an attempt left behind: it has failed, and another one will write it again."""
+    """Close a producer, and give up its records: Spark's next attempt writes them again."""
     try:
         producer.close(timeout=0.0)
     except KafkaError as error:

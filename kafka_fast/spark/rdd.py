@@ -1,4 +1,4 @@
-"""Write an RDD into Kafka: the function for `mapPartitions`, and the job round it."""
+"""Write an RDD into Kafka: a function for `mapPartitions`, and a job that runs it."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def write_partition(
 ) -> Callable[[Iterable[Any]], Iterator[ReportRow]]:
     """Return a function for `rdd.mapPartitions` that writes a partition's records.
 
-    Records are bytes or str (a value), tuples (key, value), (key, value, headers, topic, partition,
-    timestamp) or any beginning of that, and dicts or Rows with these names. A timestamp is a
-    datetime or Unix time in ms. The function yields one ReportRow for each Kafka partition once
-    the last record is acknowledged.
+    A record is bytes or str (a value), a tuple (key, value, headers, topic, partition, timestamp)
+    of which all but key and value may be left out from the end, or a dict or Row with these names.
+    A timestamp is a datetime or Unix time in ms. The function yields one ReportRow for each Kafka
+    partition, after the last record is acknowledged.
 
     Every action on the resulting RDD writes again; `write_rdd` runs exactly one.
 
@@ -37,7 +37,7 @@ def write_partition(
 
     Args:
         config: A producer's properties, plain values only; see the configuration page.
-        topic: Where all records go; None: each record says it.
+        topic: Topic of all records; None: each record names its topic.
         on_error: "raise" fails the task with KafkaDeliveryError, so that Spark runs it again;
             "report" leaves the failures to the rows' `errors` and `first_error`.
         chunk_records: Most records that are handed to the producer at once.
@@ -45,7 +45,7 @@ def write_partition(
     Raises:
         ConfigError: A property is unknown, out of range, or no plain value.
         TypeError: The configuration is no mapping.
-        UsageError: Another argument is not what it must be.
+        UsageError: Another argument is not valid.
     """
     call = "rdd.mapPartitions(write_partition({config}, {topic}))"
     options = task_options(config, topic, call=call, on_error=on_error, chunk_records=chunk_records)
@@ -60,16 +60,16 @@ def write_rdd(
     on_error: OnError = "raise",
     chunk_records: int = CHUNK_RECORDS,
 ) -> Summary:
-    """Write the records of an RDD, in one Spark job, and return what it comes to.
+    """Write the records of an RDD in one Spark job, and return a summary.
 
-    At least once: a task that Spark runs again writes again. What the records may be, and the other
-    arguments, are those of `write_partition`.
+    Delivery is at least once: a task that Spark runs again writes again. Records and the other
+    arguments are as for `write_partition`.
 
     Raises:
-        ConfigError, TypeError, UsageError: As `write_partition`.
-        KafkaDeliveryError: Records of a task were not delivered, on its last attempt too.
+        ConfigError, TypeError, UsageError: As for `write_partition`.
+        KafkaDeliveryError: Records of a task were not delivered, not even by its last attempt.
         KafkaError: A task could not write at all. The `__cause__` of both is Spark's own error.
-        SparkSetupError: The Python of a worker lacks something.
+        SparkSetupError: The Python of a worker is missing, lacks a package, or has another version.
     """
     if not hasattr(rdd, "mapPartitions"):
         is_df = hasattr(rdd, "mapInArrow")

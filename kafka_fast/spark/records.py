@@ -1,12 +1,12 @@
-"""Records of an RDD as columns, which is what the producer's bulk call takes.
+"""Turns records of an RDD into columns for the producer's bulk call.
 
     b"value"  "value"                              a value
     (key, value)  (key, value, headers, topic, partition, timestamp)
-                                                   a tuple; what is left out at its end is None
+                                                   a tuple; missing items at its end are None
     {"value": ..., "key": ..., ...}  Row(...)      named; all but the value may be missing
 
-A timestamp is a datetime or Unix time in ms. Most RDDs hold one shape only, bytes or pairs; those
-are taken apart without a look at each record.
+A timestamp is a datetime or Unix time in ms. Most RDDs hold only bytes or only pairs; such records
+are converted without a look at each one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NO_TOPIC = (
 
 
 class TopicColumns(NamedTuple):
-    """Records of one topic, in their order. A column that no record fills is None."""
+    """Records of one topic, in order. A column that no record fills is None."""
 
     topic: str
     values: Sequence[Any]
@@ -40,11 +40,11 @@ def columns(records: list[Any], topic: str | None) -> Iterator[TopicColumns]:
     """Yield the records as columns, topic by topic.
 
     Args:
-        records: At least one, of any shapes.
-        topic: Where all of them go, or None: each says it.
+        records: At least one record, of any forms.
+        topic: Topic of all records; None: each record names its topic.
 
     Raises:
-        UsageError: A record is none of the shapes, or has no topic.
+        UsageError: A record has none of the forms, or no topic.
     """
     kinds = set(map(type, records))
     if topic is not None and kinds <= PLAIN:
@@ -98,7 +98,7 @@ def _named(record: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _milliseconds(timestamp: Any) -> Any:
-    """Return Unix time in ms; the bulk call refuses what is no integer."""
+    """Return Unix time in ms; the bulk call refuses a value that is no integer."""
     if isinstance(timestamp, datetime):
         return int(timestamp.timestamp() * 1000)
     return timestamp

@@ -1,4 +1,4 @@
-"""What a task reports, and what a job comes to."""
+"""The report of a task, and the summary of a job."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ UNKNOWN_PARTITION = -1
 
 
 class ReportRow(NamedTuple):
-    """What one attempt of one task wrote into one partition of a topic."""
+    """The records that one attempt of one task wrote into one partition of a topic."""
 
     task: int
     """Number of the Spark partition."""
     attempt: int
     """Number of the attempt; 0 is the first."""
     topic: str | None
-    """None for failed records of several topics, if nobody knows which."""
+    """None for failed records whose topic is not known."""
     partition: int
     """Number of the Kafka partition; -1 for failed records that never had one."""
     records: int
-    """Delivered records."""
+    """Number of delivered records."""
     bytes: int
-    """Their size in record batches before compression."""
+    """The records' size in record batches, before compression."""
     base_offset: int
-    """Offset of the first of them; -1 if the broker did not say."""
+    """Offset of the first record; -1 if the broker did not say."""
     last_offset: int
-    """Offset of the last of them. Records of other tasks may lie in between."""
+    """Offset of the last record. Records of other tasks may lie between the two."""
     errors: int
-    """Records that were not, or perhaps not, delivered."""
+    """Number of records that were not, or perhaps not, delivered."""
     first_error: str | None
     seconds: float
     """Duration of the attempt."""
 
 
-#: The same as columns of a DataFrame.
+#: The fields of ReportRow as columns of a DataFrame.
 REPORT_SCHEMA = (
     "task int, attempt int, topic string, partition int, records bigint, bytes bigint, "
     "base_offset bigint, last_offset bigint, errors bigint, first_error string, seconds double"
@@ -42,7 +42,7 @@ REPORT_SCHEMA = (
 
 
 class Summary(NamedTuple):
-    """What a write comes to; as text it is a sentence."""
+    """The result of a write; `str` of it is a sentence."""
 
     records: int
     bytes: int
@@ -51,7 +51,7 @@ class Summary(NamedTuple):
     seconds: float
     """From the start of the Spark job to its end."""
     rows: tuple[ReportRow, ...]
-    """One for each task and Kafka partition, in that order."""
+    """One row for each task and Kafka partition, in that order."""
 
     @property
     def records_per_s(self) -> float:
@@ -84,7 +84,7 @@ def summarize(rows: Iterable[ReportRow], seconds: float) -> Summary:
 
 
 TOPICS_NAMED = 3
-"""Topics that a sentence names; of more it says how many there are."""
+"""Most topics that a sentence names; otherwise it says how many there are."""
 
 
 def _topics(filled: set[tuple[str | None, int]]) -> str:

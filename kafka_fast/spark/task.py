@@ -1,7 +1,7 @@
-"""What runs in a Spark worker: one task's input goes to the process's producer.
+"""The work of a task in a Spark worker: its input goes to the producer of the process.
 
-Called by the pickled function of `entry`, in a process that has kafka_fast. Every task waits for
-its own last acknowledgement; nothing is left to the end of the process, which Spark kills.
+The pickled function of `entry` calls this module, in a process that has kafka_fast. Every task
+waits for its own last acknowledgement: Spark kills the process, so nothing is left to its end.
 """
 
 from __future__ import annotations
@@ -20,14 +20,16 @@ from kafka_fast.spark.report import REPORT_SCHEMA, ReportRow
 from kafka_fast.spark.task_errors import carried, identity
 
 CHUNK_BYTES = 4 << 20
-"""A chunk ends here: large records come in short ones."""
+"""Estimated size at which a chunk ends, so chunks of large records are short."""
 PART_RECORDS = 256
+"""Records that are taken from the input at a time."""
 SAMPLED = 16
-"""So many records are taken at a time, and the size of so many of them is looked at."""
+"""About so many of these records are measured, to estimate the size of all."""
 
 COLUMNS = ("key", "headers", "partition", "timestamp")
+"""Optional columns of a DataFrame."""
 OPTIONAL_COLUMNS = ("keys", "headers", "partitions", "timestamps_ms")
-"""The same of `send_many`, in the order of `TopicColumns`."""
+"""Optional arguments of `send_many`, in the order of `TopicColumns`."""
 NULL_TOPIC = (
     "null topic present in the data. Use the topic argument of write_df for setting a topic."
 )
@@ -36,7 +38,7 @@ SIZED = (bytes, str, bytearray, memoryview)
 
 
 def run(function: str, records: Iterable[Any], arguments: tuple[Any, ...]) -> Iterator[Any]:
-    """Yield the rows of the task that `function` names.
+    """Run the task that `function` names, and yield its rows.
 
     Args:
         function: `write_records` or `write_batches`.
@@ -55,7 +57,7 @@ def write_records(records: Iterable[Any], *options: Any) -> Iterator[ReportRow]:
 
     Raises:
         KafkaDeliveryError: Records were not delivered, unless errors are to be reported.
-        UsageError: A record is nothing that can be written.
+        UsageError: A record has no form that can be written.
     """
     wanted = TaskOptions(*options)
 
@@ -65,7 +67,7 @@ def write_records(records: Iterable[Any], *options: Any) -> Iterator[ReportRow]:
                 named = dict(zip(OPTIONAL_COLUMNS, others, strict=True))
                 try:
                     future = producer.send_many(topic, values, **named)
-                except TypeError as error:  # the input's own ones are raised outside
+                except TypeError as error:  # the input's own TypeErrors are raised in `chunks`
                     raise UsageError(str(error)) from error
                 ledger.add(topic, future)
 
@@ -73,7 +75,7 @@ def write_records(records: Iterable[Any], *options: Any) -> Iterator[ReportRow]:
 
 
 def write_batches(batches: Iterable[Any], *options: Any) -> Iterator[Any]:
-    """Write the Arrow record batches of a DataFrame's partition; yield the report as one of them.
+    """Write the Arrow record batches of a DataFrame's partition; yield the report as a batch.
 
     Raises:
         KafkaDeliveryError: Records were not delivered, unless errors are to be reported.
@@ -106,7 +108,7 @@ def _report_schema() -> Any:
 
 
 def _write(send: Callable[[Any, Ledger], None], options: TaskOptions) -> list[ReportRow]:
-    """Have `send` put the input into a producer; wait, and return the report."""
+    """Have `send` pass the input to a producer; wait, and return the report."""
     task, attempt = identity()
     ledger = Ledger(task, attempt, producer_settings(dict(options.config)).delivery_timeout)
     with PRODUCERS.lease(options.config) as producer:
@@ -121,7 +123,7 @@ def _write(send: Callable[[Any, Ledger], None], options: TaskOptions) -> list[Re
 
 
 def chunks(records: Iterable[Any], most: int) -> Iterator[list[Any]]:
-    """Yield the records in lists of at most `most`, fewer where records are large."""
+    """Yield the records in lists of at most `most`; lists of large records are shorter."""
     iterator = iter(records)
     chunk: list[Any] = []
     size = 0
@@ -137,11 +139,11 @@ def chunks(records: Iterable[Any], most: int) -> Iterator[list[Any]]:
 
 
 def size_of(record: Any) -> int:
-    """Return about how many bytes a record holds."""
+    """Return the approximate number of bytes in a record."""
     if isinstance(record, SIZED):
         return len(record)
     if isinstance(record, dict):
         record = record.values()
     if not isinstance(record, Iterable):
-        return 0  # no record at all, which is for others to say
+        return 0  # not a record; `columns` refuses it
     return sum(len(item) for item in record if isinstance(item, SIZED))

@@ -1,16 +1,16 @@
-"""How the error of a task reaches the driver with its type, its attributes and its first line.
+"""Carries the error of a task to the driver, with its type, its attributes and its first line.
 
 Spark carries an exception of a worker to the driver as text: a traceback, inside a Java exception,
-inside another traceback. So a task raises a `TaskError`, whose text ends in a line of JSON, and the
-driver finds that line, however deep it is.
+inside another traceback. So a task raises a `TaskError`, whose text ends in a line of JSON. The
+driver finds that line at any depth.
 
     worker    KafkaError ──► TaskError: the sentence
                                         kafka_fast-error {"type": ..., "args": ..., "state": ...}
     Spark     its own errors round that text
     driver    text ──► KafkaError, of the same type and with the same attributes
 
-The text may come from anywhere, so nothing is unpickled: JSON names a known type of exception and
-holds plain values for it.
+The text may come from anywhere, so nothing is unpickled: the JSON names a known type of exception
+and holds plain values.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from kafka_fast.errors import KafkaError, Outcome, fresh_copy
 from kafka_fast.spark.errors import KafkaDeliveryError, SparkSetupError
 
 MARK = "kafka_fast-error "
-"""In front of the JSON. `entry` has it in its closure, for workers without kafka_fast."""
+"""The text before the JSON. The closure in `entry` has a copy, for workers without kafka_fast."""
 
 MAX_DEPTH = 4
-"""So many errors are carried, each an attribute of the one before."""
+"""Most errors in a chain that are carried, each an attribute of the one before."""
 
 OWN = {each.__name__: each for each in (KafkaDeliveryError, SparkSetupError)}
 
 
 class TaskError(Exception):
-    """What a task raises for Spark; the driver turns it into the KafkaError that it stands for."""
+    """The error that a task raises for Spark; the driver turns it back into a KafkaError."""
 
 
 # ---- in the worker ----
 
 
 def carried(rows: Iterable[Any]) -> Iterator[Any]:
-    """Yield the rows of a task; what stops them is raised in the form that the driver reads.
+    """Yield the rows of a task; raise a KafkaError in the form that the driver reads.
 
     Raises:
         TaskError: In place of any KafkaError, with its traceback.
@@ -55,7 +55,7 @@ def carried(rows: Iterable[Any]) -> Iterator[Any]:
 
 
 def task_error(error: KafkaError) -> TaskError:
-    """Return what to raise for `error`: its sentence with the place, and the line of JSON."""
+    """Return the TaskError for `error`: its sentence with the place, and the line of JSON."""
     placed = fresh_copy(error)
     said = placed.args[0] if placed.args else None
     placed.args = (f"{said or getattr(error, 'description', '')} ({_place()})", *placed.args[1:])
@@ -90,7 +90,7 @@ def _encoded(error: BaseException, depth: int) -> dict[str, Any]:
 
 
 def _plain(value: Any, depth: int) -> Any:
-    """Return the value as JSON has it; None for what cannot be carried."""
+    """Return the value in JSON's types; None if the value cannot be carried."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, Outcome):
@@ -106,14 +106,14 @@ def _plain(value: Any, depth: int) -> Any:
 
 
 def read_task_error(text: str) -> KafkaError | None:
-    """Return the error that a task put into this text, None if there is none."""
+    """Return the error that a task put into this text; None if there is none."""
     start = text.find(MARK)
     while start >= 0:
         try:
             found, _ = json.JSONDecoder().raw_decode(text, start + len(MARK))
             error = _decoded(found)
         except (ValueError, LookupError, TypeError, AttributeError):
-            error = None  # somebody else's text, or cut short
+            error = None  # the text is not ours, or is cut short
         if isinstance(error, KafkaError):
             return error
         start = text.find(MARK, start + 1)
@@ -144,6 +144,6 @@ def _value(plain: Any) -> Any:
 
 
 def _type_named(name: str) -> type[BaseException] | None:
-    """Return the exception of this name: ours, kafka_fast's or Python's; None: there is none."""
+    """Return the exception type of this name: Spark's part, kafka_fast's or Python's, or None."""
     kind = OWN.get(name) or vars(errors).get(name) or vars(builtins).get(name)
     return kind if isinstance(kind, type) and issubclass(kind, BaseException) else None

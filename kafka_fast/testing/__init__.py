@@ -2,7 +2,7 @@
 
     from kafka_fast.testing import EmbeddedKafka
 
-`plugin` has pytest fixtures round the embedded broker.
+`plugin` has pytest fixtures for the embedded broker.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["EmbeddedKafka"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import the embedded broker when it is first used: the other brokers do without it."""
+    """Import the embedded broker at its first use: the other brokers do not need it."""
     if name == "EmbeddedKafka":
         from kafka_fast.testing.broker.server import EmbeddedKafka
 

@@ -1,4 +1,4 @@
-"""The machine of a simulation: a clock that is set, wake-ups that are noted, links in memory."""
+"""The machine of a simulation: a clock that is set, wake-ups as flags, links in memory."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
@@ -9,14 +9,14 @@ from kafka_fast.net._compressor cimport coder
 from kafka_fast.testing._record_layer cimport RecordLayer
 
 
-# What the environment's functions need; lives as long as the VirtualMachine.
+# The context of the environment's functions; lives as long as the VirtualMachine.
 ctypedef struct virtual_state:
     double now            # monotonic seconds
     int64_t wall_ms       # Unix ms when `now` is 0
     bint data_woken
     bint control_woken
     bint observers_woken
-    coder coder           # of the inline compression, if there is any
+    coder coder           # compresses in the call; unused without compression
 
 
 # A growing piece of memory: bytes are added at the end and taken from the front.
@@ -32,13 +32,13 @@ ctypedef struct pipe:
     int references
     heap sent             # by the client, not yet collected
     heap arrived          # for the client, not yet read
-    bint full             # takes no more bytes until there is room again
-    bint ended            # the peer closed: reads end after what is there
-    bint closed           # by the data plane
+    bint full             # writes are refused until there is room again
+    bint ended            # the peer closed: reads end after the remaining bytes
+    bint closed           # the data plane closed its end
     int error             # errno of every read and write from now on, or 0
-    int choppiness        # of 256: how often a read or write handles only a part
+    int choppiness        # how many of 256 reads or writes handle only a part
     uint64_t random       # xorshift state
-    kf_link* link         # until it is freed; its ring is copied then
+    kf_link* link         # NULL once the link is freed; `trace` then has a copy of its ring
     kf_trace* trace
     uint32_t trace_count
 

@@ -1,11 +1,11 @@
-"""The machine under the planes of a simulation, where net/_pump has the real one.
+"""The machine under the planes of a simulation; `net/_pump` has the real one.
 
-Time stands still until it is set, and moves by a nanosecond whenever it is read, so that a wait
-of no length ends. Wake-ups are flags, compression happens in the call, and links are pipes in
-memory that take and give any part of the bytes, as the seed decides. Nothing here runs by itself:
-the simulation decides when the data plane gets its turn, by the rules of the real poller.
+The clock stands still until it is set. Each read moves it by a nanosecond, so that a wait of no
+length ends. Wake-ups are flags. Compression happens in the call. Links are pipes in memory; the
+seed decides how many bytes each read and write handles. No thread runs here: the simulation gives
+the data plane its turns, by the rules of the real poller.
 
-Thread: one for all of it.
+Thread: a single one for everything.
 """
 
 from libc.errno cimport EPIPE
@@ -22,7 +22,7 @@ from kafka_fast.dataplane.core.link cimport *
 from kafka_fast.dataplane.core.state cimport *
 from kafka_fast.net._compressor cimport coder_free, coder_init, compress_batch
 
-cdef double TICK = 1e-9  # how far the clock moves when it is read
+cdef double TICK = 1e-9  # seconds by which each read moves the clock
 
 
 # ---- the environment's functions ----
@@ -83,23 +83,23 @@ cdef class VirtualMachine(Environment):
         return self.state.now
 
     def advance(self, double now):
-        """Let time pass until `now`; it never goes back."""
+        """Let time pass until `now`; the clock never goes back."""
         self.state.now = max(self.state.now, now)
 
     def take_data_wake(self):
-        """Return, and forget, whether somebody woke the data plane."""
+        """Return whether the data plane was woken, and clear that flag."""
         cdef bint woken = self.state.data_woken
         self.state.data_woken = False
         return woken
 
     def take_control_wake(self):
-        """Return, and forget, whether somebody woke the control plane."""
+        """Return whether the control plane was woken, and clear that flag."""
         cdef bint woken = self.state.control_woken
         self.state.control_woken = False
         return woken
 
     def take_observers_wake(self):
-        """Return, and forget, whether batches with observers have ended."""
+        """Return whether batches with observers have ended, and clear that flag."""
         cdef bint woken = self.state.observers_woken
         self.state.observers_woken = False
         return woken
@@ -121,7 +121,7 @@ cdef bint heap_add(heap* it, const void* data, size_t size) noexcept nogil:
             return False
         it.data = larger
         it.capacity = capacity
-    if size != 0:  # nothing may come from NULL, and memcpy does not take that
+    if size != 0:  # `data` may be NULL for no bytes, which memcpy does not allow
         memcpy(it.data + it.size, data, size)
     it.size += size
     return True
@@ -142,7 +142,7 @@ cdef uint64_t draw(pipe* it) noexcept nogil:
 
 
 cdef size_t part_of(pipe* it, size_t size) noexcept nogil:
-    """Return how many of `size` bytes go through this time: all, some, or one."""
+    """Return how many of `size` bytes this call handles: all, some, or one."""
     cdef uint64_t number = draw(it)
     if size <= 1 or <int>(number & 255) >= it.choppiness:
         return size
@@ -200,7 +200,7 @@ cdef void pipe_release(pipe* it) noexcept nogil:
 
 
 cdef void pipe_dispose(void* context) noexcept nogil:
-    """The link is about to be freed: keep its debug ring for the report of a failure."""
+    """Copy the link's debug ring, for the report of a failure: the link is about to be freed."""
     cdef pipe* it = <pipe*>context
     cdef size_t size = min(it.link.trace_count, <uint32_t>KF_LINK_EVENTS) * sizeof(kf_trace)
     it.trace = <kf_trace*>malloc(size + 1)
@@ -212,13 +212,13 @@ cdef void pipe_dispose(void* context) noexcept nogil:
 
 
 cdef class MemoryLink:
-    """The world's end of a connection; the data plane has the other.
+    """The peer's end of a connection; the data plane has the other end.
 
     Args:
-        link_id, node_id: As the control plane numbers them.
-        choppiness: Of 256 reads and writes, how many handle only a part of what they could.
-        seed: Decides which, and how much of it.
-        layer: Lies between the link and this connection; None: nothing does.
+        link_id, node_id: The control plane's numbers.
+        choppiness: Number of reads and writes, out of 256, that handle only a part of the bytes.
+        seed: Decides which reads and writes these are, and how many bytes they handle.
+        layer: A layer between the link and this connection; None: there is none.
     """
 
     def __cinit__(self, int32_t link_id, int32_t node_id, int choppiness, uint64_t seed,
@@ -234,7 +234,7 @@ cdef class MemoryLink:
         self.pipe.random = seed | 1
 
     def take_sent(self):
-        """Return what the client has written since the last call."""
+        """Return the bytes that the client has written since the last call."""
         cdef heap* sent = &self.pipe.sent
         cdef bytes data = PyBytes_FromStringAndSize(<char*>sent.data + sent.taken,
                                                     sent.size - sent.taken)
@@ -242,11 +242,11 @@ cdef class MemoryLink:
         return data
 
     def fill(self):
-        """Let nothing be written before `make_room`."""
+        """Refuse writes of the client until `make_room`."""
         self.pipe.full = True
 
     def make_room(self):
-        """Let the client write again; returns whether it could not."""
+        """Let the client write again; return whether writes were refused."""
         cdef bint was_full = self.pipe.full
         self.pipe.full = False
         return was_full
@@ -257,11 +257,11 @@ cdef class MemoryLink:
             raise MemoryError
 
     def end(self):
-        """The peer has closed: the client reads what is there, then the end."""
+        """Close the peer's side: the client reads the remaining bytes, then the end."""
         self.pipe.ended = True
 
     def fail(self, int error):
-        """The connection broke: reads and writes fail with this errno."""
+        """Break the connection: reads and writes fail with this errno."""
         self.pipe.error = error
 
     @property
@@ -282,7 +282,7 @@ cdef class MemoryLink:
         return not self.pipe.closed and ready_of(self.pipe, wants) != 0
 
     def trace(self):
-        """Return the link's debug ring, oldest first, one line each."""
+        """Return the link's debug ring, oldest event first, one line per event."""
         cdef kf_trace* ring = self.pipe.trace
         cdef uint32_t count = self.pipe.trace_count
         cdef uint32_t i
@@ -308,7 +308,7 @@ cdef bint pipe_is_writable(void* context) noexcept nogil:
 
 
 cdef int ready_of(pipe* it, int wants) noexcept nogil:
-    """Return what a poller says to who waits for that, as KF_WANT_* bits."""
+    """Return a poller's answer to a wait for `wants`; both are KF_WANT_* bits."""
     if it.error != 0:
         return KF_WANT_READ | KF_WANT_WRITE
     return wants & ((KF_WANT_READ if pipe_is_readable(it) else 0)
@@ -355,11 +355,10 @@ cdef class Turner:
         kf_plane_command(self.plane.plane, command)
 
     def turn(self):
-        """Take one turn, and go to sleep if nothing came in meanwhile.
+        """Take one turn, and go to sleep unless something came in meanwhile.
 
         Returns:
-            When to turn again at the latest (monotonic seconds; 0.0: only when woken), or -1.0:
-            at once.
+            Monotonic seconds of the next turn, at the latest. 0.0: only when woken. -1.0: at once.
         """
         cdef kf_plane* plane = self.plane.plane
         cdef double until
@@ -375,8 +374,8 @@ cdef class Turner:
 
     def number_from(self, Queues queues not None, int64_t queue_id, int64_t producer_id,
                     int16_t epoch, int32_t sequence):
-        """Let a queue that has sent nothing yet begin at this sequence, as if it had sent all
-        before.
+        """Let a queue that has sent nothing yet begin at this sequence, as if it had sent all lower
+        ones.
         """
         cdef kf_queue* queue = queues.queue(queue_id)
         queue.producer_id = producer_id
@@ -385,7 +384,7 @@ cdef class Turner:
         queue.single = True  # as for any first batch
 
     def begin_flush(self):
-        """Begin what Queues.flush does; returns what `is_flushed` is asked with."""
+        """Begin a flush, as Queues.flush does; return the serial number for `is_flushed`."""
         cdef kf_producer* producer = self.plane.plane.producer
         cdef int64_t serial = kf_producer_serial(producer)
         kf_add(&producer.flushing, 1)
@@ -397,7 +396,7 @@ cdef class Turner:
         kf_add(&self.plane.plane.producer.flushing, -1)
 
     def is_flushed(self, int64_t serial):
-        """Return whether everything that the flush waits for has ended."""
+        """Return whether all records that the flush waits for have ended."""
         return bool(kf_producer_flushed(self.plane.plane.producer, serial))
 
     def pending_before(self, int64_t serial):
@@ -405,7 +404,7 @@ cdef class Turner:
         return kf_producer_pending_before(self.plane.plane.producer, serial)
 
     def ended_records(self):
-        """Return how many records have ended, one way or the other."""
+        """Return how many records have ended, delivered or failed."""
         cdef kf_produce_stats* stats = &self.plane.plane.producer.stats
         return kf_counted(&stats.records_acked) + kf_counted(&stats.records_failed)
 

@@ -1,10 +1,11 @@
 """A layer over a link's bytes that behaves as TLS does, without the cryptography.
 
-It takes whole records from the connection and gives them away in pieces. So bytes wait inside it
-of which poll(2) says nothing. A read may have to wait until the connection can be written, because
-a record must be answered first; a write may have to wait for bytes from the peer.
+The layer takes whole records from the connection and hands them on in pieces. So bytes may wait
+inside the layer, and poll(2) does not report them. A read may have to wait until the connection can
+be written, because a record must be answered first. A write may have to wait for bytes from the
+peer.
 
-Thread: whoever drives the link; the script (`expect_handshake`) is set before.
+Thread: the thread that drives the link; `expect_handshake` is called before.
 """
 
 from libc.stdint cimport int32_t, int64_t, intptr_t, uint8_t
@@ -18,7 +19,9 @@ from kafka_fast.net.posix cimport POLLOUT, poll, pollfd
 
 
 cdef int64_t take_record(layer* it, int* error) noexcept nogil:
-    """Take the next record from below; its size, or what `below` says."""
+    """Take the next record from `below`; return its size, or the result of `below` if there is
+    none.
+    """
     cdef int64_t got = it.below.read(it.below.context, it.record, it.record_bytes, error)
     if got <= 0:
         return got
@@ -57,10 +60,10 @@ cdef int64_t layer_write(void* context, const iovec* pieces, int count, int* err
     cdef int64_t got
     while it.handshake_left > 0:
         if it.taken < it.size:
-            return KF_IO_WANT_READ  # who reads must have what came before
+            return KF_IO_WANT_READ  # the reader must take the earlier bytes first
         got = take_record(it, error)
         if got == 0:
-            return KF_IO_WANT_READ  # the end: the next read sees it, too
+            return KF_IO_WANT_READ  # the stream has ended; the next read reports that
         if got < 0:
             return got
     return it.below.write(it.below.context, pieces, count, error)
@@ -97,13 +100,13 @@ cdef bint socket_is_writable(void* context) noexcept nogil:
 
 
 cdef class RecordLayer:
-    """What lies between a link and its connection; for one link.
+    """A layer between one link and its connection.
 
     Args:
-        record_bytes: What is taken from the connection at once, at most.
-        read_bytes: What one read gives, at most.
-        answer_every: Of so many records one is given only when the connection can be written; 0:
-            none.
+        record_bytes: Most bytes that are taken from the connection at once.
+        read_bytes: Most bytes that one read returns.
+        answer_every: One of so many records is handed on only when the connection can be written;
+            0: none.
     """
 
     def __cinit__(self, *, size_t record_bytes, size_t read_bytes, int answer_every=0):
@@ -138,11 +141,11 @@ cdef class RecordLayer:
         pump.add(link_id, node_id, self.wrap(&below, socket_is_writable), fd)
 
     def expect_handshake(self, size_t size):
-        """Let writes wait until so many bytes have come, which no read gives."""
+        """Let writes wait until `size` bytes have come; reads do not return these bytes."""
         self.layer.handshake_left = size
 
     def pending(self):
-        """Return how many bytes wait inside."""
+        """Return how many bytes wait inside the layer."""
         return layer_pending(self.layer)
 
     def __dealloc__(self):

@@ -1,15 +1,15 @@
 """Apache Kafka's jars, fetched from Maven Central once and kept in a cache.
 
 `KAFKA_FAST_BROKER_DIR` names the cache (default `~/.cache/kafka-fast/brokers`). One folder holds
-the runtime class path of one Kafka version; it appears whole (fetched beside, then renamed) and
-under a file lock, so that test runs which start together fetch once.
+the runtime class path of one Kafka version. A folder is fetched under another name and then
+renamed, so it is never incomplete. A file lock lets test runs that start together fetch only once.
 
     cache/
       kafka-4.4.0/       every jar that a broker of that version needs, and log4j2.yaml
       schemas-4.4.0/     Apache's message definitions (JSON with // comments)
       lock
 
-Called by `real_kafka`; knows nothing of processes that run.
+`real_kafka` calls this module, which knows nothing of running processes.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ DEFAULT_VERSION = "4.4.0"
 MINIMUM_JAVA = 17
 FETCH_TIMEOUT = 600.0
 
-# Readiness is read from the log, hence level INFO.
+# Level INFO, because the harness reads from the log when a broker is ready.
 LOG4J2_YAML = (
     "Configuration: {Appenders: {Console: {name: STDOUT, PatternLayout: "
     '{pattern: "[%d] %p %m (%c)%n"}}}, '
@@ -72,12 +72,12 @@ class Release:
     """How one version of Apache Kafka is fetched and run.
 
     Attributes:
-        version: Kafka's version, as Maven knows it.
+        version: Kafka's version in Maven.
         scala: the Scala version in the artifact's name.
         kraft: False for the versions that need ZooKeeper.
         log4j2: Kafka 4 logs through log4j 2, earlier versions through log4j 1 (here reload4j).
-        exclude: artifacts of `org.apache.kafka` that the POM names but nobody published.
-        extra: further `group:artifact:version`, each wins over what Kafka's POM asks for.
+        exclude: artifacts of `org.apache.kafka` that the POM names but that were never published.
+        extra: further `group:artifact:version`, which override those of Kafka's POM.
     """
 
     version: str
@@ -89,7 +89,7 @@ class Release:
 
     @property
     def ready_line(self) -> str:
-        """What the broker logs when it serves clients; an open port is too early."""
+        """A text that the broker logs when it serves clients; its port is open earlier."""
         return "Kafka Server started" if self.kraft else "started (kafka.server.KafkaServer)"
 
     @property
@@ -106,7 +106,7 @@ RELEASES: dict[str, Release] = {
         Release("4.4.0", log4j2=True, exclude=("kafka-tools-api", "kafka-tools")),
         Release("3.9.2"),
         Release("2.8.2", kraft=False),
-        # Its own ZooKeeper 3.4 client fails on Java 17, that of Kafka 2.8 works with it.
+        # The ZooKeeper 3.4 client of Kafka 2.1 fails on Java 17; that of Kafka 2.8 works.
         Release(
             "2.1.1",
             scala="2.12",
@@ -129,7 +129,7 @@ def release(version: str) -> Release:
 
 
 def cache_dir() -> Path:
-    """Return the cache folder; it is made if it is not there."""
+    """Return the cache folder; make it if necessary."""
     configured = os.environ.get("KAFKA_FAST_BROKER_DIR")
     path = Path(configured) if configured else Path.home() / ".cache/kafka-fast/brokers"
     path.mkdir(parents=True, exist_ok=True)
@@ -140,7 +140,7 @@ def find_tool(name: str) -> str:
     """Return the path of `java` or `mvn`.
 
     Raises:
-        ToolMissingError: it is not on the PATH, or Java is older than 17.
+        ToolMissingError: the tool is not on the PATH, or Java is older than 17.
     """
     home = os.environ.get("JAVA_HOME")
     candidate = Path(home, "bin", name) if home else None
@@ -157,11 +157,11 @@ def find_tool(name: str) -> str:
 
 
 def class_path(version: str = DEFAULT_VERSION) -> Path:
-    """Return the folder with the jars of `version`; fetch them if the cache has none.
+    """Return the folder with the jars of `version`; fetch them if they are not in the cache.
 
     Raises:
         ToolMissingError: the jars must be fetched and Maven is missing.
-        RealKafkaError: Maven failed; the message ends with what it printed.
+        RealKafkaError: Maven failed; the message ends with Maven's output.
     """
     wanted = release(version)
     folder = cache_dir() / f"kafka-{version}"
@@ -197,7 +197,7 @@ def _check_java(path: str) -> None:
 
 @contextlib.contextmanager
 def _locked_cache() -> Iterator[None]:
-    """Hold the cache's lock: of several processes that fetch, one works and the others wait."""
+    """Hold the cache's lock, so that one process fetches while others wait."""
     with (cache_dir() / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -205,7 +205,7 @@ def _locked_cache() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _appearing(folder: Path) -> Iterator[Path]:
-    """Yield a new folder that takes the name `folder` if the block succeeds, and goes if not."""
+    """Yield a new folder, which is renamed to `folder` if the block succeeds, else removed."""
     fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
         yield fresh
@@ -216,11 +216,11 @@ def _appearing(folder: Path) -> Iterator[Path]:
 
 
 def _pom(wanted: Release) -> str:
-    """Return a POM whose runtime class path is what a broker of that release needs."""
+    """Return a POM with the runtime class path of a broker of that release."""
     excluded = [("org.apache.kafka", artifact) for artifact in wanted.exclude]
     extra = [tuple(coordinate.split(":")) for coordinate in wanted.extra]
     if wanted.log4j2:
-        # Kafka 4 speaks slf4j 1.7: the binding for slf4j 2 would leave it without a log.
+        # Kafka 4 uses slf4j 1.7: with the binding for slf4j 2 it would not log.
         extra.append(("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.5"))
     else:
         excluded += [("log4j", "log4j"), ("org.slf4j", "slf4j-log4j12")]

@@ -1,7 +1,7 @@
 """The few administrative requests of the test harness, over one blocking connection.
 
-Asks one given broker, never another one, because the harness wants to know what that one knows.
-Speaks versions that every broker from 2.1 to 4.4 understands, so that nothing is negotiated.
+A connection asks only its own broker, because the harness wants to know what that broker knows. It
+uses versions that every broker from 2.1 to 4.4 understands, so it negotiates none.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _LENGTH = struct.Struct(">i")
 
 @dataclass(frozen=True, slots=True)
 class PartitionState:
-    """What a broker knows of one partition; `leader` is -1 while there is none."""
+    """One partition in a broker's metadata; `leader` is -1 while there is none."""
 
     leader: int
     replicas: tuple[int, ...]
@@ -54,8 +54,8 @@ class ClusterAdmin:
     """A connection to one broker; OSError means that the broker does not answer.
 
     Args:
-        host: where the broker listens without TLS and SASL.
-        port: its port.
+        host: host on which the broker listens, without TLS and SASL.
+        port: the broker's port.
     """
 
     def __init__(self, host: str, port: int) -> None:
@@ -97,7 +97,7 @@ class ClusterAdmin:
     def create_topic(
         self, name: str, partitions: int, replication: int, configs: Mapping[str, str]
     ) -> None:
-        """Create a topic; it is not everywhere yet when this returns.
+        """Create a topic. When this returns, not all brokers may know the topic yet.
 
         Raises:
             RealKafkaError: the broker refused; the message is the broker's.
@@ -115,7 +115,7 @@ class ClusterAdmin:
         _refused("create", name, result.error_code, result.error_message)
 
     def delete_topic(self, name: str) -> None:
-        """Delete a topic; it is not gone everywhere when this returns.
+        """Delete a topic. When this returns, some brokers may still know the topic.
 
         Raises:
             RealKafkaError: the broker refused.
@@ -131,7 +131,7 @@ class ClusterAdmin:
         return self._ask(request, METADATA_VERSION, MetadataResponse)
 
     def _ask_controller(self, request: Request, version: int, response: type[R]) -> R:
-        """Ask the controller: brokers with KRaft forward, those with ZooKeeper do not."""
+        """Ask the controller, because brokers with ZooKeeper do not forward requests to it."""
         metadata = self._metadata()
         for broker in metadata.brokers:
             if broker.node_id == metadata.controller_id:

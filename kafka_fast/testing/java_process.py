@@ -1,14 +1,14 @@
 """Server processes for the tests: started, watched through their log, never left behind.
 
-A `JavaProcess` runs in a session of its own, so that Ctrl-C reaches the tests and not the
-brokers. Whatever ends the tests (return, exception, `kill -9`), nothing survives them: a `Reaper`
-process holds a pidfd of each server, and when its standard input closes it kills those that are
+A `JavaProcess` runs in a session of its own, so that Ctrl-C reaches the tests and not the brokers.
+No server survives the tests, however they end (return, exception, `kill -9`). A `Reaper` process
+holds a pidfd of each server. When the reaper's standard input closes, it kills all servers that are
 left and removes their data.
 
     tests ──"+pid"──▶ Reaper ──pidfd──▶ broker, broker, ZooKeeper
           ╳ end of file: kill all, remove folders
 
-Knows processes and files only; what Kafka is, `real_kafka` knows.
+This module knows only processes and files; `real_kafka` knows Kafka.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ __all__ = ["JavaProcess", "PortPool", "Reaper", "data_root"]
 POLL_SECONDS = 0.02
 READY_TIMEOUT = 150.0
 STOP_TIMEOUT = 60.0
-# Below Linux's ephemeral range: no outgoing connection takes the port of a node that is down.
+# Below Linux's ephemeral range, so that no outgoing connection takes the port of a node that is
+# down.
 PORT_RANGE = range(18_000, 32_000)
 # A three-node cluster with a test's data needs about half of this.
 TMPFS_ROOM = 2 << 30
@@ -65,7 +66,7 @@ if folder:
 
 
 def data_root() -> Path:
-    """Return where data folders go: `/dev/shm` if it has room, else the temporary folder."""
+    """Return the place for data folders: `/dev/shm` if it has room, else the temporary folder."""
     shared = Path("/dev/shm")
     with contextlib.suppress(OSError):
         if os.access(shared, os.W_OK) and shutil.disk_usage(shared).free >= TMPFS_ROOM:
@@ -74,10 +75,10 @@ def data_root() -> Path:
 
 
 class PortPool:
-    """Ports of the loopback address that stay ours until `close`, also while nobody listens.
+    """Ports of the loopback address that stay reserved until `close`, even if no node listens.
 
-    Each port is held by a file lock that every harness of this user respects, so that clusters
-    of parallel test runs, and nodes that are down for a while, never meet.
+    A file lock reserves each port, and every harness of this user respects these locks. So parallel
+    test runs never use the same port, even while a node is down.
     """
 
     def __init__(self) -> None:
@@ -113,10 +114,10 @@ class PortPool:
 
 
 class Reaper:
-    """A process that outlives ours by a moment and ends what we started, if we could not.
+    """A process that outlives the tests by a moment, and kills the servers that they left.
 
     Args:
-        folder: removed at the end, or None to keep the data.
+        folder: removed at the end; None keeps the data.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -130,15 +131,15 @@ class Reaper:
             self._say(f"d{folder}")
 
     def watch(self, pid: int) -> None:
-        """Kill `pid` when our own process is gone."""
+        """Have the process `pid` killed when the tests' process has ended."""
         self._say(f"+{pid}")
 
     def forget(self, pid: int) -> None:
-        """Let go of `pid`: it has ended."""
+        """Stop watching `pid`, which has ended."""
         self._say(f"-{pid}")
 
     def close(self) -> None:
-        """End what is still watched and remove the folder; return when that is done."""
+        """Kill all watched processes and remove the folder; return when that is done."""
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
@@ -154,8 +155,8 @@ class JavaProcess:
     """One server, which may be started, stopped, killed and paused any number of times.
 
     Attributes:
-        name: for messages.
-        log_path: what the server prints, of all its starts one after the other.
+        name: the server's name in messages.
+        log_path: file with the server's output, of all its starts one after the other.
         process: the running process, or None.
         paused: True between `pause` and `resume`.
     """
@@ -190,14 +191,14 @@ class JavaProcess:
         """The process id.
 
         Raises:
-            RealKafkaError: it does not run.
+            RealKafkaError: the server does not run.
         """
         if self.process is None or not self.running:
             raise RealKafkaError(f"{self.name} does not run; its log: {self.log_path}")
         return self.process.pid
 
     def launch(self) -> None:
-        """Start the process and return at once; `wait_ready` tells when it serves."""
+        """Start the process and return at once; `wait_ready` waits until it serves."""
         if self.running:
             raise RealKafkaError(f"{self.name} runs already, pid {self.pid}")
         with self.log_path.open("ab") as log:
@@ -216,7 +217,8 @@ class JavaProcess:
         """Return when the log says that the server serves.
 
         Raises:
-            RealKafkaError: it ended, or said nothing in time; with the end of its log.
+            RealKafkaError: the server ended, or was not ready in time; the error has the end of the
+                log.
         """
         deadline = time.monotonic() + timeout
         wanted = self._ready.encode()
@@ -230,15 +232,15 @@ class JavaProcess:
             time.sleep(POLL_SECONDS)
 
     def start(self, timeout: float = READY_TIMEOUT) -> None:
-        """Start the process, with the data it has, and wait until it serves."""
+        """Start the process, with its existing data, and wait until it serves."""
         self.launch()
         self.wait_ready(timeout)
 
     def stop(self, timeout: float = STOP_TIMEOUT) -> None:
-        """Shut down in order (SIGTERM) and wait for the end; does nothing if it does not run.
+        """Shut the server down (SIGTERM) and wait for its end; do nothing if it does not run.
 
         Raises:
-            RealKafkaError: it did not end in time; it was killed.
+            RealKafkaError: the server did not end in time and was killed.
         """
         if not self.running:
             return
@@ -260,7 +262,7 @@ class JavaProcess:
             os.kill(self.pid, signal.SIGTERM)
 
     def kill(self) -> None:
-        """End it as a power cut would (SIGKILL); does nothing if it does not run."""
+        """Kill the server, as a power cut would (SIGKILL); do nothing if it does not run."""
         if not self.running:
             return
         assert self.process is not None
@@ -270,7 +272,7 @@ class JavaProcess:
         self._reaper.forget(self.process.pid)
 
     def pause(self) -> None:
-        """Freeze it (SIGSTOP): connections stay open, nothing is answered."""
+        """Freeze the server (SIGSTOP): its connections stay open, but it answers nothing."""
         os.kill(self.pid, signal.SIGSTOP)
         self.paused = True
 
@@ -284,7 +286,7 @@ class JavaProcess:
         return "\n".join(self._log().decode(errors="replace").splitlines()[-lines:])
 
     def _log(self) -> bytes:
-        """Return what the current start has printed."""
+        """Return the output of the current start."""
         try:
             with self.log_path.open("rb") as log:
                 log.seek(self._log_start)

@@ -7,10 +7,10 @@ A consumer reads one record batch there, over and over.
         ...
         assert broker.stats().records == 1_000_000
 
-For benchmarks, because it swallows more than any client can send, and for tests that stop it at a
-given point (`stop_reading`, `hold_answers`). The program is C, in `bench/null_broker/`, and is
-compiled once into `build/`: this works in a checkout with gcc, not in an installed package. The
-process ends when its standard input does, so with its parent, whatever ends that.
+The null broker is for benchmarks, because it accepts more than any client can send, and for tests
+that stop it at a given point (`stop_reading`, `hold_answers`). The program is C, in
+`bench/null_broker/`, and is compiled once into `build/`. This works in a checkout with gcc, but not
+in an installed package. The process ends with its standard input, and so with its parent.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class NullBrokerError(KafkaError):
 
 @dataclass(frozen=True, slots=True)
 class NullBrokerStats:
-    """What the broker has seen since its start or the last `reset`.
+    """The broker's counters since its start or the last `reset`.
 
     Attributes:
         requests: Produce requests.
@@ -52,13 +52,13 @@ class NullBrokerStats:
         records: records accepted, from the batch headers.
         bytes: bytes of accepted batches.
         refused: batches answered with an error.
-        connections: open now.
+        connections: connections that are open now.
         first_ns: monotonic time of the first Produce request's first byte, or 0.
         last_ns: monotonic time of the last Produce request's end, or 0.
         fetches: Fetch requests answered.
-        fetched_records: records that those answers held.
-        fetched_bytes: bytes of their batches.
-        partitions: records by topic, one number for each partition.
+        fetched_records: records in these answers.
+        fetched_bytes: bytes of batches in these answers.
+        partitions: accepted records by topic, one number for each partition.
     """
 
     requests: int
@@ -76,7 +76,7 @@ class NullBrokerStats:
 
 
 def build() -> Path:
-    """Compile the program unless that was done for these very sources; return its path.
+    """Compile the program, unless these sources are compiled already; return its path.
 
     Raises:
         NullBrokerError: no sources beside the package, no compiler, or a compiler error.
@@ -96,7 +96,7 @@ def build() -> Path:
     program = folder / f"null_broker-{digest.hexdigest()[:16]}"
     if program.exists():
         return program
-    # Compiled beside its place and moved there: two processes may do this at once.
+    # Two processes may do this at once, so the program is compiled beside its place and then moved.
     half_done = program.with_suffix(f".{os.getpid()}")
     command = [*COMPILE, f"-I{SHARED}", "-o", str(half_done), *map(str, sources)]
     try:
@@ -115,13 +115,13 @@ class NullBroker:
     Every topic that a client asks for exists. One thread at a time may use an object.
 
     Args:
-        brokers: nodes, each with a port of its own; their ids begin at 1.
-        partitions: of every topic; partition p is led by node p % brokers + 1.
+        brokers: number of nodes, each with a port of its own; ids begin at 1.
+        partitions: number of partitions of every topic; node p % brokers + 1 leads partition p.
         check_crc: refuse batches whose CRC is wrong (reads every byte, so not for benchmarks).
-        check_sequence: refuse what breaks an idempotent producer's sequence.
-        produce_max: highest version of Produce to advertise (3 to 13; from 13 on by topic id).
+        check_sequence: refuse batches that break an idempotent producer's sequence.
+        produce_max: highest version of Produce to advertise (3 to 13; 13 names topics by id).
         batch: a record batch v2 for consumers to read; None: there is nothing to read.
-        copies: how many of it each partition holds, one behind the other.
+        copies: number of copies of the batch in each partition.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class NullBroker:
         self.ports: tuple[int, ...] = ()
 
     def __enter__(self) -> NullBroker:
-        """Build the program if need be, start it, learn its ports."""
+        """Build the program if necessary, start it, and read its ports."""
         with tempfile.NamedTemporaryFile() as file:
             options = self._options
             if self._batch is not None:
@@ -181,7 +181,7 @@ class NullBroker:
 
     @property
     def pid(self) -> int:
-        """The process, for its CPU time in `/proc`."""
+        """The id of the process, for its CPU time in `/proc`."""
         return self._running().pid
 
     def close(self) -> None:
@@ -208,15 +208,16 @@ class NullBroker:
         self._command("reset")
 
     def arrivals(self) -> list[tuple[int, int]]:
-        """Return when each Produce request's first byte was read, and how many records it brought.
+        """Return the arrival time and the number of records of each Produce request.
 
-        The first 65,536 since the last `reset`; the clock is `time.monotonic_ns`.
+        The arrival is the time at which the first byte was read, on the clock `time.monotonic_ns`.
+        The list has at most the first 65,536 requests since the last `reset`.
         """
         pairs = (word.split(":") for word in self._ask("arrivals").split())
         return [(int(at), int(records)) for at, records in pairs]
 
     def stop_reading(self) -> None:
-        """Read no further byte from any connection; none is read once this returns."""
+        """Stop reading from all connections; when this returns, no further byte is read."""
         self._command("stop reading")
 
     def resume_reading(self) -> None:
@@ -228,7 +229,7 @@ class NullBroker:
         self._command("hold answers")
 
     def release_answers(self) -> None:
-        """Send every answer that was held, in order, and answer at once again."""
+        """Send all held answers, in order, and answer at once from now on."""
         self._command("release answers")
 
     def set_throttle(self, throttle_ms: int) -> None:
@@ -236,7 +237,7 @@ class NullBroker:
         self._command(f"throttle {throttle_ms}")
 
     def set_delay(self, delay_ms: int) -> None:
-        """Send each answer so much later; requests behind it are read meanwhile."""
+        """Delay each answer by `delay_ms`; requests behind it are read meanwhile."""
         self._command(f"delay {delay_ms}")
 
     def cut(self) -> None:
@@ -244,16 +245,16 @@ class NullBroker:
         self._command("cut")
 
     def advertise(self, node_id: int, host: str, port: int) -> None:
-        """Tell clients to find a node there: a proxy in front of it."""
+        """Tell clients another address of a node, such as that of a proxy in front of it."""
         self._command(f"advertise {node_id} {host} {port}")
 
     def await_records(self, count: int, *, hold_gil: bool = False) -> None:
         """Return when the broker has accepted `count` records since its start or `reset`.
 
         Args:
-            count: how many.
-            hold_gil: wait inside a C call that keeps the GIL, so that in this process no Python
-                code can have helped to send them.
+            count: number of records.
+            hold_gil: wait inside a C call that keeps the GIL. So no Python code of this process can
+                have helped to send the records.
         """
         if not hold_gil:
             self._command(f"await {count}")
@@ -263,13 +264,13 @@ class NullBroker:
         assert process.stdout is not None
         process.stdin.write(f"await {count}\n".encode())
         answer = ctypes.create_string_buffer(3)
-        # PyDLL, unlike CDLL, does not release the GIL round a call.
+        # PyDLL, unlike CDLL, does not release the GIL during a call.
         got = ctypes.PyDLL(None).read(process.stdout.fileno(), answer, 3)
         if got != 3 or answer.raw != b"ok\n":
             raise NullBrokerError(f"the null broker answered {answer.raw!r} to await")
 
     def _command(self, command: str) -> None:
-        """Run a command that answers nothing but that it was done."""
+        """Run a command whose answer is "ok"."""
         answer = self._ask(command)
         if answer != "ok":
             raise NullBrokerError(f"the null broker answered {answer!r} to {command!r}")

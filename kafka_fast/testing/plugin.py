@@ -1,14 +1,14 @@
-"""pytest fixtures with an embedded Kafka, for the tests of whoever uses kafka_fast.
+"""pytest fixtures with an embedded Kafka, for tests of programs that use kafka_fast.
 
-pytest loads this by itself where kafka_fast is installed (entry point `pytest11`). Elsewhere
+pytest loads this plugin by itself if kafka_fast is installed (entry point `pytest11`). Elsewhere,
 `pytest_plugins = ["kafka_fast.testing.plugin"]` in the root conftest.py loads it.
 
     def test_orders_are_published(kafka_broker, kafka_topic):
         publish_orders(bootstrap=kafka_broker.bootstrap, topic=kafka_topic)
         assert [r.value for r in kafka_broker.records(kafka_topic)] == [b"1", b"2"]
 
-Each pytest run in such an environment imports this module, whether it uses it or not. So nothing
-but pytest is imported here, and nothing starts, before a fixture is asked for.
+Each pytest run in such an environment imports this module, whether it uses the fixtures or not. So
+this module imports only pytest, and starts nothing, until a fixture is requested.
 """
 
 from __future__ import annotations

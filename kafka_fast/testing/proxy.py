@@ -37,20 +37,20 @@ T = TypeVar("T")
 READ_SIZE = 256 << 10
 WINDOW = 64 << 20
 START_TIMEOUT = 10.0
-# SO_LINGER with a time of zero: close() sends RST and drops what was not sent.
+# SO_LINGER with a time of zero: close() sends RST and drops unsent bytes.
 LINGER_NONE = struct.pack("ii", 1, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """What the proxy does to the bytes from now on; the default passes everything.
+    """The proxy's treatment of bytes; the default passes everything.
 
     Attributes:
         delay: seconds added each way; the round trip grows by twice as much.
-        bandwidth: bytes per second each way and connection, or None.
-        cut_after: close a connection after so many bytes from the client, or None.
-        drop_replies: read what the broker answers, pass nothing of it to the client.
-        blackhole: pass nothing either way, nor a close: as if a cable were pulled.
+        bandwidth: bytes per second, each way and for each connection; None: no limit.
+        cut_after: bytes from the client after which a connection is closed; None: never.
+        drop_replies: read the broker's answers, but pass nothing of them to the client.
+        blackhole: pass nothing in either direction, not even a close: as if a cable were pulled.
         crumbs: write one byte per segment.
         refuse: reset new connections at once.
     """
@@ -68,8 +68,8 @@ class Proxy:
     """A proxy in front of one address; use it in a `with` block. Methods: any thread.
 
     Args:
-        host: where the broker listens.
-        port: its port.
+        host: host on which the broker listens.
+        port: the broker's port.
 
     Attributes:
         address: host and port of the proxy, once it runs.
@@ -114,16 +114,16 @@ class Proxy:
 
     @property
     def faults(self) -> Faults:
-        """What the proxy does to the bytes now."""
+        """The proxy's present treatment of bytes."""
         return self._faults
 
     @property
     def connections(self) -> int:
-        """How many connections were accepted since the start."""
+        """Number of connections that were accepted since the start."""
         return self._count
 
     def set(self, **changes: Any) -> None:
-        """Change some of the `Faults`; bytes that are read after this meet them."""
+        """Change some of the `Faults`; they apply to bytes that are read after this."""
         faults = replace(self._faults, **changes)
         self._call(lambda: self._change(faults))
 
@@ -168,7 +168,7 @@ class Proxy:
         try:
             await link.run()
         except asyncio.CancelledError:
-            return  # by `_close` only; asyncio's own callback would log it as an error
+            return  # only `_close` cancels; raised on, asyncio's callback would log an error
         finally:
             self._links.discard(link)
 
@@ -182,7 +182,7 @@ class Proxy:
             link.end(reset=reset)
 
     def _call(self, function: Callable[[], T]) -> T:
-        """Run a function in the proxy's thread; return what it returns."""
+        """Run a function in the proxy's thread; return its result."""
 
         async def run() -> T:
             return function()
@@ -243,7 +243,7 @@ class _Direction:
         self.reader = reader
         self.writer = writer
         self.from_client = from_client
-        # (when it is due, the bytes); empty bytes are the end of the stream.
+        # (due time, bytes); empty bytes are the end of the stream.
         self.queue: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
         self.queued = 0
         self.room = asyncio.Event()
@@ -260,7 +260,7 @@ class _Direction:
             writing.cancel()
 
     async def _read(self) -> None:
-        """Queue what comes, with the time at which it may go on."""
+        """Queue bytes that arrive, with the time at which they are due."""
         clock = asyncio.get_running_loop().time
         while True:
             await self._while_blackhole()
@@ -286,7 +286,7 @@ class _Direction:
                 await self.room.wait()
 
     async def _write(self) -> None:
-        """Write what is due, in order; give up when the other side has gone."""
+        """Write queued bytes when they are due, in order; stop when the other side has gone."""
         clock = asyncio.get_running_loop().time
         while True:
             due, data = await self.queue.get()
@@ -310,7 +310,7 @@ class _Direction:
             self.room.set()
 
     async def _write_crumbs(self, data: bytes) -> None:
-        """Write byte by byte; each turn of the loop sends one, for Nagle's algorithm is off."""
+        """Write byte by byte. Each turn of the loop sends one, because TCP_NODELAY is set."""
         for pos in range(len(data)):
             self.writer.write(data[pos : pos + 1])
             await self.writer.drain()

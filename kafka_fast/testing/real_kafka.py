@@ -4,15 +4,15 @@
         kafka.create_topic("t", partitions=16)
         kafka.node(kafka.leader("t", 0)).kill()
 
-Needs Java 17 and, the first time, Maven; no container. Data lives on `/dev/shm` where there is
-room, and goes when the block is left, however it is left (`KAFKA_FAST_KEEP_BROKER_DATA=1` keeps
-it, with the logs). A broker is ready when its log says so: a client that meets its open port
-earlier may wait for many seconds. From a shell:
+The harness needs Java 17 and, the first time, Maven, but no container. Data lives on `/dev/shm` if
+there is room. It is removed at the end of the block, even after an error
+(`KAFKA_FAST_KEEP_BROKER_DATA=1` keeps data and logs). A broker is ready when its log says so: a
+client that connects to the open port earlier may wait for many seconds. From a shell:
 
     python -m kafka_fast.testing.real_kafka start --nodes 3      # until Ctrl-C
     python -m kafka_fast.testing.real_kafka fetch                # fill the cache only
 
-`broker_jars` brings the jars, `java_process` runs them, `cluster_admin` talks to them.
+`broker_jars` fetches the jars, `java_process` runs brokers, `cluster_admin` sends requests to them.
 """
 
 from __future__ import annotations
@@ -52,23 +52,23 @@ WAIT_TIMEOUT = 60.0
 OFFSETS_TOPIC = "__consumer_offsets"
 WAIT_POLL = 0.05
 HOST = "127.0.0.1"
-STOCK_HOST = "localhost"  # which clients look up, and may find at ::1 first
+STOCK_HOST = "localhost"  # clients look this name up, and may find ::1 first
 
 # Consumers that name a rack are sent to the replica there (KIP-392); releases before 2.4 ignore it.
 RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
-# Fewer seconds until a dead leader is replaced: 2 to 3 instead of 9.
+# With these a dead leader is replaced in 2 to 3 s instead of 9.
 FAST_FAILOVER = {
     "broker.session.timeout.ms": "2000",
     "broker.heartbeat.interval.ms": "200",
     "controller.quorum.fetch.timeout.ms": "1000",
     "controller.quorum.election.timeout.ms": "500",
 }
-# Nobody takes over from a single node: one that stalls would only be fenced by itself.
+# No other node takes over from a single one, so a stalled node would only be fenced by itself.
 SINGLE_NODE = {"broker.session.timeout.ms": "30000"}
 FAST_FAILOVER_ZOOKEEPER = {"zookeeper.session.timeout.ms": "2000"}
-# What Kafka's own config/server.properties says beside listeners and folders, as far as it is not
-# the default of the property anyway: without a second node these topics cannot have replicas.
+# Settings of Kafka's own config/server.properties, without listeners and folders, that are not the
+# properties' defaults. Without a second node these topics cannot have replicas.
 STOCK_SINGLE_NODE = {
     "offsets.topic.replication.factor": "1",
     "transaction.state.log.replication.factor": "1",
@@ -76,7 +76,7 @@ STOCK_SINGLE_NODE = {
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",
 }
-# A test's broker lives for seconds: the C1 compiler alone starts faster and needs less memory.
+# A test's broker lives for seconds, and the C1 compiler alone starts faster and needs less memory.
 TEST_JVM = ("-Xms128m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
@@ -85,9 +85,9 @@ class Node(JavaProcess):
 
     Attributes:
         node_id: 1, 2, 3.
-        port: its client port on the loopback address; stays the same over restarts.
-        host: what the loopback address is called for clients.
-        data_dir: its log directory.
+        port: the broker's client port on the loopback address; unchanged by restarts.
+        host: the loopback address as clients get it.
+        data_dir: the broker's log directory.
     """
 
     node_id: int
@@ -107,14 +107,14 @@ class RealKafka:
 
     Args:
         nodes: 1 or 3. Three replicate every topic (min.insync.replicas=2) and elect controllers.
-        version: a key of `broker_jars.RELEASES`; those before 3.0 run with a ZooKeeper.
-        overrides: broker properties, over those that the harness sets.
+        version: a key of `broker_jars.RELEASES`; versions before 3.0 run with a ZooKeeper.
+        overrides: broker properties that override those of the harness.
         fast_failover: short session timeouts, so that a dead leader is replaced in 2 to 3 s.
-        jvm_options: replaces the options for short tests; benchmarks leave the C2 compiler on.
+        jvm_options: replaces the options for short tests; benchmarks keep the C2 compiler.
         format_options: arguments of the storage format, `["--feature", "transaction.version=0"]`.
-        stock: one node as Kafka's `config/server.properties` has it, to see what a user sees. The
-            harness is kinder elsewhere: groups do not wait for further members (3 s), nothing is
-            deleted for its age, names are not looked up, and topics must be made before their use.
+        stock: run one node with Kafka's `config/server.properties`, as a user would. The harness's
+            own settings differ: groups do not wait for further members (3 s), no record is deleted
+            for its age, names are not looked up, and topics must be created before their use.
 
     Attributes:
         cluster_id: the id that the storage was formatted with; empty with ZooKeeper.
@@ -182,10 +182,10 @@ class RealKafka:
         return self._nodes[node_id - 1]
 
     def start(self) -> None:
-        """Fetch what is missing, format the storage, start all nodes, wait until they serve.
+        """Fetch missing jars, format the storage, start all nodes, wait until they serve.
 
         Raises:
-            ToolMissingError: no Java, or no Maven and nothing in the cache.
+            ToolMissingError: Java is missing, or Maven is and the cache has no jars.
             RealKafkaError: a node did not come up.
         """
         java, jars = find_tool("java"), class_path(self.release.version)
@@ -208,7 +208,7 @@ class RealKafka:
             raise
 
     def close(self) -> None:
-        """Kill every process and remove the data; the data is for one test, so nothing is saved."""
+        """Kill every process and remove the data, which is for one test only."""
         for process in [*self._nodes, *([self._zookeeper] if self._zookeeper else [])]:
             process.kill()
         self._nodes.clear()
@@ -231,9 +231,9 @@ class RealKafka:
         """Create a topic; return when every running node knows a leader for each partition.
 
         Args:
-            name: the topic.
-            partitions: how many.
-            replication: copies of each; by default one on each node.
+            name: name of the topic.
+            partitions: number of partitions.
+            replication: number of replicas of each partition; None: one on each node.
             configs: topic configuration, `{"message.timestamp.type": "LogAppendTime"}`.
         """
         with self._admin() as admin:
@@ -247,12 +247,12 @@ class RealKafka:
         self._wait(f"the end of topic {name}", lambda: self._unknown_everywhere(name))
 
     def partitions(self, topic: str) -> dict[int, PartitionState]:
-        """Return what a running node knows of the partitions of `topic`; empty if nothing."""
+        """Return a running node's view of the partitions of `topic`; empty if it knows none."""
         with self._admin() as admin:
             return admin.partitions(topic)
 
     def leader(self, topic: str, partition: int) -> int:
-        """Return the node id of the partition's leader; wait while there is none that answers."""
+        """Return the node id of the partition's leader; wait until a leader answers."""
 
         def find() -> int | None:
             state = self.partitions(topic).get(partition)
@@ -275,9 +275,9 @@ class RealKafka:
         self._wait(f"full in-sync replicas of topic {topic}", full, timeout)
 
     def rolling_restart(self, topic: str) -> None:
-        """Stop and start one node after the other, each once `topic` is in sync again.
+        """Restart one node after the other. Before the next, wait until `topic` is in sync again.
 
-        So is the topic of the groups' offsets, where there is one.
+        If there is a topic of the groups' offsets, wait for it as well.
         """
         for node in self._nodes:
             node.stop()
@@ -286,7 +286,7 @@ class RealKafka:
             self._wait_offsets_isr()
 
     def heal(self) -> None:
-        """Resume every paused node and start every one that is down; return when all serve."""
+        """Resume paused nodes and start nodes that are down; return when all nodes serve."""
         for node in self._nodes:
             if node.paused:
                 node.resume()
@@ -300,7 +300,7 @@ class RealKafka:
             self._wait_offsets_isr()
 
     def _wait_offsets_isr(self) -> None:
-        """Wait until the next coordinator of each group, too, would know all its offsets."""
+        """Wait until the offsets' topic is in sync, so that any next coordinator knows them all."""
         if self.partitions(OFFSETS_TOPIC):
             self.wait_isr(OFFSETS_TOPIC)
 
@@ -311,12 +311,12 @@ class RealKafka:
         raise RealKafkaError("no node runs")
 
     def _all_see_all(self) -> bool:
-        """Say whether each node's metadata lists every node."""
+        """Return whether each node's metadata lists every node."""
         wanted = {node.node_id for node in self._nodes}
         return all(self._ask(node, lambda admin: admin.nodes()) == wanted for node in self._nodes)
 
     def _led_everywhere(self, topic: str, partitions: int) -> bool:
-        """Say whether each node that can answer knows a leader for every partition."""
+        """Return whether each node that can answer knows a leader for every partition."""
         for node in self._answering():
             states = self._ask(node, lambda admin: admin.partitions(topic)) or {}
             if len(states) < partitions or any(state.leader < 0 for state in states.values()):
@@ -324,7 +324,7 @@ class RealKafka:
         return True
 
     def _unknown_everywhere(self, topic: str) -> bool:
-        """Say whether no node that can answer knows the topic."""
+        """Return whether no node that can answer knows the topic."""
         return all(
             self._ask(node, lambda admin: admin.partitions(topic)) == {}
             for node in self._answering()
@@ -345,7 +345,7 @@ class RealKafka:
     def _wait(
         self, what: str, condition: Callable[[], T | None], timeout: float = WAIT_TIMEOUT
     ) -> T:
-        """Return the first true value of `condition`; a node that is not there yet is no error."""
+        """Return the first true value of `condition`; OSError means that a node is not ready."""
         deadline = time.monotonic() + timeout
         while True:
             try:
@@ -380,7 +380,7 @@ class RealKafka:
         self._format(java, jars)
 
     def _prepare_zookeeper(self, java: str, jars: Path) -> None:
-        """Write the properties of each node and start the ZooKeeper that they share."""
+        """Write the properties of each node, and start the nodes' ZooKeeper."""
         assert self._reaper is not None
         client_port = self._port()
         config = self._dir / "zookeeper.properties"
@@ -418,7 +418,7 @@ class RealKafka:
     def _add_node(
         self, java: str, jars: Path, node_id: int, port: int, own: dict[str, str]
     ) -> None:
-        """Write the properties of one node and remember it."""
+        """Write the properties of one node, and add the node to the cluster."""
         assert self._reaper is not None
         name = f"node-{node_id}"
         host = STOCK_HOST if self._stock else HOST
@@ -445,7 +445,7 @@ class RealKafka:
         self._nodes.append(node)
 
     def _format(self, java: str, jars: Path) -> None:
-        """Format the storage of all nodes, at once: it is mostly the start of a JVM."""
+        """Format the storage of all nodes in parallel, because most of it is a JVM's start."""
         running = []
         for node in self._nodes:
             config = str(self._dir / f"node-{node.node_id}.properties")
@@ -472,7 +472,7 @@ class RealKafka:
 
 
 def _new_cluster_id() -> str:
-    """Return a random id as Kafka writes it: 16 bytes in base64, without a leading dash."""
+    """Return a random id in Kafka's form: 16 bytes in base64, without a leading dash."""
     while True:
         text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         if not text.startswith("-"):
@@ -480,12 +480,12 @@ def _new_cluster_id() -> str:
 
 
 def _common_properties(nodes: int, node_id: int) -> dict[str, str]:
-    """Return the properties of a node that is for tests of the client."""
+    """Return a node's properties for tests of the client."""
     properties = {
         "broker.rack": f"rack{node_id}",
         "replica.selector.class": RACK_AWARE,
         "auto.create.topics.enable": "false",
-        "auto.leader.rebalance.enable": "false",  # after minutes, in the middle of some test
+        "auto.leader.rebalance.enable": "false",  # comes after minutes, in the middle of a test
         "default.replication.factor": str(nodes),
         "group.initial.rebalance.delay.ms": "0",
         "log.cleaner.dedupe.buffer.size": str(4 << 20),

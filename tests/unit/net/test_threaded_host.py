@@ -38,7 +38,8 @@ def test_a_thread_lives_on_when_the_wait_for_its_end_is_interrupted(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Regression: before 3.13 Python takes the thread for ended; its selector was closed."""
-    core = Consumer(bootstrap_servers="127.0.0.1:1")._core
+    consumer = Consumer(bootstrap_servers="127.0.0.1:1")  # kept: its collection closes the core
+    core = consumer._core
     is_turning, go_on = threading.Event(), threading.Event()
 
     def take_long(now: float) -> None:
