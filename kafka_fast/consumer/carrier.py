@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafka_fast.control.consumer.plane import (
+from kafka_fast.control.consumer.messages import (
     ConsumerCommand,
     ConsumerEvent,
     FetchPunt,

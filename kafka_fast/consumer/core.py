@@ -20,7 +20,7 @@ from kafka_fast.consumer.reading import Reading
 from kafka_fast.consumer.topics import ConsumerTopics
 from kafka_fast.consumer.waits import Answer, Waits
 from kafka_fast.control.consumer.control import ConsumerControl
-from kafka_fast.control.consumer.plane import (
+from kafka_fast.control.consumer.messages import (
     BrokerFailed,
     ConsumerEvent,
     PartitionFailed,

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from kafka_fast.consumer.record_handover import RecordHandover, Taken
+from kafka_fast.control.consumer.messages import generation, seeks_of
 from kafka_fast.control.consumer.partition import Position
-from kafka_fast.control.consumer.plane import generation, seeks_of
 from kafka_fast.dataplane.fetch._chunk import Chunk
 from kafka_fast.dataplane.fetch._reading import PartitionReader
 from kafka_fast.errors import KafkaError, RecordDeserializationError, fresh_copy

@@ -21,8 +21,7 @@ from kafka_fast.consumer.intake import Intake
 from kafka_fast.consumer.record_handover import RecordHandover
 from kafka_fast.consumer.waits import Waits
 from kafka_fast.control.consumer.control import ConsumerControl
-from kafka_fast.control.consumer.partition import Position
-from kafka_fast.control.consumer.plane import (
+from kafka_fast.control.consumer.messages import (
     BrokerFailed,
     News,
     PartitionFailed,
@@ -31,6 +30,7 @@ from kafka_fast.control.consumer.plane import (
     Recreated,
     Reposition,
 )
+from kafka_fast.control.consumer.partition import Position
 from kafka_fast.control.group.member import GroupNews
 from kafka_fast.dataplane.fetch._reading import PartitionReader
 from kafka_fast.dataplane.fetch._streams import Streams

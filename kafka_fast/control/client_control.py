@@ -29,9 +29,9 @@ from kafka_fast.control.context import Context, S_co
 from kafka_fast.control.discovery import Discovery
 from kafka_fast.control.link import Link
 from kafka_fast.control.links import Links
+from kafka_fast.control.messages import BadAnswer, LinkClosed, RawResponse, Throttled
 from kafka_fast.control.metadata import ClusterChanges
 from kafka_fast.control.nonsense import Nonsense
-from kafka_fast.control.plane import BadAnswer, LinkClosed, RawResponse, Throttled
 from kafka_fast.control.requests.requester import Requester
 from kafka_fast.control.troubles import Troubles
 from kafka_fast.errors import KafkaError

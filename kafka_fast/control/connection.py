@@ -36,8 +36,8 @@ from kafka_fast.control.bootstrap import Candidate, Candidates
 from kafka_fast.control.connection_key import UNKNOWN_NODE, ConnectionKey
 from kafka_fast.control.in_flight_requests import NEGOTIATION
 from kafka_fast.control.link_errors import say
+from kafka_fast.control.messages import CloseLink, OpenLink, ResolveHost, SendRaw
 from kafka_fast.control.negotiation import Negotiation, NodeVersions
-from kafka_fast.control.plane import CloseLink, OpenLink, ResolveHost, SendRaw
 from kafka_fast.errors import (
     BrokerError,
     ErrorCode,

@@ -15,13 +15,13 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from kafka_fast.control.link import Link
-from kafka_fast.control.plane import (
-    Command,
+from kafka_fast.control.messages import (
     RawResponse,
     SendBetween,
     SendRaw,
     StartHeartbeats,
     StopHeartbeats,
+    TransportCommand,
 )
 from kafka_fast.errors import KafkaConnectionError, KafkaError, ProtocolError
 from kafka_fast.instants import NEVER
@@ -104,7 +104,7 @@ class InFlightRequests:
     def __init__(
         self,
         client_id: str,
-        commands: deque[Command],
+        commands: deque[TransportCommand],
         *,
         on_malformed: Callable[[BadMessage, float], None],
         on_sound: Callable[[Link, int], None],

@@ -10,8 +10,8 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from kafka_fast.control.messages import BadAnswer, CloseReason, LinkClosed, Misfit
 from kafka_fast.control.negotiation import foreign_protocol
-from kafka_fast.control.plane import BadAnswer, CloseReason, LinkClosed, Misfit
 from kafka_fast.errors import KafkaConnectionError, KafkaTimeoutError, MalformedError, ProtocolError
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis import api_name, response_class

@@ -34,18 +34,18 @@ from kafka_fast.control.in_flight_requests import (
 )
 from kafka_fast.control.link import Link
 from kafka_fast.control.link_errors import answered, close_error, misfit_error
-from kafka_fast.control.metadata import Node
-from kafka_fast.control.nonsense import Nonsense
-from kafka_fast.control.plane import (
+from kafka_fast.control.messages import (
     Awaited,
     BadAnswer,
     CloseLink,
     CloseReason,
-    Command,
     LinkClosed,
     OpenLink,
     RawResponse,
+    TransportCommand,
 )
+from kafka_fast.control.metadata import Node
+from kafka_fast.control.nonsense import Nonsense
 from kafka_fast.control.troubles import Reason, Troubles
 from kafka_fast.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError
 from kafka_fast.instants import LONG_AGO, NEVER
@@ -104,7 +104,7 @@ class Links:
         self._held: set[int] = set()  # ids of ready links
         self._opened: dict[int, ConnectionKey] = {}  # by link id; until it is closed
         self._link_ids = itertools.count(1)
-        self._commands: deque[Command] = deque()
+        self._commands: deque[TransportCommand] = deque()
         self._unanswered: dict[int, Unanswered] = {}  # by link that ended: the oldest request on it
         self._pauses: dict[ConnectionKey, tuple[float, float]] = {}  # from when until when
         self.requests = InFlightRequests(
@@ -284,7 +284,7 @@ class Links:
 
     # Out
 
-    def poll_command(self) -> Command | None:
+    def poll_command(self) -> TransportCommand | None:
         """Return the next thing to do; None if there is nothing."""
         return self._commands.popleft() if self._commands else None
 

@@ -10,6 +10,7 @@ The getters may be called from any thread: each reads one immutable record.
 from collections import Counter
 from collections.abc import Sequence
 
+from kafka_fast.control.messages import TopicSettled
 from kafka_fast.control.metadata import (
     NO_LEADER,
     ClusterChanges,
@@ -23,7 +24,6 @@ from kafka_fast.control.metadata import (
     merge_topic,
     with_leader,
 )
-from kafka_fast.control.plane import TopicSettled
 from kafka_fast.errors import ERRORS, BrokerError, ErrorCode, broker_error, error_description
 from kafka_fast.logs import get_logger
 from kafka_fast.protocol.apis.metadata import MetadataResponseTopic

@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
 from kafka_fast.control.connection_key import ConnectionKey
-from kafka_fast.control.plane import LinkClosed
+from kafka_fast.control.messages import LinkClosed
 from kafka_fast.errors import (
     BrokerError,
     CoordinatorLoadInProgress,

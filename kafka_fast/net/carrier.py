@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafka_fast.control.plane import (
+from kafka_fast.control.messages import (
     Awaited,
     BadAnswer,
     CloseLink,
@@ -16,13 +16,13 @@ from kafka_fast.control.plane import (
     HeartbeatsEnded,
     LinkClosed,
     Misfit,
-    PlaneEvent,
     RawResponse,
     SendBetween,
     SendRaw,
     StartHeartbeats,
     StopHeartbeats,
     Throttled,
+    TransportEvent,
 )
 from kafka_fast.dataplane.core import _plane
 from kafka_fast.dataplane.core._plane import DataPlane
@@ -32,7 +32,7 @@ from kafka_fast.protocol.apis.produce import ProduceRequest
 API_KEYS = {Awaited.PRODUCE: ProduceRequest.api_key, Awaited.FETCH: FetchRequest.api_key}
 
 
-def read_event(event: tuple[Any, ...]) -> PlaneEvent:
+def read_event(event: tuple[Any, ...]) -> TransportEvent:
     """Return the control plane's record for one of the transport's events.
 
     Raises:

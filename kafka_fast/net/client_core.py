@@ -22,7 +22,7 @@ from typing import Any
 
 from kafka_fast.control.client_control import ClientControl
 from kafka_fast.control.connection_key import ConnectionKey
-from kafka_fast.control.plane import CloseLink, OpenLink, ResolveHost, TopicSettled
+from kafka_fast.control.messages import CloseLink, OpenLink, ResolveHost, TopicSettled
 from kafka_fast.dataplane.core._plane import EVENT_DUMP, DataPlane
 from kafka_fast.errors import UsageError
 from kafka_fast.net import process_life

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
-from kafka_fast.control.plane import OpenLink
+from kafka_fast.control.messages import OpenLink
 from kafka_fast.dataplane.core._plane import DataPlane, Environment
 from kafka_fast.dataplane.fetch._streams import Streams
 from kafka_fast.dataplane.produce._queues import Queues

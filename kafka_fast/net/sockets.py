@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable
 
 from kafka_fast.config import CommonSettings
-from kafka_fast.control.plane import OpenLink
+from kafka_fast.control.messages import OpenLink
 from kafka_fast.net.host import Addresses
 from kafka_fast.values import Value
 

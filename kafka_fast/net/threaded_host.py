@@ -20,7 +20,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from kafka_fast.config import CommonSettings
-from kafka_fast.control.plane import OpenLink
+from kafka_fast.control.messages import OpenLink
 from kafka_fast.dataplane.core._plane import WAIT_SLICE, DataPlane, Environment
 from kafka_fast.dataplane.core._wake import Wake
 from kafka_fast.dataplane.fetch._streams import Streams

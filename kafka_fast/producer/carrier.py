@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafka_fast.control.plane import (
+from kafka_fast.control.producer.messages import (
     BatchRow,
-    Command,
     CompleteBatch,
     FailBatch,
     FailQueue,
     NameTopic,
-    PlaneEvent,
     ProducePunt,
+    ProducerCommand,
+    ProducerEvent,
     ProgramProduce,
     QueueReport,
     QueueRow,
@@ -40,7 +40,7 @@ _OUTCOMES = {
 }
 
 
-def read_event(event: tuple[Any, ...]) -> PlaneEvent:
+def read_event(event: tuple[Any, ...]) -> ProducerEvent:
     """Return the control plane's record for one of the data plane's events."""
     kind, link_id, code, _, _, frame, told = event
     if kind == _queues.EVENT_PUNT:
@@ -62,7 +62,7 @@ def topic_format(version: int) -> int:
     return _queues.FORMAT_NAME
 
 
-def carry_out(queues: Queues, command: Command, seed: int) -> bool:
+def carry_out(queues: Queues, command: ProducerCommand, seed: int) -> bool:
     """Carry out a command of the data plane; return False for any other command.
 
     Args:

@@ -17,8 +17,8 @@ from contextlib import ExitStack
 from typing import Any
 
 from kafka_fast.config import ProducerSettings
-from kafka_fast.control.plane import PlaneEvent
 from kafka_fast.control.producer.control import ProducerControl
+from kafka_fast.control.producer.messages import ProducerEvent
 from kafka_fast.dataplane.core._plane import WAIT_SLICE
 from kafka_fast.dataplane.produce._observers import collect, take_lost, take_unlogged
 from kafka_fast.dataplane.produce._queues import Queues
@@ -288,7 +288,7 @@ class ProducerCore(ClientCore):
         """Refuse sends in a forked child."""
         self.queues.mark_inherited()
 
-    def _read_event(self, event: tuple[Any, ...]) -> PlaneEvent:
+    def _read_event(self, event: tuple[Any, ...]) -> ProducerEvent:
         return produce_carrier.read_event(event)
 
     def _touch(self, now: float) -> None:

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from kafka_fast.control.plane import (
+from kafka_fast.control.producer import control, verdicts
+from kafka_fast.control.producer.messages import (
     BatchRow,
-    Command,
     CompleteBatch,
     FailBatch,
     NameTopic,
+    ProducerCommand,
     QueueReport,
 )
-from kafka_fast.control.producer import control, verdicts
 from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.dataplane.produce import _queues
 from kafka_fast.dataplane.produce._queues import Queues
@@ -59,7 +59,7 @@ def test_taking_a_recognised_duplicate_for_a_failure(monkeypatch: pytest.MonkeyP
 
 
 def test_acknowledging_a_batch_that_was_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    def judge_kindly(plane: Any, command: Command, seed: int) -> bool:
+    def judge_kindly(plane: Any, command: ProducerCommand, seed: int) -> bool:
         if isinstance(command, FailBatch):
             command = CompleteBatch(command.row, -1)
         return carry_out(plane, command, seed)
@@ -72,7 +72,7 @@ def test_acknowledging_a_batch_that_was_refused(monkeypatch: pytest.MonkeyPatch)
 def test_naming_a_topic_by_another_ones_id(monkeypatch: pytest.MonkeyPatch) -> None:
     named: dict[int, bytes] = {}
 
-    def name_once(plane: Any, command: Command, seed: int) -> bool:
+    def name_once(plane: Any, command: ProducerCommand, seed: int) -> bool:
         if isinstance(command, NameTopic):
             if command.topic == "topic-0":
                 named[command.version] = command.field
@@ -95,7 +95,7 @@ def test_forgetting_the_order_of_unresolved_batches(monkeypatch: pytest.MonkeyPa
             judgement.commands = [begin_behind(report, rows[0])]
         return judgement
 
-    def begin_behind(report: QueueReport, first: BatchRow) -> Command:
+    def begin_behind(report: QueueReport, first: BatchRow) -> ProducerCommand:
         return verdicts.close_gap(report, first)
 
     monkeypatch.setattr(control, "judge", judge_only_the_last)

@@ -19,8 +19,8 @@ from kafka_fast.consumer.record_handover import RecordHandover
 from kafka_fast.control.consumer.control import ConsumerControl
 from kafka_fast.control.consumer.diagnosis import Diagnosis
 from kafka_fast.control.consumer.fetch_routes import FetchRoutes
+from kafka_fast.control.consumer.messages import StartStream
 from kafka_fast.control.consumer.partition import Position
-from kafka_fast.control.consumer.plane import StartStream
 from kafka_fast.control.consumer.positions import Positions
 from kafka_fast.control.consumer.restarts import Restarts
 from kafka_fast.control.group.classic import member as classic

@@ -18,13 +18,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kafka_fast.control.cluster import Cluster
+from kafka_fast.control.consumer.messages import PartitionFailed, PartitionFound
 from kafka_fast.control.consumer.partition import (
     Absence,
     AssignedPartition,
     AssignedPartitions,
     FetchState,
 )
-from kafka_fast.control.consumer.plane import PartitionFailed, PartitionFound
 from kafka_fast.errors import ErrorCode, broker_error
 from kafka_fast.logs import LONG, get_logger
 from kafka_fast.types import TopicPartition

@@ -27,13 +27,7 @@ from kafka_fast.control.consumer.committed_starts import CommittedStarts
 from kafka_fast.control.consumer.diagnosis import Diagnosis
 from kafka_fast.control.consumer.fetch_routes import FetchRoutes
 from kafka_fast.control.consumer.lookup import Lookup
-from kafka_fast.control.consumer.partition import (
-    AssignedPartition,
-    AssignedPartitions,
-    FetchState,
-    Position,
-)
-from kafka_fast.control.consumer.plane import (
+from kafka_fast.control.consumer.messages import (
     BrokerFailed,
     ConsumerCommand,
     FetchPunt,
@@ -42,15 +36,21 @@ from kafka_fast.control.consumer.plane import (
     StreamsStopped,
     generation,
 )
+from kafka_fast.control.consumer.partition import (
+    AssignedPartition,
+    AssignedPartitions,
+    FetchState,
+    Position,
+)
 from kafka_fast.control.consumer.positions import Positions
 from kafka_fast.control.consumer.restarts import Restarts
 from kafka_fast.control.consumer.topics import Topics
 from kafka_fast.control.group.group import Group
 from kafka_fast.control.group.member import Subscription
 from kafka_fast.control.link import Link
+from kafka_fast.control.messages import HeartbeatsEnded
 from kafka_fast.control.metadata import ClusterChanges
 from kafka_fast.control.nonsense import PATIENCE, Nonsense
-from kafka_fast.control.plane import HeartbeatsEnded
 from kafka_fast.control.silence import of_several
 from kafka_fast.control.troubles import Reason
 from kafka_fast.errors import KafkaError

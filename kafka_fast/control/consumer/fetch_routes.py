@@ -18,20 +18,20 @@ from collections.abc import Callable
 
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.control.connection_key import ConnectionKey, Role
-from kafka_fast.control.consumer.partition import (
-    AWAITING_WAY,
-    NO_NODE,
-    AssignedPartition,
-    AssignedPartitions,
-    FetchState,
-)
-from kafka_fast.control.consumer.plane import (
+from kafka_fast.control.consumer.messages import (
     ConsumerCommand,
     NameStream,
     ProgramFetch,
     RemoveStream,
     StartStream,
     StopStream,
+)
+from kafka_fast.control.consumer.partition import (
+    AWAITING_WAY,
+    NO_NODE,
+    AssignedPartition,
+    AssignedPartitions,
+    FetchState,
 )
 from kafka_fast.control.context import Context
 from kafka_fast.control.link import Link

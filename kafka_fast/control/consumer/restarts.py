@@ -20,6 +20,14 @@ from kafka_fast.config import ConsumerSettings
 from kafka_fast.control.backoff import KeyedBackoff
 from kafka_fast.control.consumer.answers import FetchAction, FetchDecision, decide, fetch_error
 from kafka_fast.control.consumer.fetch_routes import FetchRoutes
+from kafka_fast.control.consumer.messages import (
+    FetchPunt,
+    News,
+    PartitionFailed,
+    Recreated,
+    Reposition,
+    StreamRow,
+)
 from kafka_fast.control.consumer.partition import (
     AWAITING_COMMITTED,
     AWAITING_WAY,
@@ -28,14 +36,6 @@ from kafka_fast.control.consumer.partition import (
     AssignedPartitions,
     FetchState,
     Position,
-)
-from kafka_fast.control.consumer.plane import (
-    FetchPunt,
-    News,
-    PartitionFailed,
-    Recreated,
-    Reposition,
-    StreamRow,
 )
 from kafka_fast.control.consumer.positions import Positions
 from kafka_fast.control.context import Context

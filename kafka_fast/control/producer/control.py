@@ -20,20 +20,20 @@ from kafka_fast.config import ProducerSettings
 from kafka_fast.control.client_control import ClientControl
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.link import Link
+from kafka_fast.control.messages import TopicSettled
 from kafka_fast.control.metadata import ClusterChanges
-from kafka_fast.control.plane import (
-    Command,
+from kafka_fast.control.producer.causes import Causes
+from kafka_fast.control.producer.identity import IdentityKeeper
+from kafka_fast.control.producer.limits import TopicLimits
+from kafka_fast.control.producer.messages import (
     FailQueue,
     ProducePunt,
+    ProducerCommand,
     QueueReport,
     RefuseRecords,
     RouteWanted,
     SetProducerId,
-    TopicSettled,
 )
-from kafka_fast.control.producer.causes import Causes
-from kafka_fast.control.producer.identity import IdentityKeeper
-from kafka_fast.control.producer.limits import TopicLimits
 from kafka_fast.control.producer.routes import Routes
 from kafka_fast.control.producer.verdicts import (
     TOO_LARGE,
@@ -192,7 +192,7 @@ class ProducerControl(ClientControl[ProducerSettings]):
 
     # Out and in
 
-    def _poll_own(self) -> Command | None:
+    def _poll_own(self) -> ProducerCommand | None:
         return self.routes.poll_command()
 
     def _handle_own(self, event: object, now: float) -> None:

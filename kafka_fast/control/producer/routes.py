@@ -15,9 +15,9 @@ from kafka_fast.control.connection_key import ConnectionKey, Role
 from kafka_fast.control.context import Context
 from kafka_fast.control.link import Link
 from kafka_fast.control.metadata import NO_TOPIC_ID
-from kafka_fast.control.plane import (
-    Command,
+from kafka_fast.control.producer.messages import (
     NameTopic,
+    ProducerCommand,
     ProgramProduce,
     RouteQueue,
     SetAvailable,
@@ -67,7 +67,7 @@ class Routes:
         self._ids: dict[str, bytes] = {}  # topic ids as the data plane knows them
         self._nameless: set[str] = set()  # topics without an id
         self._versions: dict[int, int] = {}  # link id -> version of its Produce requests
-        self._commands: deque[Command] = deque()
+        self._commands: deque[ProducerCommand] = deque()
 
     # Getters
 
@@ -107,7 +107,7 @@ class Routes:
         for queues in self._over.values():
             yield from (TopicPartition(it.topic, it.partition) for it in queues.values())
 
-    def poll_command(self) -> Command | None:
+    def poll_command(self) -> ProducerCommand | None:
         """Return the next thing to do; None if there is nothing."""
         return self._commands.popleft() if self._commands else None
 

@@ -27,11 +27,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kafka_fast.control.plane import (
+from kafka_fast.control.producer.messages import (
     BatchRow,
-    Command,
     CompleteBatch,
     FailBatch,
+    ProducerCommand,
     QueueReport,
     RenumberQueue,
     SplitBatch,
@@ -75,7 +75,7 @@ class ProducerIdentity(Value):
 class Judgement(Value, frozen=False):
     """The verdicts on one report."""
 
-    commands: list[Command]
+    commands: list[ProducerCommand]
     bump: bool
     """The epoch must be bumped: then `RenumberQueue` to sequence 0 comes before `thaw`."""
     thaw: ThawQueue
@@ -108,7 +108,7 @@ def judge(report: QueueReport, rules: Rules, now: float, *, leader_is_new: bool)
         now: the time.
         leader_is_new: the leader has changed since the failure, so do not wait (KIP-951).
     """
-    commands: list[Command] = []
+    commands: list[ProducerCommand] = []
     kept: list[BatchRow] = []
     gap: BatchRow | None = None
     may_have_gap = report.queue.may_have_gap

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
-from kafka_fast.control.plane import OpenLink
+from kafka_fast.control.messages import OpenLink
 from kafka_fast.dataplane.core._plane import DataPlane, Environment
 from kafka_fast.dataplane.produce._observers import notify
 from kafka_fast.dataplane.produce._queues import Queues

@@ -20,8 +20,7 @@ from typing import Any
 from kafka_fast.config import ConsumerSettings, consumer_settings
 from kafka_fast.control.client_control import ClientControl
 from kafka_fast.control.cluster import Cluster
-from kafka_fast.control.metadata import ClusterChanges
-from kafka_fast.control.plane import (
+from kafka_fast.control.messages import (
     CloseLink,
     CloseReason,
     LinkClosed,
@@ -30,6 +29,7 @@ from kafka_fast.control.plane import (
     ResolveHost,
     SendRaw,
 )
+from kafka_fast.control.metadata import ClusterChanges
 from kafka_fast.control.requests.call import ONLY
 from kafka_fast.control.requests.targets import (
     AllNodes,

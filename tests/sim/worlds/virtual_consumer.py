@@ -15,16 +15,16 @@ from typing import Any, TypeVar
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.consumer.client import Consumer
 from kafka_fast.consumer.core import ConsumerCore
-from kafka_fast.control.consumer.partition import FetchState
-from kafka_fast.control.consumer.plane import (
+from kafka_fast.control.consumer.messages import (
     ConsumerEvent,
     FetchPunt,
     NameStream,
     ProgramFetch,
     StreamsStopped,
 )
+from kafka_fast.control.consumer.partition import FetchState
 from kafka_fast.control.group.member import NO_GENERATION, AssignWanted, RevokeWanted
-from kafka_fast.control.plane import SendRaw, StartHeartbeats
+from kafka_fast.control.messages import SendRaw, StartHeartbeats
 from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.dataplane.fetch._streams import Streams
 from kafka_fast.net import process_life

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from kafka_fast.config import producer_settings
-from kafka_fast.control.plane import SetPartitions, SetProducerId, TopicSettled
+from kafka_fast.control.messages import TopicSettled
+from kafka_fast.control.producer.messages import SetPartitions, SetProducerId
 from kafka_fast.net.planes import CODECS
 from kafka_fast.producer.core import ProducerCore
 from kafka_fast.testing.broker.cluster import Cluster

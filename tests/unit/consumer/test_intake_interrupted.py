@@ -8,8 +8,8 @@ import pytest
 
 from kafka_fast.consumer.intake import Intake
 from kafka_fast.consumer.record_handover import RecordHandover
+from kafka_fast.control.consumer.messages import generation
 from kafka_fast.control.consumer.partition import Position
-from kafka_fast.control.consumer.plane import generation
 from kafka_fast.dataplane.fetch._chunk import Chunk, chunk_from_bytes
 from kafka_fast.dataplane.fetch._reading import PartitionReader
 from kafka_fast.record import RecordBatchBuilder

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kafka_fast.control.connection_key import BOOTSTRAP, ConnectionKey, Role
-from kafka_fast.control.plane import (
+from kafka_fast.control.messages import (
     CloseLink,
     LinkClosed,
     OpenLink,
@@ -19,7 +19,7 @@ from kafka_fast.control.plane import (
     ResolveHost,
     SendRaw,
 )
-from kafka_fast.control.plane import CloseReason as Reason
+from kafka_fast.control.messages import CloseReason as Reason
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis import MODULES, request_class
 from kafka_fast.protocol.apis.api_versions import (

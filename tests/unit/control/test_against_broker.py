@@ -15,8 +15,8 @@ from kafka_fast.control.connection import (
     ConnectionState,
 )
 from kafka_fast.control.connection_key import BOOTSTRAP, ConnectionKey, Role
+from kafka_fast.control.messages import CloseLink, OpenLink, ResolveHost, SendRaw
 from kafka_fast.control.metadata import ClusterChanges
-from kafka_fast.control.plane import CloseLink, OpenLink, ResolveHost, SendRaw
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.metadata import MetadataRequest, MetadataResponse
 from kafka_fast.testing.broker.cluster import Cluster as BrokerCluster

@@ -18,7 +18,7 @@ from kafka_fast.control.connection import (
 )
 from kafka_fast.control.connection_key import BOOTSTRAP, ConnectionKey, Role
 from kafka_fast.control.in_flight_requests import NEGOTIATION
-from kafka_fast.control.plane import CloseLink, OpenLink, ResolveHost, SendRaw
+from kafka_fast.control.messages import CloseLink, OpenLink, ResolveHost, SendRaw
 from kafka_fast.errors import (
     BrokerError,
     KafkaConnectionError,

@@ -11,8 +11,8 @@ from kafka_fast.config import CommonSettings, producer_settings
 from kafka_fast.control.client_control import ClientControl
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.connection_key import BOOTSTRAP, ConnectionKey, Role
+from kafka_fast.control.messages import CloseReason, RawResponse
 from kafka_fast.control.metadata import ClusterChanges
-from kafka_fast.control.plane import CloseReason, RawResponse
 from kafka_fast.control.requests.any_node import PATIENCE
 from kafka_fast.instants import NEVER
 from kafka_fast.protocol.apis.metadata import MetadataRequest, MetadataResponse

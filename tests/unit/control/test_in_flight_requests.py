@@ -10,15 +10,15 @@ import pytest
 from kafka_fast.control.connection_key import ConnectionKey, Role
 from kafka_fast.control.in_flight_requests import InFlightRequests
 from kafka_fast.control.link import Link
-from kafka_fast.control.negotiation import NodeVersions
-from kafka_fast.control.plane import (
-    Command,
+from kafka_fast.control.messages import (
     RawResponse,
     SendBetween,
     SendRaw,
     StartHeartbeats,
     StopHeartbeats,
+    TransportCommand,
 )
+from kafka_fast.control.negotiation import NodeVersions
 from kafka_fast.errors import MalformedError, UnsupportedVersionError
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.api_versions import ApiVersion, ApiVersionsResponse
@@ -36,7 +36,7 @@ class Rig:
     """Requests in flight, the commands that they give, and what they hear."""
 
     def __init__(self) -> None:
-        self.commands: deque[Command] = deque()
+        self.commands: deque[TransportCommand] = deque()
         self.malformed: list[Any] = []
         self.heard: list[Any] = []
         self.sound: list[int] = []

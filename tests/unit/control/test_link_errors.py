@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafka_fast.control.link_errors import close_error, misfit_error, say
-from kafka_fast.control.plane import BadAnswer, CloseReason, LinkClosed, Misfit
+from kafka_fast.control.messages import BadAnswer, CloseReason, LinkClosed, Misfit
 from kafka_fast.errors import (
     KafkaConnectionError,
     KafkaTimeoutError,

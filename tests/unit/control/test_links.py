@@ -17,8 +17,7 @@ from kafka_fast.control.connection_key import (
 )
 from kafka_fast.control.link import Link
 from kafka_fast.control.links import Links
-from kafka_fast.control.metadata import Node
-from kafka_fast.control.plane import (
+from kafka_fast.control.messages import (
     CloseLink,
     CloseReason,
     LinkClosed,
@@ -27,6 +26,7 @@ from kafka_fast.control.plane import (
     ResolveHost,
     SendRaw,
 )
+from kafka_fast.control.metadata import Node
 from kafka_fast.control.troubles import Troubles
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.api_versions import ApiVersion, ApiVersionsResponse

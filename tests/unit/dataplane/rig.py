@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from kafka_fast.control.plane import BatchRow, QueueReport, QueueRow
+from kafka_fast.control.producer.messages import BatchRow, QueueReport, QueueRow
 from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.dataplane.produce._accumulator import Accumulator
 from kafka_fast.dataplane.produce._queues import (

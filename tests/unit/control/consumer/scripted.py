@@ -7,7 +7,7 @@ from typing import Any
 from kafka_fast.config import consumer_settings
 from kafka_fast.control.connection_key import ConnectionKey, Role
 from kafka_fast.control.consumer.control import ConsumerControl
-from kafka_fast.control.consumer.plane import (
+from kafka_fast.control.consumer.messages import (
     FetchPunt,
     StartStream,
     StreamRow,

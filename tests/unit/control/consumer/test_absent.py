@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kafka_fast.control.consumer.absent import CONFIRMATIONS, PATIENCE
+from kafka_fast.control.consumer.messages import PartitionFailed, PartitionFound
 from kafka_fast.control.consumer.partition import Position
-from kafka_fast.control.consumer.plane import PartitionFailed, PartitionFound
 from kafka_fast.errors import ErrorCode, NoOffsetForPartitionError, UnknownTopicOrPartition
 from kafka_fast.protocol.apis.metadata import MetadataRequest
 from kafka_fast.types import TopicPartition

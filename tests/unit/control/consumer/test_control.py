@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from kafka_fast.control.consumer.partition import AWAITING_COMMITTED, Position
-from kafka_fast.control.consumer.plane import (
+from kafka_fast.control.consumer.messages import (
     RemoveStream,
     StreamRow,
     StreamsStopped,
     generation,
 )
-from kafka_fast.control.plane import Throttled
+from kafka_fast.control.consumer.partition import AWAITING_COMMITTED, Position
+from kafka_fast.control.messages import Throttled
 from kafka_fast.types import OffsetAndMetadata
 from tests.unit.control.consumer.scripted import (
     T0,

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from kafka_fast.control.connection_key import ConnectionKey, Role
+from kafka_fast.control.consumer.messages import StartStream, StreamRow, StreamsStopped
 from kafka_fast.control.consumer.partition import FetchState, Position
-from kafka_fast.control.consumer.plane import StartStream, StreamRow, StreamsStopped
-from kafka_fast.control.plane import Throttled
+from kafka_fast.control.messages import Throttled
 from kafka_fast.errors import ErrorCode
 from kafka_fast.protocol.apis.fetch import EpochEndOffset
 from kafka_fast.protocol.apis.list_offsets import ListOffsetsRequest

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from kafka_fast.control.connection_key import BOOTSTRAP, ConnectionKey, Role
-from kafka_fast.control.consumer.partition import Position
-from kafka_fast.control.consumer.plane import (
+from kafka_fast.control.consumer.messages import (
     ProgramFetch,
     StopStream,
     StreamRow,
     StreamsStopped,
     generation,
 )
+from kafka_fast.control.consumer.partition import Position
 from kafka_fast.protocol.apis.list_offsets import (
     ListOffsetsRequest,
 )

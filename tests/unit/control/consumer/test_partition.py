@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafka_fast.control.consumer.messages import generation
 from kafka_fast.control.consumer.partition import (
     AWAITING_WAY,
     NOWHERE,
@@ -10,7 +11,6 @@ from kafka_fast.control.consumer.partition import (
     FetchState,
     Position,
 )
-from kafka_fast.control.consumer.plane import generation
 from kafka_fast.control.metadata import Node
 from kafka_fast.errors import KafkaError
 from kafka_fast.instants import NEVER

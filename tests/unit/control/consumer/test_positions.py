@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from kafka_fast.control.consumer.partition import Position
-from kafka_fast.control.consumer.plane import (
+from kafka_fast.control.consumer.messages import (
     PartitionFailed,
     Reposition,
 )
+from kafka_fast.control.consumer.partition import Position
 from kafka_fast.errors import (
     LogTruncationError,
     TopicAuthorizationFailed,

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from kafka_fast.control.connection_key import ConnectionKey, Role
-from kafka_fast.control.consumer.partition import FetchState, Position
-from kafka_fast.control.consumer.plane import (
+from kafka_fast.control.consumer.messages import (
     PartitionFailed,
     Recreated,
     Reposition,
@@ -17,6 +16,7 @@ from kafka_fast.control.consumer.plane import (
     StreamsStopped,
     generation,
 )
+from kafka_fast.control.consumer.partition import FetchState, Position
 from kafka_fast.errors import (
     ErrorCode,
     OffsetOutOfRangeError,

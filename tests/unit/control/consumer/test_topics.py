@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from kafka_fast.control.consumer.plane import (
+from kafka_fast.control.consumer.messages import (
     PartitionFailed,
 )
 from kafka_fast.control.consumer.topics import GETS_ROUND
-from kafka_fast.control.plane import TopicSettled
+from kafka_fast.control.messages import TopicSettled
 from kafka_fast.errors import (
     ErrorCode,
     TopicAuthorizationFailed,

@@ -7,19 +7,17 @@ from typing import TypeVar
 
 from kafka_fast.config import producer_settings
 from kafka_fast.control.connection_key import BOOTSTRAP
-from kafka_fast.control.plane import (
+from kafka_fast.control.messages import (
     CloseLink,
     CloseReason,
     LinkClosed,
     OpenLink,
-    ProgramProduce,
     RawResponse,
-    RefuseRecords,
     ResolveHost,
-    RouteWanted,
     SendRaw,
 )
 from kafka_fast.control.producer.control import ProducerControl
+from kafka_fast.control.producer.messages import ProgramProduce, RefuseRecords, RouteWanted
 from kafka_fast.errors import UnsupportedVersionError
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.api_versions import ApiVersion, ApiVersionsResponse

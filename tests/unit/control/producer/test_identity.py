@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka_fast.control.plane import SendRaw
+from kafka_fast.control.messages import SendRaw
 from kafka_fast.control.producer.identity import LAST_EPOCH, IdentityKeeper
 from kafka_fast.control.producer.verdicts import ProducerIdentity
 from kafka_fast.errors import BrokerError, ErrorCode, KafkaError, UnsupportedVersionError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_fast.control.plane import SendRaw
+from kafka_fast.control.messages import SendRaw
 from kafka_fast.control.producer.limits import (
     PATIENCE,
     TopicLimits,

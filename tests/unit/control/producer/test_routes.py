@@ -8,7 +8,7 @@ from typing import Any
 
 from kafka_fast.control.connection_key import ConnectionKey, Role
 from kafka_fast.control.metadata import NO_TOPIC_ID
-from kafka_fast.control.plane import (
+from kafka_fast.control.producer.messages import (
     NameTopic,
     ProgramProduce,
     RouteQueue,

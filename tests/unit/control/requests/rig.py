@@ -12,9 +12,9 @@ from kafka_fast.control.connection_key import ConnectionKey, Role
 from kafka_fast.control.context import Context
 from kafka_fast.control.in_flight_requests import InFlightRequests
 from kafka_fast.control.link import Link
+from kafka_fast.control.messages import RawResponse, SendRaw, TransportCommand
 from kafka_fast.control.metadata import Node, Partition
 from kafka_fast.control.negotiation import NodeVersions
-from kafka_fast.control.plane import Command, RawResponse, SendRaw
 from kafka_fast.control.requests.requester import Requester
 from kafka_fast.control.troubles import Troubles
 from kafka_fast.errors import KafkaError
@@ -32,7 +32,7 @@ class Rig:
 
     def __init__(self) -> None:
         self.now = 1.0
-        self.commands: deque[Command] = deque()
+        self.commands: deque[TransportCommand] = deque()
         self.ready: dict[ConnectionKey, Link] = {}
         self.wanted: list[ConnectionKey] = []  # links that were to be opened
         self.refreshed: list[str | None] = []  # topics, None: all

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_fast.control.plane import BatchRow, QueueReport
+from kafka_fast.control.producer.messages import BatchRow, QueueReport
 from kafka_fast.dataplane.produce._queues import (
     OUTCOME_MAYBE_WRITTEN,
     OUTCOME_REJECTED,

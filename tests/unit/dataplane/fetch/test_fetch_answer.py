@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafka_fast.control.plane import Misfit
+from kafka_fast.control.messages import Misfit
 from kafka_fast.dataplane.core._plane import EVENT_BAD_ANSWER, EVENT_LINK_CLOSED
 from kafka_fast.dataplane.fetch._streams import EVENT_FETCH_PUNT, EVENT_STREAMS_STOPPED
 from kafka_fast.protocol import frame

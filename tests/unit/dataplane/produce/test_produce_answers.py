@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_fast.control.plane import CloseReason, Misfit
+from kafka_fast.control.messages import CloseReason, Misfit
 from kafka_fast.dataplane.core._plane import EVENT_BAD_ANSWER, EVENT_LINK_CLOSED, EVENT_THROTTLED
 from kafka_fast.dataplane.produce._queues import EVENT_PUNT
 from kafka_fast.protocol import frame

@@ -1,6 +1,6 @@
-"""The records that pass between the consumer's control plane and what it programs.
+"""The messages between a consumer's control plane, its fetch side, and its user's thread.
 
-`control.plane` has the records of every client; here are those of consumers. A *stream* is one
+`control.messages` has those of every client. A *stream* is one
 partition that is fetched; its id counts the streams of the client. A *generation* tells to which
 start of a stream something belongs. Its upper half counts the user's seeks. Its lower half counts
 the starts by the control plane since the last seek. So both threads can raise the generation
@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-from kafka_fast.control import plane
 from kafka_fast.control.group.member import GroupNews
+from kafka_fast.control.messages import TransportCommand, TransportEvent
 from kafka_fast.errors import KafkaError
 from kafka_fast.types import TopicPartition
 from kafka_fast.values import Value
@@ -61,7 +61,7 @@ class FetchPunt(Value):
     rows: tuple[StreamRow, ...]
 
 
-ConsumerEvent: TypeAlias = plane.PlaneEvent | StreamsStopped | FetchPunt
+ConsumerEvent: TypeAlias = TransportEvent | StreamsStopped | FetchPunt
 
 
 # ---- commands for the data plane ----
@@ -175,7 +175,7 @@ News: TypeAlias = (
 )
 
 ConsumerCommand: TypeAlias = (
-    plane.Command
+    TransportCommand
     | ProgramFetch
     | NameStream
     | StartStream

@@ -1,0 +1,197 @@
+"""The messages between a producer's control plane and the produce side of its data plane.
+
+`control.messages` has those of every client. A *queue* is a partition's queue; `Routes` gives it
+its id. A *freeze* stops a queue; each has a number, the `generation` of the rows.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+from kafka_fast.control.messages import TransportCommand, TransportEvent
+from kafka_fast.errors import KafkaError, Outcome
+from kafka_fast.values import Value
+
+# ---- events ----
+
+
+class QueueRow(NamedTuple):
+    """A frozen queue, in a report."""
+
+    queue_id: int
+    generation: int
+    """Of the freeze that the report is about; verdicts carry it."""
+    next_sequence: int
+    may_have_gap: bool
+    """A batch that may be in the log expired, so the sequences may have a gap."""
+
+
+class BatchRow(NamedTuple):
+    """One of a frozen queue's unresolved batches, in a report."""
+
+    queue_id: int
+    generation: int
+    """The same as in the `QueueRow`."""
+    serial: int
+    """`serial` and `slice` together name the batch."""
+    slice: int
+    error_code: int
+    """The last answer's error code; 0: the link was closed without an answer."""
+    base_offset: int
+    """The base offset in the last answer, or -1."""
+    base_sequence: int
+    record_count: int
+    attempts: int
+    maybe_written: bool
+    """The batch may be in the log."""
+
+
+class ProducePunt(Value):
+    """A Produce answer in which not everything is plain success."""
+
+    link_id: int
+    version: int
+    frame: bytes
+
+
+class RouteWanted(Value):
+    """Queues that have data and no link."""
+
+    queue_ids: tuple[int, ...]
+
+
+class QueueReport(Value):
+    """A frozen queue has nothing in flight any more, and waits for verdicts."""
+
+    queue: QueueRow
+    batches: tuple[BatchRow, ...]
+
+
+ProducerEvent: TypeAlias = TransportEvent | ProducePunt | RouteWanted | QueueReport
+
+
+# ---- commands for the produce side ----
+
+
+class ProgramProduce(Value):
+    """Let a link carry Produce requests of this version."""
+
+    link_id: int
+    version: int
+    prefix: bytes
+
+
+class NameTopic(Value):
+    """Set the field that names the topic, for requests of the same form as `version`."""
+
+    topic: str
+    version: int
+    field: bytes
+
+
+class SetPartitions(Value):
+    """Make queues for a topic's partitions from `first` on."""
+
+    topic: str
+    first: int
+    queue_ids: range
+
+
+class SetAvailable(Value):
+    """Say whether a partition has a leader."""
+
+    queue_id: int
+    available: bool
+
+
+class RouteQueue(Value):
+    """Send a queue's batches over this link; 0: over no link."""
+
+    queue_id: int
+    link_id: int
+
+
+class SetProducerId(Value):
+    """Use this identity for queues without unresolved batches."""
+
+    producer_id: int
+    epoch: int
+
+
+class FailBatch(Value):
+    """End a batch of a frozen queue without success."""
+
+    row: BatchRow
+    error_code: int
+    outcome: Outcome
+
+
+class CompleteBatch(Value):
+    """End a batch of a frozen queue as delivered at this offset (-1: not known)."""
+
+    row: BatchRow
+    base_offset: int
+
+
+class SplitBatch(Value):
+    """Replace a batch of a frozen queue by batches of at most `size` bytes, or fail it."""
+
+    row: BatchRow
+    size: int
+    error_code: int
+
+
+class RenumberQueue(Value):
+    """Give new sequences to a frozen queue's batches; none of them may be in the log.
+
+    Only batches behind (`serial`, `slice`) get new sequences. With producer id -1 they keep their
+    producer id and epoch.
+    """
+
+    queue_id: int
+    generation: int
+    producer_id: int
+    epoch: int
+    base_sequence: int
+    serial: int = -1
+    slice: int = -1
+
+
+class ThawQueue(Value):
+    """Let a frozen queue go on at the time `at`; `single`: with one batch in flight at first."""
+
+    queue_id: int
+    generation: int
+    at: float
+    single: bool
+
+
+class FailQueue(Value):
+    """Fail a queue's batches that are in no request. Unresolved ones fail as maybe written."""
+
+    queue_id: int
+    error_code: int
+
+
+class RefuseRecords(Value):
+    """Accept no record from now on: sends raise this error."""
+
+    error: KafkaError
+
+
+ProducerCommand: TypeAlias = (
+    TransportCommand
+    | ProgramProduce
+    | NameTopic
+    | SetPartitions
+    | SetAvailable
+    | RouteQueue
+    | SetProducerId
+    | FailBatch
+    | CompleteBatch
+    | SplitBatch
+    | RenumberQueue
+    | ThawQueue
+    | FailQueue
+    | RefuseRecords
+)
