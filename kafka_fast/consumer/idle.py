@@ -77,7 +77,7 @@ class Idle:
         held_up = [it for it in active if not self._control.is_fetched(it, now)]
         if held_up:
             return self._held_up(held_up, now)
-        paused = of_pause(self._control.cluster, self._control.links, active, now)
+        paused = of_pause(self._control.cluster, self._control.connections, active, now)
         if paused is not None:
             return Waiting(f"waiting for records of {paused.text}", logging.INFO, "quota")
         behind = [it for it in active if not self._intake.is_at_end(it)]
@@ -106,6 +106,6 @@ class Idle:
         """Add the latest troubles with brokers to a warning, unless its text names them."""
         if waiting is None or waiting.level < logging.WARNING:
             return waiting
-        found = around(self._control.links, now, now - LONG)
+        found = around(self._control.connections, now, now - LONG)
         more = [it.text for it in found if it.cause is None or str(it.cause) not in waiting.text]
         return waiting._replace(text="; ".join([waiting.text, *more]))

@@ -116,7 +116,7 @@ class ConsumerTopics(TopicWaits):
 
     def _late(self, topic: str, began: float, deadline: float) -> KafkaTimeoutError:
         control = self._control
-        reasons = of_topic(control.cluster, control.links, topic, self._now(), began)
+        reasons = of_topic(control.cluster, control.connections, topic, self._now(), began)
         limit = self._waits.limit(began, deadline)
         return self._waits.late(f"no metadata of topic {topic!r} {limit}", began, *reasons)
 
@@ -124,5 +124,5 @@ class ConsumerTopics(TopicWaits):
         cluster = self._control.cluster
         if cluster.is_absent(topic):
             return None  # the error that says so is about to come
-        text = topic_wait(cluster, self._control.links, topic, now, began)
+        text = topic_wait(cluster, self._control.connections, topic, now, began)
         return Waiting(f"{text}; waiting up to {in_seconds(deadline - began)}")

@@ -164,7 +164,7 @@ class Waits:
             missing: what the answer still lacks; None: not known.
         """
         reasons = [] if missing is None else [missing]
-        reasons += around(self._control.links, now, min(began, now - self._memory))
+        reasons += around(self._control.connections, now, min(began, now - self._memory))
         why = "; ".join(it.text for it in reasons if it.text)
         limit = "" if deadline - began > NO_LIMIT else f" up to {in_seconds(deadline - began)}"
         return Waiting(f"{what}: waiting{limit}" + (f"; {why}" if why else ""))
@@ -222,7 +222,9 @@ class Waits:
         """
         now = self._now()
         since = now - self._memory
-        found = around(self._control.links, now, since if began is None else min(began, since))
+        found = around(
+            self._control.connections, now, since if began is None else min(began, since)
+        )
         known = [it for it in reasons if it is not None]
         said = "; ".join(it.text for it in known)
         # A trouble whose error a reason names is not named again.

@@ -25,10 +25,10 @@ from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.connection import ConnectionFailed
 from kafka_fast.control.connection_key import ConnectionKey
+from kafka_fast.control.connections import Connections
 from kafka_fast.control.context import Context, S_co
 from kafka_fast.control.discovery import Discovery
-from kafka_fast.control.link import Link
-from kafka_fast.control.links import Links
+from kafka_fast.control.links import Link
 from kafka_fast.control.messages import BadAnswer, LinkClosed, RawResponse, Throttled
 from kafka_fast.control.metadata import ClusterChanges
 from kafka_fast.control.nonsense import Nonsense
@@ -67,12 +67,13 @@ class ClientControl(ABC, Generic[S_co]):
         """
         self.troubles = Troubles(self.logger)
         self.cluster = cluster
-        self.links = Links(settings, client_id, random, self.troubles, self, nonsense)
-        self.requester = Requester(settings, self.cluster, self.links, random)
+        self.connections = Connections(settings, client_id, random, self.troubles, self, nonsense)
+        self.links = self.connections.links
+        self.requester = Requester(settings, self.cluster, self.connections, random)
         self.discovery = Discovery(
             settings,
             self.cluster,
-            self.links,
+            self.connections,
             self.requester,
             on_changes=self._handle_changes,
             on_fatal=self._handle_fatal,
@@ -85,6 +86,7 @@ class ClientControl(ABC, Generic[S_co]):
             Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms, random),
             self.troubles,
             self.cluster,
+            self.connections,
             self.links,
             self.discovery,
             self.requester,
@@ -145,12 +147,12 @@ class ClientControl(ABC, Generic[S_co]):
 
     def begin_turn(self, now: float) -> None:
         """Take the time, before calls of users, events or commands are handled."""
-        self.links.begin_turn(now)
+        self.connections.begin_turn(now)
 
     def tick(self, now: float) -> None:
         """Do what is due at `now`."""
         self._now = now
-        self.links.tick(now)
+        self.connections.tick(now)
         self._want_metadata(now)
         if self.fatal is None:
             self.discovery.tick(now)
@@ -160,7 +162,7 @@ class ClientControl(ABC, Generic[S_co]):
 
     def next_deadline(self) -> float:
         """Return when `tick` has something to do that no event announces."""
-        deadline = min(self.links.next_deadline(), self._next_deadline())
+        deadline = min(self.connections.next_deadline(), self._next_deadline())
         if self.fatal is not None:
             return deadline
         return min(deadline, self.discovery.next_deadline(), self.requester.next_deadline())
@@ -171,7 +173,7 @@ class ClientControl(ABC, Generic[S_co]):
         """Return the next thing to do; None if there is nothing."""
         if self._commands:
             return self._commands.popleft()
-        return self._poll_own() or self.links.poll_command()
+        return self._poll_own() or self.connections.poll_command()
 
     # In
 
@@ -180,15 +182,15 @@ class ClientControl(ABC, Generic[S_co]):
         self._now = now
         match event:
             case RawResponse():
-                self.links.handle_response(event, now)
+                self.connections.handle_response(event, now)
             case BadAnswer():
-                self.links.handle_bad_answer(
+                self.connections.handle_bad_answer(
                     event, self._partition_of, self.cluster.topic_name, now
                 )
             case LinkClosed():
-                self.links.handle_closed(event, now)
+                self.connections.handle_closed(event, now)
             case Throttled(link_id, throttle_ms):
-                who = self.links.handle_throttled(link_id, throttle_ms, now)
+                who = self.connections.handle_throttled(link_id, throttle_ms, now)
                 self.logger.info("%s has this client wait for %d ms: a quota", who, throttle_ms)
             case _:
                 self._handle_own(event, now)

@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 from kafka_fast.config import CommonSettings
 from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.cluster import Cluster
+from kafka_fast.control.connections import Connections
 from kafka_fast.control.discovery import Discovery
 from kafka_fast.control.links import Links
 from kafka_fast.control.requests.requester import Requester
@@ -34,8 +35,10 @@ class Context(Value, Generic[S_co]):
     """What has gone wrong lately, for errors and the log."""
     cluster: Cluster
     """Nodes, topics and leaders, as far as they are known."""
-    links: Links
+    connections: Connections
     """Connections, and the requests that go over them."""
+    links: Links
+    """The links that may be used now: those of `connections`."""
     discovery: Discovery
     """Asks for metadata, and closes connections to nodes that moved or left."""
     requester: Requester

@@ -20,8 +20,8 @@ from kafka_fast.config import CommonSettings
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.connection import ConnectionFailed
 from kafka_fast.control.connection_key import ConnectionKey
-from kafka_fast.control.link import Link
-from kafka_fast.control.links import Links
+from kafka_fast.control.connections import Connections
+from kafka_fast.control.links import Link
 from kafka_fast.control.metadata import ClusterChanges
 from kafka_fast.control.requests.any_node import PATIENCE
 from kafka_fast.control.requests.call import ONLY, AnswerSource, Call
@@ -48,7 +48,7 @@ class Discovery(Call[str, ClusterChanges]):
         self,
         settings: CommonSettings,
         cluster: Cluster,
-        links: Links,
+        connections: Connections,
         requester: Requester,
         *,
         on_changes: Callable[[ClusterChanges, float], None],
@@ -59,7 +59,7 @@ class Discovery(Call[str, ClusterChanges]):
         Args:
             settings: the client's configuration.
             cluster: merges the answers.
-            links: the client's connections.
+            connections: the client's.
             requester: sends the requests.
             on_changes: called with what an answer changed, and the time.
             on_fatal: called when no broker will ever answer this client.
@@ -67,7 +67,7 @@ class Discovery(Call[str, ClusterChanges]):
         super().__init__(AnyNode(), timeout=settings.request_timeout)
         self._settings = settings
         self._cluster = cluster
-        self._links = links
+        self._connections = connections
         self._on_changes = on_changes
         self._on_fatal = on_fatal
         self._request: MetadataRequest | None = None  # the one that has no answer yet
@@ -99,8 +99,8 @@ class Discovery(Call[str, ClusterChanges]):
         self._request = None
         changes = self._cluster.rebootstrap()
         for node in changes.nodes_removed:
-            self._links.forget(node.id, "beginning again at bootstrap.servers", now)
-        self._links.want_bootstrap(now)
+            self._connections.forget(node.id, "beginning again at bootstrap.servers", now)
+        self._connections.want_bootstrap(now)
 
     def handle_lost(self, link: Link) -> None:
         """Take note that a link is gone: the node may have moved, or leads partitions no more."""
@@ -121,9 +121,9 @@ class Discovery(Call[str, ClusterChanges]):
             self.rebootstrap("a broker asked for it", now)
             return
         for old, _ in changes.nodes_readdressed:
-            self._links.forget(old.id, "it moved to another address", now)
+            self._connections.forget(old.id, "it moved to another address", now)
         for node in changes.nodes_removed:
-            self._links.forget(node.id, "it left the cluster", now)
+            self._connections.forget(node.id, "it left the cluster", now)
         self._on_changes(changes, now)
 
     # The call
@@ -149,10 +149,10 @@ class Discovery(Call[str, ClusterChanges]):
         self._request = None
         changes = self._cluster.handle_response(answer, source.now, source.version)
         if changes.failure is None:
-            self._links.troubles.clear(About.METADATA)
+            self._connections.troubles.clear(About.METADATA)
         else:
             error = _said_by(source.node, changes.failure)
-            self._links.troubles.note(About.METADATA, error, source.now)
+            self._connections.troubles.note(About.METADATA, error, source.now)
         yield ONLY, Done(changes)
 
     def handle_done(self, item: str, value: ClusterChanges, now: float) -> None:

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from kafka_fast.control.link import Link
+from kafka_fast.control.links import Link
 from kafka_fast.control.messages import (
     RawResponse,
     SendBetween,

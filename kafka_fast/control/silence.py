@@ -11,7 +11,7 @@ from itertools import islice
 
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.connection_key import ConnectionKey, Role
-from kafka_fast.control.links import Links
+from kafka_fast.control.connections import Connections
 from kafka_fast.control.metadata import NO_LEADER, Node
 from kafka_fast.control.troubles import About, Reason, Subject, last_trouble
 from kafka_fast.errors import KafkaError
@@ -25,7 +25,7 @@ WORTH_A_WORD = 0.05
 """Seconds. What has been under way for less did not make a wait time out."""
 
 
-def reason(cluster: Cluster, links: Links, partition: TopicPartition) -> Reason:
+def reason(cluster: Cluster, connections: Connections, partition: TopicPartition) -> Reason:
     """Return what stands between this client and a partition's leader."""
     topic, number = partition
     refusal = cluster.refusal(topic)
@@ -45,14 +45,14 @@ def reason(cluster: Cluster, links: Links, partition: TopicPartition) -> Reason:
         return Reason(
             f"its leader, node {leader_id}, is not among the brokers that Metadata names ({known})"
         )
-    return of_node(links, node, "its leader")
+    return of_node(connections, node, "its leader")
 
 
-def of_node(links: Links, node: Node, noun: str) -> Reason:
+def of_node(connections: Connections, node: Node, noun: str) -> Reason:
     """Return what stands between this client and a node; `noun` says what the node is."""
     key = ConnectionKey(Role.DATA, node.id)
-    if links.link_to(key) is None and links.request_link(node.id) is None:
-        trouble = links.troubles.now(key)
+    if connections.links.link_to(key) is None and connections.links.request_link(node.id) is None:
+        trouble = connections.troubles.now(key)
         if trouble is None:
             return Reason(f"no connection to {noun}, {node}, yet")
         return Reason(f"no connection to {noun}: {trouble}", trouble.error)
@@ -60,56 +60,60 @@ def of_node(links: Links, node: Node, noun: str) -> Reason:
 
 
 def of_pause(
-    cluster: Cluster, links: Links, partitions: Iterable[TopicPartition], now: float
+    cluster: Cluster, connections: Connections, partitions: Iterable[TopicPartition], now: float
 ) -> Reason | None:
     """Return which leader of these partitions throttles this client; None: no leader does."""
     for partition in partitions:
         leader = cluster.leader(*partition)
-        why = None if leader is None else of_quota(links, leader, now, now)
+        why = None if leader is None else of_quota(connections, leader, now, now)
         if why is not None:
             return Reason(f"{partition}: {why.text}")
     return None
 
 
-def of_quota(links: Links, leader: Node, since: float, until: float) -> Reason | None:
+def of_quota(connections: Connections, leader: Node, since: float, until: float) -> Reason | None:
     """Return how a leader throttled this client between these times; None: it did not."""
-    pause = links.pause(ConnectionKey(Role.DATA, leader.id), since, until)
+    pause = connections.pause(ConnectionKey(Role.DATA, leader.id), since, until)
     if pause is None:
         return None
     return Reason(f"its leader, {leader}, has this client wait for {in_seconds(pause)}: a quota")
 
 
 def around(
-    links: Links, now: float, since: float, subjects: Iterable[Subject] | None = None
+    connections: Connections, now: float, since: float, subjects: Iterable[Subject] | None = None
 ) -> list[Reason]:
     """Return the last trouble since a time, and what has been under way for long.
 
     Args:
-        links: the client's.
+        connections: the client's.
         now: the time.
         since: troubles before this time are left out.
         subjects: the subjects of troubles that count; None: all connections.
     """
-    trouble = last_trouble(links.troubles.last(since, subjects))
+    trouble = last_trouble(connections.troubles.last(since, subjects))
     least = max(WORTH_A_WORD, min(1.0, (now - since) / 4))
-    found = [trouble, links.under_way(now, least)]
+    found = [trouble, connections.under_way(now, least)]
     return [it for it in found if it is not None]
 
 
-def of_topic(cluster: Cluster, links: Links, topic: str, now: float, since: float) -> list[Reason]:
+def of_topic(
+    cluster: Cluster, connections: Connections, topic: str, now: float, since: float
+) -> list[Reason]:
     """Return why nothing is known of a topic."""
     refusal: KafkaError | None = cluster.refusal(topic)
     if refusal is not None:
         return [Reason(f"the brokers answer {refusal}", refusal)]
-    trouble = last_trouble(links.troubles.of(About.METADATA, since))
-    return ([] if trouble is None else [trouble]) or around(links, now, since)
+    trouble = last_trouble(connections.troubles.of(About.METADATA, since))
+    return ([] if trouble is None else [trouble]) or around(connections, now, since)
 
 
-def topic_wait(cluster: Cluster, links: Links, topic: str, now: float, since: float) -> str:
+def topic_wait(
+    cluster: Cluster, connections: Connections, topic: str, now: float, since: float
+) -> str:
     """Return in a sentence why a topic is waited for."""
     if cluster.is_absent(topic):
         return f"there is no topic {topic!r} (yet)"
-    reasons = of_topic(cluster, links, topic, now, since)
+    reasons = of_topic(cluster, connections, topic, now, since)
     return "; ".join([f"no metadata of topic {topic!r} yet", *(it.text for it in reasons)])
 
 

@@ -207,12 +207,12 @@ class ClientCore(ABC):
     def handle_connected(self, link_id: int, now: float) -> None:
         """Note that the link is open; the data plane has it."""
         del self._connecting[link_id]
-        self.control.links.handle_connected(link_id, now)
+        self.control.connections.handle_connected(link_id, now)
 
     def handle_connect_failed(self, link_id: int, error: OSError, now: float) -> None:
         """Note that a link could not be opened."""
         del self._connecting[link_id]
-        self.control.links.handle_connect_failed(link_id, error, now)
+        self.control.connections.handle_connect_failed(link_id, error, now)
 
     def handle_crash(self, error: BaseException) -> None:
         """End the client after a turn that has failed; there is no further turn."""
@@ -227,4 +227,4 @@ class ClientCore(ABC):
 
     def _take_addresses(self, owner: ConnectionKey, host: str, found: Addresses) -> None:
         """Pass the result of a look-up to the control plane. Any thread."""
-        self.call(lambda now: self.control.links.handle_resolved(owner, host, found, now))
+        self.call(lambda now: self.control.connections.handle_resolved(owner, host, found, now))

@@ -99,5 +99,5 @@ class ProducerTopics(TopicWaits):
         return late(what, *self._control.why_no_topic(topic, self._now(), began))
 
     def _describe(self, topic: str, began: float, deadline: float, now: float) -> Waiting:
-        text = topic_wait(self._control.cluster, self._control.links, topic, now, began)
+        text = topic_wait(self._control.cluster, self._control.connections, topic, now, began)
         return Waiting(f"{text}; waiting up to max.block.ms ({in_seconds(self._max_block)})")

@@ -14,7 +14,7 @@ import pytest
 
 from kafka_fast import Consumer, OffsetAndMetadata, TopicPartition
 from kafka_fast.control.connection_key import ConnectionKey, Role
-from kafka_fast.control.link import Link
+from kafka_fast.control.links import Link
 from kafka_fast.errors import KafkaTimeoutError, NotLeaderOrFollower
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import (
@@ -165,7 +165,7 @@ def test_how_long_an_answer_takes_is_counted_from_its_question(
     consumer = consumer_on(group_id=f"group-of-{topic}")
     offsets = {TopicPartition(topic, 0): OffsetAndMetadata(0)}
     consumer.commit(offsets)
-    requests = consumer._core.control.links.requests
+    requests = consumer._core.control.connections.requests
     eventually(lambda: time.monotonic() - requests.now > 0.3, "the control thread sleeps")
     kafka.faults.drop(api=OFFSET_COMMIT)
     began = time.monotonic()

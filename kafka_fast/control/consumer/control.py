@@ -47,7 +47,7 @@ from kafka_fast.control.consumer.restarts import Restarts
 from kafka_fast.control.consumer.topics import Topics
 from kafka_fast.control.group.group import Group
 from kafka_fast.control.group.member import Subscription
-from kafka_fast.control.link import Link
+from kafka_fast.control.links import Link
 from kafka_fast.control.messages import HeartbeatsEnded
 from kafka_fast.control.metadata import ClusterChanges
 from kafka_fast.control.nonsense import PATIENCE, Nonsense
@@ -276,7 +276,7 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
             case FetchPunt():
                 self.restarts.handle_punt(event, now)
             case HeartbeatsEnded(_, token) if self.group is not None:
-                if self.links.requests.handle_ended(token):
+                if self.connections.requests.handle_ended(token):
                     self.group.member.handle_overstayed(now)
 
     # Links and metadata

@@ -58,7 +58,7 @@ class Diagnosis:
         """
         settings = context.settings
         self._cluster = context.cluster
-        self._links = context.links
+        self._connections = context.connections
         self._troubles = context.troubles
         self._partitions = partitions
         self._positions = positions
@@ -119,13 +119,13 @@ class Diagnosis:
         """Return why there is no connection to fetch a partition over."""
         node = assigned.node
         if node is not None and node != self._cluster.leader(*assigned.partition):
-            return of_node(self._links, node, "the replica that its leader prefers")
-        return reason(self._cluster, self._links, assigned.partition)
+            return of_node(self._connections, node, "the replica that its leader prefers")
+        return reason(self._cluster, self._connections, assigned.partition)
 
     def _silent_node(self, assigned: AssignedPartition, now: float) -> Reason:
         """Return why no records of a partition come although it is fetched."""
         node = assigned.node
-        quota = None if node is None else of_quota(self._links, node, now, now)
+        quota = None if node is None else of_quota(self._connections, node, now, now)
         return quota or self._missing_way(assigned)
 
 

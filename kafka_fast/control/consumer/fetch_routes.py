@@ -34,7 +34,7 @@ from kafka_fast.control.consumer.partition import (
     FetchState,
 )
 from kafka_fast.control.context import Context
-from kafka_fast.control.link import Link
+from kafka_fast.control.links import Link
 from kafka_fast.control.metadata import NO_TOPIC_ID, Node
 from kafka_fast.errors import KafkaError, UnsupportedVersionError
 from kafka_fast.protocol import frame
@@ -67,6 +67,7 @@ class FetchRoutes:
         """
         self._settings = context.settings
         self._cluster = context.cluster
+        self._connections = context.connections
         self._links = context.links
         self._ways = context.requester.ways
         self._client_id = context.client_id
@@ -108,7 +109,7 @@ class FetchRoutes:
             self._program(link, assigned)
         except UnsupportedVersionError as error:
             assigned.enter(FetchState.AWAITS_LINK, now, node=node, error=error)
-            self._links.refuse(link, error, now)
+            self._connections.refuse(link, error, now)
             self._on_refused(assigned, error)
             return
         assigned.fetch(link.id, node, now)

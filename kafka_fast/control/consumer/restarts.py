@@ -75,7 +75,7 @@ class Restarts:
         """
         backoff = context.backoff
         self._cluster = context.cluster
-        self._links = context.links
+        self._connections = context.connections
         self._discovery = context.discovery
         self._partitions = partitions
         self._routes = routes
@@ -158,7 +158,7 @@ class Restarts:
             if error is None and row.error_code:
                 error = fetch_error(partition, row.error_code)
             if error is not None:
-                self._links.troubles.note(partition, error, now)
+                self._connections.troubles.note(partition, error, now)
             # In another state, it goes on already, at a leader that the answer has named.
             if assigned.state is FetchState.STOPPED:
                 self._carry_out(assigned, row, decision, error, now)

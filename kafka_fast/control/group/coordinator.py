@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from kafka_fast.config import CommonSettings
 from kafka_fast.control.context import Context
-from kafka_fast.control.link import Link
+from kafka_fast.control.links import Link
 from kafka_fast.control.metadata import Node
 from kafka_fast.control.requests.meanings import MOVED
 from kafka_fast.control.requests.targets import Coordinator, CoordinatorKind
@@ -61,6 +61,7 @@ class GroupCoordinator:
         self.target = Coordinator(CoordinatorKind.GROUP, group_id)
         self._coordinators = context.requester.coordinators
         self._cluster = context.cluster
+        self._connections = context.connections
         self._links = context.links
         self._timeout = context.settings.request_timeout
         self._checked = -1  # the last link that was found to offer all NEEDED
@@ -90,7 +91,7 @@ class GroupCoordinator:
         reason = self.silence()
         if reason is not None:
             return reason
-        trouble = self._links.troubles.now(About.GROUP)
+        trouble = self._connections.troubles.now(About.GROUP)
         if trouble is None:
             return None
         text = f"its coordinator, {self.node}, answers {trouble}"
@@ -123,7 +124,7 @@ class GroupCoordinator:
         key = self._links.request_key(node.id)
         link = self._links.link_to(key)
         if link is None:
-            self._links.want(node, key.role, now, self._cluster.cluster_id)
+            self._connections.want(node, key.role, now, self._cluster.cluster_id)
         return link
 
     def ask(
@@ -145,7 +146,7 @@ class GroupCoordinator:
             self.handle_moved(str(error), now)
             handle_failure(error, now)
 
-        return self._links.requests.ask(
+        return self._connections.requests.ask(
             link,
             body,
             response_class,
@@ -162,7 +163,7 @@ class GroupCoordinator:
 
     def note_success(self) -> None:
         """Take note that the coordinator answered without an error."""
-        self._links.troubles.clear(About.GROUP)
+        self._connections.troubles.clear(About.GROUP)
 
     def handle_error(self, code: int, now: float, what: str) -> bool:
         """Take an error code of the coordinator; return whether it has to be looked for again.
@@ -174,7 +175,7 @@ class GroupCoordinator:
         """
         if code in ERRORS and ERRORS[code].retriable:
             text = f"{what} in group {self.group_id!r}: {ERRORS[code].description}"
-            self._links.troubles.note(About.GROUP, broker_error(code, text), now)
+            self._connections.troubles.note(About.GROUP, broker_error(code, text), now)
         if code in MOVED:
             self.handle_moved(ERRORS[code].name, now)
             return True

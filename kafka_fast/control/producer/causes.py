@@ -43,6 +43,7 @@ class Causes:
         self._is_idempotent = context.settings.enable_idempotence
         self._delivery_timeout = context.settings.delivery_timeout
         self._cluster = context.cluster
+        self._connections = context.connections
         self._links = context.links
         self._identity = identity
         self._limits = limits
@@ -86,7 +87,7 @@ class Causes:
             getattr(fatal, "code", None),
         ):
             return fatal if isinstance(fatal, BrokerError) else broker_error(code, str(fatal))
-        trouble = self._links.troubles.of(partition, since)
+        trouble = self._connections.troubles.of(partition, since)
         error = None if trouble is None or trouble.began > until + GRACE else trouble.error
         if isinstance(error, BrokerError) and error.code == code:
             return error
@@ -107,34 +108,35 @@ class Causes:
         key = None if leader is None else ConnectionKey(Role.DATA, leader.id)
         if leader is None or key is None or self._links.link_to(key) is None:
             return self._together(
-                reason(self._cluster, self._links, partition), *around(self._links, until, since)
+                reason(self._cluster, self._connections, partition),
+                *around(self._connections, until, since),
             )
-        quota = of_quota(self._links, leader, until, until)
+        quota = of_quota(self._connections, leader, until, until)
         if quota is not None:
             return quota
-        trouble = last_trouble(self._links.troubles.last(since, [key]))
+        trouble = last_trouble(self._connections.troubles.last(since, [key]))
         if is_sent:
             return trouble or Reason(f"its leader, {leader}, has not answered")
         if self._is_idempotent and self._identity.identity is None:
-            refused = self._links.troubles.now(About.PRODUCER_ID, since)
+            refused = self._connections.troubles.now(About.PRODUCER_ID, since)
             if refused is not None:
                 return Reason(f"there is no producer id yet: {refused}", refused.error)
             return self._together(
-                Reason("there is no producer id yet"), *around(self._links, until, since)
+                Reason("there is no producer id yet"), *around(self._connections, until, since)
             )
         return trouble or Reason(f"its leader, {leader}, takes no more for now")
 
     def of_topic(self, topic: str, now: float) -> Reason | None:
         """Return the last trouble that may concern pending records of a topic."""
         since = now - self._delivery_timeout
-        troubles = self._links.troubles
+        troubles = self._connections.troubles
         partitions = range(self._cluster.partition_count(topic) or 0)
         answered = troubles.last(since, [TopicPartition(topic, it) for it in partitions])
         return last_trouble(answered or troubles.last(since))
 
     def of_wait(self, partition: TopicPartition, since: float, now: float) -> Reason:
         """Return why records of a partition have not been acknowledged since a time."""
-        answered = last_trouble(self._links.troubles.now(partition, since))
+        answered = last_trouble(self._connections.troubles.now(partition, since))
         if answered is not None:
             return answered
         leader = self._cluster.leader(*partition)

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from kafka_fast.config import ProducerSettings
 from kafka_fast.control.client_control import ClientControl
 from kafka_fast.control.cluster import Cluster
-from kafka_fast.control.link import Link
+from kafka_fast.control.links import Link
 from kafka_fast.control.messages import TopicSettled
 from kafka_fast.control.metadata import ClusterChanges
 from kafka_fast.control.producer.causes import Causes
@@ -131,7 +131,7 @@ class ProducerControl(ClientControl[ProducerSettings]):
         """Return why nothing is known of a topic that was asked for at `since`. Any thread."""
         if self.fatal is not None:
             return [Reason(str(self.fatal), self.fatal)]
-        return of_topic(self.cluster, self.links, topic, now, since)
+        return of_topic(self.cluster, self.connections, topic, now, since)
 
     def says_what_waits(self) -> bool:
         """Tell whether the log already says what records wait for. Any thread."""
@@ -270,7 +270,7 @@ class ProducerControl(ClientControl[ProducerSettings]):
 
     def _refuse_link(self, link: Link, error: UnsupportedVersionError, now: float) -> None:
         """Close a link that cannot carry Produce requests, and fail: the next would not either."""
-        self.links.refuse(link, error, now)
+        self.connections.refuse(link, error, now)
         self._handle_fatal(error)
 
     def handle_lost(self, link: Link, error: KafkaError | None, now: float) -> None:

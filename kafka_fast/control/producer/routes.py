@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from kafka_fast.config import ProducerSettings
 from kafka_fast.control.connection_key import ConnectionKey, Role
 from kafka_fast.control.context import Context
-from kafka_fast.control.link import Link
+from kafka_fast.control.links import Link
 from kafka_fast.control.metadata import NO_TOPIC_ID
 from kafka_fast.control.producer.messages import (
     NameTopic,

@@ -13,8 +13,8 @@ from collections.abc import Collection, Iterable
 from kafka_fast.config import CommonSettings
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.connection_key import BOOTSTRAP, SECOND_BOOTSTRAP, ConnectionKey
-from kafka_fast.control.link import Link
-from kafka_fast.control.links import Links
+from kafka_fast.control.connections import Connections
+from kafka_fast.control.links import Link
 from kafka_fast.instants import LONG_AGO, NEVER
 
 __all__ = ["PATIENCE", "AnyNodes"]
@@ -26,17 +26,20 @@ PATIENCE = 1.0
 class AnyNodes:
     """The links of one client to any node. Control thread only."""
 
-    def __init__(self, settings: CommonSettings, cluster: Cluster, links: Links) -> None:
+    def __init__(
+        self, settings: CommonSettings, cluster: Cluster, connections: Connections
+    ) -> None:
         """Begin without links.
 
         Args:
             settings: the client's configuration.
             cluster: knows the nodes, once there are metadata.
-            links: the client's connections.
+            connections: the client's.
         """
         self._has_several_servers = len(set(settings.bootstrap_servers)) > 1
         self._cluster = cluster
-        self._links = links
+        self._connections = connections
+        self._links = connections.links
         self._more_at = NEVER  # when one more node is connected to; NEVER: none is needed yet
 
     def link(self, asked: Collection[int] = ()) -> Link | None:
@@ -51,7 +54,11 @@ class AnyNodes:
         """Return the link with the fewest requests; among equals, not a bootstrap link."""
         return min(
             links,
-            key=lambda link: (self._links.requests.load(link), link.key.is_bootstrap, link.id),
+            key=lambda link: (
+                self._connections.requests.load(link),
+                link.key.is_bootstrap,
+                link.id,
+            ),
             default=None,
         )
 
@@ -66,7 +73,7 @@ class AnyNodes:
         idle = self._idle()
         if not idle:
             return NEVER
-        retry_at = min(map(self._links.retry_at, idle))
+        retry_at = min(map(self._connections.retry_at, idle))
         patient = self._is_connecting and self._more_at != NEVER
         return max(retry_at, self._more_at) if patient else retry_at
 
@@ -88,12 +95,12 @@ class AnyNodes:
         if not idle or (self._is_connecting and (is_first or now < self._more_at)):
             return
         self._more_at = now + PATIENCE
-        first = min(idle, key=self._links.retry_at)
+        first = min(idle, key=self._connections.retry_at)
         node = self._cluster.node(first.node_id)
         if node is not None:
-            self._links.want(node, first.role, now, self._cluster.cluster_id)
+            self._connections.want(node, first.role, now, self._cluster.cluster_id)
         else:
-            self._links.want_bootstrap(now, first)
+            self._connections.want_bootstrap(now, first)
 
     def _candidates(self) -> list[ConnectionKey]:
         """Return the connections that requests to any node may go over."""
@@ -106,9 +113,9 @@ class AnyNodes:
         return [
             key
             for key in self._candidates()
-            if self._links.link_to(key) is None and not self._links.is_connecting(key)
+            if self._links.link_to(key) is None and not self._connections.is_connecting(key)
         ]
 
     @property
     def _is_connecting(self) -> bool:
-        return any(map(self._links.is_connecting, self._candidates()))
+        return any(map(self._connections.is_connecting, self._candidates()))

@@ -18,8 +18,8 @@ from typing import Protocol, TypeVar
 from kafka_fast.control.backoff import Backoff, KeyedBackoff
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.connection_key import ConnectionKey, Role
-from kafka_fast.control.link import Link
-from kafka_fast.control.links import Links
+from kafka_fast.control.connections import Connections
+from kafka_fast.control.links import Link
 from kafka_fast.control.metadata import Node, is_address
 from kafka_fast.control.requests.call import AnswerSource, Call
 from kafka_fast.control.requests.meanings import Done, Meaning, Refused, Retry
@@ -145,7 +145,7 @@ class Coordinators:
         self,
         requester: CallSender,
         cluster: Cluster,
-        links: Links,
+        connections: Connections,
         backoff: Backoff,
         *,
         timeout: float,
@@ -155,13 +155,14 @@ class Coordinators:
         Args:
             requester: sends the look-ups; fails the items that wait for a refused coordinator.
             cluster: knows the cluster's id, which brokers are asked to confirm (KIP-1242).
-            links: the client's connections.
+            connections: the client's.
             backoff: the wait before a coordinator that moved or was refused is looked for again.
             timeout: seconds for one look-up.
         """
         self._requester = requester
         self._cluster = cluster
-        self._links = links
+        self._connections = connections
+        self._links = connections.links
         self._pace: KeyedBackoff[tuple[CoordinatorKind, str]] = KeyedBackoff(backoff)
         self._timeout = timeout
         self._lookups: dict[CoordinatorKind, OpenCall[str, Node]] = {}
@@ -182,7 +183,7 @@ class Coordinators:
 
     def silence(self, kind: CoordinatorKind, key: str) -> Reason | None:
         """Return why it cannot be asked now; None if it can. Any thread."""
-        troubles = self._links.troubles
+        troubles = self._connections.troubles
         node = self.node(kind, key)
         if node is None:
             trouble = troubles.now(About.COORDINATOR) or troubles.now(About.GROUP)
@@ -225,7 +226,7 @@ class Coordinators:
             return None
         link = self.link(kind, key)
         if link is None:
-            self._links.want(node, Role.COORDINATOR, now, self._cluster.cluster_id)
+            self._connections.want(node, Role.COORDINATOR, now, self._cluster.cluster_id)
         return link
 
     def _look_up(self, kind: CoordinatorKind, key: str) -> None:

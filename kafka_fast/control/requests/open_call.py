@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import Generic, Protocol, TypeVar
 
-from kafka_fast.control.link import Link
+from kafka_fast.control.links import Link
 from kafka_fast.control.requests.call import Call
 from kafka_fast.control.requests.targets import AllNodes
 from kafka_fast.control.troubles import Reason

@@ -25,8 +25,8 @@ from typing import Any, TypeVar
 from kafka_fast.config import CommonSettings
 from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.cluster import Cluster
-from kafka_fast.control.link import Link
-from kafka_fast.control.links import Links
+from kafka_fast.control.connections import Connections
+from kafka_fast.control.links import Link
 from kafka_fast.control.requests.call import AnswerSource, Call
 from kafka_fast.control.requests.coordinators import Coordinators
 from kafka_fast.control.requests.meanings import Done, FindAgain, Meaning, Refresh, Refused
@@ -58,7 +58,7 @@ class Requester:
         self,
         settings: CommonSettings,
         cluster: Cluster,
-        links: Links,
+        connections: Connections,
         random: Callable[[], float],
     ) -> None:
         """Begin without calls.
@@ -66,17 +66,17 @@ class Requester:
         Args:
             settings: the client's configuration.
             cluster: knows leaders, controller and nodes.
-            links: the client's connections.
+            connections: the client's.
             random: returns a float in [0, 1).
         """
         backoff = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms, random)
         self.coordinators = Coordinators(
-            self, cluster, links, backoff, timeout=settings.request_timeout
+            self, cluster, connections, backoff, timeout=settings.request_timeout
         )
-        self.ways = Ways(settings, cluster, links, self.coordinators)
-        self._requests = links.requests
+        self.ways = Ways(settings, cluster, connections, self.coordinators)
+        self._requests = connections.requests
         self._backoff = backoff
-        self._troubles = links.troubles
+        self._troubles = connections.troubles
         self._open: dict[OpenCall[Any, Any], None] = {}  # in the order in which they came
         self._ticked_at = LONG_AGO
 

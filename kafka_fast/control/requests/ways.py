@@ -21,8 +21,8 @@ from kafka_fast.config import CommonSettings
 from kafka_fast.control import silence
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.connection_key import ConnectionKey, Role
-from kafka_fast.control.link import Link
-from kafka_fast.control.links import Links
+from kafka_fast.control.connections import Connections
+from kafka_fast.control.links import Link
 from kafka_fast.control.requests.any_node import AnyNodes
 from kafka_fast.control.requests.call import Call
 from kafka_fast.control.requests.targets import (
@@ -57,7 +57,7 @@ class Ways:
         self,
         settings: CommonSettings,
         cluster: Cluster,
-        links: Links,
+        connections: Connections,
         coordinators: Coordinators,
     ) -> None:
         """Begin without throttled nodes.
@@ -65,12 +65,13 @@ class Ways:
         Args:
             settings: the client's configuration.
             cluster: knows leaders, controller and nodes.
-            links: the client's connections.
+            connections: the client's.
             coordinators: finds and keeps coordinators.
         """
         self._cluster = cluster
-        self._links = links
-        self._any = AnyNodes(settings, cluster, links)
+        self._connections = connections
+        self._links = connections.links
+        self._any = AnyNodes(settings, cluster, connections)
         self._coordinators = coordinators
         self._throttled: dict[int, float] = {}  # node id -> until when
 
@@ -85,7 +86,7 @@ class Ways:
         return NEVER if link is None else self._pause_of(link.key.node_id, now)
 
     def another_opens_at(self, asked: Collection[int]) -> float:
-        """Return when one more node, beside these links, can be asked or connected to."""
+        """Return when one more node, beside these connections, can be asked or connected to."""
         return self._any.opens_at(asked)
 
     def all_nodes(self, now: float) -> list[int]:
@@ -96,7 +97,7 @@ class Ways:
         return found
 
     def _paused(self, now: float) -> dict[int, float]:
-        """Return the ids of throttled links, and until when they are throttled."""
+        """Return the ids of throttled connections, and until when they are throttled."""
         until = {link.id: self._pause_of(link.key.node_id, now) for link in self._links.free}
         return {link_id: it for link_id, it in until.items() if it > now}
 
@@ -170,7 +171,7 @@ class Ways:
         link = self._links.link_to(key)
         node = self._cluster.node(key.node_id)
         if link is None and node is not None:
-            self._links.want(node, key.role, now, self._cluster.cluster_id)
+            self._connections.want(node, key.role, now, self._cluster.cluster_id)
         return link
 
     def refresh(self, reason: str, topic: str | None) -> None:
@@ -193,7 +194,7 @@ class Ways:
             until = now + min(throttle_ms / 1000, THROTTLE_MAX)
             node_id = link.key.node_id
             self._throttled[node_id] = max(until, self._throttled.get(node_id, LONG_AGO))
-            self._links.handle_throttled(link.id, throttle_ms, now)
+            self._connections.handle_throttled(link.id, throttle_ms, now)
 
     # Diagnosis
 
@@ -230,7 +231,7 @@ class Ways:
                 is_last = leader is not None and leader.id == refused_by
                 if is_last and self._link(call, key) is not None:
                     return None
-                return silence.reason(self._cluster, self._links, key)
+                return silence.reason(self._cluster, self._connections, key)
             case Coordinator(kind, _) as target:
                 return self._coordinators.silence(kind, _coordinated(target, key))
             case _:

@@ -4,7 +4,7 @@
       ▲                                      ▼   delays, cuts, refusals
       └── endings ◄── answers ◄── brokers that move leaders, coordinators and the controller
 
-What is shipped: the requester with its ways and coordinators, links, connections, metadata. What is
+What is shipped: the requester with its ways and coordinators, connections, links, metadata. What is
 not: the data plane and the brokers, which are a page of Python each. One seed decides everything.
 """
 
@@ -140,7 +140,7 @@ class RequestWorld:
             }
         )
         self.control = WorldControl(settings, self.random.random)
-        self.links = self.control.links
+        self.connections = self.control.connections
         self.requester = self.control.requester
 
     # The checker
@@ -230,7 +230,7 @@ class RequestWorld:
         while (command := self.control.poll_command()) is not None:
             match command:
                 case ResolveHost(owner, host, _):
-                    self.links.handle_resolved(owner, host, (host,), self.now)
+                    self.connections.handle_resolved(owner, host, (host,), self.now)
                 case OpenLink():
                     self._open(command)
                 case SendRaw():
@@ -254,10 +254,10 @@ class RequestWorld:
                 self._wires[command.link_id] = Wire(
                     command.link_id, node_id, is_known=not command.key.is_bootstrap
                 )
-                self.links.handle_connected(command.link_id, self.now)
+                self.connections.handle_connected(command.link_id, self.now)
             else:
                 refused = ConnectionRefusedError("nobody there")
-                self.links.handle_connect_failed(command.link_id, refused, self.now)
+                self.connections.handle_connect_failed(command.link_id, refused, self.now)
 
         self.at(self._delay(), arrive)
 

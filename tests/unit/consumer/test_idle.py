@@ -28,7 +28,7 @@ class World:
             cluster=SimpleNamespace(is_absent=lambda _: False, leader=lambda *_: None),
             is_fetched=lambda *_: False,
             silence=lambda *_: Reason("t-0 (it looks up where to start)"),
-            links=None,
+            connections=None,
         )
         settings = consumer_settings({"bootstrap.servers": "b", "group.id": "g"}, {})
         self.idle = idle.Idle(control, cast("Any", self), settings)

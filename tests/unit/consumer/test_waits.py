@@ -47,7 +47,7 @@ class Clock:
             self.time = max(self.time, request.deadline)
 
 
-class Links:
+class Connections:
     """Connections to node 1, with what has gone wrong there."""
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def control() -> Any:
-    return SimpleNamespace(fatal=None, links=Links())
+    return SimpleNamespace(fatal=None, connections=Connections())
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_the_deadline_names_the_last_trouble(waits: Waits, clock: Clock, control
     with pytest.raises(KafkaTimeoutError, match=r"^counting: no answer within 100 ms$"):
         clock.run(waits.wait(answer, 100.1, "counting"))
     assert clock.time == 100.1
-    control.links.troubles.note(NODE_1, KafkaConnectionError("refused"), clock.time - 29.0)
+    control.connections.troubles.note(NODE_1, KafkaConnectionError("refused"), clock.time - 29.0)
     with pytest.raises(KafkaTimeoutError, match=r"; last trouble: refused$") as caught:
         clock.run(waits.wait(answer, 0.0, "counting"))
     assert isinstance(caught.value.__cause__, KafkaConnectionError)
@@ -101,7 +101,7 @@ def test_the_deadline_names_what_is_missing_and_who_is_silent(
     waits: Waits, control: Any, clock: Clock
 ) -> None:
     refusal = broker_error(14)
-    control.links.busy = Reason("node 1 has not answered", KafkaTimeoutError("not answered"))
+    control.connections.busy = Reason("node 1 has not answered", KafkaTimeoutError("not answered"))
     with pytest.raises(KafkaTimeoutError) as caught:
         clock.run(
             waits.wait(
@@ -119,7 +119,7 @@ def test_the_deadline_names_what_is_missing_and_who_is_silent(
 def test_a_long_wait_is_told_of_once(
     waits: Waits, control: Any, caplog: pytest.LogCaptureFixture, clock: Clock
 ) -> None:
-    control.links.troubles.note(NODE_1, KafkaConnectionError("refused"), 99.0)
+    control.connections.troubles.note(NODE_1, KafkaConnectionError("refused"), 99.0)
     caplog.clear()
     with pytest.raises(KafkaTimeoutError):
         clock.run(waits.wait(Answer[int](), 120.0, "counting"))

@@ -95,11 +95,11 @@ class FakeMachine:
             busy = True
             match command:
                 case ResolveHost(owner, host, _):
-                    self.control.links.handle_resolved(owner, host, ("127.0.0.1",), self.now)
+                    self.control.connections.handle_resolved(owner, host, ("127.0.0.1",), self.now)
                 case OpenLink(link_id):
                     self.links[link_id] = command.key
                     self.ports[link_id] = command.port
-                    self.control.links.handle_connected(link_id, self.now)
+                    self.control.connections.handle_connected(link_id, self.now)
                 case SendRaw():
                     self._answer(command)
                 case CloseLink(link_id):

@@ -121,5 +121,5 @@ def test_the_context_is_the_clients() -> None:
     context = client.context
     assert (context.client_id, context.wall_ms(), context.random()) == ("test", 7, 0.5)
     assert context.links is client.links
-    assert context.links.troubles is context.troubles is client.troubles
+    assert context.connections.troubles is context.troubles is client.troubles
     assert context.backoff.maximum == context.settings.retry_backoff_max

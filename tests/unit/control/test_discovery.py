@@ -99,7 +99,7 @@ def test_a_question_goes_to_the_node_where_the_fewest_wait() -> None:
     one = client.links.link_to(ConnectionKey(Role.DATA, 1))
     assert one is not None
     client.machine.hung = {9001}
-    client.links.requests.ask(
+    client.connections.requests.ask(
         one,
         MetadataRequest(topics=[]),
         MetadataResponse,
@@ -212,7 +212,7 @@ def test_any_number_is_a_nodes_id(node_id: int) -> None:
     client.links.hold(link)
     node, role = client.cluster.node(node_id), client.links.request_key(node_id).role
     assert node is not None
-    client.links.want(node, role, client.machine.now)
+    client.connections.want(node, role, client.machine.now)
     client.machine.run()
     assert client.links.link_to(ConnectionKey(Role.CONTROL, node_id)) is not None
     client.brokers = client.brokers[1:]

@@ -9,7 +9,7 @@ import pytest
 
 from kafka_fast.control.connection_key import ConnectionKey, Role
 from kafka_fast.control.in_flight_requests import InFlightRequests
-from kafka_fast.control.link import Link
+from kafka_fast.control.links import Link
 from kafka_fast.control.messages import (
     RawResponse,
     SendBetween,

@@ -11,7 +11,7 @@ import pytest
 from kafka_fast.config import producer_settings
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.connection_key import ConnectionKey, Role
-from kafka_fast.control.links import Links
+from kafka_fast.control.connections import Connections
 from kafka_fast.control.metadata import Node
 from kafka_fast.control.silence import NAMED, around, of_topic, reason, some_of, topic_wait
 from kafka_fast.control.troubles import About, Troubles
@@ -47,7 +47,7 @@ class Rig:
         listener = SimpleNamespace(
             handle_ready=ignore, handle_lost=ignore, handle_connect_failed=ignore
         )
-        self.links = Links(settings, "me", lambda: 0.5, self.troubles, listener)
+        self.connections = Connections(settings, "me", lambda: 0.5, self.troubles, listener)
 
     def learn(self, found: MetadataResponse) -> None:
         self.cluster.want_topic("t", 1.0)
@@ -55,7 +55,7 @@ class Rig:
         self.cluster.handle_response(found, 1.0, 12)
 
     def reason(self, partition: int = 0) -> str:
-        return reason(self.cluster, self.links, TopicPartition("t", partition)).text
+        return reason(self.cluster, self.connections, TopicPartition("t", partition)).text
 
 
 @pytest.fixture
@@ -100,29 +100,29 @@ def test_a_partition_that_its_topic_does_not_have(rig: Rig) -> None:
 def test_a_leader_that_cannot_be_reached(rig: Rig) -> None:
     rig.learn(answer(topic("t")))
     rig.troubles.note(NODE_1, REFUSED, 2.0)
-    found = reason(rig.cluster, rig.links, TopicPartition("t", 0))
+    found = reason(rig.cluster, rig.connections, TopicPartition("t", 0))
     assert found.text == f"no connection to its leader: {REFUSED}"
     assert found.cause is REFUSED
 
 
 def test_what_lies_around_a_wait_is_what_happened_since(rig: Rig) -> None:
     rig.troubles.note(NODE_1, REFUSED, 2.0)
-    assert [it.text for it in around(rig.links, 9.0, 1.0)] == [f"last trouble: {REFUSED}"]
-    assert around(rig.links, 9.0, 3.0) == []
-    rig.links.want(Node(1, "10.0.0.1", 9092), Role.DATA, 3.0)
-    (under_way,) = around(rig.links, 9.0, 3.0)
+    assert [it.text for it in around(rig.connections, 9.0, 1.0)] == [f"last trouble: {REFUSED}"]
+    assert around(rig.connections, 9.0, 3.0) == []
+    rig.connections.want(Node(1, "10.0.0.1", 9092), Role.DATA, 3.0)
+    (under_way,) = around(rig.connections, 9.0, 3.0)
     assert "node 1" in under_way.text
 
 
 def test_a_topic_of_which_nothing_is_known(rig: Rig) -> None:
     error = NotEnoughReplicas("it says so")
     rig.troubles.note(About.METADATA, error, 2.0)
-    (found,) = of_topic(rig.cluster, rig.links, "t", 9.0, 1.0)
+    (found,) = of_topic(rig.cluster, rig.connections, "t", 9.0, 1.0)
     assert found.cause is error
-    said = topic_wait(rig.cluster, rig.links, "t", 9.0, 1.0)
+    said = topic_wait(rig.cluster, rig.connections, "t", 9.0, 1.0)
     assert said == f"no metadata of topic 't' yet; last trouble: {error}"
     rig.learn(answer(topic("t", error=UNKNOWN_TOPIC)))
-    assert topic_wait(rig.cluster, rig.links, "t", 9.0, 1.0) == "there is no topic 't' (yet)"
+    assert topic_wait(rig.cluster, rig.connections, "t", 9.0, 1.0) == "there is no topic 't' (yet)"
 
 
 def test_an_answer_may_come_while_another_thread_asks_why(rig: Rig) -> None:

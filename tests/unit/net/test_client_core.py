@@ -196,7 +196,7 @@ def test_the_host_has_nothing_to_drop_of_a_link_that_is_open(
 
 def test_addresses_come_in_on_the_control_thread(core: ClientCore, host: HandHost) -> None:
     taken: list[object] = []
-    core.control.links.handle_resolved = lambda *told: taken.append(told)  # type: ignore[method-assign]
+    core.control.connections.handle_resolved = lambda *told: taken.append(told)  # type: ignore[method-assign]
     core.carry_out(ResolveHost(NODE, "broker", 9.0), 1.0)
     host.look_ups.pop()(("10.0.0.1",))
     assert taken == []

@@ -16,7 +16,7 @@ from kafka_fast.control.group.assignors import (
 )
 from kafka_fast.control.group.assignors.guard import calling
 from kafka_fast.control.group.member import GroupIdentity
-from kafka_fast.control.link import Link
+from kafka_fast.control.links import Link
 from kafka_fast.control.metadata import by_topic
 from kafka_fast.errors import MalformedError
 from kafka_fast.protocol.apis.heartbeat import HeartbeatRequest

@@ -19,7 +19,7 @@ from kafka_fast.control.group.classic import messages
 from kafka_fast.control.group.classic.leader import Assignments, GroupLeader
 from kafka_fast.control.group.classic.session import Session
 from kafka_fast.control.group.coordinator import GroupCoordinator
-from kafka_fast.control.link import Link
+from kafka_fast.control.links import Link
 from kafka_fast.errors import ErrorCode, KafkaError, MalformedError
 from kafka_fast.protocol.apis.join_group import JoinGroupRequest, JoinGroupResponse
 from kafka_fast.protocol.apis.sync_group import SyncGroupResponse

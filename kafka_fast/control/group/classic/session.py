@@ -13,7 +13,7 @@ from kafka_fast.control.group.classic import messages
 from kafka_fast.control.group.coordinator import GroupCoordinator
 from kafka_fast.control.group.heartbeats import Heartbeats
 from kafka_fast.control.group.member import NO_GENERATION, GroupIdentity
-from kafka_fast.control.link import Link
+from kafka_fast.control.links import Link
 from kafka_fast.errors import ErrorCode, KafkaError
 from kafka_fast.protocol.apis.heartbeat import HeartbeatResponse
 from kafka_fast.protocol.apis.join_group import JoinGroupRequest, JoinGroupResponse
@@ -47,7 +47,7 @@ class Session:
         self._on_join_lost: Callable[[KafkaError, float], None] | None = None
         self._identity = GroupIdentity(instance_id=settings.group_instance_id)
         self._heartbeats: Heartbeats[HeartbeatResponse] = Heartbeats(
-            context.links.requests,
+            context.connections.requests,
             self._handle_heartbeat,
             self._handle_lost,
             timeout=settings.request_timeout,

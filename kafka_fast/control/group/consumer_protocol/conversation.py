@@ -23,7 +23,7 @@ from kafka_fast.control.group.consumer_protocol.reconciliation import Ids
 from kafka_fast.control.group.coordinator import GroupCoordinator
 from kafka_fast.control.group.heartbeats import Heartbeats
 from kafka_fast.control.group.member import Subscription
-from kafka_fast.control.link import Link
+from kafka_fast.control.links import Link
 from kafka_fast.control.requests.meanings import MOVED
 from kafka_fast.errors import KafkaError, UnsupportedVersionError
 from kafka_fast.protocol.apis.consumer_group_heartbeat import (
@@ -65,7 +65,7 @@ class Conversation:
         self._coordinator = coordinator
         self._builder = HeartbeatBuilder(context.settings, coordinator.group_id, member_id)
         self._heartbeats: Heartbeats[ConsumerGroupHeartbeatResponse] = Heartbeats(
-            context.links.requests,
+            context.connections.requests,
             self._hear_unasked,
             self._lose,
             timeout=context.settings.request_timeout,

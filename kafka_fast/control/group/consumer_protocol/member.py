@@ -29,7 +29,7 @@ from kafka_fast.control.group.coordinator import GroupCoordinator
 from kafka_fast.control.group.member import GroupIdentity, GroupNews, MemberFailed, Subscription
 from kafka_fast.control.group.readiness import OVERSTAYED, Readiness, warn_of_overstaying
 from kafka_fast.control.group.subscription import SubscribedTopics
-from kafka_fast.control.link import Link
+from kafka_fast.control.links import Link
 from kafka_fast.errors import (
     ERRORS,
     ErrorCode,

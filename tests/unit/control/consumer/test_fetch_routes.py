@@ -79,7 +79,7 @@ def test_a_node_that_is_gone_takes_its_connection_for_questions_with_it() -> Non
     machine.control.lookup.begin({T0: -1}, lambda found: None, machine.now)
     machine.run(0.1)
     links = machine.control.links
-    links.forget(1, "it left the cluster", machine.now)
+    machine.control.connections.forget(1, "it left the cluster", machine.now)
     assert links.link_to(data(1)) is None
     assert links.link_to(control(1)) is None
     assert links.request_key(1) == data(1)

@@ -43,7 +43,7 @@ def test_the_control_thread_sleeps_while_a_connection_for_metadata_is_under_way(
     resolve = control.poll_command()
     assert isinstance(resolve, ResolveHost)
     assert control.next_deadline() == resolve.deadline > 2.0
-    control.links.handle_resolved(resolve.owner, "one", ("10.0.0.1",), 1.5)
+    control.connections.handle_resolved(resolve.owner, "one", ("10.0.0.1",), 1.5)
     opened = control.poll_command()
     assert isinstance(opened, OpenLink)
     control.tick(1.5)
@@ -54,10 +54,10 @@ def test_after_a_refused_connection_the_control_thread_sleeps_for_the_backoff() 
     control = make_control()
     control.want_topic("topic", 1.0)
     control.tick(1.0)
-    control.links.handle_resolved(BOOTSTRAP, "one", ("10.0.0.1",), 1.0)
+    control.connections.handle_resolved(BOOTSTRAP, "one", ("10.0.0.1",), 1.0)
     commands = [control.poll_command(), control.poll_command()]
     opened = next(command for command in commands if isinstance(command, OpenLink))
-    control.links.handle_connect_failed(opened.link_id, ConnectionRefusedError(), 1.0)
+    control.connections.handle_connect_failed(opened.link_id, ConnectionRefusedError(), 1.0)
     control.tick(1.0)
     assert 1.0 < control.next_deadline() < math.inf
 
@@ -89,14 +89,14 @@ def test_a_leader_that_refuses_does_not_keep_metadata_from_being_asked_of_others
     tell(control, answer(topic("topic"), brokers=brokers), 12, 1.0)
     control.handle_event(RouteWanted((0,)), 1.0)
     (to_leader,) = [link for link in links_to_open(control) if link.key.node_id == 1]
-    control.links.handle_connect_failed(to_leader.link_id, ConnectionRefusedError(), 1.0)
+    control.connections.handle_connect_failed(to_leader.link_id, ConnectionRefusedError(), 1.0)
     for now in (1.5, 1.51, 2.5, 2.51):
         control.tick(now)
         links = links_to_open(control)
         if any(link.key.node_id == 2 for link in links):
             return
         for link in links:
-            control.links.handle_connect_failed(link.link_id, ConnectionRefusedError(), now)
+            control.connections.handle_connect_failed(link.link_id, ConnectionRefusedError(), now)
     raise AssertionError("node 2 was never asked")
 
 
@@ -112,7 +112,7 @@ def take(control: ProducerControl, kind: type[C]) -> list[C]:
 def connect(control: ProducerControl, node_id: int, now: float, produce: tuple[int, int]) -> int:
     """Let the link to a node that is being opened become ready; return its id."""
     (opened,) = [link for link in take(control, OpenLink) if link.key.node_id == node_id]
-    control.links.handle_connected(opened.link_id, now)
+    control.connections.handle_connected(opened.link_id, now)
     (asked,) = [one for one in take(control, SendRaw) if one.link_id == opened.link_id]
     keys = [
         ApiVersion(api_key=0, min_version=produce[0], max_version=produce[1]),

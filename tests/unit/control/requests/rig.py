@@ -11,7 +11,7 @@ from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.connection_key import ConnectionKey, Role
 from kafka_fast.control.context import Context
 from kafka_fast.control.in_flight_requests import InFlightRequests
-from kafka_fast.control.link import Link
+from kafka_fast.control.links import Link
 from kafka_fast.control.messages import RawResponse, SendRaw, TransportCommand
 from kafka_fast.control.metadata import Node, Partition
 from kafka_fast.control.negotiation import NodeVersions
@@ -28,7 +28,7 @@ REQUEST_TIMEOUT = 30.0
 
 
 class Rig:
-    """Stands in for cluster, links and discovery of a requester."""
+    """Stands in for cluster, connections, links and discovery of a requester."""
 
     def __init__(self) -> None:
         self.now = 1.0
@@ -43,6 +43,7 @@ class Rig:
         self.needs_bootstrap = False
         self.throttled: list[tuple[int, int]] = []
         self.troubles = Troubles(logging.getLogger("test"))
+        self.links = self  # of the connections, which this stands in for as well
         self.requests = InFlightRequests(
             "rig",
             self.commands,
@@ -73,6 +74,7 @@ class Rig:
             lambda: 0,
             Backoff(int(BACKOFF * 1000), int(BACKOFF_MAX * 1000), lambda: 0.5),
             self.troubles,
+            itself,
             itself,
             itself,
             itself,

@@ -77,7 +77,7 @@ class Rig:
         self.heard: list[Any] = []
         context: Any = SimpleNamespace(
             settings=consumer_settings({"bootstrap.servers": "b:9092", "group.id": "g"}, {}),
-            links=SimpleNamespace(requests=self.requests),
+            connections=SimpleNamespace(requests=self.requests),
         )
         coordinator: Any = self.coordinator
         self.session = Session(

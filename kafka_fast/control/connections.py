@@ -1,0 +1,415 @@
+"""The connections of one client: made, kept, and closed.
+
+    want, want_bootstrap ─► Connection ─► OpenLink … ConnectionReady ─► link
+
+There is one `Connection` for each `ConnectionKey`. The ids of their links are given here.
+`requests` holds the requests that wait for an answer.
+
+A broker answers one request of a connection after the other, and may hold a Fetch back until there
+is something to read. So a link that carries Fetch requests is *held*: the control plane's requests
+to its node go over a connection of `Role.CONTROL`, which the first such request opens. As long as
+a node's data connection carries no Fetch, it carries those requests too.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from kafka_fast.config import Address, CommonSettings
+from kafka_fast.control.connection import (
+    Connection,
+    ConnectionFailed,
+    ConnectionReady,
+    ConnectionState,
+)
+from kafka_fast.control.connection_key import BOOTSTRAP, ConnectionKey, Role
+from kafka_fast.control.in_flight_requests import (
+    NEGOTIATION,
+    BadMessage,
+    InFlightRequests,
+    Unanswered,
+)
+from kafka_fast.control.link_errors import answered, close_error, misfit_error
+from kafka_fast.control.links import Link, Links
+from kafka_fast.control.messages import (
+    Awaited,
+    BadAnswer,
+    CloseLink,
+    CloseReason,
+    LinkClosed,
+    OpenLink,
+    RawResponse,
+    TransportCommand,
+)
+from kafka_fast.control.metadata import Node
+from kafka_fast.control.nonsense import Nonsense
+from kafka_fast.control.troubles import Reason, Troubles
+from kafka_fast.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError
+from kafka_fast.instants import LONG_AGO, NEVER
+from kafka_fast.logs import in_seconds
+from kafka_fast.protocol.apis import api_name
+from kafka_fast.types import TopicPartition
+
+
+class LinkListener(Protocol):
+    """The user of a client's connections."""
+
+    def handle_ready(self, link: Link, now: float) -> None:
+        """A link may be used now."""
+
+    def handle_lost(self, link: Link, error: KafkaError | None, now: float) -> None:
+        """A ready link is gone, and why; None: nobody had used it."""
+
+    def handle_connect_failed(
+        self, key: ConnectionKey, failed: ConnectionFailed, now: float
+    ) -> None:
+        """A connection could not be made, or its negotiation failed."""
+
+
+class Connections:
+    """All connections of a client. Control thread only."""
+
+    def __init__(
+        self,
+        settings: CommonSettings,
+        client_id: str,
+        random: Callable[[], float],
+        troubles: Troubles,
+        listener: LinkListener,
+        nonsense: Nonsense | None = None,
+    ) -> None:
+        """Begin without connections.
+
+        Args:
+            settings: the client's configuration.
+            client_id: of all requests.
+            random: returns a float in [0, 1).
+            troubles: the client's.
+            listener: hears what becomes of connections.
+            nonsense: hears of answers that cannot be read; None: nobody is told of them.
+        """
+        self._settings = settings
+        self._client_id = client_id
+        self._random = random
+        self._listener = listener
+        self.troubles = troubles
+        self._nonsense = nonsense or Nonsense()
+        self._connections: dict[ConnectionKey, Connection] = {}
+        self._addresses: dict[ConnectionKey, tuple[str, int]] = {}
+        self.links = Links()
+        """The links that may be used now."""
+        self._opened: dict[int, ConnectionKey] = {}  # by link id; until it is closed
+        self._link_ids = itertools.count(1)
+        self._commands: deque[TransportCommand] = deque()
+        self._unanswered: dict[int, Unanswered] = {}  # by link that ended: the oldest request on it
+        self._pauses: dict[ConnectionKey, tuple[float, float]] = {}  # from when until when
+        self.requests = InFlightRequests(
+            client_id,
+            self._commands,
+            on_malformed=self._refuse_malformed,
+            on_sound=lambda link, api_key: self._nonsense.note_sense(link.key, api_key),
+        )
+
+    # Getters
+
+    def is_connecting(self, key: ConnectionKey) -> bool:
+        """Tell whether a link is being made. A connection in its backoff makes none."""
+        connection = self._connections.get(key)
+        return (
+            connection is not None
+            and connection.is_pending
+            and connection.state is not ConnectionState.BACKOFF
+        )
+
+    def retry_at(self, key: ConnectionKey) -> float:
+        """Return the time before which no link of this connection is opened."""
+        connection = self._connections.get(key)
+        return LONG_AGO if connection is None else connection.retry_at
+
+    def under_way(self, now: float, least: float = 0.0) -> Reason | None:
+        """Return what this client has waited for longest, among all its connections. Any thread.
+
+        Args:
+            now: the time.
+            least: seconds. Anything that has been under way for less is left out.
+        """
+        states = (it.under_way(now) for it in list(self._connections.values()))
+        waiting = [it for it in states if it is not None] + self.requests.under_way(now)
+        text, seconds = max(waiting, key=lambda it: it[1], default=("", 0.0))
+        if not text or seconds < least:
+            return None
+        text = f"{text} for {in_seconds(seconds)}"
+        return Reason(text, KafkaTimeoutError(text))
+
+    def pause(self, key: ConnectionKey, since: float, until: float) -> float | None:
+        """Return for how long a node throttled this client, because of a quota. Any thread.
+
+        Args:
+            key: the connection to the node.
+            since: a pause that ended before this time is left out.
+            until: a pause that began after this time is left out.
+
+        Returns:
+            The seconds of the pause; None if there was none.
+        """
+        began, end = self._pauses.get(key, (LONG_AGO, LONG_AGO))
+        return end - began if began <= until and since < end else None
+
+    def next_deadline(self) -> float:
+        """Return when `tick` has something to do."""
+        return min(
+            (connection.next_deadline() for connection in self._connections.values()),
+            default=NEVER,
+        )
+
+    # Commands
+
+    def want(self, node: Node, role: Role, now: float, cluster_id: str | None = None) -> None:
+        """Have a link to the node, at the address that it advertises now.
+
+        Args:
+            node: the node.
+            role: what the link is for.
+            now: the time.
+            cluster_id: the cluster that the node must belong to; None: no check.
+        """
+        key = ConnectionKey(role, node.id)
+        if self._addresses.get(key, node.address) != node.address:
+            self._forget(key, "it moved to another address", now)
+        if key not in self._connections:
+            self._addresses[key] = node.address
+            self._connections[key] = self._make(key, [Address(*node.address)])
+        self._connect(self._connections[key], now, cluster_id)
+
+    def want_bootstrap(self, now: float, key: ConnectionKey = BOOTSTRAP) -> None:
+        """Have a link to whichever of bootstrap.servers answers.
+
+        Args:
+            now: the time.
+            key: `BOOTSTRAP`, or `SECOND_BOOTSTRAP`: a connection that leaves out the server which
+                the first connection leads to.
+        """
+        if key not in self._connections:
+            first = self._connections.get(BOOTSTRAP)
+            avoid = None if first is None else first.endpoint
+            servers = [it for it in self._settings.bootstrap_servers if it != avoid]
+            self._connections[key] = self._make(key, servers)
+        self._connect(self._connections[key], now)
+
+    def _make(self, key: ConnectionKey, endpoints: Sequence[Address]) -> Connection:
+        next_link_id = self._link_ids.__next__
+        return Connection(
+            key, endpoints, self._settings, self._client_id, self._random, next_link_id
+        )
+
+    def _connect(self, connection: Connection, now: float, cluster_id: str | None = None) -> None:
+        connection.connect(now, cluster_id=cluster_id)
+        self._carry_out(connection, now)
+
+    def forget(self, node_id: int, reason: str, now: float) -> None:
+        """Close a node's connections for good, except the one of `Role.COORDINATOR`."""
+        for role in (Role.SLOW, Role.CONTROL, Role.DATA):
+            self._forget(ConnectionKey(role, node_id), reason, now)
+
+    def _forget(self, key: ConnectionKey, reason: str, now: float) -> None:
+        connection = self._connections.pop(key, None)
+        if connection is None:
+            return
+        self._addresses.pop(key, None)
+        connection.close()
+        link = self.links.link_to(key)
+        self._carry_out(connection, now)
+        if link is not None:
+            self._lose(link, KafkaConnectionError(f"{key}: {reason}"), now)
+
+    def refuse(self, link: Link, error: KafkaError, now: float) -> None:
+        """Close a ready link that cannot be used; its connection waits for the backoff."""
+        self._tell(link.id, lambda connection: connection.refuse(link.id, error, now), now)
+        self._lose(link, error, now)
+
+    def begin_turn(self, now: float) -> None:
+        """Take the time for requests that are sent before the first event of this turn."""
+        self.requests.now = now
+
+    def tick(self, now: float) -> None:
+        """Do what is due at `now`."""
+        self.begin_turn(now)
+        for connection in list(self._connections.values()):
+            if connection.next_deadline() <= now:
+                connection.tick(now)
+                self._carry_out(connection, now)
+
+    # Out
+
+    def poll_command(self) -> TransportCommand | None:
+        """Return the next thing to do; None if there is nothing."""
+        return self._commands.popleft() if self._commands else None
+
+    # In
+
+    def handle_resolved(
+        self, owner: ConnectionKey, host: str, result: tuple[str, ...] | OSError, now: float
+    ) -> None:
+        """Take the addresses of a host, or why there are none."""
+        connection = self._connections.get(owner)
+        if connection is not None:
+            connection.handle_resolved(host, result, now)
+            self._carry_out(connection, now)
+
+    def handle_connected(self, link_id: int, now: float) -> None:
+        """Take note that a link is open."""
+        self._tell(link_id, lambda connection: connection.handle_connected(link_id, now), now)
+
+    def handle_connect_failed(self, link_id: int, error: OSError, now: float) -> None:
+        """Take note that a link could not be opened."""
+        self._tell(
+            link_id, lambda connection: connection.handle_connect_failed(link_id, error, now), now
+        )
+        self._opened.pop(link_id, None)
+
+    def handle_closed(self, event: LinkClosed, now: float) -> None:
+        """Take note that a link is gone."""
+        link = self.links.link(event.link_id)
+        if event.reason is CloseReason.IDLE and link is not None:
+            self._disconnect_idle(link, now)
+            return
+        awaited, patience = self._awaited(event)
+        error = self.troubles.note_closed(event) or close_error(event, awaited, patience)
+        self._tell(
+            event.link_id,
+            lambda connection: connection.handle_closed(event.link_id, error, now, awaited),
+            now,
+        )
+        self._opened.pop(event.link_id, None)
+        if link is not None:
+            why = "it closed the connection" if error is None else str(error)
+            self._lose(link, KafkaConnectionError(f"{link.versions.node}: {why}"), now)
+
+    def handle_bad_answer(
+        self,
+        event: BadAnswer,
+        partition: Callable[[int], TopicPartition | None],
+        name: Callable[[bytes], str | None],
+        now: float,
+    ) -> None:
+        """Take an answer that the data plane refused; it closes the link next.
+
+        Args:
+            event: the answer.
+            partition: returns the partition behind the id of a queue or a stream.
+            name: returns the topic with an id.
+            now: the time.
+        """
+        error = misfit_error(event, partition, name)
+        self.troubles.explain(event.link_id, error)
+        link = self.links.link(event.link_id)
+        if link is not None:
+            named = type(error)(f"{link.versions.node} {error}")
+            self._note_unreadable(link, event.api_key, named, now, was_well=event.was_well)
+
+    def handle_throttled(self, link_id: int, throttle_ms: int, now: float) -> str:
+        """Take note that a node throttles this client; return the node's name for the log."""
+        link = self.links.link(link_id)
+        if link is None:
+            return "a node"
+        self._pauses[link.key] = (now, now + throttle_ms / 1000)
+        return str(link.key)
+
+    def handle_response(self, event: RawResponse, now: float) -> None:
+        """Take the answer to a raw request."""
+        if event.frame is None and event.link_id in self._opened:
+            if event.token == NEGOTIATION:
+                asked: Unanswered | None = Unanswered("ApiVersions", self._settings.request_timeout)
+            else:
+                asked = self.requests.unanswered(event.token)
+            if asked is not None:
+                self._unanswered.setdefault(event.link_id, asked)
+        if event.token == NEGOTIATION:
+            data = event.frame
+            if data is not None:
+                self._tell(
+                    event.link_id,
+                    lambda connection: connection.handle_frame(event.link_id, data, now),
+                    now,
+                )
+            return
+        self.requests.handle_response(event, now)
+
+    def _awaited(self, event: LinkClosed) -> tuple[str, str]:
+        """Return the oldest request without an answer on a closed link, and its timeout as text."""
+        asked = self._unanswered.pop(event.link_id, None)
+        usual = f"request.timeout.ms ({self._settings.request_timeout_ms})"
+        match event.awaited:
+            case Awaited.PRODUCE:
+                return "Produce", usual
+            case Awaited.FETCH:
+                return "Fetch", f"fetch.max.wait.ms and {usual}"
+            case _ if asked is not None:
+                is_usual = asked.timeout == self._settings.request_timeout
+                return asked.label, usual if is_usual else f"{asked.timeout:g} s"
+            case _:
+                return "", usual
+
+    # Between connections and commands
+
+    def _refuse_malformed(self, bad: BadMessage, now: float) -> None:
+        """Close a link, because an answer that came over it cannot be read."""
+        text = f"{bad.link.versions.node} {answered(bad.api_key, bad.version, bad.error)}"
+        named = type(bad.error)(text)
+        named.__cause__ = bad.error
+        self._note_unreadable(bad.link, bad.api_key, named, now, was_well=bad.was_well)
+        link = self.links.link(bad.link.id)
+        if link is not None:
+            self.refuse(link, named, now)
+
+    def _note_unreadable(
+        self, link: Link, api_key: int, error: KafkaError, now: float, *, was_well: bool
+    ) -> None:
+        self.troubles.note_malformed(api_name(api_key))
+        self._nonsense.note_answer(link.key, api_key, error, now, was_well=was_well)
+
+    def _tell(self, link_id: int, what: Callable[[Connection], None], now: float) -> None:
+        key = self._opened.get(link_id)
+        connection = None if key is None else self._connections.get(key)
+        if connection is not None:
+            what(connection)
+            self._carry_out(connection, now)
+
+    def _carry_out(self, connection: Connection, now: float) -> None:
+        """Carry out a connection's commands, and handle its events."""
+        key = connection.key
+        while (output := connection.poll_output()) is not None:
+            match output:
+                case ConnectionReady(link_id, versions):
+                    link = Link(link_id, key, versions)
+                    self.links.add(link)
+                    self.troubles.pass_by(key)
+                    self._listener.handle_ready(link, now)
+                case ConnectionFailed(error):
+                    self.troubles.note_failure(key, error, now)
+                    self._nonsense.note_failure(key, error, output.since, now)
+                    self._listener.handle_connect_failed(key, output, now)
+                case OpenLink(link_id):
+                    self._opened[link_id] = key
+                    self._commands.append(output)
+                case CloseLink(link_id):
+                    self._opened.pop(link_id, None)
+                    self._commands.append(output)
+                case _:
+                    self._commands.append(output)
+
+    def _disconnect_idle(self, link: Link, now: float) -> None:
+        """Forget a link that nobody used. Its connection is made again when it is wanted."""
+        self._opened.pop(link.id, None)
+        connection = self._connections[link.key]
+        connection.disconnect()
+        while connection.poll_output() is not None:
+            pass  # the link is closed already
+        self._lose(link, None, now)
+
+    def _lose(self, link: Link, error: KafkaError | None, now: float) -> None:
+        if self.links.remove(link):
+            self._listener.handle_lost(link, error, now)
