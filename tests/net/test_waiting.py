@@ -224,15 +224,16 @@ def test_no_room_in_the_buffer(kafka: EmbeddedKafka) -> None:
 
 
 class Meanwhile(logging.Handler):
-    """Has another thread do something while a record is logged, and waits for it."""
+    """Has another thread do something while it is logged that a topic is waited for."""
 
-    def __init__(self, what: Callable[[], object]) -> None:
+    def __init__(self, topic: str, what: Callable[[], object]) -> None:
         super().__init__()
+        self._topic = topic
         self._what = what
         self.was_done: list[bool] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        if "metadata" in record.getMessage() or "no topic" in record.getMessage():
+        if f"'{self._topic}'" in record.getMessage():  # not what the other thread may wait for
             thread = threading.Thread(target=self._what)
             thread.start()
             thread.join(5.0 if all(self.was_done) else 0)
@@ -251,8 +252,8 @@ class Meanwhile(logging.Handler):
 def test_a_log_handler_may_wait_for_the_producer_that_waits(kafka: EmbeddedKafka) -> None:
     """Regression: the wait was told of under the lock by which topics become known."""
     config = {"bootstrap.servers": kafka.bootstrap, **QUICK}
-    with Producer(config, max_block_ms=600) as producer:
-        handler = Meanwhile(lambda: producer.send("t", b"log").result(TIMEOUT))
+    with Producer(config, max_block_ms=2_000) as producer:
+        handler = Meanwhile("events", lambda: producer.send("t", b"log").result(TIMEOUT))
         with handler.used(), pytest.raises(KafkaTimeoutError):
             producer.send("events", b"v")
     assert handler.was_done == [True]
@@ -468,7 +469,7 @@ def test_questions(kafka: EmbeddedKafka, log: Log) -> None:
 def test_a_log_handler_may_wait_for_the_control_thread(kafka: EmbeddedKafka) -> None:
     kafka.faults.error(METADATA, LeaderNotAvailable, topic="t")
     with consumer_of(kafka.bootstrap) as consumer:
-        handler = Meanwhile(consumer._core.driver.wake)
+        handler = Meanwhile("t", consumer._core.driver.wake)
         with handler.used(), pytest.raises(KafkaTimeoutError):
             consumer.partitions_for("t", timeout=0.6)
     assert handler.was_done == [True]
