@@ -302,7 +302,7 @@ kf_request *kf_link_answered(kf_link *link, int32_t correlation_id, double now) 
     pop(link);
     double elapsed = now - request->written_at;
     link->round_trip = link->round_trip == 0.0 ? elapsed : link->round_trip * 0.8 + elapsed * 0.2;
-    link->last_used = now;
+    link->last_used = link->answered_at = now;
     return request;
 }
 
@@ -318,5 +318,8 @@ double kf_link_deadline(const kf_link *link) {
     if (request == NULL) {
         return 0.0;
     }
-    return (request->written ? request->written_at : request->queued_at) + request->timeout;
+    double since = request->written ? request->written_at : request->queued_at;
+    /* A broker answers one request of a connection after the other: while it worked on the one
+     * before, it could not answer this one. */
+    return (since > link->answered_at ? since : link->answered_at) + request->timeout;
 }

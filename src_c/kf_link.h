@@ -87,7 +87,7 @@ typedef struct kf_request {
     bool answered;        /* an answer is expected (not with acks=0) */
     bool written;         /* to its last byte */
     double written_at;
-    double timeout;       /* seconds from written_at, or from queued_at while it is not written */
+    double timeout;       /* seconds for its answer, see kf_link_deadline */
     double queued_at;
     int64_t token;        /* raw and heartbeats: the control plane's */
     uint8_t *framing;     /* bytes that belong to this request alone */
@@ -160,6 +160,7 @@ struct kf_link {
     kf_trace trace[KF_LINK_EVENTS];
     uint32_t trace_count;
     double last_used; /* when a request was queued or an answer came */
+    double answered_at; /* when the last answer came */
     double last_drained; /* when batches were taken, or there was nothing to take */
     kf_node *node;
     int64_t bytes_out, bytes_in, requests;
@@ -202,7 +203,8 @@ void kf_link_consume(kf_link *link, int64_t size);
 kf_request *kf_link_answered(kf_link *link, int32_t correlation_id, double now);
 /* Take all requests out of the window, in order. */
 kf_request *kf_link_abandon(kf_link *link);
-/* When the oldest request times out, or 0 if none is in flight. */
+/* When the oldest request times out, or 0 if none is in flight. Its time begins when it is written
+ * (or queued, before that), but not before the answer to the request ahead of it. */
 double kf_link_deadline(const kf_link *link);
 void kf_link_trace(kf_link *link, double at, int kind, int32_t correlation_id, int64_t serial,
                    int64_t size);
