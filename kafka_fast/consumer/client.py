@@ -319,7 +319,7 @@ class Consumer:
     def _assigned(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
         """Return checked partitions; raise UsageError if one is not assigned."""
         own = topic_partitions(partitions)
-        foreign = [it for it in own if self._reading.intake.stream(it) is None]
+        foreign = [it for it in own if self._reading.intake.read_partition(it) is None]
         if foreign:
             raise UsageError(f"not assigned to this consumer: {', '.join(map(str, foreign))}")
         return own

@@ -24,7 +24,7 @@ from kafka_fast.control.connection import ConnectionFailed
 from kafka_fast.control.connection_key import ConnectionKey
 from kafka_fast.control.consumer.absent import AbsentPartitions
 from kafka_fast.control.consumer.committed_starts import CommittedStarts
-from kafka_fast.control.consumer.diagnosis import Diagnosis
+from kafka_fast.control.consumer.diagnosis import Diagnosis, FetchStatus
 from kafka_fast.control.consumer.fetch_routes import FetchRoutes
 from kafka_fast.control.consumer.lookup import Lookup
 from kafka_fast.control.consumer.partition import (
@@ -118,8 +118,9 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
 
     # Why nothing comes: any thread
 
-    def _describe_own(self, now: float) -> list[str]:
-        return self.diagnosis.describe(now)
+    def status_of(self, partition: TopicPartition, now: float) -> FetchStatus:
+        """Return the state of a partition, for people."""
+        return self.diagnosis.status(partition, now)
 
     def silence(self, partitions: Iterable[TopicPartition], now: float) -> Reason:
         """Return why no records of the first few of these partitions come."""
