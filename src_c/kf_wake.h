@@ -1,4 +1,6 @@
-/* The one wake of a client's users: what a waiting thread sleeps on, whatever it waits for.
+/* The one wake of a client's users: what a waiting thread sleeps on, whatever it waits for. The one
+ * exception is a `send` that waits for memory, which sleeps on the pool's condition (kf_pool_wait):
+ * this wake is raised for every batch that ends, and that seldom means room.
  *
  *   waiter: seen = kf_wake_count ─► look at what is waited for ─► kf_wake_wait(seen) ─► look again
  *   publisher: publish ─► kf_wake_raise
