@@ -1,9 +1,10 @@
-/* The one wake of a client's users: what a waiting thread sleeps on, whatever it waits for. The one
- * exception is a `send` that waits for memory, which sleeps on the pool's condition (kf_pool_wait):
- * this wake is raised for every batch that ends, and that seldom means room.
+/* The one wake of a client's users: what a waiting thread sleeps on, whatever it waits for.
  *
  *   waiter: seen = kf_wake_count ─► look at what is waited for ─► kf_wake_wait(seen) ─► look again
  *   publisher: publish ─► kf_wake_raise
+ *
+ * The one exception: a `send` that waits for memory sleeps on the condition of the pool
+ * (kf_pool_wait), because this wake is raised for every batch that ends, which seldom means room.
  *
  * An event count: a waiter that reads the count before it looks cannot miss what is published after
  * that. So one wake serves any number of waiters, whatever they wait for.
