@@ -49,7 +49,7 @@ from kafka_fast.control.group.group import Group
 from kafka_fast.control.group.member import Subscription
 from kafka_fast.control.link import Link
 from kafka_fast.control.metadata import ClusterChanges
-from kafka_fast.control.nonsense import PATIENCE, Nonsense
+from kafka_fast.control.nonsense import NONSENSE_PATIENCE, Nonsense
 from kafka_fast.control.plane import HeartbeatsEnded
 from kafka_fast.control.silence import of_several
 from kafka_fast.control.troubles import Reason
@@ -86,7 +86,7 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
         cluster = Cluster(
             settings, random, allow_auto_create_topics=settings.allow_auto_create_topics
         )
-        patience = min(PATIENCE, settings.default_api_timeout)
+        patience = min(NONSENSE_PATIENCE, settings.default_api_timeout)
         nonsense = Nonsense(self._handle_nonsense, patience)
         super().__init__(settings, client_id, random, wall_ms, cluster, nonsense)
         self.partitions = AssignedPartitions()
