@@ -36,7 +36,9 @@ BASE = {
 BYTES = {"_wire", "record", "protocol"}
 CLIENTS = {"", "producer", "consumer", "admin", "aio"}  # "" is the package itself
 
-# Unit (first matching prefix of the module's name in the package) -> units it may import.
+# Unit (first matching prefix of the module's name in the package) -> units it may import. The
+# names of admin, aio, arrow, compat and rest are reserved, here and in the tables beside it: they
+# are planned, and do not exist yet.
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "_version": set(),
@@ -118,7 +120,7 @@ C_CLOCK_OR_CHANCE = re.compile(
     r"\b(clock_gettime|gettimeofday|time|rand|random|getrandom|arc4random)\s*\("
 )
 C_THREAD_START = re.compile(r"\bpthread_create\s*\(")
-C_SYSTEM_FILES = ("kf_sync.", "kf_os.", "fuzz/", "tsan/")
+C_SYSTEM_FILES = ("kf_sync.", "fuzz/", "tsan/")
 
 WORLDS = "tests/sim/worlds"
 IN_WORLDS = {

@@ -319,7 +319,7 @@ class Consumer:
     def _assigned(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
         """Return checked partitions; raise UsageError if one is not assigned."""
         own = topic_partitions(partitions)
-        foreign = [it for it in own if self._reading.intake.stream(it) is None]
+        foreign = [it for it in own if self._reading.intake.read_partition(it) is None]
         if foreign:
             raise UsageError(f"not assigned to this consumer: {', '.join(map(str, foreign))}")
         return own
@@ -501,12 +501,13 @@ class Consumer:
             "rebalances": list(self._membership.events),
         }
 
-    def debug_dump(self, timeout: float = 1.0) -> str:
+    def debug_dump(self, timeout: float = 5.0) -> str:
         """Return what this consumer waits for and did lately, as text for a bug report.
 
-        For each partition: its state and since when, its position, the connection that fetches it,
-        and why it is not read, if it is not. For each connection: its latest events, without the
-        contents of records. Connections that do not answer within `timeout` seconds are missing.
+        For each partition, in one line: its state and since when, its position, how far it was
+        handed over, the connection that fetches it, and why it is not read, if it is not. For each
+        connection: its latest events, without the contents of records. Connections that do not
+        answer within `timeout` seconds are missing.
         Any thread.
         """
         return self._core.debug_dump(timeout)

@@ -100,7 +100,8 @@ class ConsumerCore(ClientCore):
         }
 
     def _describe_own(self) -> list[str]:
-        return self.reading.intake.describe()
+        now = self.now()
+        return self.reading.intake.describe(lambda it: self.control.status_of(it, now))
 
     def check_open(self) -> None:
         """Raise UsageError if the consumer is closed, or was inherited through a fork."""

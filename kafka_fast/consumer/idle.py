@@ -13,6 +13,7 @@ import logging
 from kafka_fast.config import LATEST, ConsumerSettings
 from kafka_fast.consumer.intake import Intake
 from kafka_fast.control.consumer.control import ConsumerControl
+from kafka_fast.control.consumer.diagnosis import ANSWER_GRACE
 from kafka_fast.control.silence import around, of_pause, some_of
 from kafka_fast.logs import LONG, LongWait, Waiting, get_logger
 from kafka_fast.types import TopicPartition
@@ -21,9 +22,6 @@ logger = get_logger("kafka_fast.consumer")
 
 END = "end"
 """Key of the wait for new records."""
-
-FETCH_GRACE = 1.0
-"""Seconds by which an answer to Fetch may be later than fetch.max.wait.ms."""
 
 
 class Idle:
@@ -42,7 +40,7 @@ class Idle:
         self._control = control
         self._intake = intake
         self._wait = LongWait(logger)
-        self._fetch_max_wait = settings.fetch_max_wait_ms / 1000
+        self._fetch_max_wait = settings.fetch_max_wait
         self._begins_at_end = settings.auto_offset_reset == LATEST
         self._began = 0.0
         self._is_assigned = False
@@ -83,7 +81,7 @@ class Idle:
         behind = [it for it in active if not self._intake.is_at_end(it)]
         if not behind:
             return self._at_the_end(active)
-        if now - self._began < self._fetch_max_wait + FETCH_GRACE:
+        if now - self._began < self._fetch_max_wait + ANSWER_GRACE:
             return None  # the first Fetch responses may not have come yet
         return self._held_up(behind, now)
 

@@ -13,14 +13,15 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
+from kafka_fast.consumer.read_partition import ReadPartition
 from kafka_fast.consumer.record_handover import RecordHandover, Taken
+from kafka_fast.control.consumer.diagnosis import FetchStatus
 from kafka_fast.control.consumer.messages import generation, seeks_of
 from kafka_fast.control.consumer.partition import Position
 from kafka_fast.dataplane.fetch._chunk import Chunk
 from kafka_fast.dataplane.fetch._reading import PartitionReader
 from kafka_fast.errors import KafkaError, RecordDeserializationError, fresh_copy
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
-from kafka_fast.values import Value, field
 
 
 class FetchSide(Protocol):
@@ -40,50 +41,6 @@ class FetchSide(Protocol):
 
     def watermarks(self, stream_id: int) -> tuple[int, int, int]:
         """Return high watermark, last stable offset and log start offset; -1: not told."""
-
-
-class Stream(Value, frozen=False, eq=False):
-    """The state of an assigned partition in the user's thread."""
-
-    id: int
-    partition: TopicPartition
-    reader: PartitionReader
-    seeks: int = 0
-    """How often the user has moved the stream. Chunks and news from before the last move are
-    dropped.
-    """
-    is_paused: bool = False
-    is_failed: bool = False
-    """Whether the reader has met a batch or record that it cannot read. Until the user moves the
-    stream, nothing is fetched.
-    """
-    is_waiting: bool = False
-    """Whether there is no position until the control plane finds one."""
-    is_queued: bool = False
-    """Whether the stream is in `Intake._ready`."""
-    fed: int = -1
-    """Generation of the last chunk that the reader got."""
-    jump: Position | None = None
-    """Where reading goes on once the reader is empty."""
-    errors: deque[KafkaError] = field(factory=deque)
-    """Errors to raise, once each, after all records fetched before have been handed over."""
-    failure: KafkaError | None = None
-    """An error that every poll raises, after these records, until the user moves the stream."""
-
-    def describe(self) -> str:
-        """Return one line on how far the partition is read, and what holds it up. Any thread."""
-        at = f"handed over up to offset {self.reader.position}"
-        said = "no position yet" if self.is_waiting else at
-        said += ", paused" if self.is_paused else ""
-        said += ", stands before what cannot be read" if self.is_failed else ""
-        said += "" if self.failure is None else f", every poll() raises {self.failure}"
-        return f"{self.partition}: {said}"
-
-    def take_error(self) -> KafkaError | None:
-        """Return the error to raise now, if there is one."""
-        if self.errors:
-            return self.errors.popleft()
-        return None if self.failure is None else fresh_copy(self.failure)
 
 
 CHUNKS_AT_A_TIME = 256
@@ -107,13 +64,13 @@ class Intake:
             read_committed: whether a partition ends at its last stable offset.
         """
         self._read_committed = read_committed
-        self._plane = streams
+        self._streams = streams
         self._make_reader = make_reader
         self._next_id = 0
-        self._by_partition: dict[TopicPartition, Stream] = {}
-        self._by_id: dict[int, Stream] = {}
+        self._by_partition: dict[TopicPartition, ReadPartition] = {}
+        self._by_id: dict[int, ReadPartition] = {}
         self._arrived: list[Chunk] = []  # chunks that no reader has got yet
-        self._ready: deque[Stream] = deque()  # streams that may have something to hand over
+        self._ready: deque[ReadPartition] = deque()  # which may have something to hand over
         self.unreadable_batches = 0
         """How often a corrupt batch stopped a partition."""
         self.refused_records = 0
@@ -126,16 +83,16 @@ class Intake:
         """The partitions that are assigned, in the order of their assignment."""
         return list(self._by_partition)
 
-    def stream(self, partition: TopicPartition) -> Stream | None:
-        """Return a partition's stream; None if it is not assigned."""
+    def read_partition(self, partition: TopicPartition) -> ReadPartition | None:
+        """Return the state of a partition here; None if it is not assigned."""
         return self._by_partition.get(partition)
 
     def position(self, partition: TopicPartition) -> OffsetAndMetadata | None:
         """Return where reading goes on; None while the control plane looks the position up."""
-        stream = self._by_partition[partition]
-        if stream.is_waiting:
+        read = self._by_partition[partition]
+        if read.is_waiting:
             return None
-        return OffsetAndMetadata(stream.reader.position, stream.reader.leader_epoch)
+        return OffsetAndMetadata(read.reader.position, read.reader.leader_epoch)
 
     def positions(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """Return where reading goes on in all partitions that have a position."""
@@ -149,28 +106,41 @@ class Intake:
             partition: an assigned partition.
             done: offset to count from; None: the position.
         """
-        stream = self._by_partition[partition]
-        end = stream.reader.last_stable_offset if self._read_committed else -1
-        end = end if end >= 0 else stream.reader.high_watermark
-        at = stream.reader.position if done is None else done
-        return None if stream.is_waiting or end < 0 else max(0, end - at)
+        read = self._by_partition[partition]
+        end = read.reader.last_stable_offset if self._read_committed else -1
+        end = end if end >= 0 else read.reader.high_watermark
+        at = read.reader.position if done is None else done
+        return None if read.is_waiting or end < 0 else max(0, end - at)
 
     def is_at_end(self, partition: TopicPartition) -> bool:
         """Return whether all records that the broker had at the last fetch are handed over."""
-        stream = self._by_partition[partition]
-        high_watermark, last_stable_offset, _ = self._plane.watermarks(stream.id)
+        return self._is_at_end(self._by_partition[partition])
+
+    def _is_at_end(self, read: ReadPartition) -> bool:
+        high_watermark, last_stable_offset, _ = self._streams.watermarks(read.id)
         end = last_stable_offset if self._read_committed else -1
         end = end if end >= 0 else high_watermark
-        return not stream.is_waiting and 0 <= end <= stream.reader.position
+        return not read.is_waiting and 0 <= end <= read.reader.position
 
     @property
     def paused(self) -> set[TopicPartition]:
         """The partitions that are paused."""
         return {it.partition for it in self._by_partition.values() if it.is_paused}
 
-    def describe(self) -> list[str]:
-        """Return a line about each partition, for people. Any thread."""
-        return [it.describe() for it in list(self._by_partition.values())]
+    def describe(self, status_of: Callable[[TopicPartition], FetchStatus]) -> list[str]:
+        """Return a line about each partition, for people. Any thread.
+
+        Args:
+            status_of: returns what the control plane says of a partition.
+        """
+        lines: list[str] = []
+        for read in list(self._by_partition.values()):
+            try:
+                is_at_end = self._is_at_end(read)
+            except KeyError:  # another thread has dropped the partition meanwhile
+                continue
+            lines.append(read.describe(status_of(read.partition), is_at_end=is_at_end))
+        return lines
 
     # Assignment and moves
 
@@ -181,19 +151,19 @@ class Intake:
             self.drop(partition)
         for partition in wanted:
             if partition not in self._by_partition:
-                stream = Stream(self._next_id, partition, self._make_reader(partition))
-                stream.is_waiting = True
+                read = ReadPartition(self._next_id, partition, self._make_reader(partition))
+                read.is_waiting = True
                 self._next_id += 1
-                self._plane.add_stream(stream.id, *partition)
-                self._by_partition[partition] = self._by_id[stream.id] = stream
+                self._streams.add_stream(read.id, *partition)
+                self._by_partition[partition] = self._by_id[read.id] = read
         return [(partition, self._by_partition[partition].id) for partition in wanted]
 
     def drop(self, partition: TopicPartition) -> None:
         """Remove a partition; none of its records are handed over any more."""
-        stream = self._by_partition.pop(partition)
-        del self._by_id[stream.id]
-        self._ready = deque(it for it in self._ready if it is not stream)
-        self._plane.set_generation(stream.id, generation(stream.seeks + 1, 0))
+        read = self._by_partition.pop(partition)
+        del self._by_id[read.id]
+        self._ready = deque(it for it in self._ready if it is not read)
+        self._streams.set_generation(read.id, generation(read.seeks + 1, 0))
 
     def move(self, partition: TopicPartition, to: Position | None) -> int:
         """Move a partition; return its new count of seeks.
@@ -202,18 +172,18 @@ class Intake:
             partition: an assigned partition.
             to: the new position; None: the control plane will find one.
         """
-        stream = self._by_partition[partition]
-        stream.seeks += 1
-        stream.errors.clear()
-        stream.failure = None
-        stream.jump = None
-        stream.is_waiting = to is None
-        self._plane.set_generation(stream.id, generation(stream.seeks, 0))
-        stream.reader.seek(*(to or Position(0)))
-        if stream.is_failed:
-            stream.is_failed = False
-            self._plane.set_paused(stream.id, stream.is_paused)
-        return stream.seeks
+        read = self._by_partition[partition]
+        read.seeks += 1
+        read.errors.clear()
+        read.failure = None
+        read.jump = None
+        read.is_waiting = to is None
+        self._streams.set_generation(read.id, generation(read.seeks, 0))
+        read.reader.seek(*(to or Position(0)))
+        if read.is_failed:
+            read.is_failed = False
+            self._streams.set_paused(read.id, read.is_paused)
+        return read.seeks
 
     def positioned(self, partition: TopicPartition, start: int, at: Position) -> None:
         """Read on from a position, once all records fetched before are handed over.
@@ -224,25 +194,25 @@ class Intake:
                 a chunk already, it follows by itself.
             at: position of the next record.
         """
-        stream = self._by_partition.get(partition)
-        if stream is None or stream.seeks != seeks_of(start):
+        read = self._by_partition.get(partition)
+        if read is None or read.seeks != seeks_of(start):
             return
-        stream.failure = None
-        if stream.fed >= start:
-            stream.reader.know_epoch(*at)
+        read.failure = None
+        if read.fed >= start:
+            read.reader.know_epoch(*at)
             return
-        stream.is_waiting = False
-        if stream.reader:
-            stream.jump = at
+        read.is_waiting = False
+        if read.reader:
+            read.jump = at
         else:
-            stream.reader.seek(*at)
+            read.reader.seek(*at)
 
     def pause(self, partition: TopicPartition, paused: bool) -> None:
         """Pause a partition, or resume it. A paused one keeps its records, and is not fetched."""
-        stream = self._by_partition[partition]
-        stream.is_paused = paused
-        self._plane.set_paused(stream.id, paused or stream.is_failed)
-        self._queue(stream)
+        read = self._by_partition[partition]
+        read.is_paused = paused
+        self._streams.set_paused(read.id, paused or read.is_failed)
+        self._queue(read)
 
     def fail(
         self, partition: TopicPartition, seeks: int, error: KafkaError, *, is_final: bool = False
@@ -256,20 +226,20 @@ class Intake:
             error: raised by `take`.
             is_final: whether every poll raises it, until the user moves the partition.
         """
-        stream = self._by_partition.get(partition)
-        if stream is None or stream.seeks != seeks:
+        read = self._by_partition.get(partition)
+        if read is None or read.seeks != seeks:
             return
         if is_final:
-            stream.failure = error
+            read.failure = error
         else:
-            stream.errors.append(fresh_copy(error))
-        self._queue(stream)
+            read.errors.append(fresh_copy(error))
+        self._queue(read)
 
     def heal(self, partition: TopicPartition, seeks: int) -> None:
         """Drop the failure that every poll raises, unless the user has moved the partition."""
-        stream = self._by_partition.get(partition)
-        if stream is not None and stream.seeks == seeks:
-            stream.failure = None
+        read = self._by_partition.get(partition)
+        if read is not None and read.seeks == seeks:
+            read.failure = None
 
     def take_error(self, partition: TopicPartition) -> KafkaError | None:
         """Return a partition's error to raise now, if there is one."""
@@ -280,24 +250,24 @@ class Intake:
     def feed(self) -> None:
         """Give arrived chunks to their readers. After a Ctrl-C in here the next call goes on."""
         arrived = self._arrived
-        self._plane.take_chunks_into(arrived, CHUNKS_AT_A_TIME)
+        self._streams.take_chunks_into(arrived, CHUNKS_AT_A_TIME)
         while arrived:
             self._feed(arrived[0])
             del arrived[0]
 
     def _feed(self, chunk: Chunk) -> None:
         """Give a chunk to its reader. A second call with the same chunk has no effect."""
-        stream = self._by_id.get(chunk.stream_id)
-        if stream is None or seeks_of(chunk.generation) != stream.seeks:
+        read = self._by_id.get(chunk.stream_id)
+        if read is None or seeks_of(chunk.generation) != read.seeks:
             return
-        if stream.is_waiting:  # records came before the news of their position
-            stream.reader.seek(chunk.asked_offset)
-            stream.is_waiting = False
-        stream.fed = chunk.generation
-        self._queue(stream)
-        stream.reader.feed(chunk)
-        if stream.jump is not None and chunk.asked_offset == stream.jump.offset:
-            stream.jump = None  # the reader follows by itself
+        if read.is_waiting:  # records came before the news of their position
+            read.reader.seek(chunk.asked_offset)
+            read.is_waiting = False
+        read.fed = chunk.generation
+        self._queue(read)
+        read.reader.feed(chunk)
+        if read.jump is not None and chunk.asked_offset == read.jump.offset:
+            read.jump = None  # the reader follows by itself
 
     def take(self, most: int, handover: RecordHandover) -> None:
         """Take slices of at most `most` records, one partition after the other.
@@ -312,22 +282,20 @@ class Intake:
         handover.taken.clear()  # notes of earlier calls that found no records
         unseen = len(self._ready)
         while unseen and most > 0:
-            stream = self._ready[0]
-            if stream.is_paused:
-                self._leave(stream)
+            read = self._ready[0]
+            if read.is_paused:
+                self._leave(read)
                 unseen -= 1
                 continue
-            reader = stream.reader
-            place = stream, len(found), stream.jump, stream.seeks
+            reader = read.reader
+            place = read, len(found), read.jump, read.seeks
             handover.taken.append(
-                Taken(
-                    stream.partition, reader.position, reader.leader_epoch, self._bring_back, place
-                )
+                Taken(read.partition, reader.position, reader.leader_epoch, self._bring_back, place)
             )
             try:
                 count = reader.take_into(found, most)
             except KafkaError as refusal:
-                self._stop_fetching(stream, refusal)
+                self._stop_fetching(read, refusal)
                 if found:
                     break  # the next poll raises it
                 self._ready.rotate(-1)
@@ -335,18 +303,18 @@ class Intake:
                 raise
             if count:
                 most -= count
-                continue  # a reader is emptied before the next stream's turn
-            if stream.jump is not None:
-                stream.reader.seek(*stream.jump)
-                stream.jump = None
-            if not stream.errors and stream.failure is None:
-                self._leave(stream)
+                continue  # a reader is emptied before the next partition's turn
+            if read.jump is not None:
+                read.reader.seek(*read.jump)
+                read.jump = None
+            if not read.errors and read.failure is None:
+                self._leave(read)
                 unseen -= 1
                 continue
             if found:
                 break  # the next poll raises it
             self._ready.rotate(-1)
-            error = stream.take_error()
+            error = read.take_error()
             if error is not None:
                 handover.taken.clear()
                 raise error
@@ -354,35 +322,35 @@ class Intake:
             self._ready.rotate(-1)  # the next poll begins with another partition
 
     def _bring_back(self, handover: RecordHandover, taken: Taken) -> None:
-        """Give records back to their stream, because the user did not get them."""
-        stream, first, jump, seeks = taken.place
+        """Give records back to their reader, because the user did not get them."""
+        read, first, jump, seeks = taken.place
         slices = handover.slices[first:]
         del handover.slices[first:]
-        if stream.seeks == seeks:  # otherwise the user has moved the stream since
-            stream.reader.give_back(slices, taken.position)
-            stream.jump = jump
-            stream.is_queued = False  # queue it in any case: it may be about to leave
-            self._queue(stream)
+        if read.seeks == seeks:  # otherwise the user has moved the partition since
+            read.reader.give_back(slices, taken.position)
+            read.jump = jump
+            read.is_queued = False  # queue it in any case: it may be about to leave
+            self._queue(read)
 
-    def _stop_fetching(self, stream: Stream, error: KafkaError) -> None:
+    def _stop_fetching(self, read: ReadPartition, error: KafkaError) -> None:
         """Stop fetching a partition whose reader has stopped: its chunks would be thrown away."""
-        if stream.is_failed:
+        if read.is_failed:
             return
-        stream.is_failed = True
-        self._plane.set_paused(stream.id, True)
+        read.is_failed = True
+        self._streams.set_paused(read.id, True)
         if isinstance(error, RecordDeserializationError):
             self.refused_records += 1
         else:
             self.unreadable_batches += 1
 
-    # A Ctrl-C may raise at any point of these two. A stream is then queued twice, or is queued with
-    # `is_queued` false. Both are harmless; a stream missing from the queue would not be read.
+    # A Ctrl-C may raise at any point of these two. A partition is then queued twice, or is queued
+    # with `is_queued` false. Both are harmless; one missing from the queue would not be read.
 
-    def _queue(self, stream: Stream) -> None:
-        if not stream.is_queued and not stream.is_paused:
-            self._ready.append(stream)
-            stream.is_queued = True
+    def _queue(self, read: ReadPartition) -> None:
+        if not read.is_queued and not read.is_paused:
+            self._ready.append(read)
+            read.is_queued = True
 
-    def _leave(self, stream: Stream) -> None:
-        stream.is_queued = False
+    def _leave(self, read: ReadPartition) -> None:
+        read.is_queued = False
         del self._ready[0]

@@ -317,7 +317,7 @@ class Membership:
         """Refuse offsets of partitions that this member does not own: others may own them now."""
         if not self.is_subscribed:
             return
-        foreign = [it for it in offsets if self._reading.intake.stream(it) is None]
+        foreign = [it for it in offsets if self._reading.intake.read_partition(it) is None]
         if foreign:
             raise CommitFailedError(
                 f"{', '.join(map(str, foreign))}: not assigned to this consumer "

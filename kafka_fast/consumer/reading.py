@@ -273,8 +273,8 @@ class Reading:
                 case PartitionFound(partition, seeks):
                     self.intake.heal(partition, seeks)
                 case Reposition(partition, seeks, offset, epoch):
-                    stream = self.intake.stream(partition)
-                    if stream is not None and stream.seeks == seeks:
+                    read = self.intake.read_partition(partition)
+                    if read is not None and read.seeks == seeks:
                         self._go_back(partition, offset, epoch)
                 case Recreated(partition, seeks):
                     self._begin_again(partition, seeks)
@@ -286,8 +286,8 @@ class Reading:
 
     def _begin_again(self, partition: TopicPartition, seeks: int) -> None:
         """Forget records of a deleted topic, and read the recreated topic from its beginning."""
-        stream = self.intake.stream(partition)
-        if stream is not None and stream.seeks == seeks:
+        read = self.intake.read_partition(partition)
+        if read is not None and read.seeks == seeks:
             moved = self.intake.move(partition, None)
             if (forget := self._forget()) is not None:
                 forget({partition})

@@ -23,7 +23,7 @@ from kafka_fast.control.connection_key import ConnectionKey
 from kafka_fast.control.connections import Connections
 from kafka_fast.control.links import Link
 from kafka_fast.control.metadata import ClusterChanges
-from kafka_fast.control.requests.any_node import PATIENCE
+from kafka_fast.control.requests.any_node import SILENT_NODE_PATIENCE
 from kafka_fast.control.requests.call import ONLY, AnswerSource, Call
 from kafka_fast.control.requests.meanings import Done, Meaning
 from kafka_fast.control.requests.requester import Requester
@@ -42,7 +42,7 @@ class Discovery(Call[str, ClusterChanges]):
     request_class = MetadataRequest
     response_class = MetadataResponse
     max_tries = 1
-    beside_after = PATIENCE
+    beside_after = SILENT_NODE_PATIENCE
 
     def __init__(
         self,

@@ -18,7 +18,7 @@ from kafka_fast.protocol.apis.find_coordinator import FindCoordinatorResponse
 from kafka_fast.protocol.apis.init_producer_id import InitProducerIdResponse
 from kafka_fast.protocol.apis.metadata import MetadataResponse
 
-PATIENCE = 3.0
+NONSENSE_PATIENCE = 3.0
 """Seconds after which a row of unreadable answers is told."""
 
 WHATEVER = -1
@@ -36,7 +36,7 @@ class Nonsense:
     def __init__(
         self,
         on_nonsense: Callable[[int, KafkaError], None] = lambda api_key, error: None,
-        patience: float = PATIENCE,
+        patience: float = NONSENSE_PATIENCE,
     ) -> None:
         """Begin without any.
 

@@ -1,7 +1,7 @@
 """Translates between the planes of any client: events go up as tuples, commands go down.
 
-The carriers (this module, `producer.carrier` and `consumer.carrier`) alone know the vocabulary of
-both planes.
+The three carriers (this module, and `carrier.py` in kafka_fast/producer and kafka_fast/consumer)
+alone know the vocabulary of both planes.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from kafka_fast.dataplane.produce._observers import take_unlogged
 from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.instants import NEVER
 
-PATIENCE = 1.0
+FLUSH_PATIENCE = 1.0
 """Seconds for which a failure waits for others, or for a flush that raises it."""
 
 INTERVAL = 10.0
@@ -32,7 +32,7 @@ class LossLog:
         if self._queues.unlogged is None:
             self._due = NEVER
         elif self._due == NEVER:
-            self._due = max(now + PATIENCE, self._logged_at + INTERVAL)
+            self._due = max(now + FLUSH_PATIENCE, self._logged_at + INTERVAL)
         elif now >= self._due:
             self._due = NEVER
             self._logged_at = now

@@ -69,15 +69,42 @@ def test_the_architecture_is_read_in_one_go() -> None:
 
 @pytest.mark.parametrize("page", INSIDE)
 def test_files_that_a_page_names_are_there(page: str) -> None:
-    files = [f"/{path.relative_to(ROOT)}" for path in _source_files()]
     named = set(FILE.findall((ROOT / page).read_text(encoding="utf-8")))
-    assert [name for name in named if not any(it.endswith(f"/{name}") for it in files)] == []
+    assert {name: found for name in named if len(found := _files_named(name)) != 1} == {}
+
+
+def _files_named(name: str) -> list[str]:
+    """Return the files that a page may mean by a name: one, or readers open the wrong one.
+
+    A name with a folder begins at the package or at the repository. A name alone may be of any
+    file; the package's own come before those of the tests and of the embedded broker.
+    """
+    if "/" in name:
+        return [path for path in (name, f"kafka_fast/{name}") if (ROOT / path).is_file()]
+    files = [path.relative_to(ROOT).as_posix() for path in _source_files() if path.name == name]
+    own = [it for it in files if it.startswith(("kafka_fast/", "src_c/"))]
+    return [it for it in own if not it.startswith("kafka_fast/testing/")] or own or files
 
 
 def _source_files() -> Iterator[Path]:
     yield from ROOT.glob("*.py")
     for folder in ("kafka_fast", "src_c", "tests", "bench"):
         yield from (ROOT / folder).rglob("*.*")
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        ("control/producer/causes.py", 1),
+        ("kafka_fast/control/producer/causes.py", 1),
+        ("tests/layers.py", 1),
+        ("reconciliation.py", 1),
+        ("producer/causes.py", 0),
+        ("carrier.py", 3),
+    ],
+)
+def test_a_name_of_a_file_has_one_root(name: str, count: int) -> None:
+    assert len(_files_named(name)) == count
 
 
 def test_every_page_is_looked_at() -> None:

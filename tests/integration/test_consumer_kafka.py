@@ -118,7 +118,7 @@ def test_positions(real_kafka: RealKafka, consumer_on: MakeConsumer) -> None:
 def test_what_does_not_exist_is_told_until_it_does(
     real_kafka: RealKafka, consumer_on: MakeConsumer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(absent, "PATIENCE", 0.5)
+    monkeypatch.setattr(absent, "ABSENT_PATIENCE", 0.5)
     topic, other = new_topic(real_kafka, partitions=3), f"absent-{uuid.uuid4()}"
     first, fourth = TopicPartition(topic, 0), TopicPartition(topic, 3)
     write(real_kafka, topic, 10)

@@ -18,7 +18,7 @@ from tests.waiting import TIMEOUT, eventually
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(absent, "PATIENCE", 0.2)
+    monkeypatch.setattr(absent, "ABSENT_PATIENCE", 0.2)
 
 
 @pytest.fixture

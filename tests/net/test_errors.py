@@ -165,7 +165,7 @@ class TestWhatIsTooLarge:
         fault: str,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        monkeypatch.setattr(limits, "PATIENCE", 0.2)
+        monkeypatch.setattr(limits, "LIMIT_PATIENCE", 0.2)
         match fault:
             case "not allowed":
                 kafka.faults.error(DESCRIBE_CONFIGS, TopicAuthorizationFailed)

@@ -1,8 +1,8 @@
 """Partitions that the user assigned by hand and that the cluster does not have.
 
-    metadata answers ──► denied for PATIENCE ──► a warning ──► CONFIRMATIONS more answers ──► error
-                              │                                                                │
-                              └──────── the partition is there: it is read ◄───────────────────┘
+    metadata answers ─► denied for ABSENT_PATIENCE ─► a warning ─► CONFIRMATIONS more ─► error
+                           │                                             │
+                           └──── the partition is there: it is read ◄────┘
 
 A topic may be created a moment later, or by the very request for its metadata, and partitions may
 be added later. So the consumer waits for a while. A partition that does not exist after that is
@@ -31,7 +31,7 @@ from kafka_fast.types import TopicPartition
 
 logger = get_logger("kafka_fast.consumer")
 
-PATIENCE = LONG
+ABSENT_PATIENCE = LONG
 """Seconds for which a partition may be denied before anything is said."""
 
 CONFIRMATIONS = 2
@@ -85,7 +85,7 @@ class AbsentPartitions:
         absence = assigned.absence = assigned.absence or Absence(now, answers)
         self._cluster.request_refresh("a partition is not there", partition.topic)
         if not absence.is_warned:
-            absence.is_warned = now - absence.since >= PATIENCE
+            absence.is_warned = now - absence.since >= ABSENT_PATIENCE
             if absence.is_warned:
                 logger.warning("there is no partition %s: %s; waiting for it", partition, why)
         elif answers > absence.answers:

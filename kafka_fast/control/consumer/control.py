@@ -24,7 +24,7 @@ from kafka_fast.control.connection import ConnectionFailed
 from kafka_fast.control.connection_key import ConnectionKey
 from kafka_fast.control.consumer.absent import AbsentPartitions
 from kafka_fast.control.consumer.committed_starts import CommittedStarts
-from kafka_fast.control.consumer.diagnosis import Diagnosis
+from kafka_fast.control.consumer.diagnosis import Diagnosis, FetchStatus
 from kafka_fast.control.consumer.fetch_routes import FetchRoutes
 from kafka_fast.control.consumer.lookup import Lookup
 from kafka_fast.control.consumer.messages import (
@@ -50,7 +50,7 @@ from kafka_fast.control.group.member import Subscription
 from kafka_fast.control.links import Link
 from kafka_fast.control.messages import HeartbeatsEnded
 from kafka_fast.control.metadata import ClusterChanges
-from kafka_fast.control.nonsense import PATIENCE, Nonsense
+from kafka_fast.control.nonsense import NONSENSE_PATIENCE, Nonsense
 from kafka_fast.control.silence import of_several
 from kafka_fast.control.troubles import Reason
 from kafka_fast.errors import KafkaError
@@ -86,7 +86,7 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
         cluster = Cluster(
             settings, random, allow_auto_create_topics=settings.allow_auto_create_topics
         )
-        patience = min(PATIENCE, settings.default_api_timeout)
+        patience = min(NONSENSE_PATIENCE, settings.default_api_timeout)
         nonsense = Nonsense(self._handle_nonsense, patience)
         super().__init__(settings, client_id, random, wall_ms, cluster, nonsense)
         self.partitions = AssignedPartitions()
@@ -118,8 +118,9 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
 
     # Why nothing comes: any thread
 
-    def _describe_own(self, now: float) -> list[str]:
-        return self.diagnosis.describe(now)
+    def status_of(self, partition: TopicPartition, now: float) -> FetchStatus:
+        """Return the state of a partition, for people."""
+        return self.diagnosis.status(partition, now)
 
     def silence(self, partitions: Iterable[TopicPartition], now: float) -> Reason:
         """Return why no records of the first few of these partitions come."""

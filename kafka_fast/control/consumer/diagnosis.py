@@ -1,4 +1,4 @@
-"""Why is this partition not being read? The one place that answers, for errors, log and dump.
+"""Why is this partition not being read? What the control plane knows, for errors, log and dump.
 
     state of the partition ─┐
     its open request ───────┤
@@ -6,11 +6,16 @@
     cluster, links ─────────┤                the log: what a poll waits for
     troubles ───────────────┘                debug_dump()
 
+What the user's thread knows of it (paused, an error that nobody has seen yet, read to the end) is
+`consumer.read_partition`'s, which puts both into one line of the dump.
+
 Thread: any. State is read without a lock: the text is a diagnosis for people, and may be out of
 date by an event.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.control.consumer.partition import (
@@ -36,6 +41,25 @@ The control plane does not hear of later answers without an error.
 
 ANSWER_GRACE = 1.0
 """How many seconds after fetch.max.wait.ms the answer to a Fetch may come."""
+
+
+class FetchStatus(NamedTuple):
+    """What the control plane says of one partition."""
+
+    where: str
+    """Its state, since when, and where it is fetched."""
+    is_fetched: bool = False
+    """Whether it is FETCHING."""
+    obstacle: Reason | None = None
+    """What is in the way; None: nothing that is known."""
+
+    @property
+    def is_undisturbed(self) -> bool:
+        """Whether it is fetched, and nothing known is in the way."""
+        return self.is_fetched and self.obstacle is None
+
+    def __str__(self) -> str:
+        return self.where if self.obstacle is None else f"{self.where}; {self.obstacle.text}"
 
 
 class Diagnosis:
@@ -78,19 +102,22 @@ class Diagnosis:
         assigned = self._partitions.get(partition)
         return assigned is not None and self._obstacle(assigned, now, self._next_answer) is None
 
-    def describe(self, now: float) -> list[str]:
-        """Return a line about each partition."""
-        return [self._describe(it, now) for it in self._partitions]
-
-    def _describe(self, assigned: AssignedPartition, now: float) -> str:
+    def status(self, partition: TopicPartition, now: float) -> FetchStatus:
+        """Return a partition's state, for people."""
+        assigned = self._partitions.get(partition)
+        if assigned is None:  # the control thread has not heard of it yet
+            return FetchStatus(FetchState.ASSIGNED.name)
         at = assigned.position
         where = "no position" if at is None else f"position {at.offset}"
         if at is not None and assigned.is_running:
             where = f"from offset {at.offset} over link {assigned.link_id} to {assigned.node}"
         since = in_seconds(max(0.0, now - assigned.since))
-        line = f"{assigned.partition}: {assigned.state.name} for {since}, {where}"
-        obstacle = self._obstacle(assigned, now, RECENT)
-        return line if obstacle is None else f"{line}; {obstacle.text}"
+        state = assigned.state
+        return FetchStatus(
+            f"{state.name} for {since}, {where}",
+            state is FetchState.FETCHING,
+            self._obstacle(assigned, now, RECENT),
+        )
 
     def _obstacle(self, assigned: AssignedPartition, now: float, recent: float) -> Reason | None:
         """Return what is in the way, as far as is known; None: the partition is fetched.

@@ -140,7 +140,7 @@ class Restarts:
         self._move(assigned, tell, now, error=None)
 
     def handle_punt(self, event: FetchPunt, now: float) -> None:
-        """Decide how each partition of an escalated Fetch answer goes on."""
+        """Decide how each partition of a punted Fetch answer goes on."""
         stopped = [(self._take_stop(row, now), row) for row in event.rows]
         parts = self._read_punt(event, now)
         for assigned, row in stopped:

@@ -278,7 +278,7 @@ class ProducerControl(ClientControl[ProducerSettings]):
         self.routes.handle_lost(link)
         super().handle_lost(link, error, now)
 
-    # ProducerIdentity
+    # Producer id and epoch
 
     def _handle_identity(self, identity: ProducerIdentity, now: float) -> None:
         self._commands.append(SetProducerId(identity.producer_id, identity.epoch))

@@ -32,7 +32,7 @@ SETTINGS: dict[int, str] = {
 }
 """The topic's setting behind an error code."""
 
-PATIENCE = 2.0
+LIMIT_PATIENCE = 2.0
 """Seconds that a verdict waits for the answer."""
 
 
@@ -79,7 +79,7 @@ class TopicLimits:
         if known is None or known.is_settled:
             self._topics[topic] = _Topic(now)
             call = _DescribeTopic(self._settle, timeout=self._timeout)
-            self._requester.begin(call, [topic], deadline=now + PATIENCE)
+            self._requester.begin(call, [topic], deadline=now + LIMIT_PATIENCE)
 
     def _settle(self, topic: str, limits: dict[str, int], now: float) -> None:
         self._topics[topic].limits.update(limits)

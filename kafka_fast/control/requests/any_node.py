@@ -17,9 +17,9 @@ from kafka_fast.control.connections import Connections
 from kafka_fast.control.links import Link
 from kafka_fast.instants import LONG_AGO, NEVER
 
-__all__ = ["PATIENCE", "AnyNodes"]
+__all__ = ["SILENT_NODE_PATIENCE", "AnyNodes"]
 
-PATIENCE = 1.0
+SILENT_NODE_PATIENCE = 1.0
 """Seconds without a link, or without an answer, after which another node is tried as well."""
 
 
@@ -87,14 +87,14 @@ class AnyNodes:
         return link
 
     def _connect(self, now: float) -> None:
-        """Open a link; while another one is being made, only after PATIENCE."""
+        """Open a link; while another one is being made, only after SILENT_NODE_PATIENCE."""
         is_first = self._more_at == NEVER
         if is_first:
-            self._more_at = now + PATIENCE
+            self._more_at = now + SILENT_NODE_PATIENCE
         idle = self._idle()
         if not idle or (self._is_connecting and (is_first or now < self._more_at)):
             return
-        self._more_at = now + PATIENCE
+        self._more_at = now + SILENT_NODE_PATIENCE
         first = min(idle, key=self._connections.retry_at)
         node = self._cluster.node(first.node_id)
         if node is not None:

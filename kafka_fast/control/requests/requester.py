@@ -5,10 +5,10 @@
                              │  └── Retry, Refresh, FindAgain ──────┘  └── Refused, ─► failed
                              └───── the connection broke ───────────┘      too late
 
-Every retry of the control plane is decided here: its pace (KIP-580), the pauses that brokers ask
-for (KIP-219), what a broken connection means, and when the time is up. `Ways` knows which link
-leads to a target. The requests of a group's member have an order and a pace of their own, and are
-not sent from here.
+Every retry of a call is decided here: its pace (KIP-580), the pauses that brokers ask for
+(KIP-219), what a broken connection means, and when the time is up. `Ways` knows which link leads to
+a target. What is no call (a member's requests, batches, fetches, connections) has a pace of its
+own: ARCHITECTURE.md has the table.
 
 One request at a time asks about an item, unless its call asks another node beside a silent one. The
 first answer counts, if the item is still open. After `cancel`, `discard` or another `add` for the

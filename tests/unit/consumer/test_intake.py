@@ -6,8 +6,10 @@ import pytest
 
 from kafka_fast.consumer.intake import Intake
 from kafka_fast.consumer.record_handover import RecordHandover
+from kafka_fast.control.consumer.diagnosis import FetchStatus
 from kafka_fast.control.consumer.messages import generation
 from kafka_fast.control.consumer.partition import Position
+from kafka_fast.control.troubles import Reason
 from kafka_fast.dataplane.fetch._chunk import Chunk, chunk_from_bytes
 from kafka_fast.dataplane.fetch._reading import PartitionReader
 from kafka_fast.errors import KafkaError, NoOffsetForPartitionError, UnreadableBatchError
@@ -25,6 +27,7 @@ class FakeStreams:
         self.arrived: list[Chunk] = []
         self.generations: dict[int, int] = {}
         self.paused: set[int] = set()
+        self.end = -1
 
     def add_stream(self, stream_id: int, topic: str, partition: int) -> None:
         self.generations[stream_id] = 0
@@ -36,7 +39,8 @@ class FakeStreams:
         (self.paused.add if paused else self.paused.discard)(stream_id)
 
     def watermarks(self, stream_id: int) -> tuple[int, int, int]:
-        return -1, -1, -1
+        self.generations[stream_id]  # one that was removed is not known
+        return self.end, -1, -1
 
     def take_chunks_into(self, found: list[Chunk], most: int) -> None:
         found += self.arrived[:most]
@@ -280,15 +284,59 @@ def test_a_handover_that_finds_nothing_again_and_again_stays_small(
     assert not handover
 
 
-def test_a_line_about_each_partition(intake: Intake, streams: FakeStreams) -> None:
+FETCHED = FetchStatus("FETCHING for 12 s, from offset 5 over link 3 to node 1", True)
+LOOKED_UP = FetchStatus("AWAITS_OFFSET for 12 s, no position", False, Reason("it looks up"))
+
+
+def line(intake: Intake, partition: TopicPartition, status: FetchStatus) -> str:
+    """Return what the dump says of a partition with this status in the control plane."""
+    (found,) = [it for it in intake.describe(lambda _: status) if it.startswith(f"{partition}: ")]
+    return found.removeprefix(f"{partition}: ")
+
+
+def test_one_line_has_both_sides_of_a_partition(intake: Intake, streams: FakeStreams) -> None:
+    said = "AWAITS_OFFSET for 12 s, no position, nothing handed over yet; it looks up"
+    assert line(intake, OTHER, LOOKED_UP) == said
+    streams.arrived.append(chunk(5, 3))
+    offsets(intake, 2)
+    said = f"{FETCHED}, handed over up to offset 7"
+    assert line(intake, ONE, FETCHED) == said
+
+
+def test_the_users_side_comes_first(intake: Intake, streams: FakeStreams) -> None:
     streams.arrived.append(chunk(5, 3))
     offsets(intake)
+    streams.end = 8
+    assert line(intake, ONE, FETCHED) == f"AT_END, handed over up to offset 8; {FETCHED}"
     intake.pause(ONE, paused=True)
-    intake.fail(OTHER, 0, KafkaError("not there"), is_final=True)
-    intake.move(OTHER, None)
-    assert intake.describe() == [
-        f"{ONE}: handed over up to offset 8, paused",
-        f"{OTHER}: no position yet",
-    ]
-    intake.fail(OTHER, 1, KafkaError("not there"), is_final=True)
-    assert intake.describe()[1] == f"{OTHER}: no position yet, every poll() raises not there"
+    assert line(intake, ONE, FETCHED) == f"PAUSED, handed over up to offset 8; {FETCHED}"
+
+
+def test_what_is_not_fetched_is_not_at_its_end(intake: Intake, streams: FakeStreams) -> None:
+    """What the broker had at the last fetch is old by then."""
+    streams.arrived.append(chunk(5, 3))
+    offsets(intake)
+    streams.end = 8
+    assert line(intake, ONE, LOOKED_UP).startswith("AWAITS_OFFSET for 12 s, ")
+    disturbed = FETCHED._replace(obstacle=Reason("NOT_ENOUGH"))
+    assert line(intake, ONE, disturbed).endswith(", handed over up to offset 8; NOT_ENOUGH")
+
+
+def test_an_error_that_the_user_has_not_seen(intake: Intake, streams: FakeStreams) -> None:
+    intake.fail(OTHER, 0, KafkaError("once"))
+    said = f"RAISES, nothing handed over yet; a poll() raises once; {LOOKED_UP}"
+    assert line(intake, OTHER, LOOKED_UP) == said
+    with pytest.raises(KafkaError, match="once"):
+        offsets(intake)
+    assert line(intake, OTHER, LOOKED_UP).startswith("AWAITS_OFFSET ")
+    intake.fail(OTHER, 0, KafkaError("again"), is_final=True)
+    assert "; every poll() raises again; " in line(intake, OTHER, LOOKED_UP)
+    intake.pause(OTHER, paused=True)
+    assert line(intake, OTHER, LOOKED_UP).startswith("PAUSED, nothing handed over yet; every ")
+
+
+def test_a_partition_that_is_dropped_meanwhile_has_no_line(
+    intake: Intake, streams: FakeStreams
+) -> None:
+    streams.generations.pop(0)
+    assert [it.partition(":")[0] for it in intake.describe(lambda _: FETCHED)] == [str(OTHER)]

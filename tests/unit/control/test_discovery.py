@@ -13,7 +13,7 @@ from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.connection_key import BOOTSTRAP, ConnectionKey, Role
 from kafka_fast.control.messages import CloseReason, RawResponse
 from kafka_fast.control.metadata import ClusterChanges
-from kafka_fast.control.requests.any_node import PATIENCE
+from kafka_fast.control.requests.any_node import SILENT_NODE_PATIENCE
 from kafka_fast.instants import NEVER
 from kafka_fast.protocol.apis.metadata import MetadataRequest, MetadataResponse
 from tests.unit.control.fake_machine import FakeMachine
@@ -115,9 +115,9 @@ def test_while_a_node_does_not_answer_another_is_asked_and_the_first_answer_coun
     """Regression: a node that was stopped kept the metadata until request.timeout.ms."""
     client = started(1, 2)
     client.machine.hung = {9001}
-    client.machine.run(PATIENCE * 0.9)
+    client.machine.run(SILENT_NODE_PATIENCE * 0.9)
     assert client.asked() == [1]
-    client.machine.run(PATIENCE * 0.2)
+    client.machine.run(SILENT_NODE_PATIENCE * 0.2)
     assert client.asked() == [2]
     assert client.cluster.leader_epoch("t", 0) == client.answers
     generation = client.cluster.generation
@@ -143,14 +143,14 @@ def test_a_node_that_answers_late_is_believed_if_nobody_else_has_answered() -> N
 def test_a_node_without_a_link_is_connected_when_those_with_one_do_not_answer() -> None:
     client = started(1, 2)
     client.machine.hung = {9001, 9002}
-    client.machine.run(PATIENCE * 2.1)
+    client.machine.run(SILENT_NODE_PATIENCE * 2.1)
     assert client.asked() == [1, 2, 3]
 
 
 def test_only_when_all_have_failed_the_question_has_failed() -> None:
     client = started(1, 2)
     client.machine.hung = {9001, 9002, 9003}
-    client.machine.run(PATIENCE * 1.5)
+    client.machine.run(SILENT_NODE_PATIENCE * 1.5)
     assert client.asked() == [1, 2]
     client.lose(1)
     assert client.cluster.request_deadline() == float("inf"), "node 2 may still answer"
@@ -166,9 +166,9 @@ def test_while_one_node_does_not_let_us_in_another_is_connected() -> None:
     client.machine.hung = {9001}
     client.machine.close(BOOTSTRAP)
     client.requester.ways.want_data(1, client.machine.now)
-    client.machine.run(PATIENCE * 0.5)
+    client.machine.run(SILENT_NODE_PATIENCE * 0.5)
     assert client.asked() == []
-    client.machine.run(PATIENCE)
+    client.machine.run(SILENT_NODE_PATIENCE)
     assert client.asked() in ([2], [3])
 
 
@@ -176,7 +176,7 @@ def test_while_one_node_does_not_let_us_in_another_is_connected() -> None:
 def test_while_one_bootstrap_server_hangs_another_is_asked(hung: int) -> None:
     client = Client("10.0.0.1:9001,10.0.0.1:9002")
     client.machine.hung = {hung}
-    client.machine.run(PATIENCE * 1.1)
+    client.machine.run(SILENT_NODE_PATIENCE * 1.1)
     assert client.answers == 1
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafka_fast.control.connection_key import ConnectionKey, Role
-from kafka_fast.control.nonsense import PATIENCE, WHATEVER, Nonsense
+from kafka_fast.control.nonsense import NONSENSE_PATIENCE, WHATEVER, Nonsense
 from kafka_fast.control.troubles import QUIET
 from kafka_fast.errors import (
     KafkaConnectionError,
@@ -54,7 +54,7 @@ def world() -> World:
 
 def test_it_is_told_when_it_has_lasted_and_again(world: World) -> None:
     told = [now for now in range(20) if world.note(NODE_1, FETCH, float(now))]
-    assert told == [PATIENCE * times for times in range(1, 7)]
+    assert told == [NONSENSE_PATIENCE * times for times in range(1, 7)]
 
 
 def test_an_answer_that_can_be_read_ends_it(world: World) -> None:

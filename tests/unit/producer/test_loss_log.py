@@ -8,7 +8,7 @@ import pytest
 
 from kafka_fast.dataplane.produce._observers import collect, take_lost
 from kafka_fast.errors import ErrorCode
-from kafka_fast.producer.loss_log import INTERVAL, PATIENCE, LossLog
+from kafka_fast.producer.loss_log import FLUSH_PATIENCE, INTERVAL, LossLog
 from tests.unit.dataplane.rig import Rig
 
 
@@ -37,11 +37,11 @@ def test_failures_of_one_second_are_one_line(lines: pytest.LogCaptureFixture) ->
     scene = Scene()
     scene.lose(3)
     scene.log.tick(100.0)
-    assert scene.log.next_deadline() == 100.0 + PATIENCE
+    assert scene.log.next_deadline() == 100.0 + FLUSH_PATIENCE
     scene.lose(4)
-    scene.log.tick(100.0 + PATIENCE / 2)
+    scene.log.tick(100.0 + FLUSH_PATIENCE / 2)
     assert not lines.messages
-    scene.log.tick(100.0 + PATIENCE)
+    scene.log.tick(100.0 + FLUSH_PATIENCE)
     (line,) = lines.messages
     assert line.startswith("producer mine: 7 records were not delivered (topic t: 7); the first")
     assert "RECORD_LIST_TOO_LARGE" in line
@@ -51,10 +51,10 @@ def test_lines_of_one_producer_keep_a_distance(lines: pytest.LogCaptureFixture) 
     scene = Scene()
     scene.lose(1)
     scene.log.tick(100.0)
-    scene.log.tick(100.0 + PATIENCE)
+    scene.log.tick(100.0 + FLUSH_PATIENCE)
     scene.lose(1)
-    scene.log.tick(100.0 + 2 * PATIENCE)
-    assert scene.log.next_deadline() == 100.0 + PATIENCE + INTERVAL
+    scene.log.tick(100.0 + 2 * FLUSH_PATIENCE)
+    assert scene.log.next_deadline() == 100.0 + FLUSH_PATIENCE + INTERVAL
     scene.log.tick(scene.log.next_deadline())
     assert [line.split(" not ")[0] for line in lines.messages] == [
         "producer mine: 1 record was",
@@ -67,7 +67,7 @@ def test_what_a_flush_has_raised_is_not_logged(lines: pytest.LogCaptureFixture) 
     scene.lose(2)
     scene.log.tick(100.0)
     assert take_lost(scene.rig.queues).count == 2
-    scene.log.tick(100.0 + PATIENCE)
+    scene.log.tick(100.0 + FLUSH_PATIENCE)
     assert not lines.messages
 
 
@@ -75,7 +75,7 @@ def test_what_was_logged_is_still_raised(lines: pytest.LogCaptureFixture) -> Non
     scene = Scene()
     scene.lose(2)
     scene.log.tick(100.0)
-    scene.log.tick(100.0 + PATIENCE)
+    scene.log.tick(100.0 + FLUSH_PATIENCE)
     assert len(lines.messages) == 1
     assert take_lost(scene.rig.queues).count == 2
 
@@ -86,7 +86,7 @@ def test_the_limit_on_repetition_leaves_none_out(lines: pytest.LogCaptureFixture
     for i in range(50):
         scene.lose(1)
         scene.log.tick(i * 100.0)
-        scene.log.tick(i * 100.0 + PATIENCE)
+        scene.log.tick(i * 100.0 + FLUSH_PATIENCE)
     assert len(lines.messages) == 50
 
 

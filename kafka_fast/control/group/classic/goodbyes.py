@@ -22,7 +22,7 @@ from kafka_fast.instants import NEVER
 from kafka_fast.protocol.apis.leave_group import LeaveGroupResponse
 from kafka_fast.values import Value
 
-PATIENCE = 5.0
+GOODBYE_PATIENCE = 5.0
 """Seconds that a goodbye waits for a member id, or for a connection."""
 
 
@@ -60,7 +60,7 @@ class Goodbyes:
             now: the time.
             beside: a JoinGroup or SyncGroup is in flight on the link to the coordinator.
         """
-        self._unsaid.append(Goodbye(reason, done, now + PATIENCE, beside, member_id))
+        self._unsaid.append(Goodbye(reason, done, now + GOODBYE_PATIENCE, beside, member_id))
         self.tick(now)
 
     def await_name(
@@ -71,7 +71,7 @@ class Goodbyes:
         Returns:
             A function to call with the member id and the time. The id is empty if there is none.
         """
-        goodbye = Goodbye(reason, done, now + PATIENCE, beside=False)
+        goodbye = Goodbye(reason, done, now + GOODBYE_PATIENCE, beside=False)
         self._unsaid.append(goodbye)
 
         def take(member_id: str, now: float) -> None:

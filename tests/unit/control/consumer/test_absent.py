@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafka_fast.control.consumer.absent import CONFIRMATIONS, PATIENCE
+from kafka_fast.control.consumer.absent import ABSENT_PATIENCE, CONFIRMATIONS
 from kafka_fast.control.consumer.messages import PartitionFailed, PartitionFound
 from kafka_fast.control.consumer.partition import Position
 from kafka_fast.errors import ErrorCode, NoOffsetForPartitionError, UnknownTopicOrPartition
@@ -17,7 +17,7 @@ from tests.unit.control.consumer.scripted import T0, T1, Cluster, asked, make, s
 from tests.unit.control.fake_machine import FakeMachine
 
 T9 = TopicPartition("t", 9)
-LONG = PATIENCE + 10.0
+LONG = ABSENT_PATIENCE + 10.0
 """Seconds after which everything was said."""
 
 
@@ -38,7 +38,7 @@ def test_nothing_is_said_before_brokers_have_denied_it_for_long(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     machine = assigned(Cluster(), T0, T9)
-    machine.run(PATIENCE - 0.1)
+    machine.run(ABSENT_PATIENCE - 0.1)
     assert not failed(machine)
     assert not caplog.records
     assert list(starts(machine)) == [0], "the other one is read"
@@ -48,7 +48,7 @@ def test_a_warning_then_two_more_answers_then_the_error(caplog: pytest.LogCaptur
     machine = assigned(Cluster(), T9)
     while not caplog.records:
         machine.run(0.1)
-    assert PATIENCE <= machine.now - 1.0 < PATIENCE + 1.5
+    assert ABSENT_PATIENCE <= machine.now - 1.0 < ABSENT_PATIENCE + 1.5
     assert not failed(machine)
     asked(machine, MetadataRequest)
     while not (news := machine.take(PartitionFailed)):
@@ -82,7 +82,7 @@ def test_what_is_made_meanwhile_is_read(error: int, caplog: pytest.LogCaptureFix
     cluster = Cluster()
     cluster.topic_error = error
     machine = assigned(cluster, TopicPartition("t", 2))
-    machine.run(PATIENCE - 1.0)
+    machine.run(ABSENT_PATIENCE - 1.0)
     cluster.topic_error = 0
     cluster.leaders.append((1, 0))
     machine.run(LONG)
@@ -162,12 +162,12 @@ def test_a_groups_partitions_are_its_own_business() -> None:
 
 def test_what_is_assigned_no_more_is_forgotten() -> None:
     machine = assigned(Cluster(), T0, T9)
-    machine.run(PATIENCE - 1.0)
+    machine.run(ABSENT_PATIENCE - 1.0)
     machine.control.assign([(T0, 0)], machine.now, committed=False)
     machine.run(LONG)
     assert not failed(machine)
     machine.control.assign([(T0, 0), (T9, 2)], machine.now, committed=False)
-    machine.run(PATIENCE - 1.0)
+    machine.run(ABSENT_PATIENCE - 1.0)
     assert not failed(machine), "it begins anew"
     machine.run(LONG)
     assert failed(machine) == [T9]

@@ -248,11 +248,12 @@ def test_a_sentence_for_each_state(
     if state is None:
         return
     assert control.partitions[T0].state is state
-    (line,) = [it for it in control.describe(now).splitlines() if it.startswith("t-0: ")]
-    assert line.startswith(f"t-0: {state.name} for ")
+    status = control.status_of(T0, now)
+    assert str(status).startswith(f"{state.name} for ")
     nothing_is_wrong = begin in (fetched, throttled)
     assert control.is_fetched(T0, now) is nothing_is_wrong
-    assert nothing_is_wrong or line.endswith(f"; {said}")
+    assert status.is_undisturbed is nothing_is_wrong
+    assert nothing_is_wrong or str(status).endswith(f"; {said}")
 
 
 def test_each_state_that_lasts_has_its_case() -> None:
@@ -271,10 +272,10 @@ def test_the_dump_says_since_when_from_where_and_over_which_link() -> None:
     machine = fetched()
     started = machine.control.partitions[T0].since
     link_id = machine.link_to(1)
-    (line,) = [it for it in machine.control.describe(started + 12.5).splitlines() if "t-0" in it]
-    assert line == f"t-0: FETCHING for 12.5 s, from offset 100 over link {link_id} to {LEADER}"
+    said = str(machine.control.status_of(T0, started + 12.5))
+    assert said == f"FETCHING for 12.5 s, from offset 100 over link {link_id} to {LEADER}"
     stream = starts(machine)[0]
     machine.event(StreamsStopped((StreamRow(0, stream.generation, 0, 333, -1),)))
     machine.control.partitions[T0].enter(FetchState.AWAITS_LEADER, machine.now)
-    (line,) = [it for it in machine.control.describe(machine.now).splitlines() if "t-0" in it]
-    assert line.startswith("t-0: AWAITS_LEADER for 0 s, position 333; ")
+    said = str(machine.control.status_of(T0, machine.now))
+    assert said.startswith("AWAITS_LEADER for 0 s, position 333; ")

@@ -6,7 +6,7 @@ import pytest
 
 from kafka_fast.control.messages import SendRaw
 from kafka_fast.control.producer.limits import (
-    PATIENCE,
+    LIMIT_PATIENCE,
     TopicLimits,
 )
 from kafka_fast.errors import ErrorCode
@@ -100,8 +100,8 @@ def test_without_a_connection_it_is_not_waited_for_long() -> None:
     world.limits.ask("t", 1.0)
     assert world.rig.tick(1.0) == []
     assert world.settled == []
-    world.rig.tick(1.0 + PATIENCE)
-    assert world.settled == [("t", 1.0 + PATIENCE)]
+    world.rig.tick(1.0 + LIMIT_PATIENCE)
+    assert world.settled == [("t", 1.0 + LIMIT_PATIENCE)]
 
 
 @pytest.mark.parametrize(
@@ -133,8 +133,8 @@ def test_a_link_that_breaks_settles_it(world: World) -> None:
 
 def test_an_answer_is_not_waited_for_long(world: World) -> None:
     sent = world.asked(1.0)
-    assert world.rig.requester.next_deadline() == 1.0 + PATIENCE
-    world.rig.tick(1.0 + PATIENCE)
-    assert world.settled == [("t", 1.0 + PATIENCE)]
+    assert world.rig.requester.next_deadline() == 1.0 + LIMIT_PATIENCE
+    world.rig.tick(1.0 + LIMIT_PATIENCE)
+    assert world.settled == [("t", 1.0 + LIMIT_PATIENCE)]
     world.answer(sent, answer("t", max_message_bytes="5000"), 9.0)
     assert len(world.settled) == 1
