@@ -116,6 +116,8 @@ kf_event *kf_event_new(int kind, int32_t link_id);
 kf_batch_row *kf_event_add_batch(kf_event *event);
 kf_stream_row *kf_event_add_stream(kf_event *event);
 void kf_event_add_queue(kf_event *event, int64_t queue_id);
+/* Give the event a copy of these bytes. False: it has none, for want of memory or of bytes. */
+bool kf_event_copy(kf_event *event, const uint8_t *data, size_t size);
 /* KF_EVENT_BAD_ANSWER, with a copy of the frame, or without one if there is no memory for it. */
 kf_event *kf_event_bad_answer(int32_t link_id, int request_kind, int16_t version,
                               const uint8_t *frame, size_t size, const kf_misfit *misfit);

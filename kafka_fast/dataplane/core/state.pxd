@@ -106,6 +106,7 @@ cdef extern from "kf_plane.h" nogil:
     kf_batch_row* kf_event_add_batch(kf_event* event)
     kf_stream_row* kf_event_add_stream(kf_event* event)
     void kf_event_add_queue(kf_event* event, int64_t queue_id)
+    bint kf_event_copy(kf_event* event, const uint8_t* data, size_t size)
     kf_event* kf_event_bad_answer(int32_t link_id, int request_kind, int16_t version,
                                   const uint8_t* frame, size_t size, const kf_misfit* misfit)
     void kf_heartbeat_free(kf_heartbeat* heartbeat)
