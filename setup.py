@@ -64,6 +64,7 @@ C_LIBRARIES: dict[str, tuple[list[str], list[str]]] = {
         [
             "dataplane.fetch._chunk",
             "dataplane.fetch._reading",
+            "dataplane.core._sender_state",
             "dataplane.produce._lists",
             "dataplane.produce._produce",
             "dataplane.produce._outcomes",

@@ -12,7 +12,8 @@ from kafka_fast._wire.layout cimport *
 from kafka_fast.dataplane.fetch._fetch_commands cimport carry_out_fetch
 from kafka_fast.dataplane.core._heartbeats cimport send_between, start_heartbeats, stop_heartbeats
 from kafka_fast.dataplane.core._links cimport close_link
-from kafka_fast.dataplane.produce._lists cimport find_link, place, unlink
+from kafka_fast.dataplane.produce._lists cimport place, unlink
+from kafka_fast.dataplane.core._sender_state cimport find_link
 from kafka_fast.dataplane.core.link cimport *
 from kafka_fast.dataplane.core.state cimport *
 

@@ -8,7 +8,7 @@ Thread: data plane; takes no GIL, calls no clock.
 """
 
 from kafka_fast.dataplane.fetch._fetcher cimport move_stream, report_stopped
-from kafka_fast.dataplane.produce._lists cimport find_link
+from kafka_fast.dataplane.core._sender_state cimport find_link
 from kafka_fast.dataplane.fetch.fetch cimport *
 from kafka_fast.dataplane.core.link cimport *
 from kafka_fast.dataplane.core.state cimport *

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
-from kafka_fast.dataplane.produce._lists cimport sender_state
+from kafka_fast.dataplane.core._sender_state cimport sender_state
 from kafka_fast.dataplane.core.link cimport kf_link, kf_request
 
 
@@ -26,6 +26,3 @@ cdef void read_inbox(sender_state* state, double now) noexcept nogil
 
 # Fail the batches that are older than delivery.timeout.ms.
 cdef void expire(sender_state* state, double now) noexcept nogil
-
-# Send nothing over the link for `throttle_ms`, as the broker asks (KIP-219); 0: it does not ask.
-cdef void mute(sender_state* state, kf_link* link, int32_t throttle_ms, double now) noexcept nogil

@@ -11,12 +11,12 @@ from libc.string cimport memset
 
 from kafka_fast.dataplane.produce._lists cimport place, unlink
 from kafka_fast.dataplane.produce._produce cimport produce_answer, scan_answer
+from kafka_fast.dataplane.core._sender_state cimport throttle
 from kafka_fast.dataplane.core.link cimport *
 from kafka_fast.dataplane.core.state cimport *
 
 cdef enum:
     OVERDUE_QUEUES = 64  # looked at in one go
-    THROTTLE_CAP_MS = 60_000  # a broker cannot silence the client for longer at a time
 
 cdef double LOOK_AGAIN = 0.01  # seconds; for batches that a compression thread still holds
 
@@ -154,7 +154,7 @@ cdef bint answer_produce(sender_state* state, kf_link* link, kf_request* request
         for i in range(request.batch_count):
             report(state, answers[i].queue)
     free(answers)
-    mute(state, link, throttle_ms, now)
+    throttle(state, link, throttle_ms, now)
     return True
 
 
@@ -282,16 +282,3 @@ cdef void read_inbox(sender_state* state, double now) noexcept nogil:
         else:
             place(state, queue, now)
         queue = following
-
-
-cdef void mute(sender_state* state, kf_link* link, int32_t throttle_ms,
-               double now) noexcept nogil:
-    cdef kf_event* event
-    if throttle_ms <= 0:
-        return
-    throttle_ms = min(throttle_ms, <int32_t>THROTTLE_CAP_MS)
-    link.muted_until = now + throttle_ms / 1000.0
-    kf_count(&state.plane.stats.throttle_ms, throttle_ms)
-    event = kf_event_new(KF_EVENT_THROTTLED, link.id)
-    event.code = throttle_ms
-    kf_plane_event(state.plane, event)
