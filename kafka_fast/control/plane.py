@@ -362,7 +362,7 @@ class ThawQueue(Value):
 
 
 class FailQueue(Value):
-    """Fail a queue's batches that are in no request. Unresolved ones fail as maybe written."""
+    """Fail a queue's batches that are in no request, each with what is known of it."""
 
     queue_id: int
     error_code: int

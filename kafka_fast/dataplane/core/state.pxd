@@ -193,6 +193,7 @@ cdef extern from "kf_queue.h" nogil:
                            int16_t epoch, int32_t base_sequence)
     bint kf_queue_split(kf_queue* queue, kf_batch* batch, size_t size)
     bint kf_maybe_written(int16_t error_code)
+    int kf_batch_outcome(kf_batch* batch)
     int32_t kf_sequence_after(int32_t base_sequence, int32_t record_count)
     void kf_batch_end(kf_batch* batch, int state, int32_t error_code, int32_t outcome,
                       int64_t base_offset, int64_t append_time_ms)

@@ -189,9 +189,9 @@ cdef void unroute(sender_state* state, const kf_link* link, double now) noexcept
         queue = queue.registered
 
 
-cdef void fail_overdue(kf_batch* batch, int outcome) noexcept nogil:
+cdef void fail_overdue(kf_batch* batch) noexcept nogil:
     kf_count(&batch.queue.producer.stats.expired_batches, 1)
-    kf_batch_end(batch, KF_BATCH_FAILED, KF_ERROR_EXPIRED, outcome, -1, -1)
+    kf_batch_end(batch, KF_BATCH_FAILED, KF_ERROR_EXPIRED, kf_batch_outcome(batch), -1, -1)
 
 
 cdef void expire_unsent(kf_queue* queue, double cutoff) noexcept nogil:
@@ -201,14 +201,14 @@ cdef void expire_unsent(kf_queue* queue, double cutoff) noexcept nogil:
     cdef kf_batch** at = &queue.coding
     while batch != NULL:
         following = batch.next
-        fail_overdue(batch, KF_OUTCOME_NOT_SENT)
+        fail_overdue(batch)
         batch = following
     while at[0] != NULL:
         batch = at[0]
         if batch.created <= cutoff and kf_get(&batch.coding) != KF_CODING_SUBMITTED:
             at[0] = batch.next
             queue.coding_count -= 1
-            fail_overdue(batch, KF_OUTCOME_NOT_SENT)
+            fail_overdue(batch)
         else:
             at = &batch.next
     queue.coding_tail = at
@@ -227,8 +227,7 @@ cdef void expire_unresolved(sender_state* state, kf_queue* queue, double cutoff)
         at[0] = batch.next
         any = True
         queue.may_have_gap = True  # its sequences are missing now, even if it was never written
-        fail_overdue(batch, KF_OUTCOME_MAYBE_WRITTEN if batch.maybe_written
-                     else KF_OUTCOME_REJECTED)
+        fail_overdue(batch)
     if any:
         freeze(state, queue)
         report(state, queue)
@@ -244,7 +243,7 @@ cdef void expire_in_flight(sender_state* state, double cutoff) noexcept nogil:
         while request != NULL:
             for i in range(request.batch_count):
                 if not request.batches[i].expired and request.batches[i].created <= cutoff:
-                    fail_overdue(request.batches[i], KF_OUTCOME_MAYBE_WRITTEN)
+                    fail_overdue(request.batches[i])
             request = request.next
         link = link.next
 
