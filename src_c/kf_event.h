@@ -16,7 +16,7 @@ enum kf_event_kind {
     KF_EVENT_PUNT = 2, /* a Produce answer that is not plain success; `code`: its version */
     KF_EVENT_LINK_CLOSED = 3, /* `code`: enum kf_close; bytes: the first bytes of what was no whole
                                * frame; token: kind of the oldest request in flight, or 0 */
-    KF_EVENT_THROTTLED = 4, /* `code`: throttle_time_ms of a Produce answer */
+    KF_EVENT_THROTTLED = 4, /* `code`: throttle_time_ms of a Produce or Fetch answer */
     KF_EVENT_ROUTE = 5, /* queue_ids: queues with data that have no link */
     KF_EVENT_REPORT = 6, /* a frozen queue has nothing in flight any more: queue, batches */
     KF_EVENT_DUMP = 7, /* a link's debug ring: `bytes` are kf_trace, oldest first; `code`: requests
@@ -55,7 +55,7 @@ typedef struct kf_queue_row {
     int64_t queue_id;
     int64_t generation; /* of the freeze: a verdict must carry it */
     int32_t next_sequence;
-    bool may_have_gap; /* a batch that may be in the log expired */
+    bool may_have_gap; /* a batch that was sent has expired */
 } kf_queue_row;
 
 /* One of its unresolved batches. */

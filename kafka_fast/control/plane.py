@@ -66,7 +66,7 @@ class QueueRow(NamedTuple):
     """Of the freeze that the report is about; verdicts carry it."""
     next_sequence: int
     may_have_gap: bool
-    """A batch that may be in the log expired, so the sequences may have a gap."""
+    """A batch that was sent has expired, so the sequences may have a gap."""
 
 
 class BatchRow(NamedTuple):

@@ -158,7 +158,6 @@ cdef extern from "kf_plane.h" nogil:
         int32_t error_code
         int32_t outcome
         int32_t leader_epoch
-        int32_t last_epoch
         size_t split_size
         uint8_t* bytes
         size_t size

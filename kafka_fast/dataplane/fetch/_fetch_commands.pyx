@@ -65,7 +65,7 @@ cdef void start_stream(sender_state* state, const kf_command* command, double no
     stream.generation = command.generation
     stream.position = command.fetch_position
     stream.leader_epoch = command.leader_epoch
-    stream.last_epoch = command.last_epoch
+    stream.last_epoch = -1  # nothing was fetched from here on yet
     stream.frozen = stream.broken = False
     if link != NULL and link.session != NULL:
         move_stream(stream, link)
