@@ -190,7 +190,7 @@ cdef void dump(sender_state* state, int64_t token) noexcept nogil:
     cdef kf_trace* lines
     cdef uint32_t count, i
     while link != NULL:
-        count = min(link.trace_count, <uint32_t>KF_LINK_EVENTS)
+        count = min(link.trace_count, <uint32_t>KF_TRACE_LINES)
         event = kf_event_new(KF_EVENT_DUMP, link.id)
         event.token = token
         event.code = link.produce_in_flight
@@ -198,7 +198,7 @@ cdef void dump(sender_state* state, int64_t token) noexcept nogil:
         lines = <kf_trace*>malloc(count * sizeof(kf_trace))
         if lines != NULL:
             for i in range(count):
-                lines[i] = link.trace[(link.trace_count - count + i) % <uint32_t>KF_LINK_EVENTS]
+                lines[i] = link.trace[(link.trace_count - count + i) % <uint32_t>KF_TRACE_LINES]
             event.bytes = <uint8_t*>lines
             event.size = count * sizeof(kf_trace)
         kf_plane_event(state.plane, event)

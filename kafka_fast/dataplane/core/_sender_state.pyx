@@ -25,7 +25,7 @@ cdef void throttle(sender_state* state, kf_link* link, int32_t throttle_ms,
     if throttle_ms <= 0:
         return
     throttle_ms = min(throttle_ms, <int32_t>THROTTLE_CAP_MS)
-    link.muted_until = now + throttle_ms / 1000.0
+    link.throttled_until = now + throttle_ms / 1000.0
     kf_count(&state.plane.stats.throttle_ms, throttle_ms)
     event = kf_event_new(KF_EVENT_THROTTLED, link.id)
     event.code = throttle_ms

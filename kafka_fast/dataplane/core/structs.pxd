@@ -403,7 +403,7 @@ cdef extern from "kf_link.h" nogil:
         uint8_t* prefix
         size_t prefix_size
         kf_produce_form form
-        double muted_until
+        double throttled_until
         double paced_until
         int urgent
         kf_queue* ready

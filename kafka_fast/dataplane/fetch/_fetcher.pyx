@@ -136,7 +136,7 @@ cdef double fetch_deadline(const kf_link* link) noexcept nogil:
     cdef const kf_session* session = link.session
     if session == NULL or session.in_flight or session.routed == 0:
         return 0.0
-    return max(session.not_before, link.muted_until)
+    return max(session.not_before, link.throttled_until)
 
 
 cdef void fetch(sender_state* state, kf_link* link, double now) noexcept nogil:
@@ -150,7 +150,7 @@ cdef void fetch(sender_state* state, kf_link* link, double now) noexcept nogil:
     if session.successor != NULL:
         follow(link)
         session = link.session
-    if session.routed == 0 or now < session.not_before or now < link.muted_until:
+    if session.routed == 0 or now < session.not_before or now < link.throttled_until:
         return
     count = gather_streams(fetcher, link)
     if count <= 0:
