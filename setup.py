@@ -91,7 +91,7 @@ C_LIBRARIES: dict[str, tuple[list[str], list[str]]] = {
             "net._pump",
             "net._compressor",
             "testing._memory",
-            "testing._record_layer",
+            "testing._tls_stand_in",
         ],
     ),
 }

@@ -222,7 +222,7 @@ cdef class MemoryLink:
     """
 
     def __cinit__(self, int32_t link_id, int32_t node_id, int choppiness, uint64_t seed,
-                  RecordLayer layer=None):
+                  TlsStandIn layer=None):
         self.layer = layer
         self.link_id = link_id
         self.node_id = node_id
