@@ -64,6 +64,7 @@ C_LIBRARIES: dict[str, tuple[list[str], list[str]]] = {
         [
             "dataplane.fetch._chunk",
             "dataplane.fetch._reading",
+            "dataplane.core._sender_state",
             "dataplane.produce._lists",
             "dataplane.produce._produce",
             "dataplane.produce._outcomes",
@@ -90,7 +91,7 @@ C_LIBRARIES: dict[str, tuple[list[str], list[str]]] = {
             "net._pump",
             "net._compressor",
             "testing._memory",
-            "testing._record_layer",
+            "testing._tls_stand_in",
         ],
     ),
 }

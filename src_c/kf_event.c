@@ -39,17 +39,23 @@ void kf_event_add_queue(kf_event *event, int64_t queue_id) {
     *(int64_t *)add(event, sizeof queue_id) = queue_id;
 }
 
+bool kf_event_copy(kf_event *event, const uint8_t *data, size_t size) {
+    event->bytes = size > 0 ? malloc(size) : NULL;
+    if (event->bytes == NULL) {
+        return false;
+    }
+    memcpy(event->bytes, data, size);
+    event->size = size;
+    return true;
+}
+
 kf_event *kf_event_bad_answer(int32_t link_id, int request_kind, int16_t version,
                               const uint8_t *frame, size_t size, const kf_misfit *misfit) {
     kf_event *event = kf_event_new(KF_EVENT_BAD_ANSWER, link_id);
     event->token = request_kind;
     event->code = version;
     event->misfit = *misfit;
-    event->bytes = malloc(size);
-    if (event->bytes != NULL) {
-        memcpy(event->bytes, frame, size);
-        event->size = size;
-    }
+    kf_event_copy(event, frame, size);
     return event;
 }
 

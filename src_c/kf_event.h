@@ -16,7 +16,7 @@ enum kf_event_kind {
     KF_EVENT_PUNT = 2, /* a Produce answer that is not plain success; `code`: its version */
     KF_EVENT_LINK_CLOSED = 3, /* `code`: enum kf_close; bytes: the first bytes of what was no whole
                                * frame; token: kind of the oldest request in flight, or 0 */
-    KF_EVENT_THROTTLED = 4, /* `code`: throttle_time_ms of a Produce answer */
+    KF_EVENT_THROTTLED = 4, /* `code`: throttle_time_ms of a Produce or Fetch answer */
     KF_EVENT_ROUTE = 5, /* queue_ids: queues with data that have no link */
     KF_EVENT_REPORT = 6, /* a frozen queue has nothing in flight any more: queue, batches */
     KF_EVENT_DUMP = 7, /* a link's debug ring: `bytes` are kf_trace, oldest first; `code`: requests
@@ -55,7 +55,7 @@ typedef struct kf_queue_row {
     int64_t queue_id;
     int64_t generation; /* of the freeze: a verdict must carry it */
     int32_t next_sequence;
-    bool may_have_gap; /* a batch that may be in the log expired */
+    bool may_have_gap; /* a batch that was sent has expired */
 } kf_queue_row;
 
 /* One of its unresolved batches. */
@@ -116,6 +116,8 @@ kf_event *kf_event_new(int kind, int32_t link_id);
 kf_batch_row *kf_event_add_batch(kf_event *event);
 kf_stream_row *kf_event_add_stream(kf_event *event);
 void kf_event_add_queue(kf_event *event, int64_t queue_id);
+/* Give the event a copy of these bytes. False: it has none, for want of memory or of bytes. */
+bool kf_event_copy(kf_event *event, const uint8_t *data, size_t size);
 /* KF_EVENT_BAD_ANSWER, with a copy of the frame, or without one if there is no memory for it. */
 kf_event *kf_event_bad_answer(int32_t link_id, int request_kind, int16_t version,
                               const uint8_t *frame, size_t size, const kf_misfit *misfit);

@@ -42,7 +42,7 @@ void kf_link_free(kf_link *link) {
 
 void kf_link_trace(kf_link *link, double at, int kind, int32_t correlation_id, int64_t serial,
                    int64_t size) {
-    kf_trace *line = &link->trace[link->trace_count++ % KF_LINK_EVENTS];
+    kf_trace *line = &link->trace[link->trace_count++ % KF_TRACE_LINES];
     line->at = at;
     line->kind = kind;
     line->correlation_id = correlation_id;

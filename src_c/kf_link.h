@@ -16,7 +16,7 @@
 #include <sys/uio.h>
 
 enum {
-    KF_LINK_EVENTS = 1024,       /* of the debug ring */
+    KF_TRACE_LINES = 1024,       /* of the debug ring */
     KF_LINK_WRITE_PIECES = 256,  /* per write call */
     KF_LINK_RECEIVE_MIN = 65536, /* bytes of the receive buffer to begin with */
     KF_LINK_PEEK = 4096, /* bytes read to learn the length of a Fetch answer */
@@ -101,7 +101,7 @@ typedef struct kf_request {
     kf_produce_form form; /* Produce: as sent; the link's own may change before the answer */
 } kf_request;
 
-enum kf_link_event_kind {
+enum kf_trace_kind {
     KF_TRACE_OPEN = 1,
     KF_TRACE_SENT = 2,
     KF_TRACE_RECEIVED = 3,
@@ -141,7 +141,7 @@ struct kf_link {
     uint8_t *prefix; /* request up to and with timeoutMs; length and correlation id blank */
     size_t prefix_size;
     kf_produce_form form; /* of the requests from now on */
-    double muted_until; /* nothing is sent before: the broker throttles */
+    double throttled_until; /* nothing is sent before: the broker throttles */
     double paced_until; /* no drain before, unless a batch is urgent */
     int urgent; /* ready queues that are KF_URGENT */
 
@@ -157,7 +157,7 @@ struct kf_link {
     size_t capacity;
     size_t filled;
 
-    kf_trace trace[KF_LINK_EVENTS];
+    kf_trace trace[KF_TRACE_LINES];
     uint32_t trace_count;
     double last_used; /* when a request was queued or an answer came */
     double answered_at; /* when the last answer came */

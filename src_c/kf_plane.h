@@ -2,7 +2,7 @@
  *
  *   control plane ── commands ──► data plane ── links ──► brokers
  *   control plane ◄── events ──── data plane
- *   kf_producer (produce side) and kf_fetcher (fetch side) stand on it; a client has one of them
+ *   kf_producer (produce side) and kf_fetcher (fetch side) stand on it; a client has those it needs
  *
  * The plane calls no clock and no socket: `kf_env` brings them in, so that the simulation drives
  * the same code with a virtual clock. Lock order: a queue's lock, then the producer's, the plane's
@@ -117,7 +117,6 @@ typedef struct kf_command {
     int32_t error_code;
     int32_t outcome;
     int32_t leader_epoch;
-    int32_t last_epoch;
     size_t split_size; /* of the pieces of a batch, at most */
     uint8_t *bytes;
     size_t size; /* of `bytes` */

@@ -35,8 +35,8 @@ void kf_producer_close(kf_producer *producer) {
 void kf_producer_fail_all(kf_producer *producer) {
     while (producer->oldest != NULL) {
         kf_batch *batch = producer->oldest;
+        int outcome = kf_batch_outcome(batch);
         kf_set(&batch->state, KF_BATCH_WAITING);
-        int outcome = batch->attempts > 0 ? KF_OUTCOME_MAYBE_WRITTEN : KF_OUTCOME_NOT_SENT;
         kf_batch_end(batch, KF_BATCH_FAILED, KF_ERROR_CLOSED, outcome, -1, -1);
     }
 }

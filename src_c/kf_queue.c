@@ -370,6 +370,16 @@ bool kf_maybe_written(int16_t error_code) {
     }
 }
 
+int kf_batch_outcome(kf_batch *batch) {
+    if (batch->attempts == 0) {
+        return KF_OUTCOME_NOT_SENT;
+    }
+    if (batch->maybe_written || kf_get(&batch->state) == KF_BATCH_IN_FLIGHT) {
+        return KF_OUTCOME_MAYBE_WRITTEN;
+    }
+    return KF_OUTCOME_REJECTED;
+}
+
 int32_t kf_sequence_after(int32_t base_sequence, int32_t record_count) {
     return (int32_t)(((int64_t)base_sequence + record_count) & INT32_MAX);
 }

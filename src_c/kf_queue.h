@@ -262,6 +262,8 @@ bool kf_queue_split(kf_queue *queue, kf_batch *batch, size_t size);
 
 /* Whether a batch that was answered with this error may be in the log all the same. */
 bool kf_maybe_written(int16_t error_code);
+/* What is known of a batch that is given up as it stands, enum kf_outcome. */
+int kf_batch_outcome(kf_batch *batch);
 
 int32_t kf_sequence_after(int32_t base_sequence, int32_t record_count);
 

@@ -75,6 +75,7 @@ static kf_batch *child_of(kf_queue *queue, kf_batch *parent, int32_t first_index
     child->base_sequence =
         parent->sequenced ? kf_sequence_after(parent->base_sequence, first_index) : -1;
     child->attempts = parent->attempts;
+    child->maybe_written = parent->maybe_written;
     child->parent = parent;
     return child;
 }

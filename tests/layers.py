@@ -130,6 +130,13 @@ IN_WORLDS = {
 }
 """What the simulation may import of RESTRICTED: in it a seed decides everything."""
 
+APART = {
+    "dataplane.fetch": ("dataplane.produce", "dataplane.bulk"),
+    "dataplane.produce": ("dataplane.fetch", "dataplane.bulk"),
+    "dataplane.bulk": ("dataplane.fetch",),
+}
+"""Package of the data plane -> those that it does not import. `core` turns both sides."""
+
 CONSTRUCTORS = ("control", "net", "producer", "consumer")
 MAX_PARAMETERS = 7
 """Of a constructor there, but for `self`: what belongs to the client comes in its context."""
@@ -191,9 +198,7 @@ def _check_class_names(root: Path) -> Iterator[str]:
     homes: dict[tuple[str, str], dict[str, str]] = {}  # (scope, name) -> module -> file and line
     for path in sorted((root / PACKAGE).rglob("*")):
         module = _name(root, path)
-        if path.suffix not in MAX_LINES or any(
-            module == it or module.startswith(f"{it}.") for it in KEEP_THEIR_NAMES
-        ):
+        if path.suffix not in MAX_LINES or any(_is_in(module, it) for it in KEEP_THEIR_NAMES):
             continue
         text = _without_strings(path.read_text(encoding="utf-8"))
         for match in CLASS.finditer(text):
@@ -250,6 +255,8 @@ def _check_module(root: Path, path: Path, modules: set[str]) -> Iterator[str]:
         for other in sorted({_unit(target) for target in _targets(base, names, modules)}):
             if other != unit and other not in ALLOWED[unit]:
                 yield f"{where}:{line}: {unit or PACKAGE} must not import {other or PACKAGE}"
+        for target in sorted(_targets(base, names, modules)):
+            yield from _check_apart(where, line, _name(root, path), target)
         yield from _check_restricted(where, line, unit, base)
     if path.suffix == ".py" and unit in CONSTRUCTORS:
         yield from _check_constructors(where, text)
@@ -259,6 +266,19 @@ def _check_module(root: Path, path: Path, modules: set[str]) -> Iterator[str]:
         permitted = RESTRICTED_CALLS.get(call)
         if permitted is not None and unit not in permitted:
             yield f"{where}:{line}: {unit or PACKAGE} must not call {call}"
+
+
+def _check_apart(where: str, line: int, module: str, target: str) -> Iterator[str]:
+    """Yield a violation if one side of the data plane imports another."""
+    for side, others in APART.items():
+        if _is_in(module, side):
+            for other in others:
+                if _is_in(target, other):
+                    yield f"{where}:{line}: {side} must not import {other}"
+
+
+def _is_in(module: str, package: str) -> bool:
+    return module == package or module.startswith(f"{package}.")
 
 
 def _check_world(root: Path, path: Path) -> Iterator[str]:
@@ -286,7 +306,7 @@ def _check_constructors(where: str, text: str) -> Iterator[str]:
 
 def _check_pace(where: str, module: str, text: str) -> Iterator[str]:
     """Yield each use of a backoff by a module that is to leave retries to the requester."""
-    if any(module == it or module.startswith(f"{it}.") for it in OWN_PACE):
+    if any(_is_in(module, it) for it in OWN_PACE):
         return
     for node in ast.walk(ast.parse(text)):
         is_import = isinstance(node, ast.ImportFrom) and (node.module or "").endswith(".backoff")

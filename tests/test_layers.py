@@ -84,6 +84,7 @@ def test_a_clean_tree_is_clean(tmp_path: Path) -> None:
         "kafka_fast/net/pump.py": "import socket, time\nfrom kafka_fast.control import cluster\n",
         "kafka_fast/control/cluster.py": "from kafka_fast import errors\nimport math\n",
         "kafka_fast/dataplane/core/_sender.pyx": '"""Never says with gil."""\ncimport cython\n',
+        "kafka_fast/dataplane/core/_a.pyx": "from kafka_fast.dataplane.produce._b cimport c\n",
         "src_c/kf_link.c": "/* recv and clock_gettime() come in. */\n#include <string.h>\n",
     }
     assert plant(tmp_path, files) == []
@@ -113,6 +114,21 @@ def test_a_clean_tree_is_clean(tmp_path: Path) -> None:
         ("dataplane/_a.pyx", "cimport kafka_fast.net", "must not import net"),
         ("dataplane/_a.pxd", "from kafka_fast cimport control", "must not import control"),
         ("dataplane/_a.pyx", "if x:\n    import kafka_fast.net", "_a.pyx:2: dataplane must not"),
+        (
+            "dataplane/fetch/_a.pxd",
+            "from kafka_fast.dataplane.produce._lists cimport unlink",
+            "_a.pxd:1: dataplane.fetch must not import dataplane.produce",
+        ),
+        (
+            "dataplane/produce/_a.pyx",
+            "cimport kafka_fast.dataplane.fetch.fetch",
+            "_a.pyx:1: dataplane.produce must not import dataplane.fetch",
+        ),
+        (
+            "dataplane/produce/_a.pyx",
+            "from kafka_fast.dataplane.bulk import _bulk",
+            "_a.pyx:1: dataplane.produce must not import dataplane.bulk",
+        ),
         ("errors.py", "from kafka_fast import net", "errors must not import net"),
         ("__init__.py", "from kafka_fast.net import x", "kafka_fast must not import net"),
         (

@@ -13,7 +13,7 @@ from libc.stdint cimport int32_t, int64_t, intptr_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memset
 
-from kafka_fast.dataplane.produce._lists cimport sender_state
+from kafka_fast.dataplane.core._sender_state cimport sender_state
 from kafka_fast.dataplane.core._plane cimport DataPlane, Environment
 from kafka_fast.dataplane.core._sender cimport step
 from kafka_fast.dataplane.core.link cimport *

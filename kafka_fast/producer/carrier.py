@@ -90,7 +90,7 @@ def carry_out(queues: Queues, command: ProducerCommand, seed: int) -> bool:
         case RenumberQueue(queue_id, generation, producer_id, epoch, base_sequence, serial, slice_):
             queues.renumber(queue_id, generation, producer_id, epoch, base_sequence, serial, slice_)
         case FailQueue(queue_id, error_code):
-            queues.fail_queue(queue_id, error_code, _queues.OUTCOME_NOT_SENT)
+            queues.fail_queue(queue_id, error_code)
         case RefuseRecords(error):
             queues.refuse(error)
         case FailBatch() | CompleteBatch() | SplitBatch():
@@ -122,6 +122,5 @@ def judge(queues: Queues, verdict: FailBatch | CompleteBatch | SplitBatch) -> No
                 _queues.VERDICT_SPLIT,
                 *batch,
                 error_code=error_code,
-                outcome=_queues.OUTCOME_REJECTED,
                 size=size,
             )

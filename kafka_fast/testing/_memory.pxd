@@ -2,11 +2,11 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
-from kafka_fast.dataplane.produce._lists cimport sender_state
+from kafka_fast.dataplane.core._sender_state cimport sender_state
 from kafka_fast.dataplane.core._plane cimport DataPlane, Environment
 from kafka_fast.dataplane.core.link cimport kf_link, kf_trace
 from kafka_fast.net._compressor cimport coder
-from kafka_fast.testing._record_layer cimport RecordLayer
+from kafka_fast.testing._tls_stand_in cimport TlsStandIn
 
 
 # The context of the environment's functions; lives as long as the VirtualMachine.
@@ -49,7 +49,7 @@ cdef class VirtualMachine(Environment):
 
 cdef class MemoryLink:
     cdef pipe* pipe
-    cdef RecordLayer layer
+    cdef TlsStandIn layer
     cdef readonly int32_t link_id
     cdef readonly int32_t node_id
 

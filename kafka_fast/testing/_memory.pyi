@@ -1,6 +1,6 @@
 from kafka_fast.dataplane.core._plane import DataPlane, Environment
 from kafka_fast.dataplane.produce._queues import Queues
-from kafka_fast.testing._record_layer import RecordLayer
+from kafka_fast.testing._tls_stand_in import TlsStandIn
 
 class VirtualMachine(Environment):
     def __init__(self, codec: int, level: int, unix_ms_at_zero: int) -> None: ...
@@ -18,7 +18,7 @@ class MemoryLink:
         node_id: int,
         choppiness: int,
         seed: int,
-        layer: RecordLayer | None = None,
+        layer: TlsStandIn | None = None,
     ) -> None: ...
     @property
     def link_id(self) -> int: ...

@@ -202,7 +202,7 @@ cdef void pipe_release(pipe* it) noexcept nogil:
 cdef void pipe_dispose(void* context) noexcept nogil:
     """Copy the link's debug ring, for the report of a failure: the link is about to be freed."""
     cdef pipe* it = <pipe*>context
-    cdef size_t size = min(it.link.trace_count, <uint32_t>KF_LINK_EVENTS) * sizeof(kf_trace)
+    cdef size_t size = min(it.link.trace_count, <uint32_t>KF_TRACE_LINES) * sizeof(kf_trace)
     it.trace = <kf_trace*>malloc(size + 1)
     if it.trace != NULL:
         memcpy(it.trace, it.link.trace, size)
@@ -222,7 +222,7 @@ cdef class MemoryLink:
     """
 
     def __cinit__(self, int32_t link_id, int32_t node_id, int choppiness, uint64_t seed,
-                  RecordLayer layer=None):
+                  TlsStandIn layer=None):
         self.layer = layer
         self.link_id = link_id
         self.node_id = node_id
@@ -290,8 +290,8 @@ cdef class MemoryLink:
             ring = self.pipe.link.trace
             count = self.pipe.link.trace_count
         lines = []
-        for i in range(max(0, <int64_t>count - KF_LINK_EVENTS), count):
-            lines.append(trace_line(&ring[i % <uint32_t>KF_LINK_EVENTS]))
+        for i in range(max(0, <int64_t>count - KF_TRACE_LINES), count):
+            lines.append(trace_line(&ring[i % <uint32_t>KF_TRACE_LINES]))
         return lines
 
     def __dealloc__(self):

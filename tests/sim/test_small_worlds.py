@@ -91,8 +91,8 @@ def test_a_leader_that_lost_its_place_may_have_written_the_batch() -> None:
     assert outcomes(world) == {None, Outcome.MAYBE_WRITTEN}
 
 
-def test_a_muted_link_with_data_is_no_idle_link() -> None:
-    """It must neither be closed nor keep its thread busy until the mute ends."""
+def test_a_throttled_link_with_data_is_no_idle_link() -> None:
+    """It must neither be closed nor keep its thread busy until the throttle ends."""
     world = World(small_plan(**{"connections.max.idle.ms": 100}))
     world.cluster.faults.throttle(1_000, api=PRODUCE, count=2)
     result = world.run()

@@ -23,7 +23,7 @@ class QueueRow(NamedTuple):
     """Of the freeze that the report is about; verdicts carry it."""
     next_sequence: int
     may_have_gap: bool
-    """A batch that may be in the log expired, so the sequences may have a gap."""
+    """A batch that was sent has expired, so the sequences may have a gap."""
 
 
 class BatchRow(NamedTuple):
@@ -167,7 +167,7 @@ class ThawQueue(Value):
 
 
 class FailQueue(Value):
-    """Fail a queue's batches that are in no request. Unresolved ones fail as maybe written."""
+    """Fail a queue's batches that are in no request, each with what is known of it."""
 
     queue_id: int
     error_code: int

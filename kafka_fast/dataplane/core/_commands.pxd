@@ -1,6 +1,6 @@
 """What the control plane asks of the data plane."""
 
-from kafka_fast.dataplane.produce._lists cimport sender_state
+from kafka_fast.dataplane.core._sender_state cimport sender_state
 
 
 # Carry out all commands that have come in, in order.

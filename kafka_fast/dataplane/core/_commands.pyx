@@ -12,7 +12,8 @@ from kafka_fast._wire.layout cimport *
 from kafka_fast.dataplane.fetch._fetch_commands cimport carry_out_fetch
 from kafka_fast.dataplane.core._heartbeats cimport send_between, start_heartbeats, stop_heartbeats
 from kafka_fast.dataplane.core._links cimport close_link
-from kafka_fast.dataplane.produce._lists cimport find_link, place, unlink
+from kafka_fast.dataplane.produce._lists cimport place, unlink
+from kafka_fast.dataplane.core._sender_state cimport find_link
 from kafka_fast.dataplane.core.link cimport *
 from kafka_fast.dataplane.core.state cimport *
 
@@ -108,8 +109,9 @@ cdef void route(sender_state* state, kf_command* command, double now) noexcept n
     place(state, queue, now)
 
 
-cdef void fail(kf_batch* batch, const kf_command* command) noexcept nogil:
-    kf_batch_end(batch, KF_BATCH_FAILED, command.error_code, command.outcome, -1, -1)
+cdef void give_up(kf_batch* batch, const kf_command* command) noexcept nogil:
+    """Fail a batch with the command's error, and with what is known of it here."""
+    kf_batch_end(batch, KF_BATCH_FAILED, command.error_code, kf_batch_outcome(batch), -1, -1)
 
 
 cdef void fail_unsplit(kf_queue* queue, kf_batch* batch, const kf_command* command) noexcept nogil:
@@ -120,15 +122,9 @@ cdef void fail_unsplit(kf_queue* queue, kf_batch* batch, const kf_command* comma
     """
     cdef bint leaves_gap = batch.sequenced and not batch.maybe_written and not queue.may_have_gap
     cdef int32_t base_sequence = batch.base_sequence
-    fail(batch, command)
+    give_up(batch, command)
     if leaves_gap:
         kf_queue_renumber(queue, command.serial, command.slice, -1, -1, base_sequence)
-
-
-cdef void fail_untold(kf_batch* batch, const kf_command* command) noexcept nogil:
-    """Fail a batch that the command does not name. One that may be in the log fails as such."""
-    cdef int outcome = KF_OUTCOME_MAYBE_WRITTEN if batch.maybe_written else command.outcome
-    kf_batch_end(batch, KF_BATCH_FAILED, command.error_code, outcome, -1, -1)
 
 
 cdef void judge(sender_state* state, kf_command* command) noexcept nogil:
@@ -153,7 +149,7 @@ cdef void judge(sender_state* state, kf_command* command) noexcept nogil:
         else:
             fail_unsplit(queue, batch, command)
     else:
-        fail(batch, command)
+        kf_batch_end(batch, KF_BATCH_FAILED, command.error_code, command.outcome, -1, -1)
 
 
 cdef void thaw(sender_state* state, kf_command* command, double now) noexcept nogil:
@@ -174,16 +170,16 @@ cdef void fail_queue(sender_state* state, kf_command* command, double now) noexc
     cdef kf_batch* following
     while batch != NULL:
         following = batch.next
-        fail_untold(batch, command)
+        give_up(batch, command)
         batch = following
     while queue.coding != NULL and kf_get(&queue.coding.coding) != KF_CODING_SUBMITTED:
         batch = queue.coding
         queue.coding = batch.next
         queue.coding_count -= 1
-        fail_untold(batch, command)
+        give_up(batch, command)
     while (queue.unresolved != NULL
            and kf_get(&queue.unresolved.coding) != KF_CODING_SUBMITTED):
-        fail_untold(kf_queue_take_first(queue), command)
+        give_up(kf_queue_take_first(queue), command)
     place(state, queue, now)
 
 
@@ -194,7 +190,7 @@ cdef void dump(sender_state* state, int64_t token) noexcept nogil:
     cdef kf_trace* lines
     cdef uint32_t count, i
     while link != NULL:
-        count = min(link.trace_count, <uint32_t>KF_LINK_EVENTS)
+        count = min(link.trace_count, <uint32_t>KF_TRACE_LINES)
         event = kf_event_new(KF_EVENT_DUMP, link.id)
         event.token = token
         event.code = link.produce_in_flight
@@ -202,7 +198,7 @@ cdef void dump(sender_state* state, int64_t token) noexcept nogil:
         lines = <kf_trace*>malloc(count * sizeof(kf_trace))
         if lines != NULL:
             for i in range(count):
-                lines[i] = link.trace[(link.trace_count - count + i) % <uint32_t>KF_LINK_EVENTS]
+                lines[i] = link.trace[(link.trace_count - count + i) % <uint32_t>KF_TRACE_LINES]
             event.bytes = <uint8_t*>lines
             event.size = count * sizeof(kf_trace)
         kf_plane_event(state.plane, event)

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
-from kafka_fast.dataplane.produce._lists cimport sender_state
+from kafka_fast.dataplane.core._sender_state cimport sender_state
 from kafka_fast.dataplane.core.link cimport kf_link, kf_request
 from kafka_fast.dataplane.core.structs cimport kf_command, kf_heartbeat
 

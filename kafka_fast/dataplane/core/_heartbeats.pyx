@@ -29,7 +29,7 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy
 
 from kafka_fast._wire.layout cimport *
-from kafka_fast.dataplane.produce._lists cimport find_link
+from kafka_fast.dataplane.core._sender_state cimport find_link
 from kafka_fast.dataplane.fetch.fetch cimport *
 from kafka_fast.dataplane.core.link cimport *
 from kafka_fast.dataplane.core.state cimport *

@@ -7,14 +7,12 @@ from their memory any more.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
-from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy, memset
 
 from kafka_fast._wire.layout cimport *
 from kafka_fast.dataplane.fetch._fetcher cimport end_fetch, handle_fetch, stop_streams
-from kafka_fast.dataplane.produce._lists cimport place, unlink
-from kafka_fast.dataplane.produce._outcomes cimport come_back, complete, mute, report
-from kafka_fast.dataplane.produce._produce cimport produce_answer, scan_answer
+from kafka_fast.dataplane.produce._outcomes cimport (
+    answer_produce, complete_unanswered, end_produce, unroute
+)
 from kafka_fast.dataplane.core._heartbeats cimport (
     handle_heartbeat, lose_heartbeats, stop_heartbeats
 )
@@ -26,22 +24,12 @@ cdef enum:
     HEAD_BYTES = 8  # of what is no whole frame: enough to recognise another protocol
 
 
-cdef void copy_bytes(kf_event* event, const uint8_t* data, size_t size) noexcept nogil:
-    """Give the event a copy of these bytes, or none if there is no memory for it."""
-    event.bytes = <uint8_t*>malloc(size) if size > 0 else NULL
-    if event.bytes != NULL:
-        memcpy(event.bytes, data, size)
-        event.size = size
-
-
 cdef void end_request(sender_state* state, kf_link* link, kf_request* request,
                       int reason) noexcept nogil:
     """End a request with its link: report a raw one, give back the batches of a Produce."""
     cdef kf_event* event
-    cdef int i
     if request.kind == KF_REQUEST_PRODUCE:
-        for i in range(request.batch_count):
-            come_back(state, request.batches[i], NULL)
+        end_produce(state, request)
     elif request.kind == KF_REQUEST_FETCH:
         end_fetch(state, link)
     elif request.kind == KF_REQUEST_RAW and request.answered:
@@ -50,21 +38,6 @@ cdef void end_request(sender_state* state, kf_link* link, kf_request* request,
         event.code = reason
         kf_plane_event(state.plane, event)
     kf_request_free(request)
-
-
-cdef void unroute(sender_state* state, const kf_link* link, double now) noexcept nogil:
-    """Let the queues that went over a link look for another one."""
-    cdef kf_queue* queue = kf_producer_queues(state.plane.producer)
-    while queue != NULL:
-        if queue.next_link == link:
-            queue.next_link = NULL
-        if queue.link == link:
-            unlink(state, queue)
-            queue.link = NULL
-            queue.route_asked = False
-            place(state, queue, now)
-        report(state, queue)  # also a queue that was moving from here to another link
-        queue = queue.registered
 
 
 cdef void close_link(sender_state* state, kf_link* link, int reason, int64_t detail,
@@ -78,7 +51,7 @@ cdef void close_link(sender_state* state, kf_link* link, int reason, int64_t det
     event.code = reason
     event.detail = detail
     event.token = 0 if request == NULL else request.kind
-    copy_bytes(event, link.buffer, min(link.filled, <size_t>HEAD_BYTES))
+    kf_event_copy(event, link.buffer, min(link.filled, <size_t>HEAD_BYTES))
     while request != NULL:
         following = request.next
         end_request(state, link, request, reason)
@@ -95,45 +68,6 @@ cdef void close_link(sender_state* state, kf_link* link, int reason, int64_t det
     kf_link_free(link)
 
 
-cdef bint answer_produce(sender_state* state, kf_link* link, kf_request* request,
-                         const uint8_t* frame, int64_t size, double now) noexcept nogil:
-    """Freeze the partitions that failed, then complete the others. False: a bad answer."""
-    cdef kf_event* event = NULL
-    cdef produce_answer* answers
-    cdef kf_misfit misfit
-    cdef int32_t throttle_ms = 0
-    cdef int i
-    answers = <produce_answer*>malloc(request.batch_count * sizeof(produce_answer))
-    if answers == NULL:
-        return False
-    if not scan_answer(request, frame, size, answers, &throttle_ms, &misfit):
-        free(answers)
-        kf_plane_event(state.plane, kf_event_bad_answer(link.id, KF_REQUEST_PRODUCE,
-                                                        request.form.version, frame, size,
-                                                        &misfit))
-        return False
-    for i in range(request.batch_count):
-        if answers[i].error_code != 0:
-            if event == NULL:
-                event = kf_event_new(KF_EVENT_PUNT, link.id)
-                event.code = request.form.version
-                copy_bytes(event, frame, size)
-                kf_count(&state.plane.producer.stats.punts, 1)
-                kf_link_trace(link, now, KF_TRACE_PUNT, request.correlation_id,
-                              request.batches[i].serial, size)
-            come_back(state, request.batches[i], &answers[i])
-    for i in range(request.batch_count):
-        if answers[i].error_code == 0:
-            complete(state, request.batches[i], &answers[i], now)
-    if event != NULL:
-        kf_plane_event(state.plane, event)
-        for i in range(request.batch_count):
-            report(state, answers[i].queue)
-    free(answers)
-    mute(state, link, throttle_ms, now)
-    return True
-
-
 cdef bint send_up(sender_state* state, kf_link* link, int64_t token, const uint8_t* frame,
                   int64_t size) noexcept nogil:
     """Report the answer to a request of the control plane's own.
@@ -141,13 +75,8 @@ cdef bint send_up(sender_state* state, kf_link* link, int64_t token, const uint8
     False: there was no memory for it, and what is reported is that the link is gone.
     """
     cdef kf_event* event = kf_event_new(KF_EVENT_RESPONSE, link.id)
-    cdef bint whole
+    cdef bint whole = kf_event_copy(event, frame, size)
     event.token = token
-    event.bytes = <uint8_t*>malloc(size)
-    if event.bytes != NULL:
-        memcpy(event.bytes, frame, size)
-        event.size = size
-    whole = event.bytes != NULL  # the event is the control plane's from here on
     kf_plane_event(state.plane, event)
     return whole
 
@@ -227,24 +156,18 @@ cdef bint receive(sender_state* state, kf_link* link, double now) noexcept nogil
 cdef bint flush_out(sender_state* state, kf_link* link, double now) noexcept nogil:
     cdef kf_request* ended = NULL
     cdef kf_request* following
-    cdef produce_answer unanswered
     cdef kf_stats* stats = &state.plane.stats
     cdef int64_t bytes_before = link.bytes_out
     cdef int64_t requests_before = link.requests
     cdef int error = 0
-    cdef int i
     cdef bint fine = kf_link_write(link, now, &ended, &error)
     kf_count(&link.node.bytes_out, link.bytes_out - bytes_before)
     kf_count(&link.node.requests, link.requests - requests_before)
     kf_count(&stats.bytes_out, link.bytes_out - bytes_before)
     kf_count(&stats.requests, link.requests - requests_before)
-    memset(&unanswered, 0, sizeof(unanswered))
-    unanswered.base_offset = -1
-    unanswered.append_time_ms = -1
     while ended != NULL:
         following = ended.next
-        for i in range(ended.batch_count):
-            complete(state, ended.batches[i], &unanswered, now)
+        complete_unanswered(state, ended, now)
         kf_request_free(ended)
         ended = following
     if not fine:

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport uint8_t
 
-from kafka_fast.dataplane.produce._lists cimport sender_state
+from kafka_fast.dataplane.core._sender_state cimport sender_state
 from kafka_fast.dataplane.core.state cimport kf_env, kf_plane
 
 

@@ -52,8 +52,8 @@ cdef int link_wake_level(const kf_producer* producer, const kf_link* link,
     """Return who may end the sleep on this link's behalf."""
     if link.produce_in_flight >= producer.max_in_flight:
         return KF_WAKE_NOBODY
-    if now < link.muted_until:
-        return KF_WAKE_OPENED  # the record may be for a partition without a link: mutes can be long
+    if now < link.throttled_until:
+        return KF_WAKE_OPENED  # throttles can be long, and a record may be for another link
     if link.ready != NULL and now < link.paced_until:
         return KF_WAKE_FULL
     if link.lingering != NULL and link.lingering.due <= now + producer.linger:
@@ -74,8 +74,8 @@ cdef double plan_produce(sender_state* state, double now) noexcept nogil:
         if link.lingering != NULL and level != KF_WAKE_NOBODY:
             until = sooner(until, link.lingering.due)
         if link.ready != NULL and link.produce_in_flight < producer.max_in_flight:
-            if now < link.muted_until:
-                until = sooner(until, link.muted_until)
+            if now < link.throttled_until:
+                until = sooner(until, link.throttled_until)
             elif now < link.paced_until:
                 until = sooner(until, link.paced_until)
         link = link.next

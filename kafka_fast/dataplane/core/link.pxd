@@ -8,7 +8,7 @@ from kafka_fast.dataplane.core.structs cimport *
 
 cdef extern from "kf_link.h" nogil:
     enum:
-        KF_LINK_EVENTS
+        KF_TRACE_LINES
         KF_CORRELATION_POS
         KF_IO_WANT_READ
         KF_IO_WANT_WRITE

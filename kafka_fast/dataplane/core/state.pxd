@@ -106,6 +106,7 @@ cdef extern from "kf_plane.h" nogil:
     kf_batch_row* kf_event_add_batch(kf_event* event)
     kf_stream_row* kf_event_add_stream(kf_event* event)
     void kf_event_add_queue(kf_event* event, int64_t queue_id)
+    bint kf_event_copy(kf_event* event, const uint8_t* data, size_t size)
     kf_event* kf_event_bad_answer(int32_t link_id, int request_kind, int16_t version,
                                   const uint8_t* frame, size_t size, const kf_misfit* misfit)
     void kf_heartbeat_free(kf_heartbeat* heartbeat)
@@ -192,6 +193,7 @@ cdef extern from "kf_queue.h" nogil:
                            int16_t epoch, int32_t base_sequence)
     bint kf_queue_split(kf_queue* queue, kf_batch* batch, size_t size)
     bint kf_maybe_written(int16_t error_code)
+    int kf_batch_outcome(kf_batch* batch)
     int32_t kf_sequence_after(int32_t base_sequence, int32_t record_count)
     void kf_batch_end(kf_batch* batch, int state, int32_t error_code, int32_t outcome,
                       int64_t base_offset, int64_t append_time_ms)

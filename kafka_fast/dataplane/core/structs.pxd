@@ -158,7 +158,6 @@ cdef extern from "kf_plane.h" nogil:
         int32_t error_code
         int32_t outcome
         int32_t leader_epoch
-        int32_t last_epoch
         size_t split_size
         uint8_t* bytes
         size_t size
@@ -404,7 +403,7 @@ cdef extern from "kf_link.h" nogil:
         uint8_t* prefix
         size_t prefix_size
         kf_produce_form form
-        double muted_until
+        double throttled_until
         double paced_until
         int urgent
         kf_queue* ready

@@ -11,8 +11,7 @@ Called in the data plane thread; takes no GIL, knows no policy.
 """
 
 from libc.stdint cimport INT32_MAX, int16_t, int32_t, int64_t, uint8_t, uint32_t
-from libc.stdlib cimport malloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from kafka_fast._wire.layout cimport *
 from kafka_fast.dataplane.fetch.fetch cimport *
@@ -274,10 +273,7 @@ cdef void send_up(sender_state* state, kf_link* link, kf_event* punt,
                   const kf_frame* frame) noexcept nogil:
     if punt == NULL:
         return
-    punt.bytes = <uint8_t*>malloc(frame.size)
-    if punt.bytes != NULL:
-        memcpy(punt.bytes, frame.data, frame.size)
-        punt.size = frame.size
+    kf_event_copy(punt, frame.data, frame.size)
     kf_count(&state.plane.fetcher.stats.punts, 1)
     kf_plane_event(state.plane, punt)
 

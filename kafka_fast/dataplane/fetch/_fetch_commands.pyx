@@ -8,7 +8,7 @@ Thread: data plane; takes no GIL, calls no clock.
 """
 
 from kafka_fast.dataplane.fetch._fetcher cimport move_stream, report_stopped
-from kafka_fast.dataplane.produce._lists cimport find_link
+from kafka_fast.dataplane.core._sender_state cimport find_link
 from kafka_fast.dataplane.fetch.fetch cimport *
 from kafka_fast.dataplane.core.link cimport *
 from kafka_fast.dataplane.core.state cimport *
@@ -65,7 +65,7 @@ cdef void start_stream(sender_state* state, const kf_command* command, double no
     stream.generation = command.generation
     stream.position = command.fetch_position
     stream.leader_epoch = command.leader_epoch
-    stream.last_epoch = command.last_epoch
+    stream.last_epoch = -1  # nothing was fetched from here on yet
     stream.frozen = stream.broken = False
     if link != NULL and link.session != NULL:
         move_stream(stream, link)

@@ -1,6 +1,6 @@
 """When to fetch: what each turn of the data plane does for consumers."""
 
-from kafka_fast.dataplane.produce._lists cimport sender_state
+from kafka_fast.dataplane.core._sender_state cimport sender_state
 from kafka_fast.dataplane.core.link cimport kf_link, kf_request
 from kafka_fast.dataplane.core.structs cimport kf_stream
 

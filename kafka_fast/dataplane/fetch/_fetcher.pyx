@@ -18,7 +18,7 @@ from libc.stdint cimport INT32_MAX, int32_t
 
 from kafka_fast.dataplane.fetch._fetch_answer cimport answer_fetch, fetch_outcome
 from kafka_fast.dataplane.fetch._fetch_request cimport build_fetch, gather_streams
-from kafka_fast.dataplane.produce._outcomes cimport mute
+from kafka_fast.dataplane.core._sender_state cimport throttle
 from kafka_fast.dataplane.fetch.fetch cimport *
 from kafka_fast.dataplane.core.link cimport *
 from kafka_fast.dataplane.core.state cimport *
@@ -136,7 +136,7 @@ cdef double fetch_deadline(const kf_link* link) noexcept nogil:
     cdef const kf_session* session = link.session
     if session == NULL or session.in_flight or session.routed == 0:
         return 0.0
-    return max(session.not_before, link.muted_until)
+    return max(session.not_before, link.throttled_until)
 
 
 cdef void fetch(sender_state* state, kf_link* link, double now) noexcept nogil:
@@ -150,7 +150,7 @@ cdef void fetch(sender_state* state, kf_link* link, double now) noexcept nogil:
     if session.successor != NULL:
         follow(link)
         session = link.session
-    if session.routed == 0 or now < session.not_before or now < link.muted_until:
+    if session.routed == 0 or now < session.not_before or now < link.throttled_until:
         return
     count = gather_streams(fetcher, link)
     if count <= 0:
@@ -208,5 +208,5 @@ cdef bint handle_fetch(sender_state* state, kf_link* link, const kf_request* req
         return False
     kf_count(&state.plane.fetcher.stats.empty_answers, not outcome.brought)
     pace(session, &outcome, now - request.written_at, now)
-    mute(state, link, outcome.throttle_ms, now)
+    throttle(state, link, outcome.throttle_ms, now)
     return True

@@ -135,21 +135,19 @@ cdef class Streams:
         kf_plane_command(self.plane.plane, command)
 
     def start_stream(self, int64_t stream_id, int32_t link_id, int64_t generation, int64_t offset,
-                     int32_t leader_epoch=-1, int32_t last_epoch=-1):
+                     int32_t leader_epoch=-1):
         """Fetch from `offset` on, over this link.
 
         A generation below the stream's own, or below what the user wants, changes nothing.
 
         Args:
             leader_epoch: As metadata has it; -1: not known.
-            last_epoch: Leader epoch of the record before `offset`; -1: not known.
         """
         cdef kf_command* command = self.command(KF_COMMAND_START_STREAM, stream_id)
         command.link_id = link_id
         command.generation = generation
         command.fetch_position = offset
         command.leader_epoch = leader_epoch
-        command.last_epoch = last_epoch
         kf_plane_command(self.plane.plane, command)
 
     def stop_stream(self, int64_t stream_id, int64_t generation):

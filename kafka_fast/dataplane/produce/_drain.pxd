@@ -1,6 +1,6 @@
 """From queues to requests."""
 
-from kafka_fast.dataplane.produce._lists cimport sender_state
+from kafka_fast.dataplane.core._sender_state cimport sender_state
 from kafka_fast.dataplane.core.link cimport kf_link
 
 

@@ -1,20 +1,9 @@
-"""The data plane's lists of queues, and the state that one of its turns leaves to the next."""
+"""The lists of queues: which of them have something to send, and when."""
 
-from libc.stdint cimport int32_t
-
+from kafka_fast.dataplane.core._sender_state cimport sender_state
 from kafka_fast.dataplane.core.link cimport kf_link
-from kafka_fast.dataplane.core.state cimport kf_heartbeat, kf_plane, kf_producer, kf_queue
+from kafka_fast.dataplane.core.state cimport kf_producer, kf_queue
 
-
-ctypedef struct sender_state:
-    kf_plane* plane
-    kf_link* links            # the open ones
-    kf_heartbeat* heartbeats  # those that are being sent
-    int wake_level            # after a step: who may end the sleep, enum kf_wake_level
-
-
-# The open link of this id, or NULL.
-cdef kf_link* find_link(sender_state* state, int32_t link_id) noexcept nogil
 
 # Whether everything is to go out now: a flush, or callers blocked for memory.
 cdef bint is_pressed(kf_producer* producer) noexcept nogil

@@ -6,17 +6,8 @@ producer. A queue that is frozen, moving, empty, or that waits for the answer to
 flight stands nowhere: the event that changes this places it again.
 """
 
-from libc.stdint cimport int32_t
-
 from kafka_fast.dataplane.core.link cimport *
 from kafka_fast.dataplane.core.state cimport *
-
-
-cdef kf_link* find_link(sender_state* state, int32_t link_id) noexcept nogil:
-    cdef kf_link* link = state.links
-    while link != NULL and link.id != link_id:
-        link = link.next
-    return link
 
 
 cdef void append(kf_queue** first, kf_queue** last, kf_queue* queue) noexcept nogil:

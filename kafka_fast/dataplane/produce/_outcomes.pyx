@@ -5,13 +5,18 @@ a row of an event, on which the control plane decides. Its verdict carries the g
 freeze: a verdict that another failure has overtaken names an older one, and does nothing.
 """
 
+from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memset
+
 from kafka_fast.dataplane.produce._lists cimport place, unlink
+from kafka_fast.dataplane.produce._produce cimport produce_answer, scan_answer
+from kafka_fast.dataplane.core._sender_state cimport throttle
 from kafka_fast.dataplane.core.link cimport *
 from kafka_fast.dataplane.core.state cimport *
 
 cdef enum:
     OVERDUE_QUEUES = 64  # looked at in one go
-    THROTTLE_CAP_MS = 60_000  # a broker cannot silence the client for longer at a time
 
 cdef double LOOK_AGAIN = 0.01  # seconds; for batches that a compression thread still holds
 
@@ -30,7 +35,7 @@ cdef void fill_row(kf_batch_row* row, const kf_queue* queue, const kf_batch* bat
 
 
 cdef void report(sender_state* state, kf_queue* queue) noexcept nogil:
-    """Ask the control plane to judge a frozen queue, once nothing of it is in flight."""
+    """Ask the control plane to judge the queue, if it is frozen and nothing of it is in flight."""
     cdef kf_event* event
     cdef kf_batch* batch = queue.unresolved
     if not queue.frozen or queue.in_flight > 0 or queue.reported == queue.generation:
@@ -76,6 +81,10 @@ cdef void drop_expired(kf_batch* batch) noexcept nogil:
 
 cdef void come_back(sender_state* state, kf_batch* batch,
                     const produce_answer* answer) noexcept nogil:
+    """Freeze the queue of a batch that failed. `answer` is NULL if there was none.
+
+    Post the event that tells of the failure next, then call `report`.
+    """
     cdef kf_queue* queue = batch.queue
     end_flight(queue)
     freeze(state, queue)
@@ -93,6 +102,7 @@ cdef void come_back(sender_state* state, kf_batch* batch,
 
 cdef void complete(sender_state* state, kf_batch* batch, const produce_answer* answer,
                    double now) noexcept nogil:
+    """The batch is in the log."""
     cdef kf_queue* queue = batch.queue
     cdef bint moved = queue.moving
     cdef bint single = queue.single
@@ -110,9 +120,78 @@ cdef void complete(sender_state* state, kf_batch* batch, const produce_answer* a
         place(state, queue, now)
 
 
-cdef void fail_overdue(kf_batch* batch, int outcome) noexcept nogil:
+cdef bint answer_produce(sender_state* state, kf_link* link, kf_request* request,
+                         const uint8_t* frame, int64_t size, double now) noexcept nogil:
+    cdef kf_event* event = NULL
+    cdef produce_answer* answers
+    cdef kf_misfit misfit
+    cdef int32_t throttle_ms = 0
+    cdef int i
+    answers = <produce_answer*>malloc(request.batch_count * sizeof(produce_answer))
+    if answers == NULL:
+        return False
+    if not scan_answer(request, frame, size, answers, &throttle_ms, &misfit):
+        free(answers)
+        kf_plane_event(state.plane, kf_event_bad_answer(link.id, KF_REQUEST_PRODUCE,
+                                                        request.form.version, frame, size,
+                                                        &misfit))
+        return False
+    for i in range(request.batch_count):
+        if answers[i].error_code != 0:
+            if event == NULL:
+                event = kf_event_new(KF_EVENT_PUNT, link.id)
+                event.code = request.form.version
+                kf_event_copy(event, frame, size)
+                kf_count(&state.plane.producer.stats.punts, 1)
+                kf_link_trace(link, now, KF_TRACE_PUNT, request.correlation_id,
+                              request.batches[i].serial, size)
+            come_back(state, request.batches[i], &answers[i])
+    for i in range(request.batch_count):
+        if answers[i].error_code == 0:
+            complete(state, request.batches[i], &answers[i], now)
+    if event != NULL:
+        kf_plane_event(state.plane, event)
+        for i in range(request.batch_count):
+            report(state, answers[i].queue)
+    free(answers)
+    throttle(state, link, throttle_ms, now)
+    return True
+
+
+cdef void complete_unanswered(sender_state* state, const kf_request* request,
+                              double now) noexcept nogil:
+    cdef produce_answer unanswered
+    cdef int i
+    memset(&unanswered, 0, sizeof(unanswered))
+    unanswered.base_offset = -1
+    unanswered.append_time_ms = -1
+    for i in range(request.batch_count):
+        complete(state, request.batches[i], &unanswered, now)
+
+
+cdef void end_produce(sender_state* state, const kf_request* request) noexcept nogil:
+    cdef int i
+    for i in range(request.batch_count):
+        come_back(state, request.batches[i], NULL)
+
+
+cdef void unroute(sender_state* state, const kf_link* link, double now) noexcept nogil:
+    cdef kf_queue* queue = kf_producer_queues(state.plane.producer)
+    while queue != NULL:
+        if queue.next_link == link:
+            queue.next_link = NULL
+        if queue.link == link:
+            unlink(state, queue)
+            queue.link = NULL
+            queue.route_asked = False
+            place(state, queue, now)
+        report(state, queue)  # also a queue that was moving from here to another link
+        queue = queue.registered
+
+
+cdef void fail_overdue(kf_batch* batch) noexcept nogil:
     kf_count(&batch.queue.producer.stats.expired_batches, 1)
-    kf_batch_end(batch, KF_BATCH_FAILED, KF_ERROR_EXPIRED, outcome, -1, -1)
+    kf_batch_end(batch, KF_BATCH_FAILED, KF_ERROR_EXPIRED, kf_batch_outcome(batch), -1, -1)
 
 
 cdef void expire_unsent(kf_queue* queue, double cutoff) noexcept nogil:
@@ -122,14 +201,14 @@ cdef void expire_unsent(kf_queue* queue, double cutoff) noexcept nogil:
     cdef kf_batch** at = &queue.coding
     while batch != NULL:
         following = batch.next
-        fail_overdue(batch, KF_OUTCOME_NOT_SENT)
+        fail_overdue(batch)
         batch = following
     while at[0] != NULL:
         batch = at[0]
         if batch.created <= cutoff and kf_get(&batch.coding) != KF_CODING_SUBMITTED:
             at[0] = batch.next
             queue.coding_count -= 1
-            fail_overdue(batch, KF_OUTCOME_NOT_SENT)
+            fail_overdue(batch)
         else:
             at = &batch.next
     queue.coding_tail = at
@@ -148,8 +227,7 @@ cdef void expire_unresolved(sender_state* state, kf_queue* queue, double cutoff)
         at[0] = batch.next
         any = True
         queue.may_have_gap = True  # its sequences are missing now, even if it was never written
-        fail_overdue(batch, KF_OUTCOME_MAYBE_WRITTEN if batch.maybe_written
-                     else KF_OUTCOME_REJECTED)
+        fail_overdue(batch)
     if any:
         freeze(state, queue)
         report(state, queue)
@@ -165,7 +243,7 @@ cdef void expire_in_flight(sender_state* state, double cutoff) noexcept nogil:
         while request != NULL:
             for i in range(request.batch_count):
                 if not request.batches[i].expired and request.batches[i].created <= cutoff:
-                    fail_overdue(request.batches[i], KF_OUTCOME_MAYBE_WRITTEN)
+                    fail_overdue(request.batches[i])
             request = request.next
         link = link.next
 
@@ -203,16 +281,3 @@ cdef void read_inbox(sender_state* state, double now) noexcept nogil:
         else:
             place(state, queue, now)
         queue = following
-
-
-cdef void mute(sender_state* state, kf_link* link, int32_t throttle_ms,
-               double now) noexcept nogil:
-    cdef kf_event* event
-    if throttle_ms <= 0:
-        return
-    throttle_ms = min(throttle_ms, <int32_t>THROTTLE_CAP_MS)
-    link.muted_until = now + throttle_ms / 1000.0
-    kf_count(&state.plane.stats.throttle_ms, throttle_ms)
-    event = kf_event_new(KF_EVENT_THROTTLED, link.id)
-    event.code = throttle_ms
-    kf_plane_event(state.plane, event)

@@ -252,12 +252,11 @@ cdef class Queues:
         command.single = single
         kf_plane_command(self.producer.plane, command)
 
-    def fail_queue(self, int64_t queue_id, int32_t error_code, int32_t outcome):
-        """Fail the queue's batches that are in no request."""
+    def fail_queue(self, int64_t queue_id, int32_t error_code):
+        """Fail the queue's batches that are in no request, each with what is known of it."""
         cdef kf_command* command = kf_command_new(KF_COMMAND_FAIL_QUEUE)
         command.queue = self.queue(queue_id)
         command.error_code = error_code
-        command.outcome = outcome
         kf_plane_command(self.producer.plane, command)
 
     # ---- who may wait ----

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from kafka_fast.testing._memory import MemoryLink
-from kafka_fast.testing._record_layer import RecordLayer
+from kafka_fast.testing._tls_stand_in import TlsStandIn
 from kafka_fast.testing.broker.cluster import Cluster
 from tests.sim.worlds.clock import Clock
 from tests.sim.worlds.plan import NetworkPlan
@@ -281,11 +281,11 @@ class Network:
         wire.port.wake()
 
 
-def _draw_layer(seed: int) -> RecordLayer | None:
+def _draw_layer(seed: int) -> TlsStandIn | None:
     """Return what lies over one connection of four: bytes wait there that no poller sees."""
     if seed >> 61:
         return None
-    return RecordLayer(record_bytes=RECORD_BYTES, read_bytes=1 + seed % 500, answer_every=3)
+    return TlsStandIn(record_bytes=RECORD_BYTES, read_bytes=1 + seed % 500, answer_every=3)
 
 
 class Port:

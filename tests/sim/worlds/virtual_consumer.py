@@ -90,10 +90,10 @@ class VirtualStreams(Streams):
     running: dict[int, int]
 
     def start_stream(
-        self, stream_id: int, link_id: int, generation: int, offset: int, *epochs: int
+        self, stream_id: int, link_id: int, generation: int, offset: int, leader_epoch: int = -1
     ) -> None:
         """Fetch from here on."""
-        super().start_stream(stream_id, link_id, generation, offset, *epochs)
+        super().start_stream(stream_id, link_id, generation, offset, leader_epoch)
         self.running[stream_id] = generation
 
     def stop_stream(self, stream_id: int, generation: int) -> None:

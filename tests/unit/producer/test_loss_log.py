@@ -22,7 +22,7 @@ class Scene:
     def lose(self, count: int) -> None:
         for _ in range(count):
             self.rig.send_nowait()
-        self.rig.queues.fail_queue(0, ErrorCode.RECORD_LIST_TOO_LARGE, 2)
+        self.rig.queues.fail_queue(0, ErrorCode.RECORD_LIST_TOO_LARGE)
         self.rig.turn()
         collect(self.rig.queues)
 

@@ -22,6 +22,7 @@ from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.dataplane.produce._observers import take_lost
 from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.errors import (
+    BrokerError,
     DeliveryError,
     KafkaTimeoutError,
     Outcome,
@@ -84,9 +85,9 @@ def detached(memory: int = 1 << 25, partitions: int = 4, **options: Any) -> Bulk
 
 
 def fail_all(queues: Queues, partitions: int = 4) -> None:
-    """Fail what is in no request, as a broker's refusal would."""
+    """Fail what is in no request: nothing was sent."""
     for queue_id in range(partitions):
-        queues.fail_queue(queue_id, 29, 2)
+        queues.fail_queue(queue_id, 29)
     queues.plane.step(time.monotonic())
 
 
@@ -440,13 +441,13 @@ def test_rows_without_room_fail_not_sent(keyed: bool, raw: bool) -> None:
     fail_all(bulk._queues)
     failed = future.failed(0)
     assert sorted(row for row, _ in failed) == list(range(200))
-    outcomes = [error.outcome for _, error in failed]
-    assert outcomes.count(Outcome.NOT_SENT) == 200 - accepted
-    assert outcomes.count(Outcome.REJECTED) == accepted
+    assert {error.outcome for _, error in failed} == {Outcome.NOT_SENT}
+    refused = [error for _, error in failed if isinstance(error.first, BrokerError)]
+    assert len(refused) == accepted
     summary = future.exception(0)
     assert summary is not None
     assert summary.count == 200
-    assert summary.outcome is Outcome.REJECTED
+    assert summary.outcome is Outcome.NOT_SENT
 
 
 @pytest.mark.parametrize("raw", [False, True])
@@ -470,7 +471,7 @@ def test_goes_on_when_memory_comes_back(raw: bool) -> None:
         stop.set()
         thread.join()
     assert [row for row, _ in future.failed()] == list(range(500))
-    assert {error.outcome for _, error in future.failed()} == {Outcome.REJECTED}
+    assert {error.outcome for _, error in future.failed()} == {Outcome.NOT_SENT}
 
 
 def test_a_record_too_large_fails_alone() -> None:
@@ -482,7 +483,8 @@ def test_a_record_too_large_fails_alone() -> None:
         failed = dict(future.failed(0))
         assert failed[1].outcome is Outcome.NOT_SENT
         assert "max.request.size" in str(failed[1])
-        assert failed[0].outcome is failed[2].outcome is Outcome.REJECTED
+        assert isinstance(failed[0].first, BrokerError)
+        assert isinstance(failed[2].first, BrokerError)
 
 
 def ends(large: bytes) -> list[int]:

@@ -6,7 +6,6 @@ import pytest
 
 from kafka_fast.control.producer.messages import BatchRow, QueueReport
 from kafka_fast.dataplane.produce._queues import (
-    OUTCOME_MAYBE_WRITTEN,
     OUTCOME_REJECTED,
     VERDICT_FAIL,
     VERDICT_SPLIT,
@@ -329,7 +328,6 @@ def test_a_batch_of_one_record_cannot_be_split_and_fails() -> None:
         VERDICT_SPLIT,
         size=10,
         error_code=TOO_LARGE,
-        outcome=OUTCOME_REJECTED,
     )
     assert future.exception().outcome is Outcome.REJECTED
     assert rig.reserved == 0
@@ -351,7 +349,6 @@ def test_a_batch_that_cannot_be_split_leaves_no_gap() -> None:
         VERDICT_SPLIT,
         size=10,
         error_code=TOO_LARGE,
-        outcome=OUTCOME_REJECTED,
     )
     rig.thaw(report)
     again = rig.requests()
@@ -395,13 +392,55 @@ def test_failing_a_queue_leaves_what_is_in_flight_alone() -> None:
     (sent,) = rig.requests()
     waiting = rig.send(b"waiting")
     rig.turn()
-    rig.queues.fail_queue(0, 29, OUTCOME_MAYBE_WRITTEN)
+    rig.queues.fail_queue(0, 29)
     rig.turn()
-    assert waiting.exception().outcome is Outcome.MAYBE_WRITTEN
+    assert waiting.exception().outcome is Outcome.NOT_SENT
     assert not flying.done()
     rig.answer(sent)
     assert flying.result().offset == 100
     assert rig.reserved == 0
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (ErrorCode.NOT_ENOUGH_REPLICAS, Outcome.REJECTED),
+        (ErrorCode.REQUEST_TIMED_OUT, Outcome.MAYBE_WRITTEN),
+    ],
+)
+@pytest.mark.parametrize("closes", [False, True])
+def test_what_came_back_is_given_up_with_what_is_known_of_it(
+    closes: bool, code: ErrorCode, expected: Outcome
+) -> None:
+    rig = Rig()
+    refused = rig.send(b"refused")
+    (sent,) = rig.requests()
+    rig.answer(sent, {0: code})
+    unsent = rig.send(b"unsent")
+    if closes:
+        rig.plane.shut_down()
+    else:
+        rig.queues.fail_queue(0, 29)
+        rig.turn()
+    assert refused.exception().outcome is expected
+    assert unsent.exception().outcome is Outcome.NOT_SENT
+
+
+def test_the_parts_of_what_may_be_written_may_be_written() -> None:
+    """A batch timed out; then it was found too large, and split for there is no producer id."""
+    rig = Rig(idempotent=False)
+    futures = [rig.send(bytes(1000)) for _ in range(2)]
+    (sent,) = rig.requests()
+    rig.answer(sent, {0: ErrorCode.REQUEST_TIMED_OUT})
+    (report,) = rig.reports()
+    rig.thaw(report)
+    (sent,) = rig.requests()
+    rig.answer(sent, {0: TOO_LARGE})
+    (report,) = rig.reports()
+    judge(rig, report.batches[0], VERDICT_SPLIT, size=1500, error_code=TOO_LARGE)
+    rig.queues.fail_queue(0, 29)
+    rig.turn()
+    assert {future.exception().outcome for future in futures} == {Outcome.MAYBE_WRITTEN}
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 
 from kafka_fast.dataplane.core._plane import EVENT_LINK_CLOSED, EVENT_RESPONSE
 from kafka_fast.testing._memory import MemoryLink
-from kafka_fast.testing._record_layer import RecordLayer
+from kafka_fast.testing._tls_stand_in import TlsStandIn
 from tests.unit.dataplane.fetch.fetch_rig import FetchRig, answer_to, batch, part
 from tests.unit.dataplane.rig import Rig
 
@@ -48,7 +48,7 @@ def responses(rig: Rig) -> list[tuple[int, Any]]:
     return [(event[4], event[5]) for event in rig.events if event[0] == EVENT_RESPONSE]
 
 
-def layered(rig: Rig | FetchRig, layer: RecordLayer) -> MemoryLink:
+def layered(rig: Rig | FetchRig, layer: TlsStandIn) -> MemoryLink:
     """Return a further link, under a layer."""
     rig.machine.advance(1.0)
     link = rig.links[LINK] = MemoryLink(LINK, LINK, 0, 1, layer)
@@ -59,7 +59,7 @@ def layered(rig: Rig | FetchRig, layer: RecordLayer) -> MemoryLink:
 @pytest.mark.parametrize("read_bytes", [1, 7, 100])
 def test_what_waits_inside_the_layer_is_read_to_its_end(read_bytes: int) -> None:
     rig = Rig()
-    layer = RecordLayer(record_bytes=1 << 20, read_bytes=read_bytes)
+    layer = TlsStandIn(record_bytes=1 << 20, read_bytes=read_bytes)
     link = layered(rig, layer)
     rig.plane.send_raw(LINK, TOKEN, request(), 30.0)
     rig.plane.send_raw(LINK, TOKEN + 1, request(), 30.0)
@@ -73,7 +73,7 @@ def test_what_waits_inside_the_layer_is_read_to_its_end(read_bytes: int) -> None
 
 def test_a_fetch_answer_inside_the_layer_is_read_to_its_end() -> None:
     rig = FetchRig(start=False)
-    link = layered(rig, RecordLayer(record_bytes=1 << 20, read_bytes=50))
+    link = layered(rig, TlsStandIn(record_bytes=1 << 20, read_bytes=50))
     rig.program(LINK, rig.version)
     rig.start(link_id=LINK)
     rig.turn()
@@ -85,7 +85,7 @@ def test_a_fetch_answer_inside_the_layer_is_read_to_its_end() -> None:
 
 def test_the_end_behind_what_waits_inside_is_seen() -> None:
     rig = Rig()
-    link = layered(rig, RecordLayer(record_bytes=1 << 20, read_bytes=1))
+    link = layered(rig, TlsStandIn(record_bytes=1 << 20, read_bytes=1))
     rig.plane.send_raw(LINK, TOKEN, request(), 30.0)
     run(rig)
     link.arrive(answer(0, 500))
@@ -97,7 +97,7 @@ def test_the_end_behind_what_waits_inside_is_seen() -> None:
 
 def test_a_read_that_must_write_first_goes_on_when_it_can() -> None:
     rig = Rig()
-    link = layered(rig, RecordLayer(record_bytes=1 << 20, read_bytes=100, answer_every=1))
+    link = layered(rig, TlsStandIn(record_bytes=1 << 20, read_bytes=100, answer_every=1))
     rig.plane.send_raw(LINK, TOKEN, request(), 30.0)
     run(rig)
     link.fill()
@@ -112,7 +112,7 @@ def test_a_read_that_must_write_first_goes_on_when_it_can() -> None:
 
 def test_a_read_that_must_write_first_takes_no_turn_for_bytes_that_come_meanwhile() -> None:
     rig = Rig()
-    link = layered(rig, RecordLayer(record_bytes=100, read_bytes=100, answer_every=1))
+    link = layered(rig, TlsStandIn(record_bytes=100, read_bytes=100, answer_every=1))
     rig.plane.send_raw(LINK, TOKEN, request(), 30.0)
     run(rig)
     link.fill()
@@ -126,7 +126,7 @@ def test_a_read_that_must_write_first_takes_no_turn_for_bytes_that_come_meanwhil
 
 def test_a_write_that_must_read_first_goes_on_when_it_can() -> None:
     rig = Rig()
-    layer = RecordLayer(record_bytes=1 << 20, read_bytes=100)
+    layer = TlsStandIn(record_bytes=1 << 20, read_bytes=100)
     link = layered(rig, layer)
     run(rig)
     layer.expect_handshake(20)
@@ -146,7 +146,7 @@ def test_a_write_that_must_read_first_goes_on_when_it_can() -> None:
 
 def test_a_failure_ends_a_read_that_waits_to_write() -> None:
     rig = Rig()
-    link = layered(rig, RecordLayer(record_bytes=1 << 20, read_bytes=100, answer_every=1))
+    link = layered(rig, TlsStandIn(record_bytes=1 << 20, read_bytes=100, answer_every=1))
     rig.plane.send_raw(LINK, TOKEN, request(), 30.0)
     run(rig)
     link.fill()

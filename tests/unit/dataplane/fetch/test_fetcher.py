@@ -326,7 +326,7 @@ def test_streams_stop_with_their_link() -> None:
     assert sorted(rig.rows(EVENT_STREAMS_STOPPED)) == [(0, 0, 0, 15, 3), (1, 0, 0, 10, -1)]
     assert rig.streams.stats()["reserved_bytes"] == 0
     assert rig.offsets() == [(0, 10, 15)]
-    rig.start(0, link_id=2, generation=1, offset=15, last_epoch=3)
+    rig.start(0, link_id=2, generation=1, offset=15)
     assert rig.request(2).positions == {("t", 0): 15}
 
 

@@ -174,12 +174,12 @@ def test_a_throttled_link_is_silent_until_then_and_its_batches_complete() -> Non
     (sent,) = rig.requests()
     rig.answer(sent, throttle_ms=500)
     assert first.done()
-    muted_until = rig.machine.now + 0.5
+    throttled_until = rig.machine.now + 0.5
     rig.send(b"two")
     until = rig.turn()
     assert rig.requests() == []
-    assert until == pytest.approx(muted_until, abs=1e-5)
-    rig.machine.advance(muted_until)
+    assert until == pytest.approx(throttled_until, abs=1e-5)
+    rig.machine.advance(throttled_until)
     assert len(rig.requests()) == 1
     assert rig.plane.stats()["throttle_ms"] == 500
 
@@ -195,7 +195,7 @@ def test_a_broker_cannot_silence_the_client_for_ever() -> None:
     assert len(rig.requests()) == 1
 
 
-def test_while_its_links_are_muted_the_data_plane_still_hears_of_partitions_without_one() -> None:
+def test_while_its_links_are_throttled_news_of_partitions_without_one_are_heard() -> None:
     rig = Rig()
     rig.send()
     (sent,) = rig.requests()

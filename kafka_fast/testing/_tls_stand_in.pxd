@@ -7,7 +7,7 @@ from kafka_fast.dataplane.core.link cimport kf_link_io
 
 # The layer's state, freed with its last reference.
 ctypedef struct layer:
-    int references              # the link's and the RecordLayer's
+    int references              # the link's and the TlsStandIn's
     kf_link_io below
     bint (*is_writable)(void* context) noexcept nogil  # whether `below` can be written
     uint8_t* record
@@ -20,7 +20,7 @@ ctypedef struct layer:
     bint must_answer            # a read waits until the connection can be written
 
 
-cdef class RecordLayer:
+cdef class TlsStandIn:
     cdef layer* layer
 
     # Return the layer as the link's I/O functions; the layer owns `below` from here on.

@@ -11,7 +11,7 @@ import pytest
 
 from kafka_fast.dataplane.core._plane import EVENT_RESPONSE, DataPlane
 from kafka_fast.net._pump import Machine, Pump
-from kafka_fast.testing._record_layer import RecordLayer
+from kafka_fast.testing._tls_stand_in import TlsStandIn
 from tests.waiting import eventually
 
 LINK = 1
@@ -55,7 +55,7 @@ class Client:
 
 
 @contextmanager
-def connected(layer: RecordLayer) -> Iterator[Client]:
+def connected(layer: TlsStandIn) -> Iterator[Client]:
     machine = Machine()
     plane = DataPlane(
         machine,
@@ -81,7 +81,7 @@ def connected(layer: RecordLayer) -> Iterator[Client]:
 
 @pytest.mark.parametrize("read_bytes", [1, 300])
 def test_what_waits_inside_the_layer_is_read_to_its_end(read_bytes: int) -> None:
-    with connected(RecordLayer(record_bytes=1 << 20, read_bytes=read_bytes)) as client:
+    with connected(TlsStandIn(record_bytes=1 << 20, read_bytes=read_bytes)) as client:
         client.plane.send_raw(LINK, TOKEN, REQUEST, 60.0)
         client.receive(len(REQUEST))
         client.answer(20_000)
@@ -89,7 +89,7 @@ def test_what_waits_inside_the_layer_is_read_to_its_end(read_bytes: int) -> None
 
 
 def test_a_read_that_must_write_first_goes_on_when_it_can() -> None:
-    with connected(RecordLayer(record_bytes=512, read_bytes=100, answer_every=1)) as client:
+    with connected(TlsStandIn(record_bytes=512, read_bytes=100, answer_every=1)) as client:
         client.plane.send_raw(LINK, TOKEN, REQUEST, 60.0)
         client.receive(len(REQUEST))
         filled = client.fill()
@@ -100,7 +100,7 @@ def test_a_read_that_must_write_first_goes_on_when_it_can() -> None:
 
 
 def test_a_write_that_must_read_first_goes_on_when_it_can() -> None:
-    layer = RecordLayer(record_bytes=512, read_bytes=100)
+    layer = TlsStandIn(record_bytes=512, read_bytes=100)
     layer.expect_handshake(20)
     with connected(layer) as client:
         client.plane.send_raw(LINK, TOKEN, REQUEST, 60.0)

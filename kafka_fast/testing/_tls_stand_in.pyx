@@ -99,7 +99,7 @@ cdef bint socket_is_writable(void* context) noexcept nogil:
     return poll(&waiting, 1, 0) > 0
 
 
-cdef class RecordLayer:
+cdef class TlsStandIn:
     """A layer between one link and its connection.
 
     Args:
