@@ -55,6 +55,8 @@ def interrupt_at(place: int, event: str = "opcode") -> Iterator[None]:
         return look
 
     before = sys.gettrace()
+    # Python 3.12 tells of opcodes only if a frame has asked for them before tracing begins.
+    sys._getframe().f_trace_opcodes = event == "opcode"
     sys.settrace(look)
     try:
         yield

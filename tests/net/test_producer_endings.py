@@ -209,6 +209,7 @@ SHOWN = (
     "an atexit of the user's",
     "an abandoned generator",
 )
+MADE_AT_THE_END = ("a live thread", "an atexit of the user's")
 WHY = "what else ends a frame in Python ends its producers as a return or an exception does"
 
 
@@ -221,6 +222,15 @@ def begin(
         prelude = prelude.replace(f"{{{name}}}", repr(value))
         body = body.replace(f"{{{name}}}", repr(value))
     return start(body, bootstrap, prefix, prelude=prelude)
+
+
+def skip_what_cannot_be(name: str) -> None:
+    """Skip clients that are made after the end of the main thread, where none can be made.
+
+    CPython 3.12.0 and 3.12.1 start no thread from then on (gh-113964).
+    """
+    if name in MADE_AT_THE_END and (3, 12) <= sys.version_info < (3, 12, 2):
+        pytest.skip("this Python starts no thread once its main thread has ended")
 
 
 def counted_aloud(err: str) -> int:
@@ -238,6 +248,7 @@ def topics_of(kafka: EmbeddedKafka, name: str) -> str:
 
 @pytest.mark.parametrize("name", shown_by(SHOWN, ENDINGS, WHY))
 def test_what_was_accepted_is_delivered(kafka: EmbeddedKafka, name: str) -> None:
+    skip_what_cannot_be(name)
     prefix = topics_of(kafka, name)
     process = begin(kafka.bootstrap, ENDINGS[name].body, prefix)
     _, err = process.communicate(timeout=TIMEOUT)
@@ -249,6 +260,7 @@ def test_what_was_accepted_is_delivered(kafka: EmbeddedKafka, name: str) -> None
 
 @pytest.mark.parametrize("name", shown_by(SHOWN, ENDINGS, WHY))
 def test_what_a_dead_broker_did_not_take_is_counted(kafka: EmbeddedKafka, name: str) -> None:
+    skip_what_cannot_be(name)
     prefix = topics_of(kafka, f"dead {name}")
     process = begin(kafka.bootstrap, ENDINGS[name].body, prefix, dies=True, exit_ms=EXIT_FLUSH_MS)
     assert process.stdout is not None
