@@ -1,0 +1,53 @@
+"""What every SASL mechanism is: a name, and conversations.
+
+    conversation ── bytes ──► SaslAuthenticate ──► broker
+                 ◄── bytes ── its answer
+
+A conversation is a generator. It yields what the client says, and is sent what the broker answers.
+It knows neither links nor clocks, so it is tested without them. What may block (a user's function,
+a key derivation, an identity provider) it yields as `Work`, and is sent the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any, Protocol, TypeAlias
+
+from kafka_fast.values import Value
+
+__all__ = ["Conversation", "Mechanism", "Work"]
+
+
+class Work(Value):
+    """Something that may block, or takes long; a thread that waits for nothing else does it.
+
+    The conversation is sent what `function` returns; what it raises is raised at the `yield`.
+    """
+
+    function: Callable[[], object]
+    what: str
+    """For people, as "a token is asked of https://…"; never with a secret in it."""
+
+
+Conversation: TypeAlias = Generator[bytes | Work, Any, None]
+"""Yields bytes for the broker, and is sent the broker's next bytes; or yields `Work`.
+
+It returns when it has nothing more to say: the broker has accepted then, since a refusal comes as
+an error of SaslAuthenticate. It raises `AuthenticationError` if it cannot go on, or if the broker
+proves not to be who it should be. The text continues a sentence that begins with the broker's
+name.
+"""
+
+
+class Mechanism(Protocol):
+    """A mechanism with one client's credentials. Conversations of several links may be under way.
+
+    Thread: control, but for the functions in `Work`.
+    """
+
+    @property
+    def name(self) -> str:
+        """The name in SaslHandshake, as "SCRAM-SHA-512"."""
+
+    def converse(self, host: str) -> Conversation:
+        """Begin a conversation with the broker of that name."""

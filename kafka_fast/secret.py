@@ -1,0 +1,59 @@
+"""A value that must not be seen: passwords, private keys, tokens.
+
+A `Secret` shows `****` wherever it is printed, and refuses to be pickled. Code that needs the
+value asks for it with `reveal`, uses it at once, and keeps it in no attribute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NoReturn
+
+__all__ = ["HIDDEN", "Secret"]
+
+HIDDEN = "****"
+"""What stands for a secret in every text."""
+
+
+class Secret:
+    """A text that is not shown, or a function that returns such a text.
+
+    Two secrets are equal only if they are the same object: a comparison could tell what is in them.
+    """
+
+    __slots__ = ("_source",)
+
+    def __init__(self, source: str | Callable[[], str]) -> None:
+        """Keep a text, or a function that is called whenever the text is needed.
+
+        Args:
+            source: the text, or a function that returns it. The function may block: it runs on a
+                thread where this does no harm.
+        """
+        self._source = source
+
+    def reveal(self) -> str:
+        """Return the text.
+
+        Raises:
+            TypeError: the user's function has returned something else. Its own exceptions pass.
+        """
+        if isinstance(self._source, str):
+            return self._source
+        text = self._source()
+        if not isinstance(text, str):
+            raise TypeError(f"a function that returns a secret returned {type(text).__name__}")
+        return text
+
+    @property
+    def may_block(self) -> bool:
+        """Whether `reveal` calls a function of the user's."""
+        return not isinstance(self._source, str)
+
+    def __repr__(self) -> str:
+        return HIDDEN
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a secret is not pickled: give the process that needs it its own configuration"
+        )
