@@ -43,5 +43,5 @@ def run(args: argparse.Namespace) -> int:
 def _print_list(client: str) -> None:
     """Print the supported properties of one client as a file of properties with the defaults."""
     for key in KEYS.values():
-        if client in key.clients and not key.pending:
+        if client in key.clients and not (key.pending or key.ignored):
             print(f"{key.name}={as_written(key, key.default_of(client))}")

@@ -25,7 +25,7 @@ from kafka_fast.config._consumer_settings import (
 from kafka_fast.config._given import check_mapping
 from kafka_fast.config._key import Alias, Key, ValueKind
 from kafka_fast.config._names import ConsumerConfig, ProducerConfig
-from kafka_fast.config._normalize import KEYS, Config, find_key, normalize, redacted
+from kafka_fast.config._normalize import KEYS, Config, find_key, normalize
 from kafka_fast.config._reference import as_written, reference_entry, reference_page
 from kafka_fast.config._settings import (
     CommonSettings,
@@ -60,7 +60,6 @@ __all__ = [
     "normalize",
     "parse_addresses",
     "producer_settings",
-    "redacted",
     "reference_entry",
     "reference_page",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from types import MappingProxyType
 from typing import Any
@@ -10,25 +10,28 @@ from typing import Any
 from kafka_fast.config._common import COMMON
 from kafka_fast.config._consumer import CONSUMER_ONLY
 from kafka_fast.config._given import check_first_argument
-from kafka_fast.config._key import EVERY_CLIENT, PRODUCER, Key, ValueKind
+from kafka_fast.config._key import EVERY_CLIENT, PRODUCER, Key
 from kafka_fast.config._producer import PRODUCER_ONLY
 from kafka_fast.config._security import SECURITY
 from kafka_fast.config._values import coerce
 from kafka_fast.errors import ConfigError
+from kafka_fast.logs import get_logger
+from kafka_fast.secret import Secret
 
 KEYS: Mapping[str, Key] = MappingProxyType(
     {key.name: key for key in (*COMMON, *PRODUCER_ONLY, *CONSUMER_ONLY, *SECURITY)}
 )
 """The table: canonical name -> key."""
 
-_HIDDEN = "[hidden]"
+_log = get_logger("kafka_fast.config")
+
 _CODEC_LEVEL = "compression.level"
 
 
 class Config(Mapping[str, Any]):
     """A client's whole configuration: canonical name -> value, defaults filled in.
 
-    Immutable and picklable (as far as the user's objects in it are).
+    Immutable. Picklable as far as the user's objects in it are, and not if there are secrets in it.
     """
 
     __slots__ = ("_values", "client", "explicit")
@@ -67,14 +70,22 @@ class Config(Mapping[str, Any]):
         return len(self._values)
 
     def __reduce__(self) -> tuple[type[Config], tuple[str, dict[str, object]]]:
-        """Pickle what was given; the defaults are the reader's."""
+        """Pickle what was given; the defaults are the reader's.
+
+        Raises:
+            TypeError: a secret was given.
+        """
+        secrets = [name for name in sorted(self.explicit) if isinstance(self[name], Secret)]
+        if secrets:
+            raise TypeError(
+                f"a configuration with {', '.join(secrets)} is not pickled: make it where it is "
+                "needed, from your own mapping"
+            )
         return Config, (self.client, {name: self._values[name] for name in self.explicit})
 
     def __repr__(self) -> str:
         """Show what the user gave, without secrets."""
-        given = ", ".join(
-            f"{name}={redacted(name, self[name])!r}" for name in sorted(self.explicit)
-        )
+        given = ", ".join(f"{name}={self[name]!r}" for name in sorted(self.explicit))
         return f"Config({self.client}: {given})"
 
 
@@ -111,6 +122,7 @@ def normalize(
             _put(given, spelled, key, name, coerce(key, name, value, scale))
     for name, value in levels:
         _put_codec_level(given, spelled, name, value)
+    _log_ignored(given)
     return Config(client, given)
 
 
@@ -130,22 +142,28 @@ def dotted(name: str) -> str:
     return name.strip().lower().replace("_", ".")
 
 
-def redacted(name: str, value: object) -> object:
-    """Return `value`, or a placeholder if the property with that canonical name is a secret."""
-    return _HIDDEN if KEYS[name].kind is ValueKind.PASSWORD and value is not None else value
-
-
 def _put(
     given: dict[str, object], spelled: dict[str, str], key: Key, name: str, value: object
 ) -> None:
-    if key.name in given and given[key.name] != value:
-        first, second = redacted(key.name, given[key.name]), redacted(key.name, value)
+    if key.name in given and not _is_same(given[key.name], value):
         raise ConfigError(
             f"{key.name} is given twice with different values: "
-            f"{spelled[key.name]}={first!r}, {name}={second!r}"
+            f"{spelled[key.name]}={given[key.name]!r}, {name}={value!r}"
         )
     given[key.name] = value
     spelled.setdefault(key.name, name)
+
+
+def _is_same(first: object, second: object) -> bool:
+    if isinstance(first, Secret) and isinstance(second, Secret):
+        return first.is_same(second)
+    return first == second
+
+
+def _log_ignored(given: Iterable[str]) -> None:
+    for name in given:
+        if KEYS[name].ignored:
+            _log.info("%s is accepted and means nothing here: %s", name, KEYS[name].ignored)
 
 
 def _put_codec_level(
