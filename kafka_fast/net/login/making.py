@@ -1,0 +1,54 @@
+"""Which mechanism the settings ask for, with the parts that it needs."""
+
+from __future__ import annotations
+
+import secrets
+
+from kafka_fast.config._security_settings import SaslSettings
+from kafka_fast.control.authentication.mechanism import Mechanism
+from kafka_fast.control.authentication.plain import PlainMechanism
+from kafka_fast.control.authentication.scram import HASHES, ScramMechanism
+from kafka_fast.errors import ConfigError
+from kafka_fast.net.login.scram_keys import ScramKeyCache
+from kafka_fast.secret import Secret
+
+__all__ = ["make_mechanism"]
+
+NONCE_BYTES = 24
+"""Random bytes in a SCRAM nonce: 192 bits."""
+
+
+def make_mechanism(settings: SaslSettings) -> Mechanism:
+    """Return the mechanism of one client; it serves all its links. Any thread; blocks for nothing.
+
+    Raises:
+        ConfigError: a setting is missing or cannot be used, or a package that the mechanism needs
+            is not installed.
+    """
+    name = settings.mechanism
+    if name == "PLAIN":
+        return PlainMechanism(*_credentials(settings))
+    if name in HASHES:
+        return _scram(settings)
+    raise ConfigError(f"sasl.mechanism: {name} is not known")
+
+
+def _credentials(settings: SaslSettings) -> tuple[str, Secret]:
+    if settings.username is None or settings.password is None:
+        raise ConfigError(f"{settings.mechanism} needs sasl.username and sasl.password")
+    return settings.username, settings.password
+
+
+def _scram(settings: SaslSettings) -> ScramMechanism:
+    username, password = _credentials(settings)
+    extensions = dict(settings.extensions)
+    if settings.is_token:
+        extensions["tokenauth"] = "true"
+    return ScramMechanism(
+        settings.mechanism,
+        username,
+        ScramKeyCache(HASHES[settings.mechanism], password).derive,
+        lambda: secrets.token_urlsafe(NONCE_BYTES),
+        extensions=extensions.items(),
+        max_iterations=settings.scram_max_iterations,
+    )
