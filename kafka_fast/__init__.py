@@ -44,7 +44,7 @@ from kafka_fast.errors import (
 )
 
 if TYPE_CHECKING:
-    from kafka_fast.config import ConsumerConfig, ProducerConfig
+    from kafka_fast.config import ConsumerConfig, ProducerConfig, read_properties
     from kafka_fast.consumer import (
         Consumer,
         ConsumerRecord,
@@ -83,6 +83,7 @@ else:
         "RecordMetadata": "types",
         "RecordRange": "consumer",
         "TopicPartition": "types",
+        "read_properties": "config",
         "read_range": "consumer",
     }
     __getattr__, __dir__ = lazily(__name__, _WHERE)
@@ -132,5 +133,6 @@ __all__ = [
     "UsageError",
     "WakeupError",
     "__version__",
+    "read_properties",
     "read_range",
 ]

@@ -93,7 +93,10 @@ def consumer_settings(
         ConfigError: see `normalize`; also if `bootstrap.servers` is missing, or if properties
             that were given explicitly contradict each other.
     """
-    config = normalize(mapping, kwargs, client=CONSUMER)
+    try:
+        config = normalize(mapping, kwargs, client=CONSUMER)
+    finally:
+        del mapping, kwargs  # see normalize
     values = dict(config)
     check_required(values)
     resolve_backoff(config, values)

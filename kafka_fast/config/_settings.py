@@ -158,7 +158,10 @@ def producer_settings(
         ConfigError: see `normalize`; also if `bootstrap.servers` is missing, or if properties
             that were given explicitly contradict each other.
     """
-    config = normalize(mapping, kwargs, client=PRODUCER)
+    try:
+        config = normalize(mapping, kwargs, client=PRODUCER)
+    finally:
+        del mapping, kwargs  # see normalize
     values = dict(config)
     check_required(values)
     resolve_backoff(config, values)

@@ -16,6 +16,9 @@ from kafka_fast.errors import ConfigError
 from kafka_fast.secret import Secret
 from kafka_fast.serialization import as_deserializer, as_serializer
 
+NO_SECRET = object()
+"""What is put in place of a value that can be no secret, before it is read: it is shown nowhere."""
+
 _JAVA_PACKAGE = "org.apache.kafka."
 
 
@@ -140,11 +143,9 @@ def _string(key: Key, label: str, value: object) -> str:
 
 
 def _secret(key: Key, label: str, value: object) -> Secret:
-    if isinstance(value, Secret):
-        return value
-    if not isinstance(value, str) and not callable(value):
+    if not isinstance(value, Secret):  # NO_SECRET
         raise _wrong_type(key, label, value)
-    return Secret(value)
+    return value
 
 
 def _list(key: Key, label: str, value: object) -> tuple[object, ...]:
@@ -284,7 +285,7 @@ _EXPECTED = {
 
 
 def _wrong_type(key: Key, label: str, value: object) -> ConfigError:
+    expected = f"{label}: expected {_EXPECTED[key.kind]}"
     # What is given for a user's name may be a whole account, with its password.
     is_near_secrets = key.kind is ValueKind.PASSWORD or key.field
-    shown = f"a value of type {type(value).__name__}" if is_near_secrets else repr(value)
-    return ConfigError(f"{label}: expected {_EXPECTED[key.kind]}, not {shown}")
+    return ConfigError(expected if is_near_secrets else f"{expected}, not {value!r}")

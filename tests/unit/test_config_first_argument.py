@@ -33,8 +33,10 @@ def test_a_producers(given: Any, right: str) -> None:
     with pytest.raises(TypeError) as caught:
         Producer(given)
     said = str(caught.value)
+    # Pairs may have a password among them.
+    shown = "list" if given == [("acks", 1)] else repr(given)
     assert said.startswith(
-        f"the first argument of Producer is a mapping of properties, not {given!r}"
+        f"the first argument of Producer is a mapping of properties, not {shown}"
     )
     assert right in said
 
