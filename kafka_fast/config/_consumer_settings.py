@@ -96,6 +96,7 @@ def consumer_settings(
     values = dict(config)
     check_required(values)
     resolve_backoff(config, values)
+    values |= {"tls": None, "sasl": None}
     values["auto.offset.reset"] = _offset_reset(values["auto.offset.reset"])
     _check_group(config, values)
     for name in ("key.deserializer", "value.deserializer"):

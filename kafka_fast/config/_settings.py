@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 from kafka_fast.config._address import Address
 from kafka_fast.config._key import PRODUCER
 from kafka_fast.config._normalize import Config, normalize
+from kafka_fast.config._security_settings import SaslSettings, TlsSettings
 from kafka_fast.errors import ConfigError
 from kafka_fast.logs import get_logger
 from kafka_fast.serialization import Serializer, as_serializer
@@ -74,6 +75,8 @@ class CommonSettings(Value, kw_only=True):
     metadata_max_age_ms: int
     metadata_recovery_strategy: str
     metadata_recovery_rebootstrap_trigger_ms: int
+    tls: TlsSettings | None = None
+    sasl: SaslSettings | None = None
 
     request_timeout = Seconds()
     retry_backoff = Seconds()
@@ -157,6 +160,7 @@ def producer_settings(
     resolve_backoff(config, values)
     _resolve_idempotence(config, values)
     _resolve_delivery_timeout(config, values)
+    values |= {"tls": None, "sasl": None}
     for name in ("key.serializer", "value.serializer"):
         values[name] = as_serializer(values[name], values["serializer.encoding"])
     return ProducerSettings(
