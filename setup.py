@@ -92,6 +92,7 @@ C_LIBRARIES: dict[str, tuple[list[str], list[str]]] = {
             "dataplane.bulk._job",
             "net._pump",
             "net._compressor",
+            "net.tls._relayed",
             "net.tls._tls",
             "testing._memory",
             "testing._tls_stand_in",

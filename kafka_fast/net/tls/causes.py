@@ -64,6 +64,9 @@ NO_VERSION = (
     "ssl.enabled.protocols)"
 )
 
+WITHOUT_TLS = ("wrong version number", "record layer failure")
+"""OpenSSL's words for bytes that are no TLS record."""
+
 ALERTS = {
     "certificate required": NO_CLIENT_CERTIFICATE,
     "bad certificate": "refused this client's certificate as bad",
@@ -120,6 +123,8 @@ def refused(failure: Failure, host: str, protocol: str) -> str:
         speaker = foreign_protocol(failure.head)
         talks = f"talks like {speaker}" if speaker else "answered without TLS"
         return f"it {talks}{plaintext}"
+    if alike(failure.reason) in WITHOUT_TLS:
+        return f"it answered without TLS{plaintext}"
     if failure.reason:
         return f"it {_said(failure.reason, was_asked=failure.was_asked)}"
     if failure.is_late:

@@ -1,15 +1,9 @@
-"""The native TLS context of one client: read from the settings, and anew when files change.
-
-The first context is read where the client is made, so that what is wrong with the settings is an
-error there. Later ones are read in a thread of their own: a password may come from a function that
-blocks.
-"""
+"""A native TLS context from the settings: versions, suites, trust, the client's certificate."""
 
 from __future__ import annotations
 
 import os
 import ssl
-import time
 from pathlib import Path
 
 from kafka_fast.config._security_settings import Store, TlsSettings
@@ -17,16 +11,14 @@ from kafka_fast.errors import ConfigError
 from kafka_fast.logs import UNLIMITED, get_logger
 from kafka_fast.net.tls import _tls
 from kafka_fast.net.tls._tls import Context
-from kafka_fast.net.tls.stores import Blob, read_jks, read_pem, read_store, reveal
+from kafka_fast.net.tls.expiry import warn_of_expiry
+from kafka_fast.net.tls.stores import Blob, read_file, read_jks, read_store, reveal
 
-__all__ = ["EXPIRES_SOON", "VERSIONS", "make_context", "warn_of_expiry"]
+__all__ = ["make_context"]
 
 logger = get_logger("kafka_fast.net.tls")
 
 VERSIONS = {"TLSv1.2": 0x0303, "TLSv1.3": 0x0304}
-
-EXPIRES_SOON = 14 * 86_400
-"""Seconds before its end from which on a certificate is warned of."""
 
 SYSTEM_BUNDLES = (
     "/etc/ssl/certs/ca-certificates.crt",
@@ -62,22 +54,6 @@ def make_context(settings: TlsSettings) -> Context:
     return context
 
 
-def warn_of_expiry(trusted: tuple[str, int] | None, own: tuple[str, int] | None) -> None:
-    """Warn of certificates that end soon.
-
-    Args:
-        trusted: the trusted certificate that ends first, and when: Unix seconds.
-        own: the same of the client's own chain.
-    """
-    for what, first in (("trusted certificate", trusted), ("client certificate", own)):
-        if first is None or first[1] - time.time() > EXPIRES_SOON:
-            continue
-        subject, until = first
-        day = time.strftime("%Y-%m-%d %H:%M", time.gmtime(until))
-        verb = "expired" if until < time.time() else "expires"
-        logger.warning("the %s %s %s at %s UTC", what, subject, verb, day, extra=UNLIMITED)
-
-
 def _choose_suites(context: Context, settings: TlsSettings) -> None:
     tls12, tls13 = ":".join(settings.cipher_suites), ":".join(settings.tls13_cipher_suites)
     if not context.suites(tls12.encode() or None, tls13.encode() or None):
@@ -91,7 +67,7 @@ def _trust(context: Context, settings: TlsSettings) -> None:
     else:
         _trust_store(context, settings.truststore)
     if settings.crl_location is not None:
-        pem = read_pem(settings.crl_location)
+        pem = read_file(settings.crl_location)
         _check(context, context.revoke(pem), settings.crl_location, "revocation list")
 
 
@@ -140,7 +116,7 @@ def _use_key(context: Context, store: Store, blob: Blob, place: str) -> tuple[in
     if store.key is not None:
         data, place = store.key.reveal().encode(), "ssl.keystore.key"
     elif store.key_location is not None:
-        data, place = read_pem(store.key_location), store.key_location
+        data, place = read_file(store.key_location), store.key_location
     else:
         data = blob.data
     return context.key(data, reveal(store.key_password or store.password)), place, "key"

@@ -10,7 +10,7 @@ from kafka_fast.errors import ConfigError
 from kafka_fast.secret import Secret
 from kafka_fast.values import Value
 
-__all__ = ["Blob", "Fingerprint", "JavaStore", "fingerprint", "read_jks", "read_pem", "read_store"]
+__all__ = ["Blob", "Fingerprint", "JavaStore", "fingerprint", "read_jks", "read_file", "read_store", "reveal"]
 
 Fingerprint = tuple[tuple[int, int, int] | None, ...]
 """Time of change, size and inode of each file."""
@@ -41,7 +41,7 @@ def reveal(secret: Secret | None) -> bytes | None:
     return None if secret is None else secret.reveal().encode()
 
 
-def read_pem(location: str) -> bytes:
+def read_file(location: str) -> bytes:
     """Return what is in a file.
 
     Raises:
@@ -65,7 +65,7 @@ def read_store(store: Store) -> Blob:
     """
     if store.location is None:
         return Blob("PEM", (store.certificates or "").encode(), None)
-    data = read_pem(store.location)
+    data = read_file(store.location)
     if not data:
         raise ConfigError(f"{store.location}: the file is empty")
     kind = _kind(data)
