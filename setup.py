@@ -4,6 +4,7 @@
 code: elsewhere a newer compiler, which warns of more, must not stop an installation.
 `KAFKA_FAST_DEBUG=1` keeps symbols and debug information, which are three quarters of the size.
 `KAFKA_FAST_NATIVE_CODECS=0` builds as on a machine that has no compression headers.
+`KAFKA_FAST_NATIVE_TLS=0` builds as on one that has no headers of OpenSSL 3.
 `KAFKA_FAST_SANITIZE=-fsanitize=address` gives these flags to compiler and linker after all others.
 `KAFKA_FAST_BUILD_JOBS=n` runs n compilers at a time (default 2).
 A build with other options than the last one in the same folder compiles everything anew; a changed
@@ -48,6 +49,7 @@ C_LIBRARIES: dict[str, tuple[list[str], list[str]]] = {
         ["record._compress"],
     ),
     "kf_arrow": (["kf_arrow_build.c"], ["record._arrow_columns", "record._arrow_export"]),
+    "kf_tls": (["kf_tls.c", "kf_tls_context.c"], ["net.tls._tls"]),
     "kf_planes": (
         [
             "kf_pool.c",
@@ -90,6 +92,8 @@ C_LIBRARIES: dict[str, tuple[list[str], list[str]]] = {
             "dataplane.bulk._job",
             "net._pump",
             "net._compressor",
+            "net.tls._relayed",
+            "net.tls._tls",
             "testing._memory",
             "testing._tls_stand_in",
         ],
@@ -112,6 +116,12 @@ CODECS = {
     "lz4": (("KF_HAVE_LZ4",), "liblz4-dev"),
     "zstd": (("KF_HAVE_ZSTD",), "libzstd-dev"),
 }
+
+OPENSSL_MACRO = ("KF_HAVE_OPENSSL", "1")
+OPENSSL_LINKS = ["-lssl", "-lcrypto"]
+
+Found = tuple[list[tuple[str, str]], list[str], list[str]]
+"""Macros, include directories and link flags for libraries that this machine has."""
 
 COMPILE_ARGS = ["-std=gnu11", "-O3", "-fvisibility=hidden", "-fno-strict-overflow"]
 OUR_WARNINGS = ["-Wall", "-Wextra", "-Wconversion"]
@@ -147,8 +157,14 @@ def pkg_config(*args: str) -> list[str] | None:
     return run.stdout.split() if run.returncode == 0 else None
 
 
-def compiles(header: str, library: str) -> bool:
-    """Return whether the compiler finds the header and the library, as it will be called."""
+def compiles(header: str, library: str, condition: str = "1") -> bool:
+    """Return whether the compiler finds the header and the library, as it will be called.
+
+    Args:
+        header: to include.
+        library: to link.
+        condition: of the preprocessor, which must hold behind the header.
+    """
     compiler = (os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc").split()
     if shutil.which(compiler[0]) is None:
         return False  # nothing is compiled for an sdist; a build says by itself what it lacks
@@ -156,7 +172,8 @@ def compiles(header: str, library: str) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "probe.c")
         source.write_text(
-            f"#include <stddef.h>\n#include <{header}>\nint main(void) {{return 0;}}\n"
+            f"#include <stddef.h>\n#include <{header}>\n#if !({condition})\n#error too old\n"
+            "#endif\nint main(void) {return 0;}\n"
         )
         run = subprocess.run(
             [
@@ -182,7 +199,7 @@ def find_library(package: str, header: str, library: str) -> tuple[list[str], li
     return ([], [f"-l{library}"]) if compiles(header, library) else None
 
 
-def find_codecs() -> tuple[list[tuple[str, str]], list[str], list[str]]:
+def find_codecs() -> Found:
     """Return macros, include directories and link flags for the compression libraries here."""
     macros: list[tuple[str, str]] = []
     include_dirs: list[str] = []
@@ -200,8 +217,28 @@ def find_codecs() -> tuple[list[tuple[str, str]], list[str], list[str]]:
     return macros, include_dirs, links
 
 
+def find_openssl() -> Found:
+    """Return macro, include directories and link flags for OpenSSL 3 or later."""
+    if os.environ.get("KAFKA_FAST_NATIVE_TLS", "1") == "0":
+        return [], [], []
+    includes = pkg_config("--cflags-only-I", "openssl >= 3.0")
+    if includes is not None:
+        links = pkg_config("--libs", "openssl") or OPENSSL_LINKS
+        return [OPENSSL_MACRO], [flag.removeprefix("-I") for flag in includes], links
+    if compiles("openssl/ssl.h", "ssl", "OPENSSL_VERSION_NUMBER >= 0x30000000L"):
+        return [OPENSSL_MACRO], [], OPENSSL_LINKS
+    return [], [], []
+
+
 def tell_of_missing(macros: list[tuple[str, str]]) -> None:
-    """Say in one line which codecs will be slow, and how to mend that."""
+    """Say in a line each what will be slow, and how to mend that."""
+    if OPENSSL_MACRO not in macros:
+        print(
+            "kafka_fast: no headers of OpenSSL 3 here, so Python's ssl serves TLS, which is slower; "
+            "install them (Debian: apt-get install libssl-dev) and build again "
+            "(pip install --no-cache-dir --force-reinstall)",
+            file=sys.stderr,
+        )
     found = {macro for macro, _ in macros}
     missing = {codec: debian for codec, (by, debian) in CODECS.items() if not found & {*by}}
     if missing:
@@ -217,10 +254,9 @@ def tell_of_missing(macros: list[tuple[str, str]]) -> None:
 # ---- what is built ----
 
 
-def libraries(
-    macros: list[tuple[str, str]], include_dirs: list[str]
-) -> list[tuple[str, dict[str, Any]]]:
+def libraries(found: dict[str, Found]) -> list[tuple[str, dict[str, Any]]]:
     """Return our own C as static libraries, as setuptools wants them."""
+    nothing: Found = ([], [], [])
     headers = [str(path.relative_to(ROOT)) for path in sorted((ROOT / "src_c").rglob("*.h"))]
     return [
         (
@@ -228,8 +264,8 @@ def libraries(
             {
                 "sources": [f"src_c/{source}" for source in sources],
                 "obj_deps": {"": headers},
-                "include_dirs": ["src_c", *include_dirs],
-                "macros": macros if name == "kf_codecs" else [],
+                "include_dirs": ["src_c", *found.get(name, nothing)[1]],
+                "macros": found.get(name, nothing)[0],
                 "cflags": [*compile_args(), *OUR_WARNINGS, *ERRORS],
             },
         )
@@ -237,14 +273,14 @@ def libraries(
     ]
 
 
-def extensions(codec_links: list[str]) -> list[Extension]:
+def extensions(found: dict[str, Found]) -> list[Extension]:
     """Return one Extension for each .pyx file of the package."""
-    found = []
+    made = []
     for path in sorted((ROOT / "kafka_fast").rglob("_*.pyx")):
         relative = path.relative_to(ROOT)
         name = ".".join(relative.with_suffix("").parts)
         linked = [library for library, (_, by) in C_LIBRARIES.items() if name[11:] in by]
-        found.append(
+        made.append(
             Extension(
                 name,
                 [str(relative)],
@@ -252,14 +288,14 @@ def extensions(codec_links: list[str]) -> list[Extension]:
                 libraries=linked,
                 extra_compile_args=[*compile_args(), *GENERATED_WARNINGS, *ERRORS],
                 extra_link_args=[
-                    *(codec_links if "kf_codecs" in linked else []),
+                    *(flag for it in linked if it in found for flag in found[it][2]),
                     *SANITIZE,
                     *([] if DEBUG else ["-Wl,--strip-all"]),
                 ],
                 depends=[str(header.relative_to(ROOT)) for header in (ROOT / "src_c").rglob("*.h")],
             )
         )
-    return found
+    return made
 
 
 def compile_args() -> list[str]:
@@ -319,7 +355,7 @@ def note_options(folder: str, ext_modules: list[Extension]) -> str:
         ext.name: [ext.libraries, ext.include_dirs, ext.extra_link_args] for ext in ext_modules
     }
     compiler = [*map(os.environ.get, ("CC", *FLAGS)), compile_args(), sys.version]
-    text = json.dumps([decided, macros, include_dirs, compiler], indent=1)
+    text = json.dumps([decided, found_here, compiler], indent=1)
     path = Path(folder, "options.json")
     if not path.exists() or path.read_text() != text:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -352,7 +388,7 @@ class BuildExt(build_ext):  # type: ignore[misc] # setuptools' commands are unty
 
     def run(self) -> None:
         """Do what only a build needs, an sdist not."""
-        tell_of_missing(macros)
+        tell_of_missing([macro for macros, _, _ in found_here.values() for macro in macros])
         self.run_command("build_clib")
         folder = self.get_finalized_command("build_clib").build_clib
         options = note_options(self.build_temp, self.extensions)
@@ -378,9 +414,9 @@ def refuse_unsupported() -> None:
 
 
 refuse_unsupported()
-macros, include_dirs, codec_links = find_codecs()
+found_here = {"kf_codecs": find_codecs(), "kf_tls": find_openssl()}
 setup(
-    libraries=libraries(macros, include_dirs),
-    ext_modules=extensions(codec_links),
+    libraries=libraries(found_here),
+    ext_modules=extensions(found_here),
     cmdclass={"build_clib": BuildClib, "build_ext": BuildExt},
 )

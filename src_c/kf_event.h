@@ -48,6 +48,8 @@ enum kf_close {
     KF_CLOSE_BAD_RESPONSE = 6, /* a Produce or Fetch answer that does not fit its request */
     KF_CLOSE_CORRELATION = 7, /* an answer to no request in flight; `detail` is its id */
     KF_CLOSE_IDLE = 8, /* connections.max.idle.ms passed without a request */
+    KF_CLOSE_LAYER = 9, /* the layer above the socket failed; `detail` is a number of its own, and
+                         * the event's bytes are its words */
 };
 
 /* A frozen queue, in a report. */

@@ -19,6 +19,7 @@ enum {
     KF_TRACE_LINES = 1024,       /* of the debug ring */
     KF_LINK_WRITE_PIECES = 256,  /* per write call */
     KF_LINK_RECEIVE_MIN = 65536, /* bytes of the receive buffer to begin with */
+    KF_LINK_WORDS = 128, /* bytes that a layer's words for an error may have */
     KF_LINK_PEEK = 4096, /* bytes read to learn the length of a Fetch answer */
     KF_CORRELATION_POS = 8, /* in every request: after its length, API key and version */
 };
@@ -39,6 +40,10 @@ typedef struct kf_link_io {
     /* Bytes that the next read returns although the poller may not say so, because a layer above
      * the socket holds them. NULL: there is no such layer. */
     size_t (*pending)(void *context);
+    /* Put the words for the error of a layer above the socket into `into`; their length, 0 if the
+     * last error is an errno. Otherwise `*error` was a number of the layer's own. NULL: as
+     * `pending`. */
+    size_t (*explain)(void *context, char *into, size_t size);
     /* Close; the link reads and writes no more. Idempotent. */
     void (*close)(void *context);
     /* Free `context`; the last call. */
@@ -184,6 +189,10 @@ static inline void kf_link_ready(kf_link *link, int ready) {
     if ((ready & link->read_wants) != 0) {
         link->readable = true;
     }
+}
+/* The words for the last error if a layer above the socket has raised it: their length, or 0. */
+static inline size_t kf_link_explain(const kf_link *link, char *into, size_t size) {
+    return link->io.explain != NULL ? link->io.explain(link->io.context, into, size) : 0;
 }
 /* Whether a read brings bytes that the poller does not know of. */
 static inline bool kf_link_pending(const kf_link *link) {

@@ -45,6 +45,7 @@ from kafka_fast.errors import (
     KafkaError,
     KafkaTimeoutError,
     ProtocolError,
+    TlsError,
     UsageError,
     broker_error,
 )
@@ -317,7 +318,8 @@ class Connection:
     def handle_connect_failed(self, link_id: int, error: BaseException, now: float) -> None:
         """Take note that a link could not be opened; its socket is closed."""
         if link_id == self._link_id and self._state is ConnectionState.CONNECTING:
-            failure = KafkaConnectionError(f"{self._where()}: {say(error)}")
+            kind = TlsError if isinstance(error, TlsError) else KafkaConnectionError
+            failure = kind(f"{self._where()}: {say(error)}")
             failure.__cause__ = error
             self._candidate = None
             self._fail_step(failure, now)
@@ -356,7 +358,8 @@ class Connection:
             link_id: the link.
             error: why; None: the other side closed it. The text of a `KafkaError` continues a
                 sentence that begins with the name of the other side. A `ProtocolError` means that
-                the other side does not speak Kafka's protocol; it keeps its class.
+                the other side does not speak Kafka's protocol; it keeps its class. So does a
+                `TlsError`.
             now: the time.
             awaited: the request that the other side should have answered first; "" for none.
         """
@@ -385,7 +388,8 @@ class Connection:
             text = f"{where} {error}"
         else:
             text = f"{where}: {say(error)}{instead}{hint}"
-        kind = type(error) if isinstance(error, ProtocolError) else KafkaConnectionError
+        keeps_class = isinstance(error, ProtocolError | TlsError)
+        kind = type(error) if keeps_class else KafkaConnectionError
         failure: KafkaError = kind(text)
         failure.__cause__ = error
         return failure
@@ -444,7 +448,9 @@ class Connection:
         if error is None or len(self._errors) > 1:
             tried = "; ".join(map(str, self._errors[:5])) or "no address"
             count = len(self._errors)
-            error = KafkaConnectionError(f"{self.key}: none of {count} addresses answered: {tried}")
+            is_tls = any(isinstance(it, TlsError) for it in self._errors)
+            kind = TlsError if is_tls else KafkaConnectionError
+            error = kind(f"{self.key}: none of {count} addresses answered: {tried}")
             error.__cause__ = self._errors[-1] if self._errors else None
         self._lose(error, now)
 

@@ -47,7 +47,7 @@ from kafka_fast.control.messages import (
 from kafka_fast.control.metadata import Node
 from kafka_fast.control.nonsense import Nonsense
 from kafka_fast.control.troubles import Reason, Troubles
-from kafka_fast.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError
+from kafka_fast.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError, TlsError
 from kafka_fast.instants import LONG_AGO, NEVER
 from kafka_fast.logs import in_seconds
 from kafka_fast.protocol.apis import api_name
@@ -286,7 +286,8 @@ class Connections:
         self._opened.pop(event.link_id, None)
         if link is not None:
             why = "it closed the connection" if error is None else str(error)
-            self._lose(link, KafkaConnectionError(f"{link.versions.node}: {why}"), now)
+            kind = TlsError if isinstance(error, TlsError) else KafkaConnectionError
+            self._lose(link, kind(f"{link.versions.node}: {why}"), now)
 
     def handle_bad_answer(
         self,

@@ -12,7 +12,13 @@ from typing import Any
 
 from kafka_fast.control.messages import BadAnswer, CloseReason, LinkClosed, Misfit
 from kafka_fast.control.negotiation import foreign_protocol
-from kafka_fast.errors import KafkaConnectionError, KafkaTimeoutError, MalformedError, ProtocolError
+from kafka_fast.errors import (
+    KafkaConnectionError,
+    KafkaTimeoutError,
+    MalformedError,
+    ProtocolError,
+    TlsError,
+)
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis import api_name, response_class
 from kafka_fast.types import TopicPartition
@@ -54,6 +60,8 @@ def close_error(
             return None
         case CloseReason.OS_ERROR:
             return OSError(event.detail, os.strerror(event.detail))
+        case CloseReason.LAYER:
+            return TlsError(event.words)
         case CloseReason.TIMEOUT:
             return KafkaTimeoutError(f"did not answer {awaited or 'a request'} within {patience}")
         case CloseReason.BAD_FRAME:

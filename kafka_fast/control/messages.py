@@ -31,6 +31,8 @@ class CloseReason(enum.IntEnum):
     BAD_RESPONSE = 6
     CORRELATION = 7
     IDLE = 8
+    LAYER = 9
+    """The layer above the socket failed: TLS."""
 
 
 class Awaited(enum.IntEnum):
@@ -77,6 +79,8 @@ class LinkClosed(Value):
     head: bytes = b""
     """The first bytes of an incomplete frame. They may tell what kind of server sent them."""
     awaited: Awaited = Awaited.NOTHING
+    words: str = ""
+    """LAYER: what the layer says, after the name of the other side."""
 
 
 class BadAnswer(Value):

@@ -38,7 +38,7 @@ cdef class LoopEvent:
 
 
 # How a link reads and writes a socket, which is the link's own from here on.
-cdef kf_link_io socket_io(int fd) noexcept
+cdef kf_link_io socket_io(int fd) noexcept nogil
 
 
 ctypedef struct thread_state:

@@ -255,11 +255,12 @@ cdef void socket_dispose(void* context) noexcept nogil:
     close(<int><intptr_t>context)
 
 
-cdef kf_link_io socket_io(int fd) noexcept:
+cdef kf_link_io socket_io(int fd) noexcept nogil:
     cdef kf_link_io io
     io.write = socket_write
     io.read = socket_read
     io.pending = NULL
+    io.explain = NULL
     io.close = socket_close
     io.dispose = socket_dispose
     io.context = <void*><intptr_t>fd

@@ -26,6 +26,7 @@ from kafka_fast.control.messages import (
 )
 from kafka_fast.dataplane.core import _plane
 from kafka_fast.dataplane.core._plane import DataPlane
+from kafka_fast.net.tls.causes import broken
 from kafka_fast.protocol.apis.fetch import FetchRequest
 from kafka_fast.protocol.apis.produce import ProduceRequest
 
@@ -42,7 +43,7 @@ def read_event(event: tuple[Any, ...]) -> TransportEvent:
     if kind == _plane.EVENT_RESPONSE:
         return RawResponse(link_id, token, frame, code)
     if kind == _plane.EVENT_LINK_CLOSED:
-        return LinkClosed(link_id, CloseReason(code), detail, frame or b"", Awaited(token))
+        return _read_closed(link_id, CloseReason(code), detail, frame or b"", Awaited(token))
     if kind == _plane.EVENT_BAD_ANSWER:
         misfit, asked, place, earlier = told
         api_key = API_KEYS[Awaited(token)]
@@ -54,6 +55,15 @@ def read_event(event: tuple[Any, ...]) -> TransportEvent:
     if kind == _plane.EVENT_HEARTBEATS_ENDED:
         return HeartbeatsEnded(link_id, token)
     raise ValueError(f"event of kind {kind} is not known")
+
+
+def _read_closed(
+    link_id: int, reason: CloseReason, detail: int, told: bytes, awaited: Awaited
+) -> LinkClosed:
+    if reason is not CloseReason.LAYER:
+        return LinkClosed(link_id, reason, detail, told, awaited)
+    words = broken(told.decode(errors="replace"), was_asked=detail != 0)
+    return LinkClosed(link_id, reason, detail, b"", awaited, words)
 
 
 def carry_out(plane: DataPlane, command: object) -> bool:

@@ -45,6 +45,8 @@ class Connecting(Value, frozen=False):
 
     link_id: int
     node_id: int
+    host: str
+    """What the certificate must name, if there is one."""
     socket: socket.socket
     deadline: float
 
@@ -70,11 +72,13 @@ def begin_connect(command: OpenLink, settings: CommonSettings) -> Connecting:
         if code not in (0, errno.EINPROGRESS):
             raise OSError(code, os.strerror(code))
         on_error.pop_all()
-    return Connecting(command.link_id, command.key.node_id, sock, command.deadline)
+    return Connecting(
+        command.link_id, command.key.node_id, command.host, sock, command.deadline
+    )
 
 
-def finish_connect(connecting: Connecting) -> int:
-    """Return the file descriptor of a connecting socket that has become writable.
+def finish_connect(connecting: Connecting) -> None:
+    """See whether a socket that has become writable is connected.
 
     Raises:
         OSError: the connection has failed; the socket is closed.
@@ -83,4 +87,3 @@ def finish_connect(connecting: Connecting) -> int:
     if code != 0:
         connecting.socket.close()
         raise OSError(code, os.strerror(code))
-    return connecting.socket.detach()

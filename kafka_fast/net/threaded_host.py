@@ -6,6 +6,7 @@ sockets ──────────────► └───────�
 
 kf-data      native: turns the data plane, never takes the GIL (see `_pump`)
 kf-control   Python: gives the control plane its turns, connects sockets, sleeps between turns
+kf-tls       native: handshakes, if the client speaks TLS (see `tls`)
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from kafka_fast.net.loop_bridge import LoopBridge
 from kafka_fast.net.package_compressor import PackageCompressor
 from kafka_fast.net.planes import CODECS
 from kafka_fast.net.sockets import Connecting, begin_connect, finish_connect, resolve
+from kafka_fast.net.tls.connector import TlsConnector, make_connector
 from kafka_fast.record import Codec, codecs_available
 
 if TYPE_CHECKING:
@@ -54,8 +56,12 @@ class ThreadedHost:
 
         Args:
             settings: the client's configuration.
+
+        Raises:
+            ConfigError: a certificate or key cannot be used.
         """
         self._settings = settings
+        self._tls = make_connector(settings)
         self._machine = Machine()
         self.environment: Environment = self._machine
         self._compressor: Compressor | None = None
@@ -78,6 +84,8 @@ class ThreadedHost:
             self._selector = selectors.EpollSelector()
             undo.callback(self._selector.close)
             self._selector.register(self._machine.control_event, selectors.EVENT_READ, None)
+            if self._tls is not None:
+                self._selector.register(self._tls.event, selectors.EVENT_READ, self._tls)
             self._thread = threading.Thread(
                 target=self._run, args=(weakref.ref(client),), name="kf-control", daemon=True
             )
@@ -106,6 +114,8 @@ class ThreadedHost:
         for connecting in self._connecting.values():
             connecting.socket.close()
         self._connecting.clear()
+        if self._tls is not None:
+            self._tls.stop()
         self._selector.close()
         return True
 
@@ -113,6 +123,8 @@ class ThreadedHost:
         """Give back what was taken before the threads start."""
         if self._compressor is not None:
             self._compressor.stop()
+        if self._tls is not None:
+            self._tls.stop()
         self._machine.close()
 
     @property
@@ -200,14 +212,18 @@ class ThreadedHost:
         try:
             connecting = begin_connect(command, self._settings)
         except OSError as error:
-            self._tell_failed(command.link_id, error, now)
+            self._tell(command.link_id, error)
             return
         self._connecting[command.link_id] = connecting
         self._selector.register(connecting.socket, selectors.EVENT_WRITE, connecting)
 
     def drop(self, link_id: int) -> None:
-        """Give up a socket that is still connecting."""
-        connecting = self._connecting.pop(link_id)
+        """Give up a socket that is still connecting, or in its handshake."""
+        connecting = self._connecting.pop(link_id, None)
+        if connecting is None:
+            assert self._tls is not None
+            self._tls.drop(link_id)
+            return
         self._selector.unregister(connecting.socket)
         connecting.socket.close()
 
@@ -247,24 +263,40 @@ class ThreadedHost:
         for key, _ in self._selector.select(timeout):
             if key.data is None:
                 self._machine.clear_control()
+            elif key.data is self._tls:
+                self._take_encrypted(self._tls)
             else:
-                self._finish(client, key.data)
+                self._finish(key.data)
 
-    def _finish(self, client: Client, connecting: Connecting) -> None:
-        """Hand a connected socket to the data plane, or report why it could not connect."""
+    def _finish(self, connecting: Connecting) -> None:
+        """Hand a connected socket to TLS or to the data plane, or report why it is none."""
         assert self._pump is not None
         self._selector.unregister(connecting.socket)
         del self._connecting[connecting.link_id]
-        now = self.now()
         try:
-            fd = finish_connect(connecting)
+            finish_connect(connecting)
+            if self._tls is not None:
+                self._tls.begin(connecting)
+                return
+            fd = connecting.socket.detach()
             self._pump.add_link(connecting.link_id, connecting.node_id, fd)
         except OSError as error:
-            self._tell_failed(connecting.link_id, error, now)
+            self._tell(connecting.link_id, error)
             return
-        client.handle_connected(connecting.link_id, now)
+        self._tell(connecting.link_id, None)
 
-    def _tell_failed(self, link_id: int, error: OSError, now: float) -> None:
-        # The control plane keeps the error for later reports; a traceback would keep the client.
-        if self._client is not None:
-            self._client.handle_connect_failed(link_id, error.with_traceback(None), now)
+    def _take_encrypted(self, tls: TlsConnector) -> None:
+        """Report the links whose handshakes have ended."""
+        assert self._pump is not None
+        for link_id, error in tls.take(self._pump):
+            self._tell(link_id, error)
+
+    def _tell(self, link_id: int, error: OSError | None) -> None:
+        """Report how opening a link has ended."""
+        if self._client is None:
+            return
+        if error is None:
+            self._client.handle_connected(link_id, self.now())
+        else:
+            # The control plane keeps the error for later reports; a traceback would keep the client.
+            self._client.handle_connect_failed(link_id, error.with_traceback(None), self.now())

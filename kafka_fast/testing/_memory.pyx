@@ -339,6 +339,7 @@ cdef class Turner:
         io.write = pipe_write
         io.read = pipe_read
         io.pending = NULL
+        io.explain = NULL
         io.close = pipe_close
         io.dispose = pipe_dispose
         io.context = link.pipe

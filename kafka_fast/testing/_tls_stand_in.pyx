@@ -130,6 +130,7 @@ cdef class TlsStandIn:
         io.write = layer_write
         io.read = layer_read
         io.pending = layer_pending
+        io.explain = NULL
         io.close = layer_close
         io.dispose = layer_dispose
         io.context = self.layer

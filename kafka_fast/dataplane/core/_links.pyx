@@ -42,6 +42,23 @@ cdef void end_request(sender_state* state, kf_link* link, kf_request* request,
 
 cdef void close_link(sender_state* state, kf_link* link, int reason, int64_t detail,
                      double now) noexcept nogil:
+    end_link(state, link, reason, detail, link.buffer, min(link.filled, <size_t>HEAD_BYTES), now)
+
+
+cdef void close_failed(sender_state* state, kf_link* link, int error, double now) noexcept nogil:
+    """Close a link whose read or write has failed: in the words of the layer that has failed, or
+    with the errno.
+    """
+    cdef char words[KF_LINK_WORDS]
+    cdef size_t size = min(kf_link_explain(link, words, KF_LINK_WORDS), <size_t>KF_LINK_WORDS - 1)
+    if size > 0:
+        end_link(state, link, KF_CLOSE_LAYER, error, <uint8_t*>words, size, now)
+    else:
+        close_link(state, link, KF_CLOSE_OS_ERROR, error, now)
+
+
+cdef void end_link(sender_state* state, kf_link* link, int reason, int64_t detail,
+                   const uint8_t* told, size_t size, double now) noexcept nogil:
     cdef kf_event* event = kf_event_new(KF_EVENT_LINK_CLOSED, link.id)
     cdef kf_request* request = kf_link_abandon(link)
     cdef kf_request* following
@@ -51,7 +68,7 @@ cdef void close_link(sender_state* state, kf_link* link, int reason, int64_t det
     event.code = reason
     event.detail = detail
     event.token = 0 if request == NULL else request.kind
-    kf_event_copy(event, link.buffer, min(link.filled, <size_t>HEAD_BYTES))
+    kf_event_copy(event, told, size)
     while request != NULL:
         following = request.next
         end_request(state, link, request, reason)
@@ -137,7 +154,10 @@ cdef bint receive(sender_state* state, kf_link* link, double now) noexcept nogil
             link.readable = False
             return True
         if got < 0:
-            close_link(state, link, KF_CLOSE_EOF if got == -1 else KF_CLOSE_OS_ERROR, error, now)
+            if got == -1:
+                close_link(state, link, KF_CLOSE_EOF, 0, now)
+            else:
+                close_failed(state, link, error, now)
             return False
         while True:
             whole = kf_link_frame(link, state.plane.max_frame, &frame, &size)
@@ -171,5 +191,5 @@ cdef bint flush_out(sender_state* state, kf_link* link, double now) noexcept nog
         kf_request_free(ended)
         ended = following
     if not fine:
-        close_link(state, link, KF_CLOSE_OS_ERROR, error, now)
+        close_failed(state, link, error, now)
     return fine

@@ -10,6 +10,7 @@ cdef extern from "kf_link.h" nogil:
     enum:
         KF_TRACE_LINES
         KF_CORRELATION_POS
+        KF_LINK_WORDS
         KF_IO_WANT_READ
         KF_IO_WANT_WRITE
         KF_IO_ERROR
@@ -34,6 +35,7 @@ cdef extern from "kf_link.h" nogil:
     void kf_link_queue(kf_link* link, kf_request* request, double now)
     int kf_link_wants(const kf_link* link)
     void kf_link_ready(kf_link* link, int ready)
+    size_t kf_link_explain(const kf_link* link, char* into, size_t size)
     bint kf_link_pending(const kf_link* link)
     bint kf_link_write(kf_link* link, double now, kf_request** ended, int* error)
     int kf_link_read(kf_link* link, int* error)

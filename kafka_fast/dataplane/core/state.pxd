@@ -62,6 +62,7 @@ cdef extern from "kf_plane.h" nogil:
         KF_CLOSE_BAD_RESPONSE
         KF_CLOSE_CORRELATION
         KF_CLOSE_IDLE
+        KF_CLOSE_LAYER
 
     enum kf_command_kind:
         KF_COMMAND_ADD_LINK

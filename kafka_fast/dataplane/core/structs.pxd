@@ -347,6 +347,7 @@ cdef extern from "kf_link.h" nogil:
                          int* error) noexcept nogil
         int64_t (*read)(void* context, void* into, size_t size, int* error) noexcept nogil
         size_t (*pending)(void* context) noexcept nogil
+        size_t (*explain)(void* context, char* into, size_t size) noexcept nogil
         void (*close)(void* context) noexcept nogil
         void (*dispose)(void* context) noexcept nogil
         void* context

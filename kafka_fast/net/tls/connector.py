@@ -1,0 +1,108 @@
+"""What makes an encrypted link of a connected socket: the interface of the two ways.
+
+    ThreadedHost ── begin, drop ─► connector ── event: something has ended ─► ThreadedHost ── take ─►
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from typing import Protocol
+
+from kafka_fast.config import CommonSettings
+from kafka_fast.errors import ConfigError, TlsError
+from kafka_fast.logs import get_logger
+from kafka_fast.net._pump import Pump
+from kafka_fast.net.sockets import Connecting
+from kafka_fast.net.tls.causes import Failure, refused
+
+__all__ = ["OWN_SHARE", "Ended", "TlsConnector", "make_connector", "server_name", "serving", "told"]
+
+logger = get_logger("kafka_fast.net.tls")
+
+Ended = tuple[int, OSError | None]
+"""A link's id, and why it cannot be; None: the data plane has it."""
+
+OWN_SHARE = 0.95
+"""Of the time that is left when the socket is connected. The control plane's own deadline comes
+after it and cannot tell a handshake from a connection.
+"""
+
+
+class TlsConnector(Protocol):
+    """Makes links. Control thread only, unless said otherwise."""
+
+    @property
+    def event(self) -> int:
+        """File descriptor that is readable while `take` has something to do."""
+
+    def begin(self, connecting: Connecting) -> None:
+        """Begin a handshake on a connected socket.
+
+        Raises:
+            OSError: it could not begin; the socket is closed.
+        """
+
+    def drop(self, link_id: int) -> None:
+        """Give up a handshake that `take` has not returned."""
+
+    def take(self, pump: Pump) -> list[Ended]:
+        """Hand the data plane what is ready, and return what has ended."""
+
+    def stop(self) -> None:
+        """End all threads and close all sockets. Any thread, after the control thread's end."""
+
+
+def serving() -> str:
+    """Return which TLS this installation uses, for `info` and the log."""
+    from kafka_fast.net.tls import _tls  # loads OpenSSL, which a plaintext client has no use for
+
+    version = _tls.library_version()
+    if os.environ.get("KAFKA_FAST_TLS") == "relay" or version is None:
+        import ssl
+
+        why = "KAFKA_FAST_TLS=relay" if version is not None else "built without OpenSSL's headers"
+        return f"relay, {ssl.OPENSSL_VERSION} ({why})"
+    return f"native, {version}"
+
+
+def make_connector(settings: CommonSettings) -> TlsConnector | None:
+    """Return what makes a client's links; None: it does not speak TLS.
+
+    Called by the thread that makes the client. It may block: it reads files.
+
+    Raises:
+        ConfigError: a certificate or key cannot be used; KAFKA_FAST_TLS has an unknown value.
+    """
+    tls = settings.tls
+    if tls is None:
+        return None
+    way = os.environ.get("KAFKA_FAST_TLS", "native")
+    if way not in ("native", "relay"):
+        raise ConfigError(f"KAFKA_FAST_TLS is 'native' or 'relay', not {way!r}")
+    if not tls.checks_host or not tls.verifies:
+        what = "whether they are who they say" if tls.verifies else "at all"
+        logger.warning("TLS: the brokers' certificates are not checked %s", what)
+    by = "relay, the user's ssl_context" if tls.context is not None else serving()
+    logger.info("TLS: %s", by)
+    # Imported here, because each loads an OpenSSL.
+    if by.startswith("relay"):
+        from kafka_fast.net.tls.relay import RelayConnector
+
+        return RelayConnector(tls, settings.security_protocol)
+    from kafka_fast.net.tls.native import NativeConnector
+
+    return NativeConnector(tls, settings.security_protocol)
+
+
+def server_name(host: str) -> tuple[str, bool]:
+    """Return what the certificate of a host must name, and whether that is an IP address."""
+    try:
+        return str(ipaddress.ip_address(host.partition("%")[0])), True
+    except ValueError:
+        return host.rstrip(".").encode("idna").decode(), False
+
+
+def told(failure: Failure, host: str, protocol: str) -> OSError:
+    """Return the error for a handshake that failed."""
+    return TlsError(refused(failure, host, protocol))

@@ -1,0 +1,269 @@
+"""Links by Python's `ssl`: for a user's own SSLContext, and where this build has no OpenSSL.
+
+    data plane ── socket pair ──► ┌──────────────┐ ──► SSLSocket ──► broker
+                                  │ kf-tls-relay │
+                             ◄──  └──────────────┘ ◄──
+
+Handshakes run in a thread each: `wrap_socket` of a user's context may be the user's own, so it is
+called as everybody calls it. One more thread then moves the bytes of all links.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable
+
+from kafka_fast.config._security_settings import TlsSettings
+from kafka_fast.net._pump import Pump
+from kafka_fast.net.sockets import Connecting
+from kafka_fast.net.tls._relayed import Relayed
+from kafka_fast.net.tls.causes import Failure, alike
+from kafka_fast.net.tls.connector import OWN_SHARE, Ended, server_name, told
+from kafka_fast.net.tls.relay_context import make_ssl_context
+from kafka_fast.net.tls.relayed_pair import RelayedPair
+from kafka_fast.net.tls.reloading import Reloading
+
+__all__ = ["RelayConnector"]
+
+
+class RelayConnector:
+    """Makes links; see `TlsConnector`."""
+
+    def __init__(self, settings: TlsSettings, protocol: str) -> None:
+        """Read the certificates, if the user has given no context.
+
+        Args:
+            settings: of the client.
+            protocol: its `security.protocol`.
+
+        Raises:
+            ConfigError: a certificate or key cannot be used.
+        """
+        self._protocol = protocol
+        self._event = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        with contextlib.ExitStack() as on_error:
+            on_error.callback(os.close, self._event)
+            self._current: Reloading[ssl.SSLContext] = Reloading(
+                settings, make_ssl_context, self._wake
+            )
+            on_error.pop_all()
+        self._shaking: dict[int, _Handshake] = {}
+        self._relay = Relay()
+
+    @property
+    def event(self) -> int:
+        """See `TlsConnector`."""
+        return self._event
+
+    def begin(self, connecting: Connecting) -> None:
+        """See `TlsConnector`."""
+        if self._current.is_current():
+            self._shake(connecting)
+        else:
+            self._current.wait(connecting)
+
+    def drop(self, link_id: int) -> None:
+        """See `TlsConnector`."""
+        self._current.drop(link_id)
+        shaking = self._shaking.pop(link_id, None)
+        if shaking is not None:
+            shaking.drop()
+
+    def take(self, pump: Pump) -> list[Ended]:
+        """See `TlsConnector`."""
+        with contextlib.suppress(BlockingIOError):
+            os.eventfd_read(self._event)
+        ended: list[Ended] = []
+        for link_id, shaking in list(self._shaking.items()):
+            if not shaking.has_ended:
+                continue
+            del self._shaking[link_id]
+            ended.append((link_id, self._open(pump, shaking)))
+        for connecting in self._current.take():
+            try:
+                self._shake(connecting)
+            except OSError as error:
+                ended.append((connecting.link_id, error))
+        return ended
+
+    def stop(self) -> None:
+        """See `TlsConnector`."""
+        self._current.stop()
+        for shaking in self._shaking.values():
+            shaking.drop()
+        for shaking in self._shaking.values():
+            shaking.thread.join()
+        self._shaking.clear()
+        self._relay.stop()
+        if self._event >= 0:
+            os.close(self._event)
+            self._event = -1
+
+    def _shake(self, connecting: Connecting) -> None:
+        shaking = _Handshake(connecting, self._current.context, self._wake)
+        try:
+            shaking.thread.start()
+        except RuntimeError as error:  # the interpreter ends, or the process is out of threads
+            shaking.drop()
+            raise OSError(str(error)) from error
+        self._shaking[connecting.link_id] = shaking
+
+    def _open(self, pump: Pump, shaking: _Handshake) -> OSError | None:
+        """Make a link of a connection whose handshake has ended."""
+        wrapped = shaking.take()
+        if wrapped is None:
+            return told(shaking.failure, shaking.connecting.host, self._protocol)
+        connecting, link = shaking.connecting, Relayed()
+        own, plane = socket.socketpair()
+        pair = RelayedPair(wrapped, own, link)
+        try:
+            link.add_link(pump, connecting.link_id, connecting.node_id, plane.detach())
+            self._relay.add(pair)
+        except (OSError, RuntimeError) as error:
+            pair.close()
+            return error if isinstance(error, OSError) else OSError(str(error))
+        return None
+
+    def _wake(self) -> None:
+        with contextlib.suppress(OSError):  # the client has been stopped
+            os.eventfd_write(self._event, 1)
+
+
+class _Handshake:
+    """One handshake and its thread."""
+
+    def __init__(
+        self, connecting: Connecting, context: ssl.SSLContext, wake: Callable[[], None]
+    ) -> None:
+        self.connecting = connecting
+        self.failure = Failure()
+        self.has_ended = False
+        self._context = context
+        self._wake = wake
+        self._wrapped: ssl.SSLSocket | None = None
+        self._lock = threading.Lock()
+        self._is_dropped = False
+        self._guard = connecting.socket.dup()  # wrap_socket takes the socket away
+        self.thread = threading.Thread(target=self._run, name="kf-tls-shake", daemon=True)
+
+    def take(self) -> ssl.SSLSocket | None:
+        """Return the connection, or None if the handshake has failed. Control thread."""
+        self._guard.close()
+        return self._wrapped
+
+    def drop(self) -> None:
+        """Give the handshake up. Control thread."""
+        with self._lock:
+            self._is_dropped = True
+        with contextlib.suppress(OSError):
+            self._guard.shutdown(socket.SHUT_RDWR)  # ends a handshake under way
+        self._guard.close()
+        if self.thread.ident is None:
+            self.connecting.socket.close()
+        elif self._wrapped is not None:
+            self._wrapped.close()
+
+    def _run(self) -> None:
+        now = time.monotonic()
+        raw = self.connecting.socket
+        wrapped = None
+        try:
+            raw.settimeout(max(0.001, OWN_SHARE * (self.connecting.deadline - now)))
+            name, _ = server_name(self.connecting.host)
+            wrapped = self._context.wrap_socket(raw, server_hostname=name)
+            wrapped.setblocking(False)
+        except Exception as error:  # a user's context may raise what it likes
+            self.failure = failure_of(error)
+            raw.close()
+        with self._lock:
+            if wrapped is not None and self._is_dropped:
+                wrapped.close()
+            else:
+                self._wrapped = wrapped
+        self._context = None  # type: ignore[assignment]
+        self.has_ended = True
+        self._wake()
+
+
+def failure_of(error: Exception) -> Failure:
+    """Return what an exception of a handshake tells."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return Failure(verify=error.verify_code or 1, reason=alike(error.verify_message or ""))
+    if isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
+        return Failure(is_closed=True)
+    if isinstance(error, ssl.SSLError):
+        return Failure(reason=alike(error.reason or str(error)))
+    if isinstance(error, TimeoutError):
+        return Failure(is_late=True)
+    if isinstance(error, OSError) and error.errno:
+        return Failure(error=error.errno)
+    return Failure(reason=str(error) or type(error).__name__)
+
+
+class Relay:
+    """The thread that moves the bytes of all relayed links. Methods: control thread only."""
+
+    def __init__(self) -> None:
+        """Begin without a thread."""
+        self._thread: threading.Thread | None = None
+        self._added: list[RelayedPair] = []
+        self._is_stopping = False
+        self._event = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+
+    def add(self, pair: RelayedPair) -> None:
+        """Move the bytes of one more link; start the thread with the first.
+
+        Raises:
+            RuntimeError: no thread can be started.
+        """
+        if self._thread is None:
+            thread = threading.Thread(target=self._run, name="kf-tls-relay", daemon=True)
+            thread.start()
+            self._thread = thread
+        self._added.append(pair)
+        os.eventfd_write(self._event, 1)
+
+    def stop(self) -> None:
+        """End the thread, and close all its links."""
+        self._is_stopping = True
+        if self._event < 0:
+            return
+        os.eventfd_write(self._event, 1)
+        if self._thread is not None:
+            self._thread.join()
+        os.close(self._event)
+        self._event = -1
+
+    def _run(self) -> None:
+        pairs: set[RelayedPair] = set()
+        with selectors.EpollSelector() as selector:
+            selector.register(self._event, selectors.EVENT_READ, None)
+            ready: set[RelayedPair] = set()
+            while not self._is_stopping:
+                while self._added:
+                    pair = self._added.pop()
+                    pairs.add(pair)
+                    ready.add(pair)
+                busy = set()
+                for pair in ready:
+                    if not pair.move():
+                        pair.unwatch(selector)
+                        pair.close()
+                        pairs.discard(pair)
+                        continue
+                    pair.watch(selector)
+                    if pair.is_busy:
+                        busy.add(pair)
+                found = selector.select(0.0 if busy else None)
+                ready = busy | {key.data for key, _ in found if key.data is not None}
+                if len(found) > 0:
+                    with contextlib.suppress(BlockingIOError):
+                        os.eventfd_read(self._event)
+            for pair in (*pairs, *self._added):
+                pair.close()

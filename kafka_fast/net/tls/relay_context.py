@@ -1,0 +1,177 @@
+"""An `ssl.SSLContext` from the settings, for the relay.
+
+Python's `ssl` reads certificates and keys from files only, and no PKCS12. What is no such file goes
+through a file in memory; PKCS12 needs the package `cryptography`.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+from pathlib import Path
+from typing import Any
+
+from kafka_fast.config._security_settings import Store, TlsSettings
+from kafka_fast.errors import ConfigError
+from kafka_fast.logs import UNLIMITED, get_logger
+from kafka_fast.net.tls.expiry import warn_of_expiry
+from kafka_fast.net.tls.stores import JavaStore, read_file, read_jks, read_store, reveal
+
+__all__ = ["make_ssl_context"]
+
+logger = get_logger("kafka_fast.net.tls")
+
+VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
+
+
+def make_ssl_context(settings: TlsSettings) -> ssl.SSLContext:
+    """Return the user's context, or one that does what the settings say.
+
+    Raises:
+        ConfigError: a file cannot be read or used; the text names it and says why.
+    """
+    if settings.context is not None:
+        return settings.context
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = VERSIONS[settings.minimum_version]
+    context.maximum_version = VERSIONS[settings.maximum_version]
+    context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
+    context.check_hostname = settings.checks_host and settings.verifies
+    context.verify_mode = ssl.CERT_REQUIRED if settings.verifies else ssl.CERT_NONE
+    _choose_suites(context, settings)
+    if settings.verifies:
+        _trust(context, settings)
+    if settings.keystore is not None:
+        _identify(context, settings.keystore)
+    if settings.key_log_location is not None:
+        try:
+            context.keylog_filename = settings.key_log_location
+        except OSError as error:
+            raise ConfigError(f"{settings.key_log_location}: {error.strerror}") from error
+        logger.warning(
+            "the keys of all TLS sessions are written to %s",
+            settings.key_log_location,
+            extra=UNLIMITED,
+        )
+    return context
+
+
+def _choose_suites(context: ssl.SSLContext, settings: TlsSettings) -> None:
+    if settings.tls13_cipher_suites:
+        raise ConfigError(
+            "ssl.cipher.suites: the relay cannot choose suites of TLS 1.3, only the native TLS can"
+        )
+    if settings.cipher_suites:
+        given = ":".join(settings.cipher_suites)
+        try:
+            context.set_ciphers(given)
+        except ssl.SSLError as error:
+            raise ConfigError(f"ssl.cipher.suites: {given}: {error}") from error
+
+
+def _trust(context: ssl.SSLContext, settings: TlsSettings) -> None:
+    if settings.truststore is None:
+        context.load_default_certs()
+    else:
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        _trust_store(context, settings.truststore)
+        ends = [
+            (str(found["subject"]), int(ssl.cert_time_to_seconds(str(found["notAfter"]))))
+            for found in context.get_ca_certs()
+        ]
+        warn_of_expiry(min(ends, key=lambda end: end[1], default=None), None)
+    if settings.crl_location is not None:
+        read_file(settings.crl_location)
+        try:
+            context.load_verify_locations(cafile=settings.crl_location)
+        except ssl.SSLError as error:
+            text = f"{settings.crl_location}: there is no revocation list in it"
+            raise ConfigError(text) from error
+        context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
+
+
+def _trust_store(context: ssl.SSLContext, store: Store) -> None:
+    place = store.location or "ssl.truststore.certificates"
+    if store.location is not None and Path(store.location).is_dir():
+        context.load_verify_locations(capath=store.location)
+        return
+    blob = read_store(store)
+    try:
+        if blob.kind == "JKS":
+            context.load_verify_locations(cadata=b"".join(read_jks(blob, place).trusted))
+        elif blob.kind == "PKCS12":
+            context.load_verify_locations(cadata=b"".join(_read_pkcs12(store, place).trusted))
+        elif blob.kind == "DER":
+            context.load_verify_locations(cadata=blob.data)
+        else:
+            context.load_verify_locations(cadata=blob.data.decode("ascii", "replace"))
+    except (ssl.SSLError, ValueError) as error:
+        raise ConfigError(f"{place}: there is no certificate in it") from error
+
+
+def _identify(context: ssl.SSLContext, store: Store) -> None:
+    place = store.location or "ssl.keystore.certificate.chain"
+    blob = read_store(store)
+    if blob.kind in ("JKS", "PKCS12"):
+        held = read_jks(blob, place) if blob.kind == "JKS" else _read_pkcs12(store, place)
+        parts = [ssl.DER_cert_to_PEM_cert(der).encode() for der in held.chain]
+        parts.append(_pem_key(held.key))
+        password = b""
+    else:
+        parts = [blob.data]
+        if store.key is not None:
+            parts.append(store.key.reveal().encode())
+        elif store.key_location is not None:
+            place = f"{place}, {store.key_location}"
+            parts.append(read_file(store.key_location))
+        password = reveal(store.key_password or store.password) or b""
+    _load_chain(context, b"\n".join(parts), password, place)
+
+
+def _load_chain(context: ssl.SSLContext, pem: bytes, password: bytes, place: str) -> None:
+    fd = os.memfd_create("kafka_fast", os.MFD_CLOEXEC)
+    try:
+        os.write(fd, pem)
+        context.load_cert_chain(f"/proc/self/fd/{fd}", password=lambda: password)
+    except ssl.SSLError as error:
+        is_mismatch = error.reason in ("KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH")
+        if is_mismatch:
+            why = "the private key is not the one of the certificate"
+        elif b"ENCRYPTED" in pem:
+            why = "the password is wrong or missing"
+        else:
+            why = "it has no readable certificate with its key"
+        raise ConfigError(f"{place}: {why}") from error
+    finally:
+        os.close(fd)
+
+
+def _pem_key(der: bytes) -> bytes:
+    return ssl.DER_cert_to_PEM_cert(der).replace("CERTIFICATE", "PRIVATE KEY").encode()
+
+
+def _read_pkcs12(store: Store, place: str) -> JavaStore:
+    try:
+        from cryptography.hazmat.primitives import serialization as form
+        from cryptography.hazmat.primitives.serialization import pkcs12
+    except ImportError as error:
+        raise ConfigError(
+            f"{place} is a PKCS12 file: without OpenSSL in this build the package cryptography "
+            "reads it (pip install cryptography), or make PEM of it: openssl pkcs12"
+        ) from error
+    blob = read_store(store)
+    try:
+        held: Any = pkcs12.load_pkcs12(blob.data, blob.password)
+    except ValueError as error:
+        raise ConfigError(f"{place}: the password is wrong or missing") from error
+    own = [held.cert] if held.cert is not None else []
+    chain = tuple(
+        entry.certificate.public_bytes(form.Encoding.DER)
+        for entry in (*own, *held.additional_certs)
+    )
+    key = b""
+    if held.key is not None:
+        key = held.key.private_bytes(
+            form.Encoding.DER, form.PrivateFormat.PKCS8, form.NoEncryption()
+        )
+    return JavaStore(chain, key, chain)

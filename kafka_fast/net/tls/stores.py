@@ -1,0 +1,133 @@
+"""Reads key stores and trust stores, whose type their content tells."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from kafka_fast.config._security_settings import Store, TlsSettings
+from kafka_fast.errors import ConfigError
+from kafka_fast.secret import Secret
+from kafka_fast.values import Value
+
+__all__ = ["Blob", "Fingerprint", "JavaStore", "fingerprint", "read_jks", "read_file", "read_store", "reveal"]
+
+Fingerprint = tuple[tuple[int, int, int] | None, ...]
+"""Time of change, size and inode of each file."""
+
+MAX_BYTES = 16 << 20
+"""A store that is larger is none."""
+
+
+class Blob(Value):
+    """A store as it was read."""
+
+    kind: str
+    """PEM, DER, PKCS12 or JKS."""
+    data: bytes
+    password: bytes | None
+
+
+class JavaStore(Value):
+    """What a JKS file holds, in DER."""
+
+    trusted: tuple[bytes, ...]
+    key: bytes
+    chain: tuple[bytes, ...]
+
+
+def reveal(secret: Secret | None) -> bytes | None:
+    """Return a password as OpenSSL wants it. May block."""
+    return None if secret is None else secret.reveal().encode()
+
+
+def read_file(location: str) -> bytes:
+    """Return what is in a file.
+
+    Raises:
+        ConfigError: it cannot be read, or is too large.
+    """
+    try:
+        with Path(location).open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise ConfigError(f"{location}: {error.strerror}") from error
+    if len(data) > MAX_BYTES:
+        raise ConfigError(f"{location}: more than {MAX_BYTES:,} bytes are no key store")
+    return data
+
+
+def read_store(store: Store) -> Blob:
+    """Return what is in a store, and of which type it is.
+
+    Raises:
+        ConfigError: it cannot be read, or is of a type that this client does not know.
+    """
+    if store.location is None:
+        return Blob("PEM", (store.certificates or "").encode(), None)
+    data = read_file(store.location)
+    if not data:
+        raise ConfigError(f"{store.location}: the file is empty")
+    kind = _kind(data)
+    if kind == "JCEKS":
+        raise ConfigError(
+            f"{store.location}: JCEKS is not supported; make a PKCS12 file of it: keytool "
+            "-importkeystore -deststoretype PKCS12"
+        )
+    return Blob(kind, data, reveal(store.password))
+
+
+def _kind(data: bytes) -> str:
+    if b"-----BEGIN " in data:
+        return "PEM"
+    if data.startswith(b"\xfe\xed\xfe\xed"):
+        return "JKS"
+    if data.startswith(b"\xce\xce\xce\xce"):
+        return "JCEKS"
+    # Both are DER sequences; a PKCS12 file begins with its version, a certificate does not.
+    header = 2 + (data[1] & 0x7F if len(data) > 1 and data[1] & 0x80 else 0)
+    if data[:1] == b"\x30" and data[header : header + 3] == b"\x02\x01\x03":
+        return "PKCS12"
+    return "DER" if data[:1] == b"\x30" else "PEM"
+
+
+def read_jks(blob: Blob, place: str) -> JavaStore:
+    """Return what is in a JKS file.
+
+    Raises:
+        ConfigError: the package for it is missing, the password is wrong, or the file is damaged.
+    """
+    try:
+        import jks  # type: ignore[import-untyped]  # only those who have such a file
+    except ImportError as error:
+        raise ConfigError(
+            f"{place} is a JKS file: pip install 'kafka-fast[jks]' reads it, or make a PKCS12 file "
+            "of it: keytool -importkeystore -deststoretype PKCS12"
+        ) from error
+    password = (blob.password or b"").decode()
+    try:
+        store: Any = jks.KeyStore.loads(blob.data, password)
+    except jks.util.KeystoreSignatureException as error:
+        raise ConfigError(f"{place}: the password is wrong or missing") from error
+    except (jks.util.KeystoreException, ValueError) as error:
+        raise ConfigError(f"{place}: it has no readable key or certificate") from error
+    trusted = tuple(entry.cert for entry in store.certs.values())
+    for entry in store.private_keys.values():
+        chain = tuple(cert for _, cert in entry.cert_chain)
+        return JavaStore(trusted or chain, entry.pkey_pkcs8, chain)
+    return JavaStore(trusted, b"", ())
+
+
+def fingerprint(settings: TlsSettings) -> Fingerprint:
+    """Return what changes when a file of the settings does."""
+    stores = [store for store in (settings.truststore, settings.keystore) if store is not None]
+    places = [place for store in stores for place in (store.location, store.key_location)]
+    return tuple(_stamp(place) for place in (*places, settings.crl_location) if place is not None)
+
+
+def _stamp(place: str) -> tuple[int, int, int] | None:
+    try:
+        found = Path(place).stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

@@ -1,0 +1,427 @@
+/* One connection under TLS: the handshake, and the link's read, write and close. */
+#include "kf_tls.h"
+
+#ifndef KF_HAVE_OPENSSL
+
+const kf_tls_library *kf_tls_library_here(void) {
+    return NULL;
+}
+
+#else
+
+#include "kf_tls_openssl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <openssl/err.h>
+#include <openssl/x509v3.h>
+
+/* ---- certificates and errors in words ---- */
+
+void kf_tls_reason(char *into, size_t size) {
+    unsigned long last = ERR_peek_last_error();
+    const char *text = ERR_reason_error_string(last);
+    snprintf(into, size, "%s", text != NULL ? text : last != 0 ? "an error without a name" : "");
+}
+
+int64_t kf_tls_unix_time(const ASN1_TIME *at) {
+    struct tm parts;
+    return ASN1_TIME_to_tm(at, &parts) == 1 ? (int64_t)timegm(&parts) : 0;
+}
+
+void kf_tls_subject(X509 *certificate, char *into, size_t size) {
+    BIO *bio = BIO_new(BIO_s_mem());
+    X509_NAME_print_ex(bio, X509_get_subject_name(certificate), 0, XN_FLAG_RFC2253);
+    int len = BIO_read(bio, into, (int)size - 1);
+    into[len > 0 ? len : 0] = '\0';
+    if (len <= 0) {
+        snprintf(into, size, "a certificate without a subject");
+    }
+    BIO_free(bio);
+}
+
+/* Append one name. Certificates are written by strangers: only what is printable is shown. */
+static void append_name(char *names, const char *name, size_t len) {
+    size_t filled = strlen(names);
+    if (filled + len + 3 > KF_TLS_NAME_SIZE) {
+        return;
+    }
+    if (filled > 0) {
+        names[filled++] = ',';
+        names[filled++] = ' ';
+    }
+    for (size_t i = 0; i < len; i++) {
+        names[filled++] = name[i] > ' ' && name[i] < 127 ? name[i] : '?';
+    }
+    names[filled] = '\0';
+}
+
+static void append_ip(char *names, const ASN1_OCTET_STRING *ip) {
+    const uint8_t *data = ASN1_STRING_get0_data(ip);
+    int len = ASN1_STRING_length(ip);
+    char text[48];
+    int at = 0;
+    if (len == 4) {
+        at = snprintf(text, sizeof text, "%d.%d.%d.%d", data[0], data[1], data[2], data[3]);
+    } else if (len == 16) {
+        for (int i = 0; i < 16; i += 2) {
+            at += snprintf(text + at, sizeof text - (size_t)at, "%s%x", i > 0 ? ":" : "",
+                           data[i] << 8 | data[i + 1]);
+        }
+    }
+    append_name(names, text, (size_t)at);
+}
+
+static void list_names(X509 *certificate, char *names) {
+    GENERAL_NAMES *all = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
+    names[0] = '\0';
+    for (int i = 0; i < sk_GENERAL_NAME_num(all); i++) {
+        const GENERAL_NAME *name = sk_GENERAL_NAME_value(all, i);
+        if (name->type == GEN_DNS) {
+            append_name(names, (const char *)ASN1_STRING_get0_data(name->d.dNSName),
+                        (size_t)ASN1_STRING_length(name->d.dNSName));
+        } else if (name->type == GEN_IPADD) {
+            append_ip(names, name->d.iPAddress);
+        }
+    }
+    GENERAL_NAMES_free(all);
+}
+
+void kf_tls_describe(X509 *certificate, kf_tls_failure *failure) {
+    kf_tls_subject(certificate, failure->subject, sizeof failure->subject);
+    list_names(certificate, failure->names);
+    failure->not_before = kf_tls_unix_time(X509_get0_notBefore(certificate));
+    failure->not_after = kf_tls_unix_time(X509_get0_notAfter(certificate));
+}
+
+int kf_tls_verified(int fine, X509_STORE_CTX *store) {
+    const SSL *ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
+    kf_tls *it = SSL_get_app_data(ssl);
+    if (!fine && it->failure.verify == 0) {
+        it->failure.verify = X509_STORE_CTX_get_error(store);
+        X509 *refused = X509_STORE_CTX_get_current_cert(store);
+        if (refused != NULL) {
+            kf_tls_describe(refused, &it->failure);
+        }
+    }
+    return fine;
+}
+
+int kf_tls_asked(SSL *ssl, void *argument) {
+    kf_tls *it = SSL_get_app_data(ssl);
+    (void)argument;
+    it->failure.asked = !it->context->has_certificate;
+    return 1;
+}
+
+/* ---- the connection below, as OpenSSL sees it ---- */
+
+static int bio_read(BIO *bio, char *into, int size) {
+    kf_tls *it = BIO_get_data(bio);
+    kf_tls_failure *failure = &it->failure;
+    int64_t got = it->below.read(it->below.context, into, (size_t)size, &failure->error);
+    BIO_clear_retry_flags(bio);
+    if (got > 0) {
+        for (int64_t i = 0; i < got && failure->head_size < KF_TLS_HEAD_SIZE; i++) {
+            failure->head[failure->head_size++] = (uint8_t)into[i];
+        }
+        return (int)got;
+    }
+    if (got == 0) {
+        failure->closed = true;
+        return 0;
+    }
+    if (got == KF_IO_WANT_READ) {
+        BIO_set_retry_read(bio);
+    }
+    return -1;
+}
+
+static int bio_write(BIO *bio, const char *data, int size) {
+    kf_tls *it = BIO_get_data(bio);
+    struct iovec piece = {(void *)(uintptr_t)data, (size_t)size};
+    int64_t sent = it->below.write(it->below.context, &piece, 1, &it->failure.error);
+    BIO_clear_retry_flags(bio);
+    if (sent >= 0) {
+        return (int)sent;
+    }
+    if (sent == KF_IO_WANT_WRITE) {
+        BIO_set_retry_write(bio);
+    }
+    return -1;
+}
+
+static long bio_control(BIO *bio, int command, long number, void *pointer) {
+    const kf_tls *it = BIO_get_data(bio);
+    (void)number;
+    (void)pointer;
+    return command == BIO_CTRL_FLUSH || (command == BIO_CTRL_EOF && it->failure.closed);
+}
+
+static BIO_METHOD *method;
+static CRYPTO_ONCE method_once = CRYPTO_ONCE_STATIC_INIT;
+
+static void make_method(void) {
+    method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "kafka_fast link");
+    if (method != NULL) {
+        BIO_meth_set_read(method, bio_read);
+        BIO_meth_set_write(method, bio_write);
+        BIO_meth_set_ctrl(method, bio_control);
+    }
+}
+
+/* ---- reading and writing ---- */
+
+/* What a call of OpenSSL that did not succeed means: KF_IO_*, or 0 if the peer has closed. */
+static int64_t outcome(kf_tls *it, int result) {
+    switch (SSL_get_error(it->ssl, result)) {
+    case SSL_ERROR_WANT_READ:
+        return KF_IO_WANT_READ;
+    case SSL_ERROR_WANT_WRITE:
+        return KF_IO_WANT_WRITE;
+    case SSL_ERROR_ZERO_RETURN:
+        it->failure.closed = true;
+        return 0;
+    case SSL_ERROR_SYSCALL:
+        it->failed = true;
+        return it->failure.error == 0 ? 0 : KF_IO_ERROR;
+    default:
+        it->failed = true;
+        kf_tls_reason(it->failure.reason, sizeof it->failure.reason);
+        ERR_clear_error();
+        return KF_IO_ERROR;
+    }
+}
+
+static int64_t tls_read(void *context, void *into, size_t size, int *error) {
+    kf_tls *it = context;
+    size_t got;
+    ERR_clear_error();
+    int result = SSL_read_ex(it->ssl, into, size, &got);
+    it->drained = result != 1;
+    if (result == 1) {
+        return (int64_t)got;
+    }
+    int64_t meaning = outcome(it, result);
+    *error = it->failure.reason[0] != '\0' ? it->failure.asked : it->failure.error;
+    return meaning;
+}
+
+/* After a write that failed: the peer may have said why before it closed the connection. */
+static void hear_last_words(kf_tls *it) {
+    uint8_t byte;
+    size_t got;
+    ERR_clear_error();
+    int error = it->failure.error;
+    int result = SSL_peek_ex(it->ssl, &byte, 1, &got);
+    if (result != 1) {
+        outcome(it, result);
+    }
+    it->failure.error = error;
+}
+
+/* Fill one record with pieces from `pos` of the first on. */
+static size_t gather(uint8_t *into, const struct iovec *pieces, int count, size_t pos) {
+    size_t filled = 0;
+    for (int i = 0; i < count && filled < KF_TLS_RECORD; i++) {
+        size_t len = pieces[i].iov_len - pos;
+        if (len > KF_TLS_RECORD - filled) {
+            len = KF_TLS_RECORD - filled;
+        }
+        memcpy(into + filled, (const uint8_t *)pieces[i].iov_base + pos, len);
+        filled += len;
+        pos = 0;
+    }
+    return filled;
+}
+
+/* Large pieces are encrypted where they lie; small ones share a record, for which they are copied.
+ *
+ * OpenSSL has to see a record that it could not write again, with at least as many bytes. The
+ * caller offers what was not written again, and only ever adds to it. */
+static int64_t tls_write(void *context, const struct iovec *pieces, int count, int *error) {
+    kf_tls *it = context;
+    int64_t total = 0;
+    size_t pos = 0;
+    while (count > 0) {
+        size_t left = pieces->iov_len - pos;
+        const uint8_t *data = (const uint8_t *)pieces->iov_base + pos;
+        size_t size = left - left % KF_TLS_RECORD;
+        size_t written;
+        if (size == 0) {
+            data = it->gathered;
+            size = gather(it->gathered, pieces, count, pos);
+        }
+        if (size == 0) {
+            break; /* nothing but empty pieces */
+        }
+        ERR_clear_error();
+        int result = SSL_write_ex(it->ssl, data, size, &written);
+        if (result != 1) {
+            int64_t meaning = outcome(it, result);
+            if (total > 0) {
+                return total; /* what failed, fails again */
+            }
+            if (meaning == 0 || meaning == KF_IO_ERROR) {
+                if (it->failure.reason[0] == '\0') {
+                    hear_last_words(it);
+                }
+                *error = it->failure.reason[0] != '\0'  ? it->failure.asked
+                         : it->failure.error != 0       ? it->failure.error
+                                                        : EPIPE;
+                return KF_IO_ERROR;
+            }
+            return meaning;
+        }
+        total += (int64_t)written;
+        pos += written;
+        while (count > 0 && pos >= pieces->iov_len) {
+            pos -= pieces->iov_len;
+            pieces++;
+            count--;
+        }
+    }
+    return total;
+}
+
+static size_t tls_pending(void *context) {
+    const kf_tls *it = context;
+    /* Part of a record may lie in OpenSSL's buffer; only the poller knows when the rest comes. */
+    return it->drained ? 0 : (size_t)SSL_has_pending(it->ssl);
+}
+
+static size_t tls_explain(void *context, char *into, size_t size) {
+    const kf_tls *it = context;
+    return (size_t)snprintf(into, size, "%s", it->failure.reason);
+}
+
+static void tls_close(void *context) {
+    kf_tls *it = context;
+    if (!it->failed) {
+        ERR_clear_error();
+        SSL_shutdown(it->ssl); /* says close_notify; nobody waits for the answer */
+        ERR_clear_error();
+        it->failed = true;
+    }
+    it->below.close(it->below.context);
+}
+
+static void tls_dispose(void *context) {
+    kf_tls *it = context;
+    SSL_free(it->ssl);
+    it->below.dispose(it->below.context);
+    kf_tls_context_release(it->context);
+    free(it);
+}
+
+/* ---- a connection's life ---- */
+
+static kf_tls *tls_connect(kf_tls_context *context, const kf_link_io *below, const char *name,
+                           bool is_ip, bool checks_host) {
+    kf_tls *it = calloc(1, sizeof *it);
+    BIO *bio = NULL;
+    ERR_clear_error();
+    if (it == NULL || !CRYPTO_THREAD_run_once(&method_once, make_method) || method == NULL ||
+        (it->ssl = SSL_new(context->ssl)) == NULL || (bio = BIO_new(method)) == NULL) {
+        if (it != NULL) {
+            SSL_free(it->ssl);
+        }
+        free(it);
+        below->close(below->context);
+        below->dispose(below->context);
+        return NULL;
+    }
+    it->below = *below;
+    it->context = kf_tls_context_share(context);
+    BIO_set_data(bio, it);
+    BIO_set_init(bio, 1);
+    SSL_set_bio(it->ssl, bio, bio);
+    SSL_set_app_data(it->ssl, it);
+    SSL_set_connect_state(it->ssl);
+    if (!is_ip) {
+        SSL_set_tlsext_host_name(it->ssl, name); /* RFC 6066: no addresses */
+    }
+    if (checks_host && is_ip) {
+        X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(it->ssl), name);
+    } else if (checks_host) {
+        SSL_set_hostflags(it->ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+        SSL_set1_host(it->ssl, name);
+    }
+    return it;
+}
+
+static int tls_handshake(kf_tls *it, kf_tls_failure *failure) {
+    ERR_clear_error();
+    int result = SSL_do_handshake(it->ssl);
+    if (result == 1) {
+        return 0;
+    }
+    int64_t meaning = outcome(it, result);
+    if (meaning == KF_IO_WANT_READ || meaning == KF_IO_WANT_WRITE) {
+        return (int)meaning;
+    }
+    *failure = it->failure;
+    return KF_IO_ERROR;
+}
+
+static kf_link_io tls_io(kf_tls *it) {
+    return (kf_link_io){
+        .write = tls_write,
+        .read = tls_read,
+        .pending = tls_pending,
+        .explain = tls_explain,
+        .close = tls_close,
+        .dispose = tls_dispose,
+        .context = it,
+    };
+}
+
+static void tls_drop(kf_tls *it) {
+    it->failed = true; /* before the end of a handshake there is nothing to say good-bye to */
+    tls_close(it);
+    tls_dispose(it);
+}
+
+static const char *version(void) {
+    return OpenSSL_version(OPENSSL_VERSION);
+}
+
+static const kf_tls_expiry *trusted_until(const kf_tls_context *context) {
+    return &context->trusted;
+}
+
+static const kf_tls_expiry *certified_until(const kf_tls_context *context) {
+    return &context->own;
+}
+
+static const kf_tls_library library = {
+    .version = version,
+    .reason = kf_tls_reason,
+    .context_new = kf_tls_context_new,
+    .context_share = kf_tls_context_share,
+    .context_release = kf_tls_context_release,
+    .suites = kf_tls_suites,
+    .trust = kf_tls_trust,
+    .trust_system = kf_tls_trust_system,
+    .trust_at = kf_tls_trust_at,
+    .revoke = kf_tls_revoke,
+    .certify = kf_tls_certify,
+    .key = kf_tls_key,
+    .identity = kf_tls_identity,
+    .log_keys = kf_tls_log_keys,
+    .trusted_until = trusted_until,
+    .certified_until = certified_until,
+    .connect = tls_connect,
+    .handshake = tls_handshake,
+    .io = tls_io,
+    .drop = tls_drop,
+};
+
+const kf_tls_library *kf_tls_library_here(void) {
+    return &library;
+}
+
+#endif
