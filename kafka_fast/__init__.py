@@ -44,6 +44,7 @@ from kafka_fast.errors import (
 )
 
 if TYPE_CHECKING:
+    from kafka_fast.aws import aws_msk_token_provider
     from kafka_fast.config import ConsumerConfig, ProducerConfig
     from kafka_fast.consumer import (
         Consumer,
@@ -83,6 +84,7 @@ else:
         "RecordMetadata": "types",
         "RecordRange": "consumer",
         "TopicPartition": "types",
+        "aws_msk_token_provider": "aws",
         "read_range": "consumer",
     }
     __getattr__, __dir__ = lazily(__name__, _WHERE)
@@ -132,5 +134,6 @@ __all__ = [
     "UsageError",
     "WakeupError",
     "__version__",
+    "aws_msk_token_provider",
     "read_range",
 ]

@@ -20,7 +20,7 @@ from kafka_fast.control.authentication.peer_text import as_told
 from kafka_fast.errors import AuthenticationError, ConfigError, KafkaConnectionError
 from kafka_fast.values import Value
 
-__all__ = ["REPLY_MAX", "TIMEOUT", "TokenEndpoint", "Reply"]
+__all__ = ["REPLY_MAX", "TIMEOUT", "Reply", "TokenEndpoint"]
 
 REPLY_MAX = 65536
 """Bytes of an answer, with its headers."""
