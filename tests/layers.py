@@ -64,7 +64,8 @@ ALLOWED: dict[str, set[str]] = {
     "consumer": BASE | BYTES | {"net", "control", "dataplane"},
     "admin": BASE | BYTES | {"net", "control", "dataplane"},
     "aio": BASE | BYTES | {"producer", "consumer", "admin", "net", "control", "dataplane"},
-    "": BASE | CLIENTS - {""},
+    "": BASE | {"aws"} | CLIENTS - {""},
+    "aws": {"net"},  # public names for a part of net/login
     "arrow": BASE | CLIENTS | {"record", "protocol"},
     "compat": BASE | CLIENTS | {"record", "protocol"},
     "spark": BASE | CLIENTS | {"arrow", "record", "protocol"},

@@ -39,6 +39,7 @@ def revealed(secret: Secret, name: str) -> bytes:
 
 def failed_function(error: BaseException, what: str) -> KafkaConnectionError:
     """Return what to raise if a user's function did not return `what`, as "a token"."""
-    kind = KafkaConnectionError if isinstance(error, OSError) else AuthenticationError
+    may_pass = isinstance(error, OSError) and not isinstance(error, AuthenticationError)
+    kind = KafkaConnectionError if may_pass else AuthenticationError
     told = as_told(f"{type(error).__name__}: {error}")
     return kind(f"needs {what}, and the function that returns it raised {told}")

@@ -5,11 +5,17 @@ from __future__ import annotations
 import secrets
 
 from kafka_fast.config._security_settings import SaslSettings
+from kafka_fast.control.authentication.aws_msk_iam import AwsMskIamMechanism
 from kafka_fast.control.authentication.mechanism import Mechanism
+from kafka_fast.control.authentication.oauthbearer import OAuthBearerMechanism
 from kafka_fast.control.authentication.plain import PlainMechanism
 from kafka_fast.control.authentication.scram import HASHES, ScramMechanism
 from kafka_fast.errors import ConfigError
+from kafka_fast.net.login.aws import AwsLogin
+from kafka_fast.net.login.oidc import ProviderTokens
 from kafka_fast.net.login.scram_keys import ScramKeyCache
+from kafka_fast.net.login.tokens import TokenCache
+from kafka_fast.net.login.user_tokens import file_tokens, user_tokens
 from kafka_fast.secret import Secret
 
 __all__ = ["make_mechanism"]
@@ -30,6 +36,10 @@ def make_mechanism(settings: SaslSettings) -> Mechanism:
         return PlainMechanism(*_credentials(settings))
     if name in HASHES:
         return _scram(settings)
+    if name == "OAUTHBEARER":
+        return OAuthBearerMechanism(_tokens(settings), settings.extensions)
+    if name == "AWS_MSK_IAM":
+        return AwsMskIamMechanism(_aws(settings).request)
     raise ConfigError(f"sasl.mechanism: {name} is not known")
 
 
@@ -51,4 +61,29 @@ def _scram(settings: SaslSettings) -> ScramMechanism:
         lambda: secrets.token_urlsafe(NONCE_BYTES),
         extensions=extensions.items(),
         max_iterations=settings.scram_max_iterations,
+    )
+
+
+def _aws(settings: SaslSettings) -> AwsLogin:
+    return AwsLogin(
+        settings.aws_region,
+        profile=settings.aws_profile,
+        role_arn=settings.aws_role_arn,
+        role_session_name=settings.aws_role_session_name,
+    )
+
+
+def _tokens(settings: SaslSettings) -> TokenCache:
+    """Return where the tokens come from; the user names one source."""
+    if settings.token_provider is not None:
+        fetch = user_tokens(settings.token_provider, settings.token_provider_config)
+        return TokenCache(fetch, "a token is asked of the user's function", settings)
+    if settings.token_file is not None:
+        what = f"a token is read from {settings.token_file}"
+        return TokenCache(file_tokens(settings.token_file), what, settings)
+    if settings.oidc is not None:
+        provider = ProviderTokens(settings.oidc)
+        return TokenCache(provider.fetch, provider.what, settings)
+    raise ConfigError(
+        "OAUTHBEARER needs sasl_oauth_token_provider, or sasl.oauthbearer.token.endpoint.url"
     )

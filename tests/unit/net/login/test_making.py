@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -50,6 +51,34 @@ def test_a_delegation_token() -> None:
 def test_credentials_that_are_missing_are_named(name: str, missing: str) -> None:
     with pytest.raises(ConfigError, match=rf"{name} needs sasl\.username and sasl\.password"):
         make_mechanism(settings(name, **{**USER, missing: None}))
+
+
+def test_tokens_of_a_function() -> None:
+    mechanism = make_mechanism(
+        settings("OAUTHBEARER", token_provider=lambda: "abc", extensions=(("a", "1"),))
+    )
+    assert mechanism.name == "OAUTHBEARER"
+    assert converse(mechanism.converse("broker"), b"") == [b"n,,\1auth=Bearer abc\1a=1\1\1"]
+
+
+def test_tokens_of_an_oauth_cb() -> None:
+    mechanism = make_mechanism(
+        settings(
+            "OAUTHBEARER", token_provider=lambda config: (config, 9e9), token_provider_config="abc"
+        )
+    )
+    assert converse(mechanism.converse("broker"), b"") == [b"n,,\1auth=Bearer abc\1\1"]
+
+
+def test_tokens_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("abc\n")
+    mechanism = make_mechanism(settings("OAUTHBEARER", token_file=str(tmp_path / "token")))
+    assert converse(mechanism.converse("broker"), b"") == [b"n,,\1auth=Bearer abc\1\1"]
+
+
+def test_no_source_of_tokens() -> None:
+    with pytest.raises(ConfigError, match=r"OAUTHBEARER needs sasl_oauth_token_provider, or"):
+        make_mechanism(settings("OAUTHBEARER"))
 
 
 def test_a_mechanism_that_is_not_known() -> None:
