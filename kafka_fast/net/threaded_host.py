@@ -20,6 +20,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from kafka_fast.config import CommonSettings
+from kafka_fast.control.authentication.mechanism import Mechanism
 from kafka_fast.control.messages import OpenLink
 from kafka_fast.dataplane.core._plane import WAIT_SLICE, DataPlane, Environment
 from kafka_fast.dataplane.core._wake import Wake
@@ -36,6 +37,7 @@ from kafka_fast.net.loop_bridge import LoopBridge
 from kafka_fast.net.package_compressor import PackageCompressor
 from kafka_fast.net.planes import CODECS
 from kafka_fast.net.sockets import Connecting, begin_connect, finish_connect, resolve
+from kafka_fast.net.work import run_work
 from kafka_fast.record import Codec, codecs_available
 
 if TYPE_CHECKING:
@@ -49,13 +51,15 @@ _system_random = random.SystemRandom()
 class ThreadedHost:
     """The threads and sockets of one client. Only the running control thread keeps the client."""
 
-    def __init__(self, settings: CommonSettings) -> None:
+    def __init__(self, settings: CommonSettings, mechanism: Mechanism | None = None) -> None:
         """Begin without threads.
 
         Args:
             settings: the client's configuration.
+            mechanism: how the client says who it is; None: brokers do not ask.
         """
         self._settings = settings
+        self.mechanism = mechanism
         self._machine = Machine()
         self.environment: Environment = self._machine
         self._compressor: Compressor | None = None
@@ -194,6 +198,10 @@ class ThreadedHost:
     def resolve(self, host: str, done: Callable[[Addresses], None]) -> None:
         """Look a host name up, in a thread of its own if one can be started."""
         resolve(host, done)
+
+    def run_work(self, function: Callable[[], object], done: Callable[[object], None]) -> None:
+        """Call a function that may block, in a thread of its own if one can be started."""
+        run_work(function, done)
 
     def connect(self, command: OpenLink, now: float) -> None:
         """Begin to connect a socket."""
