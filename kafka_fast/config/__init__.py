@@ -25,7 +25,7 @@ from kafka_fast.config._consumer_settings import (
 from kafka_fast.config._given import Properties, check_mapping
 from kafka_fast.config._key import Alias, Key, ValueKind
 from kafka_fast.config._names import ConsumerConfig, ProducerConfig
-from kafka_fast.config._normalize import KEYS, Config, conceal, find_key, normalize
+from kafka_fast.config._normalize import KEYS, Config, conceal, find_key, normalize, own_key
 from kafka_fast.config._properties_file import read_properties
 from kafka_fast.config._reference import as_written, reference_entry, reference_page
 from kafka_fast.config._resolve_security import warn_of_weakness
@@ -67,6 +67,7 @@ __all__ = [
     "consumer_settings",
     "find_key",
     "normalize",
+    "own_key",
     "parse_addresses",
     "producer_settings",
     "read_properties",
