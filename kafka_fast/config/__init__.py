@@ -22,7 +22,7 @@ from kafka_fast.config._consumer_settings import (
     OffsetReset,
     consumer_settings,
 )
-from kafka_fast.config._given import Properties, check_mapping
+from kafka_fast.config._given import Properties, check_mapping, shown
 from kafka_fast.config._key import Alias, Key, ValueKind
 from kafka_fast.config._names import ConsumerConfig, ProducerConfig
 from kafka_fast.config._normalize import KEYS, Config, conceal, find_key, normalize, own_key
@@ -73,5 +73,6 @@ __all__ = [
     "read_properties",
     "reference_entry",
     "reference_page",
+    "shown",
     "warn_of_weakness",
 ]
