@@ -22,10 +22,10 @@ from kafka_fast.config._consumer_settings import (
     OffsetReset,
     consumer_settings,
 )
-from kafka_fast.config._given import Properties, check_mapping
+from kafka_fast.config._given import Properties, check_mapping, shown
 from kafka_fast.config._key import Alias, Key, ValueKind
 from kafka_fast.config._names import ConsumerConfig, ProducerConfig
-from kafka_fast.config._normalize import KEYS, Config, conceal, find_key, normalize
+from kafka_fast.config._normalize import KEYS, Config, conceal, find_key, normalize, own_key
 from kafka_fast.config._properties_file import read_properties
 from kafka_fast.config._reference import as_written, reference_entry, reference_page
 from kafka_fast.config._resolve_security import warn_of_weakness
@@ -67,10 +67,12 @@ __all__ = [
     "consumer_settings",
     "find_key",
     "normalize",
+    "own_key",
     "parse_addresses",
     "producer_settings",
     "read_properties",
     "reference_entry",
     "reference_page",
+    "shown",
     "warn_of_weakness",
 ]

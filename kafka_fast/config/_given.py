@@ -41,11 +41,16 @@ def check_mapping(given: object, what: str, instead: str) -> None:
     """
     if given is None or isinstance(given, Mapping):
         return
-    shown = repr(given)
-    if len(shown) > 100 or not all(map(_is_harmless, _texts(given))):
-        shown = type(given).__name__
+    text = shown(given)
     del given  # an error's traceback has this frame, and there may be a secret in it
-    raise TypeError(f"{what} is a mapping of properties, not {shown}: {instead}")
+    raise TypeError(f"{what} is a mapping of properties, not {text}: {instead}")
+
+
+def shown(given: object) -> str:
+    """Return an argument as code, or its type if it is long or may have a secret in it."""
+    text = repr(given)
+    is_open = len(text) <= 100 and all(map(_is_harmless, _texts(given)))
+    return text if is_open else type(given).__name__
 
 
 def check_first_argument(given: object, client: str) -> None:
@@ -81,6 +86,7 @@ def _texts(given: object) -> list[Any]:
 
 def _is_harmless(text: object) -> bool:
     """Whether this may be names of brokers or topics; anything else may have a secret in it."""
-    return isinstance(text, int) or (
-        isinstance(text, str) and re.fullmatch(_NAMES, text) is not None
-    )
+    if isinstance(text, bytes):
+        text = text.decode("ascii", "replace")
+    is_name = isinstance(text, str) and re.fullmatch(_NAMES, text) is not None
+    return is_name or text is None or isinstance(text, int)

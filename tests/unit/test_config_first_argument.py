@@ -90,7 +90,7 @@ def test_a_ranges(arguments: Any, config: Any, said: str) -> None:
             lambda: write_df(Frame(), "localhost:9092", "orders"),
             "not 'localhost:9092': write_df(df, {'bootstrap.servers': 'localhost:9092'}, 'orders')",
         ),
-        (lambda: write_partition(iter([b"1"]), "t"), "is a mapping of properties, not <list_it"),
+        (lambda: write_partition(iter([b"1"]), "t"), "is a mapping of properties, not list_it"),
         (lambda: write_df("orders", CONFIG), "a DataFrame of Spark's, not str: write_df(df, "),
         (lambda: write_rdd([b"1"], CONFIG), "an RDD, not list: write_rdd(rdd, "),
     ],

@@ -6,18 +6,15 @@ Texts are those of errors with the locals of our frames, as error trackers send 
 
 from __future__ import annotations
 
-import base64
 import copy
 import logging
 import pickle
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import kafka_fast
 from kafka_fast import Consumer, Producer, read_properties, read_range
 from kafka_fast.config import (
     KEYS,
@@ -28,10 +25,8 @@ from kafka_fast.config import (
     producer_settings,
 )
 from kafka_fast.secret import Secret
+from tests.unit.canary import CANARY, assert_hidden, texts_of
 
-CANARY = "canary-6d2f"
-SHOWN = (CANARY, base64.b64encode(CANARY.encode()).decode().rstrip("="))
-OURS = str(Path(kafka_fast.__file__).parent)
 SERVERS = {"bootstrap.servers": "localhost:1"}
 
 PASSWORDS = [
@@ -40,28 +35,6 @@ PASSWORDS = [
     if key.kind is ValueKind.PASSWORD
     for name in (key.name, key.field_name, *(alias.name for alias in key.aliases))
 ]
-
-
-def assert_hidden(*texts: object) -> None:
-    for text in texts:
-        for shown in SHOWN:
-            assert shown not in str(text)
-
-
-def texts_of(error: BaseException) -> Iterator[str]:
-    """Yield an error's texts, and the locals of our frames on its traceback; of its causes, too."""
-    yield repr(error)
-    traceback = error.__traceback__
-    while traceback is not None:
-        frame = traceback.tb_frame
-        if frame.f_code.co_filename.startswith(OURS):
-            for name, value in frame.f_locals.items():
-                with suppress(AttributeError):  # of a client that is not yet complete
-                    yield f"{name}={value!r}"
-        traceback = traceback.tb_next
-    for other in (error.__cause__, error.__context__):
-        if other is not None:
-            yield from texts_of(other)
 
 
 def assert_refused_without_a_trace(call: Callable[[], object]) -> None:

@@ -334,7 +334,7 @@ def test_tokens_of_an_identity_provider(prefix: str) -> None:
             f"sasl.oauthbearer.{prefix}client.secret": "canary",
             "sasl.oauthbearer.scope": "kafka",
             "sasl.oauthbearer.extensions": "logicalCluster=lkc-1, identityPoolId=pool-1",
-            "sasl.login.connect.timeout.ms": 1500,
+            "sasl.login.connect.timeout.ms": "1500",
             "https.ca.location": "/ca.pem",
         },
     )
