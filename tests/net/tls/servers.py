@@ -55,16 +55,18 @@ class Server:
             except OSError:
                 return
             self.accepted += 1
-            self._open.add(connection)
             thread = threading.Thread(target=self._run, args=(connection,), daemon=True)
             self._threads.append(thread)
             thread.start()
 
     def _run(self, connection: socket.socket) -> None:
+        guard = connection.dup()  # `wrap_socket` empties the object
+        self._open.add(guard)
         with contextlib.suppress(OSError):
             self._serve(connection)
-        self._open.discard(connection)
         connection.close()
+        self._open.discard(guard)
+        guard.close()
 
 
 def terminating(context: ssl.SSLContext, port: int) -> Callable[[socket.socket], None]:
@@ -81,6 +83,18 @@ def terminating(context: ssl.SSLContext, port: int) -> Callable[[socket.socket],
             back.join(30)
 
     return serve
+
+
+def over_tls(
+    context: ssl.SSLContext, serve: Callable[[ssl.SSLSocket], None]
+) -> Callable[[socket.socket], None]:
+    """Return what shakes hands, and then serves the connection."""
+
+    def shake_and_serve(connection: socket.socket) -> None:
+        with context.wrap_socket(connection, server_side=True) as wrapped:
+            serve(wrapped)
+
+    return shake_and_serve
 
 
 def _copy(source: socket.socket, sink: socket.socket) -> None:
