@@ -6,12 +6,14 @@ import secrets
 
 from kafka_fast.config._security_settings import SaslSettings
 from kafka_fast.control.authentication.aws_msk_iam import AwsMskIamMechanism
+from kafka_fast.control.authentication.gssapi import GssapiMechanism
 from kafka_fast.control.authentication.mechanism import Mechanism
 from kafka_fast.control.authentication.oauthbearer import OAuthBearerMechanism
 from kafka_fast.control.authentication.plain import PlainMechanism
 from kafka_fast.control.authentication.scram import HASHES, ScramMechanism
 from kafka_fast.errors import ConfigError
 from kafka_fast.net.login.aws import AwsLogin
+from kafka_fast.net.login.kerberos import KerberosLogin
 from kafka_fast.net.login.oidc import ProviderTokens
 from kafka_fast.net.login.scram_keys import ScramKeyCache
 from kafka_fast.net.login.tokens import TokenCache
@@ -38,6 +40,8 @@ def make_mechanism(settings: SaslSettings) -> Mechanism:
         return _scram(settings)
     if name == "OAUTHBEARER":
         return OAuthBearerMechanism(_tokens(settings), settings.extensions)
+    if name == "GSSAPI":
+        return GssapiMechanism(_kerberos(settings).begin)
     if name == "AWS_MSK_IAM":
         return AwsMskIamMechanism(_aws(settings).request)
     raise ConfigError(f"sasl.mechanism: {name} is not known")
@@ -61,6 +65,15 @@ def _scram(settings: SaslSettings) -> ScramMechanism:
         lambda: secrets.token_urlsafe(NONCE_BYTES),
         extensions=extensions.items(),
         max_iterations=settings.scram_max_iterations,
+    )
+
+
+def _kerberos(settings: SaslSettings) -> KerberosLogin:
+    return KerberosLogin(
+        service=settings.kerberos_service_name,
+        principal=settings.kerberos_principal,
+        keytab=settings.kerberos_keytab,
+        host=settings.kerberos_domain_name,
     )
 
 
