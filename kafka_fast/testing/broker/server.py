@@ -32,6 +32,7 @@ from kafka_fast.testing.broker import filling
 from kafka_fast.testing.broker.cluster import Cluster
 from kafka_fast.testing.broker.faults import Faults
 from kafka_fast.testing.broker.groups.settings import GroupSettings
+from kafka_fast.testing.broker.security import Security
 from kafka_fast.testing.broker.sockets import Listener, SocketServer
 from kafka_fast.testing.broker.state import Node, Settings
 from kafka_fast.testing.broker.topics import TopicConfig
@@ -67,6 +68,7 @@ class EmbeddedKafka:
         host: str = LOOPBACK,
         ports: Sequence[int] | None = None,
         insecure_bind: bool = False,
+        security: Security | None = None,
         seed: int = 0,
     ) -> None:
         """Describe the cluster; `start` starts it.
@@ -82,7 +84,8 @@ class EmbeddedKafka:
             groups: settings of consumer groups; None: Kafka's.
             host: address to listen on.
             ports: one for each broker; None: free ones.
-            insecure_bind: allow a host that is not loopback; there is no security at all here.
+            insecure_bind: allow a host that is not loopback.
+            security: SASL and ACLs; None: everybody may do everything.
             seed: of everything random: ids, and which requests a fault strikes.
 
         Raises:
@@ -117,6 +120,7 @@ class EmbeddedKafka:
             topic_config=dict(topic_config or {}),
             closest_replica=racks is not None,
             groups=groups or GroupSettings(),
+            security=security or Security(mechanisms=()),
             unix_ms_at_zero=int((time.time() - time.monotonic()) * 1000),
         )
         self._seed = seed
