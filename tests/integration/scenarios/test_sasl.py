@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from collections.abc import Iterator
 
 import pytest
 
 from kafka_fast import errors
 from kafka_fast.protocol.apis.metadata import MetadataRequest
+from kafka_fast.testing.broker.sasl.tokens import write_token
 from kafka_fast.testing.broker.security import MECHANISMS, Security
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from kafka_fast.testing.secure_kafka import USERS, SecureKafka
@@ -26,7 +28,6 @@ from tests.integration.scenarios.sasl import (
     versions,
 )
 from tests.integration.scenarios.wire import ClosedError, WireClient, connected
-from tests.unit.testing.broker.tokens import unsecured
 from tests.waiting import eventually
 
 FAILED = errors.SaslAuthenticationFailed.code
@@ -37,6 +38,10 @@ OTHER_AUTHORIZATION_ID = (
     "Authentication failed: Client requested an authorization id that is different from username"
 )
 SCRAM = ("SCRAM-SHA-256", "SCRAM-SHA-512")
+
+
+def unsecured(user: str, *, lifetime: float = 3600.0) -> str:
+    return write_token(user, int(time.time()) * 1000, lifetime)
 
 
 @pytest.fixture(scope="module", params=[pytest.param("real", marks=pytest.mark.broker), "embedded"])

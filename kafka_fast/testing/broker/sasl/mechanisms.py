@@ -7,16 +7,15 @@ client is. The texts of refusals are Kafka's.
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import hmac
-import json
 import re
 from collections.abc import Generator
 from dataclasses import dataclass
 
 from kafka_fast.testing.broker.request import CloseConnectionError
-from kafka_fast.testing.broker.security import SCRAM_HASHES, SecurityState, TokenClaims
+from kafka_fast.testing.broker.sasl.tokens import read_token
+from kafka_fast.testing.broker.security import SCRAM_HASHES, SecurityState
 
 _PLAIN_PARTS = 3
 _NONCE_SIZE = 16
@@ -142,7 +141,7 @@ def oauthbearer(security: SecurityState, unix_ms: int) -> Tokens:
         if bearer is None:
             raise BadTokenError("no bearer token")
         try:
-            claims = (security.settings.check_token or unsecured_token)(bearer["token"], unix_ms)
+            claims = (security.settings.check_token or read_token)(bearer["token"], unix_ms)
         except ValueError:
             answer = _INVALID_TOKEN.encode()
             continue
@@ -153,36 +152,6 @@ def oauthbearer(security: SecurityState, unix_ms: int) -> Tokens:
                 f"({claims.user})"
             )
         return Identity(claims.user, b"", claims.expires_at_ms)
-
-
-def unsecured_token(token: str, unix_ms: int) -> TokenClaims:
-    """Read a JWS without a signature, as Kafka's default validator does.
-
-    Raises:
-        ValueError: it is none, or it has expired.
-    """
-    parts = token.split(".")
-    if len(parts) != _PLAIN_PARTS or parts[2]:
-        raise ValueError("not an unsecured JWS")
-    header, claims = (_json(part) for part in parts[:2])
-    if header.get("alg") != "none":
-        raise ValueError(f"alg {header.get('alg')!r}")
-    user, expires = claims.get("sub"), claims.get("exp")
-    if not isinstance(user, str) or not user or not isinstance(expires, int | float):
-        raise ValueError("sub or exp is missing")
-    if expires * 1000 <= unix_ms:
-        raise ValueError("expired")
-    return TokenClaims(user, int(expires * 1000))
-
-
-def _json(part: str) -> dict[str, object]:
-    try:
-        found = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
-    except (binascii.Error, UnicodeDecodeError) as error:
-        raise ValueError("not base64") from error
-    if not isinstance(found, dict):
-        raise ValueError("not an object")  # noqa: TRY004  # of bytes, not of our caller's
-    return found
 
 
 def _text(token: bytes) -> str:
