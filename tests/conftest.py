@@ -21,7 +21,9 @@ from hypothesis import HealthCheck, settings
 from kafka_fast.logs import RateLimit
 from kafka_fast.record import codecs_available
 from kafka_fast.testing.broker_jars import DEFAULT_VERSION
+from kafka_fast.testing.certificates import CertificateAuthority
 from kafka_fast.testing.real_kafka import RealKafka, ToolMissingError
+from kafka_fast.testing.secure_broker import SecureBroker
 from kafka_fast.testing.secure_kafka import SecureKafka
 
 # How fast the machine is says nothing of the code.
@@ -175,6 +177,19 @@ def secure_kafka(
     kafka = SecureKafka(tmp_path_factory.mktemp("secure"), version=version)
     start_or_skip(kafka)
     with kafka:
+        yield kafka
+
+
+@pytest.fixture(scope="session")
+def certificate_authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
+    """An authority that nobody else trusts."""
+    return CertificateAuthority(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture
+def secure_broker(certificate_authority: CertificateAuthority) -> Iterator[SecureBroker]:
+    """An embedded broker with TLS and SASL for one test, as kafka_fast's plugin has it."""
+    with SecureBroker(certificate_authority) as kafka:
         yield kafka
 
 

@@ -75,7 +75,8 @@ ALLOWED: dict[str, set[str]] = {
     "__main__": {"cli"},
     "testing.broker": BYTES | {"errors"},
     "testing.broker.server": BYTES | {"errors", "testing.broker", "testing.broker.sockets"},
-    "testing.broker.sockets": BYTES | {"errors", "testing.broker"},
+    "testing.broker.sockets": BYTES | {"errors", "testing.broker", "testing.broker.tls"},
+    "testing.broker.tls": {"testing.broker"},
     "testing": BASE
     | BYTES
     | CLIENTS
@@ -84,7 +85,13 @@ ALLOWED: dict[str, set[str]] = {
 
 # A future can be awaited: whoever does so has imported asyncio already.
 AWAITABLE = {"dataplane"}
-SYSTEM = {"net", "testing", "testing.broker.server", "testing.broker.sockets"}
+SYSTEM = {
+    "net",
+    "testing",
+    "testing.broker.server",
+    "testing.broker.sockets",
+    "testing.broker.tls",
+}
 CLIENT_EDGES = {"producer", "consumer", "admin", "aio", "cli", "spark", "rest", "compat"}
 
 # Module of the standard library -> units that may import it; everybody else is sans-I/O.

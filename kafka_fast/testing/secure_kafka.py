@@ -29,12 +29,18 @@ from pathlib import Path
 from typing import Any
 
 from kafka_fast.protocol.apis.alter_user_scram_credentials import ScramCredentialUpsertion
-from kafka_fast.testing.broker.acls import ANONYMOUS, AclRule, acl_rules
+from kafka_fast.testing.broker.acls import AclRule, acl_rules
 from kafka_fast.testing.broker_jars import DEFAULT_VERSION, release
 from kafka_fast.testing.certificates import Certificate, CertificateAuthority
+from kafka_fast.testing.client_properties import (
+    LOGIN_MODULES,
+    login_properties,
+    tls_properties,
+)
 from kafka_fast.testing.cluster_admin import ClusterAdmin
 from kafka_fast.testing.identity_provider import AUDIENCE, ISSUER, IdentityProvider
 from kafka_fast.testing.real_kafka import HOST, PLAINTEXT, Node, RealKafka
+from kafka_fast.testing.secure_broker import SUPER_USERS, USERS
 
 __all__ = ["LISTENERS", "MECHANISMS", "USERS", "SecureKafka"]
 
@@ -48,24 +54,12 @@ LISTENERS: Mapping[str, str] = {
 }
 SASL_LISTENERS = ("SASL_PLAINTEXT", "SASL_SSL", "REAUTH")
 MECHANISMS: Sequence[str] = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
-USERS: Mapping[str, str] = {
-    "admin": "admin-secret",
-    "alice": "alice-secret",
-    "bob": "bob-secret",
-}
-SUPER_USERS = (ANONYMOUS, "admin", "alice")
 REAUTH_MS = 2000
 
 # Mechanism -> its number in AlterUserScramCredentials, its hash, iterations. Brokers accept 4,096
 # to 16,384 iterations.
 _SCRAM = {"SCRAM-SHA-256": (1, "sha256", 4096), "SCRAM-SHA-512": (2, "sha512", 16_384)}
 
-_MODULES = {
-    "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
-    "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
-    "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
-    "OAUTHBEARER": "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule",
-}
 _OAUTH = "org.apache.kafka.common.security.oauthbearer"
 _ALLOWED_URLS = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
 
@@ -166,27 +160,18 @@ class SecureKafka(RealKafka):
             "security.protocol": protocol,
         }
         if protocol.endswith("SSL"):
-            properties["ssl.truststore.type"] = "PEM"
-            properties["ssl.truststore.location"] = str(self.authority.certificate)
-        if listener == "MTLS":
-            properties["ssl.keystore.type"] = "PEM"
-            properties["ssl.keystore.location"] = str(self.client_certificate(user).both)
-        if mechanism is not None:
-            properties["sasl.mechanism"] = mechanism
-            properties.update(self._login_properties(mechanism, user))
+            shown = self.client_certificate(user).both if listener == "MTLS" else None
+            properties |= tls_properties(self.authority.certificate, shown)
+        if mechanism == "OAUTHBEARER":
+            properties |= login_properties(mechanism, clientId=user, clientSecret=USERS[user])
+            properties |= {
+                "sasl.login.callback.handler.class": f"{_OAUTH}.OAuthBearerLoginCallbackHandler",
+                "sasl.oauthbearer.token.endpoint.url": self.provider.token_url,
+                "https.ca.location": str(self.authority.certificate),  # librdkafka's name
+            }
+        elif mechanism is not None:
+            properties |= login_properties(mechanism, username=user, password=USERS[user])
         return properties
-
-    def _login_properties(self, mechanism: str, user: str) -> dict[str, str]:
-        module, password = _MODULES[mechanism], USERS[user]
-        if mechanism != "OAUTHBEARER":
-            jaas = f'{module} required username="{user}" password="{password}";'
-            return {"sasl.jaas.config": jaas}
-        return {
-            "sasl.jaas.config": f'{module} required clientId="{user}" clientSecret="{password}";',
-            "sasl.login.callback.handler.class": f"{_OAUTH}.OAuthBearerLoginCallbackHandler",
-            "sasl.oauthbearer.token.endpoint.url": self.provider.token_url,
-            "https.ca.location": str(self.authority.certificate),  # librdkafka's name
-        }
 
     def doors(self) -> Iterator[tuple[str, str | None]]:
         """Yield every listener with every mechanism that it has, or None without SASL."""
@@ -294,7 +279,7 @@ def _sasl_properties(mechanisms: Sequence[str], jwks_url: str) -> dict[str, str]
     for listener in SASL_LISTENERS:
         for mechanism in mechanisms:
             prefix = f"listener.name.{listener.lower()}.{mechanism.lower()}"
-            jaas = f"{_MODULES[mechanism]} required{options.get(mechanism, '')};"
+            jaas = f"{LOGIN_MODULES[mechanism]} required{options.get(mechanism, '')};"
             properties[f"{prefix}.sasl.jaas.config"] = jaas
         if "OAUTHBEARER" in mechanisms:
             prefix = f"listener.name.{listener.lower()}.oauthbearer"
