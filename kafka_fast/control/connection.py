@@ -33,7 +33,6 @@ id in the client, so late news of a link that was given up changes nothing:
     LoginEnded         for the statistics                   nothing
 """
 
-import enum
 from collections import deque
 from collections.abc import Callable, Sequence
 
@@ -48,6 +47,7 @@ from kafka_fast.control.connection_outputs import (
     ConnectionFailed,
     ConnectionOutput,
     ConnectionReady,
+    ConnectionState,
     LoginEnded,
 )
 from kafka_fast.control.in_flight_requests import NEGOTIATION
@@ -77,22 +77,13 @@ __all__ = ["Connection", "ConnectionState"]
 
 logger = get_logger("kafka_fast.connection")
 
+REFUSAL_BACKOFF_MS = 100
+REFUSAL_BACKOFF_MAX_MS = 1000
+"""The least that reconnect.backoff.ms and its maximum are after a refusal: a user may be locked out
+after too many wrong passwords."""
+
 WORK_TIMEOUT = 60.0
 """Seconds for one piece of work of a login: a user's function, an identity provider."""
-
-
-class ConnectionState(enum.Enum):
-    """Where a connection stands; see the drawing above."""
-
-    IDLE = "idle"
-    BACKOFF = "backoff"
-    RESOLVING = "resolving"
-    CONNECTING = "connecting"
-    NEGOTIATING = "negotiating"
-    AUTHENTICATING = "authenticating"
-    READY = "ready"
-    REAUTHENTICATING = "reauthenticating"
-    CLOSED = "closed"
 
 
 class Connection:
@@ -129,6 +120,11 @@ class Connection:
         self._candidates = Candidates(endpoints, random)
         self._backoff = Backoff(
             settings.reconnect_backoff_ms, settings.reconnect_backoff_max_ms, random
+        )
+        self._refusal_backoff = Backoff(
+            max(settings.reconnect_backoff_ms, REFUSAL_BACKOFF_MS),
+            max(settings.reconnect_backoff_max_ms, REFUSAL_BACKOFF_MAX_MS),
+            random,
         )
         self._setup_timeout = Backoff(
             settings.socket_connection_setup_timeout_ms,
@@ -567,7 +563,8 @@ class Connection:
             self._failures = self._failures_before_ready
         if not self._failures:
             self._failing_since = now
-        self._retry_at = now + self._backoff.delay(self._failures)
+        backoff = self._refusal_backoff if is_refused else self._backoff
+        self._retry_at = now + backoff.delay(self._failures)
         self._failures += 1
         self._enter(ConnectionState.IDLE)
         self._outputs.append(

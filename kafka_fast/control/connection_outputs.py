@@ -1,7 +1,8 @@
-"""What a `Connection` asks for, and what it tells its owner."""
+"""The states of a `Connection`, what it asks for, and what it tells its owner."""
 
 from __future__ import annotations
 
+import enum
 from typing import TypeAlias
 
 from kafka_fast.control.messages import (
@@ -16,7 +17,27 @@ from kafka_fast.control.negotiation import NodeVersions
 from kafka_fast.errors import KafkaError
 from kafka_fast.values import Value
 
-__all__ = ["ConnectionFailed", "ConnectionOutput", "ConnectionReady", "LoginEnded"]
+__all__ = [
+    "ConnectionFailed",
+    "ConnectionOutput",
+    "ConnectionReady",
+    "ConnectionState",
+    "LoginEnded",
+]
+
+
+class ConnectionState(enum.Enum):
+    """Where a connection stands; see the drawing in `connection.py`."""
+
+    IDLE = "idle"
+    BACKOFF = "backoff"
+    RESOLVING = "resolving"
+    CONNECTING = "connecting"
+    NEGOTIATING = "negotiating"
+    AUTHENTICATING = "authenticating"
+    READY = "ready"
+    REAUTHENTICATING = "reauthenticating"
+    CLOSED = "closed"
 
 
 class ConnectionReady(Value):

@@ -43,6 +43,7 @@ from kafka_fast.control.messages import (
 )
 from kafka_fast.control.metadata import Node
 from kafka_fast.control.nonsense import Nonsense
+from kafka_fast.control.refusals import Refusals
 from kafka_fast.control.troubles import Reason, Troubles
 from kafka_fast.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError, TlsError
 from kafka_fast.instants import LONG_AGO, NEVER
@@ -101,6 +102,8 @@ class Connections:
         self._addresses: dict[ConnectionKey, tuple[str, int]] = {}
         self.links = Links()
         """The links that may be used now."""
+        self.refusals = Refusals(self.links)
+        """Logins and certificates that were refused, for the waits of users."""
         self._opened: dict[int, ConnectionKey] = {}  # by link id; until it is closed
         self._link_ids = itertools.count(1)
         self._commands: deque[TransportCommand] = deque()
@@ -412,6 +415,8 @@ class Connections:
                 case ConnectionFailed(error):
                     self.troubles.note_failure(key, error, now)
                     self._nonsense.note_failure(key, error, output.since, now)
+                    if output.is_refused:
+                        self.refusals.note(error)
                     self._listener.handle_connect_failed(key, output, now)
                     self._lose_closed(connection, error, now)
                 case LoginEnded(is_first, failure):

@@ -21,7 +21,7 @@ from kafka_fast.config import ConsumerSettings, OffsetReset
 from kafka_fast.control.authentication.mechanism import Mechanism
 from kafka_fast.control.client_control import ClientControl
 from kafka_fast.control.cluster import Cluster
-from kafka_fast.control.connection_key import ConnectionKey
+from kafka_fast.control.connection_key import ConnectionKey, Role
 from kafka_fast.control.connection_outputs import ConnectionFailed
 from kafka_fast.control.consumer.absent import AbsentPartitions
 from kafka_fast.control.consumer.committed_starts import CommittedStarts
@@ -296,6 +296,9 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
         """Look for another node in place of one that cannot be reached."""
         super().handle_connect_failed(key, failed, now)
         self.fetch_routes.handle_connect_failed(key)
+        if failed.is_refused and key.role is not Role.SLOW:
+            is_urgent = key.role is Role.DATA
+            self._commands.append(BrokerFailed(failed.error, is_urgent, now, key))
 
     def _handle_changes(self, changes: ClusterChanges, now: float) -> None:
         """Bring positions and streams in line with what changed in the cluster."""
