@@ -64,9 +64,7 @@ def test_unknown_authority(way: str, settings: TlsSettings, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("host", ["another.example", "127.0.0.9"])
-def test_wrong_host(
-    way: str, host: str, settings: TlsSettings, certificate: Certificate
-) -> None:
+def test_wrong_host(way: str, host: str, settings: TlsSettings, certificate: Certificate) -> None:
     text = refusal(way, settings, server_context(certificate), host)
     assert f" is not for {host}" in text
     if way == "native":
@@ -163,7 +161,7 @@ def test_a_client_certificate_of_a_stranger_is_refused(
     stranger = CertificateAuthority(tmp_path).issue("client")
     mutual = replace(settings, keystore=Store(location=str(stranger.both)))
     words = refused_later(way, mutual, asking(authority, certificate))
-    assert words == "refused this client's certificate: it does not know who issued it"
+    assert words == "it refused this client's certificate: it does not know who issued it"
 
 
 def asking(authority: CertificateAuthority, certificate: Certificate) -> ssl.SSLContext:

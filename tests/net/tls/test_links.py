@@ -172,9 +172,7 @@ def test_handshakes_that_are_given_up_end(
         go_on.set()
 
 
-def test_an_end_while_handshakes_run_closes_their_sockets(
-    way: str, settings: TlsSettings
-) -> None:
+def test_an_end_while_handshakes_run_closes_their_sockets(way: str, settings: TlsSettings) -> None:
     ended = threading.Semaphore(0)
 
     def serve(connection: socket.socket) -> None:
