@@ -25,7 +25,16 @@ from contenders import CONTENDERS, UnsupportedError
 from experiments import prefetch, waiting_memory
 from measure import instant
 from readers import reader_class
-from workload import READ_PARTITIONS, READINGS, Reading, cycled, read_topic, values_of
+from workload import (
+    NO_SECURITY,
+    READ_PARTITIONS,
+    READINGS,
+    Reading,
+    Security,
+    cycled,
+    read_topic,
+    values_of,
+)
 
 from kafka_fast import Producer
 from kafka_fast.record._writer import RecordBatchBuilder
@@ -61,10 +70,16 @@ def fill(bootstrap: str, reading: Reading, records: int, topic: str) -> int:
 
 
 def throughput(
-    name: str, reading: Reading, records: int, bootstrap: str, topic: str, broker_pid: int
+    name: str,
+    reading: Reading,
+    records: int,
+    bootstrap: str,
+    topic: str,
+    broker_pid: int,
+    security: Security,
 ) -> dict[str, Any]:
     """Return what reading all of so many records cost."""
-    reader = reader_class(name)(bootstrap, topic, reading)
+    reader = reader_class(name)(bootstrap, topic, reading, security)
     reader.begin()
     reader.read(max(1, records // WARM_UP_SHARE))
     start = instant(broker_pid)
@@ -90,14 +105,16 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         return {"records": fill(options.bootstrap, reading, options.records, topic)}
     if options.bootstrap is not None:
         records = options.records // READ_PARTITIONS * READ_PARTITIONS
-        return throughput(name, reading, records, options.bootstrap, topic, options.broker_pid)
+        pid, security = options.broker_pid, options.security
+        return throughput(name, reading, records, options.bootstrap, topic, pid, security)
     null_broker, records = canned_broker(reading, options.records)
     with null_broker as broker:
         if options.experiment == "prefetch":
             return prefetch(broker.bootstrap, topic)
         if options.experiment == "memory":
             return waiting_memory(broker.bootstrap, topic)
-        return throughput(name, reading, records, broker.bootstrap, topic, broker.pid)
+        pid = broker.pid
+        return throughput(name, reading, records, broker.bootstrap, topic, pid, NO_SECURITY)
 
 
 def main() -> int:
@@ -108,6 +125,9 @@ def main() -> int:
     parser.add_argument("--records", type=int, default=100_000)
     parser.add_argument("--bootstrap", help="a broker's address; default: a null broker")
     parser.add_argument("--broker-pid", type=int, default=0)
+    parser.add_argument(
+        "--security", type=json.loads, default=NO_SECURITY, help="properties, as a JSON object"
+    )
     parser.add_argument("--fill", action="store_true", help="write the topic, read nothing")
     parser.add_argument(
         "--experiment", choices=("throughput", "prefetch", "memory"), default="throughput"

@@ -26,7 +26,7 @@ from typing import Any
 from contenders import CONTENDERS, UnsupportedError, contender_class
 from experiments import hog, latency, memory
 from measure import instant
-from workload import SCENARIOS, Scenario
+from workload import NO_SECURITY, SCENARIOS, Scenario, Security
 
 from kafka_fast.testing.null_broker import NullBroker
 
@@ -35,10 +35,16 @@ WARM_UP_SHARE = 20
 
 
 def throughput(
-    name: str, scenario: Scenario, records: int, bootstrap: str, topic: str, broker_pid: int
+    name: str,
+    scenario: Scenario,
+    records: int,
+    bootstrap: str,
+    topic: str,
+    broker_pid: int,
+    security: Security,
 ) -> dict[str, Any]:
     """Return what sending so many records cost."""
-    contender = contender_class(name)(bootstrap, topic, scenario, linger_0=False)
+    contender = contender_class(name)(bootstrap, topic, scenario, linger_0=False, security=security)
     contender.produce(contender.prepare(max(1, records // WARM_UP_SHARE)))
     contender.flush()
     prepared = contender.prepare(records)
@@ -98,12 +104,20 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             if options.proxy_delay:
                 bootstrap = put_behind_proxy(stack, broker, options.proxy_delay)
         if options.experiment == "latency":
-            return latency(options.contender, options.records, bootstrap, options.topic)
+            return latency(
+                options.contender, options.records, bootstrap, options.topic, options.security
+            )
         if options.experiment == "hog":
             assert broker is not None, "only the null broker tells when bytes arrived"
             return hog(options.contender, options.records, broker, options.topic)
         result = throughput(
-            options.contender, scenario, options.records, bootstrap, options.topic, pid
+            options.contender,
+            scenario,
+            options.records,
+            bootstrap,
+            options.topic,
+            pid,
+            options.security,
         )
         if broker is not None:
             stats = broker.stats()
@@ -122,6 +136,9 @@ def main() -> int:
     parser.add_argument("--bootstrap", help="a broker's address; default: a null broker")
     parser.add_argument("--broker-pid", type=int, default=0)
     parser.add_argument("--topic", default="bench")
+    parser.add_argument(
+        "--security", type=json.loads, default=NO_SECURITY, help="properties, as a JSON object"
+    )
     parser.add_argument("--proxy-delay", type=float, default=0.0, help="seconds, each way")
     parser.add_argument("--seconds", type=float, default=60.0, help="of the memory experiment")
     parser.add_argument(

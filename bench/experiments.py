@@ -11,7 +11,7 @@ from typing import Any
 
 from contenders import contender_class
 from measure import percentile, resident
-from workload import READ_PARTITIONS, Scenario, cycled, values
+from workload import READ_PARTITIONS, Scenario, Security, cycled, values
 
 from kafka_fast.testing.null_broker import NullBroker
 
@@ -25,10 +25,12 @@ STAND_SECONDS = 3.0
 DEFAULT_FETCH_BUFFER = 64 * MIB
 
 
-def latency(name: str, records: int, bootstrap: str, topic: str) -> dict[str, Any]:
+def latency(
+    name: str, records: int, bootstrap: str, topic: str, security: Security
+) -> dict[str, Any]:
     """Measure from send until acknowledged, one record in flight, linger 0."""
     scenario = Scenario("latency", partitions=1)
-    contender = contender_class(name)(bootstrap, topic, scenario, linger_0=True)
+    contender = contender_class(name)(bootstrap, topic, scenario, linger_0=True, security=security)
     for value in cycled(contender.values, WARM_UP):
         contender.send_and_wait(value)
     samples = []

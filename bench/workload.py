@@ -9,8 +9,10 @@ because zstd finds a value again after a thousand others, and would reward large
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TypeAlias
 
 DISTINCT = 1000
 DISTINCT_COMPRESSED = 50_000
@@ -19,6 +21,12 @@ LATENCY_TURNS = 3
 LATENCY_ONCE = ("aiokafka", "kafka-python")
 """Those that are too far behind for that to matter: one run."""
 CITIES = ("Amsterdam", "Berlin", "Cape Town", "Dhaka", "Edmonton", "Fukuoka", "Guayaquil", "Hanoi")
+
+
+Security: TypeAlias = Mapping[str, str]
+"""Properties of TLS and SASL, in names that kafka_fast and librdkafka both take."""
+
+NO_SECURITY: Security = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,8 @@ from kafka_fast.errors import (
 )
 
 if TYPE_CHECKING:
-    from kafka_fast.config import ConsumerConfig, ProducerConfig
+    from kafka_fast.aws import aws_msk_token_provider
+    from kafka_fast.config import ConsumerConfig, ProducerConfig, read_properties
     from kafka_fast.consumer import (
         Consumer,
         ConsumerRecord,
@@ -83,6 +84,8 @@ else:
         "RecordMetadata": "types",
         "RecordRange": "consumer",
         "TopicPartition": "types",
+        "aws_msk_token_provider": "aws",
+        "read_properties": "config",
         "read_range": "consumer",
     }
     __getattr__, __dir__ = lazily(__name__, _WHERE)
@@ -132,5 +135,7 @@ __all__ = [
     "UsageError",
     "WakeupError",
     "__version__",
+    "aws_msk_token_provider",
+    "read_properties",
     "read_range",
 ]

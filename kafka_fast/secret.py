@@ -50,6 +50,10 @@ class Secret:
         """Whether `reveal` calls a function of the user's."""
         return not isinstance(self._source, str)
 
+    def is_same(self, other: Secret) -> bool:
+        """Return whether both hold the same text, or the same function, which is not called."""
+        return self._source == other._source
+
     def __repr__(self) -> str:
         return HIDDEN
 

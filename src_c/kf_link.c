@@ -77,6 +77,32 @@ void kf_link_queue(kf_link *link, kf_request *request, double now) {
                   (int64_t)request->size);
 }
 
+void kf_link_hold(kf_link *link, kf_request *request) {
+    request->next = NULL;
+    if (link->waiting_last != NULL) {
+        link->waiting_last->next = request;
+    } else {
+        link->waiting = request;
+    }
+    link->waiting_last = request;
+}
+
+void kf_link_open_gate(kf_link *link, double now) {
+    if (link->gate == KF_GATE_OPEN) {
+        return;
+    }
+    link->gate = KF_GATE_OPEN;
+    link->last_used = link->used_before;
+    kf_link_trace(link, now, KF_TRACE_GATE_OPEN, 0, -1, 0);
+    while (link->waiting != NULL) {
+        kf_request *request = link->waiting;
+        link->waiting = request->next;
+        kf_link_number(link, request);
+        kf_link_queue(link, request, now);
+    }
+    link->waiting_last = NULL;
+}
+
 /* Take the first request out of the window. */
 static kf_request *pop(kf_link *link) {
     kf_request *request = link->first;
@@ -308,6 +334,12 @@ kf_request *kf_link_answered(kf_link *link, int32_t correlation_id, double now) 
 
 kf_request *kf_link_abandon(kf_link *link) {
     kf_request *all = link->first;
+    if (all == NULL) {
+        all = link->waiting;
+    } else {
+        link->last->next = link->waiting;
+    }
+    link->waiting = link->waiting_last = NULL;
     link->first = link->last = link->unwritten = NULL;
     link->produce_in_flight = 0;
     return all;

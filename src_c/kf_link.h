@@ -51,6 +51,16 @@ typedef struct kf_link_io {
     void *context;
 } kf_link_io;
 
+/* A login ends (KIP-368). Shortly before, the link's gate shuts, and what is to be sent waits: the
+ * queues, the streams and the heartbeats where they are, raw requests in a list of their own. When
+ * all requests in flight have been answered, the control plane is told. It logs in again, with
+ * requests that pass the gate, and opens the gate. */
+enum kf_gate {
+    KF_GATE_OPEN = 0,
+    KF_GATE_SHUT = 1, /* requests are in flight */
+    KF_GATE_TOLD = 2, /* the control plane knows that none is; only a login's requests pass */
+};
+
 enum kf_request_kind {
     KF_REQUEST_RAW = 1,     /* the control plane's: the answer goes up as it came */
     KF_REQUEST_PRODUCE = 2,
@@ -113,6 +123,8 @@ enum kf_trace_kind {
     KF_TRACE_PUNT = 4,
     KF_TRACE_CLOSE = 5,
     KF_TRACE_QUEUED = 6,
+    KF_TRACE_GATE_SHUT = 7,
+    KF_TRACE_GATE_OPEN = 8,
 };
 
 /* One line of the debug ring. */
@@ -141,6 +153,12 @@ struct kf_link {
     kf_request *unwritten;  /* first request not wholly written */
     int produce_in_flight;
     double round_trip;      /* smoothed seconds from written to answered; 0: not known */
+
+    /* the gate */
+    int gate;          /* enum kf_gate */
+    double gate_until; /* when it shuts, or has; 0: it stays as it is */
+    double used_before; /* last_used without the login's requests, while the gate is shut */
+    kf_request *waiting, *waiting_last; /* raw requests, in order; not numbered yet */
 
     /* Produce as programmed by the control plane */
     uint8_t *prefix; /* request up to and with timeoutMs; length and correlation id blank */
@@ -180,6 +198,10 @@ void kf_request_free(kf_request *request);
 void kf_link_number(kf_link *link, kf_request *request);
 /* Append to the window. */
 void kf_link_queue(kf_link *link, kf_request *request, double now);
+/* Let a raw request wait at the gate. */
+void kf_link_hold(kf_link *link, kf_request *request);
+/* Open the gate: what waits there is queued, in order. A login is no use of the link. */
+void kf_link_open_gate(kf_link *link, double now);
 /* What the poller is to wait for, KF_WANT_* as bits. */
 static inline int kf_link_wants(const kf_link *link) {
     return link->read_wants | link->write_wants;
@@ -210,7 +232,7 @@ int kf_link_frame(kf_link *link, size_t max_frame, const uint8_t **frame, int64_
 void kf_link_consume(kf_link *link, int64_t size);
 /* Take the first request out of the window if its correlation id fits. */
 kf_request *kf_link_answered(kf_link *link, int32_t correlation_id, double now);
-/* Take all requests out of the window, in order. */
+/* Take all requests out of the window, in order, and those at the gate. */
 kf_request *kf_link_abandon(kf_link *link);
 /* When the oldest request times out, or 0 if none is in flight. Its time begins when it is written
  * (or queued, before that), but not before the answer to the request ahead of it. */

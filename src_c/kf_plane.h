@@ -54,7 +54,8 @@ enum kf_command_kind {
     /* of the transport */
     KF_COMMAND_ADD_LINK = 1, /* link */
     KF_COMMAND_CLOSE_LINK,
-    KF_COMMAND_SEND_RAW, /* bytes, token, timeout */
+    KF_COMMAND_SEND_RAW, /* bytes, token, timeout, of_login */
+    KF_COMMAND_OPEN_GATE, /* of link_id; it shuts again at `at` (0: never) */
     KF_COMMAND_START_HEARTBEATS, /* heartbeat */
     KF_COMMAND_STOP_HEARTBEATS, /* token */
     KF_COMMAND_SEND_BETWEEN, /* token; bytes, under own_token, timeout, heard */
@@ -99,6 +100,7 @@ typedef struct kf_command {
     int topic_format; /* enum kf_topic_format */
     bool single;
     bool paused;
+    bool of_login; /* the request passes the link's gate */
     int32_t slice;
     int64_t serial;
     int64_t generation;

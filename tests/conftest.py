@@ -1,9 +1,10 @@
 """Fixtures and options that all tests share.
 
-`real_kafka` (one node) and `real_kafka_cluster` (three) are real Apache Kafka, started once for
-the whole run; tests that use them are marked `broker`. Without Java or Maven they are skipped
-with that reason, and fail where CI=true, because there nothing may be skipped silently. The same
-holds for tests marked `native_codec` in a build that has no library for the codec.
+`real_kafka` (one node), `real_kafka_cluster` (three) and `secure_kafka` (TLS and SASL) are real
+Apache Kafka, started once for the whole run; tests that use them are marked `broker`. Without Java
+or Maven they are skipped with that reason, and fail where CI=true, because there nothing may be
+skipped silently. The same holds for tests marked `native_codec` in a build that has no library for
+the codec.
 Tests marked `not_under` are skipped under the sanitizers that they name (tests/sanitize).
 """
 
@@ -20,7 +21,10 @@ from hypothesis import HealthCheck, settings
 from kafka_fast.logs import RateLimit
 from kafka_fast.record import codecs_available
 from kafka_fast.testing.broker_jars import DEFAULT_VERSION
+from kafka_fast.testing.certificates import CertificateAuthority
 from kafka_fast.testing.real_kafka import RealKafka, ToolMissingError
+from kafka_fast.testing.secure_broker import SecureBroker
+from kafka_fast.testing.secure_kafka import SecureKafka
 
 # How fast the machine is says nothing of the code.
 settings.register_profile(
@@ -33,7 +37,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SHORT_ENOUGH_FOR_AN_ID = 20
-BROKER_FIXTURES = {"real_kafka", "real_kafka_cluster", "eager_kafka", "stock_kafka"}
+BROKER_FIXTURES = {
+    "real_kafka",
+    "real_kafka_cluster",
+    "secure_kafka",
+    "eager_kafka",
+    "stock_kafka",
+}
 
 
 IS_CI = os.environ.get("CI") == "true"
@@ -132,19 +142,54 @@ def started(
 ) -> RealKafka:
     """Start a cluster, or skip the test that wants it (fail with CI=true)."""
     kafka = RealKafka(nodes, version or DEFAULT_VERSION, overrides=overrides, stock=stock)
+    start_or_skip(kafka)
+    return kafka
+
+
+def start_or_skip(kafka: RealKafka) -> None:
+    """Start a cluster, or skip the test that wants it (fail with CI=true)."""
     try:
         kafka.start()
     except ToolMissingError as missing:
         if IS_CI:
             pytest.fail(f"CI must run the real-broker tests: {missing}")
         pytest.skip(f"no real Kafka here: {missing}")
-    return kafka
 
 
 @pytest.fixture(scope="session")
 def real_kafka(request: pytest.FixtureRequest) -> Iterator[RealKafka]:
     """One real broker, shared by all tests: make topics of your own."""
     with started(1, request.config.getoption("--kafka-version")) as kafka:
+        yield kafka
+
+
+@pytest.fixture(scope="session")
+def secure_kafka(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SecureKafka]:
+    """One real broker with TLS, SASL and ACLs, shared by all tests: make topics of your own.
+
+    What is allowed to bob stays allowed: name topics and groups that only your test has.
+    """
+    version = request.config.getoption("--kafka-version") or DEFAULT_VERSION
+    if version == "2.1.1":
+        pytest.skip("Kafka 2.7: certificates in PEM")
+    kafka = SecureKafka(tmp_path_factory.mktemp("secure"), version=version)
+    start_or_skip(kafka)
+    with kafka:
+        yield kafka
+
+
+@pytest.fixture(scope="session")
+def certificate_authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
+    """An authority that nobody else trusts."""
+    return CertificateAuthority(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture
+def secure_broker(certificate_authority: CertificateAuthority) -> Iterator[SecureBroker]:
+    """An embedded broker with TLS and SASL for one test, as kafka_fast's plugin has it."""
+    with SecureBroker(certificate_authority) as kafka:
         yield kafka
 
 

@@ -11,7 +11,16 @@ import importlib
 from abc import ABC, abstractmethod
 from typing import Any
 
-from workload import DISTINCT, DISTINCT_COMPRESSED, Scenario, cycled, keys, values
+from workload import (
+    DISTINCT,
+    DISTINCT_COMPRESSED,
+    NO_SECURITY,
+    Scenario,
+    Security,
+    cycled,
+    keys,
+    values,
+)
 
 # Name on the command line and in the tables -> (module, distribution that has the version).
 CONTENDERS = {
@@ -35,9 +44,21 @@ class Contender(ABC):
     """
 
     acknowledged: int | None = None
+    is_secured = False  # whether it takes properties of TLS and SASL
 
-    def __init__(self, bootstrap: str, topic: str, scenario: Scenario, *, linger_0: bool) -> None:
+    def __init__(
+        self,
+        bootstrap: str,
+        topic: str,
+        scenario: Scenario,
+        *,
+        linger_0: bool,
+        security: Security = NO_SECURITY,
+    ) -> None:
+        if security and not self.is_secured:
+            raise UnsupportedError("TLS and SASL are measured for others")
         self.bootstrap = bootstrap
+        self.security = security
         self.topic = topic
         self.scenario = scenario
         count = DISTINCT if scenario.codec == "none" else DISTINCT_COMPRESSED

@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import Any
 
 from aiokafka import AIOKafkaProducer
-from workload import Scenario
+from workload import NO_SECURITY, Scenario, Security
 
 from contenders import Contender, UnsupportedError
 
@@ -16,8 +16,16 @@ from contenders import Contender, UnsupportedError
 class Aio(Contender):
     """Defaults, idempotent, on an event loop that runs while it is called."""
 
-    def __init__(self, bootstrap: str, topic: str, scenario: Scenario, *, linger_0: bool) -> None:
-        super().__init__(bootstrap, topic, scenario, linger_0=linger_0)
+    def __init__(
+        self,
+        bootstrap: str,
+        topic: str,
+        scenario: Scenario,
+        *,
+        linger_0: bool,
+        security: Security = NO_SECURITY,
+    ) -> None:
+        super().__init__(bootstrap, topic, scenario, linger_0=linger_0, security=security)
         if scenario.mode not in ("send", "handle", "many"):
             raise UnsupportedError(scenario.mode)
         self._loop = asyncio.new_event_loop()

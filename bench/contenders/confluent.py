@@ -6,7 +6,7 @@ from itertools import zip_longest
 from typing import Any
 
 from confluent_kafka import KafkaError, Message, Producer
-from workload import Scenario
+from workload import NO_SECURITY, Scenario, Security
 
 from contenders import Contender, UnsupportedError
 
@@ -18,8 +18,18 @@ CALLBACK_POLL = 1000
 class Confluent(Contender):
     """Defaults, idempotent; a full queue is polled."""
 
-    def __init__(self, bootstrap: str, topic: str, scenario: Scenario, *, linger_0: bool) -> None:
-        super().__init__(bootstrap, topic, scenario, linger_0=linger_0)
+    is_secured = True
+
+    def __init__(
+        self,
+        bootstrap: str,
+        topic: str,
+        scenario: Scenario,
+        *,
+        linger_0: bool,
+        security: Security = NO_SECURITY,
+    ) -> None:
+        super().__init__(bootstrap, topic, scenario, linger_0=linger_0, security=security)
         if scenario.mode not in ("send", "callback", "many"):
             raise UnsupportedError(scenario.mode)
         self._errors: list[object] = []
@@ -27,6 +37,7 @@ class Confluent(Contender):
             "bootstrap.servers": bootstrap,
             "enable.idempotence": True,
             "compression.type": scenario.codec,
+            **security,
             "log_level": 0,
         }
         if linger_0:

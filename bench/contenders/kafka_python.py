@@ -6,7 +6,7 @@ from itertools import zip_longest
 from typing import Any
 
 from kafka import KafkaProducer
-from workload import Scenario
+from workload import NO_SECURITY, Scenario, Security
 
 from contenders import Contender, UnsupportedError
 
@@ -14,8 +14,16 @@ from contenders import Contender, UnsupportedError
 class KafkaPython(Contender):
     """Defaults, idempotent."""
 
-    def __init__(self, bootstrap: str, topic: str, scenario: Scenario, *, linger_0: bool) -> None:
-        super().__init__(bootstrap, topic, scenario, linger_0=linger_0)
+    def __init__(
+        self,
+        bootstrap: str,
+        topic: str,
+        scenario: Scenario,
+        *,
+        linger_0: bool,
+        security: Security = NO_SECURITY,
+    ) -> None:
+        super().__init__(bootstrap, topic, scenario, linger_0=linger_0, security=security)
         if scenario.mode not in ("send", "handle", "callback"):
             raise UnsupportedError(scenario.mode)
         codec = None if scenario.codec == "none" else scenario.codec

@@ -6,7 +6,7 @@ import time
 from itertools import zip_longest
 from typing import Any
 
-from workload import Scenario
+from workload import NO_SECURITY, Scenario, Security
 
 from contenders import Contender
 from kafka_fast import Producer
@@ -18,11 +18,22 @@ CALLBACK_WAIT = 0.001
 class Ours(Contender):
     """Defaults."""
 
-    def __init__(self, bootstrap: str, topic: str, scenario: Scenario, *, linger_0: bool) -> None:
-        super().__init__(bootstrap, topic, scenario, linger_0=linger_0)
+    is_secured = True
+
+    def __init__(
+        self,
+        bootstrap: str,
+        topic: str,
+        scenario: Scenario,
+        *,
+        linger_0: bool,
+        security: Security = NO_SECURITY,
+    ) -> None:
+        super().__init__(bootstrap, topic, scenario, linger_0=linger_0, security=security)
         config: dict[str, Any] = {
             "bootstrap.servers": bootstrap,
             "compression.type": scenario.codec,
+            **security,
         }
         if linger_0:
             config["linger.ms"] = 0

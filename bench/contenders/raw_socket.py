@@ -11,7 +11,7 @@ import socket
 from collections import deque
 from typing import Any
 
-from workload import Scenario
+from workload import NO_SECURITY, Scenario, Security
 
 from contenders import Contender, UnsupportedError
 from kafka_fast.protocol import frame
@@ -35,15 +35,39 @@ IN_FLIGHT = 5
 REQUEST_SIZE = 1_000_000
 
 
+def connect(host: str, port: int, security: Security) -> socket.socket:
+    """Return a connected socket, with TLS if the properties ask for it."""
+    plain = socket.create_connection((host, port), timeout=30)
+    protocol = security.get("security.protocol", "PLAINTEXT")
+    if protocol == "PLAINTEXT":
+        return plain
+    if protocol != "SSL":
+        raise UnsupportedError(protocol)
+    import ssl
+
+    context = ssl.create_default_context(cafile=security["ssl.ca.location"])
+    return context.wrap_socket(plain, server_hostname=host)
+
+
 class RawSocket(Contender):
     """A blocking socket of Python's, and requests that were made before the clock started."""
 
-    def __init__(self, bootstrap: str, topic: str, scenario: Scenario, *, linger_0: bool) -> None:
-        super().__init__(bootstrap, topic, scenario, linger_0=linger_0)
+    is_secured = True
+
+    def __init__(
+        self,
+        bootstrap: str,
+        topic: str,
+        scenario: Scenario,
+        *,
+        linger_0: bool,
+        security: Security = NO_SECURITY,
+    ) -> None:
+        super().__init__(bootstrap, topic, scenario, linger_0=linger_0, security=security)
         if scenario.mode != "send":
             raise UnsupportedError(scenario.mode)
         host, _, port = bootstrap.partition(":")
-        self._socket = socket.create_connection((host, int(port)), timeout=30)
+        self._socket = connect(host, int(port), security)
         # With a timeout Python would poll before each call, and lose the GIL once more.
         self._socket.settimeout(None)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

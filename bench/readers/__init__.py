@@ -11,8 +11,8 @@ from __future__ import annotations
 import importlib
 from abc import ABC, abstractmethod
 
-from contenders import CONTENDERS
-from workload import Reading
+from contenders import CONTENDERS, UnsupportedError
+from workload import NO_SECURITY, Reading, Security
 
 AT_A_TIME = 500
 """Records of one call, where the call has such a limit and hands out objects."""
@@ -21,8 +21,15 @@ AT_A_TIME = 500
 class Reader(ABC):
     """One library's consumer, for one scenario."""
 
-    def __init__(self, bootstrap: str, topic: str, reading: Reading) -> None:
+    is_secured = False  # whether it takes properties of TLS and SASL
+
+    def __init__(
+        self, bootstrap: str, topic: str, reading: Reading, security: Security = NO_SECURITY
+    ) -> None:
+        if security and not self.is_secured:
+            raise UnsupportedError("TLS and SASL are measured for others")
         self.bootstrap = bootstrap
+        self.security = security
         self.topic = topic
         self.reading = reading
 

@@ -6,7 +6,7 @@ import asyncio
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from contenders import UnsupportedError
-from workload import READ_PARTITIONS, Reading
+from workload import NO_SECURITY, READ_PARTITIONS, Reading, Security
 
 from readers import AT_A_TIME, Reader
 
@@ -16,8 +16,10 @@ WAIT_MS = 5000
 class Aio(Reader):
     """Defaults, without a group, on an event loop that runs while it is called."""
 
-    def __init__(self, bootstrap: str, topic: str, reading: Reading) -> None:
-        super().__init__(bootstrap, topic, reading)
+    def __init__(
+        self, bootstrap: str, topic: str, reading: Reading, security: Security = NO_SECURITY
+    ) -> None:
+        super().__init__(bootstrap, topic, reading, security)
         if reading.mode not in ("poll", "each"):
             raise UnsupportedError(reading.mode)
         self._loop = asyncio.new_event_loop()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from confluent_kafka import Consumer, TopicPartition
 from contenders import UnsupportedError
-from workload import READ_PARTITIONS, Reading
+from workload import NO_SECURITY, READ_PARTITIONS, Reading, Security
 
 from readers import AT_A_TIME, Reader
 
@@ -14,8 +14,12 @@ WAIT = 5.0
 class Confluent(Reader):
     """Defaults; a group must be named, but assigned partitions are not its business."""
 
-    def __init__(self, bootstrap: str, topic: str, reading: Reading) -> None:
-        super().__init__(bootstrap, topic, reading)
+    is_secured = True
+
+    def __init__(
+        self, bootstrap: str, topic: str, reading: Reading, security: Security = NO_SECURITY
+    ) -> None:
+        super().__init__(bootstrap, topic, reading, security)
         if reading.mode not in ("poll", "each"):
             raise UnsupportedError(reading.mode)
         self._consumer = Consumer(
@@ -24,6 +28,7 @@ class Confluent(Reader):
                 "group.id": "bench",
                 "enable.auto.commit": False,
                 "log_level": 0,
+                **security,
             }
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contenders import UnsupportedError
 from kafka import KafkaConsumer, TopicPartition
-from workload import READ_PARTITIONS, Reading
+from workload import NO_SECURITY, READ_PARTITIONS, Reading, Security
 
 from readers import AT_A_TIME, Reader
 
@@ -14,8 +14,10 @@ WAIT_MS = 5000
 class KafkaPython(Reader):
     """Defaults, without a group."""
 
-    def __init__(self, bootstrap: str, topic: str, reading: Reading) -> None:
-        super().__init__(bootstrap, topic, reading)
+    def __init__(
+        self, bootstrap: str, topic: str, reading: Reading, security: Security = NO_SECURITY
+    ) -> None:
+        super().__init__(bootstrap, topic, reading, security)
         if reading.mode not in ("poll", "each"):
             raise UnsupportedError(reading.mode)
         self._consumer = KafkaConsumer(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 
-from workload import READ_PARTITIONS, Reading
+from workload import NO_SECURITY, READ_PARTITIONS, Reading, Security
 
 from kafka_fast import Consumer, TopicPartition
 from readers import AT_A_TIME, Reader
@@ -17,11 +17,17 @@ WAIT = 5.0
 class Ours(Reader):
     """Defaults, without a group."""
 
-    def __init__(self, bootstrap: str, topic: str, reading: Reading) -> None:
-        super().__init__(bootstrap, topic, reading)
+    is_secured = True
+
+    def __init__(
+        self, bootstrap: str, topic: str, reading: Reading, security: Security = NO_SECURITY
+    ) -> None:
+        super().__init__(bootstrap, topic, reading, security)
         if reading.mode in ("arrow", "views"):
             importlib.import_module("pyarrow")  # its import is not what is measured
-        self._consumer = Consumer(bootstrap_servers=bootstrap, auto_offset_reset="earliest")
+        self._consumer = Consumer(
+            {"bootstrap.servers": bootstrap, "auto.offset.reset": "earliest", **security}
+        )
         self._partitions = [TopicPartition(topic, number) for number in range(READ_PARTITIONS)]
         self._consumer.assign(self._partitions)
 

@@ -10,7 +10,7 @@ import socket
 from struct import Struct
 
 from contenders import UnsupportedError
-from workload import READ_PARTITIONS, Reading
+from workload import NO_SECURITY, READ_PARTITIONS, Reading, Security
 
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.fetch import (
@@ -37,8 +37,10 @@ OVERHEAD = 12
 class RawSocket(Reader):
     """A blocking socket of Python's."""
 
-    def __init__(self, bootstrap: str, topic: str, reading: Reading) -> None:
-        super().__init__(bootstrap, topic, reading)
+    def __init__(
+        self, bootstrap: str, topic: str, reading: Reading, security: Security = NO_SECURITY
+    ) -> None:
+        super().__init__(bootstrap, topic, reading, security)
         if reading.mode != "poll":
             raise UnsupportedError(reading.mode)
         host, _, port = bootstrap.partition(":")

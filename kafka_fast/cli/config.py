@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import argparse
 
-from kafka_fast.config import KEYS, as_written, find_key, reference_entry, reference_page
+from kafka_fast.cli.connection import add_properties, properties
+from kafka_fast.config import (
+    KEYS,
+    Config,
+    as_written,
+    find_key,
+    normalize,
+    reference_entry,
+    reference_page,
+)
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -13,7 +22,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "config",
         help="list properties and their defaults",
         description="List the properties of a client with their defaults, as a file of "
-        "properties, or print all about those that are named.",
+        "properties, or print all about those that are named. With --config or -X: list what a "
+        "client gets; secrets are shown as ****.",
     )
     parser.add_argument("name", nargs="*", help="print all about these, in any client's spelling")
     parser.add_argument(
@@ -25,6 +35,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument(
         "--markdown", action="store_true", help="print the reference page of all clients"
     )
+    add_properties(parser, "the client")
     parser.set_defaults(run=run)
 
 
@@ -36,12 +47,12 @@ def run(args: argparse.Namespace) -> int:
         entries = [reference_entry(find_key(name, args.client)) for name in args.name]
         print("\n".join(entries), end="")
     else:
-        _print_list(args.client)
+        _print_list(normalize(properties(args, args.client), client=args.client))
     return 0
 
 
-def _print_list(client: str) -> None:
-    """Print the supported properties of one client as a file of properties with the defaults."""
+def _print_list(config: Config) -> None:
+    """Print the supported properties of one client as a file of properties."""
     for key in KEYS.values():
-        if client in key.clients and not key.pending:
-            print(f"{key.name}={as_written(key, key.default_of(client))}")
+        if key.name in config and not (key.pending or key.ignored):
+            print(f"{key.name}={as_written(key, config[key.name])}")

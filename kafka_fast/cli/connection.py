@@ -1,14 +1,22 @@
-"""The options `--bootstrap` and `-X` of commands, and the configuration that they make."""
+"""The options of commands that connect, and the configuration that they make.
+
+--config FILE  <  -X KEY=VALUE, --bootstrap and the options of `secure_connection`
+"""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from kafka_fast.config import find_key
+from kafka_fast.cli.secure_connection import add_secure_connection, canonical, secured
+from kafka_fast.config import conceal, read_properties
 from kafka_fast.errors import ConfigError
 
 DEFAULT_BOOTSTRAP = "localhost:9092"
+
+_OF_BYTES = ("key.serializer", "value.serializer", "key.deserializer", "value.deserializer")
+"""What a file may have for other programs: the commands read and write the records' own bytes."""
 
 
 def add_connection(parser: argparse.ArgumentParser, client: str) -> None:
@@ -24,47 +32,81 @@ def add_connection(parser: argparse.ArgumentParser, client: str) -> None:
         metavar="HOST:PORT",
         help=f"brokers, with commas (default {DEFAULT_BOOTSTRAP})",
     )
+    add_properties(parser, f"the {client} (see `kafka-fast config --client {client}`)")
+    add_secure_connection(parser)
+
+
+def add_properties(parser: argparse.ArgumentParser, of: str) -> None:
+    """Add the options for properties.
+
+    Args:
+        parser: the command's parser.
+        of: whose properties, in words.
+    """
+    parser.add_argument(
+        "--config",
+        metavar="FILE",
+        help="file of properties, such as a Java client has; what else is given wins",
+    )
     parser.add_argument(
         "-X",
-        "--config",
+        "--property",
+        dest="properties",
         metavar="KEY=VALUE",
         type=key_value,
         action="append",
         default=[],
-        help=f"property of the {client} (see `kafka-fast config --client {client}`); "
-        "may be repeated",
+        help=f"property of {of}; may be repeated. Other users of this machine can see it: a "
+        "password belongs into a file",
     )
 
 
 def configuration(args: argparse.Namespace, client: str) -> dict[str, object]:
-    """Return the client's configuration from the arguments.
+    """Return the client's configuration from the arguments; secrets in it hide themselves.
 
     Raises:
         ConfigError: a property is unknown, or is given twice.
+        OSError: a file cannot be read.
     """
-    config: dict[str, object] = {}
-    for name, value in args.config:
-        if config.setdefault(name, value) != value:
-            raise ConfigError(f"{name} is given twice: {config[name]!r} and {value!r}")
+    config = properties(args, client)
     if args.bootstrap is not None:
-        if config.setdefault("bootstrap.servers", args.bootstrap) != args.bootstrap:
-            raise ConfigError("bootstrap.servers is given twice: by --bootstrap and by --config")
-    elif not is_given(config, "bootstrap.servers", client):
+        if any(value != args.bootstrap for value in _given(args, "bootstrap.servers")):
+            raise ConfigError("bootstrap.servers is given twice: by --bootstrap and by -X")
+        config = _replaced(config, {"bootstrap.servers": args.bootstrap})
+    elif not is_given(config, "bootstrap.servers"):
         config["bootstrap.servers"] = DEFAULT_BOOTSTRAP
-    return config
+    return secured(args, config)
+
+
+def properties(args: argparse.Namespace, client: str) -> dict[str, object]:
+    """Return what `--config` and `-X` give; secrets hide themselves.
+
+    Raises:
+        ConfigError: a property is given twice.
+        OSError: the file cannot be read.
+    """
+    given: dict[str, object] = {}
+    for name, value in args.properties:
+        if given.setdefault(name, value) != value:
+            raise ConfigError(f"{name} is given twice with different values")
+    given = conceal(given, client)
+    if args.config is None:
+        return given
+    of_file = conceal(read_properties(args.config), client)
+    return _replaced({it: of_file[it] for it in of_file if not _is_of_bytes(it)}, given)
 
 
 def reader_configuration(args: argparse.Namespace) -> dict[str, object]:
     """Return the configuration of a command that reads, and so must not create topics."""
     config = configuration(args, "consumer")
-    if not is_given(config, "allow.auto.create.topics", "consumer"):
+    if not is_given(config, "allow.auto.create.topics"):
         config["allow.auto.create.topics"] = False
     return config
 
 
-def is_given(config: Iterable[str], name: str, client: str) -> bool:
+def is_given(config: Iterable[str], name: str) -> bool:
     """Whether the user has set a property, under any of its names."""
-    return any(find_key(it, client).name == name for it in config)
+    return any(canonical(it) == name for it in config)
 
 
 def group_id(config: dict[str, object], name: str | None) -> str | None:
@@ -77,7 +119,7 @@ def group_id(config: dict[str, object], name: str | None) -> str | None:
     Raises:
         ConfigError: the two name different groups.
     """
-    given = [config.pop(it) for it in list(config) if is_given([it], "group.id", "consumer")]
+    given = [config.pop(it) for it in list(config) if is_given([it], "group.id")]
     names = dict.fromkeys(it for it in (name, *given) if it is not None)
     if len(names) > 1:
         raise ConfigError(f"group.id is given twice: {' and '.join(map(repr, names))}")
@@ -90,3 +132,17 @@ def key_value(text: str) -> tuple[str, str]:
     if not found or not key:
         raise argparse.ArgumentTypeError(f"expected KEY=VALUE, not {text!r}")
     return key, value
+
+
+def _given(args: argparse.Namespace, name: str) -> list[str]:
+    return [value for it, value in args.properties if canonical(it) == name]
+
+
+def _is_of_bytes(name: str) -> bool:
+    return canonical(name) in _OF_BYTES
+
+
+def _replaced(config: Mapping[str, object], by: Mapping[str, Any]) -> dict[str, object]:
+    """Return a configuration in which some properties are replaced, under any of their names."""
+    names = {canonical(name) for name in by}
+    return {**{it: config[it] for it in config if canonical(it) not in names}, **by}

@@ -110,7 +110,7 @@ def run(args: argparse.Namespace) -> int:
     """Write records until the range ends, `--max` is reached, or Ctrl-C; return the status."""
     config = reader_configuration(args)
     for name in ("key.deserializer", "value.deserializer"):
-        if is_given(config, name, "consumer"):
+        if is_given(config, name):
             raise UsageError(f"{name}: what is written are the record's own bytes")
     group = group_id(config, args.group)
     if group is not None and args.until is not None:
@@ -157,11 +157,11 @@ def _run_range(args: argparse.Namespace, config: dict[str, object], sink: _Sink)
 
 
 def _run_member(args: argparse.Namespace, config: dict[str, object], sink: _Sink) -> int:
-    commits = not is_given(config, "enable.auto.commit", "consumer")
+    commits = not is_given(config, "enable.auto.commit")
     if commits:
         config["enable.auto.commit"] = False  # only records that were written are committed
     if args.start in (BEGINNING, END):
-        if is_given(config, "auto.offset.reset", "consumer"):
+        if is_given(config, "auto.offset.reset"):
             raise UsageError("--from and auto.offset.reset say the same: leave one of them out")
         config["auto.offset.reset"] = "earliest" if args.start is BEGINNING else "latest"
     elif args.start is not None:
@@ -189,7 +189,7 @@ def _commit(consumer: Consumer) -> None:
 
 def _run_alone(args: argparse.Namespace, config: dict[str, object], sink: _Sink) -> int:
     from_end = args.start is None or args.start is END
-    if not (from_end or is_given(config, "auto.offset.reset", "consumer")):
+    if not (from_end or is_given(config, "auto.offset.reset")):
         # If records are deleted before they are read, go on with the first that is left. The
         # default, latest, would skip all others, too.
         config["auto.offset.reset"] = "earliest"

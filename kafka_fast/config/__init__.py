@@ -22,11 +22,14 @@ from kafka_fast.config._consumer_settings import (
     OffsetReset,
     consumer_settings,
 )
-from kafka_fast.config._given import check_mapping
+from kafka_fast.config._given import Properties, check_mapping, shown
 from kafka_fast.config._key import Alias, Key, ValueKind
 from kafka_fast.config._names import ConsumerConfig, ProducerConfig
-from kafka_fast.config._normalize import KEYS, Config, find_key, normalize, redacted
+from kafka_fast.config._normalize import KEYS, Config, conceal, find_key, normalize, own_key
+from kafka_fast.config._properties_file import read_properties
 from kafka_fast.config._reference import as_written, reference_entry, reference_page
+from kafka_fast.config._resolve_security import warn_of_weakness
+from kafka_fast.config._security_settings import OidcSettings, SaslSettings, Store, TlsSettings
 from kafka_fast.config._settings import (
     CommonSettings,
     Partitioner,
@@ -49,18 +52,27 @@ __all__ = [
     "ConsumerSettings",
     "Key",
     "OffsetReset",
+    "OidcSettings",
     "Partitioner",
     "ProducerConfig",
     "ProducerSettings",
+    "Properties",
+    "SaslSettings",
+    "Store",
+    "TlsSettings",
     "ValueKind",
     "as_written",
     "check_mapping",
+    "conceal",
     "consumer_settings",
     "find_key",
     "normalize",
+    "own_key",
     "parse_addresses",
     "producer_settings",
-    "redacted",
+    "read_properties",
     "reference_entry",
     "reference_page",
+    "shown",
+    "warn_of_weakness",
 ]

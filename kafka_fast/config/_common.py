@@ -194,9 +194,9 @@ COMMON: tuple[Key, ...] = (
         name="security.protocol",
         kind=ValueKind.STRING,
         default="PLAINTEXT",
-        choices=("PLAINTEXT",),
-        later=("SSL", "SASL_PLAINTEXT", "SASL_SSL"),
-        doc="How connections are secured.",
+        choices=("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
+        doc="How connections are secured: with TLS (`SSL`, `SASL_SSL`), and whether the client "
+        "says who it is by SASL (`SASL_PLAINTEXT`, `SASL_SSL`). A client certificate says so, too.",
     ),
     Key(
         name="serializer.encoding",

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from kafka_fast.config._key import CONSUMER
 from kafka_fast.config._normalize import Config, normalize
+from kafka_fast.config._resolve_security import resolve_security
 from kafka_fast.config._settings import CommonSettings, Seconds, check_required, resolve_backoff
 from kafka_fast.errors import ConfigError
 from kafka_fast.serialization import Deserializer, as_deserializer
@@ -92,13 +93,16 @@ def consumer_settings(
         ConfigError: see `normalize`; also if `bootstrap.servers` is missing, or if properties
             that were given explicitly contradict each other.
     """
-    config = normalize(mapping, kwargs, client=CONSUMER)
+    try:
+        config = normalize(mapping, kwargs, client=CONSUMER)
+    finally:
+        del mapping, kwargs  # see normalize
     values = dict(config)
     check_required(values)
     resolve_backoff(config, values)
-    values |= {"tls": None, "sasl": None}
     values["auto.offset.reset"] = _offset_reset(values["auto.offset.reset"])
     _check_group(config, values)
+    values |= resolve_security(config)
     for name in ("key.deserializer", "value.deserializer"):
         values[name] = as_deserializer(values[name], values["serializer.encoding"])
     return ConsumerSettings(

@@ -24,8 +24,6 @@ class Advice(NamedTuple):
     """Whose advice it is; to others these are names like any other."""
 
 
-_NO_TLS = "not supported yet: this version has no TLS"
-_NO_SASL = "not supported yet: this version has no SASL"
 _NO_HOOKS = "there are no hooks into sockets and look-ups: leave it out"
 
 ADVICE: tuple[Advice, ...] = (
@@ -291,43 +289,41 @@ ADVICE: tuple[Advice, ...] = (
     ),
     # Security
     Advice(
+        ("ssl.ca", "ssl.certificate", "ssl.key"),
+        "ssl.ca.pem, ssl.certificate.pem and ssl.key.pem take texts in PEM",
+    ),
+    Advice(
+        ("ssl.ca.certificate.stores",),
+        "the system's certificates are trusted unless ssl.ca.location names others: leave it out",
+    ),
+    Advice(
         (
-            "enable.ssl.certificate.verification",
-            "https.ca.location",
-            "https.ca.pem",
-            "ssl.ca",
-            "ssl.ca.certificate.stores",
-            "ssl.certificate",
             "ssl.certificate.verify.cb",
-            "ssl.crl.location",
-            "ssl.crlfile",
             "ssl.curves.list",
             "ssl.engine.callback.data",
             "ssl.engine.id",
             "ssl.engine.location",
-            "ssl.key",
             "ssl.providers",
             "ssl.sigalgs.list",
         ),
-        _NO_TLS,
+        "an ssl.SSLContext of yours, ssl_context=, can do what Python's ssl can",
     ),
     Advice(
-        (
-            "enable.sasl.oauthbearer.unsecure.jwt",
-            "oauthbearer.token.refresh.cb",
-            "sasl.kerberos.domain.name",
-            "sasl.kerberos.keytab",
-            "sasl.kerberos.name",
-            "sasl.kerberos.principal",
-            "sasl.oauthbearer.assertion.jwt.template.file",
-            "sasl.oauthbearer.assertion.private.key.pem",
-            "sasl.oauthbearer.config",
-            "sasl.oauthbearer.extensions",
-            "sasl.oauthbearer.grant.type",
-            "sasl.oauthbearer.metadata.authentication.type",
-            "sasl.oauthbearer.method",
-        ),
-        _NO_SASL,
+        ("enable.sasl.oauthbearer.unsecure.jwt",),
+        "tokens that are not signed are for nothing but experiments: make one in "
+        "sasl_oauth_token_provider=",
+    ),
+    Advice(
+        ("oauthbearer.token.refresh.cb",),
+        "sasl_oauth_token_provider= takes a callable that returns a token",
+    ),
+    Advice(
+        ("sasl.kerberos.name",),
+        "sasl.kerberos.service.name and sasl.kerberos.domain.name are the name's parts",
+    ),
+    Advice(
+        ("sasl.oauthbearer.metadata.authentication.type",),
+        "get the token from your cloud's own library, in sasl_oauth_token_provider=",
     ),
 )
 
@@ -363,5 +359,4 @@ def advice_for(name: str, client: str) -> str | None:
 
 def refusal(name: str, advice: str) -> str:
     """Return what is said of a property under the name that the user gave."""
-    is_pending = advice in (_NO_TLS, _NO_SASL)
-    return f"{name}: {advice}" if is_pending else f"{name} is not a property here: {advice}"
+    return f"{name} is not a property here: {advice}"

@@ -1,13 +1,31 @@
-"""What callers put where a mapping of properties belongs, and the call that they mean."""
+"""What callers put where a mapping of properties belongs: a file's, or something else."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from kafka_fast.config._key import CONSUMER
 
 _ADDRESS = r".*:\d+"
+_NAMES = r"[\w.:,\[\] -]*"
+
+
+class Properties(dict[str, Any]):
+    """The properties of a file, which may serve several clients.
+
+    A client ignores in it what only other kinds of client have, where it refuses that in any other
+    mapping. `|` with a mapping makes such properties again; `{**properties}` does not.
+    """
+
+    __slots__ = ()
+
+    def __or__(self, other: Mapping[str, Any]) -> Properties:  # type: ignore[override]
+        return Properties({**self, **other})
+
+    def __repr__(self) -> str:
+        return f"Properties({', '.join(self)})"
 
 
 def check_mapping(given: object, what: str, instead: str) -> None:
@@ -21,10 +39,18 @@ def check_mapping(given: object, what: str, instead: str) -> None:
     Raises:
         TypeError: it is something else.
     """
-    if given is not None and not isinstance(given, Mapping):
-        shown = repr(given)
-        shown = shown if len(shown) <= 100 else f"{type(given).__name__}"
-        raise TypeError(f"{what} is a mapping of properties, not {shown}: {instead}")
+    if given is None or isinstance(given, Mapping):
+        return
+    text = shown(given)
+    del given  # an error's traceback has this frame, and there may be a secret in it
+    raise TypeError(f"{what} is a mapping of properties, not {text}: {instead}")
+
+
+def shown(given: object) -> str:
+    """Return an argument as code, or its type if it is long or may have a secret in it."""
+    text = repr(given)
+    is_open = len(text) <= 100 and all(map(_is_harmless, _texts(given)))
+    return text if is_open else type(given).__name__
 
 
 def check_first_argument(given: object, client: str) -> None:
@@ -34,14 +60,17 @@ def check_first_argument(given: object, client: str) -> None:
         TypeError: it is none; the message shows the call that was most likely meant.
     """
     name = client.capitalize()
-    check_mapping(given, f"the first argument of {name}", _constructor(given, client, name))
+    right = _constructor(given, client, name)
+    try:
+        check_mapping(given, f"the first argument of {name}", right)
+    finally:
+        del given
 
 
 def _constructor(given: object, client: str, name: str) -> str:
     """Return the right call of a constructor that was given this: brokers, topics, or whatever."""
-    several = list(given) if isinstance(given, (list, tuple, set, frozenset)) else [given]
-    texts = [it for it in several if isinstance(it, str)]
-    are_names = bool(texts) and len(texts) == len(several)
+    texts = _texts(given)
+    are_names = bool(texts) and all(isinstance(it, str) and _is_harmless(it) for it in texts)
     if are_names and client == CONSUMER and not any(re.fullmatch(_ADDRESS, it) for it in texts):
         return (
             f"{name}(bootstrap_servers='localhost:9092', group_id='...'), and then "
@@ -49,3 +78,15 @@ def _constructor(given: object, client: str, name: str) -> str:
         )
     servers = ",".join(texts) if are_names else "localhost:9092"
     return f"{name}(bootstrap_servers={servers!r}) or {name}({{'bootstrap.servers': {servers!r}}})"
+
+
+def _texts(given: object) -> list[Any]:
+    return list(given) if isinstance(given, (list, tuple, set, frozenset)) else [given]
+
+
+def _is_harmless(text: object) -> bool:
+    """Whether this may be names of brokers or topics; anything else may have a secret in it."""
+    if isinstance(text, bytes):
+        text = text.decode("ascii", "replace")
+    is_name = isinstance(text, str) and re.fullmatch(_NAMES, text) is not None
+    return is_name or text is None or isinstance(text, int)

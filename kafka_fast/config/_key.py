@@ -38,6 +38,8 @@ class ValueKind(enum.Enum):
     DESERIALIZER = "deserializer"
     PARTITIONER = "partitioner"
     CALLABLE = "callable"
+    CONTEXT = "ssl.SSLContext"
+    TOKEN_PROVIDER = "token provider"
 
 
 class Alias(NamedTuple):
@@ -81,8 +83,14 @@ class Key(Value, kw_only=True, eq=False):
     clients: tuple[str, ...] = EVERY_CLIENT
     default_for: Mapping[str, object] = _NOTHING
     """Client -> default, where it is not the same for all."""
+    field: str = ""
+    """Name of the settings' field that the property becomes a part of; empty: its own name's."""
     pending: str = ""
     """The feature that must exist before the key means anything; empty if it does."""
+    refused: str = ""
+    """Why values other than the default and the choices are refused, and what to do instead."""
+    ignored: str = ""
+    """Why every value is accepted and means nothing."""
     own: bool = False
     """True if Java has no such key."""
     differs: str = ""

@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from types import MappingProxyType
 from typing import Any
 
 from kafka_fast.config._common import COMMON
 from kafka_fast.config._consumer import CONSUMER_ONLY
-from kafka_fast.config._given import check_first_argument
+from kafka_fast.config._given import Properties, check_first_argument
 from kafka_fast.config._key import EVERY_CLIENT, PRODUCER, Key, ValueKind
 from kafka_fast.config._producer import PRODUCER_ONLY
 from kafka_fast.config._security import SECURITY
-from kafka_fast.config._values import coerce
+from kafka_fast.config._values import NO_SECRET, coerce
 from kafka_fast.errors import ConfigError
+from kafka_fast.logs import get_logger
+from kafka_fast.secret import Secret
 
 KEYS: Mapping[str, Key] = MappingProxyType(
     {key.name: key for key in (*COMMON, *PRODUCER_ONLY, *CONSUMER_ONLY, *SECURITY)}
 )
 """The table: canonical name -> key."""
 
-_HIDDEN = "[hidden]"
+_log = get_logger("kafka_fast.config")
+
 _CODEC_LEVEL = "compression.level"
 
 
 class Config(Mapping[str, Any]):
     """A client's whole configuration: canonical name -> value, defaults filled in.
 
-    Immutable and picklable (as far as the user's objects in it are).
+    Immutable. Picklable as far as the user's objects in it are, and not if there are secrets in it.
     """
 
     __slots__ = ("_values", "client", "explicit")
@@ -67,14 +70,22 @@ class Config(Mapping[str, Any]):
         return len(self._values)
 
     def __reduce__(self) -> tuple[type[Config], tuple[str, dict[str, object]]]:
-        """Pickle what was given; the defaults are the reader's."""
+        """Pickle what was given; the defaults are the reader's.
+
+        Raises:
+            TypeError: a secret was given.
+        """
+        secrets = [name for name in sorted(self.explicit) if isinstance(self[name], Secret)]
+        if secrets:
+            raise TypeError(
+                f"a configuration with {', '.join(secrets)} is not pickled: make it where it is "
+                "needed, from your own mapping"
+            )
         return Config, (self.client, {name: self._values[name] for name in self.explicit})
 
     def __repr__(self) -> str:
         """Show what the user gave, without secrets."""
-        given = ", ".join(
-            f"{name}={redacted(name, self[name])!r}" for name in sorted(self.explicit)
-        )
+        given = ", ".join(f"{name}={self[name]!r}" for name in sorted(self.explicit))
         return f"Config({self.client}: {given})"
 
 
@@ -96,22 +107,34 @@ def normalize(
             given twice with different values.
         TypeError: the dictionary is something else.
     """
-    if client not in EVERY_CLIENT:
-        raise ValueError(f"client must be one of {', '.join(EVERY_CLIENT)}, not {client!r}")
-    check_first_argument(mapping, client)
+    try:
+        if client not in EVERY_CLIENT:
+            raise ValueError(f"client must be one of {', '.join(EVERY_CLIENT)}, not {client!r}")
+        check_first_argument(mapping, client)
+        items = _concealed(_of_client(mapping or {}, client), kwargs or {})
+    finally:
+        del mapping, kwargs  # an error's traceback has this frame: no secret may be in it
     given: dict[str, object] = {}
     spelled: dict[str, str] = {}
     levels: list[tuple[str, object]] = []
-    for source in (mapping or {}, kwargs or {}):
-        for name, value in source.items():
-            if dotted(name) == _CODEC_LEVEL and client == PRODUCER:
-                levels.append((name, value))
-                continue
-            key, scale = _find(name, client)
-            _put(given, spelled, key, name, coerce(key, name, value, scale))
+    for name, value in items:
+        if dotted(name) == _CODEC_LEVEL and client == PRODUCER:
+            levels.append((name, value))
+            continue
+        key, scale = _find(name, client)
+        _put(given, spelled, key, name, coerce(key, name, value, scale))
     for name, value in levels:
         _put_codec_level(given, spelled, name, value)
+    _log_ignored(given)
     return Config(client, given)
+
+
+def conceal(mapping: Mapping[str, object], client: str) -> dict[str, object]:
+    """Return the properties in which secrets hide themselves; the client takes them as they are.
+
+    Of a file's properties, those are left out that only other kinds of client have.
+    """
+    return dict(_concealed(_of_client(mapping, client)))
 
 
 def find_key(name: str, client: str = PRODUCER) -> Key:
@@ -130,22 +153,76 @@ def dotted(name: str) -> str:
     return name.strip().lower().replace("_", ".")
 
 
-def redacted(name: str, value: object) -> object:
-    """Return `value`, or a placeholder if the property with that canonical name is a secret."""
-    return _HIDDEN if KEYS[name].kind is ValueKind.PASSWORD and value is not None else value
+def _of_client(mapping: Mapping[str, object], client: str) -> Mapping[str, object]:
+    """Return a file's properties without other clients'; any other mapping as it is."""
+    if not isinstance(mapping, Properties):
+        return mapping
+    others = [name for name in mapping if (key := own_key(name)) and client not in key.clients]
+    if others:
+        _log.info("without meaning for a %s: %s", client, ", ".join(others))
+    return {name: value for name, value in mapping.items() if name not in others}
+
+
+def own_key(name: str) -> Key | None:
+    """Return the property that a name means; None: it means nothing here, or is only refused."""
+    wanted = dotted(name)
+    return KEYS.get(wanted) or _aliases().get(wanted, (None, 1))[0]
+
+
+def knows(name: str) -> bool:
+    """Return whether a name means something to some client, or is refused with advice."""
+    from kafka_fast.config._foreign import advice_for
+
+    return (
+        own_key(name) is not None
+        or dotted(name) == _CODEC_LEVEL
+        or any(advice_for(dotted(name), client) for client in EVERY_CLIENT)
+    )
+
+
+def nearest(name: str) -> str | None:
+    """Return the property, of any client, that an unknown name was most likely meant for."""
+    return _nearest(dotted(name), EVERY_CLIENT, 0.8)
+
+
+def _concealed(*sources: Mapping[str, object]) -> list[tuple[str, object]]:
+    """Return all properties, with those hidden that may be secrets: of unknown names as well."""
+    return [(name, _hidden(name, value)) for source in sources for name, value in source.items()]
+
+
+def _hidden(name: object, value: object) -> object:
+    if value is None or isinstance(value, Secret):
+        return value
+    if isinstance(name, str):
+        key = own_key(name)
+        is_open = key is not None and key.kind is not ValueKind.PASSWORD
+        if dotted(name) == _CODEC_LEVEL or (is_open and not isinstance(value, Mapping | bytes)):
+            return value
+    return Secret(value) if isinstance(value, str) or callable(value) else NO_SECRET
 
 
 def _put(
     given: dict[str, object], spelled: dict[str, str], key: Key, name: str, value: object
 ) -> None:
-    if key.name in given and given[key.name] != value:
-        first, second = redacted(key.name, given[key.name]), redacted(key.name, value)
+    if key.name in given and not _is_same(given[key.name], value):
         raise ConfigError(
             f"{key.name} is given twice with different values: "
-            f"{spelled[key.name]}={first!r}, {name}={second!r}"
+            f"{spelled[key.name]}={given[key.name]!r}, {name}={value!r}"
         )
     given[key.name] = value
     spelled.setdefault(key.name, name)
+
+
+def _is_same(first: object, second: object) -> bool:
+    if isinstance(first, Secret) and isinstance(second, Secret):
+        return first.is_same(second)
+    return first == second
+
+
+def _log_ignored(given: Iterable[str]) -> None:
+    for name in given:
+        if KEYS[name].ignored:
+            _log.info("%s is accepted and means nothing here: %s", name, KEYS[name].ignored)
 
 
 def _put_codec_level(
@@ -190,9 +267,16 @@ def _aliases() -> Mapping[str, tuple[Key, int]]:
 
 
 def _suggestion(wanted: str, client: str) -> str:
-    names = [key.name for key in KEYS.values() if client in key.clients]
-    names += [alias for alias, (key, _) in _aliases().items() if client in key.clients]
-    import difflib  # errors only
+    near = _nearest(wanted, [client], 0.6)
+    return f"; did you mean {near!r}?" if near else ""
 
-    near = difflib.get_close_matches(wanted, names, n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
+
+def _nearest(wanted: str, clients: Iterable[str], cutoff: float) -> str | None:
+    """Return the name of a property that one of the clients has, and that is most like `wanted`."""
+    chosen = set(clients)
+    names = [key.name for key in KEYS.values() if chosen & set(key.clients)]
+    names += [alias for alias, (key, _) in _aliases().items() if chosen & set(key.clients)]
+    import difflib  # errors, and files with other programs' properties
+
+    near = difflib.get_close_matches(wanted, names, n=1, cutoff=cutoff)
+    return near[0] if near else None

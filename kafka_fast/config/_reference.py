@@ -62,8 +62,9 @@ def reference_page() -> str:
     lines = [_INTRODUCTION]
     for title, keys in _SECTIONS:
         lines.append(f"## {title}\n")
-        lines += [reference_entry(key) for key in keys if not key.pending]
+        lines += [reference_entry(key) for key in keys if not (key.pending or key.ignored)]
         lines += _pending(keys)
+        lines += _ignored(keys)
     lines += _foreign()
     return "\n".join(lines).rstrip("\n") + "\n"
 
@@ -92,6 +93,10 @@ def _paragraphs(key: Key) -> Iterator[str]:
     yield f"{key.doc}"
     if key.pending:
         yield f"Not supported yet: this version has no {key.pending}."
+    if key.ignored:
+        yield f"Accepted, and without meaning here: {key.ignored}."
+    if key.refused:
+        yield f"Other values are a `ConfigError`: {key.refused}."
     facts = [f"Type: {key.kind.value}", f"default: {_defaults(key)}"]
     if describe_range(key):
         allowed = describe_range(key)
@@ -124,6 +129,17 @@ def _pending(keys: Iterable[Key]) -> Iterator[str]:
     for key in rows:
         facts = f"default: {_defaults(key)}; needs {key.pending}"
         yield _item(f"`{key.name}` ({facts}). {key.doc} {key.differs}".rstrip())
+    yield ""
+
+
+def _ignored(keys: Iterable[Key]) -> Iterator[str]:
+    """Yield one list of the properties that only a JVM, or a broker, has a use for."""
+    rows = [key for key in keys if key.ignored]
+    if not rows:
+        return
+    yield "Accepted, so that files of a Java client work, and without meaning here:\n"
+    for key in rows:
+        yield _item(f"`{key.name}`: {key.ignored}. {key.doc}")
     yield ""
 
 

@@ -75,6 +75,8 @@ class OidcSettings(Value, kw_only=True):
     urlencodes_credentials: bool = False
     ca_location: str | None = None
     """A PEM file with the certificates trusted for https; None: the system's."""
+    ca_certificates: str | None = None
+    """The same, as a text in PEM."""
     connect_timeout: float = 10.0
     read_timeout: float = 10.0
     assertion_file: str | None = None
@@ -109,6 +111,8 @@ class SaslSettings(Value, kw_only=True):
     """OAUTHBEARER: the user's callable or object with `token()`, or librdkafka's `oauth_cb`."""
     token_provider_config: str | None = None
     """`sasl.oauthbearer.config`: if set, `token_provider` is called with it (librdkafka)."""
+    uses_aws_token: bool = False
+    """OAUTHBEARER: tokens are made of AWS credentials, for MSK; the fields `aws_*` say which."""
     token_file: str | None = None
     """OAUTHBEARER: a file that holds the token, read anew for each one."""
     oidc: OidcSettings | None = None

@@ -1,7 +1,8 @@
 """The configuration as typed attributes, for the code that runs with it.
 
 One field for each property that this version supports, named like it (`linger.ms` is
-`linger_ms`); a test holds the fields and the table together. Durations stay integers of
+`linger_ms`); a test holds the fields and the table together. The properties of TLS and SASL are
+the parts of two fields, `tls` and `sasl`. Durations stay integers of
 milliseconds, as in the table; beside each there is the same in seconds, without the `_ms`
 (`linger`), which is what everything that compares with `now` uses. This is the only place that
 converts.
@@ -16,6 +17,7 @@ from typing import Any, TypeAlias
 from kafka_fast.config._address import Address
 from kafka_fast.config._key import PRODUCER
 from kafka_fast.config._normalize import Config, normalize
+from kafka_fast.config._resolve_security import resolve_security
 from kafka_fast.config._security_settings import SaslSettings, TlsSettings
 from kafka_fast.errors import ConfigError
 from kafka_fast.logs import get_logger
@@ -76,7 +78,9 @@ class CommonSettings(Value, kw_only=True):
     metadata_recovery_strategy: str
     metadata_recovery_rebootstrap_trigger_ms: int
     tls: TlsSettings | None = None
+    """How TLS is spoken; None: it is not, as `security_protocol` says."""
     sasl: SaslSettings | None = None
+    """How the client says who it is; None: it does not, as `security_protocol` says."""
 
     request_timeout = Seconds()
     retry_backoff = Seconds()
@@ -154,13 +158,16 @@ def producer_settings(
         ConfigError: see `normalize`; also if `bootstrap.servers` is missing, or if properties
             that were given explicitly contradict each other.
     """
-    config = normalize(mapping, kwargs, client=PRODUCER)
+    try:
+        config = normalize(mapping, kwargs, client=PRODUCER)
+    finally:
+        del mapping, kwargs  # see normalize
     values = dict(config)
     check_required(values)
     resolve_backoff(config, values)
     _resolve_idempotence(config, values)
     _resolve_delivery_timeout(config, values)
-    values |= {"tls": None, "sasl": None}
+    values |= resolve_security(config)
     for name in ("key.serializer", "value.serializer"):
         values[name] = as_serializer(values[name], values["serializer.encoding"])
     return ProducerSettings(

@@ -13,7 +13,11 @@ from typing import Any
 from kafka_fast.config._address import parse_addresses
 from kafka_fast.config._key import LONG_MAX, Key, ValueKind
 from kafka_fast.errors import ConfigError
+from kafka_fast.secret import Secret
 from kafka_fast.serialization import as_deserializer, as_serializer
+
+NO_SECRET = object()
+"""What is put in place of a value that can be no secret, before it is read: it is shown nowhere."""
 
 _JAVA_PACKAGE = "org.apache.kafka."
 
@@ -31,7 +35,9 @@ def coerce(key: Key, given: str, value: object, scale: int = 1) -> object:
         ConfigError: it is of another type, out of range, or not supported yet.
     """
     label = key.name if _spells(given, key.name) else f"{given} ({key.name})"
-    if key.pending:
+    if key.ignored:
+        return key.default
+    if key.pending or (key.refused and not key.choices):
         return _inert(key, label, value)
     result = _typed(key, label, value)
     if isinstance(result, int | float) and not isinstance(result, bool):
@@ -42,14 +48,14 @@ def coerce(key: Key, given: str, value: object, scale: int = 1) -> object:
 
 def is_word(value: object) -> bool:
     """Return whether `value` may be one of a key's words."""
-    return value is None or (isinstance(value, str | int) and not isinstance(value, bool))
+    return value is None or isinstance(value, str | int)
 
 
 def describe_range(key: Key) -> str:
     """Return the values that `key` allows, in words; empty if its type says all."""
     if key.choices:
         names = {result: word for word, result in key.words.items() if not isinstance(result, str)}
-        return ", ".join(str(names.get(choice, choice)) for choice in key.choices)
+        return ", ".join(str(names.get(choice, choice)) or "empty" for choice in key.choices)
     if key.pattern:
         return ", ".join(key.pattern.replace(":.+", ":…").split("|"))
     if key.low is None:
@@ -62,13 +68,14 @@ def _spells(given: str, name: str) -> bool:
 
 
 def _inert(key: Key, label: str, value: object) -> object:
-    """Return the default of a pending key, which asks for nothing; refuse any other value."""
+    """Return the default of a key, which asks for nothing; refuse any other value."""
     try:
         result = _typed(key, label, value)
     except ConfigError:
         result = value
     if result != key.default:
-        raise ConfigError(f"{label}: not supported yet: this version has no {key.pending}")
+        why = key.refused or f"not supported yet: this version has no {key.pending}"
+        raise ConfigError(f"{label}: {why}")
     return result
 
 
@@ -132,7 +139,13 @@ def _string(key: Key, label: str, value: object) -> str:
         value = os.fspath(value)
     if not isinstance(value, str):
         raise _wrong_type(key, label, value)
-    return value if key.kind is ValueKind.PASSWORD else _choice(key, label, value.strip())
+    return _choice(key, label, value.strip())
+
+
+def _secret(key: Key, label: str, value: object) -> Secret:
+    if not isinstance(value, Secret):  # NO_SECRET
+        raise _wrong_type(key, label, value)
+    return value
 
 
 def _list(key: Key, label: str, value: object) -> tuple[object, ...]:
@@ -165,7 +178,8 @@ def _choice(key: Key, label: str, value: str) -> str:
             return str(choice)
     if wanted in (later.lower() for later in key.later):
         raise ConfigError(f"{label}: {value} is not supported yet")
-    raise ConfigError(f"{label}: {value!r} is not one of {describe_range(key)}")
+    instead = f": {key.refused}" if key.refused else ""
+    raise ConfigError(f"{label}: {value!r} is not one of {describe_range(key)}{instead}")
 
 
 def _simple_name(text: str) -> str:
@@ -206,18 +220,35 @@ def _callable(key: Key, label: str, value: object) -> object:
     return value
 
 
+def _context(key: Key, label: str, value: object) -> object:
+    # What makes a context one, without the import of ssl that most clients do not need.
+    if not hasattr(value, "wrap_bio"):
+        raise _wrong_type(key, label, value)
+    return value
+
+
+def _token_provider(key: Key, label: str, value: object) -> object:
+    """Return a callable: the value, or its method `token`, as kafka-python and aiokafka have it."""
+    method = getattr(value, "token", None)
+    if callable(method) and not isinstance(value, type):
+        return method
+    return _callable(key, label, value)
+
+
 _READERS: Mapping[ValueKind, Callable[[Key, str, object], object]] = {
     ValueKind.BOOLEAN: _boolean,
     ValueKind.INT: _integer,
     ValueKind.FLOAT: _float,
     ValueKind.STRING: _string,
-    ValueKind.PASSWORD: _string,
+    ValueKind.PASSWORD: _secret,
     ValueKind.LIST: _list,
     ValueKind.ADDRESSES: _addresses,
     ValueKind.SERIALIZER: _serializer,
     ValueKind.DESERIALIZER: _deserializer,
     ValueKind.PARTITIONER: _partitioner,
     ValueKind.CALLABLE: _callable,
+    ValueKind.CONTEXT: _context,
+    ValueKind.TOKEN_PROVIDER: _token_provider,
 }
 
 
@@ -240,7 +271,7 @@ _EXPECTED = {
     ValueKind.INT: "an integer",
     ValueKind.FLOAT: "a number",
     ValueKind.STRING: "a string",
-    ValueKind.PASSWORD: "a string",
+    ValueKind.PASSWORD: "a string, or a function that returns one",
     ValueKind.LIST: "a list of strings, or one string with commas",
     ValueKind.SERIALIZER: "a callable, an object with serialize(topic, value, headers), or the "
     "name of a built-in serializer",
@@ -248,9 +279,13 @@ _EXPECTED = {
     "name of a built-in deserializer",
     ValueKind.PARTITIONER: "the name of a partitioner or a callable",
     ValueKind.CALLABLE: "a callable",
+    ValueKind.CONTEXT: "an ssl.SSLContext",
+    ValueKind.TOKEN_PROVIDER: "a callable, or an object with token()",
 }
 
 
 def _wrong_type(key: Key, label: str, value: object) -> ConfigError:
-    shown = "a value" if key.kind is ValueKind.PASSWORD else repr(value)
-    return ConfigError(f"{label}: expected {_EXPECTED[key.kind]}, not {shown}")
+    expected = f"{label}: expected {_EXPECTED[key.kind]}"
+    # What is given for a user's name may be a whole account, with its password.
+    is_near_secrets = key.kind is ValueKind.PASSWORD or key.field
+    return ConfigError(expected if is_near_secrets else f"{expected}, not {value!r}")

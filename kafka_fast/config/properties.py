@@ -8,14 +8,125 @@ holds this page and the table together.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal, TypedDict
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypedDict
 
 from kafka_fast.config._settings import Partitioner
 from kafka_fast.serialization import DeserializerLike, SerializerLike
 
+if TYPE_CHECKING:
+    import ssl
 
-class CommonProperties(TypedDict, total=False):
+Password: TypeAlias = str | Callable[[], str]
+"""A secret, or a function that returns it; the function may block."""
+
+
+class TokenSource(Protocol):
+    """An object with a method for tokens, as kafka-python and aiokafka have it."""
+
+    def token(self) -> object:
+        """Return a token, or a pair of a token and the Unix time at which it expires."""
+        ...
+
+
+TokenProvider: TypeAlias = Callable[[], object] | TokenSource
+
+
+class SecurityProperties(TypedDict, total=False):
+    """What every client takes to secure its connections."""
+
+    ssl_truststore_location: str | None
+    ssl_truststore_certificates: Password | None
+    ssl_truststore_password: Password | None
+    ssl_truststore_type: Literal["PEM", "PKCS12", "JKS"]
+    ssl_keystore_location: str | None
+    ssl_key_location: str | None
+    ssl_keystore_password: Password | None
+    ssl_keystore_type: Literal["PEM", "PKCS12", "JKS"]
+    ssl_keystore_key: Password | None
+    ssl_keystore_certificate_chain: Password | None
+    ssl_key_password: Password | None
+    ssl_crl_location: str | None
+    ssl_enabled_protocols: str | Sequence[object]
+    ssl_protocol: Literal["TLSv1.2", "TLSv1.3"]
+    ssl_cipher_suites: str | Sequence[object]
+    ssl_endpoint_identification_algorithm: Literal["https", ""] | None
+    enable_ssl_certificate_verification: bool
+    ssl_context: ssl.SSLContext | None
+    ssl_keylog_location: str | None
+    sasl_mechanism: Literal[
+        "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI", "AWS_MSK_IAM"
+    ]
+    sasl_username: str | None
+    sasl_password: Password | None
+    sasl_jaas_config: Password | None
+    allow_insecure_sasl: bool
+    sasl_kerberos_service_name: str | None
+    sasl_kerberos_principal: str | None
+    sasl_kerberos_keytab: str | None
+    sasl_kerberos_domain_name: str | None
+    sasl_aws_region: str | None
+    sasl_aws_profile: str | None
+    sasl_aws_role_arn: str | None
+    sasl_aws_role_session_name: str | None
+    sasl_client_callback_handler_class: (
+        Literal["software.amazon.msk.auth.iam.IAMClientCallbackHandler"] | None
+    )
+    sasl_login_callback_handler_class: (
+        Literal[
+            "OAuthBearerLoginCallbackHandler",
+            "software.amazon.msk.auth.iam.IAMOAuthBearerLoginCallbackHandler",
+        ]
+        | None
+    )
+    sasl_login_connect_timeout_ms: int | None
+    sasl_login_read_timeout_ms: int | None
+    sasl_login_refresh_window_factor: float
+    sasl_login_refresh_window_jitter: float
+    sasl_login_refresh_min_period_seconds: int
+    sasl_login_refresh_buffer_seconds: int
+    sasl_login_retry_backoff_ms: int
+    sasl_login_retry_backoff_max_ms: int
+    sasl_oauth_token_provider: TokenProvider | None
+    oauth_cb: Callable[..., object] | None
+    sasl_oauthbearer_config: str | None
+    sasl_oauthbearer_method: Literal["default", "oidc", "aws_msk_iam"] | None
+    sasl_oauthbearer_token_endpoint_url: str | None
+    sasl_oauthbearer_allowed_urls: str | Sequence[object]
+    sasl_oauthbearer_grant_type: (
+        Literal["client_credentials", "urn:ietf:params:oauth:grant-type:jwt-bearer"] | None
+    )
+    sasl_oauthbearer_scope: str | None
+    sasl_oauthbearer_client_credentials_client_id: str | None
+    sasl_oauthbearer_client_credentials_client_secret: Password | None
+    sasl_oauthbearer_header_urlencode: bool
+    sasl_oauthbearer_extensions: str | None
+    https_ca_location: str | None
+    https_ca_pem: Password | None
+    sasl_oauthbearer_assertion_file: str | None
+    sasl_oauthbearer_assertion_private_key_file: str | None
+    sasl_oauthbearer_assertion_private_key_pem: Password | None
+    sasl_oauthbearer_assertion_private_key_passphrase: Password | None
+    sasl_oauthbearer_assertion_template_file: str | None
+    sasl_oauthbearer_assertion_algorithm: Literal["RS256", "ES256"]
+    sasl_oauthbearer_assertion_claim_aud: str | None
+    sasl_oauthbearer_assertion_claim_iss: str | None
+    sasl_oauthbearer_assertion_claim_sub: str | None
+    sasl_oauthbearer_assertion_claim_exp_seconds: int
+    sasl_oauthbearer_assertion_claim_nbf_seconds: int
+    sasl_oauthbearer_assertion_claim_jti_include: bool
+    sasl_oauthbearer_jwt_retriever_class: (
+        Literal[
+            "DefaultJwtRetriever",
+            "ClientCredentialsJwtRetriever",
+            "JwtBearerJwtRetriever",
+            "FileJwtRetriever",
+        ]
+        | None
+    )
+
+
+class CommonProperties(SecurityProperties, total=False):
     """What every client takes."""
 
     bootstrap_servers: str | Sequence[str]
@@ -35,7 +146,7 @@ class CommonProperties(TypedDict, total=False):
     metadata_max_age_ms: int
     metadata_recovery_strategy: Literal["rebootstrap", "none"]
     metadata_recovery_rebootstrap_trigger_ms: int
-    security_protocol: Literal["PLAINTEXT"]
+    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
     serializer_encoding: str
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from kafka_fast.config import CONSUMER_PROTOCOL, consumer_settings
+from kafka_fast.config import CONSUMER_PROTOCOL, consumer_settings, warn_of_weakness
 from kafka_fast.consumer.arguments import (
     offset_to_read,
     seconds,
@@ -81,7 +81,11 @@ class Consumer:
         config: Mapping[str, object] | None = None,
         **properties: Unpack[ConsumerProperties],
     ) -> None:
-        self._settings = consumer_settings(config, properties)
+        try:
+            self._settings = consumer_settings(config, properties)
+        finally:
+            del config, properties  # a traceback that has this frame shows no secret
+        warn_of_weakness(self._settings)
         group = self._settings.group_id
         number = next(_numbers)
         self.client_id = self._settings.client_id or (

@@ -70,7 +70,9 @@ class ConsumerCore(ClientCore):
         memory = settings.request_timeout + settings.reconnect_backoff_max
         with ExitStack() as undo:  # out of threads or files: give back what was taken
             undo.callback(host.close)
-            control = ConsumerControl(settings, client_id, host.random, host.wall_ms)
+            control = ConsumerControl(
+                settings, client_id, host.random, host.wall_ms, host.mechanism
+            )
             plane = consumer_plane(host.environment, settings)
             undo.callback(plane.shut_down)
             self.streams = host.make_streams(plane, **fetch_limits(settings))

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
-from kafka_fast.config import check_mapping, find_key
+from kafka_fast.config import check_mapping, conceal, find_key
 from kafka_fast.consumer.bounds import Bound, Topics, bounds_of, kind_of, partitions_named
 from kafka_fast.consumer.client import Consumer
 from kafka_fast.control.troubles import Reason
@@ -310,11 +310,20 @@ def read_range(
         BrokerError: There is no such topic, or it may not be read.
         KafkaTimeoutError: The brokers did not describe the partitions in time.
     """
+    try:
+        check_mapping(
+            config,
+            "config of read_range",
+            "read_range('topic', bootstrap_servers='localhost:9092')",
+        )
+        given, keywords = conceal(config or {}, "consumer"), conceal(properties, "consumer")
+    finally:
+        del config, properties  # a traceback that has this frame shows no secret
     by = kind_of(by, start, end)
     if max_records < 1:
         raise UsageError(f"max_records must be at least 1, not {max_records}")
     named = partitions_named(topics)
-    consumer = _consumer(config, properties)
+    consumer = _consumer(given, keywords)
     try:
         partitions = _partitions(consumer, named)
         lows, highs = (bounds_of(given, partitions, by) for given in (start, end))
@@ -330,17 +339,13 @@ def read_range(
         raise
 
 
-def _consumer(config: Mapping[str, object] | None, properties: ConsumerProperties) -> RangeConsumer:
+def _consumer(given: dict[str, object], keywords: dict[str, Any]) -> RangeConsumer:
     """Make the consumer, with the defaults of `OWN_DEFAULTS`."""
-    check_mapping(
-        config, "config of read_range", "read_range('topic', bootstrap_servers='localhost:9092')"
-    )
-    given = dict(config or {})
-    names = {find_key(name, "consumer").name for name in (*given, *properties)}
+    names = {find_key(name, "consumer").name for name in (*given, *keywords)}
     if "group.id" in names:
         raise UsageError("a range is read without a group: leave group.id out")
     own = {name: value for name, value in OWN_DEFAULTS.items() if name not in names}
-    return RangeConsumer({**given, **own}, **properties)
+    return RangeConsumer({**given, **own}, **keywords)
 
 
 def _partitions(consumer: Consumer, named: list[str | TopicPartition]) -> list[TopicPartition]:

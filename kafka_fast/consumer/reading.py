@@ -46,7 +46,7 @@ logger = get_logger("kafka_fast.consumer")
 NO_END = 2**63 - 1
 
 FRESH = 10.0
-"""Seconds for which a poll raises that a node sends malformed answers. A later poll drops this
+"""Seconds for which a poll raises that a node is of no use. A later poll drops this
 error, because the node may have recovered.
 """
 
@@ -89,7 +89,7 @@ class Reading:
         self._forget: Callable[[], Forget | None] = lambda: None
         self.intake = Intake(streams, self._make_reader, read_committed=settings.is_read_committed)
         self._idle = Idle(control, self.intake, settings)
-        self._malformed: BrokerFailed | None = None  # to be raised by a poll
+        self._broker_failed: BrokerFailed | None = None  # to be raised by a poll
         self.ends: dict[TopicPartition, int] = {}
         """Ends of partitions that are assigned from now on. Others are read without end."""
 
@@ -152,12 +152,12 @@ class Reading:
         self._read_news()
         if self._group_news:  # these records' partitions may be given to others by now
             return True
-        self._raise_malformed(urgent=True)
+        self._raise_broker_failed(urgent=True)
         self.intake.take(most, handover)
         if handover.slices:
             self._idle.end()
             return True
-        self._raise_malformed(urgent=False)
+        self._raise_broker_failed(urgent=False)
         return False
 
     def take(self, most: int, handover: RecordHandover, deadline: float) -> Steps[None]:
@@ -180,13 +180,15 @@ class Reading:
         streams, news, group_news = self._streams, self._news, self._group_news
         return lambda: streams.has_chunks or news or group_news or is_ended()
 
-    def _raise_malformed(self, *, urgent: bool) -> None:
-        """Raise that a broker sends only malformed answers, if that news is fresh."""
-        failed = self._malformed
+    def _raise_broker_failed(self, *, urgent: bool) -> None:
+        """Raise that a broker is of no use to this client, if that news is fresh."""
+        failed = self._broker_failed
         if failed is None or failed.is_urgent is not urgent:
             return
-        self._malformed = None
-        if self._now() < failed.at + FRESH:
+        self._broker_failed = None
+        refused = failed.refused
+        is_over = refused is not None and self._control.troubles.now(refused) is None
+        if self._now() < failed.at + FRESH and not is_over:
             raise fresh_copy(failed.error)
 
     def await_position(
@@ -200,6 +202,7 @@ class Reading:
         began = self._now()
         long = LongWait(logger)
         ends = self._waits.ends()
+        refusals = self._waits.watch_refusals()
         what = f"position of {partition}"
         while True:
             self.intake.feed()
@@ -211,6 +214,7 @@ class Reading:
             if error is not None:
                 raise error
             self._waits.check()
+            refusals.check(lambda: self._control.silence_of(partition, self._now()))
             now = self._now()
             if now >= deadline:
                 limit = self._waits.limit(began, deadline)
@@ -219,7 +223,7 @@ class Reading:
             long.look(now, lambda at: self._describe(partition, began, deadline, at))
             # Group news does not end this wait: only a poll handles it.
             yield Wait(
-                lambda: self._streams.has_chunks or self._news or ends(),
+                lambda: self._streams.has_chunks or self._news or refusals.has_news or ends(),
                 min(deadline, long.deadline),
                 what,
             )
@@ -279,7 +283,7 @@ class Reading:
                 case Recreated(partition, seeks):
                     self._begin_again(partition, seeks)
                 case BrokerFailed() as failed:
-                    self._malformed = failed
+                    self._broker_failed = failed
                 case Positioned(partition, generation, offset, epoch):
                     self.intake.positioned(partition, generation, Position(offset, epoch))
             del self._news[0]  # last, so that a Ctrl-C in here does not lose the news

@@ -34,7 +34,7 @@ class ConsumerTopics(TopicWaits):
             host: knows the time.
             call: reaches the control thread.
         """
-        super().__init__(host.now, logger)
+        super().__init__(host.now, logger, control.connections.refusals)
         self._control = control
         self._waits = waits
         self._call = call
@@ -82,18 +82,20 @@ class ConsumerTopics(TopicWaits):
         began = self._now()
         long = LongWait(logger)
         ends = self._waits.ends()
+        refusals = self._waits.watch_refusals()
         what = "asking for all topics"
         try:
             # `all_topics` may become None first, when the end of an earlier call is handled.
             while not is_told():
                 self._waits.check()
+                refusals.check()
                 now = self._now()
                 if now >= deadline:
                     limit = self._waits.limit(began, deadline)
                     raise self._waits.late(f"{what}: no answer {limit}", began)
                 long.look(now, lambda at: self._waits.describe(what, began, deadline, at, None))
                 yield Wait(
-                    lambda: is_told() or ends(),
+                    lambda: is_told() or refusals.has_news or ends(),
                     min(deadline, long.deadline),
                     what,
                 )

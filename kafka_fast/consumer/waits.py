@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from kafka_fast.control.consumer.control import ConsumerControl
+from kafka_fast.control.refusals import RefusalWatch
 from kafka_fast.control.silence import around
 from kafka_fast.control.troubles import Reason, late
 from kafka_fast.errors import KafkaError, KafkaTimeoutError, UsageError, WakeupError, fresh_copy
@@ -106,14 +107,17 @@ class Waits:
         Raises:
             KafkaTimeoutError: there was no answer by the deadline.
             WakeupError: another thread called `wakeup`.
+            AuthenticationError, TlsError: a node that the answer needs refuses this client.
         """
         began = self._now()
         long = LongWait(logger)
         ends = self.ends(may_wake=may_wake)
+        refusals = self.watch_refusals()
         interruptions: list[BaseException] = []  # no variable: that would be a cycle
         until = deadline
         while not answer.is_known:
             self.check(may_wake=may_wake)
+            refusals.check(missing)
             now = self._now()
             if now >= until:
                 if interruptions:
@@ -122,7 +126,11 @@ class Waits:
                 raise self.late(f"{what}: no answer {limit}", began, missing())
             long.look(now, lambda at: self.describe(what, began, deadline, at, missing()))
             try:
-                yield Wait(lambda: answer.is_known or ends(), min(until, long.deadline), what)
+                yield Wait(
+                    lambda: answer.is_known or refusals.has_news or ends(),
+                    min(until, long.deadline),
+                    what,
+                )
             except GeneratorExit:
                 raise
             except BaseException as error:
@@ -133,6 +141,10 @@ class Waits:
         if interruptions:
             raise interruptions.pop()
         return answer.get()
+
+    def watch_refusals(self) -> RefusalWatch:
+        """Return what looks out for refused logins and certificates from now on."""
+        return self._control.connections.refusals.watch()
 
     def ends(self, *, may_wake: bool = True) -> Callable[[], bool]:
         """Return a function that tells whether `check` would raise in this thread.

@@ -21,15 +21,16 @@ from collections import deque
 from collections.abc import Callable
 from typing import ClassVar, Generic
 
+from kafka_fast.control.authentication.mechanism import Mechanism
 from kafka_fast.control.backoff import Backoff
 from kafka_fast.control.cluster import Cluster
-from kafka_fast.control.connection import ConnectionFailed
 from kafka_fast.control.connection_key import ConnectionKey
+from kafka_fast.control.connection_outputs import ConnectionFailed
 from kafka_fast.control.connections import Connections
 from kafka_fast.control.context import Context, S_co
 from kafka_fast.control.discovery import Discovery
 from kafka_fast.control.links import Link
-from kafka_fast.control.messages import BadAnswer, LinkClosed, RawResponse, Throttled
+from kafka_fast.control.messages import BadAnswer, GateShut, LinkClosed, RawResponse, Throttled
 from kafka_fast.control.metadata import ClusterChanges
 from kafka_fast.control.nonsense import Nonsense
 from kafka_fast.control.requests.requester import Requester
@@ -54,6 +55,7 @@ class ClientControl(ABC, Generic[S_co]):
         wall_ms: Callable[[], int],
         cluster: Cluster,
         nonsense: Nonsense | None = None,
+        mechanism: Mechanism | None = None,
     ) -> None:
         """Begin without connections.
 
@@ -64,10 +66,13 @@ class ClientControl(ABC, Generic[S_co]):
             wall_ms: returns the Unix time in ms.
             cluster: the picture of the cluster, empty.
             nonsense: hears of answers that cannot be read; None: nobody is told of them.
+            mechanism: for the login over each connection; None: there is none.
         """
         self.troubles = Troubles(self.logger)
         self.cluster = cluster
-        self.connections = Connections(settings, client_id, random, self.troubles, self, nonsense)
+        self.connections = Connections(
+            settings, client_id, random, self.troubles, self, nonsense, mechanism
+        )
         self.links = self.connections.links
         self.requester = Requester(settings, self.cluster, self.connections, random)
         self.discovery = Discovery(
@@ -189,6 +194,8 @@ class ClientControl(ABC, Generic[S_co]):
                 )
             case LinkClosed():
                 self.connections.handle_closed(event, now)
+            case GateShut(link_id):
+                self.connections.handle_gate_shut(link_id, now)
             case Throttled(link_id, throttle_ms):
                 who = self.connections.handle_throttled(link_id, throttle_ms, now)
                 self.logger.info("%s has this client wait for %d ms: a quota", who, throttle_ms)

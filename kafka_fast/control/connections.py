@@ -19,13 +19,10 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from kafka_fast.config import Address, CommonSettings
-from kafka_fast.control.connection import (
-    Connection,
-    ConnectionFailed,
-    ConnectionReady,
-    ConnectionState,
-)
+from kafka_fast.control.authentication.mechanism import Mechanism
+from kafka_fast.control.connection import Connection, ConnectionState
 from kafka_fast.control.connection_key import BOOTSTRAP, ConnectionKey, Role
+from kafka_fast.control.connection_outputs import ConnectionFailed, ConnectionReady, LoginEnded
 from kafka_fast.control.in_flight_requests import (
     NEGOTIATION,
     BadMessage,
@@ -46,6 +43,7 @@ from kafka_fast.control.messages import (
 )
 from kafka_fast.control.metadata import Node
 from kafka_fast.control.nonsense import Nonsense
+from kafka_fast.control.refusals import Refusals
 from kafka_fast.control.troubles import Reason, Troubles
 from kafka_fast.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError, TlsError
 from kafka_fast.instants import LONG_AGO, NEVER
@@ -80,6 +78,7 @@ class Connections:
         troubles: Troubles,
         listener: LinkListener,
         nonsense: Nonsense | None = None,
+        mechanism: Mechanism | None = None,
     ) -> None:
         """Begin without connections.
 
@@ -90,17 +89,21 @@ class Connections:
             troubles: the client's.
             listener: hears what becomes of connections.
             nonsense: hears of answers that cannot be read; None: nobody is told of them.
+            mechanism: for the login over each connection; None: there is none.
         """
         self._settings = settings
         self._client_id = client_id
         self._random = random
         self._listener = listener
+        self._mechanism = mechanism
         self.troubles = troubles
         self._nonsense = nonsense or Nonsense()
         self._connections: dict[ConnectionKey, Connection] = {}
         self._addresses: dict[ConnectionKey, tuple[str, int]] = {}
         self.links = Links()
         """The links that may be used now."""
+        self.refusals = Refusals(self.links)
+        """Logins and certificates that were refused, for the waits of users."""
         self._opened: dict[int, ConnectionKey] = {}  # by link id; until it is closed
         self._link_ids = itertools.count(1)
         self._commands: deque[TransportCommand] = deque()
@@ -200,9 +203,14 @@ class Connections:
         self._connect(self._connections[key], now)
 
     def _make(self, key: ConnectionKey, endpoints: Sequence[Address]) -> Connection:
-        next_link_id = self._link_ids.__next__
         return Connection(
-            key, endpoints, self._settings, self._client_id, self._random, next_link_id
+            key,
+            endpoints,
+            self._settings,
+            self._client_id,
+            self._random,
+            self._link_ids.__next__,
+            self._mechanism,
         )
 
     def _connect(self, connection: Connection, now: float, cluster_id: str | None = None) -> None:
@@ -265,10 +273,21 @@ class Connections:
 
     def handle_connect_failed(self, link_id: int, error: OSError, now: float) -> None:
         """Take note that a link could not be opened."""
+        self._count_handshake(error)
         self._tell(
             link_id, lambda connection: connection.handle_connect_failed(link_id, error, now), now
         )
         self._opened.pop(link_id, None)
+
+    def handle_work_done(self, link_id: int, result: object, now: float) -> None:
+        """Take the result of a `DoWork`, or the exception that its function has raised."""
+        self._tell(
+            link_id, lambda connection: connection.handle_work_done(link_id, result, now), now
+        )
+
+    def handle_gate_shut(self, link_id: int, now: float) -> None:
+        """Take note that a link's requests wait until this client has logged in again."""
+        self._tell(link_id, lambda connection: connection.handle_gate_shut(link_id, now), now)
 
     def handle_closed(self, event: LinkClosed, now: float) -> None:
         """Take note that a link is gone."""
@@ -278,6 +297,7 @@ class Connections:
             return
         awaited, patience = self._awaited(event)
         error = self.troubles.note_closed(event) or close_error(event, awaited, patience)
+        self._count_handshake(error)
         self._tell(
             event.link_id,
             lambda connection: connection.handle_closed(event.link_id, error, now, awaited),
@@ -322,8 +342,11 @@ class Connections:
     def handle_response(self, event: RawResponse, now: float) -> None:
         """Take the answer to a raw request."""
         if event.frame is None and event.link_id in self._opened:
+            asked: Unanswered | None
             if event.token == NEGOTIATION:
-                asked: Unanswered | None = Unanswered("ApiVersions", self._settings.request_timeout)
+                connection = self._connections.get(self._opened[event.link_id])
+                awaited = "" if connection is None else connection.awaited
+                asked = Unanswered(awaited, self._settings.request_timeout)
             else:
                 asked = self.requests.unanswered(event.token)
             if asked is not None:
@@ -392,7 +415,12 @@ class Connections:
                 case ConnectionFailed(error):
                     self.troubles.note_failure(key, error, now)
                     self._nonsense.note_failure(key, error, output.since, now)
+                    if output.is_refused:
+                        self.refusals.note(error)
                     self._listener.handle_connect_failed(key, output, now)
+                    self._lose_closed(connection, error, now)
+                case LoginEnded(is_first, failure):
+                    self.troubles.count_login(failure, is_first=is_first)
                 case OpenLink(link_id):
                     self._opened[link_id] = key
                     self._commands.append(output)
@@ -402,6 +430,11 @@ class Connections:
                 case _:
                     self._commands.append(output)
 
+    def _count_handshake(self, error: BaseException | None) -> None:
+        """Count a TLS handshake that failed. A broker may refuse a certificate after it."""
+        if isinstance(error, TlsError):
+            self.troubles.failed_handshakes += 1
+
     def _disconnect_idle(self, link: Link, now: float) -> None:
         """Forget a link that nobody used. Its connection is made again when it is wanted."""
         self._opened.pop(link.id, None)
@@ -410,6 +443,12 @@ class Connections:
         while connection.poll_output() is not None:
             pass  # the link is closed already
         self._lose(link, None, now)
+
+    def _lose_closed(self, connection: Connection, error: KafkaError, now: float) -> None:
+        """Forget a link that its connection has closed by itself: its login was not renewed."""
+        link = self.links.link(connection.link_id)
+        if link is not None and link.id not in self._opened:
+            self._lose(link, error, now)
 
     def _lose(self, link: Link, error: KafkaError | None, now: float) -> None:
         if self.links.remove(link):

@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from kafka_fast.config import CommonSettings
 from kafka_fast.control.cluster import Cluster
-from kafka_fast.control.connection import ConnectionFailed
 from kafka_fast.control.connection_key import ConnectionKey
+from kafka_fast.control.connection_outputs import ConnectionFailed
 from kafka_fast.control.connections import Connections
 from kafka_fast.control.links import Link
 from kafka_fast.control.metadata import ClusterChanges

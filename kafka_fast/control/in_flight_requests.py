@@ -33,7 +33,7 @@ from kafka_fast.protocol.schema import Request, Response
 from kafka_fast.values import Value
 
 NEGOTIATION = 0
-"""The token of ApiVersions requests, which belong to the connection."""
+"""The token of the requests that belong to the connection itself: ApiVersions, and its logins."""
 
 ANSWERED_LATE = frozenset({JoinGroupResponse.api_key, SyncGroupResponse.api_key})
 """Their answers may be late for a good reason: the coordinator waits for the other members."""

@@ -7,13 +7,15 @@ name: "127.0.0.1:9092 answered Metadata v13 with a string of length -2 at byte 3
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from kafka_fast.control.messages import BadAnswer, CloseReason, LinkClosed, Misfit
 from kafka_fast.control.negotiation import foreign_protocol
 from kafka_fast.errors import (
+    AuthenticationError,
     KafkaConnectionError,
+    KafkaError,
     KafkaTimeoutError,
     MalformedError,
     ProtocolError,
@@ -23,7 +25,18 @@ from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis import api_name, response_class
 from kafka_fast.types import TopicPartition
 
-__all__ = ["answered", "close_error", "misfit_error", "say"]
+__all__ = [
+    "REFUSALS",
+    "answered",
+    "close_error",
+    "lost_error",
+    "misfit_error",
+    "round_error",
+    "say",
+]
+
+REFUSALS = (AuthenticationError, TlsError)
+"""Errors that the next try will most likely meet again."""
 
 
 def say(error: BaseException) -> str:
@@ -31,6 +44,50 @@ def say(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return str(error) or type(error).__name__
+
+
+def lost_error(where: str, error: BaseException | None, awaited: str, hint: str) -> KafkaError:
+    """Return the error for a link that broke.
+
+    Args:
+        where: the name of the other side.
+        error: why; None: the other side closed it.
+        awaited: the request that it should have answered first; "" for none.
+        hint: why it may have closed the link without a word; "" if nobody knows.
+    """
+    instead = f" instead of an answer to {awaited}" if awaited else ""
+    if error is None:
+        text = f"{where} closed the connection{instead}{hint}"
+    elif isinstance(error, TlsError):
+        text = f"{where}: {error}"
+    elif isinstance(error, KafkaError):
+        text = f"{where} {error}"
+    else:
+        closed = isinstance(error, ConnectionError)
+        text = f"{where}: {say(error)}{instead}{hint if closed else ''}"
+    keeps_class = isinstance(error, (ProtocolError, *REFUSALS))
+    kind: type[Any] = type(error) if keeps_class else KafkaConnectionError
+    failure: KafkaError = kind(text)
+    failure.__cause__ = error
+    return failure
+
+
+def round_error(what: str, errors: Sequence[KafkaError]) -> KafkaError:
+    """Return the error for a connection none of whose addresses could be used.
+
+    Args:
+        what: the name of the connection.
+        errors: one for each address that was tried.
+    """
+    if len(errors) == 1:
+        return errors[0]
+    refused = next((it for it in errors if isinstance(it, REFUSALS)), None)
+    tried = "; ".join(map(str, errors[:5])) or "no address"
+    did = "answered" if refused is None else "accepted this client"
+    kind = KafkaConnectionError if refused is None else type(refused)
+    error: KafkaError = kind(f"{what}: none of {len(errors)} addresses {did}: {tried}")
+    error.__cause__ = refused or (errors[-1] if errors else None)
+    return error
 
 
 def answered(api_key: int, version: int, error: ProtocolError) -> str:

@@ -38,6 +38,11 @@ class Links:
         return self._by_id.values()
 
     @property
+    def has_any(self) -> bool:
+        """Whether there is one. Any thread."""
+        return bool(self._by_id)
+
+    @property
     def free(self) -> Iterable[Link]:
         """The links on which a request does not wait for what the node holds back."""
         return (

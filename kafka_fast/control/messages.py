@@ -13,6 +13,7 @@ from __future__ import annotations
 import enum
 from typing import TypeAlias
 
+from kafka_fast.control.authentication.mechanism import Work
 from kafka_fast.control.connection_key import ConnectionKey
 from kafka_fast.errors import KafkaError
 from kafka_fast.values import Value
@@ -113,7 +114,15 @@ class HeartbeatsEnded(Value):
     token: int
 
 
-TransportEvent: TypeAlias = RawResponse | BadAnswer | LinkClosed | Throttled | HeartbeatsEnded
+class GateShut(Value):
+    """A link's requests wait at its gate, and all before them are answered; see `OpenGate`."""
+
+    link_id: int
+
+
+TransportEvent: TypeAlias = (
+    RawResponse | BadAnswer | LinkClosed | Throttled | HeartbeatsEnded | GateShut
+)
 
 
 # ---- commands for the host ----
@@ -148,16 +157,43 @@ class CloseLink(Value):
     link_id: int
 
 
+class DoWork(Value):
+    """Do a piece of work of a link's login; answered by `handle_work_done`.
+
+    It may hang, so it takes a thread, and the link does not wait for it for ever.
+    """
+
+    link_id: int
+    work: Work
+
+
 # ---- commands for the data plane ----
 
 
 class SendRaw(Value):
-    """Send a whole request; its answer comes as `RawResponse`."""
+    """Send a whole request; its answer comes as `RawResponse`.
+
+    Attributes:
+        is_of_login: it logs in, so it does not wait at the link's gate.
+    """
 
     link_id: int
     token: int
     frame: bytes
     timeout: float
+    is_of_login: bool = False
+
+
+class OpenGate(Value):
+    """Let a link's requests pass until some time, at which its session is about to end.
+
+    Then the data plane shuts the link's gate by itself. All that is to be sent waits there, in
+    order. When the requests in flight have been answered, `GateShut` comes up, and this client logs
+    in again. NEVER: the gate stays open.
+    """
+
+    link_id: int
+    until: float
 
 
 class StartHeartbeats(Value):
@@ -225,7 +261,9 @@ TransportCommand: TypeAlias = (
     ResolveHost
     | OpenLink
     | CloseLink
+    | DoWork
     | SendRaw
+    | OpenGate
     | StartHeartbeats
     | StopHeartbeats
     | SendBetween

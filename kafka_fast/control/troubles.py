@@ -117,6 +117,12 @@ class Troubles:
         """Links that were closed, by reason."""
         self.malformed: Counter[str] = Counter()
         """Answers that were not what their request asked for, by API."""
+        self.failed_handshakes = 0
+        """TLS handshakes that failed, or after which the broker refused this client."""
+        self.logins: Counter[str] = Counter()
+        """Logins that brokers have accepted: `first` ones of a link, and `renewed` ones."""
+        self.failed_logins: Counter[str] = Counter()
+        """Logins that failed, by the class of the error."""
         self.failures = 0
         """How often a node could not be reached, or the link to it broke."""
         self._logger = logger
@@ -173,6 +179,13 @@ class Troubles:
         """Keep what was wrong with the answer for which a link is about to be closed."""
         self._explained[link_id] = error
 
+    def count_login(self, error: KafkaError | None, *, is_first: bool) -> None:
+        """Count a login over a new link, or a renewed one; `error` says why it failed."""
+        if error is None:
+            self.logins["first" if is_first else "renewed"] += 1
+        else:
+            self.failed_logins[type(error).__name__] += 1
+
     def note_malformed(self, api: str) -> None:
         """Count an answer that could not be read, or that does not fit its request."""
         self.malformed[api] += 1
@@ -185,6 +198,9 @@ class Troubles:
             "malformed_answers": dict(self.malformed),
             "links_closed": dict(self.closed),
             "link_failures": self.failures,
+            "failed_handshakes": self.failed_handshakes,
+            "logins": dict(self.logins),
+            "failed_logins": dict(self.failed_logins),
         }
 
     def of(self, subject: Subject, since: float = LONG_AGO) -> Trouble | None:

@@ -13,9 +13,11 @@ from kafka_fast.control.messages import (
     BadAnswer,
     CloseLink,
     CloseReason,
+    GateShut,
     HeartbeatsEnded,
     LinkClosed,
     Misfit,
+    OpenGate,
     RawResponse,
     SendBetween,
     SendRaw,
@@ -27,6 +29,7 @@ from kafka_fast.control.messages import (
 from kafka_fast.dataplane.core import _plane
 from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.net.tls.causes import broken
+from kafka_fast.instants import NEVER
 from kafka_fast.protocol.apis.fetch import FetchRequest
 from kafka_fast.protocol.apis.produce import ProduceRequest
 
@@ -54,6 +57,8 @@ def read_event(event: tuple[Any, ...]) -> TransportEvent:
         return Throttled(link_id, code)
     if kind == _plane.EVENT_HEARTBEATS_ENDED:
         return HeartbeatsEnded(link_id, token)
+    if kind == _plane.EVENT_GATE_SHUT:
+        return GateShut(link_id)
     raise ValueError(f"event of kind {kind} is not known")
 
 
@@ -69,8 +74,10 @@ def _read_closed(
 def carry_out(plane: DataPlane, command: object) -> bool:
     """Carry out a command of the transport; return False for any other command."""
     match command:
-        case SendRaw(link_id, token, frame, timeout):
-            plane.send_raw(link_id, token, frame, timeout)
+        case SendRaw(link_id, token, frame, timeout, is_of_login):
+            plane.send_raw(link_id, token, frame, timeout, is_of_login)
+        case OpenGate(link_id, until):
+            plane.open_gate(link_id, 0.0 if until == NEVER else until)
         case CloseLink(link_id):
             plane.close_link(link_id)
         case StartHeartbeats(link_id, token, frame, period, expected, timeout, delay, epoch_pos):

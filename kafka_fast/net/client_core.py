@@ -22,7 +22,13 @@ from typing import Any
 
 from kafka_fast.control.client_control import ClientControl
 from kafka_fast.control.connection_key import ConnectionKey
-from kafka_fast.control.messages import CloseLink, OpenLink, ResolveHost, TopicSettled
+from kafka_fast.control.messages import (
+    CloseLink,
+    DoWork,
+    OpenLink,
+    ResolveHost,
+    TopicSettled,
+)
 from kafka_fast.dataplane.core._plane import EVENT_DUMP, DataPlane
 from kafka_fast.errors import UsageError
 from kafka_fast.net import process_life
@@ -197,6 +203,8 @@ class ClientCore(ABC):
                 self._drop(link_id)
             case ResolveHost(owner, host, _):
                 self._host.resolve(host, partial(self._take_addresses, owner, host))
+            case DoWork(link_id, work):
+                self._host.run_work(work.function, partial(self._take_result, link_id))
             case TopicSettled(topic, error):
                 self.topics.settle(topic, error)
             case _:
@@ -224,6 +232,10 @@ class ClientCore(ABC):
     def _drop(self, link_id: int) -> None:
         del self._connecting[link_id]
         self._host.drop(link_id)
+
+    def _take_result(self, link_id: int, result: object) -> None:
+        """Pass the result of a login's work to the control plane. Any thread."""
+        self.call(lambda now: self.control.connections.handle_work_done(link_id, result, now))
 
     def _take_addresses(self, owner: ConnectionKey, host: str, found: Addresses) -> None:
         """Pass the result of a look-up to the control plane. Any thread."""

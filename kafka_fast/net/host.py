@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
+from kafka_fast.control.authentication.mechanism import Mechanism
 from kafka_fast.control.messages import OpenLink
 from kafka_fast.dataplane.core._plane import DataPlane, Environment
 from kafka_fast.dataplane.fetch._streams import Streams
@@ -54,6 +55,8 @@ class Host(Protocol):
 
     environment: Environment
     """The environment that the data plane is made with."""
+    mechanism: Mechanism | None
+    """How the client says who it is; None: brokers do not ask."""
 
     def start(self, client: Client, plane: DataPlane) -> None:
         """Begin to give turns to both planes. If a part of the start fails, undo the others."""
@@ -99,6 +102,15 @@ class Host(Protocol):
 
     def resolve(self, host: str, done: Callable[[Addresses], None]) -> None:
         """Look a host name up; `done` may be called on any thread."""
+
+    def run_work(self, function: Callable[[], object], done: Callable[[object], None]) -> None:
+        """Call a function that may block, or take long.
+
+        Args:
+            function: part of a login.
+            done: called with its result, or with the exception that it has raised. May be called
+                on any thread.
+        """
 
     def make_driver(self, plane: DataPlane) -> Driver:
         """Return what runs users' steps. Called in the thread that makes the client."""

@@ -21,6 +21,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from kafka_fast.config import CommonSettings
+from kafka_fast.control.authentication.mechanism import Mechanism
 from kafka_fast.control.messages import OpenLink
 from kafka_fast.dataplane.core._plane import WAIT_SLICE, DataPlane, Environment
 from kafka_fast.dataplane.core._wake import Wake
@@ -38,6 +39,7 @@ from kafka_fast.net.package_compressor import PackageCompressor
 from kafka_fast.net.planes import CODECS
 from kafka_fast.net.sockets import Connecting, begin_connect, finish_connect, resolve
 from kafka_fast.net.tls.connector import TlsConnector, make_connector
+from kafka_fast.net.work import run_work
 from kafka_fast.record import Codec, codecs_available
 
 if TYPE_CHECKING:
@@ -58,9 +60,10 @@ class ThreadedHost:
             settings: the client's configuration.
 
         Raises:
-            ConfigError: a certificate or key cannot be used.
+            ConfigError: a certificate, a key or a setting of SASL cannot be used.
         """
         self._settings = settings
+        self.mechanism = _make_mechanism(settings)
         self._tls = make_connector(settings)
         self._machine = Machine()
         self.environment: Environment = self._machine
@@ -207,6 +210,10 @@ class ThreadedHost:
         """Look a host name up, in a thread of its own if one can be started."""
         resolve(host, done)
 
+    def run_work(self, function: Callable[[], object], done: Callable[[object], None]) -> None:
+        """Call a function that may block, in a thread of its own if one can be started."""
+        run_work(function, done)
+
     def connect(self, command: OpenLink, now: float) -> None:
         """Begin to connect a socket."""
         try:
@@ -300,3 +307,12 @@ class ThreadedHost:
         else:
             # The control plane keeps the error for later reports; a traceback would keep the client.
             self._client.handle_connect_failed(link_id, error.with_traceback(None), self.now())
+
+
+def _make_mechanism(settings: CommonSettings) -> Mechanism | None:
+    """Return how the client says who it is; None: it does not."""
+    if settings.sasl is None:
+        return None
+    from kafka_fast.net.login import make_mechanism  # the others need none of it
+
+    return make_mechanism(settings.sasl)

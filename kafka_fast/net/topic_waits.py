@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from logging import Logger
 
+from kafka_fast.control.refusals import Refusals
 from kafka_fast.errors import KafkaError, KafkaTimeoutError, fresh_copy
 from kafka_fast.logs import LongWait, Waiting
 from kafka_fast.net.steps import Steps, Wait
@@ -20,13 +21,15 @@ from kafka_fast.net.steps import Steps, Wait
 class TopicWaits(ABC):
     """The waits of one client's callers; a subclass knows the client."""
 
-    def __init__(self, now: Callable[[], float], logger: Logger) -> None:
+    def __init__(self, now: Callable[[], float], logger: Logger, refusals: Refusals) -> None:
         """Begin with no waiters.
 
         Args:
             now: returns monotonic seconds.
             logger: gets a line about each long wait.
+            refusals: of the client's connections.
         """
+        self._refusals = refusals
         self._now = now
         self._logger = logger
         self._settled: dict[str, KafkaError | None] = {}
@@ -74,10 +77,12 @@ class TopicWaits(ABC):
         Raises:
             KafkaTimeoutError: the topic was not settled by the deadline.
             BrokerError: the topic cannot be used.
+            AuthenticationError, TlsError: brokers refuse this client, and it has no other link.
         """
         began = self._now()
         long = LongWait(self._logger)
         ends = self._ends()
+        refusals = self._refusals.watch()
         self._settled.pop(topic, None)
         self._want(topic)
         while True:
@@ -89,6 +94,11 @@ class TopicWaits(ABC):
             if is_known is None and topic in self._settled:
                 return
             self._check()
+            try:
+                refusals.check()
+            except KafkaError:
+                self._give_up(topic)
+                raise
             now = self._now()
             if now >= deadline:
                 self._give_up(topic)
@@ -99,6 +109,7 @@ class TopicWaits(ABC):
                     (is_known is not None and is_known())
                     or self._failure is not None
                     or self._is_settled(topic, is_known is None)
+                    or refusals.has_news
                     or ends()
                 ),
                 min(deadline, long.deadline),

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from kafka_fast.config import producer_settings
+from kafka_fast.config import producer_settings, warn_of_weakness
 from kafka_fast.dataplane.bulk._bulk import BulkAccumulator
 from kafka_fast.dataplane.produce.losses import were
 from kafka_fast.errors import DeliveryError, KafkaError
@@ -62,7 +62,11 @@ class Producer(BulkAccumulator):
         on_delivery: OnDelivery | None = None,
         **properties: Unpack[ProducerProperties],
     ) -> None:
-        settings = producer_settings(config, properties)
+        try:
+            settings = producer_settings(config, properties)
+        finally:
+            del config, properties  # a traceback that has this frame shows no secret
+        warn_of_weakness(settings)
         client_id = settings.client_id or f"producer-{next(_numbers)}"
         core = ProducerCore(settings, client_id, ThreadedHost(settings))
         partitioner = settings.partitioner_class

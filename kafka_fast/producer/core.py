@@ -69,7 +69,9 @@ class ProducerCore(ClientCore):
             undo.callback(host.close)
             if settings.compression_type != "none":
                 host.compress_with(settings.compression_type, settings.compression_level)
-            control = ProducerControl(settings, client_id, host.random, host.wall_ms)
+            control = ProducerControl(
+                settings, client_id, host.random, host.wall_ms, host.mechanism
+            )
             plane = producer_plane(host.environment, settings)
             self.queues = queues = make_queues(plane, settings, client_id)
             undo.callback(queues.shut_down)

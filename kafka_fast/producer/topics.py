@@ -37,7 +37,7 @@ class ProducerTopics(TopicWaits):
             call: reaches the control thread.
             max_block: seconds that a caller waits at most.
         """
-        super().__init__(host.now, logger)
+        super().__init__(host.now, logger, control.connections.refusals)
         self._control = control
         self._queues = queues
         self._host = host
@@ -50,6 +50,7 @@ class ProducerTopics(TopicWaits):
         Raises:
             KafkaTimeoutError: the topic had no queues within max.block.ms.
             BrokerError: the topic cannot be used.
+            AuthenticationError, TlsError: brokers refuse this client.
             UsageError: the producer does not run any more, or a delivery callback would wait.
         """
         yield from self._await(topic, lambda: self._queues.partition_count(topic))

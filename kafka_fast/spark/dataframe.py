@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from kafka_fast.errors import UsageError
 from kafka_fast.spark.entry import worker_entry
 from kafka_fast.spark.job_errors import typed_errors
-from kafka_fast.spark.options import OnError, task_options
+from kafka_fast.spark.options import JobConfiguration, OnError, task_options
 from kafka_fast.spark.report import REPORT_SCHEMA, ReportRow, Summary, summarize
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ TYPES: Mapping[str, tuple[str, ...]] = {
 
 def write_df(
     df: DataFrame,
-    config: Mapping[str, object],
+    config: JobConfiguration,
     topic: str | None = None,
     *,
     on_error: OnError = "raise",
@@ -50,7 +50,9 @@ def write_df(
 
     Args:
         df: The rows.
-        config: A producer's properties, plain values only; see the configuration page.
+        config: A producer's properties, plain values only; see the configuration page. Or a
+            function that returns them, on the executor: for secrets, and for values that are
+            objects.
         topic: Topic of all rows, instead of the column; None: the column names the topics.
         on_error: "raise" fails the task with KafkaDeliveryError, so that Spark runs it again;
             "report" leaves the failures to the summary.
@@ -68,7 +70,12 @@ def write_df(
         is_rdd = hasattr(df, "mapPartitions")
         right = "write_rdd(rdd, config, topic)" if is_rdd else "write_df(df, config, topic)"
         raise TypeError(f"write_df takes a DataFrame of Spark's, not {type(df).__name__}: {right}")
-    options = task_options(config, topic, call="write_df(df, {config}, {topic})", on_error=on_error)
+    try:
+        options = task_options(
+            config, topic, call="write_df(df, {config}, {topic})", on_error=on_error
+        )
+    finally:
+        del config  # a traceback that has this frame shows no secret
     if df.isStreaming:
         raise UsageError(
             "a streaming DataFrame has no end: write each of its batches, "
@@ -77,7 +84,7 @@ def write_df(
     names = check_columns(
         [(field.name, field.dataType.simpleString()) for field in df.schema.fields], topic
     )
-    write = worker_entry("write_batches", tuple(options))
+    write = worker_entry("write_batches", options.shipped())
     started = time.monotonic()
     with typed_errors():
         rows = df.select(*names).mapInArrow(write, REPORT_SCHEMA).collect()

@@ -1,36 +1,93 @@
-"""The options of a write: checked on the driver, sent to the workers as plain data."""
+"""The options of a write: checked on the driver, sent to the workers as plain data.
+
+A configuration may have secrets in it, so it travels in a `JobConfig`, which shows no values. Spark
+carries it to the workers in plain text, with the job's code. A function that makes the
+configuration there keeps secrets out of that.
+"""
 
 from __future__ import annotations
 
+import pickle
 import re
-from collections.abc import Mapping
-from typing import Literal, NamedTuple, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, NamedTuple, TypeAlias
 
-from kafka_fast.config import producer_settings
+from kafka_fast.config import conceal, own_key, producer_settings, shown
 from kafka_fast.errors import ConfigError, UsageError
 
 Scalar: TypeAlias = str | int | float | bool | None
 FrozenConfig: TypeAlias = tuple[tuple[str, Scalar], ...]
 """A producer's sorted properties, which are hashable, and equal for equal configurations."""
 
+JobConfiguration: TypeAlias = Mapping[str, object] | Callable[[], Mapping[str, object]]
+"""What users give: a producer's properties, or a function that returns them on the executor."""
+
 OnError: TypeAlias = Literal["raise", "report"]
 
 CHUNK_RECORDS = 10_000
-LONGEST_SHOWN = 100
 ADDRESS = re.compile(r":\d+\b")
 
 
-class TaskOptions(NamedTuple):
-    """The options of every task of a job, sent to the workers as a plain tuple."""
+class JobConfig:
+    """A producer's configuration on its way to a task; equal ones share a producer."""
 
-    config: FrozenConfig
+    __slots__ = ("plain",)
+
+    def __init__(self, plain: FrozenConfig | bytes) -> None:
+        """Keep the properties, or a pickled function that returns them."""
+        self.plain = plain
+
+    def properties(self) -> dict[str, object]:
+        """Return the properties, in which secrets hide themselves. In a task.
+
+        Raises:
+            ConfigError: the user's function returned no mapping. Its own exceptions pass.
+        """
+        if isinstance(self.plain, tuple):
+            return conceal(dict(self.plain), "producer")
+        made = pickle.loads(self.plain)()
+        if not isinstance(made, Mapping):
+            kind = type(made).__name__
+            del made
+            raise ConfigError(
+                f"the function that makes the configuration returned {kind}, not a mapping"
+            )
+        return conceal(made, "producer")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, JobConfig) and self.plain == other.plain
+
+    def __hash__(self) -> int:
+        return hash(self.plain)
+
+    def __repr__(self) -> str:
+        names = (
+            [name for name, _ in self.plain] if isinstance(self.plain, tuple) else ["(function)"]
+        )
+        return f"JobConfig({', '.join(names)})"
+
+
+class TaskOptions(NamedTuple):
+    """The options of every task of a job."""
+
+    config: JobConfig
     topic: str | None
     on_error: OnError
     chunk_records: int
 
+    def shipped(self) -> tuple[Any, ...]:
+        """Return them as plain data: a worker may have no kafka_fast to make objects of."""
+        return (self.config.plain, *self[1:])
+
+
+def arrived(shipped: tuple[Any, ...]) -> TaskOptions:
+    """Return the options that `TaskOptions.shipped` made plain."""
+    plain, *others = shipped
+    return TaskOptions(JobConfig(plain), *others)
+
 
 def task_options(
-    config: Mapping[str, object],
+    config: JobConfiguration,
     topic: str | None,
     *,
     call: str = "write_rdd(rdd, {config}, {topic})",
@@ -40,7 +97,7 @@ def task_options(
     """Return the options of a write.
 
     Args:
-        config: A producer's properties.
+        config: A producer's properties, or a function that returns them.
         topic: Topic of all records, or None.
         call: The user's call, as code with {config} and {topic}, for messages.
         on_error: What happens if records fail: "raise" or "report".
@@ -52,18 +109,36 @@ def task_options(
             that was most likely meant.
         UsageError: Another argument is not valid.
     """
-    if not isinstance(config, Mapping):
-        raise TypeError(_no_mapping(config, topic, call))
-    frozen = freeze(config)
-    producer_settings(dict(frozen))  # a mistake shows on the driver, before any task runs
+    try:
+        job = _job_config(config, topic, call)
+    finally:
+        del config  # a traceback that has this frame shows no secret
     if topic is not None and not isinstance(topic, str):
         right = call.format(config="config", topic="'events'")
-        raise TypeError(f"the topic is a str, not {_shown(topic)}: {right}")
+        raise TypeError(f"the topic is a str, not {shown(topic)}: {right}")
     if on_error not in ("raise", "report"):
         raise UsageError(f"on_error must be 'raise' or 'report', not {on_error!r}")
     if chunk_records < 1:
         raise UsageError(f"chunk_records must be at least 1, not {chunk_records}")
-    return TaskOptions(frozen, topic, on_error, chunk_records)
+    return TaskOptions(job, topic, on_error, chunk_records)
+
+
+def _job_config(config: object, topic: object, call: str) -> JobConfig:
+    """Return the configuration for the tasks; a mistake in a mapping shows here, on the driver."""
+    if isinstance(config, Mapping):
+        try:
+            job = freeze(config)
+        finally:
+            del config
+        producer_settings(job.properties())
+        return job
+    if callable(config):
+        from pyspark import cloudpickle  # also functions that stand in a notebook
+
+        return JobConfig(cloudpickle.dumps(config))
+    said = _no_mapping(config, topic, call)
+    del config
+    raise TypeError(said)
 
 
 def _no_mapping(config: object, topic: object, call: str) -> str:
@@ -78,29 +153,37 @@ def _no_mapping(config: object, topic: object, call: str) -> str:
     )
     if isinstance(topic, Mapping):
         return f"the configuration comes before the topic: {right}"
-    return f"the configuration is a mapping of properties, not {_shown(config)}: {right}"
+    return f"the configuration is a mapping of properties, not {shown(config)}: {right}"
 
 
-def _shown(given: object) -> str:
-    """Return the argument as code, or its type if the code is long."""
-    shown = repr(given)
-    return shown if len(shown) <= LONGEST_SHOWN else type(given).__name__
-
-
-def freeze(config: Mapping[str, object]) -> FrozenConfig:
+def freeze(config: Mapping[str, object]) -> JobConfig:
     """Return the configuration in its hashable form.
 
     Raises:
         ConfigError: A value is an object, such as a callable. Each task would get its own copy, and
             so its own producer. The callable's work belongs into the job.
     """
-    frozen = []
-    for name, value in config.items():
-        plain = ",".join(map(str, value)) if isinstance(value, (list, tuple)) else value
-        if plain is not None and not isinstance(plain, (str, int, float)):
-            raise ConfigError(
-                f"{name} must be a plain value in a Spark job, not {type(value).__name__}: "
-                "serialize in the job, and give each record its partition where you need to"
-            )
-        frozen.append((str(name), plain))
-    return tuple(sorted(frozen))
+    objects = {str(name): type(it).__name__ for name, it in config.items() if not _is_plain(it)}
+    flat = {str(name): _flat(value) for name, value in config.items()}
+    job = JobConfig(tuple((name, flat[name]) for name in sorted(flat)))
+    del config, flat  # a traceback that has this frame shows no secret
+    for name, kind in objects.items():
+        raise ConfigError(
+            f"{name} must be a plain value in a Spark job, not {kind}: {_instead_of_object(name)}"
+        )
+    return job
+
+
+def _is_plain(value: object) -> bool:
+    return value is None or isinstance(value, (str, int, float, list, tuple))
+
+
+def _flat(value: Any) -> Scalar:
+    return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else value
+
+
+def _instead_of_object(name: str) -> str:
+    key = own_key(name)
+    if key is not None and key.field:
+        return "give a function that returns the whole configuration; it is called on the executor"
+    return "serialize in the job, and give each record its partition where you need to"

@@ -29,7 +29,7 @@ from kafka_fast.config import producer_settings
 from kafka_fast.errors import KafkaError
 from kafka_fast.logs import get_logger
 from kafka_fast.producer import Producer
-from kafka_fast.spark.options import FrozenConfig
+from kafka_fast.spark.options import JobConfig
 
 logger = get_logger(__name__)
 
@@ -43,10 +43,12 @@ configurations.
 class Lent:
     """A producer and the number of its users."""
 
-    key: tuple[int, FrozenConfig]
+    key: tuple[int, JobConfig]
     producer: Any
     idle_timeout: float
     """Seconds without a task after which the producer is closed."""
+    delivery_timeout: float
+    """Seconds in which the outcome of a record is known."""
     tasks: int = 0
     """Number of tasks that use the producer now."""
     idle_since: float = 0.0
@@ -74,11 +76,11 @@ class ProducerCache:
     def forget(self) -> None:
         """Drop all producers without closing them: after a fork they belong to the parent."""
         self._lock = threading.Lock()
-        self._lent: dict[tuple[int, FrozenConfig], Lent] = {}
+        self._lent: dict[tuple[int, JobConfig], Lent] = {}
         self._timer: threading.Timer | None = None
 
     @contextmanager
-    def lease(self, config: FrozenConfig) -> Iterator[Any]:
+    def lease(self, config: JobConfig) -> Iterator[Any]:
         """Lend the producer of `config` for one task; an exception of the block retires it."""
         lent = self._take(config)
         try:
@@ -97,6 +99,13 @@ class ProducerCache:
                     del self._lent[lent.key]
                     return
 
+    def delivery_timeout(self, producer: Any) -> float:
+        """Return the seconds in which a lent producer knows the outcome of a record."""
+        with self._lock:
+            return next(
+                lent.delivery_timeout for lent in self._lent.values() if lent.producer is producer
+            )
+
     def __len__(self) -> int:
         """Return the number of producers in the cache."""
         with self._lock:
@@ -112,16 +121,19 @@ class ProducerCache:
             self._arm()
         _close(closing)
 
-    def _take(self, config: FrozenConfig) -> Lent:
+    def _take(self, config: JobConfig) -> Lent:
         key = (os.getpid(), config)
         with self._lock:
             lent = self._lent.get(key)
             if lent is None:
-                properties = dict(config)
+                properties = config.properties()
                 settings = producer_settings(properties)
-                never = settings.connections_max_idle_ms < 0
-                idle_timeout = math.inf if never else settings.connections_max_idle
-                lent = Lent(key, self._make(properties), idle_timeout)
+                lent = Lent(
+                    key,
+                    self._make(properties),
+                    settings.connections_max_idle,
+                    settings.delivery_timeout,
+                )
                 self._lent[key] = lent
             lent.tasks += 1
             return lent

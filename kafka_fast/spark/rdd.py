@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from kafka_fast.spark.entry import worker_entry
 from kafka_fast.spark.job_errors import typed_errors
-from kafka_fast.spark.options import CHUNK_RECORDS, OnError, task_options
+from kafka_fast.spark.options import CHUNK_RECORDS, JobConfiguration, OnError, task_options
 from kafka_fast.spark.report import ReportRow, Summary, summarize
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def write_partition(
-    config: Mapping[str, object],
+    config: JobConfiguration,
     topic: str | None = None,
     *,
     on_error: OnError = "raise",
@@ -36,7 +36,9 @@ def write_partition(
         >>> rows = sc.parallelize([b"1", (b"key", b"2")]).mapPartitions(write).collect()
 
     Args:
-        config: A producer's properties, plain values only; see the configuration page.
+        config: A producer's properties, plain values only; see the configuration page. Or a
+            function that returns them, on the executor: for secrets, and for values that are
+            objects.
         topic: Topic of all records; None: each record names its topic.
         on_error: "raise" fails the task with KafkaDeliveryError, so that Spark runs it again;
             "report" leaves the failures to the rows' `errors` and `first_error`.
@@ -48,13 +50,18 @@ def write_partition(
         UsageError: Another argument is not valid.
     """
     call = "rdd.mapPartitions(write_partition({config}, {topic}))"
-    options = task_options(config, topic, call=call, on_error=on_error, chunk_records=chunk_records)
-    return worker_entry("write_records", tuple(options))
+    try:
+        options = task_options(
+            config, topic, call=call, on_error=on_error, chunk_records=chunk_records
+        )
+    finally:
+        del config  # a traceback that has this frame shows no secret
+    return worker_entry("write_records", options.shipped())
 
 
 def write_rdd(
     rdd: RDD[Any],
-    config: Mapping[str, object],
+    config: JobConfiguration,
     topic: str | None = None,
     *,
     on_error: OnError = "raise",
@@ -75,8 +82,11 @@ def write_rdd(
         is_df = hasattr(rdd, "mapInArrow")
         right = "write_df(df, config, topic)" if is_df else "write_rdd(rdd, config, topic)"
         raise TypeError(f"write_rdd takes an RDD, not {type(rdd).__name__}: {right}")
-    options = task_options(config, topic, on_error=on_error, chunk_records=chunk_records)
-    write = worker_entry("write_records", tuple(options))
+    try:
+        options = task_options(config, topic, on_error=on_error, chunk_records=chunk_records)
+    finally:
+        del config  # a traceback that has this frame shows no secret
+    write = worker_entry("write_records", options.shipped())
     started = time.monotonic()
     with typed_errors():
         rows = rdd.mapPartitions(write).collect()

@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from kafka_fast.config import producer_settings
 from kafka_fast.errors import UsageError
 from kafka_fast.spark.ledger import Ledger
-from kafka_fast.spark.options import TaskOptions
+from kafka_fast.spark.options import TaskOptions, arrived
 from kafka_fast.spark.producers import PRODUCERS
 from kafka_fast.spark.records import columns
 from kafka_fast.spark.report import REPORT_SCHEMA, ReportRow
@@ -49,7 +48,9 @@ def run(function: str, records: Iterable[Any], arguments: tuple[Any, ...]) -> It
         TaskError: In place of a KafkaError.
     """
     chosen = {"write_records": write_records, "write_batches": write_batches}[function]
-    yield from carried(chosen(records, *arguments))
+    rows = chosen(records, *arguments)
+    del arguments  # a traceback that has this frame shows no secret
+    yield from carried(rows)
 
 
 def write_records(records: Iterable[Any], *options: Any) -> Iterator[ReportRow]:
@@ -59,7 +60,8 @@ def write_records(records: Iterable[Any], *options: Any) -> Iterator[ReportRow]:
         KafkaDeliveryError: Records were not delivered, unless errors are to be reported.
         UsageError: A record has no form that can be written.
     """
-    wanted = TaskOptions(*options)
+    wanted = arrived(options)
+    del options
 
     def send(producer: Any, ledger: Ledger) -> None:
         for chunk in chunks(records, wanted.chunk_records):
@@ -82,7 +84,8 @@ def write_batches(batches: Iterable[Any], *options: Any) -> Iterator[Any]:
     """
     import pyarrow as pa
 
-    wanted = TaskOptions(*options)
+    wanted = arrived(options)
+    del options
 
     def send(producer: Any, ledger: Ledger) -> None:
         for batch in batches:
@@ -110,8 +113,8 @@ def _report_schema() -> Any:
 def _write(send: Callable[[Any, Ledger], None], options: TaskOptions) -> list[ReportRow]:
     """Have `send` pass the input to a producer; wait, and return the report."""
     task, attempt = identity()
-    ledger = Ledger(task, attempt, producer_settings(dict(options.config)).delivery_timeout)
     with PRODUCERS.lease(options.config) as producer:
+        ledger = Ledger(task, attempt, PRODUCERS.delivery_timeout(producer))
         send(producer, ledger)
         ledger.close()
         error = ledger.error()

@@ -37,6 +37,7 @@ __all__ = [
     "cache_dir",
     "class_path",
     "find_tool",
+    "jars",
     "release",
     "schemas",
 ]
@@ -172,6 +173,24 @@ def class_path(version: str = DEFAULT_VERSION) -> Path:
     return folder
 
 
+def jars(artifact: str) -> Path:
+    """Return the folder with the jars of a `group:artifact:version`, and of all that it needs.
+
+    Raises:
+        ToolMissingError: the jars must be fetched and Maven is missing.
+        RealKafkaError: Maven failed; the message ends with Maven's output.
+    """
+    group, name, version = artifact.split(":")
+    folder = cache_dir() / f"{name}-{version}"
+    if not folder.exists():
+        with _locked_cache():
+            if not folder.exists():
+                with _appearing(folder) as fresh:
+                    dependency = _dependency(group, name, version)
+                    _copy_jars(fresh, _project(dependency), artifact, f"{name}-*.jar")
+    return folder
+
+
 def schemas(version: str = DEFAULT_VERSION) -> Path:
     """Return a folder with Apache's message definitions, unpacked from the client jar."""
     folder = cache_dir() / f"schemas-{version}"
@@ -234,11 +253,22 @@ def _pom(wanted: Release) -> str:
         for group, artifact in excluded
     )
     kafka = ("org.apache.kafka", f"kafka_{wanted.scala}", wanted.version)
-    dependencies = "".join(
+    return _project(
+        "".join(
+            _dependency(group, artifact, version, exclusions)
+            for group, artifact, version in [kafka, *extra]
+        )
+    )
+
+
+def _dependency(group: str, artifact: str, version: str, exclusions: str = "") -> str:
+    return (
         f"<dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId>"
         f"<version>{version}</version><exclusions>{exclusions}</exclusions></dependency>\n"
-        for group, artifact, version in [kafka, *extra]
     )
+
+
+def _project(dependencies: str) -> str:
     return (
         '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>\n'
         "<groupId>kafka-fast</groupId><artifactId>broker</artifactId><version>1</version>"
@@ -248,35 +278,30 @@ def _pom(wanted: Release) -> str:
 
 def _fetch(wanted: Release, folder: Path) -> None:
     """Let Maven copy the class path of `wanted` into `folder`."""
-    maven = find_tool("mvn")
     with _appearing(folder) as fresh:
-        (fresh / "pom.xml").write_text(_pom(wanted))
         (fresh / "log4j2.yaml").write_text(LOG4J2_YAML)
         (fresh / "log4j.properties").write_text(LOG4J_PROPERTIES)
-        command = [
-            maven,
-            "-q",
-            "-B",
-            "-Dstyle.color=never",
-            "-f",
-            "pom.xml",
-            "dependency:copy-dependencies",
-        ]
-        command += ["-DoutputDirectory=.", "-DincludeScope=runtime"]
-        try:
-            run = subprocess.run(
-                command,
-                cwd=fresh,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                timeout=FETCH_TIMEOUT,
-                check=False,
-            )
-        except subprocess.TimeoutExpired as late:
-            raise RealKafkaError(
-                f"Maven did not fetch Kafka {wanted.version} in {FETCH_TIMEOUT:.0f} s"
-            ) from late
-        if run.returncode != 0 or not list(fresh.glob("kafka-clients-*.jar")):
-            said = "\n".join((run.stdout + run.stderr).strip().splitlines()[-15:])
-            raise RealKafkaError(f"Maven could not fetch Kafka {wanted.version}:\n{said}")
+        _copy_jars(fresh, _pom(wanted), f"Kafka {wanted.version}", "kafka-clients-*.jar")
+
+
+def _copy_jars(folder: Path, pom: str, what: str, proof: str) -> None:
+    """Let Maven copy what a POM depends on into a folder; then a file like `proof` is there."""
+    maven = find_tool("mvn")
+    (folder / "pom.xml").write_text(pom)
+    command = [maven, "-q", "-B", "-Dstyle.color=never", "-f", "pom.xml"]
+    command += ["dependency:copy-dependencies", "-DoutputDirectory=.", "-DincludeScope=runtime"]
+    try:
+        run = subprocess.run(
+            command,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=FETCH_TIMEOUT,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as late:
+        raise RealKafkaError(f"Maven did not fetch {what} in {FETCH_TIMEOUT:.0f} s") from late
+    if run.returncode != 0 or not list(folder.glob(proof)):
+        said = "\n".join((run.stdout + run.stderr).strip().splitlines()[-15:])
+        raise RealKafkaError(f"Maven could not fetch {what}:\n{said}")

@@ -59,8 +59,21 @@ class CertificateAuthority:
         made = Certificate(
             stem.with_suffix(".key"), stem.with_suffix(".crt"), stem.with_suffix(".pem")
         )
-        issued.private_key_pem.write_to_path(str(made.key))
-        for blob in issued.cert_chain_pems:
-            blob.write_to_path(str(made.chain), append=True)
-        issued.private_key_and_cert_chain_pem.write_to_path(str(made.both))
+        key = _pkcs8(issued.private_key_pem.bytes())
+        chain = b"".join(blob.bytes() for blob in issued.cert_chain_pems)
+        made.key.write_bytes(key)
+        made.chain.write_bytes(chain)
+        made.both.write_bytes(key + chain)
         return made
+
+
+def _pkcs8(pem: bytes) -> bytes:
+    """Return a private key in the form that Java reads; trustme writes OpenSSL's older one."""
+    from cryptography.hazmat.primitives import serialization
+
+    key = serialization.load_pem_private_key(pem, password=None)
+    return key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )

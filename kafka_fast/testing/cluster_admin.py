@@ -6,14 +6,25 @@ uses versions that every broker from 2.1 to 4.4 understands, so it negotiates no
 
 from __future__ import annotations
 
+import base64
 import socket
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TypeVar
 
 from kafka_fast.errors import ErrorCode, broker_error, error_name
+from kafka_fast.protocol.apis.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+    ScramCredentialUpsertion,
+)
+from kafka_fast.protocol.apis.create_acls import (
+    AclCreation,
+    CreateAclsRequest,
+    CreateAclsResponse,
+)
 from kafka_fast.protocol.apis.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -21,13 +32,20 @@ from kafka_fast.protocol.apis.create_topics import (
     CreateTopicsResponse,
 )
 from kafka_fast.protocol.apis.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from kafka_fast.protocol.apis.describe_acls import DescribeAclsRequest, DescribeAclsResponse
 from kafka_fast.protocol.apis.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,
 )
+from kafka_fast.protocol.apis.sasl_authenticate import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+)
+from kafka_fast.protocol.apis.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from kafka_fast.protocol.frame import decode_response, encode_request
 from kafka_fast.protocol.schema import Request, Response
+from kafka_fast.testing.broker.acls import AclRule, Operation, ResourceType
 from kafka_fast.testing.broker_jars import RealKafkaError
 
 __all__ = ["ClusterAdmin", "PartitionState"]
@@ -38,6 +56,14 @@ TIMEOUT = 15.0
 METADATA_VERSION = 7
 CREATE_TOPICS_VERSION = 3
 DELETE_TOPICS_VERSION = 3
+ACLS_VERSION = 1
+SCRAM_VERSION = 0
+HANDSHAKE_VERSION = 1
+AUTHENTICATE_VERSION = 0
+_ANY = 1  # of the filters of DescribeAcls
+_DENY, _ALLOW = 2, 3
+_LITERAL, _PREFIXED = 3, 4
+_ANY_HOST = "*"
 _LENGTH = struct.Struct(">i")
 
 
@@ -54,7 +80,8 @@ class ClusterAdmin:
     """A connection to one broker; OSError means that the broker does not answer.
 
     Args:
-        host: host on which the broker listens, without TLS and SASL.
+        host: host on which the broker listens, without TLS, and without SASL for all but
+            `scram_salt`.
         port: the broker's port.
     """
 
@@ -112,7 +139,7 @@ class ClusterAdmin:
         (result,) = self._ask_controller(
             request, CREATE_TOPICS_VERSION, CreateTopicsResponse
         ).topics
-        _refused("create", name, result.error_code, result.error_message)
+        _refused("create", f"topic {name}", result.error_code, result.error_message)
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic. When this returns, some brokers may still know the topic.
@@ -123,7 +150,82 @@ class ClusterAdmin:
         request = DeleteTopicsRequest(topic_names=[name], timeout_ms=int(TIMEOUT * 1000))
         answer = self._ask_controller(request, DELETE_TOPICS_VERSION, DeleteTopicsResponse)
         (result,) = answer.responses
-        _refused("delete", name, result.error_code, None)
+        _refused("delete", f"topic {name}", result.error_code, None)
+
+    def create_acls(self, rules: Sequence[AclRule]) -> None:
+        """Add rules. When this returns, not all brokers may know them yet.
+
+        Raises:
+            RealKafkaError: the broker refused; the message is the broker's.
+        """
+        creations = [
+            AclCreation(
+                resource_type=rule.resource,
+                resource_name=rule.name,
+                resource_pattern_type=_PREFIXED if rule.prefixed else _LITERAL,
+                principal=f"User:{rule.user}",
+                host=_ANY_HOST,
+                operation=rule.operation,
+                permission_type=_ALLOW if rule.allows else _DENY,
+            )
+            for rule in rules
+        ]
+        answer = self._ask(CreateAclsRequest(creations=creations), ACLS_VERSION, CreateAclsResponse)
+        for rule, result in zip(rules, answer.results, strict=True):
+            _refused("create", f"rule {rule}", result.error_code, result.error_message)
+
+    def acls(self, user: str) -> set[AclRule]:
+        """Return the rules of a user that this broker knows."""
+        request = DescribeAclsRequest(
+            resource_type_filter=_ANY,
+            resource_name_filter=None,
+            pattern_type_filter=_ANY,
+            principal_filter=f"User:{user}",
+            host_filter=None,
+            operation=_ANY,
+            permission_type=_ANY,
+        )
+        answer = self._ask(request, ACLS_VERSION, DescribeAclsResponse)
+        _refused("describe", f"rules of {user}", answer.error_code, answer.error_message)
+        return {
+            AclRule(
+                user,
+                Operation(one.operation),
+                ResourceType(found.resource_type),
+                found.resource_name,
+                found.pattern_type == _PREFIXED,
+                one.permission_type == _ALLOW,
+            )
+            for found in answer.resources
+            for one in found.acls
+        }
+
+    def set_scram(self, credential: ScramCredentialUpsertion) -> None:
+        """Set what is kept of a user's password. Not all brokers may know it at once.
+
+        Raises:
+            RealKafkaError: the broker refused; the message is the broker's.
+        """
+        request = AlterUserScramCredentialsRequest(deletions=[], upsertions=[credential])
+        answer = self._ask(request, SCRAM_VERSION, AlterUserScramCredentialsResponse)
+        (result,) = answer.results
+        _refused("set", f"password of {result.user}", result.error_code, result.error_message)
+
+    def scram_salt(self, mechanism: str, user: str) -> bytes | None:
+        """Return the salt of a user's password as this broker has it; None: it has none.
+
+        This begins to log in, so it is the only question to a connection of its own.
+        """
+        self._ask(
+            SaslHandshakeRequest(mechanism=mechanism), HANDSHAKE_VERSION, SaslHandshakeResponse
+        )
+        answer = self._ask(
+            SaslAuthenticateRequest(auth_bytes=f"n,,n={user},r=harness".encode()),
+            AUTHENTICATE_VERSION,
+            SaslAuthenticateResponse,
+        )
+        fields = dict(part.split("=", 1) for part in answer.auth_bytes.decode().split(",") if part)
+        return base64.b64decode(fields["s"]) if "s" in fields else None
 
     def _metadata(self, topic: str | None = None) -> MetadataResponse:
         topics = [] if topic is None else [MetadataRequestTopic(name=topic)]
@@ -164,8 +266,8 @@ class ClusterAdmin:
         return bytes(data)
 
 
-def _refused(verb: str, topic: str, code: int, message: str | None) -> None:
+def _refused(verb: str, what: str, code: int, message: str | None) -> None:
     """Raise if `code` is an error."""
     if code != 0:
         said = message or str(broker_error(code))
-        raise RealKafkaError(f"cannot {verb} topic {topic}: {error_name(code)}: {said}")
+        raise RealKafkaError(f"cannot {verb} {what}: {error_name(code)}: {said}")

@@ -21,6 +21,8 @@ import pytest
 
 if TYPE_CHECKING:
     from kafka_fast.testing.broker.server import EmbeddedKafka
+    from kafka_fast.testing.certificates import CertificateAuthority
+    from kafka_fast.testing.secure_broker import SecureBroker
 
 Scope: TypeAlias = Literal["function", "class", "module", "package", "session"]
 
@@ -98,6 +100,25 @@ def _cluster(scope: Scope) -> Any:
             kafka.stop()
 
     return cluster
+
+
+@pytest.fixture(scope="session")
+def _certificate_authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
+    from kafka_fast.testing.certificates import CertificateAuthority
+
+    return CertificateAuthority(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture
+def secure_broker(_certificate_authority: CertificateAuthority) -> Iterator[SecureBroker]:
+    """A broker of the test's own with TLS, users and ACLs; `client_properties` lets clients in.
+
+    Needs the package trustme.
+    """
+    from kafka_fast.testing.secure_broker import SecureBroker
+
+    with SecureBroker(_certificate_authority) as kafka:
+        yield kafka
 
 
 kafka_broker = _broker("function")

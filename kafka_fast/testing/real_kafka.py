@@ -10,9 +10,11 @@ there is room. It is removed at the end of the block, even after an error
 client that connects to the open port earlier may wait for many seconds. From a shell:
 
     python -m kafka_fast.testing.real_kafka start --nodes 3      # until Ctrl-C
+    python -m kafka_fast.testing.real_kafka start --secure       # with TLS, SASL and ACLs
     python -m kafka_fast.testing.real_kafka fetch                # fill the cache only
 
-`broker_jars` fetches the jars, `java_process` runs brokers, `cluster_admin` sends requests to them.
+`broker_jars` fetches the jars, `java_process` runs brokers, `cluster_admin` sends requests to them,
+`secure_kafka` adds listeners with TLS and SASL.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from kafka_fast.testing.broker_jars import (
     DEFAULT_VERSION,
@@ -44,6 +46,9 @@ from kafka_fast.testing.broker_jars import (
 from kafka_fast.testing.cluster_admin import ClusterAdmin, PartitionState
 from kafka_fast.testing.java_process import JavaProcess, PortPool, Reaper, data_root
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 __all__ = ["Node", "RealKafka", "RealKafkaError", "ToolMissingError", "main", "schemas"]
 
 T = TypeVar("T")
@@ -51,6 +56,9 @@ T = TypeVar("T")
 WAIT_TIMEOUT = 60.0
 OFFSETS_TOPIC = "__consumer_offsets"
 WAIT_POLL = 0.05
+PLAINTEXT = "PLAINTEXT"
+"""The listener that the harness itself talks to, which every node has."""
+CONTROLLER = "CONTROLLER"
 HOST = "127.0.0.1"
 STOCK_HOST = "localhost"  # clients look this name up, and may find ::1 first
 
@@ -85,20 +93,25 @@ class Node(JavaProcess):
 
     Attributes:
         node_id: 1, 2, 3.
-        port: the broker's client port on the loopback address; unchanged by restarts.
+        ports: listener name -> port on the loopback address; unchanged by restarts.
         host: the loopback address as clients get it.
         data_dir: the broker's log directory.
     """
 
     node_id: int
-    port: int
+    ports: dict[str, int]
     data_dir: Path
 
     host: str = HOST
 
     @property
+    def port(self) -> int:
+        """The port of the listener without TLS and SASL."""
+        return self.ports[PLAINTEXT]
+
+    @property
     def address(self) -> str:
-        """`host:port` for clients."""
+        """`host:port` for clients without TLS and SASL."""
         return f"{self.host}:{self.port}"
 
 
@@ -115,6 +128,7 @@ class RealKafka:
         stock: run one node with Kafka's `config/server.properties`, as a user would. The harness's
             own settings differ: groups do not wait for further members (3 s), no record is deleted
             for its age, names are not looked up, and topics must be created before their use.
+        listeners: further listeners of each node, name -> security protocol (`secure_kafka`).
 
     Attributes:
         cluster_id: the id that the storage was formatted with; empty with ZooKeeper.
@@ -130,6 +144,7 @@ class RealKafka:
         jvm_options: Sequence[str] = TEST_JVM,
         format_options: Sequence[str] = (),
         stock: bool = False,
+        listeners: Mapping[str, str] | None = None,
     ) -> None:
         if nodes not in (1, 3):
             raise RealKafkaError(f"a cluster has 1 or 3 nodes, not {nodes}")
@@ -146,13 +161,14 @@ class RealKafka:
         self._jvm_options = tuple(jvm_options)
         self._format_options = tuple(format_options)
         self._stock = stock
+        self._protocols = {PLAINTEXT: PLAINTEXT, **(listeners or {})}  # by listener
         self._nodes: list[Node] = []
         self._zookeeper: JavaProcess | None = None
         self._reaper: Reaper | None = None
         self._ports: PortPool | None = None
         self._dir = Path()
 
-    def __enter__(self) -> RealKafka:
+    def __enter__(self) -> Self:
         """Start the cluster, if `start` was not called before."""
         if not self._nodes:
             self.start()
@@ -170,7 +186,11 @@ class RealKafka:
     @property
     def bootstrap(self) -> str:
         """The addresses of all nodes, as `bootstrap.servers` takes them."""
-        return ",".join(node.address for node in self._nodes)
+        return self.bootstrap_of(PLAINTEXT)
+
+    def bootstrap_of(self, listener: str) -> str:
+        """Return the addresses of one listener on all nodes, for `bootstrap.servers`."""
+        return ",".join(f"{node.host}:{node.ports[listener]}" for node in self._nodes)
 
     @property
     def nodes(self) -> tuple[Node, ...]:
@@ -367,16 +387,13 @@ class RealKafka:
         if self._count == 1 and not self._stock:
             failover = failover | SINGLE_NODE
         for node_id, controller in enumerate(controllers, 1):
-            port = self._port()
             own = {
                 "process.roles": "broker,controller",
                 "node.id": str(node_id),
                 "controller.quorum.voters": voters,
-                "controller.listener.names": "CONTROLLER",
-                "listeners": f"CONTROLLER://{HOST}:{controller},PLAINTEXT://{HOST}:{port}",
-                "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+                "controller.listener.names": CONTROLLER,
             }
-            self._add_node(java, jars, node_id, port, own | failover)
+            self._add_node(java, jars, node_id, own | failover, {CONTROLLER: controller})
         self._format(java, jars)
 
     def _prepare_zookeeper(self, java: str, jars: Path) -> None:
@@ -407,25 +424,28 @@ class RealKafka:
         self._zookeeper.start()
         failover = FAST_FAILOVER_ZOOKEEPER if self._fast_failover and self._count > 1 else {}
         for node_id in range(1, self._count + 1):
-            port = self._port()
             own = {
                 "broker.id": str(node_id),
                 "zookeeper.connect": f"{HOST}:{client_port}/kafka",
-                "listeners": f"PLAINTEXT://{HOST}:{port}",
             }
-            self._add_node(java, jars, node_id, port, own | failover)
+            self._add_node(java, jars, node_id, own | failover, {})
 
     def _add_node(
-        self, java: str, jars: Path, node_id: int, port: int, own: dict[str, str]
+        self, java: str, jars: Path, node_id: int, own: dict[str, str], controller: dict[str, int]
     ) -> None:
         """Write the properties of one node, and add the node to the cluster."""
         assert self._reaper is not None
         name = f"node-{node_id}"
         host = STOCK_HOST if self._stock else HOST
+        ports = {listener: self._port() for listener in self._protocols}
+        protocols = {**dict.fromkeys(controller, PLAINTEXT), **self._protocols}
         properties = {
             **(STOCK_SINGLE_NODE if self._stock else _common_properties(self._count, node_id)),
             **own,
-            "advertised.listeners": f"PLAINTEXT://{host}:{port}",
+            "listeners": _listed(HOST, {**controller, **ports}),
+            "advertised.listeners": _listed(host, ports),
+            "listener.security.protocol.map": ",".join(map(":".join, protocols.items())),
+            "inter.broker.listener.name": PLAINTEXT,
             "log.dirs": str(self._dir / name),
             **self._overrides,
         }
@@ -440,7 +460,7 @@ class RealKafka:
             ready=self.release.ready_line,
             reaper=self._reaper,
         )
-        node.node_id, node.port, node.data_dir = node_id, port, self._dir / name
+        node.node_id, node.ports, node.data_dir = node_id, ports, self._dir / name
         node.host = host
         self._nodes.append(node)
 
@@ -479,6 +499,11 @@ def _new_cluster_id() -> str:
             return text
 
 
+def _listed(host: str, ports: Mapping[str, int]) -> str:
+    """Return listeners as Kafka's properties have them."""
+    return ",".join(f"{listener}://{host}:{port}" for listener, port in ports.items())
+
+
 def _common_properties(nodes: int, node_id: int) -> dict[str, str]:
     """Return a node's properties for tests of the client."""
     properties = {
@@ -514,6 +539,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     start = commands.add_parser("start", help="start a cluster and keep it until Ctrl-C")
     start.add_argument("--nodes", type=int, choices=(1, 3), default=1)
     start.add_argument("--stock", action="store_true", help="one node with Kafka's own settings")
+    start.add_argument(
+        "--secure", action="store_true", help="TLS, SASL and ACLs; writes properties for clients"
+    )
     start.add_argument("--override", action="append", default=[], metavar="KEY=VALUE")
     fetch = commands.add_parser("fetch", help="only fill the cache")
     for command in (start, fetch):
@@ -527,6 +555,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         overrides = dict(pair.partition("=")[::2] for pair in chosen.override)
         # SIGTERM ends the cluster as Ctrl-C does.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
+        if chosen.secure:
+            _serve_securely(chosen.nodes, chosen.version, overrides)
+            return 0
         kafka = RealKafka(chosen.nodes, chosen.version, overrides=overrides, stock=chosen.stock)
         with kafka:
             print(kafka.bootstrap, flush=True)
@@ -537,6 +568,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 1
     return 0
+
+
+def _serve_securely(nodes: int, version: str, overrides: Mapping[str, str]) -> None:
+    """Run a cluster with TLS, SASL and ACLs, and name the properties that clients take."""
+    from kafka_fast.testing.secure_kafka import USERS, SecureKafka  # builds on this module
+
+    with (
+        tempfile.TemporaryDirectory(prefix="kafka-fast-secure-") as folder,
+        SecureKafka(Path(folder), nodes, version, overrides=overrides) as kafka,
+    ):
+        print(kafka.bootstrap)
+        print(*kafka.write_properties(Path(folder)), sep="\n")
+        print("users:", ", ".join(map("/".join, USERS.items())), flush=True)
+        signal.pause()
 
 
 if __name__ == "__main__":

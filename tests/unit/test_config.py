@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_fast.config import KEYS, Address, Config, ValueKind, normalize, parse_addresses
+from kafka_fast.config import KEYS, Address, ValueKind, normalize, parse_addresses
 from kafka_fast.errors import ConfigError
 
 
@@ -204,32 +204,15 @@ def test_what_does_not_exist_yet_is_refused_by_name(key) -> None:  # type: ignor
     assert normalize({key.name: key.default}, client=client)[key.name] == key.default
 
 
-@pytest.mark.parametrize("name", ["ssl_context", "ssl_check_hostname", "sasl.username", "oauth_cb"])
-def test_what_other_clients_call_it_is_refused_too(name: str) -> None:
-    with pytest.raises(ConfigError, match=f"{name} .*not supported yet"):
-        normalize({name: object()})
-
-
-@pytest.mark.parametrize("protocol", ["SSL", "sasl_plaintext", "SASL_SSL"])
-def test_only_plaintext_yet(protocol: str) -> None:
-    assert normalize({"security.protocol": "plaintext"})["security.protocol"] == "PLAINTEXT"
-    with pytest.raises(ConfigError, match=r"security\.protocol.*not supported yet"):
-        normalize({"security.protocol": protocol})
-
-
-@pytest.mark.parametrize(
-    "name", [k.name for k in KEYS.values() if k.kind is ValueKind.PASSWORD] + ["sasl.password"]
-)
-def test_secrets_are_in_no_message(name: str) -> None:
-    for value in ("geheim", ["geheim"]):
-        with pytest.raises(ConfigError) as caught:
-            normalize({name: value})
-        assert "geheim" not in str(caught.value)
+@pytest.mark.parametrize("protocol", ["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"])
+def test_protocols(protocol: str) -> None:
+    for spelled in (protocol, protocol.lower()):
+        assert normalize({"security.protocol": spelled})["security.protocol"] == protocol
 
 
 def test_secrets_are_in_no_repr() -> None:
-    assert repr(Config("producer", {"ssl.key.password": "geheim", "linger.ms": 5})) == (
-        "Config(producer: linger.ms=5, ssl.key.password='[hidden]')"
+    assert repr(normalize({"ssl.key.password": "geheim", "linger.ms": 5})) == (
+        "Config(producer: linger.ms=5, ssl.key.password=****)"
     )
 
 

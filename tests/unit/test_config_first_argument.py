@@ -33,8 +33,10 @@ def test_a_producers(given: Any, right: str) -> None:
     with pytest.raises(TypeError) as caught:
         Producer(given)
     said = str(caught.value)
+    # Pairs may have a password among them.
+    shown = "list" if given == [("acks", 1)] else repr(given)
     assert said.startswith(
-        f"the first argument of Producer is a mapping of properties, not {given!r}"
+        f"the first argument of Producer is a mapping of properties, not {shown}"
     )
     assert right in said
 
@@ -88,7 +90,7 @@ def test_a_ranges(arguments: Any, config: Any, said: str) -> None:
             lambda: write_df(Frame(), "localhost:9092", "orders"),
             "not 'localhost:9092': write_df(df, {'bootstrap.servers': 'localhost:9092'}, 'orders')",
         ),
-        (lambda: write_partition(iter([b"1"]), "t"), "is a mapping of properties, not <list_it"),
+        (lambda: write_partition(iter([b"1"]), "t"), "is a mapping of properties, not list_it"),
         (lambda: write_df("orders", CONFIG), "a DataFrame of Spark's, not str: write_df(df, "),
         (lambda: write_rdd([b"1"], CONFIG), "an RDD, not list: write_rdd(rdd, "),
     ],

@@ -142,18 +142,14 @@ def test_every_property_is_taken_or_answered_with_what_to_do(peer: str) -> None:
         ("producer", "bootstrap_timeout_ms", r"max\.block\.ms"),
         ("consumer", "max_in_flight_requests_per_connection", "one Fetch in flight"),
         ("consumer", "compression.level", "it is for a producer"),
+        ("producer", "ssl.sigalgs.list", "ssl_context="),
+        ("consumer", "enable.sasl.oauthbearer.unsecure.jwt", "sasl_oauth_token_provider="),
         ("producer", "fetch.min.bytes", "a property of the consumer, not of the producer"),
     ],
 )
 def test_the_answer_names_the_property_and_the_way(client: str, name: str, advice: str) -> None:
     with pytest.raises(ConfigError, match=f"^{re.escape(name)}.*: .*{advice}"):
         normalize({name: 1}, client=client)
-
-
-@pytest.mark.parametrize("name", ["ssl.crl.location", "sasl_kerberos_domain_name"])
-def test_security_is_to_come(name: str) -> None:
-    with pytest.raises(ConfigError, match=f"^{name}: not supported yet: this version has no "):
-        normalize({name: "x"})
 
 
 def test_advice_is_of_names_that_mean_nothing_to_these_clients() -> None:

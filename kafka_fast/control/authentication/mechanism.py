@@ -33,9 +33,13 @@ Conversation: TypeAlias = Generator[bytes | Work, Any, None]
 """Yields bytes for the broker, and is sent the broker's next bytes; or yields `Work`.
 
 It returns when it has nothing more to say: the broker has accepted then, since a refusal comes as
-an error of SaslAuthenticate. It raises `AuthenticationError` if it cannot go on, or if the broker
-proves not to be who it should be. The text continues a sentence that begins with the broker's
-name.
+an error of SaslAuthenticate. Whoever runs it may throw that error in, so that a refused token is
+not used again. It may ask for `Work` before its first bytes, a token of an identity provider for
+example: SaslHandshake can wait for these, so that no link stands still meanwhile.
+
+It raises `AuthenticationError` if it cannot go on, or if the broker proves not to be who it should
+be; and a plain `KafkaConnectionError` if that may pass, since an identity provider does not answer
+for example. The text continues a sentence that begins with the broker's name.
 """
 
 

@@ -18,10 +18,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from kafka_fast.config import ConsumerSettings, OffsetReset
+from kafka_fast.control.authentication.mechanism import Mechanism
 from kafka_fast.control.client_control import ClientControl
 from kafka_fast.control.cluster import Cluster
-from kafka_fast.control.connection import ConnectionFailed
-from kafka_fast.control.connection_key import ConnectionKey
+from kafka_fast.control.connection_key import ConnectionKey, Role
+from kafka_fast.control.connection_outputs import ConnectionFailed
 from kafka_fast.control.consumer.absent import AbsentPartitions
 from kafka_fast.control.consumer.committed_starts import CommittedStarts
 from kafka_fast.control.consumer.diagnosis import Diagnosis, FetchStatus
@@ -74,6 +75,7 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
         client_id: str,
         random: Callable[[], float],
         wall_ms: Callable[[], int],
+        mechanism: Mechanism | None = None,
     ) -> None:
         """Begin without connections.
 
@@ -82,13 +84,14 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
             client_id: of all requests.
             random: returns a float in [0, 1).
             wall_ms: returns the Unix time in ms.
+            mechanism: for the login over each connection; None: there is none.
         """
         cluster = Cluster(
             settings, random, allow_auto_create_topics=settings.allow_auto_create_topics
         )
         patience = min(NONSENSE_PATIENCE, settings.default_api_timeout)
         nonsense = Nonsense(self._handle_nonsense, patience)
-        super().__init__(settings, client_id, random, wall_ms, cluster, nonsense)
+        super().__init__(settings, client_id, random, wall_ms, cluster, nonsense, mechanism)
         self.partitions = AssignedPartitions()
         self.fetch_routes = FetchRoutes(
             self.context, self.partitions, on_moved=self._handle_moved, on_refused=self._tell
@@ -293,6 +296,9 @@ class ConsumerControl(ClientControl[ConsumerSettings]):
         """Look for another node in place of one that cannot be reached."""
         super().handle_connect_failed(key, failed, now)
         self.fetch_routes.handle_connect_failed(key)
+        if failed.is_refused and key.role is not Role.SLOW:
+            is_urgent = key.role is Role.DATA
+            self._commands.append(BrokerFailed(failed.error, is_urgent, now, key))
 
     def _handle_changes(self, changes: ClusterChanges, now: float) -> None:
         """Bring positions and streams in line with what changed in the cluster."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
+from kafka_fast.control.connection_key import ConnectionKey
 from kafka_fast.control.group.member import GroupNews
 from kafka_fast.control.messages import TransportCommand, TransportEvent
 from kafka_fast.errors import KafkaError
@@ -161,13 +162,15 @@ class Recreated(Value):
 
 
 class BrokerFailed(Value):
-    """Raise this at the next poll: a node has sent only unreadable answers for seconds."""
+    """Raise this at the next poll: a node refuses this client, or sends only unreadable answers."""
 
     error: KafkaError
     is_urgent: bool
-    """The answers were to Fetch, so raise this even if other nodes bring records."""
+    """It is a node that partitions are read from: raise this even if others bring records."""
     at: float
     """When this was found. A user who polls much later asks the node again instead."""
+    refused: ConnectionKey | None = None
+    """The connection, if it was refused. Nothing is raised once it is made."""
 
 
 News: TypeAlias = (

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from kafka_fast.config import ProducerSettings
+from kafka_fast.control.authentication.mechanism import Mechanism
 from kafka_fast.control.client_control import ClientControl
 from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.links import Link
@@ -81,6 +82,7 @@ class ProducerControl(ClientControl[ProducerSettings]):
         client_id: str,
         random: Callable[[], float],
         wall_ms: Callable[[], int],
+        mechanism: Mechanism | None = None,
     ) -> None:
         """Begin without connections.
 
@@ -89,9 +91,10 @@ class ProducerControl(ClientControl[ProducerSettings]):
             client_id: of all requests.
             random: returns a float in [0, 1).
             wall_ms: returns the Unix time in ms.
+            mechanism: for the login over each connection; None: there is none.
         """
         cluster = Cluster(settings, random, max_idle=settings.metadata_max_idle)
-        super().__init__(settings, client_id, random, wall_ms, cluster)
+        super().__init__(settings, client_id, random, wall_ms, cluster, mechanism=mechanism)
         self._settings = settings
         self.routes = Routes(self.context)
         self.identity = IdentityKeeper(

@@ -62,8 +62,18 @@ cdef void send_raw(sender_state* state, kf_command* command, double now) noexcep
     request.pieces[0].iov_base = command.bytes
     request.pieces[0].iov_len = command.size
     command.bytes = NULL
+    if link.gate != KF_GATE_OPEN and not command.of_login:
+        kf_link_hold(link, request)
+        return
     kf_link_number(link, request)
     kf_link_queue(link, request, now)
+
+
+cdef void open_gate(sender_state* state, const kf_command* command, double now) noexcept nogil:
+    cdef kf_link* link = find_link(state, command.link_id)
+    if link != NULL:
+        kf_link_open_gate(link, now)
+        link.gate_until = command.at
 
 
 cdef void program(sender_state* state, kf_command* command, double now) noexcept nogil:
@@ -234,6 +244,8 @@ cdef void carry_out(sender_state* state, kf_command* command, double now) noexce
         add_link(state, command.link, now)
     elif kind == KF_COMMAND_SEND_RAW:
         send_raw(state, command, now)
+    elif kind == KF_COMMAND_OPEN_GATE:
+        open_gate(state, command, now)
     elif kind == KF_COMMAND_START_HEARTBEATS:
         start_heartbeats(state, command.heartbeat, now)
         command.heartbeat = NULL

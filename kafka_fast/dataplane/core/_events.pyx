@@ -106,6 +106,8 @@ cdef dict TRACE_NAMES = {
     KF_TRACE_PUNT: "punt",
     KF_TRACE_CLOSE: "close",
     KF_TRACE_QUEUED: "queued",
+    KF_TRACE_GATE_SHUT: "gate shut",
+    KF_TRACE_GATE_OPEN: "gate open",
 }
 
 

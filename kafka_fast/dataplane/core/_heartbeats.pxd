@@ -29,7 +29,7 @@ cdef void lose_heartbeats(sender_state* state, const kf_link* link, int reason) 
 cdef bint has_heartbeats(const sender_state* state, int32_t link_id) noexcept nogil
 
 # When send_heartbeats has something to do; 0: never.
-cdef double heartbeat_deadline(const sender_state* state) noexcept nogil
+cdef double heartbeat_deadline(sender_state* state) noexcept nogil
 
 # Take the answer to a heartbeat, its correlation id included. Returns the token under which it is
 # to go up, or 0: nobody needs it.

@@ -110,6 +110,12 @@ cdef double due_at(const kf_heartbeat* heartbeat) noexcept nogil:
     return INFINITY if heartbeat.silent else heartbeat.due
 
 
+cdef bint waits_at_gate(sender_state* state, const kf_heartbeat* heartbeat) noexcept nogil:
+    """Return whether the link's login is being renewed."""
+    cdef const kf_link* link = find_link(state, heartbeat.link_id)
+    return link != NULL and link.gate != KF_GATE_OPEN
+
+
 cdef bint send_frame(kf_link* link, int64_t token, const uint8_t* frame, size_t size,
                      double timeout, double now) noexcept nogil:
     """Queue a copy of a frame. False: out of memory."""
@@ -173,8 +179,9 @@ cdef void send_heartbeats(sender_state* state, double now) noexcept nogil:
             if link == NULL:
                 end_heartbeats(state, at, KF_EVENT_RESPONSE, KF_CLOSE_BY_US)
                 continue
-            send_next(link, at[0], now)
-            kf_count(&state.plane.stats.heartbeats, 1)
+            if link.gate == KF_GATE_OPEN:
+                send_next(link, at[0], now)
+                kf_count(&state.plane.stats.heartbeats, 1)
         at = &at[0].next
 
 
@@ -194,14 +201,15 @@ cdef bint has_heartbeats(const sender_state* state, int32_t link_id) noexcept no
     return heartbeat != NULL
 
 
-cdef double heartbeat_deadline(const sender_state* state) noexcept nogil:
+cdef double heartbeat_deadline(sender_state* state) noexcept nogil:
     cdef const kf_heartbeat* heartbeat = state.heartbeats
     cdef double until
     if heartbeat == NULL:
         return 0.0
     until = kf_plane_alive(state.plane)
     while heartbeat != NULL:
-        until = min(until, max(due_at(heartbeat), AT_ONCE))
+        if not waits_at_gate(state, heartbeat):
+            until = min(until, max(due_at(heartbeat), AT_ONCE))
         heartbeat = heartbeat.next
     return until
 

@@ -11,6 +11,7 @@ EVENT_THROTTLED: int
 EVENT_DUMP: int
 EVENT_BAD_ANSWER: int
 EVENT_HEARTBEATS_ENDED: int
+EVENT_GATE_SHUT: int
 
 class Environment: ...
 
@@ -25,7 +26,10 @@ class DataPlane:
         request_timeout: float,
         max_idle: float = 0.0,
     ) -> None: ...
-    def send_raw(self, link_id: int, token: int, frame: bytes, timeout: float) -> None: ...
+    def send_raw(
+        self, link_id: int, token: int, frame: bytes, timeout: float, of_login: bool = False
+    ) -> None: ...
+    def open_gate(self, link_id: int, until: float) -> None: ...
     def close_link(self, link_id: int) -> None: ...
     def start_heartbeats(
         self,

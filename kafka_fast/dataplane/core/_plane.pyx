@@ -30,6 +30,7 @@ EVENT_THROTTLED = KF_EVENT_THROTTLED
 EVENT_DUMP = KF_EVENT_DUMP
 EVENT_BAD_ANSWER = KF_EVENT_BAD_ANSWER
 EVENT_HEARTBEATS_ENDED = KF_EVENT_HEARTBEATS_ENDED
+EVENT_GATE_SHUT = KF_EVENT_GATE_SHUT
 
 cdef extern from "<unistd.h>" nogil:
     int getpid()
@@ -72,11 +73,13 @@ cdef class DataPlane:
 
     # ---- commands ----
 
-    def send_raw(self, int32_t link_id, int64_t token, bytes frame, double timeout):
+    def send_raw(self, int32_t link_id, int64_t token, bytes frame, double timeout,
+                 bint of_login=False):
         """Send a whole request (length included) and report its answer under `token`.
 
         Args:
             timeout: Seconds; without an answer by then the link is closed.
+            of_login: It does not wait at the link's gate.
         """
         cdef uint8_t* data = copy_bytes(frame)
         cdef kf_command* command = kf_command_new(KF_COMMAND_SEND_RAW)
@@ -85,6 +88,18 @@ cdef class DataPlane:
         command.timeout = timeout
         command.size = PyBytes_GET_SIZE(frame)
         command.bytes = data
+        command.of_login = of_login
+        kf_plane_command(self.plane, command)
+
+    def open_gate(self, int32_t link_id, double until):
+        """Let requests pass a link's gate until then (monotonic seconds; 0: for ever).
+
+        Then nothing new is sent over the link. What is to be sent waits, in order. When all
+        requests in flight have been answered, GATE_SHUT is reported.
+        """
+        cdef kf_command* command = kf_command_new(KF_COMMAND_OPEN_GATE)
+        command.link_id = link_id
+        command.at = until
         kf_plane_command(self.plane, command)
 
     def close_link(self, int32_t link_id):

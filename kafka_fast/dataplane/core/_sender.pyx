@@ -30,7 +30,8 @@ cdef double idle_deadline(sender_state* state, const kf_link* link) noexcept nog
     A link that waits for the next heartbeat is not idle.
     """
     if (state.plane.max_idle <= 0.0 or link.first != NULL or link.ready != NULL
-            or link.lingering != NULL or (link.session != NULL and link.session.routed > 0)
+            or link.lingering != NULL or link.gate != KF_GATE_OPEN
+            or (link.session != NULL and link.session.routed > 0)
             or has_heartbeats(state, link.id)):
         return 0.0
     return link.last_used + state.plane.max_idle
@@ -52,8 +53,8 @@ cdef int link_wake_level(const kf_producer* producer, const kf_link* link,
     """Return who may end the sleep on this link's behalf."""
     if link.produce_in_flight >= producer.max_in_flight:
         return KF_WAKE_NOBODY
-    if now < link.throttled_until:
-        return KF_WAKE_OPENED  # throttles can be long, and a record may be for another link
+    if now < link.throttled_until or link.gate != KF_GATE_OPEN:
+        return KF_WAKE_OPENED  # both can last long, and a record may be for another link
     if link.ready != NULL and now < link.paced_until:
         return KF_WAKE_FULL
     if link.lingering != NULL and link.lingering.due <= now + producer.linger:
@@ -73,7 +74,8 @@ cdef double plan_produce(sender_state* state, double now) noexcept nogil:
         state.wake_level = max(level, state.wake_level)
         if link.lingering != NULL and level != KF_WAKE_NOBODY:
             until = sooner(until, link.lingering.due)
-        if link.ready != NULL and link.produce_in_flight < producer.max_in_flight:
+        if (link.ready != NULL and link.gate == KF_GATE_OPEN
+                and link.produce_in_flight < producer.max_in_flight):
             if now < link.throttled_until:
                 until = sooner(until, link.throttled_until)
             elif now < link.paced_until:
@@ -96,12 +98,28 @@ cdef double plan_sleep(sender_state* state, double now) noexcept nogil:
             until = AT_ONCE
         until = sooner(until, kf_link_deadline(link))
         until = sooner(until, idle_deadline(state, link))
+        if link.gate == KF_GATE_OPEN:
+            until = sooner(until, link.gate_until)
+        elif link.gate == KF_GATE_SHUT and link.first == NULL:
+            until = AT_ONCE  # the last request was written, and expects no answer
         if fetch_deadline(link) > now:
             until = sooner(until, fetch_deadline(link))
         link = link.next
     if state.plane.producer != NULL:
         until = sooner(until, plan_produce(state, now))
     return until
+
+
+cdef void shut_gate(sender_state* state, kf_link* link, double now) noexcept nogil:
+    """Let nothing new pass from now on; tell the control plane once nothing is in flight."""
+    if link.gate == KF_GATE_OPEN:
+        link.gate = KF_GATE_SHUT
+        link.used_before = link.last_used
+        kf_link_trace(link, now, KF_TRACE_GATE_SHUT, 0, -1, 0)
+    if link.first == NULL:
+        link.gate = KF_GATE_TOLD
+        link.gate_until = 0.0
+        kf_plane_event(state.plane, kf_event_new(KF_EVENT_GATE_SHUT, link.id))
 
 
 cdef void sender_init(sender_state* state, kf_plane* plane) noexcept nogil:
@@ -133,8 +151,8 @@ cdef double step(sender_state* state, double now) noexcept nogil:
             close_link(state, link, KF_CLOSE_TIMEOUT, 0, now)
         elif 0.0 < idle_deadline(state, link) <= now:
             close_link(state, link, KF_CLOSE_IDLE, 0, now)
-        else:
-            receive(state, link, now)
+        elif receive(state, link, now) and 0.0 < link.gate_until <= now:
+            shut_gate(state, link, now)
         link = following
     if produces:
         read_inbox(state, now)

@@ -16,6 +16,9 @@ cdef extern from "kf_link.h" nogil:
         KF_IO_ERROR
         KF_WANT_READ
         KF_WANT_WRITE
+        KF_GATE_OPEN
+        KF_GATE_SHUT
+        KF_GATE_TOLD
         KF_REQUEST_RAW
         KF_REQUEST_PRODUCE
         KF_REQUEST_FETCH
@@ -26,6 +29,8 @@ cdef extern from "kf_link.h" nogil:
         KF_TRACE_PUNT
         KF_TRACE_CLOSE
         KF_TRACE_QUEUED
+        KF_TRACE_GATE_SHUT
+        KF_TRACE_GATE_OPEN
 
     const uint8_t* kf_read_topic(kf_reader* reader, int topic_format, size_t* size)
     kf_link* kf_link_new(int32_t id, int32_t node_id, const kf_link_io* io, int fd)
@@ -33,6 +38,8 @@ cdef extern from "kf_link.h" nogil:
     void kf_request_free(kf_request* request)
     void kf_link_number(kf_link* link, kf_request* request)
     void kf_link_queue(kf_link* link, kf_request* request, double now)
+    void kf_link_hold(kf_link* link, kf_request* request)
+    void kf_link_open_gate(kf_link* link, double now)
     int kf_link_wants(const kf_link* link)
     void kf_link_ready(kf_link* link, int ready)
     size_t kf_link_explain(const kf_link* link, char* into, size_t size)

@@ -45,6 +45,7 @@ cdef extern from "kf_plane.h" nogil:
         KF_EVENT_STREAMS_STOPPED
         KF_EVENT_HEARTBEATS_ENDED
         KF_EVENT_BAD_ANSWER
+        KF_EVENT_GATE_SHUT
 
     enum kf_misfit_kind:
         KF_MISFIT_FORM
@@ -68,6 +69,7 @@ cdef extern from "kf_plane.h" nogil:
         KF_COMMAND_ADD_LINK
         KF_COMMAND_CLOSE_LINK
         KF_COMMAND_SEND_RAW
+        KF_COMMAND_OPEN_GATE
         KF_COMMAND_START_HEARTBEATS
         KF_COMMAND_STOP_HEARTBEATS
         KF_COMMAND_SEND_BETWEEN

@@ -140,6 +140,7 @@ cdef extern from "kf_plane.h" nogil:
         int topic_format
         bint single
         bint paused
+        bint of_login
         int32_t slice
         int64_t serial
         int64_t generation
@@ -401,6 +402,9 @@ cdef extern from "kf_link.h" nogil:
         kf_request* unwritten
         int produce_in_flight
         double round_trip
+        int gate
+        double gate_until
+        double used_before
         uint8_t* prefix
         size_t prefix_size
         kf_produce_form form

@@ -134,7 +134,8 @@ cdef size_t reserve(sender_state* state, const kf_session* session, int32_t coun
 
 cdef double fetch_deadline(const kf_link* link) noexcept nogil:
     cdef const kf_session* session = link.session
-    if session == NULL or session.in_flight or session.routed == 0:
+    if (session == NULL or session.in_flight or session.routed == 0
+            or link.gate != KF_GATE_OPEN):
         return 0.0
     return max(session.not_before, link.throttled_until)
 
@@ -145,7 +146,7 @@ cdef void fetch(sender_state* state, kf_link* link, double now) noexcept nogil:
     cdef kf_request* request
     cdef int32_t count
     cdef size_t room
-    if session == NULL or session.in_flight:
+    if session == NULL or session.in_flight or link.gate != KF_GATE_OPEN:
         return
     if session.successor != NULL:
         follow(link)

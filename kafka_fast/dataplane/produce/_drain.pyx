@@ -168,7 +168,8 @@ cdef kf_request* gather(sender_state* state, kf_link* link, double now) noexcept
 
 cdef bint may_drain(sender_state* state, kf_link* link, double now) noexcept nogil:
     cdef kf_producer* producer = state.plane.producer
-    if (link.prefix == NULL or link.ready == NULL or now < link.throttled_until
+    if (link.prefix == NULL or link.ready == NULL or link.gate != KF_GATE_OPEN
+            or now < link.throttled_until
             or link.produce_in_flight >= producer.max_in_flight
             or (producer.idempotent and producer.producer_id < 0)):
         return False

@@ -24,7 +24,8 @@ from kafka_fast.protocol import headers
 from kafka_fast.protocol._decode import decode_front
 from kafka_fast.protocol.frame import RequestHeader
 from kafka_fast.testing.broker import handlers
-from kafka_fast.testing.broker.connection import Connection
+from kafka_fast.testing.broker.acls import ANONYMOUS
+from kafka_fast.testing.broker.connection import LENGTH_SIZE, Connection
 from kafka_fast.testing.broker.faults import (
     CutRule,
     DelayRule,
@@ -36,12 +37,16 @@ from kafka_fast.testing.broker.faults import (
 )
 from kafka_fast.testing.broker.groups.coordinator import Coordinator
 from kafka_fast.testing.broker.request import CloseConnectionError, Request, Waiting
+from kafka_fast.testing.broker.sasl.dialogue import Reply, SaslDialogue, State, planned_refusal
 from kafka_fast.testing.broker.sessions import FetchSessions
 from kafka_fast.testing.broker.state import ClusterState
 from kafka_fast.testing.broker.timers import Timers
+from kafka_fast.testing.broker.versions import API_VERSIONS
 
 log = logging.getLogger(__name__)
 
+MAX_UNKNOWN_CLIENTS_FRAME = 512 * 1024
+"""Bytes: `sasl.server.max.receive.size`, which holds until a client has authenticated."""
 _NEWEST_HEADER = 2  # of requests: what a client of tomorrow most likely still sends
 
 
@@ -91,16 +96,24 @@ class Broker:
 
     # ---- in ----
 
-    def connect(self, connection_id: int) -> bool:
-        """Take a new connection; False: refused, because the node is down or has too many."""
+    def connect(self, connection_id: int, user: str = ANONYMOUS) -> bool:
+        """Take a new connection; False: refused, because the node is down or has too many.
+
+        Args:
+            connection_id: a new one.
+            user: whom the client's certificate names; SASL overrules it.
+        """
         if not self._state.nodes[self.node_id].alive:
             return False
         if len(self._connections) >= self._state.settings.max_connections:
             return False
         if connection_id in self._connections:
             raise ValueError(f"connection {connection_id} exists")
-        max_frame_size = self._state.settings.max_frame_size
-        self._connections[connection_id] = Connection(connection_id, max_frame_size)
+        security = self._state.security
+        sasl = SaslDialogue(security) if security.settings.mechanisms else None
+        connection = Connection(connection_id, self._state.settings.max_frame_size, user, sasl)
+        self._connections[connection_id] = connection
+        self._limit_frames(connection)
         return True
 
     def disconnect(self, connection_id: int) -> None:
@@ -155,6 +168,12 @@ class Broker:
         for connection in list(self._connections.values()):
             self._advance(connection, now)
 
+    def expire_sessions(self, now: float) -> None:
+        """Let the sessions of all authenticated clients end; their next request shows it."""
+        for connection in self._connections.values():
+            if connection.sasl is not None:
+                connection.sasl.expire(now)
+
     def forget_fetch_sessions(self) -> None:
         """Drop all fetch sessions."""
         self._sessions.clear()
@@ -184,12 +203,17 @@ class Broker:
         self._advance(connection, now)
 
     def _advance(self, connection: Connection, now: float) -> None:
-        while connection.waiting and not (connection.busy or connection.closed or self.paused):
+        while connection.waiting and not (connection.stands_still or self.paused):
             self._handle(connection, connection.pop(), now)
 
     def _handle(self, connection: Connection, frame: bytes, now: float) -> None:
         try:
-            self._answer(connection, frame, now)
+            if connection.sasl is not None and connection.sasl.takes_frames:
+                unix_ms = self._state.unix_ms(now)
+                reply = connection.sasl.take_frame(frame, now, unix_ms)
+                self._reply_sasl(connection, None, reply, now)
+            else:
+                self._answer(connection, frame, now)
         except (CloseConnectionError, ProtocolError) as error:
             self._refuse(connection, str(error))
 
@@ -214,6 +238,9 @@ class Broker:
         if drop is not None and not drop.applied:
             self._lose(connection, drop)
             return
+        if connection.sasl is not None and connection.sasl.owns(header, now):
+            self._authenticate(connection, header, body, now)
+            return
         request = Request(
             self.node_id,
             header,
@@ -225,6 +252,8 @@ class Broker:
             self._coordinator,
         )
         answer = handlers.HANDLERS[header.api_key](request)
+        if connection.sasl is not None and header.api_key == API_VERSIONS and not answer.error_code:
+            connection.sasl.answered_versions()
         if drop is not None:
             self._lose(connection, drop)
         elif isinstance(answer, Waiting):
@@ -237,16 +266,70 @@ class Broker:
                 data = unasked.answer(header.correlation_id)
                 self._emit(connection, Output(connection.connection_id, data, Closing.NO))
 
+    def _authenticate(
+        self, connection: Connection, header: RequestHeader, body: Any, now: float
+    ) -> None:
+        """Answer a request of the SASL dialogue."""
+        assert connection.sasl is not None
+        planned = self._faults.take_error(self.node_id, header.api_key)
+        if planned is None:
+            unix_ms = self._state.unix_ms(now)
+            reply = connection.sasl.handle(header, body, now, unix_ms)
+        else:
+            reply = planned_refusal(header.api_key, planned.code)
+        self._reply_sasl(connection, header, reply, now)
+
+    def _reply_sasl(
+        self, connection: Connection, header: RequestHeader | None, reply: Reply, now: float
+    ) -> None:
+        """Send a reply; `header` is None for a token without one.
+
+        As in Kafka a refusal waits, so that nobody tries passwords in a hurry (KIP-306).
+        """
+        self._limit_frames(connection)
+        due = now
+        if reply.ends:
+            connection.ending = True
+            due = now + self._state.security.settings.failure_delay_ms / 1000
+        if header is None:
+            self._emit_token(connection, reply.body)
+        elif reply.body is not None and reply.at_once:
+            self._reply(connection, header, reply.body, now)
+        elif reply.body is not None:
+            body = reply.body
+            self._at(due, lambda now: self._reply(connection, header, body, now, Closing.FIN))
+            return
+        if reply.ends:
+            self._at(due, lambda now: self._close(connection))
+
+    def _emit_token(self, connection: Connection, token: bytes | None) -> None:
+        if token is not None:
+            data = len(token).to_bytes(LENGTH_SIZE, "big") + token
+            self._emit(connection, Output(connection.connection_id, data, Closing.NO))
+
+    def _limit_frames(self, connection: Connection) -> None:
+        """Let only a client that has authenticated send large requests."""
+        limit = self._state.settings.max_frame_size
+        if connection.sasl is not None and connection.sasl.state is not State.COMPLETE:
+            limit = min(limit, MAX_UNKNOWN_CLIENTS_FRAME)
+        connection.buffer.max_frame_size = limit
+
     def _reply_unsupported(self, connection: Connection, header: RequestHeader, now: float) -> None:
         """Answer an ApiVersions request of a version that is not offered: in version 0."""
         body = handlers.unsupported_version(self._faults)
         self._reply(connection, header._replace(version=0), body, now)
 
-    def _reply(self, connection: Connection, header: RequestHeader, body: Any, now: float) -> None:
+    def _reply(
+        self,
+        connection: Connection,
+        header: RequestHeader,
+        body: Any,
+        now: float,
+        close: Closing = Closing.NO,
+    ) -> None:
         throttle = self._faults.take(ThrottleRule, self.node_id, header.api_key)
         delay = self._faults.take(DelayRule, self.node_id, header.api_key)
         cut = self._faults.take(CutRule, self.node_id, header.api_key)
-        close = Closing.NO
         muted_until = now
         if throttle is not None and hasattr(body, "throttle_time_ms"):
             body.throttle_time_ms = throttle.throttle_ms

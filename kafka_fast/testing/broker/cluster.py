@@ -18,6 +18,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from kafka_fast.record import Record, RecordBatch, read_batches
 from kafka_fast.testing.broker import planting
+from kafka_fast.testing.broker.acls import AclRule
 from kafka_fast.testing.broker.broker import Broker, Output
 from kafka_fast.testing.broker.faults import Faults
 from kafka_fast.testing.broker.groups.coordinator import coordinator_of
@@ -192,6 +193,25 @@ class Cluster:
     def forget_producer(self, topic: str, partition: int, producer_id: int) -> None:
         """Drop what a partition knows of a producer, as retention and expiry do."""
         self.state.partition(topic, partition).producers.forget(producer_id)
+
+    # ---- who may do what ----
+
+    def add_rules(self, rules: Iterable[AclRule]) -> None:
+        """Allow or deny something, from now on.
+
+        Raises:
+            ValueError: the cluster lets everybody do everything (`Security.super_users`).
+        """
+        authorizer = self.state.security.authorizer
+        if authorizer is None:
+            raise ValueError("everybody may do everything here: name super_users")
+        authorizer.add(rules)
+        self.state.changes += 1
+
+    def expire_sessions(self, now: float) -> None:
+        """Let the sessions of all authenticated clients end; their next request shows it."""
+        for broker in self.brokers.values():
+            broker.expire_sessions(now)
 
     # ---- groups ----
 

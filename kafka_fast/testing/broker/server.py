@@ -19,22 +19,28 @@ import ipaddress
 import logging
 import random
 import signal
+import ssl
 import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from types import FrameType, TracebackType
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka_fast.errors import ConfigError, InvalidConfig, KafkaTimeoutError, UsageError
 from kafka_fast.record import Record
 from kafka_fast.testing.broker import filling
+from kafka_fast.testing.broker.acls import acl_rules
 from kafka_fast.testing.broker.cluster import Cluster
 from kafka_fast.testing.broker.faults import Faults
 from kafka_fast.testing.broker.groups.settings import GroupSettings
+from kafka_fast.testing.broker.security import Security
 from kafka_fast.testing.broker.sockets import Listener, SocketServer
 from kafka_fast.testing.broker.state import Node, Settings
 from kafka_fast.testing.broker.topics import TopicConfig
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 log = logging.getLogger(__name__)
 
@@ -67,6 +73,8 @@ class EmbeddedKafka:
         host: str = LOOPBACK,
         ports: Sequence[int] | None = None,
         insecure_bind: bool = False,
+        security: Security | None = None,
+        tls: ssl.SSLContext | None = None,
         seed: int = 0,
     ) -> None:
         """Describe the cluster; `start` starts it.
@@ -82,7 +90,10 @@ class EmbeddedKafka:
             groups: settings of consumer groups; None: Kafka's.
             host: address to listen on.
             ports: one for each broker; None: free ones.
-            insecure_bind: allow a host that is not loopback; there is no security at all here.
+            insecure_bind: allow a host that is not loopback.
+            security: SASL and ACLs; None: everybody may do everything.
+            tls: a server's context, then all clients have to speak TLS. If it asks for clients'
+                certificates, their common names are the users.
             seed: of everything random: ids, and which requests a fault strikes.
 
         Raises:
@@ -117,8 +128,10 @@ class EmbeddedKafka:
             topic_config=dict(topic_config or {}),
             closest_replica=racks is not None,
             groups=groups or GroupSettings(),
+            security=security or Security(mechanisms=()),
             unix_ms_at_zero=int((time.time() - time.monotonic()) * 1000),
         )
+        self._tls = tls
         self._seed = seed
         self._cluster: Cluster | None = None
         self._server: SocketServer | None = None
@@ -126,7 +139,7 @@ class EmbeddedKafka:
 
     # ---- life ----
 
-    def __enter__(self) -> EmbeddedKafka:
+    def __enter__(self) -> Self:
         """Start the cluster."""
         self.start()
         return self
@@ -192,7 +205,7 @@ class EmbeddedKafka:
             for (node_id, one), rack in zip(listeners.items(), self._racks, strict=True)
         ]
         self._cluster = Cluster(nodes, self._settings, random.Random(self._seed))
-        self._server = SocketServer(self._cluster, listeners)
+        self._server = SocketServer(self._cluster, listeners, self._tls)
 
     def _listen(self, port: int) -> Listener:
         try:
@@ -249,6 +262,12 @@ class EmbeddedKafka:
     def committed(self, group: str) -> dict[tuple[str, int], int]:
         """Return the offsets that a group has committed: topic and partition -> offset."""
         return self.on_cluster(lambda cluster: cluster.committed(group))
+
+    @property
+    def security_protocol(self) -> str:
+        """Return what clients have to speak: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL."""
+        below = "PLAINTEXT" if self._tls is None else "SSL"
+        return f"SASL_{below}" if self._settings.security.mechanisms else below
 
     # ---- waiting for the tested code ----
 
@@ -411,6 +430,31 @@ class EmbeddedKafka:
             server.listen(node_id)
 
         server.call(command)
+
+    def allow(self, user: str, *operations: str, **resource: Any) -> None:
+        """Let a user do something, from now on.
+
+        Args:
+            user: a name, or "*".
+            operations: READ, WRITE, CREATE, … as Kafka calls them.
+            resource: `topic=`, `group=` or `transactional_id=` with a name or "*", `cluster=True`;
+                with `prefixed=True` names are how names begin.
+        """
+        rules = acl_rules(user, operations, **resource)
+        self.on_cluster(lambda cluster: cluster.add_rules(rules))
+
+    def deny(self, user: str, *operations: str, **resource: Any) -> None:
+        """Deny a user something, whatever else is allowed (see `allow`)."""
+        rules = acl_rules(user, operations, **resource, allows=False)
+        self.on_cluster(lambda cluster: cluster.add_rules(rules))
+
+    def set_password(self, user: str, password: str | None) -> None:
+        """Change a user's password, None: remove the user. Sessions go on."""
+        self.on_cluster(lambda cluster: cluster.state.security.set_password(user, password))
+
+    def expire_sessions(self) -> None:
+        """Let the sessions of all authenticated clients end; their next request shows it."""
+        self.on_cluster(lambda cluster: cluster.expire_sessions(time.monotonic()))
 
     def pause(self, node_id: int) -> None:
         """Let a broker stand still: connections stay, nothing is answered."""

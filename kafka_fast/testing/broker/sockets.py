@@ -7,8 +7,10 @@ their commands in with `call`. The clock is read here and nowhere below.
 from __future__ import annotations
 
 import contextlib
+import logging
 import selectors
 import socket
+import ssl
 import struct
 import threading
 import time
@@ -20,6 +22,9 @@ from typing import TypeVar
 from kafka_fast.errors import UsageError
 from kafka_fast.testing.broker.broker import Closing
 from kafka_fast.testing.broker.cluster import Cluster
+from kafka_fast.testing.broker.tls import TlsSession
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -34,14 +39,42 @@ LINGER_NONE = struct.pack("ii", 1, 0)
 class _Client:
     """The socket of one connection and what it has not taken yet."""
 
-    def __init__(self, sock: socket.socket, node_id: int, connection_id: int) -> None:
+    def __init__(
+        self, sock: socket.socket, node_id: int, connection_id: int, tls: TlsSession | None
+    ) -> None:
         self.sock = sock
+        self.tls = tls
         self.node_id = node_id
         self.connection_id = connection_id
         self.unsent: deque[memoryview] = deque()
         self.unsent_size = 0
         self.close_when_sent = Closing.NO
         self.events = selectors.EVENT_READ  # what the selector watches, 0: not registered
+
+    def queue(self, data: bytes) -> None:
+        """Have bytes of the broker sent."""
+        if self.tls is None:
+            self._queue_raw(data)
+        else:
+            self.tls.send(data)
+            self.queue_tls()
+
+    def queue_tls(self) -> None:
+        """Have sent what TLS has to say."""
+        if self.tls is not None:
+            self._queue_raw(self.tls.poll_output())
+
+    def end(self, how: Closing) -> None:
+        """Close when all is sent; take nothing more."""
+        if self.tls is not None and how is Closing.FIN and not self.close_when_sent:
+            self.tls.end()
+            self.queue_tls()
+        self.close_when_sent = max(self.close_when_sent, how)
+
+    def _queue_raw(self, data: bytes) -> None:
+        if data:
+            self.unsent.append(memoryview(data))
+            self.unsent_size += len(data)
 
     def send(self) -> None:
         """Write what the kernel takes."""
@@ -94,10 +127,22 @@ class Listener:
 class SocketServer:
     """Serves a cluster on its listeners until `stop`."""
 
-    def __init__(self, cluster: Cluster, listeners: dict[int, Listener]) -> None:
-        """Listen for every node; nothing is accepted before `serve` runs."""
+    def __init__(
+        self,
+        cluster: Cluster,
+        listeners: dict[int, Listener],
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        """Listen for every node; nothing is accepted before `serve` runs.
+
+        Args:
+            cluster: what is served.
+            listeners: by node id.
+            tls: how clients have to speak TLS; None: they do not.
+        """
         self._cluster = cluster
         self._listeners = listeners
+        self._tls = tls
         self._selector = selectors.DefaultSelector()
         self._wake_in, self._wake_out = socket.socketpair()
         self._wake_in.setblocking(False)
@@ -184,13 +229,14 @@ class SocketServer:
         except OSError:  # gone again, or out of descriptors: the next turn tries anew
             return
         connection_id = self._next_connection_id
-        if not self._cluster.brokers[node_id].connect(connection_id):
+        if self._tls is None and not self._cluster.brokers[node_id].connect(connection_id):
             sock.close()
             return
         self._next_connection_id += 1
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        client = _Client(sock, node_id, connection_id)
+        tls = None if self._tls is None else TlsSession(self._tls)
+        client = _Client(sock, node_id, connection_id, tls)
         self._clients[node_id, connection_id] = client
         self._selector.register(sock, selectors.EVENT_READ, client)
 
@@ -203,14 +249,38 @@ class SocketServer:
                 if size == 0:
                     self._close(client)
                     return
-                broker = self._cluster.brokers[client.node_id]
-                broker.handle_bytes(client.connection_id, self._read_buffer[:size], now)
+                if client.tls is None:
+                    broker = self._cluster.brokers[client.node_id]
+                    broker.handle_bytes(client.connection_id, self._read_buffer[:size], now)
+                else:
+                    self._handle_tls(client, client.tls, self._read_buffer[:size], now)
+                    client.send()
         except BlockingIOError:
             pass
         except OSError:
             self._close(client)
             return
         self._settle(client)
+
+    def _handle_tls(self, client: _Client, tls: TlsSession, data: memoryview, now: float) -> None:
+        """Take bytes of a client that speaks TLS; only now the broker learns who it is."""
+        was_ready = tls.is_ready
+        broker = self._cluster.brokers[client.node_id]
+        try:
+            plain = tls.receive(data)
+        except ssl.SSLError as error:
+            log.info("node %d ends a TLS session: %s", client.node_id, error)
+            client.queue_tls()  # the alert
+            client.end(Closing.FIN)
+            return
+        client.queue_tls()
+        if tls.is_ready and not was_ready and not broker.connect(client.connection_id, tls.user):
+            client.end(Closing.FIN)
+            return
+        if plain:
+            broker.handle_bytes(client.connection_id, plain, now)
+        if tls.is_ended:
+            client.end(Closing.FIN)
 
     def _flush(self, now: float) -> None:
         """Hand the brokers' output to the kernel, or keep what it does not take."""
@@ -219,9 +289,9 @@ class SocketServer:
             if client is None:
                 continue
             if output.data:
-                client.unsent.append(memoryview(output.data))
-                client.unsent_size += len(output.data)
-            client.close_when_sent = max(client.close_when_sent, output.close)
+                client.queue(output.data)
+            if output.close:
+                client.end(output.close)
             try:
                 client.send()
             except BlockingIOError:

@@ -25,6 +25,7 @@ from kafka_fast.testing.broker.groups.consumer import ConsumerGroup
 from kafka_fast.testing.broker.groups.offsets import GroupOffsets
 from kafka_fast.testing.broker.groups.settings import GroupSettings
 from kafka_fast.testing.broker.log import PartitionLog
+from kafka_fast.testing.broker.security import Security, SecurityState
 from kafka_fast.testing.broker.topics import (
     NO_LEADER,
     Partition,
@@ -55,6 +56,7 @@ class Settings:
     first_epoch: int = 0  # of new producer ids: Kafka's is 0, clients wear theirs out by and by
     closest_replica: bool = False  # consumers are sent to a replica in their rack (KIP-392)
     groups: GroupSettings = field(default_factory=GroupSettings)
+    security: Security = field(default_factory=lambda: Security(mechanisms=()))
 
 
 @dataclass(slots=True)
@@ -88,6 +90,7 @@ class ClusterState:
         self._random = random_source
         self.topic_names: dict[bytes, str] = {}  # by topic id
         self._next_producer_id = FIRST_PRODUCER_ID
+        self.security = SecurityState(settings.security, random_source)
 
     # ---- getters ----
 

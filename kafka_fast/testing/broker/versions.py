@@ -16,6 +16,7 @@ HEARTBEAT = 12
 LEAVE_GROUP = 13
 SYNC_GROUP = 14
 DESCRIBE_GROUPS = 15
+SASL_HANDSHAKE = 17
 API_VERSIONS = 18
 CREATE_TOPICS = 19
 DELETE_TOPICS = 20
@@ -23,6 +24,7 @@ DELETE_RECORDS = 21
 INIT_PRODUCER_ID = 22
 OFFSET_FOR_LEADER_EPOCH = 23
 DESCRIBE_CONFIGS = 32
+SASL_AUTHENTICATE = 36
 CONSUMER_GROUP_HEARTBEAT = 68
 CONSUMER_GROUP_DESCRIBE = 69
 
@@ -40,6 +42,7 @@ OFFERED: Mapping[int, tuple[int, int]] = {
     LEAVE_GROUP: (0, 5),
     SYNC_GROUP: (0, 5),
     DESCRIBE_GROUPS: (0, 6),
+    SASL_HANDSHAKE: (0, 1),
     API_VERSIONS: (0, 5),
     CREATE_TOPICS: (2, 7),
     DELETE_TOPICS: (1, 6),
@@ -47,6 +50,7 @@ OFFERED: Mapping[int, tuple[int, int]] = {
     INIT_PRODUCER_ID: (0, 5),
     OFFSET_FOR_LEADER_EPOCH: (2, 4),
     DESCRIBE_CONFIGS: (1, 4),
+    SASL_AUTHENTICATE: (0, 2),
     CONSUMER_GROUP_HEARTBEAT: (0, 1),
     CONSUMER_GROUP_DESCRIBE: (0, 1),
 }
@@ -65,6 +69,7 @@ KAFKA_2_1: Mapping[int, tuple[int, int]] = {
     LEAVE_GROUP: (0, 2),
     SYNC_GROUP: (0, 2),
     DESCRIBE_GROUPS: (0, 2),
+    SASL_HANDSHAKE: (0, 1),
     API_VERSIONS: (0, 2),
     CREATE_TOPICS: (0, 3),
     DELETE_TOPICS: (0, 3),
@@ -72,6 +77,7 @@ KAFKA_2_1: Mapping[int, tuple[int, int]] = {
     INIT_PRODUCER_ID: (0, 1),
     OFFSET_FOR_LEADER_EPOCH: (0, 2),
     DESCRIBE_CONFIGS: (0, 2),
+    SASL_AUTHENTICATE: (0, 0),
 }
 KAFKA_2_8: Mapping[int, tuple[int, int]] = {
     PRODUCE: (0, 9),
@@ -86,6 +92,7 @@ KAFKA_2_8: Mapping[int, tuple[int, int]] = {
     LEAVE_GROUP: (0, 4),
     SYNC_GROUP: (0, 5),
     DESCRIBE_GROUPS: (0, 5),
+    SASL_HANDSHAKE: (0, 1),
     API_VERSIONS: (0, 3),
     CREATE_TOPICS: (0, 7),
     DELETE_TOPICS: (0, 6),
@@ -93,6 +100,7 @@ KAFKA_2_8: Mapping[int, tuple[int, int]] = {
     INIT_PRODUCER_ID: (0, 4),
     OFFSET_FOR_LEADER_EPOCH: (0, 4),
     DESCRIBE_CONFIGS: (0, 4),
+    SASL_AUTHENTICATE: (0, 2),
 }
 KAFKA_3_9: Mapping[int, tuple[int, int]] = {
     PRODUCE: (0, 11),
@@ -107,6 +115,7 @@ KAFKA_3_9: Mapping[int, tuple[int, int]] = {
     LEAVE_GROUP: (0, 5),
     SYNC_GROUP: (0, 5),
     DESCRIBE_GROUPS: (0, 5),
+    SASL_HANDSHAKE: (0, 1),
     API_VERSIONS: (0, 4),
     CREATE_TOPICS: (0, 7),
     DELETE_TOPICS: (0, 6),
@@ -114,4 +123,5 @@ KAFKA_3_9: Mapping[int, tuple[int, int]] = {
     INIT_PRODUCER_ID: (0, 5),
     OFFSET_FOR_LEADER_EPOCH: (0, 4),
     DESCRIBE_CONFIGS: (0, 4),
+    SASL_AUTHENTICATE: (0, 2),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import socket
+import ssl
 import struct
 import time
 from collections.abc import Iterator, Sequence
@@ -54,10 +55,12 @@ class ClosedError(Exception):
 class WireClient:
     """One connection to one broker."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, tls: ssl.SSLContext | None = None) -> None:
         """Connect to `host:port`."""
         host, _, port = address.rpartition(":")
         self._socket = socket.create_connection((host, int(port)), TIMEOUT)
+        if tls is not None:
+            self._socket = tls.wrap_socket(self._socket, server_hostname=host)
         self._correlation_ids = itertools.count(1)
 
     def close(self) -> None:
@@ -263,9 +266,9 @@ def changed(records: bytes, **fields: int) -> bytes:
 
 
 @contextmanager
-def connected(address: str) -> Iterator[WireClient]:
+def connected(address: str, tls: ssl.SSLContext | None = None) -> Iterator[WireClient]:
     """Connect for the duration of a block."""
-    client = WireClient(address)
+    client = WireClient(address, tls)
     try:
         yield client
     finally:

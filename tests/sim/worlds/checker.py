@@ -40,6 +40,7 @@ class Kind(enum.Enum):
     LOST_COUNT = "failures that nobody could observe were not all counted, or too many were"
     FLUSH = "flush returned a wrong number of pending records"
     MEMORY = "memory was not given back"
+    LOGIN = "a request was written against the rules of logins"
     STUCK = "the client made no progress although nothing was broken any more"
 
 

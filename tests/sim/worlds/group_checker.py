@@ -46,6 +46,7 @@ class Wrong(enum.Enum):
     STUCK = "a member, or the group, made no progress although nothing was broken any more"
     MISJUDGED = "said to be fetched although it is not, or held up although it is fetched"
     BUSY = "a client turned more often than there was work"
+    LOGIN = "a request was written against the rules of logins"
     CRASHED = "a call failed as no call may"
 
 

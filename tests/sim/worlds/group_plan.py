@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafka_fast.testing.broker.groups.settings import GroupSettings
+from tests.sim.worlds.guard import LoginPlan, make_login_plan
 from tests.sim.worlds.plan import NetworkPlan, TopicPlan, make_network
 
 ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
@@ -90,6 +91,8 @@ class GroupPlan:
     gaps: float = 0.0
     """Of all batches: that it leaves a gap of offsets before it, as compaction does."""
     style: dict[str, float] = field(default_factory=dict)
+    logins: LoginPlan | None = None
+    """How clients log in; None: they do not."""
 
 
 def make_group_plan(seed: int) -> GroupPlan:
@@ -123,6 +126,7 @@ def make_group_plan(seed: int) -> GroupPlan:
     minds = random.Random(f"group minds/{seed}")
     grips = random.Random(f"group grips/{seed}")
     may_choose = pattern is None and len(topics) > 1
+    holds_gil = grips.choice((0.0, 0.05, 0.2) if calm else (0.0, 0.0, 0.0, 0.05))
     return GroupPlan(
         seed=seed,
         nodes=nodes,
@@ -147,8 +151,10 @@ def make_group_plan(seed: int) -> GroupPlan:
         broker_side=pattern is not None and is_consumer_protocol and changes.random() < 0.5,
         new_topics=changes.choice((1, 2)) if pattern is not None else 0,
         changes_mind=minds.choice((0.0, 0.0, 0.02, 0.1)) if may_choose else 0.0,
-        holds_gil=grips.choice((0.0, 0.05, 0.2) if calm else (0.0, 0.0, 0.0, 0.05)),
+        holds_gil=holds_gil,
         is_calm=calm,
+        # A login needs Python: heartbeats wait for who holds the GIL while it is renewed.
+        logins=make_login_plan(seed, calm=calm, ends=not (calm and holds_gil)),
     )
 
 

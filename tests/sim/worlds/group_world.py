@@ -31,6 +31,7 @@ from tests.sim.worlds.group_checker import Fault, Ledger, Wrong
 from tests.sim.worlds.group_faults import GROUP, GroupFaults
 from tests.sim.worlds.group_plan import BROKER_SETTINGS, GroupPlan, make_group_plan
 from tests.sim.worlds.group_users import User
+from tests.sim.worlds.guard import Guard
 from tests.sim.worlds.network import Network
 from tests.sim.worlds.plan import VERSIONS
 from tests.sim.worlds.virtual_consumer import VirtualConsumer, VirtualConsumerHost
@@ -102,12 +103,14 @@ class GroupWorld:
         )
         self.cluster = _make_cluster(plan)
         self.cluster.state.offsets[GROUP] = _KeptOffsets(self.ledger, self.cluster)
+        self.guard = Guard.of(plan.logins, f"guard/{plan.seed}", self.log)
         self.network = Network(
             self.clock,
             self.cluster,
             plan.network,
             random.Random(f"network/{plan.seed}"),
             self.log,
+            self.guard,
         )
         self.faults = GroupFaults(
             self.clock,
@@ -153,6 +156,8 @@ class GroupWorld:
     def run(self) -> GroupResult:
         """Let everything happen; returns what was wrong with it."""
         self._plan_records()
+        if self.guard is not None:
+            self.guard.plan_rotation(self.clock, self.plan.duration)
         self.clock.at(self._heal_at, self._heal)
         actions = 0
         try:
@@ -168,11 +173,15 @@ class GroupWorld:
         for user in self.users:
             if user.actor is not None and user.actor.error is not None:
                 self.ledger.note(Wrong.CRASHED, repr(user.actor.error))
+        for violation in [] if self.guard is None else self.guard.violations:
+            self.ledger.note(Wrong.LOGIN, violation)
         return GroupResult(self.plan, self.ledger.faults, actions, self.log_lines)
 
     def _heal(self) -> None:
         self.network.healthy = True
         self.faults.heal()
+        if self.guard is not None:
+            self.guard.heal()
         self._listen()  # what has healed has no scripts any more
         for partition in list(self.ledger.logs):
             self._write(partition)
@@ -275,6 +284,7 @@ class GroupWorld:
             hiccup_probability=network.hiccup_probability,
             lookup_failure_probability=network.lookup_failure_probability,
             unix_ms_at_zero=UNIX_MS_AT_ZERO,
+            mechanism=None if self.guard is None else self.guard.mechanism,
         )
 
     def _is_member(self, consumer: VirtualConsumer) -> bool:

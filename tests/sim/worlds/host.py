@@ -17,6 +17,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
+from kafka_fast.control.authentication.mechanism import Mechanism
 from kafka_fast.control.messages import OpenLink
 from kafka_fast.dataplane.core._plane import DataPlane, Environment
 from kafka_fast.dataplane.produce._observers import notify
@@ -34,6 +35,10 @@ LATE_THREAD = 0.02
 """Seconds that a thread may wait for the processor, when it waits."""
 
 
+LONG_WORK = 0.5
+"""Seconds that a piece of work takes at the most."""
+
+
 class VirtualHost:
     """The virtual world under one client: a `ProducerHost`."""
 
@@ -49,6 +54,7 @@ class VirtualHost:
         codec: int = 0,
         compression_level: int = 0,
         choose: random.Random | None = None,
+        mechanism: Mechanism | None = None,
     ) -> None:
         """Begin without planes.
 
@@ -62,12 +68,14 @@ class VirtualHost:
             codec: that compresses batches, by its number in their attributes.
             compression_level: of the codec.
             choose: source of what the control plane chooses by chance; None: the machine's.
+            mechanism: how the client says who it is; None: brokers do not ask.
         """
         self.clock = clock
         self.source = source
         self.machine = VirtualMachine(codec, compression_level, unix_ms_at_zero)
         self.machine.advance(clock.now)
         self.environment: Environment = self.machine
+        self.mechanism = mechanism
         self.random = (choose or source).random
         self.unix_ms_at_zero = unix_ms_at_zero
         self.port = Port(network, self._wake_data)
@@ -145,6 +153,11 @@ class VirtualHost:
     def resolve(self, host: str, done: Callable[[Addresses], None]) -> None:
         """Look a host name up."""
         self.clock.after(self._network.delay(), partial(self._resolve, host, done))
+
+    def run_work(self, function: Callable[[], object], done: Callable[[object], None]) -> None:
+        """Do a piece of work of a login, which takes its time."""
+        duration = self.source.random() * LONG_WORK * self.source.random() ** 3
+        self.clock.after(duration, lambda: done(_result(function)))
 
     def compress_with(self, codec: str, level: int) -> None:
         """The virtual machine was made with a codec."""
@@ -271,6 +284,14 @@ class NoWaits:
 
     def wake(self) -> None:
         """Nobody waits."""
+
+
+def _result(function: Callable[[], object]) -> object:
+    """Return what a function returns, or what it raises."""
+    try:
+        return function()
+    except Exception as error:  # noqa: BLE001  # as on its thread
+        return error
 
 
 def _refuse(request: Request) -> object:

@@ -20,6 +20,7 @@ from kafka_fast.testing._memory import MemoryLink
 from kafka_fast.testing._tls_stand_in import TlsStandIn
 from kafka_fast.testing.broker.cluster import Cluster
 from tests.sim.worlds.clock import Clock
+from tests.sim.worlds.guard import Guard
 from tests.sim.worlds.plan import NetworkPlan
 
 Log = Callable[[str], None]
@@ -65,6 +66,7 @@ class Network:
         plan: NetworkPlan,
         source: random.Random,
         log: Log,
+        guard: Guard | None = None,
     ) -> None:
         """Begin without wires.
 
@@ -74,7 +76,9 @@ class Network:
             plan: how the network behaves.
             source: of its randomness.
             log: takes what happens.
+            guard: has clients log in; None: nobody does.
         """
+        self._guard = guard
         self._clock = clock
         self._cluster = cluster
         self._plan = plan
@@ -130,6 +134,8 @@ class Network:
         if not self._cluster.brokers[node].connect(connection_id):
             return None
         self._next_connection_id += 1
+        if self._guard is not None:
+            self._guard.connect(connection_id)
         seed = self._source.getrandbits(63)
         link = MemoryLink(link_id, node_id, self._plan.choppiness, seed, _draw_layer(seed))
         budgets = [-1, -1]
@@ -147,6 +153,9 @@ class Network:
         """Take what the client has written and closed since the last call on its way."""
         data = wire.link.take_sent()
         if data and not wire.broken:
+            if self._guard is not None:
+                late = wire.link.is_full or self._plan.choppiness > 0
+                self._guard.note_written(wire.connection_id, data, self._clock.now, late=late)
             self._send(wire, data)
         if wire.link.is_closed and not wire.left:
             self._leave(wire)
@@ -176,6 +185,14 @@ class Network:
 
     def _hand_over(self, wire: Wire, data: bytes) -> None:
         broker = self._cluster.brokers[wire.node]
+        if self._guard is not None:
+            admitted = self._guard.admit(wire.connection_id, data, self._clock.now)
+            data = admitted.forward
+            if admitted.answer or admitted.close:
+                self._answer(wire, admitted.answer, close=admitted.close)
+            if admitted.close:
+                broker.disconnect(wire.connection_id)
+                return
         broker.handle_bytes(wire.connection_id, data, self._clock.now)
         self.poll_brokers()
 
@@ -216,7 +233,10 @@ class Network:
             wire = self._wires.get(output.connection_id)
             if wire is None or wire.broken:
                 continue
-            self._answer(wire, output.data, close=bool(output.close))
+            data = output.data
+            if self._guard is not None:
+                data = self._guard.announce(wire.connection_id, data)
+            self._answer(wire, data, close=bool(output.close))
         due = self._cluster.next_due()
         if due is not None and not self._clock.now < self._polled_for <= due:
             self._polled_for = due

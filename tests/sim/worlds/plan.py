@@ -13,6 +13,7 @@ from typing import Any
 
 from kafka_fast.testing.broker.versions import KAFKA_2_1, KAFKA_2_8, KAFKA_3_9
 from tests.sim.worlds.checker import Promises
+from tests.sim.worlds.guard import LoginPlan, make_login_plan
 
 SLACK = 1.0
 """Seconds beyond delivery.timeout.ms within which everything must have ended."""
@@ -83,6 +84,8 @@ class Plan:
     """Of the first identity in each partition; they wrap after 2**31 - 1."""
     style: dict[str, float] = field(default_factory=dict)
     """How the users send: weights of the ways, see users.py."""
+    logins: LoginPlan | None = None
+    """How clients log in; None: they do not."""
 
     @property
     def promises(self) -> Promises:
@@ -124,6 +127,7 @@ def make_plan(seed: int) -> Plan:
         forgets_producers=source.random() < 0.06,
         closes_early=source.random() < 0.08,
         style={way: source.choice((0.0, 0.2, 1.0)) for way in WAYS},
+        logins=make_login_plan(seed, calm=calm),
         first_epoch=source.choice((0, 0, 0, 32_760, 32_765, 32_766)),
         first_sequence=source.choice((0, 0, 0, 2**31 - 1, 2**31 - 3, 2**31 - 40)),
     )

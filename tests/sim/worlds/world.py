@@ -21,8 +21,9 @@ from kafka_fast.net.planes import CODECS
 from kafka_fast.producer.core import ProducerCore
 from kafka_fast.testing.broker.cluster import Cluster
 from kafka_fast.testing.broker.state import Node, Settings
-from tests.sim.worlds.checker import Anomaly, Logs, check
+from tests.sim.worlds.checker import Anomaly, Kind, Logs, check
 from tests.sim.worlds.clock import Clock
+from tests.sim.worlds.guard import Guard
 from tests.sim.worlds.host import FOREVER, VirtualHost
 from tests.sim.worlds.network import Network
 from tests.sim.worlds.plan import SLACK, VERSIONS, Plan, make_plan
@@ -69,12 +70,14 @@ class World:
         self.clock = Clock()
         self.settings = producer_settings(plan.config)
         self.cluster = _make_cluster(plan)
+        self.guard = Guard.of(plan.logins, f"guard/{plan.seed}", self.log)
         self.network = Network(
             self.clock,
             self.cluster,
             plan.network,
             random.Random(f"network/{plan.seed}"),
             self.log,
+            self.guard,
         )
         self.host = VirtualHost(
             self.clock,
@@ -86,6 +89,7 @@ class World:
             codec=CODECS[self.settings.compression_type],
             compression_level=self.settings.compression_level,
             choose=random.Random(f"control/{plan.seed}"),
+            mechanism=None if self.guard is None else self.guard.mechanism,
         )
         self.core = LoggedProducerCore(self)
         self.queues = self.core.queues
@@ -117,6 +121,9 @@ class World:
         """Let everything happen, then check what came of it."""
         heal_at = self.clock.now + self.plan.duration * 1.25
         self.clock.at(heal_at, self.faults.heal)
+        if self.guard is not None:
+            self.guard.plan_rotation(self.clock, self.plan.duration)
+            self.clock.at(heal_at, self.guard.heal)
         close_at = FOREVER
         if self.plan.closes_early:
             close_at = self.clock.now + self.host.source.random() * self.plan.duration
@@ -162,6 +169,8 @@ class World:
         self.users.finish()
         promises = replace(self.plan.promises, lost_exactly=self.queues.stats()["splits"] == 0)
         anomalies = check(self.users.history, self._logs(), promises)
+        if self.guard is not None:
+            anomalies += [Anomaly(Kind.LOGIN, it) for it in self.guard.violations]
         result = Result(self.plan, anomalies, self.log_lines, self.host.port.traces())
         self.core.stop()
         return result

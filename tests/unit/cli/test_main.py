@@ -113,7 +113,8 @@ def test_config_list_is_properties(capsys: pytest.CaptureFixture[str]) -> None:
     assert "acks=all" in lines
     assert "key.serializer=" in lines
     assert "enable.idempotence=true" in lines
-    assert not any(line.startswith(("ssl.", "group.id")) for line in lines)
+    assert "security.protocol=PLAINTEXT" in lines
+    assert not any(line.startswith(("ssl.provider", "group.id")) for line in lines)
     assert main(["config", "--client", "consumer"]) == 0
     assert "partition.assignment.strategy=range,cooperative-sticky" in capsys.readouterr().out
 

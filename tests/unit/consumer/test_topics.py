@@ -8,6 +8,8 @@ from typing import Any
 
 from kafka_fast.consumer.topics import ConsumerTopics
 from kafka_fast.control.cluster import TopicName
+from kafka_fast.control.links import Links
+from kafka_fast.control.refusals import Refusals
 from kafka_fast.net.steps import Request, run_steps
 
 
@@ -50,8 +52,10 @@ class Late:
 def test_all_topics_are_told_again_while_the_first_answer_is_being_forgotten() -> None:
     """Regression: the second of two questions in a row could hear that there is no topic."""
     late = Late()
-    control: Any = SimpleNamespace(cluster=late.cluster)
-    waits: Any = SimpleNamespace(check=late.check, ends=late.ends)
+    refusals = Refusals(Links())
+    connections = SimpleNamespace(refusals=refusals)
+    control: Any = SimpleNamespace(cluster=late.cluster, connections=connections)
+    waits: Any = SimpleNamespace(check=late.check, ends=late.ends, watch_refusals=refusals.watch)
     host: Any = SimpleNamespace(now=lambda: 0.0)
     call: Any = late.call
     topics = ConsumerTopics(control, waits, host, call)

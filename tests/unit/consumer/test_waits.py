@@ -11,8 +11,11 @@ import pytest
 
 from kafka_fast.consumer.waits import GRACE, Answer, Waits
 from kafka_fast.control.connection_key import ConnectionKey, Role
+from kafka_fast.control.links import Links
+from kafka_fast.control.refusals import Refusals
 from kafka_fast.control.troubles import Reason, Troubles
 from kafka_fast.errors import (
+    AuthenticationError,
     CoordinatorLoadInProgress,
     KafkaConnectionError,
     KafkaTimeoutError,
@@ -53,6 +56,7 @@ class Connections:
     def __init__(self) -> None:
         self.troubles = Troubles(logging.getLogger("kafka_fast.test"))
         self.busy: Reason | None = None
+        self.refusals = Refusals(Links())
 
     def under_way(self, now: float, least: float) -> Reason | None:
         return self.busy
@@ -262,3 +266,20 @@ def test_a_wait_is_over_when_something_ends_it(waits: Waits, control: Any) -> No
     control.fatal = KafkaConnectionError("not allowed in")
     assert request.is_over()
     assert last.is_over()
+
+
+def test_a_refused_login_ends_a_wait_at_once(waits: Waits, clock: Clock, control: Any) -> None:
+    answer: Answer[int] = Answer()
+    refused = AuthenticationError("node 1 at b:9092 refuses the login by PLAIN: no")
+    steps = waits.wait(answer, 1e6, "counting")
+    request = next(steps)
+    assert isinstance(request, Wait)
+    assert not request.is_over()
+    control.connections.refusals.note(refused)
+    assert request.is_over()
+    with pytest.raises(AuthenticationError, match="refuses the login by PLAIN") as caught:
+        steps.send(None)
+    assert caught.value is not refused
+    clock.time = 100.0
+    with pytest.raises(KafkaTimeoutError):  # a later call waits for the next try
+        clock.run(waits.wait(answer, 101.0, "counting"))

@@ -8,13 +8,9 @@ import pytest
 
 from kafka_fast.config import Address, producer_settings
 from kafka_fast.control.cluster import Cluster
-from kafka_fast.control.connection import (
-    Connection,
-    ConnectionFailed,
-    ConnectionReady,
-    ConnectionState,
-)
+from kafka_fast.control.connection import Connection, ConnectionState
 from kafka_fast.control.connection_key import BOOTSTRAP, ConnectionKey, Role
+from kafka_fast.control.connection_outputs import ConnectionFailed, ConnectionReady
 from kafka_fast.control.messages import CloseLink, OpenLink, ResolveHost, SendRaw
 from kafka_fast.control.metadata import ClusterChanges
 from kafka_fast.protocol import frame

@@ -9,14 +9,13 @@ from typing import Any, TypeVar
 import pytest
 
 from kafka_fast.config import Address, CommonSettings, producer_settings
-from kafka_fast.control.connection import (
-    Connection,
+from kafka_fast.control.connection import Connection, ConnectionState
+from kafka_fast.control.connection_key import BOOTSTRAP, ConnectionKey, Role
+from kafka_fast.control.connection_outputs import (
     ConnectionFailed,
     ConnectionOutput,
     ConnectionReady,
-    ConnectionState,
 )
-from kafka_fast.control.connection_key import BOOTSTRAP, ConnectionKey, Role
 from kafka_fast.control.in_flight_requests import NEGOTIATION
 from kafka_fast.control.messages import CloseLink, OpenLink, ResolveHost, SendRaw
 from kafka_fast.errors import (

@@ -33,12 +33,14 @@ class HandHost:
     """A host that does nothing but to take notes."""
 
     is_current = False
+    mechanism = None
 
     def __init__(self) -> None:
         self.environment = VirtualMachine(0, 0, 0)
         self.time = 1.0
         self.notes: list[object] = []
         self.look_ups: list[Callable[[Addresses], None]] = []
+        self.works: list[tuple[Callable[[], object], Callable[[object], None]]] = []
 
     def note(self, what: object) -> None:
         self.notes.append(what)
@@ -76,6 +78,9 @@ class HandHost:
 
     def resolve(self, host: str, done: Callable[[Addresses], None]) -> None:
         self.look_ups.append(done)
+
+    def run_work(self, function: Callable[[], object], done: Callable[[object], None]) -> None:
+        self.works.append((function, done))
 
     def wait_ended(self, timeout: float) -> bool:
         return True

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import pickle
+import sys
+import types
 from typing import Any
 
 import pytest
 
+from kafka_fast.config import producer_settings
 from kafka_fast.errors import ConfigError, UsageError
-from kafka_fast.spark import write_partition
-from kafka_fast.spark.options import TaskOptions, freeze, task_options
+from kafka_fast.spark import write_df, write_partition, write_rdd
+from kafka_fast.spark.options import arrived, freeze, task_options
+from tests.unit.canary import CANARY, assert_hidden, texts_of
 
 CONFIG = {"bootstrap.servers": "a:1"}
 
@@ -22,7 +26,7 @@ def test_the_order_of_properties_does_not_matter() -> None:
 
 def test_options_survive_as_a_plain_tuple() -> None:
     options = task_options(CONFIG, "t", on_error="report")
-    assert TaskOptions(*pickle.loads(pickle.dumps(tuple(options)))) == options
+    assert arrived(pickle.loads(pickle.dumps(options.shipped()))) == options
 
 
 @pytest.mark.parametrize(
@@ -82,7 +86,7 @@ DF, RDD = "write_df(df, {config}, {topic})", "write_rdd(rdd, {config}, {topic})"
             "not 'events': write_df(df, {'bootstrap.servers': 'localhost:9092'}, 'events')",
         ),
         ("config", "topic", DF, "write_df(df, {'bootstrap.servers': 'localhost:9092'}, 'topic')"),
-        ([("acks", 1)], "t", RDD, "not [('acks', 1)]: write_rdd(rdd, "),
+        ([("acks", 1)], "t", RDD, "not list: write_rdd(rdd, "),
         (["x" * 100], "t", RDD, "is a mapping of properties, not list: "),
         (
             CONFIG,
@@ -103,3 +107,84 @@ def test_the_bare_function_shows_its_own_call() -> None:
     with pytest.raises(TypeError) as raised:
         write_partition("events", CONFIG)  # type: ignore[arg-type]
     assert str(raised.value).endswith(": rdd.mapPartitions(write_partition(config, 'events'))")
+
+
+SECURE = {
+    **CONFIG,
+    "security.protocol": "SASL_SSL",
+    "sasl.mechanism": "PLAIN",
+    "sasl.username": "u",
+    "sasl.password": CANARY,
+}
+
+
+@pytest.mark.parametrize("name", ["sasl_oauth_token_provider", "sasl.password", "ssl_context"])
+def test_what_is_no_plain_value_comes_from_a_function(name: str) -> None:
+    with pytest.raises(ConfigError, match="give a function that returns the whole configuration"):
+        write_partition({**CONFIG, name: object}, "t")
+
+
+def test_secrets_travel_in_plain_text_and_are_not_shown() -> None:
+    options = task_options(SECURE, "t")
+    assert CANARY not in repr(options)
+    assert CANARY in repr(options.shipped())  # Spark carries it as it is
+    properties = arrived(options.shipped()).config.properties()
+    assert CANARY not in repr(properties)
+    sasl = producer_settings(properties).sasl
+    assert sasl is not None
+    assert sasl.password is not None
+    assert sasl.password.reveal() == CANARY
+
+
+def secure_config() -> dict[str, str]:
+    return SECURE
+
+
+def no_config() -> str:
+    return CANARY
+
+
+@pytest.fixture
+def cloudpickle(monkeypatch: pytest.MonkeyPatch) -> None:
+    pyspark = types.ModuleType("pyspark")
+    pyspark.cloudpickle = pickle  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "pyspark", pyspark)
+
+
+@pytest.mark.usefixtures("cloudpickle")
+def test_a_function_is_called_by_the_task() -> None:
+    options = task_options(secure_config, "t")
+    assert options == task_options(secure_config, "t")  # so that tasks share a producer
+    assert CANARY not in repr(options.shipped())
+    properties = arrived(options.shipped()).config.properties()
+    assert properties["sasl.username"] == "u"
+    assert CANARY not in repr(properties)
+
+
+@pytest.mark.usefixtures("cloudpickle")
+def test_a_function_that_returns_something_else() -> None:
+    job = task_options(no_config, "t").config  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="returned str, not a mapping") as caught:
+        job.properties()
+    assert_hidden(*texts_of(caught.value))
+
+
+@pytest.mark.parametrize(
+    ("config", "topic"),
+    [
+        ({**SECURE, "lingr.ms": 5}, "t"),
+        ({**SECURE, "value.serializer": len}, "t"),
+        ({**SECURE, "sasl.password": [CANARY], "sasl.plain.password": "x"}, "t"),
+        ([("sasl.password", CANARY)], "t"),
+        (SECURE, 5),
+    ],
+)
+def test_mistakes_show_no_secret(config: Any, topic: Any) -> None:
+    for call in (
+        lambda: write_partition(config, topic),
+        lambda: write_rdd(types.SimpleNamespace(mapPartitions=None), config, topic),
+        lambda: write_df(types.SimpleNamespace(mapInArrow=None), config, topic),
+    ):
+        with pytest.raises((ConfigError, TypeError)) as caught:
+            call()
+        assert_hidden(*texts_of(caught.value))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafka_fast.spark.options import FrozenConfig, freeze
+from kafka_fast.spark.options import JobConfig, freeze
 from kafka_fast.spark.producers import MAX_IDLE_PRODUCERS, ProducerCache
 from tests.unit.spark.fakes import FakeProducer
 
@@ -19,7 +19,7 @@ class Clock:
         return self.now
 
 
-def config(number: int = 0, idle_ms: int = 540_000) -> FrozenConfig:
+def config(number: int = 0, idle_ms: int = 540_000) -> JobConfig:
     return freeze(
         {
             "bootstrap.servers": ["a:9092", "b:9092"],

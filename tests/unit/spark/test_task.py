@@ -51,8 +51,12 @@ def options(**changes: Any) -> TaskOptions:
     return task_options(CONFIG, "t", **changes)
 
 
+def shipped(**changes: Any) -> tuple[Any, ...]:
+    return options(**changes).shipped()
+
+
 def test_all_records_are_handed_over_in_chunks(cache: Cache) -> None:
-    (row,) = write_records((b"%d" % i for i in range(25)), *options(chunk_records=10))
+    (row,) = write_records((b"%d" % i for i in range(25)), *shipped(chunk_records=10))
     (producer,) = cache.made
     assert [len(values) for _, values, _ in producer.calls] == [10, 10, 5]
     assert [v for _, values, _ in producer.calls for v in values] == [b"%d" % i for i in range(25)]
@@ -62,17 +66,17 @@ def test_all_records_are_handed_over_in_chunks(cache: Cache) -> None:
 
 
 def test_no_records_no_rows(cache: Cache) -> None:
-    assert list(write_records([], *options())) == []
+    assert list(write_records([], *shipped())) == []
 
 
 def test_a_failure_fails_the_task_and_is_not_the_next_ones(cache: Cache) -> None:
     wanted = options()
-    assert sum(row.records for row in write_records([b"1"], *wanted)) == 1
+    assert sum(row.records for row in write_records([b"1"], *wanted.shipped())) == 1
     cache.made[0].outcome = lambda topic, count: FakeFuture(topic, count, 0, [refused(topic)])
     with pytest.raises(KafkaDeliveryError, match="1 of 3 records were not delivered"):
-        list(write_records([b"1", b"2", b"3"], *wanted))
+        list(write_records([b"1", b"2", b"3"], *wanted.shipped()))
     assert cache.made[0].closed == [0.0]
-    (row,) = write_records([b"4"], *wanted)
+    (row,) = write_records([b"4"], *wanted.shipped())
     assert (row.records, row.errors) == (1, 0)
     assert len(cache.made) == 2
 
@@ -80,7 +84,7 @@ def test_a_failure_fails_the_task_and_is_not_the_next_ones(cache: Cache) -> None
 def test_failures_can_be_reported_instead(cache: Cache) -> None:
     with cache.lease(options().config) as producer:
         producer.outcome = lambda topic, count: FakeFuture(topic, count, 0, [refused(topic, 0)])
-    (row,) = write_records([b"1", b"2"], *options(on_error="report"))
+    (row,) = write_records([b"1", b"2"], *shipped(on_error="report"))
     assert (row.records, row.errors, row.first_error) == (1, 1, "refused")
     assert len(cache) == 1
 
@@ -89,7 +93,7 @@ def test_a_producer_with_records_under_way_serves_no_other_task(cache: Cache) ->
     wanted = options(on_error="report")
     with cache.lease(wanted.config) as producer:
         producer.outcome = never
-    (row,) = write_records([b"1", b"2"], *wanted)
+    (row,) = write_records([b"1", b"2"], *wanted.shipped())
     assert (row.records, row.errors) == (0, 2)
     assert "delivery not known in time" in (row.first_error or "")
     assert (producer.closed, len(cache)) == ([0.0], 0)
@@ -108,21 +112,21 @@ def test_a_record_of_a_wrong_type_is_the_callers_mistake(cache: Cache) -> None:
     with cache.lease(options().config) as producer:
         producer.outcome = refuse
     with pytest.raises(UsageError, match="the value of row 0 for topic 't' must be bytes-like"):
-        list(write_records([(None, 5)], *options()))
+        list(write_records([(None, 5)], *shipped()))
 
     def broken() -> Iterator[bytes]:
         raise TypeError("the input's own")
         yield b""
 
     with pytest.raises(TypeError, match="the input's own"):
-        list(write_records(broken(), *options()))
+        list(write_records(broken(), *shipped()))
 
 
 def test_spark_gets_what_it_can_carry(cache: Cache) -> None:
     with cache.lease(options().config) as producer:
         producer.outcome = lambda topic, count: FakeFuture(topic, count, 0, [refused(topic)])
     with pytest.raises(TaskError) as raised:
-        list(task.run("write_records", [b"1"], tuple(options())))
+        list(task.run("write_records", [b"1"], shipped()))
     error = read_task_error(str(raised.value))
     assert isinstance(error, KafkaDeliveryError)
     assert str(error).startswith("1 of 1 records were not delivered (rejected); the first: refused")
@@ -135,10 +139,10 @@ def test_an_input_that_fails_leaves_nothing_to_the_next_task(cache: Cache) -> No
         raise OSError("the disk is gone")
 
     with pytest.raises(OSError, match="the disk is gone"):
-        list(write_records(broken(), *options(chunk_records=10)))
+        list(write_records(broken(), *shipped(chunk_records=10)))
     assert [len(values) for _, values, _ in cache.made[0].calls] == [10, 10]
     assert cache.made[0].closed == [0.0]
-    (row,) = write_records([b"2"], *options())
+    (row,) = write_records([b"2"], *shipped())
     assert row.records == 1
 
 

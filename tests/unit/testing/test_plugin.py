@@ -41,6 +41,13 @@ def test_cluster_of_its_own(kafka_cluster):
     kafka.create_topic("t", partitions=3)
     assert [kafka.leader("t", index) for index in range(3)] == [1, 2, 3]
 
+def test_secure_broker(secure_broker):
+    properties = secure_broker.client_properties("PLAIN", user="bob")
+    assert properties["security.protocol"] == "SASL_SSL"
+    assert properties["bootstrap.servers"] == secure_broker.bootstrap
+    assert 'username="bob" password="bob-secret"' in properties["sasl.jaas.config"]
+    secure_broker.allow("bob", "READ", topic="t")
+
 def test_records(kafka_broker, kafka_topic):
     places = kafka_broker.produce(kafka_topic, ["a", b"b", None], keys=["1", b"2", None])
     records = kafka_broker.records(kafka_topic)
@@ -137,7 +144,7 @@ def install(site: Path) -> Path:
 def test_the_fixtures_serve_a_suite(tmp_path: Path) -> None:
     done = run(tmp_path, SUITE, conftest=f'pytest_plugins = ["{NAME}"]\n')
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "5 passed" in done.stdout
+    assert "6 passed" in done.stdout
 
 
 @pytest.mark.parametrize("named", ["not at all", "in conftest.py", "on the command line"])
@@ -147,7 +154,7 @@ def test_an_installed_plugin_may_be_named_as_well(tmp_path: Path, named: str) ->
     options = ["-p", NAME] if named == "on the command line" else []
     done = run(tmp_path, SUITE, *options, conftest=conftest, installed=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "5 passed" in done.stdout
+    assert "6 passed" in done.stdout
 
 
 def test_it_can_be_left_out(tmp_path: Path) -> None:

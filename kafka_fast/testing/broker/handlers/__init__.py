@@ -32,6 +32,8 @@ from kafka_fast.testing.broker.handlers import (
     offset_fetch,
     offset_for_leader_epoch,
     produce,
+    sasl_authenticate,
+    sasl_handshake,
     sync_group,
 )
 from kafka_fast.testing.broker.request import Answer, Request
@@ -57,6 +59,8 @@ from kafka_fast.testing.broker.versions import (
     OFFSET_FETCH,
     OFFSET_FOR_LEADER_EPOCH,
     PRODUCE,
+    SASL_AUTHENTICATE,
+    SASL_HANDSHAKE,
     SYNC_GROUP,
 )
 
@@ -74,11 +78,13 @@ HANDLERS: Mapping[int, Callable[[Request], Answer]] = {
     LEAVE_GROUP: leave_group.answer,
     SYNC_GROUP: sync_group.answer,
     DESCRIBE_GROUPS: describe_groups.answer,
+    SASL_HANDSHAKE: sasl_handshake.answer,
     API_VERSIONS: api_versions.answer,
     CREATE_TOPICS: create_topics.answer,
     DELETE_TOPICS: delete_topics.answer,
     DELETE_RECORDS: delete_records.answer,
     DESCRIBE_CONFIGS: describe_configs.answer,
+    SASL_AUTHENTICATE: sasl_authenticate.answer,
     INIT_PRODUCER_ID: init_producer_id.answer,
     OFFSET_FOR_LEADER_EPOCH: offset_for_leader_epoch.answer,
     CONSUMER_GROUP_HEARTBEAT: consumer_group_heartbeat.answer,

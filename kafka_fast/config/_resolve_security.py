@@ -1,0 +1,87 @@
+"""From properties to the settings of secure connections.
+
+    security.protocol  PLAINTEXT        neither
+                       SSL              TlsSettings
+                       SASL_PLAINTEXT   SaslSettings
+                       SASL_SSL         both
+
+Errors name properties and never show values: any of these may stand beside a secret.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafka_fast.config._normalize import KEYS, Config
+from kafka_fast.config._security_settings import SaslSettings, TlsSettings
+from kafka_fast.errors import ConfigError
+from kafka_fast.logs import get_logger
+
+if TYPE_CHECKING:
+    from kafka_fast.config._settings import CommonSettings
+
+_log = get_logger("kafka_fast.config")
+
+
+def resolve_security(config: Config) -> dict[str, TlsSettings | SaslSettings | None]:
+    """Return the settings' fields `tls` and `sasl`.
+
+    Raises:
+        ConfigError: something is missing, or properties contradict each other.
+    """
+    protocol = config["security.protocol"]
+    tls: TlsSettings | None = None
+    sasl: SaslSettings | None = None
+    if "SSL" in protocol.split("_"):
+        from kafka_fast.config._resolve_tls import tls_settings  # most imports need neither
+
+        tls = tls_settings(config)
+    if protocol.startswith("SASL"):
+        from kafka_fast.config._resolve_sasl import sasl_settings
+
+        sasl = sasl_settings(config)
+    _check_unused(config, {"tls": tls, "sasl": sasl})
+    return {"tls": tls, "sasl": sasl}
+
+
+def warn_of_weakness(settings: CommonSettings) -> None:
+    """Log a warning if whoever is between could pose as a broker; once for each client."""
+    tls = settings.tls
+    if tls is None or tls.context is not None:
+        return
+    if not tls.verifies:
+        _log.warning(
+            "enable.ssl.certificate.verification is false: the certificates of brokers are not "
+            "checked, and whoever is between can read and change everything"
+        )
+    elif not tls.checks_host:
+        _log.warning(
+            "ssl.endpoint.identification.algorithm is empty: the host names in the certificates "
+            "of brokers are not checked, and every owner of a trusted certificate can pose as one"
+        )
+
+
+def _check_unused(config: Config, fields: dict[str, TlsSettings | SaslSettings | None]) -> None:
+    """Look for properties of TLS and SASL that security.protocol leaves without effect.
+
+    Raises:
+        ConfigError: security.protocol was not given: who gives these counts on them.
+    """
+    unused = [
+        name
+        for name in sorted(config.explicit)
+        if fields.get(KEYS[name].field, config) is None and config[name] != KEYS[name].default
+    ]
+    if not unused:
+        return
+    if "security.protocol" not in config.explicit:
+        wanted = "SASL_SSL" if any(KEYS[name].field == "sasl" for name in unused) else "SSL"
+        raise ConfigError(
+            f"{', '.join(unused)} would have no effect, because security.protocol is PLAINTEXT "
+            f"unless you set it: security.protocol={wanted}"
+        )
+    _log.info(
+        "without effect, because security.protocol is %s: %s",
+        config["security.protocol"],
+        ", ".join(unused),
+    )

@@ -1,0 +1,102 @@
+"""Which mechanism the settings ask for, with the parts that it needs."""
+
+from __future__ import annotations
+
+import secrets
+
+from kafka_fast.config._security_settings import SaslSettings
+from kafka_fast.control.authentication.aws_msk_iam import AwsMskIamMechanism
+from kafka_fast.control.authentication.gssapi import GssapiMechanism
+from kafka_fast.control.authentication.mechanism import Mechanism
+from kafka_fast.control.authentication.oauthbearer import OAuthBearerMechanism
+from kafka_fast.control.authentication.plain import PlainMechanism
+from kafka_fast.control.authentication.scram import HASHES, ScramMechanism
+from kafka_fast.errors import ConfigError
+from kafka_fast.net.login.aws import AwsLogin
+from kafka_fast.net.login.kerberos import KerberosLogin
+from kafka_fast.net.login.oidc import ProviderTokens
+from kafka_fast.net.login.scram_keys import ScramKeyCache
+from kafka_fast.net.login.tokens import TokenCache
+from kafka_fast.net.login.user_tokens import file_tokens, user_tokens
+from kafka_fast.secret import Secret
+
+__all__ = ["make_mechanism"]
+
+NONCE_BYTES = 24
+"""Random bytes in a SCRAM nonce: 192 bits."""
+
+
+def make_mechanism(settings: SaslSettings) -> Mechanism:
+    """Return the mechanism of one client; it serves all its links. Any thread; blocks for nothing.
+
+    Raises:
+        ConfigError: a setting is missing or cannot be used, or a package that the mechanism needs
+            is not installed.
+    """
+    name = settings.mechanism
+    if name == "PLAIN":
+        return PlainMechanism(*_credentials(settings))
+    if name in HASHES:
+        return _scram(settings)
+    if name == "OAUTHBEARER":
+        return OAuthBearerMechanism(_tokens(settings), settings.extensions)
+    if name == "GSSAPI":
+        return GssapiMechanism(_kerberos(settings).begin)
+    if name == "AWS_MSK_IAM":
+        return AwsMskIamMechanism(_aws(settings).request)
+    raise ConfigError(f"sasl.mechanism: {name} is not known")
+
+
+def _credentials(settings: SaslSettings) -> tuple[str, Secret]:
+    if settings.username is None or settings.password is None:
+        raise ConfigError(f"{settings.mechanism} needs sasl.username and sasl.password")
+    return settings.username, settings.password
+
+
+def _scram(settings: SaslSettings) -> ScramMechanism:
+    username, password = _credentials(settings)
+    extensions = dict(settings.extensions)
+    if settings.is_token:
+        extensions["tokenauth"] = "true"
+    return ScramMechanism(
+        settings.mechanism,
+        username,
+        ScramKeyCache(HASHES[settings.mechanism], password).derive,
+        lambda: secrets.token_urlsafe(NONCE_BYTES),
+        extensions=extensions.items(),
+        max_iterations=settings.scram_max_iterations,
+    )
+
+
+def _kerberos(settings: SaslSettings) -> KerberosLogin:
+    return KerberosLogin(
+        service=settings.kerberos_service_name,
+        principal=settings.kerberos_principal,
+        keytab=settings.kerberos_keytab,
+        host=settings.kerberos_domain_name,
+    )
+
+
+def _aws(settings: SaslSettings) -> AwsLogin:
+    return AwsLogin(
+        settings.aws_region,
+        profile=settings.aws_profile,
+        role_arn=settings.aws_role_arn,
+        role_session_name=settings.aws_role_session_name,
+    )
+
+
+def _tokens(settings: SaslSettings) -> TokenCache:
+    """Return where the tokens come from; the user names one source."""
+    if settings.token_provider is not None:
+        fetch = user_tokens(settings.token_provider, settings.token_provider_config)
+        return TokenCache(fetch, "a token is asked of the user's function", settings)
+    if settings.token_file is not None:
+        what = f"a token is read from {settings.token_file}"
+        return TokenCache(file_tokens(settings.token_file), what, settings)
+    if settings.oidc is not None:
+        provider = ProviderTokens(settings.oidc)
+        return TokenCache(provider.fetch, provider.what, settings)
+    raise ConfigError(
+        "OAUTHBEARER needs sasl_oauth_token_provider, or sasl.oauthbearer.token.endpoint.url"
+    )

@@ -1,0 +1,78 @@
+"""SCRAM keys, derived once for each salt and kept: to authenticate again costs no derivation."""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import secrets
+import threading
+
+from kafka_fast.control.authentication.revealing import revealed
+from kafka_fast.control.authentication.saslprep import saslprep
+from kafka_fast.control.authentication.scram import ScramKeys, derive_keys
+from kafka_fast.errors import AuthenticationError
+from kafka_fast.secret import Secret
+
+__all__ = ["ScramKeyCache"]
+
+log = logging.getLogger(__name__)
+
+KEPT = 16
+"""Keys that are kept. The brokers of one cluster share a salt; false brokers may send many."""
+
+
+class ScramKeyCache:
+    """The keys of one password, for the salts that brokers have sent. Any thread that may block."""
+
+    def __init__(self, hash_name: str, password: Secret) -> None:
+        """Begin without keys.
+
+        Args:
+            hash_name: sha256 or sha512.
+            password: a function is called for each conversation, so that it may change.
+        """
+        self._hash = hash_name
+        self._password = password
+        # Keys are found by a digest of the password, which is of no use without this process.
+        self._pepper = secrets.token_bytes(32)
+        self._lock = threading.Lock()
+        self._keys: dict[tuple[bytes, bytes, int], ScramKeys] = {}
+        self._has_warned = False
+
+    def derive(self, salt: bytes, iterations: int) -> ScramKeys:
+        """Return the keys. Links that ask at the same time wait for one derivation.
+
+        Raises:
+            AuthenticationError: the password cannot be had, or cannot be used with SCRAM.
+            KafkaConnectionError: the user's function raised an OSError, which may pass.
+        """
+        password = self._prepared()
+        key = (hmac.digest(self._pepper, password, "sha256"), salt, iterations)
+        with self._lock:
+            keys = self._keys.pop(key, None)
+            if keys is None:
+                keys = derive_keys(self._hash, password, salt, iterations)
+            self._keys[key] = keys  # the latest is the last
+            while len(self._keys) > KEPT:
+                del self._keys[next(iter(self._keys))]
+        return keys
+
+    def _prepared(self) -> bytes:
+        password = revealed(self._password, "password")
+        prepared, fault = saslprep(password.decode())
+        if fault is None:
+            if prepared.encode() != password:
+                self._warn()
+            return prepared.encode()
+        del password, prepared
+        raise AuthenticationError(f"takes no SCRAM password that has {fault}")
+
+    def _warn(self) -> None:
+        """Say once what a user would search for long."""
+        if not self._has_warned:
+            self._has_warned = True
+            log.warning(
+                "SCRAM sends the password in its normal form (SASLprep, RFC 4013), which is not as "
+                "it was given. Kafka's own tools store passwords as they are: if the broker "
+                "refuses it, set the credential anew, with the normal form."
+            )

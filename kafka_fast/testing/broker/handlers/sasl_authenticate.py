@@ -1,0 +1,16 @@
+"""SaslAuthenticate of a client that has authenticated, or need not; dialogue.py answers others."""
+
+from __future__ import annotations
+
+from kafka_fast.errors import IllegalSaslState
+from kafka_fast.protocol.apis.sasl_authenticate import SaslAuthenticateResponse
+from kafka_fast.testing.broker.request import Request
+
+
+def answer(request: Request) -> SaslAuthenticateResponse:
+    """Refuse."""
+    planned = request.planned_error()
+    return SaslAuthenticateResponse(
+        error_code=IllegalSaslState.code if planned is None else planned.code,
+        error_message="SaslAuthenticate request received after successful authentication",
+    )

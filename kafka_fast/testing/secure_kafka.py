@@ -1,0 +1,311 @@
+"""Real Apache Kafka with listeners for TLS and SASL, users and ACLs; certificates are its own.
+
+    with SecureKafka(folder) as kafka:
+        kafka.client_properties("SASL_SSL", "SCRAM-SHA-256", user="bob")   # Java's names
+        kafka.allow("bob", "READ", topic="orders")
+
+Each broker has all listeners, so one process serves every test:
+
+    PLAINTEXT        the harness's own; also whoever it lets in is a super user (ANONYMOUS)
+    SSL              TLS, nobody says who they are: ANONYMOUS, too
+    MTLS             TLS with a client certificate, whose common name is the user
+    SASL_PLAINTEXT   SASL without TLS
+    SASL_SSL         SASL with TLS
+    REAUTH           as SASL_SSL, with sessions of `reauth_ms` (KIP-368)
+
+`alice` and `admin` may do everything. `bob` may do what `allow` allows. All have passwords for all
+mechanisms. OAUTHBEARER tokens are those of `provider`.
+
+Kafka reads certificates in PEM since 2.7, and checks signed tokens since 3.1. So brokers with
+ZooKeeper have no OAUTHBEARER here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kafka_fast.protocol.apis.alter_user_scram_credentials import ScramCredentialUpsertion
+from kafka_fast.testing.broker.acls import AclRule, acl_rules
+from kafka_fast.testing.broker_jars import DEFAULT_VERSION, release
+from kafka_fast.testing.certificates import Certificate, CertificateAuthority
+from kafka_fast.testing.client_properties import (
+    LOGIN_MODULES,
+    login_properties,
+    tls_properties,
+)
+from kafka_fast.testing.cluster_admin import ClusterAdmin
+from kafka_fast.testing.identity_provider import AUDIENCE, ISSUER, IdentityProvider
+from kafka_fast.testing.real_kafka import HOST, PLAINTEXT, Node, RealKafka
+from kafka_fast.testing.secure_broker import SUPER_USERS, USERS
+
+__all__ = ["LISTENERS", "MECHANISMS", "USERS", "SecureKafka"]
+
+# Listener -> Kafka's security protocol.
+LISTENERS: Mapping[str, str] = {
+    "SSL": "SSL",
+    "MTLS": "SSL",
+    "SASL_PLAINTEXT": "SASL_PLAINTEXT",
+    "SASL_SSL": "SASL_SSL",
+    "REAUTH": "SASL_SSL",
+}
+SASL_LISTENERS = ("SASL_PLAINTEXT", "SASL_SSL", "REAUTH")
+MECHANISMS: Sequence[str] = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
+REAUTH_MS = 2000
+
+# Mechanism -> its number in AlterUserScramCredentials, its hash, iterations. Brokers accept 4,096
+# to 16,384 iterations.
+_SCRAM = {"SCRAM-SHA-256": (1, "sha256", 4096), "SCRAM-SHA-512": (2, "sha512", 16_384)}
+
+_OAUTH = "org.apache.kafka.common.security.oauthbearer"
+_ALLOWED_URLS = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
+
+
+class SecureKafka(RealKafka):
+    """A cluster with secure listeners; use it in a `with` block.
+
+    Attributes:
+        authority: issues certificates that the brokers trust.
+        certificate: the brokers' own, for localhost and 127.0.0.1.
+        provider: signs tokens for OAUTHBEARER.
+        mechanisms: those that the brokers offer.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        nodes: int = 1,
+        version: str = DEFAULT_VERSION,
+        *,
+        reauth_ms: int = REAUTH_MS,
+        overrides: Mapping[str, str | int | bool] | None = None,
+        **options: Any,
+    ) -> None:
+        """Make the certificates; `start` starts the brokers.
+
+        Args:
+            folder: where certificates and keys are written.
+            nodes: 1 or 3.
+            version: a key of `broker_jars.RELEASES`.
+            reauth_ms: how long a session of the listener REAUTH lasts.
+            overrides: broker properties that override those of the harness.
+            options: further arguments of `RealKafka`.
+        """
+        self.authority = CertificateAuthority(folder)
+        self.certificate = self.authority.issue("localhost", "127.0.0.1")
+        self.provider = IdentityProvider(self.authority, USERS)
+        self._folder = folder
+        self._client_certificates: dict[str, Certificate] = {}
+        self._given_overrides = dict(overrides or {})
+        self._reauth_ms = reauth_ms
+        self.mechanisms: Sequence[str] = MECHANISMS
+        if release(version).kraft:
+            format_options = options.pop("format_options", ())
+            options["format_options"] = [*format_options, *_scram_format_options()]
+        else:
+            self.mechanisms = tuple(one for one in MECHANISMS if one != "OAUTHBEARER")
+        super().__init__(nodes, version, listeners=LISTENERS, **options)
+
+    def start(self) -> None:
+        """Start the identity provider, then the brokers (see `RealKafka.start`)."""
+        self.provider.start()
+        properties = {
+            **_tls_properties(self.certificate, self.authority.certificate),
+            **_sasl_properties(self.mechanisms, self.provider.jwks_url),
+            **self._authorizer_properties(),
+            "listener.name.reauth.connections.max.reauth.ms": str(self._reauth_ms),
+            **self._given_overrides,
+        }
+        self._overrides = {key: str(value) for key, value in properties.items()}
+        self._jvm_options += (f"-D{_ALLOWED_URLS}={self.provider.jwks_url}",)
+        try:
+            super().start()
+            if not self.release.kraft:
+                for user, password in USERS.items():
+                    self.set_password(user, password)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Kill every process, and stop the identity provider."""
+        super().close()
+        self.provider.close()
+
+    # ---- how clients connect ----
+
+    def client_certificate(self, user: str) -> Certificate:
+        """Return the certificate with which a client is `user` on the listener MTLS."""
+        if user not in self._client_certificates:
+            made = self.authority.issue(f"{user}.test", common_name=user)
+            self._client_certificates[user] = made
+        return self._client_certificates[user]
+
+    def client_properties(
+        self, listener: str, mechanism: str | None = None, *, user: str = "alice"
+    ) -> dict[str, str]:
+        """Return the configuration of a client, with Java's names.
+
+        Args:
+            listener: PLAINTEXT, or one of `LISTENERS`.
+            mechanism: one of `MECHANISMS`, on a listener with SASL.
+            user: one of `USERS`. On MTLS it may be any name.
+        """
+        protocol = LISTENERS.get(listener, listener)
+        properties = {
+            "bootstrap.servers": self.bootstrap_of(listener),
+            "security.protocol": protocol,
+        }
+        if protocol.endswith("SSL"):
+            shown = self.client_certificate(user).both if listener == "MTLS" else None
+            properties |= tls_properties(self.authority.certificate, shown)
+        if mechanism == "OAUTHBEARER":
+            properties |= login_properties(mechanism, clientId=user, clientSecret=USERS[user])
+            properties |= {
+                "sasl.login.callback.handler.class": f"{_OAUTH}.OAuthBearerLoginCallbackHandler",
+                "sasl.oauthbearer.token.endpoint.url": self.provider.token_url,
+                "https.ca.location": str(self.authority.certificate),  # librdkafka's name
+            }
+        elif mechanism is not None:
+            properties |= login_properties(mechanism, username=user, password=USERS[user])
+        return properties
+
+    def doors(self) -> Iterator[tuple[str, str | None]]:
+        """Yield every listener with every mechanism that it has, or None without SASL."""
+        for listener in (PLAINTEXT, *LISTENERS):
+            mechanisms = self.mechanisms if listener in SASL_LISTENERS else (None,)
+            yield from ((listener, mechanism) for mechanism in mechanisms)
+
+    def write_properties(self, folder: Path) -> list[Path]:
+        """Write a properties file for each listener and mechanism; return their paths."""
+        written = []
+        for listener, mechanism in self.doors():
+            name = "-".join(filter(None, (listener, mechanism))).lower()
+            path = folder / f"{name}.properties"
+            lines = self.client_properties(listener, mechanism).items()
+            path.write_text("".join(f"{key}={value}\n" for key, value in lines), encoding="utf-8")
+            written.append(path)
+        return written
+
+    # ---- what users may do ----
+
+    def allow(self, user: str, *operations: str, **resource: Any) -> None:
+        """Let a user do something; return when every node knows.
+
+        Args:
+            user: one of `USERS`, or "*".
+            operations: READ, WRITE, …
+            resource: keywords of `acl_rules`: topic, group, cluster, transactional_id, prefixed.
+        """
+        self._add_rules(acl_rules(user, operations, **resource))
+
+    def deny(self, user: str, *operations: str, **resource: Any) -> None:
+        """Deny a user something, whatever is allowed (see `allow`)."""
+        self._add_rules(acl_rules(user, operations, **resource, allows=False))
+
+    def set_password(self, user: str, password: str) -> None:
+        """Change a user's password for SCRAM; return when every node knows."""
+        credentials = {mechanism: _credential(user, password, mechanism) for mechanism in _SCRAM}
+        with self._admin() as admin:
+            for credential in credentials.values():
+                admin.set_scram(credential)
+        self._wait(
+            f"the password of {user} on every node",
+            lambda: all(
+                self._scram_salt(node, mechanism, user) == credential.salt
+                for node in self._answering()
+                for mechanism, credential in credentials.items()
+            ),
+        )
+
+    def _scram_salt(self, node: Node, mechanism: str, user: str) -> bytes | None:
+        with ClusterAdmin(HOST, node.ports["SASL_PLAINTEXT"]) as admin:
+            return admin.scram_salt(mechanism, user)
+
+    def _add_rules(self, rules: list[AclRule]) -> None:
+        with self._admin() as admin:
+            admin.create_acls(rules)
+        wanted, user = set(rules), rules[0].user
+        self._wait(
+            f"rules of {user} on every node",
+            lambda: all(
+                wanted <= (self._ask(node, lambda admin: admin.acls(user)) or set())
+                for node in self._answering()
+            ),
+        )
+
+    def _authorizer_properties(self) -> dict[str, str]:
+        kraft = self.release.kraft
+        name = (
+            "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+            if kraft
+            else "kafka.security.authorizer.AclAuthorizer"
+        )
+        return {
+            "authorizer.class.name": name,
+            "super.users": ";".join(f"User:{user}" for user in SUPER_USERS),
+        }
+
+
+def _tls_properties(certificate: Certificate, authority: Path) -> dict[str, str]:
+    return {
+        "ssl.keystore.type": "PEM",
+        # Texts and not files: of files Kafka 2.8 wants a password.
+        "ssl.keystore.key": _one_line(certificate.key),
+        "ssl.keystore.certificate.chain": _one_line(certificate.chain),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(authority),
+        "listener.name.mtls.ssl.client.auth": "required",
+        "ssl.principal.mapping.rules": "RULE:^CN=([^,]+),.*$/$1/,DEFAULT",
+    }
+
+
+def _one_line(pem: Path) -> str:
+    return pem.read_text().replace("\n", " ")
+
+
+def _sasl_properties(mechanisms: Sequence[str], jwks_url: str) -> dict[str, str]:
+    users = " ".join(f'user_{user}="{password}"' for user, password in USERS.items())
+    options = {"PLAIN": f" {users}"}
+    properties = {
+        "sasl.enabled.mechanisms": ",".join(mechanisms),
+        "sasl.oauthbearer.jwks.endpoint.url": jwks_url,
+        "sasl.oauthbearer.expected.issuer": ISSUER,
+        "sasl.oauthbearer.expected.audience": AUDIENCE,
+    }
+    for listener in SASL_LISTENERS:
+        for mechanism in mechanisms:
+            prefix = f"listener.name.{listener.lower()}.{mechanism.lower()}"
+            jaas = f"{LOGIN_MODULES[mechanism]} required{options.get(mechanism, '')};"
+            properties[f"{prefix}.sasl.jaas.config"] = jaas
+        if "OAUTHBEARER" in mechanisms:
+            prefix = f"listener.name.{listener.lower()}.oauthbearer"
+            handler = f"{_OAUTH}.OAuthBearerValidatorCallbackHandler"
+            properties[f"{prefix}.sasl.server.callback.handler.class"] = handler
+    return properties
+
+
+def _credential(user: str, password: str, mechanism: str) -> ScramCredentialUpsertion:
+    """Return what brokers keep of a password."""
+    number, digest, iterations = _SCRAM[mechanism]
+    salt = secrets.token_bytes(16)
+    return ScramCredentialUpsertion(
+        name=user,
+        mechanism=number,
+        iterations=iterations,
+        salt=salt,
+        salted_password=hashlib.pbkdf2_hmac(digest, password.encode(), salt, iterations),
+    )
+
+
+def _scram_format_options() -> list[str]:
+    """Return the arguments that give all users passwords when the storage is formatted."""
+    options = []
+    for mechanism, (_, _, iterations) in _SCRAM.items():
+        for user, password in USERS.items():
+            made = f"{mechanism}=[name={user},iterations={iterations},password={password}]"
+            options += ["--add-scram", made]
+    return options

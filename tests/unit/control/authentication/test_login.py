@@ -1,0 +1,54 @@
+"""One link's login: when its renewal is due, and when it may begin."""
+
+import pytest
+
+from kafka_fast.control.authentication.dialogue import Accepted
+from kafka_fast.control.authentication.login import Login
+from kafka_fast.instants import LONG_AGO, NEVER
+from tests.unit.control.authentication.scripted import (
+    Scripted,
+    accept,
+    say_once,
+    shake,
+    versions,
+    work_then_say,
+)
+
+
+def log_in(login: Login, now: float, lifetime_ms: int) -> None:
+    """Ask at `now` for the last time, and be accepted 0.3 s later."""
+    request = login.handle_frame(shake(login.begin(now - 1)), now)
+    step = login.handle_frame(accept(request, lifetime_ms=lifetime_ms), now + 0.3)
+    assert isinstance(step, Accepted)
+
+
+@pytest.mark.parametrize(("chance", "share"), [(0.0, 0.85), (0.5, 0.9), (1.0, 0.95)])
+def test_it_is_renewed_before_the_session_ends(chance: float, share: float) -> None:
+    login = Login(Scripted(say_once), "b", versions(), "me", lambda: chance)
+    assert login.may_begin_at == LONG_AGO
+    log_in(login, 100.0, 10_000)
+    assert login.renew_at == pytest.approx(100.0 + 10 * share), "from the last request on"
+    assert not login.is_under_way
+    log_in(login, 200.0, 20_000)
+    assert login.renew_at == pytest.approx(200.0 + 20 * share)
+    log_in(login, 300.0, 0)
+    assert login.renew_at == NEVER
+
+
+def test_brokers_refuse_two_renewals_within_a_second() -> None:
+    login = Login(Scripted(say_once), "b", versions(), "me", lambda: 0.5)
+    log_in(login, 100.0, 500)
+    assert login.may_begin_at > 101.3
+
+
+def test_what_it_waits_for_in_words() -> None:
+    login = Login(Scripted(work_then_say), "b", versions(), "me", lambda: 0.5)
+    assert login.describe() == "waits for the login to be renewed"
+    request = login.begin(0.0)
+    assert login.describe() == "has not answered SaslHandshake v1"
+    login.handle_frame(shake(request), 0.0)
+    assert login.describe() == "waits for a login: a token is asked of b"
+    login.handle_result(b"token", 0.0)
+    assert login.describe() == "has not answered SaslAuthenticate v2"
+    login.close()
+    assert login.awaited == ""
