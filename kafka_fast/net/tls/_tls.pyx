@@ -14,7 +14,7 @@ cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int32_t, uint64_t, uint8_t
 from libc.stdlib cimport calloc, free, realloc
-from libc.string cimport memset, strdup
+from libc.string cimport strdup
 
 from kafka_fast.dataplane.core.link cimport KF_IO_WANT_READ, KF_IO_WANT_WRITE
 from kafka_fast.dataplane.core.state cimport kf_lock, kf_mutex, kf_unlock
@@ -116,8 +116,8 @@ cdef class Context:
 
     def identity(self, bytes pkcs12, bytes password):
         """Show the certificate of a PKCS12 file, and use its key."""
-        return library.identity(self.context, <const uint8_t*>PyBytes_AS_STRING(pkcs12), len(pkcs12),
-                                or_null(password))
+        return library.identity(self.context, <const uint8_t*>PyBytes_AS_STRING(pkcs12),
+                                len(pkcs12), or_null(password))
 
     def log_keys(self, int fd):
         """Write the sessions' keys to a file, which is this context's from here on."""

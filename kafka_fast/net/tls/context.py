@@ -48,9 +48,7 @@ def make_context(settings: TlsSettings) -> Context:
         _identify(context, settings.keystore)
     if settings.key_log_location is not None:
         _log_keys(context, settings.key_log_location)
-    warn_of_expiry(
-        context.trusted_until if settings.truststore else None, context.certified_until
-    )
+    warn_of_expiry(context.trusted_until if settings.truststore else None, context.certified_until)
     return context
 
 

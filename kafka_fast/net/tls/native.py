@@ -1,4 +1,4 @@
-"""Links by OpenSSL: handshakes on the thread `kf-tls`, then the data plane drives OpenSSL itself."""
+"""Links by OpenSSL: handshakes on the thread `kf-tls`; then the data plane drives OpenSSL."""
 
 from __future__ import annotations
 
@@ -30,9 +30,7 @@ class NativeConnector:
         """
         self._protocol = protocol
         self._handshakes = Handshakes()
-        self._current: Reloading[Context] = Reloading(
-            settings, make_context, self._handshakes.wake
-        )
+        self._current: Reloading[Context] = Reloading(settings, make_context, self._handshakes.wake)
         self._hosts: dict[int, str] = {}
 
     @property
@@ -63,7 +61,7 @@ class NativeConnector:
         for connecting in self._current.take():
             try:
                 self._shake(connecting)
-            except OSError as error:
+            except OSError as error:  # noqa: PERF203 - one for each that is begun
                 ended.append((connecting.link_id, error))
         return ended
 

@@ -32,7 +32,7 @@ def shake(context: ssl.SSLContext, connection: socket.socket, send: Send) -> ssl
         return tls
 
 
-class Cut(Exception):
+class CutError(Exception):
     """The server has sent enough."""
 
 
@@ -52,14 +52,14 @@ def test_a_handshake_that_is_cut_at_any_byte(
             connection.sendall(data[:room])
             room -= len(data)
             if room < 0:
-                raise Cut
+                raise CutError
 
-        with contextlib.suppress(Cut):
+        with contextlib.suppress(CutError):
             shake(context, connection, send)
             connection.recv(1)
 
     with Server(serve) as server, client_with(settings) as client:
-        for left in (*range(0, 200), *range(200, 900, 13)):
+        for left in (*range(200), *range(200, 900, 13)):
             text = client.failure(server.port)
             assert text.startswith("TlsError: "), (left, text)
             assert "it closed the connection during the TLS handshake" in text or (
@@ -128,9 +128,7 @@ def test_records_after_the_handshake_that_were_changed(
         assert client.end(link).words == "sent a record that was changed on its way"
 
 
-def test_a_plaintext_answer_in_the_middle(
-    settings: TlsSettings, certificate: Certificate
-) -> None:
+def test_a_plaintext_answer_in_the_middle(settings: TlsSettings, certificate: Certificate) -> None:
     context = server_context(certificate)
 
     def serve(connection: socket.socket) -> None:

@@ -122,9 +122,11 @@ def test_trust_in_each_form(
             shutil.copy(authority.certificate, tmp_path / "ca.pem")
             ssl_hash(tmp_path)
             store = Store(location=str(tmp_path))
-    with Server(over_tls(server_context(certificate), echo)) as server:
-        with client_with(TlsSettings(truststore=store), way) as client:
-            client.open(server.port)
+    with (
+        Server(over_tls(server_context(certificate), echo)) as server,
+        client_with(TlsSettings(truststore=store), way) as client,
+    ):
+        client.open(server.port)
 
 
 def ssl_hash(folder: Path) -> None:
@@ -140,9 +142,11 @@ def test_without_a_truststore_the_systems_one_counts(
     certificate: Certificate,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with Server(over_tls(server_context(certificate), echo)) as server:
-        with client_with(TlsSettings(), way) as client:
-            assert "not trusted" in client.failure(server.port)
+    with (
+        Server(over_tls(server_context(certificate), echo)) as server,
+        client_with(TlsSettings(), way) as client,
+    ):
+        assert "not trusted" in client.failure(server.port)
         monkeypatch.setenv("SSL_CERT_FILE", str(authority.certificate))
         with client_with(TlsSettings(), way) as client:
             client.open(server.port)
@@ -151,9 +155,11 @@ def test_without_a_truststore_the_systems_one_counts(
 def test_what_is_trusted_need_not_be_an_authority(way: str, certificate: Certificate) -> None:
     first = certificate.chain.read_text().partition("-----END CERTIFICATE-----")
     settings = TlsSettings(truststore=Store(certificates=first[0] + first[1] + "\n"))
-    with Server(over_tls(server_context(certificate), echo)) as server:
-        with client_with(settings, way) as client:
-            client.open(server.port)
+    with (
+        Server(over_tls(server_context(certificate), echo)) as server,
+        client_with(settings, way) as client,
+    ):
+        client.open(server.port)
 
 
 # ---- what does not do ----
@@ -197,9 +203,7 @@ def test_a_wrong_or_missing_password(
     assert "the password is wrong or missing" in text
 
 
-def test_a_key_of_another_certificate(
-    way: str, own: Certificate, certificate: Certificate
-) -> None:
+def test_a_key_of_another_certificate(way: str, own: Certificate, certificate: Certificate) -> None:
     store = Store(location=str(own.chain), key_location=str(certificate.key))
     text = refused(way, TlsSettings(verifies=False, keystore=store))
     assert "the private key is not the one of the certificate" in text
@@ -219,9 +223,7 @@ def test_revocation_lists_that_are_none(way: str, settings: TlsSettings, own: Ce
     assert "there is no revocation list in it" in text
 
 
-def test_jks_without_the_package(
-    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_jks_without_the_package(way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "jks", None)
     path = tmp_path / "trust.jks"
     path.write_bytes(b"\xfe\xed\xfe\xed\x00\x00\x00\x02")
@@ -254,26 +256,35 @@ def test_a_certificate_that_ends_later_is_not(
 
 
 def test_changed_certificates_are_read_at_the_next_connect(
-    way: str, settings: TlsSettings, authority: CertificateAuthority, certificate: Certificate,
-    tmp_path: Path, caplog: pytest.LogCaptureFixture,
+    way: str,
+    settings: TlsSettings,
+    authority: CertificateAuthority,
+    certificate: Certificate,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     trusted = tmp_path / "trusted.pem"
     stranger = CertificateAuthority(tmp_path)
     shutil.copy(stranger.certificate, trusted)
     settings = TlsSettings(truststore=Store(location=str(trusted)))
-    with Server(over_tls(server_context(certificate), echo)) as server:
-        with client_with(settings, way) as client:
-            assert "not trusted" in client.failure(server.port)
-            trusted.write_bytes(b"half of ")
-            with caplog.at_level(logging.WARNING, "kafka_fast"):
-                assert "not trusted" in client.failure(server.port), "the old ones count"
-            assert "changed certificates are not used yet" in caplog.text
-            shutil.copy(authority.certificate, trusted)
-            client.open(server.port)
+    with (
+        Server(over_tls(server_context(certificate), echo)) as server,
+        client_with(settings, way) as client,
+    ):
+        assert "not trusted" in client.failure(server.port)
+        trusted.write_bytes(b"half of ")
+        with caplog.at_level(logging.WARNING, "kafka_fast"):
+            assert "not trusted" in client.failure(server.port), "the old ones count"
+        assert "changed certificates are not used yet" in caplog.text
+        shutil.copy(authority.certificate, trusted)
+        client.open(server.port)
 
 
 def test_keys_are_logged_only_if_asked_for(
-    way: str, settings: TlsSettings, certificate: Certificate, tmp_path: Path,
+    way: str,
+    settings: TlsSettings,
+    certificate: Certificate,
+    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     unasked = tmp_path / "unasked"
