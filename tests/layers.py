@@ -59,8 +59,7 @@ ALLOWED: dict[str, set[str]] = {
     "protocol": {"_wire", "record", "errors", "types"},
     "dataplane": BASE | BYTES,
     "control": BASE | BYTES,
-    "net": BASE | BYTES | {"dataplane", "control", "net.tls.serving"},
-    "net.tls.serving": {"net"},
+    "net": BASE | BYTES | {"dataplane", "control"},
     "producer": BASE | BYTES | {"net", "control", "dataplane"},
     "consumer": BASE | BYTES | {"net", "control", "dataplane"},
     "admin": BASE | BYTES | {"net", "control", "dataplane"},
@@ -72,9 +71,7 @@ ALLOWED: dict[str, set[str]] = {
     "spark": BASE | CLIENTS | {"arrow", "record", "protocol"},
     "rest": BASE | CLIENTS | {"record", "protocol"},
     # `info` names the CPU paths, which only _wire knows, and which TLS there is.
-    "cli": BASE
-    | CLIENTS
-    | {"_wire", "record", "protocol", "testing.broker.server", "net.tls.serving"},
+    "cli": BASE | CLIENTS | {"_wire", "record", "protocol", "testing.broker.server", "net"},
     "__main__": {"cli"},
     "testing.broker": BYTES | {"errors"},
     "testing.broker.server": BYTES | {"errors", "testing.broker", "testing.broker.sockets"},

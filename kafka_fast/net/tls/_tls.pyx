@@ -7,7 +7,7 @@
 The thread starts with the first handshake. It owns the sockets until their handshakes have ended,
 and raises an event for each that has. `take` hands the good ones to the data plane.
 
-Threads: the control thread, unless said otherwise. A `Context` is made by any thread.
+Threads: the control thread, unless said otherwise. A `TlsContext` is made by any thread.
 """
 
 cimport cython
@@ -57,7 +57,7 @@ cdef const char* or_null(bytes text):
     return PyBytes_AS_STRING(text)
 
 
-cdef class Context:
+cdef class TlsContext:
     """What all connections of a client share. Filled by one thread, then never changed.
 
     The methods that read certificates or keys return LOADED or what is wrong.
@@ -329,7 +329,7 @@ cdef class Handshakes:
         """File descriptor that is readable when a handshake has ended."""
         return self.state.done_event
 
-    def begin(self, Context context not None, int32_t link_id, int32_t node_id, int fd,
+    def begin(self, TlsContext context not None, int32_t link_id, int32_t node_id, int fd,
               bytes name not None, bint is_ip, double deadline):
         """Begin a handshake on a connected socket, which is not the caller's any more.
 

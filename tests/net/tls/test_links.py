@@ -171,17 +171,19 @@ def test_many_handshakes_at_once(way: str, settings: TlsSettings, certificate: C
         assert client.take(30) == dict.fromkeys(links)
 
 
-def test_handshakes_that_are_given_up_end(
-    way: str, settings: TlsSettings, certificate: Certificate
+def test_a_handshake_that_is_given_up_is_not_heard_of_again(
+    way: str, settings: TlsSettings
 ) -> None:
     go_on = threading.Event()
-    with (
-        Server(lambda _: go_on.wait(30) and None) as silent,
-        client_with(settings, way) as client,
-    ):
-        links = [client.begin(silent.port) for _ in range(3)]
-        client.connector.drop(links[1])
+
+    def serve(connection: socket.socket) -> None:
+        go_on.wait(30)
+
+    with Server(serve) as server, client_with(settings, way) as client:
+        first, second, third = (client.begin(server.port) for _ in range(3))
+        client.connector.drop(second)
         go_on.set()
+        assert set(client.take(2)) == {first, third}
 
 
 def test_an_end_while_handshakes_run_closes_their_sockets(way: str, settings: TlsSettings) -> None:
@@ -193,12 +195,10 @@ def test_an_end_while_handshakes_run_closes_their_sockets(way: str, settings: Tl
                 pass
         ended.release()
 
-    with (
-        Server(serve) as server,
-        client_with(settings, way) as client,
-    ):
-        for _ in range(3):
-            client.begin(server.port)
+    with Server(serve) as server:
+        with client_with(settings, way) as client:
+            for _ in range(3):
+                client.begin(server.port)
         for _ in range(3):
             assert ended.acquire(timeout=30)
 

@@ -142,11 +142,9 @@ def test_without_a_truststore_the_systems_one_counts(
     certificate: Certificate,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with (
-        Server(over_tls(server_context(certificate), echo)) as server,
-        client_with(TlsSettings(), way) as client,
-    ):
-        assert "not trusted" in client.failure(server.port)
+    with Server(over_tls(server_context(certificate), echo)) as server:
+        with client_with(TlsSettings(), way) as doubter:
+            assert "not trusted" in doubter.failure(server.port)
         monkeypatch.setenv("SSL_CERT_FILE", str(authority.certificate))
         with client_with(TlsSettings(), way) as client:
             client.open(server.port)
