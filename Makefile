@@ -1,6 +1,7 @@
 # kafka_fast: every target does its own set-up. Needs Python >= 3.10 with venv and headers, gcc and
 # make; the tests also Java 17 and Maven (real Kafka). May be missing: the compression libraries'
-# headers (Python packages serve the codecs then), clang (fuzzers, ThreadSanitizer).
+# headers (Python packages serve the codecs then), OpenSSL's (Python's ssl serves TLS then), clang
+# (fuzzers, ThreadSanitizer).
 #
 #   make demo                PySpark writes a data set into Kafka (BOOTSTRAP=host:port FILE=path)
 #   make test                everything; the last line names what could not run here
@@ -56,7 +57,7 @@ LACKING := from kafka_fast.record import codecs_available as found; \
 MEET_CODECS := tests/unit/record tests/unit/dataplane tests/unit/cli tests/unit/test_setup.py \
 	tests/property/test_record_batch.py tests/documentation \
 	$(patsubst %,tests/net/test_%.py,compression construction gil hostile_batches inline \
-		null_broker read_range resources sending)
+		null_broker read_range resources sending) tests/net/tls
 COPY := build/without-codecs
 EXTENSIONS = $(subst /,.,$(basename $(shell find kafka_fast -name '_*.pyx')))
 C_FILES = $(shell find src_c bench tests -name '*.[ch]')
@@ -172,8 +173,9 @@ test-without-codecs:
 	tar -c --exclude='*.so' --exclude=./build --exclude=./dist --exclude=./wheelhouse \
 		--exclude=.git --exclude='.venv*' --exclude='*.egg-info' --exclude='.*_cache' \
 		--exclude=.hypothesis --exclude=__pycache__ . | tar -x -C $(COPY)
-	KAFKA_FAST_NATIVE_CODECS=$${KAFKA_FAST_NATIVE_CODECS:-0} $(MAKE) -C $(COPY) build
-	KAFKA_FAST_NATIVE_CODECS=0 $(MAKE) -C $(COPY) test-codecs
+	KAFKA_FAST_NATIVE_CODECS=$${KAFKA_FAST_NATIVE_CODECS:-0} KAFKA_FAST_NATIVE_TLS=0 \
+		$(MAKE) -C $(COPY) build
+	KAFKA_FAST_NATIVE_CODECS=0 KAFKA_FAST_NATIVE_TLS=0 $(MAKE) -C $(COPY) test-codecs
 
 test-codecs: $(VENV)/test.stamp
 	@lacking=$$($(PY) -c '$(LACKING)'); echo "Python packages serve $${lacking:?no codec here}"

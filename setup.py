@@ -234,8 +234,8 @@ def tell_of_missing(macros: list[tuple[str, str]]) -> None:
     """Say in a line each what will be slow, and how to mend that."""
     if OPENSSL_MACRO not in macros:
         print(
-            "kafka_fast: no headers of OpenSSL 3 here, so Python's ssl serves TLS, which is slower; "
-            "install them (Debian: apt-get install libssl-dev) and build again "
+            "kafka_fast: no headers of OpenSSL 3 here, so Python's ssl serves TLS, which is "
+            "slower; install them (Debian: apt-get install libssl-dev) and build again "
             "(pip install --no-cache-dir --force-reinstall)",
             file=sys.stderr,
         )

@@ -269,9 +269,9 @@ static int64_t tls_write(void *context, const struct iovec *pieces, int count, i
                 if (it->failure.reason[0] == '\0') {
                     hear_last_words(it);
                 }
-                *error = it->failure.reason[0] != '\0'  ? it->failure.asked
-                         : it->failure.error != 0       ? it->failure.error
-                                                        : EPIPE;
+                *error = it->failure.reason[0] != '\0' ? it->failure.asked
+                         : it->failure.error != 0      ? it->failure.error
+                                                       : EPIPE;
                 return KF_IO_ERROR;
             }
             return meaning;

@@ -12,7 +12,10 @@
 #include <openssl/pem.h>
 #include <openssl/pkcs12.h>
 
-enum { READ_AHEAD = 4 * KF_TLS_RECORD }; /* bytes taken from the connection at once */
+enum {
+    READ_AHEAD = 4 * KF_TLS_RECORD, /* bytes taken from the connection at once */
+    DER_SEQUENCE = 0x30,            /* certificates and PKCS12 files begin with it */
+};
 
 static void write_key(const SSL *ssl, const char *line) {
     const kf_tls_context *context = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
@@ -199,6 +202,9 @@ int kf_tls_trust(kf_tls_context *context, const uint8_t *data, size_t size, cons
     X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context->ssl), X509_V_FLAG_PARTIAL_CHAIN);
     if (is_pem(data, size)) {
         return add_pem(context, data, size, add_trusted);
+    }
+    if (size == 0 || data[0] != DER_SEQUENCE) {
+        return KF_TLS_EMPTY;
     }
     if (add_der(context, data, size, add_trusted) == KF_TLS_LOADED) {
         return KF_TLS_LOADED;

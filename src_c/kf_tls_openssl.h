@@ -19,7 +19,7 @@ struct kf_tls {
     kf_tls_context *context;
     kf_link_io below;
     bool drained; /* the last read found nothing whole: only the poller knows when to read again */
-    bool failed;  /* OpenSSL allows no further call */
+    bool failed; /* OpenSSL allows no further call */
     kf_tls_failure failure;
     uint8_t gathered[KF_TLS_RECORD]; /* small pieces, on their way into one record */
 };

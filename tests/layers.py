@@ -70,8 +70,8 @@ ALLOWED: dict[str, set[str]] = {
     "compat": BASE | CLIENTS | {"record", "protocol"},
     "spark": BASE | CLIENTS | {"arrow", "record", "protocol"},
     "rest": BASE | CLIENTS | {"record", "protocol"},
-    # `info` names the CPU paths, which only _wire knows.
-    "cli": BASE | CLIENTS | {"_wire", "record", "protocol", "testing.broker.server"},
+    # `info` names the CPU paths, which only _wire knows, and which TLS there is.
+    "cli": BASE | CLIENTS | {"_wire", "record", "protocol", "testing.broker.server", "net"},
     "__main__": {"cli"},
     "testing.broker": BYTES | {"errors"},
     "testing.broker.server": BYTES | {"errors", "testing.broker", "testing.broker.sockets"},

@@ -49,6 +49,7 @@ def facts() -> Iterator[tuple[str, str]]:
     codecs = codecs_available()
     yield "crc32c", f"{chosen} (also here: {', '.join(others)})" if others else chosen
     yield "codecs", ", ".join(f"{codec} ({by or 'none'})" for codec, by in codecs.items())
+    yield "TLS", _tls()
     slow = [codec for codec, by in codecs.items() if by != "native"]
     if slow:
         headers = " ".join(_HEADERS[codec] for codec in slow)
@@ -56,6 +57,12 @@ def facts() -> Iterator[tuple[str, str]]:
         yield "slow", f"{', '.join(slow)}: this build found no C library for it"
         yield "to mend it", f"{install}; pip install --no-cache-dir --force-reinstall builds again"
     yield "optional", ", ".join(name for name in _OPTIONAL if _is_there(name)) or "none"
+
+
+def _tls() -> str:
+    from kafka_fast.net.tls.serving import serving  # loads OpenSSL
+
+    return serving()
 
 
 def _is_there(module: str) -> bool:

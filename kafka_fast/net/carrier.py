@@ -28,8 +28,8 @@ from kafka_fast.control.messages import (
 )
 from kafka_fast.dataplane.core import _plane
 from kafka_fast.dataplane.core._plane import DataPlane
-from kafka_fast.net.tls.causes import broken
 from kafka_fast.instants import NEVER
+from kafka_fast.net.tls.causes import broken
 from kafka_fast.protocol.apis.fetch import FetchRequest
 from kafka_fast.protocol.apis.produce import ProduceRequest
 

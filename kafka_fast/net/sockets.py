@@ -72,9 +72,7 @@ def begin_connect(command: OpenLink, settings: CommonSettings) -> Connecting:
         if code not in (0, errno.EINPROGRESS):
             raise OSError(code, os.strerror(code))
         on_error.pop_all()
-    return Connecting(
-        command.link_id, command.key.node_id, command.host, sock, command.deadline
-    )
+    return Connecting(command.link_id, command.key.node_id, command.host, sock, command.deadline)
 
 
 def finish_connect(connecting: Connecting) -> None:

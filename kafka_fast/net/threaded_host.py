@@ -305,7 +305,7 @@ class ThreadedHost:
         if error is None:
             self._client.handle_connected(link_id, self.now())
         else:
-            # The control plane keeps the error for later reports; a traceback would keep the client.
+            # The control plane keeps the error for reports; a traceback would keep the client.
             self._client.handle_connect_failed(link_id, error.with_traceback(None), self.now())
 
 

@@ -38,7 +38,7 @@ ctypedef struct shared_state:
     int stopping
 
 
-cdef class Context:
+cdef class TlsContext:
     cdef kf_tls_context* context
     cdef bint checks_host
 

@@ -12,7 +12,7 @@ REFUSED: int
 
 def library_version() -> str | None: ...
 
-class Context:
+class TlsContext:
     def __init__(
         self, *, minimum: int, maximum: int, verifies: bool, checks_host: bool
     ) -> None: ...
@@ -38,7 +38,7 @@ class Handshakes:
     def event(self) -> int: ...
     def begin(
         self,
-        context: Context,
+        context: TlsContext,
         link_id: int,
         node_id: int,
         fd: int,

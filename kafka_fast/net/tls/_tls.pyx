@@ -7,14 +7,14 @@
 The thread starts with the first handshake. It owns the sockets until their handshakes have ended,
 and raises an event for each that has. `take` hands the good ones to the data plane.
 
-Threads: the control thread, unless said otherwise. A `Context` is made by any thread.
+Threads: the control thread, unless said otherwise. A `TlsContext` is made by any thread.
 """
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int32_t, uint64_t, uint8_t
 from libc.stdlib cimport calloc, free, realloc
-from libc.string cimport memset, strdup
+from libc.string cimport strdup
 
 from kafka_fast.dataplane.core.link cimport KF_IO_WANT_READ, KF_IO_WANT_WRITE
 from kafka_fast.dataplane.core.state cimport kf_lock, kf_mutex, kf_unlock
@@ -57,7 +57,7 @@ cdef const char* or_null(bytes text):
     return PyBytes_AS_STRING(text)
 
 
-cdef class Context:
+cdef class TlsContext:
     """What all connections of a client share. Filled by one thread, then never changed.
 
     The methods that read certificates or keys return LOADED or what is wrong.
@@ -116,8 +116,8 @@ cdef class Context:
 
     def identity(self, bytes pkcs12, bytes password):
         """Show the certificate of a PKCS12 file, and use its key."""
-        return library.identity(self.context, <const uint8_t*>PyBytes_AS_STRING(pkcs12), len(pkcs12),
-                                or_null(password))
+        return library.identity(self.context, <const uint8_t*>PyBytes_AS_STRING(pkcs12),
+                                len(pkcs12), or_null(password))
 
     def log_keys(self, int fd):
         """Write the sessions' keys to a file, which is this context's from here on."""
@@ -329,7 +329,7 @@ cdef class Handshakes:
         """File descriptor that is readable when a handshake has ended."""
         return self.state.done_event
 
-    def begin(self, Context context not None, int32_t link_id, int32_t node_id, int fd,
+    def begin(self, TlsContext context not None, int32_t link_id, int32_t node_id, int fd,
               bytes name not None, bint is_ip, double deadline):
         """Begin a handshake on a connected socket, which is not the caller's any more.
 

@@ -1,6 +1,6 @@
 """What makes an encrypted link of a connected socket: the interface of the two ways.
 
-    ThreadedHost ── begin, drop ─► connector ── event: something has ended ─► ThreadedHost ── take ─►
+ThreadedHost ── begin, drop ─► connector ── event: something has ended ─► ThreadedHost ── take ─►
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from kafka_fast.logs import get_logger
 from kafka_fast.net._pump import Pump
 from kafka_fast.net.sockets import Connecting
 from kafka_fast.net.tls.causes import Failure, refused
+from kafka_fast.net.tls.serving import serving
 
-__all__ = ["OWN_SHARE", "Ended", "TlsConnector", "make_connector", "server_name", "serving", "told"]
+__all__ = ["OWN_SHARE", "Ended", "TlsConnector", "make_connector", "server_name", "told"]
 
 logger = get_logger("kafka_fast.net.tls")
 
@@ -51,19 +52,6 @@ class TlsConnector(Protocol):
 
     def stop(self) -> None:
         """End all threads and close all sockets. Any thread, after the control thread's end."""
-
-
-def serving() -> str:
-    """Return which TLS this installation uses, for `info` and the log."""
-    from kafka_fast.net.tls import _tls  # loads OpenSSL, which a plaintext client has no use for
-
-    version = _tls.library_version()
-    if os.environ.get("KAFKA_FAST_TLS") == "relay" or version is None:
-        import ssl
-
-        why = "KAFKA_FAST_TLS=relay" if version is not None else "built without OpenSSL's headers"
-        return f"relay, {ssl.OPENSSL_VERSION} ({why})"
-    return f"native, {version}"
 
 
 def make_connector(settings: CommonSettings) -> TlsConnector | None:

@@ -10,7 +10,7 @@ from kafka_fast.config._security_settings import Store, TlsSettings
 from kafka_fast.errors import ConfigError
 from kafka_fast.logs import UNLIMITED, get_logger
 from kafka_fast.net.tls import _tls
-from kafka_fast.net.tls._tls import Context
+from kafka_fast.net.tls._tls import TlsContext
 from kafka_fast.net.tls.expiry import warn_of_expiry
 from kafka_fast.net.tls.stores import Blob, read_file, read_jks, read_store, reveal
 
@@ -29,13 +29,13 @@ SYSTEM_BUNDLES = (
 """Where distributions keep the authorities that they trust."""
 
 
-def make_context(settings: TlsSettings) -> Context:
+def make_context(settings: TlsSettings) -> TlsContext:
     """Return a context.
 
     Raises:
         ConfigError: a file cannot be read or used; the text names it and says why.
     """
-    context = Context(
+    context = TlsContext(
         minimum=VERSIONS[settings.minimum_version],
         maximum=VERSIONS[settings.maximum_version],
         verifies=settings.verifies,
@@ -48,20 +48,18 @@ def make_context(settings: TlsSettings) -> Context:
         _identify(context, settings.keystore)
     if settings.key_log_location is not None:
         _log_keys(context, settings.key_log_location)
-    warn_of_expiry(
-        context.trusted_until if settings.truststore else None, context.certified_until
-    )
+    warn_of_expiry(context.trusted_until if settings.truststore else None, context.certified_until)
     return context
 
 
-def _choose_suites(context: Context, settings: TlsSettings) -> None:
+def _choose_suites(context: TlsContext, settings: TlsSettings) -> None:
     tls12, tls13 = ":".join(settings.cipher_suites), ":".join(settings.tls13_cipher_suites)
     if not context.suites(tls12.encode() or None, tls13.encode() or None):
         given = ", ".join(filter(None, (tls12, tls13)))
         raise ConfigError(f"ssl.cipher.suites: {given}: {context.reason()}")
 
 
-def _trust(context: Context, settings: TlsSettings) -> None:
+def _trust(context: TlsContext, settings: TlsSettings) -> None:
     if settings.truststore is None:
         _trust_system(context)
     else:
@@ -71,7 +69,7 @@ def _trust(context: Context, settings: TlsSettings) -> None:
         _check(context, context.revoke(pem), settings.crl_location, "revocation list")
 
 
-def _trust_system(context: Context) -> None:
+def _trust_system(context: TlsContext) -> None:
     """Trust what OpenSSL does; or, if its own folders are of another system, what this one does."""
     context.trust_system()
     if os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR"):
@@ -83,7 +81,7 @@ def _trust_system(context: Context) -> None:
             return
 
 
-def _trust_store(context: Context, store: Store) -> None:
+def _trust_store(context: TlsContext, store: Store) -> None:
     place = store.location or "ssl.truststore.certificates"
     if store.location is not None and Path(store.location).is_dir():
         _check(context, context.trust_at(None, store.location.encode()), place, "certificate")
@@ -96,7 +94,7 @@ def _trust_store(context: Context, store: Store) -> None:
     _check(context, context.trust(blob.data, reveal(store.password)), place, "certificate")
 
 
-def _identify(context: Context, store: Store) -> None:
+def _identify(context: TlsContext, store: Store) -> None:
     place = store.location or "ssl.keystore.certificate.chain"
     blob = read_store(store)
     if blob.kind == "PKCS12":
@@ -111,7 +109,7 @@ def _identify(context: Context, store: Store) -> None:
         _check(context, *_use_key(context, store, blob, place))
 
 
-def _use_key(context: Context, store: Store, blob: Blob, place: str) -> tuple[int, str, str]:
+def _use_key(context: TlsContext, store: Store, blob: Blob, place: str) -> tuple[int, str, str]:
     """Use the key of a store in PEM, from wherever it is."""
     if store.key is not None:
         data, place = store.key.reveal().encode(), "ssl.keystore.key"
@@ -122,7 +120,7 @@ def _use_key(context: Context, store: Store, blob: Blob, place: str) -> tuple[in
     return context.key(data, reveal(store.key_password or store.password)), place, "key"
 
 
-def _check(context: Context, status: int, place: str, what: str) -> None:
+def _check(context: TlsContext, status: int, place: str, what: str) -> None:
     """Raise what is wrong with a file, if anything is."""
     if status == _tls.LOADED:
         return
@@ -135,7 +133,7 @@ def _check(context: Context, status: int, place: str, what: str) -> None:
     raise ConfigError(f"{place}: {words.get(status) or context.reason()}")
 
 
-def _log_keys(context: Context, path: str) -> None:
+def _log_keys(context: TlsContext, path: str) -> None:
     try:
         fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:

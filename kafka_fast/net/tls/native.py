@@ -1,4 +1,4 @@
-"""Links by OpenSSL: handshakes on the thread `kf-tls`, then the data plane drives OpenSSL itself."""
+"""Links by OpenSSL: handshakes on the thread `kf-tls`; then the data plane drives OpenSSL."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from kafka_fast.config._security_settings import TlsSettings
 from kafka_fast.net._pump import Pump
 from kafka_fast.net.sockets import Connecting
-from kafka_fast.net.tls._tls import Context, Handshakes
+from kafka_fast.net.tls._tls import TlsContext, Handshakes
 from kafka_fast.net.tls.connector import OWN_SHARE, Ended, server_name, told
 from kafka_fast.net.tls.context import make_context
 from kafka_fast.net.tls.reloading import Reloading
@@ -30,7 +30,7 @@ class NativeConnector:
         """
         self._protocol = protocol
         self._handshakes = Handshakes()
-        self._current: Reloading[Context] = Reloading(
+        self._current: Reloading[TlsContext] = Reloading(
             settings, make_context, self._handshakes.wake
         )
         self._hosts: dict[int, str] = {}
@@ -63,7 +63,7 @@ class NativeConnector:
         for connecting in self._current.take():
             try:
                 self._shake(connecting)
-            except OSError as error:
+            except OSError as error:  # noqa: PERF203 - one for each that is begun
                 ended.append((connecting.link_id, error))
         return ended
 

@@ -88,7 +88,7 @@ class RelayConnector:
         for connecting in self._current.take():
             try:
                 self._shake(connecting)
-            except OSError as error:
+            except OSError as error:  # noqa: PERF203 - one for each that is begun
                 ended.append((connecting.link_id, error))
         return ended
 
@@ -178,7 +178,7 @@ class _Handshake:
             name, _ = server_name(self.connecting.host)
             wrapped = self._context.wrap_socket(raw, server_hostname=name)
             wrapped.setblocking(False)
-        except Exception as error:  # a user's context may raise what it likes
+        except Exception as error:  # noqa: BLE001 - a user's context may raise anything
             self.failure = failure_of(error)
             raw.close()
         with self._lock:

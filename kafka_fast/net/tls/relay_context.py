@@ -15,7 +15,7 @@ from kafka_fast.config._security_settings import Store, TlsSettings
 from kafka_fast.errors import ConfigError
 from kafka_fast.logs import UNLIMITED, get_logger
 from kafka_fast.net.tls.expiry import warn_of_expiry
-from kafka_fast.net.tls.stores import JavaStore, read_file, read_jks, read_store, reveal
+from kafka_fast.net.tls.stores import Blob, JavaStore, read_file, read_jks, read_store, reveal
 
 __all__ = ["make_ssl_context"]
 
@@ -81,11 +81,12 @@ def _trust(context: ssl.SSLContext, settings: TlsSettings) -> None:
         ]
         warn_of_expiry(min(ends, key=lambda end: end[1], default=None), None)
     if settings.crl_location is not None:
-        read_file(settings.crl_location)
+        if b"-----BEGIN X509 CRL-----" not in read_file(settings.crl_location):
+            raise ConfigError(f"{settings.crl_location}: there is no revocation list in it")
         try:
             context.load_verify_locations(cafile=settings.crl_location)
         except ssl.SSLError as error:
-            text = f"{settings.crl_location}: there is no revocation list in it"
+            text = f"{settings.crl_location}: it has no readable revocation list"
             raise ConfigError(text) from error
         context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
 
@@ -96,15 +97,15 @@ def _trust_store(context: ssl.SSLContext, store: Store) -> None:
         context.load_verify_locations(capath=store.location)
         return
     blob = read_store(store)
+    data: bytes | str
+    if blob.kind == "JKS":
+        data = b"".join(read_jks(blob, place).trusted)
+    elif blob.kind == "PKCS12":
+        data = b"".join(_read_pkcs12(blob, place).trusted)
+    else:
+        data = blob.data if blob.kind == "DER" else blob.data.decode("ascii", "replace")
     try:
-        if blob.kind == "JKS":
-            context.load_verify_locations(cadata=b"".join(read_jks(blob, place).trusted))
-        elif blob.kind == "PKCS12":
-            context.load_verify_locations(cadata=b"".join(_read_pkcs12(store, place).trusted))
-        elif blob.kind == "DER":
-            context.load_verify_locations(cadata=blob.data)
-        else:
-            context.load_verify_locations(cadata=blob.data.decode("ascii", "replace"))
+        context.load_verify_locations(cadata=data)
     except (ssl.SSLError, ValueError) as error:
         raise ConfigError(f"{place}: there is no certificate in it") from error
 
@@ -113,7 +114,7 @@ def _identify(context: ssl.SSLContext, store: Store) -> None:
     place = store.location or "ssl.keystore.certificate.chain"
     blob = read_store(store)
     if blob.kind in ("JKS", "PKCS12"):
-        held = read_jks(blob, place) if blob.kind == "JKS" else _read_pkcs12(store, place)
+        held = read_jks(blob, place) if blob.kind == "JKS" else _read_pkcs12(blob, place)
         parts = [ssl.DER_cert_to_PEM_cert(der).encode() for der in held.chain]
         parts.append(_pem_key(held.key))
         password = b""
@@ -150,7 +151,7 @@ def _pem_key(der: bytes) -> bytes:
     return ssl.DER_cert_to_PEM_cert(der).replace("CERTIFICATE", "PRIVATE KEY").encode()
 
 
-def _read_pkcs12(store: Store, place: str) -> JavaStore:
+def _read_pkcs12(blob: Blob, place: str) -> JavaStore:
     try:
         from cryptography.hazmat.primitives import serialization as form
         from cryptography.hazmat.primitives.serialization import pkcs12
@@ -159,7 +160,6 @@ def _read_pkcs12(store: Store, place: str) -> JavaStore:
             f"{place} is a PKCS12 file: without OpenSSL in this build the package cryptography "
             "reads it (pip install cryptography), or make PEM of it: openssl pkcs12"
         ) from error
-    blob = read_store(store)
     try:
         held: Any = pkcs12.load_pkcs12(blob.data, blob.password)
     except ValueError as error:

@@ -55,7 +55,7 @@ class RelayedPair:
     def close(self) -> None:
         """Close both sockets, with a good-bye to the broker."""
         with contextlib.suppress(OSError, ValueError):
-            self._outer.unwrap()  # does not block: says close_notify, and nobody waits for an answer
+            self._outer.unwrap()  # says close_notify; does not wait for the answer
         self._outer.close()
         self._inner.close()
 

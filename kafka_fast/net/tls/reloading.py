@@ -92,7 +92,7 @@ class Reloading(Generic[Context]):
             self.context = self._make(self._settings)
             self._stamp = stamp
             logger.info("TLS: the certificates have changed and were read anew")
-        except Exception as error:  # a password may come from a function of the user's
+        except Exception as error:  # noqa: BLE001 - a password may come from user code
             # Maybe only half of a pair is written yet: the next connect looks again.
             logger.warning("TLS: changed certificates are not used yet: %s", error)
         finally:

@@ -10,7 +10,16 @@ from kafka_fast.errors import ConfigError
 from kafka_fast.secret import Secret
 from kafka_fast.values import Value
 
-__all__ = ["Blob", "Fingerprint", "JavaStore", "fingerprint", "read_jks", "read_file", "read_store", "reveal"]
+__all__ = [
+    "Blob",
+    "Fingerprint",
+    "JavaStore",
+    "fingerprint",
+    "read_file",
+    "read_jks",
+    "read_store",
+    "reveal",
+]
 
 Fingerprint = tuple[tuple[int, int, int] | None, ...]
 """Time of change, size and inode of each file."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafka_fast.config._security_settings import Store, TlsSettings
+from kafka_fast.net.tls._tls import library_version
 from kafka_fast.testing.certificates import Certificate, CertificateAuthority
 
 
@@ -25,7 +26,17 @@ def settings(authority: CertificateAuthority) -> TlsSettings:
     return TlsSettings(truststore=Store(location=str(authority.certificate)))
 
 
-@pytest.fixture(params=["native", "relay"])
+HAS_NATIVE = library_version() is not None
+
+
+@pytest.fixture(params=["native", "relay"] if HAS_NATIVE else ["relay"])
 def way(request: pytest.FixtureRequest) -> str:
-    """Both ways to speak TLS."""
+    """Both ways to speak TLS, if this build has both."""
     return str(request.param)
+
+
+@pytest.fixture(autouse=True)
+def _has_what_it_tests(request: pytest.FixtureRequest) -> None:
+    """Skip, in a build without OpenSSL, the tests of the native way alone."""
+    if not HAS_NATIVE and "way" not in request.fixturenames:
+        pytest.skip("this build has no OpenSSL")

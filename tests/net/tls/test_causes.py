@@ -83,12 +83,16 @@ def test_an_address_that_stands_as_a_name_is_no_address(
 def test_checks_that_are_switched_off(
     way: str, settings: TlsSettings, certificate: Certificate, tmp_path: Path
 ) -> None:
-    with Server(over_tls(server_context(certificate), echo)) as server:
-        with client_with(replace(settings, checks_host=False), way) as client:
-            client.open(server.port, "another.example")
-    with Server(over_tls(server_context(make_self_signed(tmp_path)), echo)) as server:
-        with client_with(TlsSettings(verifies=False), way) as client:
-            client.open(server.port, "another.example")
+    with (
+        Server(over_tls(server_context(certificate), echo)) as server,
+        client_with(replace(settings, checks_host=False), way) as client,
+    ):
+        client.open(server.port, "another.example")
+    with (
+        Server(over_tls(server_context(make_self_signed(tmp_path)), echo)) as server,
+        client_with(TlsSettings(verifies=False), way) as client,
+    ):
+        client.open(server.port, "another.example")
 
 
 def test_revoked(way: str, tmp_path: Path) -> None:
@@ -99,9 +103,11 @@ def test_revoked(way: str, tmp_path: Path) -> None:
         crl_location=str(revoke(authority, bad, tmp_path / "crl.pem")),
     )
     assert "was revoked" in refusal(way, settings, server_context(bad))
-    with Server(over_tls(server_context(good), echo)) as server:
-        with client_with(settings, way) as client:
-            client.open(server.port)
+    with (
+        Server(over_tls(server_context(good), echo)) as server,
+        client_with(settings, way) as client,
+    ):
+        client.open(server.port)
 
 
 def test_no_cipher_in_common(way: str, settings: TlsSettings, certificate: Certificate) -> None:
@@ -125,8 +131,9 @@ def test_no_version_in_common(way: str, settings: TlsSettings, certificate: Cert
 
 def test_only_old_versions(way: str, settings: TlsSettings, certificate: Certificate) -> None:
     context = server_context(certificate)
-    with pytest.warns(DeprecationWarning):
+    with pytest.warns(DeprecationWarning, match="TLSv1 is deprecated"):
         context.minimum_version = ssl.TLSVersion.TLSv1
+    with pytest.warns(DeprecationWarning, match="TLSv1_1 is deprecated"):
         context.maximum_version = ssl.TLSVersion.TLSv1_1
     context.set_ciphers("ALL:@SECLEVEL=0")
     assert "no TLS version in common" in refusal(way, settings, context)
@@ -184,13 +191,15 @@ def refused_later(way: str, settings: TlsSettings, context: ssl.SSLContext) -> s
 def test_a_refusal_is_heard_although_writing_fails_first(
     authority: CertificateAuthority, settings: TlsSettings, certificate: Certificate
 ) -> None:
-    with Server(over_tls(asking(authority, certificate), echo)) as server:
-        with client_with(settings) as client:
-            for _ in range(20):
-                link = client.open(server.port)
-                client.ask(link, 1000)
-                event = client.end(link)
-                assert event.reason is CloseReason.LAYER, event
+    with (
+        Server(over_tls(asking(authority, certificate), echo)) as server,
+        client_with(settings) as client,
+    ):
+        for _ in range(20):
+            link = client.open(server.port)
+            client.ask(link, 1000)
+            event = client.end(link)
+            assert event.reason is CloseReason.LAYER, event
 
 
 def talks(data: bytes) -> Callable[[socket.socket], None]:

@@ -45,14 +45,16 @@ def test_a_reader_that_is_slow_holds_writing_up_and_loses_nothing(
         may_read.wait(30)
         echo(connection)
 
-    with Server(over_tls(server_context(certificate), serve)) as server:
-        with client_with(settings, way) as client:
-            link = client.open(server.port)
-            for token in range(8):
-                client.ask(link, 3_000_000, token)
-            assert not client.has_answer()
-            may_read.set()
-            assert [len(client.answer(token) or b"") for token in range(8)] == [3_000_000] * 8
+    with (
+        Server(over_tls(server_context(certificate), serve)) as server,
+        client_with(settings, way) as client,
+    ):
+        link = client.open(server.port)
+        for token in range(8):
+            client.ask(link, 3_000_000, token)
+        assert not client.has_answer()
+        may_read.set()
+        assert [len(client.answer(token) or b"") for token in range(8)] == [3_000_000] * 8
 
 
 @pytest.mark.parametrize("says_good_bye", [True, False])
@@ -68,12 +70,14 @@ def test_a_broker_that_closes_ends_the_link(
             with contextlib.suppress(OSError):
                 connection.unwrap()  # type: ignore[attr-defined]
 
-    with Server(over_tls(server_context(certificate), serve)) as server:
-        with client_with(settings, way) as client:
-            link = client.open(server.port)
-            client.ask(link)
-            assert client.answer() is None
-            assert client.end(link).reason in (CloseReason.EOF, CloseReason.OS_ERROR)
+    with (
+        Server(over_tls(server_context(certificate), serve)) as server,
+        client_with(settings, way) as client,
+    ):
+        link = client.open(server.port)
+        client.ask(link)
+        assert client.answer() is None
+        assert client.end(link).reason in (CloseReason.EOF, CloseReason.OS_ERROR)
 
 
 def test_a_client_that_closes_says_good_bye(
@@ -85,11 +89,13 @@ def test_a_client_that_closes_says_good_bye(
         connection.suppress_ragged_eofs = False  # type: ignore[attr-defined]
         heard.append(connection.recv(1))
 
-    with Server(over_tls(server_context(certificate), serve)) as server:
-        with client_with(settings, way) as client:
-            link = client.open(server.port)
-            client.plane.close_link(link)
-            client.end(link)
+    with (
+        Server(over_tls(server_context(certificate), serve)) as server,
+        client_with(settings, way) as client,
+    ):
+        link = client.open(server.port)
+        client.plane.close_link(link)
+        client.end(link)
     assert heard == [b""], "without close_notify this raises SSLEOFError"
 
 
@@ -139,12 +145,14 @@ def test_a_thousand_links_leave_nothing_behind(
     way: str, settings: TlsSettings, certificate: Certificate
 ) -> None:
     """As many as one run has time for; what one link leaves behind shows after a few."""
-    with Server(over_tls(server_context(certificate), echo)) as server:
-        with client_with(settings, way) as client:
-            _open_and_close(client, server.port, 5)
-            files = len(entries("/proc/self/fd"))
-            _open_and_close(client, server.port, 100)
-            assert len(entries("/proc/self/fd")) <= files + 10
+    with (
+        Server(over_tls(server_context(certificate), echo)) as server,
+        client_with(settings, way) as client,
+    ):
+        _open_and_close(client, server.port, 5)
+        files = len(entries("/proc/self/fd"))
+        _open_and_close(client, server.port, 100)
+        assert len(entries("/proc/self/fd")) <= files + 10
 
 
 def _open_and_close(client: Client, port: int, count: int) -> None:
@@ -155,21 +163,27 @@ def _open_and_close(client: Client, port: int, count: int) -> None:
 
 
 def test_many_handshakes_at_once(way: str, settings: TlsSettings, certificate: Certificate) -> None:
-    with Server(over_tls(server_context(certificate), echo)) as server:
-        with client_with(settings, way) as client:
-            links = [client.begin(server.port) for _ in range(30)]
-            assert client.take(30) == dict.fromkeys(links)
+    with (
+        Server(over_tls(server_context(certificate), echo)) as server,
+        client_with(settings, way) as client,
+    ):
+        links = [client.begin(server.port) for _ in range(30)]
+        assert client.take(30) == dict.fromkeys(links)
 
 
-def test_handshakes_that_are_given_up_end(
-    way: str, settings: TlsSettings, certificate: Certificate
+def test_a_handshake_that_is_given_up_is_not_heard_of_again(
+    way: str, settings: TlsSettings
 ) -> None:
     go_on = threading.Event()
-    with Server(lambda _: go_on.wait(30) and None) as silent:
-        with client_with(settings, way) as client:
-            links = [client.begin(silent.port) for _ in range(3)]
-            client.connector.drop(links[1])
+
+    def serve(connection: socket.socket) -> None:
+        go_on.wait(30)
+
+    with Server(serve) as server, client_with(settings, way) as client:
+        first, second, third = (client.begin(server.port) for _ in range(3))
+        client.connector.drop(second)
         go_on.set()
+        assert set(client.take(2)) == {first, third}
 
 
 def test_an_end_while_handshakes_run_closes_their_sockets(way: str, settings: TlsSettings) -> None:
@@ -207,8 +221,10 @@ def test_a_context_of_the_users_own_is_used_to_the_letter(
     context = ssl.create_default_context(cafile=str(authority.certificate))  # type: ignore[attr-defined]
     context.check_hostname = False
     settings = replace(TlsSettings(), context=context)
-    with Server(over_tls(server_context(certificate), echo)) as server:
-        with client_with(settings, "relay") as client:
-            client.open(server.port, "another.example")
-            context.check_hostname = True
-            assert "is not for another.example" in client.failure(server.port, "another.example")
+    with (
+        Server(over_tls(server_context(certificate), echo)) as server,
+        client_with(settings, "relay") as client,
+    ):
+        client.open(server.port, "another.example")
+        context.check_hostname = True
+        assert "is not for another.example" in client.failure(server.port, "another.example")

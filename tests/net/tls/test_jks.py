@@ -1,0 +1,66 @@
+"""Java's own key stores, read with the optional package."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_fast.config._security_settings import Store, TlsSettings
+from kafka_fast.errors import ConfigError
+from kafka_fast.net.tls.context import make_context
+from kafka_fast.secret import Secret
+from kafka_fast.testing.certificates import Certificate, CertificateAuthority
+from tests.net.tls.harness import client_with, echo, server_context
+from tests.net.tls.servers import Server, over_tls
+
+PASSWORD = "changeit"
+
+
+def write_store(path: Path, entries: list[Any]) -> Store:
+    jks = pytest.importorskip("jks")
+    jks.KeyStore.new("jks", entries).save(str(path), PASSWORD)
+    return Store(location=str(path), password=Secret(PASSWORD))
+
+
+def trusting(authority: CertificateAuthority, path: Path) -> Store:
+    jks = pytest.importorskip("jks")
+    der = ssl.PEM_cert_to_DER_cert(authority.certificate.read_text())
+    return write_store(path, [jks.TrustedCertEntry.new("ca", der)])
+
+
+def identifying(own: Certificate, path: Path) -> Store:
+    jks = pytest.importorskip("jks")
+    from cryptography.hazmat.primitives import serialization as form
+
+    key = form.load_pem_private_key(own.key.read_bytes(), None)
+    der = key.private_bytes(form.Encoding.DER, form.PrivateFormat.PKCS8, form.NoEncryption())
+    first, *_ = own.chain.read_text().partition("-----END CERTIFICATE-----")
+    cert = ssl.PEM_cert_to_DER_cert(first + "-----END CERTIFICATE-----\n")
+    return write_store(path, [jks.PrivateKeyEntry.new("own", [cert], der, "pkcs8")])
+
+
+def test_trust_and_identity_from_jks(
+    way: str, authority: CertificateAuthority, certificate: Certificate, tmp_path: Path
+) -> None:
+    own = authority.issue("client")
+    settings = TlsSettings(
+        truststore=trusting(authority, tmp_path / "trust.jks"),
+        keystore=identifying(own, tmp_path / "own.jks"),
+    )
+    context = server_context(certificate)
+    context.load_verify_locations(authority.certificate)
+    context.verify_mode = ssl.CERT_REQUIRED
+    with Server(over_tls(context, echo)) as server, client_with(settings, way) as client:
+        link = client.open(server.port)
+        client.ask(link)
+        assert client.answer()
+
+
+def test_a_wrong_password_of_a_jks_file(authority: CertificateAuthority, tmp_path: Path) -> None:
+    store = trusting(authority, tmp_path / "trust.jks")
+    wrong = Store(location=store.location, password=Secret("wrong"))
+    with pytest.raises(ConfigError, match="the password is wrong or missing"):
+        make_context(TlsSettings(truststore=wrong))
