@@ -39,7 +39,7 @@ _ESCAPE = re.compile(r"\\([0-3]?[0-7]{1,2}|.)", re.DOTALL)
 _CONTROLS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
-class Login(NamedTuple):
+class LoginModule(NamedTuple):
     """A login module and its options."""
 
     module: str
@@ -56,7 +56,7 @@ class Login(NamedTuple):
         return (self.text(name) or "").lower() == "true"
 
 
-def parse_jaas(given: Secret) -> Login:
+def parse_jaas(given: Secret) -> LoginModule:
     """Return the login module that a property's value names.
 
     Raises:
@@ -68,7 +68,7 @@ def parse_jaas(given: Secret) -> Login:
     return found
 
 
-def _parse(text: str) -> Login | str:
+def _parse(text: str) -> LoginModule | str:
     """Return the login module, or what is wrong, without any part of the text."""
     tokens = list(_tokens(text))
     if tokens and not tokens[-1]:
@@ -92,7 +92,7 @@ def _parse(text: str) -> Login | str:
     if len(options) % 3:
         return _bad_option(options[-(len(options) % 3)])
     pairs = zip(options[::3], options[2::3], strict=True)
-    return Login(name, {option.text: Secret(value.text) for option, value in pairs})
+    return LoginModule(name, {option.text: Secret(value.text) for option, value in pairs})
 
 
 class _Token(NamedTuple):

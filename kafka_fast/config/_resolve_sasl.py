@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kafka_fast.config import _jaas as jaas
-from kafka_fast.config._jaas import Login, parse_jaas
+from kafka_fast.config._jaas import LoginModule, parse_jaas
 from kafka_fast.config._normalize import Config
 from kafka_fast.config._resolve_tokens import token_source
 from kafka_fast.config._sasl_keys import IAM_CLIENT_HANDLER
@@ -27,7 +27,7 @@ _MODULES = {
 _READABLE = (PLAIN, OAUTHBEARER, AWS_MSK_IAM)
 """Mechanisms that send what opens the door: whoever reads it can use it."""
 
-_NO_LOGIN = Login("", {})
+_NO_LOGIN = LoginModule("", {})
 
 
 def sasl_settings(config: Config) -> SaslSettings:
@@ -58,7 +58,7 @@ def sasl_settings(config: Config) -> SaslSettings:
     return SaslSettings(**values)
 
 
-def _check_mechanism(config: Config, login: Login) -> None:
+def _check_mechanism(config: Config, login: LoginModule) -> None:
     """See that the mechanism is the one that the credentials are for."""
     mechanism = config["sasl.mechanism"]
     is_default = "sasl.mechanism" not in config.explicit
@@ -109,7 +109,7 @@ def _refreshing(config: Config) -> dict[str, Any]:
     }
 
 
-def _password(config: Config, login: Login) -> dict[str, Any]:
+def _password(config: Config, login: LoginModule) -> dict[str, Any]:
     """Return user and password of PLAIN and SCRAM."""
     username: str | None = config["sasl.username"]
     password: Secret | None = config["sasl.password"]
@@ -133,7 +133,7 @@ def _password(config: Config, login: Login) -> dict[str, Any]:
     }
 
 
-def _kerberos(config: Config, login: Login) -> dict[str, Any]:
+def _kerberos(config: Config, login: LoginModule) -> dict[str, Any]:
     """Return the principals of GSSAPI, and where the client's key is.
 
     Raises:
@@ -157,7 +157,7 @@ def _kerberos(config: Config, login: Login) -> dict[str, Any]:
     }
 
 
-def _aws(config: Config, login: Login) -> dict[str, Any]:
+def _aws(config: Config, login: LoginModule) -> dict[str, Any]:
     """Return where AWS credentials come from."""
     names = {
         "aws_region": ("sasl.aws.region", "awsStsRegion"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from kafka_fast.config._jaas import Login
+from kafka_fast.config._jaas import LoginModule
 from kafka_fast.config._normalize import Config
 from kafka_fast.config._oauthbearer_keys import CLIENT_CREDENTIALS, JWT_BEARER
 from kafka_fast.config._pem import certificates, private_key
@@ -27,7 +27,7 @@ _SOURCES = (
 )
 
 
-def token_source(config: Config, login: Login) -> dict[str, Any]:
+def token_source(config: Config, login: LoginModule) -> dict[str, Any]:
     """Return the fields of `SaslSettings` that say where tokens come from.
 
     Raises:
@@ -78,7 +78,7 @@ def _check_url(config: Config, url: SplitResult) -> None:
         raise ConfigError(f"{_RETRIEVER}=FileJwtRetriever needs a file: URL in {_URL}")
 
 
-def _oidc(config: Config, login: Login) -> OidcSettings:
+def _oidc(config: Config, login: LoginModule) -> OidcSettings:
     """Return how an identity provider is asked."""
     grant = _grant(config)
     client_id = config[_ID] or login.text("clientId")
@@ -119,7 +119,7 @@ def _grant(config: Config) -> str:
     return grant or by_class or CLIENT_CREDENTIALS
 
 
-def _https(config: Config, login: Login) -> dict[str, Any]:
+def _https(config: Config, login: LoginModule) -> dict[str, Any]:
     """Return how the identity provider is connected to."""
     location = config["https.ca.location"] or login.text("ssl.truststore.location")
     text = config["https.ca.pem"]
@@ -158,7 +158,7 @@ def _assertion(config: Config) -> dict[str, Any]:
     }
 
 
-def _extensions(config: Config, login: Login) -> tuple[tuple[str, str], ...]:
+def _extensions(config: Config, login: LoginModule) -> tuple[tuple[str, str], ...]:
     """Return SASL extensions: the property's, and those of sasl.jaas.config."""
     found = {
         name[len(_EXTENSION) :]: login.text(name) or ""

@@ -21,7 +21,7 @@ Password: TypeAlias = str | Callable[[], str]
 """A secret, or a function that returns it; the function may block."""
 
 
-class TokenSource(Protocol):
+class HasToken(Protocol):
     """An object with a method for tokens, as kafka-python and aiokafka have it."""
 
     def token(self) -> object:
@@ -29,7 +29,7 @@ class TokenSource(Protocol):
         ...
 
 
-TokenProvider: TypeAlias = Callable[[], object] | TokenSource
+TokenProvider: TypeAlias = Callable[[], object] | HasToken
 
 
 class SecurityProperties(TypedDict, total=False):

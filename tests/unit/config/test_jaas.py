@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_fast.config._jaas import Login, parse_jaas
+from kafka_fast.config._jaas import LoginModule, parse_jaas
 from kafka_fast.errors import ConfigError
 from kafka_fast.secret import Secret
 
@@ -15,7 +15,7 @@ PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 ESCAPES = {"\n": "\\n", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
 
 
-def parsed(text: str) -> Login:
+def parsed(text: str) -> LoginModule:
     return parse_jaas(Secret(text))
 
 
