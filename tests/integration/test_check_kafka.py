@@ -63,7 +63,7 @@ def test_each_door(
         ("SASL_SSL", "PLAIN", {"alice-secret": "guess"}, "SASL", "Invalid username or password"),
         ("SASL_SSL", "SCRAM-SHA-512", {"alice-secret": "guess"}, "SASL", "invalid credentials"),
         ("SASL_SSL", "PLAIN", {"SASL_SSL": "SASL_PLAINTEXT"}, "ApiVersions", "a TLS listener"),
-        ("SASL_PLAINTEXT", "PLAIN", {"SASL_PLAINTEXT": "SASL_SSL"}, "TLS", "without TLS"),
+        ("SASL_PLAINTEXT", "PLAIN", {"SASL_PLAINTEXT": "SASL_SSL"}, "TLS", "plaintext listener"),
         ("SSL", None, {"SSL": "PLAINTEXT"}, "ApiVersions", "a TLS listener"),
         ("PLAINTEXT", None, {"PLAINTEXT": "SSL"}, "TLS", "plaintext listener"),
         ("SASL_SSL", None, {"SASL_SSL": "SSL"}, "Metadata", "closed the connection"),

@@ -1,6 +1,7 @@
 """`kafka-fast check` on the embedded broker and on worse peers: what is named, and what is advised.
 
-Every case is run as a user does, with a properties file.
+Every case is run as a user does, with a properties file; as docs/troubleshooting.md says, with
+`kafka-fast check --config client.properties`.
 """
 
 from __future__ import annotations
