@@ -88,6 +88,13 @@ $(VENV)/%.stamp: $(VENV)/pip.stamp pyproject.toml
 	$(PY) -m pip install -q --group $*
 	touch $@
 
+# Has no wheels: pip compiles it, with krb5's headers (Debian: libkrb5-dev).
+.PHONY: kerberos
+kerberos: $(VENV)/test.stamp
+	@mkdir -p build
+	@$(PY) -c 'import gssapi' 2>/dev/null || $(PY) -m pip install -q --group kerberos \
+		>build/kerberos.log 2>&1 || echo "Kerberos (gssapi needs libkrb5-dev)" >> $(NOT_RUN)
+
 # ---- build ----
 
 .PHONY: build
@@ -149,7 +156,7 @@ unit: build $(VENV)/test.stamp
 	$(PYTEST) $(TOGETHER) -m "not broker and not spark" --ignore tests/sim
 	$(MAKE) --no-print-directory sim
 
-brokers: build $(VENV)/test.stamp $(VENV)/spark.stamp
+brokers: build $(VENV)/test.stamp $(VENV)/spark.stamp kerberos
 	$(PYTEST) $(FILES_TOGETHER) -m "broker or spark"
 
 # Where the build lacks codecs the tests have run with Python packages, and the last line of

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from kafka_fast.errors import ConfigError
 
 DEFAULT_PORT = 9092
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 _ENTRY = re.compile(
     r"(?:(?P<scheme>[A-Za-z_]+)://)?"
@@ -40,9 +41,10 @@ def parse_address(entry: str) -> Address:
         raise ConfigError(
             f"bootstrap.servers: {entry!r} is not host:port (IPv6 addresses go in brackets)"
         )
-    if (match["scheme"] or "PLAINTEXT").upper() != "PLAINTEXT":
+    # As in Java, a protocol before the address says nothing: security.protocol does.
+    if (match["scheme"] or PROTOCOLS[0]).upper() not in PROTOCOLS:
         raise ConfigError(
-            f"bootstrap.servers: {entry!r}: protocol {match['scheme']} is not supported"
+            f"bootstrap.servers: {entry!r}: the protocol is none of {', '.join(PROTOCOLS)}"
         )
     port = int(match["port"] or DEFAULT_PORT)
     if not 0 < port < 65536:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafka_fast.config._address import PROTOCOLS
 from kafka_fast.config._key import INT_MAX, LONG_MAX, Key, ValueKind, confluent
 
 COMMON: tuple[Key, ...] = (
@@ -194,7 +195,7 @@ COMMON: tuple[Key, ...] = (
         name="security.protocol",
         kind=ValueKind.STRING,
         default="PLAINTEXT",
-        choices=("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
+        choices=PROTOCOLS,
         doc="How connections are secured: with TLS (`SSL`, `SASL_SSL`), and whether the client "
         "says who it is by SASL (`SASL_PLAINTEXT`, `SASL_SSL`). A client certificate says so, too.",
     ),

@@ -33,6 +33,7 @@ def certificates(name: str, given: Secret) -> str:
     """
     text = as_lines(given.reveal())
     if "PRIVATE KEY-----" in text:
+        del text  # an error's traceback has this frame
         raise ConfigError(f"{name} is for certificates, and a private key is in it")
     if "-----BEGIN" not in text:
         raise ConfigError(

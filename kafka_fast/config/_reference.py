@@ -44,6 +44,42 @@ unknown property 'lingr.ms'; did you mean 'linger.ms'?
   that is given twice with different values.
 * A property that only other clients have is a `ConfigError` as well. The error says
   [what to do instead](#properties-of-other-clients).
+* Values are data: no environment variable is put in, and no name is imported.
+
+## Files of properties
+
+`read_properties` reads the file of a Java client, or of a librdkafka client, as it stands:
+
+```python
+from pathlib import Path
+
+from kafka_fast import Consumer, Producer, read_properties
+
+Path("client.properties").write_text(
+    "bootstrap.servers=localhost:9092\\nacks=all\\nsession.timeout.ms=45000\\n"
+    "schema.registry.url=http://localhost:8081\\n"
+)
+Producer(read_properties("client.properties"), linger_ms=20).close()
+Consumer(read_properties("client.properties"), group_id="audit").close()
+```
+
+* The syntax is that of `java.util.Properties`: comments, continued lines, escapes.
+* One file may serve all clients: a producer ignores what only consumers have, and the reverse. For
+  that, give the file's properties as they are, with more as keywords or with `|`. Any other mapping
+  is read strictly, `{**read_properties(...)}` as well.
+* Properties of other programs, such as `schema.registry.url`, and classes that only a JVM can load
+  are left out. Their names are logged at INFO. A name that looks like a misspelt property is a
+  `ConfigError`.
+
+## Secrets
+
+A property of the type `password` takes a string, or a function that returns one and may block.
+
+* Secrets are shown as `****` wherever a configuration is printed, also in errors and logs.
+* A client keeps no reference to your dictionary. Its settings refuse to be pickled if they have
+  secrets in them.
+* With PLAIN, OAUTHBEARER and AWS_MSK_IAM a client refuses to send its credentials without TLS,
+  unless `allow.insecure.sasl` is true.
 """
 
 WIDTH = 100

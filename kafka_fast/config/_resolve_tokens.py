@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from kafka_fast.config._jaas import Login
 from kafka_fast.config._normalize import Config
@@ -58,21 +58,23 @@ def token_source(config: Config, login: Login) -> dict[str, Any]:
     if config["sasl.oauth.token.provider"] is not None:
         return {**found, "token_provider": config["sasl.oauth.token.provider"]}
     url = urlsplit(config[_URL])
-    _check_url(config, url.scheme)
+    _check_url(config, url)
     if url.scheme == "file":
         return {**found, "token_file": unquote(url.path)}
     return {**found, "oidc": _oidc(config, login)}
 
 
-def _check_url(config: Config, scheme: str) -> None:
+def _check_url(config: Config, url: SplitResult) -> None:
+    if "@" in url.netloc:
+        raise ConfigError(f"{_URL} must hold no user and no password: {_ID} and {_SECRET} do")
     allowed = config["sasl.oauthbearer.allowed.urls"]
     if allowed and config[_URL] not in allowed:
         raise ConfigError(f"{_URL} is none of sasl.oauthbearer.allowed.urls")
-    if scheme not in ("https", "file"):
+    if url.scheme not in ("https", "file"):
         raise ConfigError(
             f"{_URL} must begin with https:// (or file:///): what is sent there opens the door"
         )
-    if (config[_RETRIEVER] == "FileJwtRetriever") and scheme != "file":
+    if config[_RETRIEVER] == "FileJwtRetriever" and url.scheme != "file":
         raise ConfigError(f"{_RETRIEVER}=FileJwtRetriever needs a file: URL in {_URL}")
 
 

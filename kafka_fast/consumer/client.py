@@ -567,6 +567,8 @@ class Consumer:
         raise TypeError("a Consumer cannot be pickled: make one where it is needed")
 
     def __repr__(self) -> str:
+        if not hasattr(self, "_reading"):
+            return "<Consumer, not made>"  # its constructor has failed, and an error is reported
         count = len(self._reading.intake.partitions)
         state = "closed" if self._core.closed else f"{count} partitions"
         return f"Consumer({self.client_id!r}, {state})"

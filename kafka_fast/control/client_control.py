@@ -144,6 +144,7 @@ class ClientControl(ABC, Generic[S_co]):
             [
                 f"cluster {self.cluster.cluster_id}, metadata generation {self.cluster.generation}",
                 *map(str, self.cluster.nodes),
+                *self.connections.describe(now),
                 *self._describe_own(now),
             ]
         )

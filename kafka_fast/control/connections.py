@@ -147,6 +147,11 @@ class Connections:
         text = f"{text} for {in_seconds(seconds)}"
         return Reason(text, KafkaTimeoutError(text))
 
+    def describe(self, now: float) -> list[str]:
+        """Return what connections wait for, logins among it, in lines for people. Any thread."""
+        states = (it.under_way(now) for it in list(self._connections.values()))
+        return [f"{it[0]} for {in_seconds(it[1])}" for it in states if it is not None]
+
     def pause(self, key: ConnectionKey, since: float, until: float) -> float | None:
         """Return for how long a node throttled this client, because of a quota. Any thread.
 

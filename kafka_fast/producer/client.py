@@ -230,5 +230,7 @@ class Producer(BulkAccumulator):
 
     def __repr__(self) -> str:
         """Return the client id and whether the producer is closed."""
+        if not hasattr(self, "_core"):
+            return "<Producer, not made>"  # its constructor has failed, and an error is reported
         state = "closed" if self._queues.dead else "open"
         return f"<Producer {self.client_id} {state}>"

@@ -21,8 +21,9 @@ from kafka_fast.errors import SaslAuthenticationFailed
 from kafka_fast.protocol.apis.sasl_authenticate import SaslAuthenticateRequest
 from kafka_fast.protocol.apis.sasl_handshake import SaslHandshakeRequest
 from kafka_fast.testing.secure_kafka import LISTENERS, MECHANISMS, SASL_LISTENERS, SecureKafka
+from tests.integration.scenarios.sasl import log_in
 from tests.integration.scenarios.wire import connected
-from tests.integration.secure_peers import for_librdkafka, for_python_clients
+from tests.integration.secure_peers import context, for_librdkafka, for_python_clients
 from tests.waiting import eventually, killed
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # the other clients' own warnings are theirs
@@ -47,10 +48,10 @@ def check_offered(kafka: SecureKafka, mechanism: str | None) -> None:
         pytest.skip(f"Kafka 3.1: {mechanism} with signed tokens")
 
 
-def confluent_error(properties: dict[str, str], topic: str) -> str | None:
+def confluent_error(properties: dict[str, str], topic: str, timeout_ms: int = 10_000) -> str | None:
     """Send one record; return the name of what happened to it, None: it is in the log."""
     producer = confluent_kafka.Producer(
-        {**for_librdkafka(properties), "message.timeout.ms": 3_000, "log_level": 0}
+        {**for_librdkafka(properties), "message.timeout.ms": timeout_ms, "log_level": 0}
     )
     told: list[confluent_kafka.KafkaError | None] = []
     producer.produce(topic, b"x", on_delivery=lambda error, record: told.append(error))
@@ -123,10 +124,10 @@ def test_who_has_no_certificate_or_a_wrong_password_stays_outside(
 ) -> None:
     without = secure_kafka.client_properties("MTLS")
     del without["ssl.keystore.type"], without["ssl.keystore.location"]
-    assert confluent_error(without, topic) == "_MSG_TIMED_OUT"
+    assert confluent_error(without, topic, 1_000) == "_MSG_TIMED_OUT"
     wrong = secure_kafka.client_properties("SASL_SSL", "SCRAM-SHA-512")
     wrong["sasl.jaas.config"] = wrong["sasl.jaas.config"].replace("alice-secret", "guess")
-    assert confluent_error(wrong, topic) == "_MSG_TIMED_OUT"
+    assert confluent_error(wrong, topic, 1_000) == "_MSG_TIMED_OUT"
 
 
 @pytest.mark.parametrize(
@@ -152,7 +153,7 @@ def test_a_password_can_be_changed(secure_kafka: SecureKafka, topic: str) -> Non
     secure_kafka.set_password("bob", "another")
     try:
         assert confluent_error(new, topic) is None
-        assert confluent_error(old, topic) == "_MSG_TIMED_OUT"
+        assert confluent_error(old, topic, 1_000) == "_MSG_TIMED_OUT"
     finally:
         secure_kafka.set_password("bob", "bob-secret")
 
@@ -180,6 +181,15 @@ def test_a_token_that_is_not_good_is_refused(
         end = client.ask(SaslAuthenticateRequest(auth_bytes=b"\x01"), 2)
         assert end.error_code == SaslAuthenticationFailed.code
         assert client.is_closed()
+
+
+def test_sessions_of_one_listener_end(secure_kafka: SecureKafka) -> None:
+    properties = secure_kafka.client_properties("REAUTH", "SCRAM-SHA-512")
+    with connected(properties["bootstrap.servers"], context(properties)) as client:
+        for _ in range(2):
+            answer = log_in(client, "SCRAM-SHA-512", "alice", "alice-secret")
+            assert (answer.error_code, answer.session_lifetime_ms) == (0, 2000)
+        assert client.metadata(version=7).brokers
 
 
 def test_the_command_writes_properties_for_each_door(secure_kafka: SecureKafka) -> None:

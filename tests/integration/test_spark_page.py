@@ -31,7 +31,7 @@ pytestmark = [
 
 PAGE = ROOT / "docs" / "spark.md"
 TEXT = PAGE.read_text(encoding="utf-8")
-JOB, FAILURE, STREAM, END_OF_STREAM = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+JOB, FAILURE, STREAM, END_OF_STREAM, _SECURE = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
 PRINTED, ERROR = re.findall(r"```text\n(.*?)```", TEXT, re.DOTALL)
 SERVERS = "broker1:9092,broker2:9092"
 

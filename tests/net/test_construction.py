@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from kafka_fast import Consumer, Producer
+from kafka_fast import ConfigError, Consumer, Producer
 from kafka_fast.consumer import core as consumer_core
 from kafka_fast.net import package_compressor, planes, process_life, threaded_host
 from kafka_fast.producer import core as producer_core
@@ -125,6 +125,16 @@ def test_a_failed_step_of_a_consumer_takes_back_those_before_it(
 
 
 @pytest.mark.usefixtures("no_collector")
+@pytest.mark.parametrize("client", [Producer, Consumer])
+def test_who_reports_a_failed_constructor_can_show_the_client(client: type[Any]) -> None:
+    """Error trackers show the locals of each frame."""
+    with pytest.raises(ConfigError) as raised:
+        client({"bootstrap.servers": "localhost:1", "nonsense": 1})
+    frames = [frame.frame.f_locals for frame in raised.traceback]
+    shown = [repr(names["self"]) for names in frames if isinstance(names.get("self"), client)]
+    assert shown == [f"<{client.__name__}, not made>"]
+
+
 def test_a_closed_producer_does_not_wait_for_the_collector() -> None:
     fds = entries("/proc/self/fd")
     Producer(bootstrap_servers="127.0.0.1:1", compression_type="lz4").close()
@@ -136,7 +146,7 @@ def test_a_closed_producer_does_not_wait_for_the_collector() -> None:
 # test: CPython's own `Thread.start` waits for ever for a thread that had none for its first step.)
 STARVED = """
 import gc, os, resource, sys, warnings
-from kafka_fast import Consumer, Producer
+from kafka_fast import ConfigError, Consumer, Producer
 from kafka_fast.net import threaded_host
 
 warnings.simplefilter("error")

@@ -187,7 +187,8 @@ def test_a_planted_anomaly_is_found(plant: Callable[[History, Logs], None], kind
 
 
 def test_every_kind_of_anomaly_is_planted() -> None:
-    assert {kind for _, kind in PLANTED} == set(Kind)
+    by_the_guard = {Kind.LOGIN}  # it sees requests, not histories: test_guard.py
+    assert {kind for _, kind in PLANTED} == set(Kind) - by_the_guard
 
 
 @pytest.mark.parametrize(

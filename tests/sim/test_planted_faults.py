@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from kafka_fast.control.authentication import login
+from kafka_fast.control.messages import SendRaw
 from kafka_fast.control.producer import control, verdicts
 from kafka_fast.control.producer.messages import (
     BatchRow,
@@ -122,3 +124,23 @@ def test_a_delivery_timeout_that_is_not_kept(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(planes, "Queues", patient)
     show(Kind.LATE)
+
+
+def test_never_renewing_a_login(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(login, "SESSION_SHARE", (2.0, 3.0))
+    show(Kind.LOGIN)
+
+
+def test_renewing_a_login_too_soon_after_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(login, "RENEWAL_INTERVAL", 0.0)
+    show(Kind.LOGIN)
+
+
+def test_letting_requests_pass_the_gate(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent_raw = SendRaw.__init__
+
+    def pass_all(command: SendRaw, *fields: Any, **named: Any) -> None:
+        sent_raw(command, *fields, **{**named, "is_of_login": True})
+
+    monkeypatch.setattr(SendRaw, "__init__", pass_all)
+    show(Kind.LOGIN)

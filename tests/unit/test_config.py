@@ -241,6 +241,7 @@ def test_defaults_that_depend_on_the_client() -> None:
         ("[::1]:9093", [("::1", 9093)]),
         ("[fe80::1%eth0]", [("fe80::1%eth0", 9092)]),
         ("PLAINTEXT://a:1", [("a", 1)]),
+        ("SASL_SSL://a:1", [("a", 1)]),
         ([("::1", 5), ("b", 6)], [("::1", 5), ("b", 6)]),
     ],
 )
@@ -255,7 +256,7 @@ def test_addresses(given: object, addresses: list[tuple[str, int]]) -> None:
         ("::1", "'::1'"),
         ("a:0", "'a:0'"),
         ("a:65536", "'a:65536'"),
-        ("SSL://a:1", "'SSL://a:1'"),
+        ("http://a:1", "'http://a:1'"),
         (["a:1", 5], "5"),
         ("", "no address"),
         ([], "no address"),

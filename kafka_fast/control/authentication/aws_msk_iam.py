@@ -70,8 +70,9 @@ class AwsMskIamMechanism:
 
     def converse(self, host: str) -> Conversation:
         """Begin a conversation. The broker's name is signed, in place of an exchange."""
-        request: bytes = yield Work(lambda: self._sign(host), "AWS credentials are asked for")
-        yield request  # the answer names MSK's own request, and proves nothing
+        # Nothing here holds the message, which has the session's token in it. The answer names
+        # MSK's own request, and proves nothing.
+        yield (yield Work(lambda: self._sign(host), "AWS credentials are asked for"))
 
 
 def connect_request(

@@ -1,24 +1,20 @@
-"""Which mechanism the settings ask for, with the parts that it needs."""
+"""Which mechanism the settings ask for, with the parts that it needs.
+
+A client has one mechanism, so that each one's modules are imported where it is made.
+"""
 
 from __future__ import annotations
 
-import secrets
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
 from kafka_fast.config._security_settings import SaslSettings
-from kafka_fast.control.authentication.aws_msk_iam import AwsMskIamMechanism
-from kafka_fast.control.authentication.gssapi import GssapiMechanism
 from kafka_fast.control.authentication.mechanism import Mechanism
-from kafka_fast.control.authentication.oauthbearer import OAuthBearerMechanism
-from kafka_fast.control.authentication.plain import PlainMechanism
-from kafka_fast.control.authentication.scram import HASHES, ScramMechanism
 from kafka_fast.errors import ConfigError
-from kafka_fast.net.login.aws import AwsLogin
-from kafka_fast.net.login.kerberos import KerberosLogin
-from kafka_fast.net.login.oidc import ProviderTokens
-from kafka_fast.net.login.scram_keys import ScramKeyCache
-from kafka_fast.net.login.tokens import TokenCache
-from kafka_fast.net.login.user_tokens import file_tokens, user_tokens
 from kafka_fast.secret import Secret
+
+if TYPE_CHECKING:
+    from kafka_fast.control.authentication.oauthbearer import TokenSource
 
 __all__ = ["make_mechanism"]
 
@@ -33,27 +29,26 @@ def make_mechanism(settings: SaslSettings) -> Mechanism:
         ConfigError: a setting is missing or cannot be used, or a package that the mechanism needs
             is not installed.
     """
-    name = settings.mechanism
-    if name == "PLAIN":
-        return PlainMechanism(*_credentials(settings))
-    if name in HASHES:
-        return _scram(settings)
-    if name == "OAUTHBEARER":
-        return OAuthBearerMechanism(_tokens(settings), settings.extensions)
-    if name == "GSSAPI":
-        return GssapiMechanism(_kerberos(settings).begin)
-    if name == "AWS_MSK_IAM":
-        return AwsMskIamMechanism(_aws(settings).request)
-    raise ConfigError(f"sasl.mechanism: {name} is not known")
+    make = _MAKERS.get(settings.mechanism)
+    if make is None:
+        raise ConfigError(
+            f"sasl.mechanism: {settings.mechanism} is not known; known: {', '.join(_MAKERS)}"
+        )
+    return make(settings)
 
 
-def _credentials(settings: SaslSettings) -> tuple[str, Secret]:
-    if settings.username is None or settings.password is None:
-        raise ConfigError(f"{settings.mechanism} needs sasl.username and sasl.password")
-    return settings.username, settings.password
+def _plain(settings: SaslSettings) -> Mechanism:
+    from kafka_fast.control.authentication.plain import PlainMechanism
+
+    return PlainMechanism(*_credentials(settings))
 
 
-def _scram(settings: SaslSettings) -> ScramMechanism:
+def _scram(settings: SaslSettings) -> Mechanism:
+    import secrets
+
+    from kafka_fast.control.authentication.scram import HASHES, ScramMechanism
+    from kafka_fast.net.login.scram_keys import ScramKeyCache
+
     username, password = _credentials(settings)
     extensions = dict(settings.extensions)
     if settings.is_token:
@@ -68,35 +63,73 @@ def _scram(settings: SaslSettings) -> ScramMechanism:
     )
 
 
-def _kerberos(settings: SaslSettings) -> KerberosLogin:
-    return KerberosLogin(
-        service=settings.kerberos_service_name,
-        principal=settings.kerberos_principal,
-        keytab=settings.kerberos_keytab,
-        host=settings.kerberos_domain_name,
-    )
+def _credentials(settings: SaslSettings) -> tuple[str, Secret]:
+    if settings.username is None or settings.password is None:
+        raise ConfigError(f"{settings.mechanism} needs sasl.username and sasl.password")
+    return settings.username, settings.password
 
 
-def _aws(settings: SaslSettings) -> AwsLogin:
-    return AwsLogin(
-        settings.aws_region,
-        profile=settings.aws_profile,
-        role_arn=settings.aws_role_arn,
-        role_session_name=settings.aws_role_session_name,
-    )
+def _oauthbearer(settings: SaslSettings) -> Mechanism:
+    from kafka_fast.control.authentication.oauthbearer import OAuthBearerMechanism
+
+    return OAuthBearerMechanism(_tokens(settings), settings.extensions)
 
 
-def _tokens(settings: SaslSettings) -> TokenCache:
+def _tokens(settings: SaslSettings) -> TokenSource:
     """Return where the tokens come from; the user names one source."""
+    from kafka_fast.net.login.tokens import TokenCache
+
     if settings.token_provider is not None:
+        from kafka_fast.net.login.user_tokens import user_tokens
+
         fetch = user_tokens(settings.token_provider, settings.token_provider_config)
         return TokenCache(fetch, "a token is asked of the user's function", settings)
     if settings.token_file is not None:
+        from kafka_fast.net.login.user_tokens import file_tokens
+
         what = f"a token is read from {settings.token_file}"
         return TokenCache(file_tokens(settings.token_file), what, settings)
     if settings.oidc is not None:
+        from kafka_fast.net.login.oidc import ProviderTokens
+
         provider = ProviderTokens(settings.oidc)
         return TokenCache(provider.fetch, provider.what, settings)
     raise ConfigError(
         "OAUTHBEARER needs sasl_oauth_token_provider, or sasl.oauthbearer.token.endpoint.url"
     )
+
+
+def _gssapi(settings: SaslSettings) -> Mechanism:
+    from kafka_fast.control.authentication.gssapi import GssapiMechanism
+    from kafka_fast.net.login.kerberos import KerberosLogin
+
+    login = KerberosLogin(
+        service=settings.kerberos_service_name,
+        principal=settings.kerberos_principal,
+        keytab=settings.kerberos_keytab,
+        host=settings.kerberos_domain_name,
+    )
+    return GssapiMechanism(login.begin)
+
+
+def _aws_msk_iam(settings: SaslSettings) -> Mechanism:
+    from kafka_fast.control.authentication.aws_msk_iam import AwsMskIamMechanism
+    from kafka_fast.net.login.aws import AwsLogin
+
+    login = AwsLogin(
+        settings.aws_region,
+        profile=settings.aws_profile,
+        role_arn=settings.aws_role_arn,
+        role_session_name=settings.aws_role_session_name,
+    )
+    return AwsMskIamMechanism(login.request)
+
+
+_MAKERS: Final[dict[str, Callable[[SaslSettings], Mechanism]]] = {
+    "PLAIN": _plain,
+    "SCRAM-SHA-256": _scram,
+    "SCRAM-SHA-512": _scram,
+    "OAUTHBEARER": _oauthbearer,
+    "GSSAPI": _gssapi,
+    "AWS_MSK_IAM": _aws_msk_iam,
+}

@@ -144,9 +144,9 @@ def broken(reason: str, *, was_asked: bool) -> str:
         was_asked: the broker asked for a certificate, and this client has none.
 
     Returns:
-        A text that follows the name of the broker.
+        A text that follows the broker's address and a colon.
     """
-    return _said(reason, was_asked=was_asked)
+    return f"it {_said(reason, was_asked=was_asked)}"
 
 
 def _said(reason: str, *, was_asked: bool) -> str:

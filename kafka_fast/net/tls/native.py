@@ -7,7 +7,7 @@ import time
 from kafka_fast.config._security_settings import TlsSettings
 from kafka_fast.net._pump import Pump
 from kafka_fast.net.sockets import Connecting
-from kafka_fast.net.tls._tls import TlsContext, Handshakes
+from kafka_fast.net.tls._tls import Handshakes, TlsContext
 from kafka_fast.net.tls.connector import OWN_SHARE, Ended, server_name, told
 from kafka_fast.net.tls.context import make_context
 from kafka_fast.net.tls.reloading import Reloading

@@ -250,6 +250,7 @@ class Broker:
             self._faults,
             self._sessions,
             self._coordinator,
+            connection.user,
         )
         answer = handlers.HANDLERS[header.api_key](request)
         if connection.sasl is not None and header.api_key == API_VERSIONS and not answer.error_code:

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from kafka_fast.errors import GroupAuthorizationFailed, TopicAuthorizationFailed
 from kafka_fast.protocol.frame import RequestHeader
+from kafka_fast.testing.broker.acls import ANONYMOUS, Operation, ResourceType
 from kafka_fast.testing.broker.faults import ErrorRule, Faults
 from kafka_fast.testing.broker.groups.coordinator import Coordinator
 from kafka_fast.testing.broker.sessions import FetchSessions
@@ -29,11 +31,40 @@ class Request:
     faults: Faults
     sessions: FetchSessions  # of the asked broker
     coordinator: Coordinator  # on the asked broker
+    user: str = ANONYMOUS  # who asks
 
     @property
     def version(self) -> int:
         """Return the version of the API that the client speaks."""
         return self.header.version
+
+    def allows(self, operation: Operation, resource: ResourceType, name: str) -> bool:
+        """Tell whether the user may do something."""
+        authorizer = self.state.security.authorizer
+        return authorizer is None or authorizer.allows(self.user, operation, resource, name)
+
+    def allows_some(self, operation: Operation, resource: ResourceType) -> bool:
+        """Tell whether the user may do something to any resource of a type."""
+        authorizer = self.state.security.authorizer
+        return authorizer is None or authorizer.allows_some(self.user, operation, resource)
+
+    def check_topic(self, operation: Operation, name: str) -> None:
+        """Refuse a user who may not do that to a topic.
+
+        Raises:
+            TopicAuthorizationFailed
+        """
+        if not self.allows(operation, ResourceType.TOPIC, name):
+            raise TopicAuthorizationFailed("Authorization failed.")
+
+    def check_group(self, operation: Operation, group_id: str) -> None:
+        """Refuse a user who may not do that to a group.
+
+        Raises:
+            GroupAuthorizationFailed
+        """
+        if not self.allows(operation, ResourceType.GROUP, group_id):
+            raise GroupAuthorizationFailed("Group authorization failed.")
 
     def planned_error(
         self, topic: str | None = None, partition: int | None = None, *, exactly: bool = False

@@ -168,7 +168,7 @@ def test_a_client_certificate_of_a_stranger_is_refused(
     stranger = CertificateAuthority(tmp_path).issue("client")
     mutual = replace(settings, keystore=Store(location=str(stranger.both)))
     words = refused_later(way, mutual, asking(authority, certificate))
-    assert words == "refused this client's certificate: it does not know who issued it"
+    assert words == "it refused this client's certificate: it does not know who issued it"
 
 
 def asking(authority: CertificateAuthority, certificate: Certificate) -> ssl.SSLContext:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafka_fast.testing.broker.groups.settings import GroupSettings
-from tests.sim.worlds.guard import LoginPlan, make_login_plan
+from tests.sim.worlds.guard import LIFETIMES_MS, LoginPlan, make_login_plan
 from tests.sim.worlds.plan import NetworkPlan, TopicPlan, make_network
 
 ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
@@ -26,6 +26,8 @@ HABITS = ("seek", "pause", "ask", "rebalance", "resubscribe")
 COMMITS = ("auto", "sync", "async", "record", "listener")
 RESETS = ("earliest", "earliest", "latest", "none", "by_duration:PT2S")
 PATTERN = "topic-.*"
+SLOW = 0.005
+"""Seconds of latency from which on a login takes long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,17 +129,18 @@ def make_group_plan(seed: int) -> GroupPlan:
     grips = random.Random(f"group grips/{seed}")
     may_choose = pattern is None and len(topics) > 1
     holds_gil = grips.choice((0.0, 0.05, 0.2) if calm else (0.0, 0.0, 0.0, 0.05))
+    users = tuple(
+        _user(source, number, duration, static=static, may_look=may_look) for number in range(count)
+    )
+    network = make_network(source, calm=calm)
     return GroupPlan(
         seed=seed,
         nodes=nodes,
         version=version,
         topics=topics,
         config=config,
-        users=tuple(
-            _user(source, number, duration, static=static, may_look=may_look)
-            for number in range(count)
-        ),
-        network=make_network(source, calm=calm),
+        users=users,
+        network=network,
         records=source.choice((20, 60, 200)),
         duration=duration,
         faults=0 if calm else source.choice((0, 1, 2, 4, 8)),
@@ -153,9 +156,19 @@ def make_group_plan(seed: int) -> GroupPlan:
         changes_mind=minds.choice((0.0, 0.0, 0.02, 0.1)) if may_choose else 0.0,
         holds_gil=holds_gil,
         is_calm=calm,
-        # A login needs Python: heartbeats wait for who holds the GIL while it is renewed.
-        logins=make_login_plan(seed, calm=calm, ends=not (calm and holds_gil)),
+        logins=None if calm and holds_gil else _logins(seed, network, calm=calm),
     )
+
+
+def _logins(seed: int, network: NetworkPlan, *, calm: bool) -> LoginPlan | None:
+    """Return how members log in, if they do.
+
+    They must not spend their time with it: over a slow network a login takes as long as a group's
+    session. Nor may they log in where nobody may be expelled and users hold the GIL, which a login
+    needs.
+    """
+    lifetimes = LIFETIMES_MS if network.latency < SLOW else (0, 5_000, 60_000)
+    return make_login_plan(seed, calm=calm, lifetimes_ms=lifetimes)
 
 
 def _config(source: random.Random, nodes: int, *, is_consumer_protocol: bool) -> dict[str, Any]:

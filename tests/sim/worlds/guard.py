@@ -15,7 +15,7 @@ entry of `violations`.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -42,7 +42,7 @@ PREFIX_SIZE = 6  # of a request: its length and API key
 MAX_FRAME = 100 << 20
 RENEWAL_INTERVAL = 1.0
 NEVER = float("inf")
-LIFETIMES_MS = (0, 300, 1_000, 1_000, 1_500, 2_000, 3_000, 60_000)
+LIFETIMES_MS = (0, 1_000, 1_000, 1_500, 2_000, 3_000, 60_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,19 +65,21 @@ class LoginPlan:
     """The password changes, and the client hears of that later than the brokers."""
 
 
-def make_login_plan(seed: int, *, calm: bool, ends: bool = True) -> LoginPlan | None:
+def make_login_plan(
+    seed: int, *, calm: bool, lifetimes_ms: Sequence[int] = (300, *LIFETIMES_MS)
+) -> LoginPlan | None:
     """Return the logins of a seed; two of three worlds have none.
 
     Args:
         seed: of the world.
         calm: nothing breaks.
-        ends: whether sessions may end.
+        lifetimes_ms: what sessions may have, see `LoginPlan`.
     """
     source = random.Random(f"logins/{seed}")
     if source.random() > 1 / 3:
         return None
     return LoginPlan(
-        lifetime_ms=source.choice(LIFETIMES_MS) if ends else 0,
+        lifetime_ms=source.choice(lifetimes_ms),
         rounds=source.choice((1, 1, 2, 3)),
         version=source.choice((0, 1, 2, 2, 2)),
         has_work=source.random() < 0.5,
@@ -106,9 +108,22 @@ class SimulatedMechanism:
         """Say the password, then give the broker's words back."""
         said = self.password
         if self._plan.has_work:
-            said = yield Work(lambda: self.password, "the password is looked for")
+            said = yield Work(_Recall(self), "the password is looked for")
         for _ in range(self._plan.rounds):
             said = yield said
+
+
+class _Recall:
+    """Finds out what the password is by now."""
+
+    def __init__(self, mechanism: SimulatedMechanism) -> None:
+        self._mechanism = mechanism
+
+    def __call__(self) -> bytes:
+        return self._mechanism.password
+
+    def __repr__(self) -> str:
+        return "recall"  # a log of a seed names no address
 
 
 class Admitted(NamedTuple):

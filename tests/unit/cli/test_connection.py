@@ -5,14 +5,16 @@ from __future__ import annotations
 import argparse
 import getpass
 import io
+import re
+import shlex
 from pathlib import Path
 
 import pytest
 
-from kafka_fast.cli.connection import add_connection, configuration
-from kafka_fast.cli.main import main
+from kafka_fast.cli.connection import add_connection, configuration, reader_configuration
+from kafka_fast.cli.main import _parser, main
 from kafka_fast.cli.secure_connection import PASSWORD_VARIABLE
-from kafka_fast.config import CommonSettings, producer_settings
+from kafka_fast.config import CommonSettings, consumer_settings, producer_settings
 from kafka_fast.errors import ConfigError
 
 FILE = """\
@@ -163,3 +165,17 @@ def test_config_shows_what_a_client_gets(file: str, capsys: pytest.CaptureFixtur
 def test_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lag", "g", "--config", "/no/such.properties"]) == 1
     assert "/no/such.properties: No such file" in capsys.readouterr().err
+
+
+def test_the_pages_commands(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of docs/command-line.md."""
+    page = (Path(__file__).parents[3] / "docs" / "command-line.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^kafka-fast (.* (?:--config|--username) .*)$", page, re.MULTILINE)
+    monkeypatch.setenv(PASSWORD_VARIABLE, "canary")
+    mechanisms = []
+    for command in commands:
+        words = shlex.split(command.replace("client.properties", file))
+        sasl = consumer_settings(reader_configuration(_parser().parse_args(words))).sasl
+        assert sasl is not None
+        mechanisms.append(sasl.mechanism)
+    assert mechanisms == ["PLAIN", "SCRAM-SHA-512"]

@@ -25,9 +25,11 @@ from kafka_fast.config import (
     producer_settings,
 )
 from kafka_fast.secret import Secret
-from tests.unit.canary import CANARY, assert_hidden, texts_of
+from tests.unit.canary import CANARY, SHOWN, assert_hidden, texts_of
 
 SERVERS = {"bootstrap.servers": "localhost:1"}
+
+KEY = f"-----BEGIN PRIVATE KEY-----\n{SHOWN[1]}\n-----END PRIVATE KEY-----"
 
 PASSWORDS = [
     name
@@ -63,7 +65,7 @@ CLIENTS: list[Callable[[Mapping[str, Any]], object]] = [
 @pytest.mark.parametrize(
     "given",
     [
-        {"sasl.pasword": CANARY},
+        {"sasl.passwrod": CANARY},
         {"sasl.password": [CANARY]},
         {"sasl.password": CANARY.encode()},
         {"sasl.password": {"value": CANARY}},
@@ -79,6 +81,7 @@ CLIENTS: list[Callable[[Mapping[str, Any]], object]] = [
         {"security.protocol": "SASL_SSL", "sasl.jaas.config": f"P required password='{CANARY}"},
         {"security.protocol": "SSL", "ssl.key.pem": CANARY, "ssl.certificate.pem": CANARY},
         {"security.protocol": "SSL", "ssl.ca.pem": CANARY},
+        {"security.protocol": "SSL", "ssl.ca.pem": KEY},
         {"schema.registry.basic.auth.user.info": CANARY},
     ],
 )
@@ -145,6 +148,6 @@ def test_a_file(tmp_path: Path) -> None:
     path = tmp_path / "client.properties"
     path.write_text(f"basic.auth.user.info={CANARY}\nsasl.password={CANARY}\n")
     assert_hidden(repr(read_properties(path)))
-    for wrong in ("sasl.pasword=x", "a=\\u12"):
+    for wrong in ("sasl.passwrod=x", "a=\\u12"):
         path.write_text(f"sasl.password={CANARY}\n{wrong}\n")
         assert_refused_without_a_trace(lambda: read_properties(path))

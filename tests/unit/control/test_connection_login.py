@@ -350,10 +350,10 @@ def test_a_certificate_that_is_refused_keeps_its_class_and_is_final() -> None:
     connection = make()
     connection.connect(0.0)
     link = expect(connection, OpenLink).link_id
-    connection.handle_connect_failed(link, TlsError("has a certificate that has expired"), 0.0)
+    connection.handle_connect_failed(link, TlsError("its certificate expired"), 0.0)
     failed = expect(connection, ConnectionFailed)
     assert isinstance(failed.error, TlsError)
-    assert str(failed.error) == "node 3 at 10.0.0.3:9092 has a certificate that has expired"
+    assert str(failed.error) == "node 3 at 10.0.0.3:9092: its certificate expired"
     assert failed.is_refused
 
 

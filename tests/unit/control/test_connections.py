@@ -9,18 +9,23 @@ from typing import Any
 import pytest
 
 from kafka_fast.config import producer_settings
+from kafka_fast.control.authentication.mechanism import Mechanism
 from kafka_fast.control.connection_key import (
     BOOTSTRAP,
     SECOND_BOOTSTRAP,
     ConnectionKey,
     Role,
 )
+from kafka_fast.control.connection_outputs import ConnectionFailed
 from kafka_fast.control.connections import Connections
+from kafka_fast.control.in_flight_requests import NEGOTIATION
 from kafka_fast.control.links import Link
 from kafka_fast.control.messages import (
+    Awaited,
     CloseLink,
     CloseReason,
     LinkClosed,
+    OpenGate,
     OpenLink,
     RawResponse,
     ResolveHost,
@@ -28,8 +33,18 @@ from kafka_fast.control.messages import (
 )
 from kafka_fast.control.metadata import Node
 from kafka_fast.control.troubles import Troubles
+from kafka_fast.errors import AuthenticationError, KafkaError, TlsError
+from kafka_fast.instants import NEVER
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.api_versions import ApiVersion, ApiVersionsResponse
+from tests.unit.control.authentication.scripted import (
+    SASL_APIS,
+    Scripted,
+    accept,
+    refuse,
+    say_once,
+    shake,
+)
 
 NODE = 3
 DATA = ConnectionKey(Role.DATA, NODE)
@@ -41,13 +56,15 @@ def ignore(*event: Any) -> None:
     """Take note of nothing."""
 
 
-def new_connections(servers: str = "10.0.0.1:9092") -> Connections:
+def new_connections(
+    servers: str = "10.0.0.1:9092", mechanism: Mechanism | None = None, listener: Any = None
+) -> Connections:
     settings = producer_settings({"bootstrap.servers": servers}, {})
     troubles = Troubles(logging.getLogger("test"))
-    listener = SimpleNamespace(
+    listener = listener or SimpleNamespace(
         handle_ready=ignore, handle_lost=ignore, handle_connect_failed=ignore
     )
-    return Connections(settings, "me", lambda: 0.5, troubles, listener)
+    return Connections(settings, "me", lambda: 0.5, troubles, listener, mechanism=mechanism)
 
 
 def commands(connections: Connections) -> list[Any]:
@@ -174,3 +191,129 @@ def test_failed_connects_leave_nothing_behind() -> None:
                 connections.handle_connect_failed(link_id, ConnectionRefusedError(), now)
     assert len(connections._opened) <= 1
     assert len(seen) == len(set(seen)) > 10
+
+
+class Listener:
+    """Keeps what becomes of connections."""
+
+    def __init__(self) -> None:
+        self.ready: list[Link] = []
+        self.lost: list[tuple[Link, KafkaError | None]] = []
+        self.failed: list[ConnectionFailed] = []
+
+    def handle_ready(self, link: Link, now: float) -> None:
+        self.ready.append(link)
+
+    def handle_lost(self, link: Link, error: KafkaError | None, now: float) -> None:
+        self.lost.append((link, error))
+
+    def handle_connect_failed(
+        self, key: ConnectionKey, failed: ConnectionFailed, now: float
+    ) -> None:
+        self.failed.append(failed)
+
+
+class Logins:
+    """Connections whose broker is played by the test, and takes part in logins."""
+
+    def __init__(self) -> None:
+        self.listener = Listener()
+        self.connections = new_connections(mechanism=Scripted(say_once), listener=self.listener)
+        self.connections.want(Node(NODE, "10.0.0.1", 9092), Role.DATA, 0.0)
+        (opened,) = commands(self.connections)
+        self.link_id: int = opened.link_id
+        self.connections.handle_connected(self.link_id, 0.0)
+        question = self.request()
+        header, _ = frame.decode_request(question[4:])
+        known = ApiVersionsResponse(api_keys=SASL_APIS)
+        self.tell(frame.encode_response(known, header.version, 0)[4:])
+
+    def request(self) -> bytes:
+        """Return the one request that is sent next."""
+        (sent,) = [it for it in commands(self.connections) if isinstance(it, SendRaw)]
+        return sent.frame
+
+    def tell(self, data: bytes, now: float = 0.0) -> None:
+        self.connections.handle_response(RawResponse(self.link_id, NEGOTIATION, data, 0), now)
+
+    def stats(self, name: str) -> object:
+        return self.connections.troubles.stats()[name]
+
+
+def test_a_refused_login_is_kept_for_the_waits_of_users() -> None:
+    logins = Logins()
+    watch = logins.connections.refusals.watch()
+    logins.tell(shake(logins.request()))
+    logins.tell(refuse(logins.request(), "Invalid credentials"))
+    assert logins.listener.ready == []
+    (failed,) = logins.listener.failed
+    assert failed.is_refused
+    with pytest.raises(AuthenticationError, match="refuses the login by SCRIPT: Invalid cred"):
+        watch.check()
+    assert logins.stats("failed_logins") == {"AuthenticationError": 1}
+    trouble = logins.connections.troubles.now(DATA)
+    assert trouble is not None
+    assert trouble.error is failed.error
+
+
+def test_a_login_that_is_not_renewed_ends_its_link_with_the_cause() -> None:
+    logins = Logins()
+    logins.tell(shake(logins.request()))
+    logins.tell(accept(logins.request(), lifetime_ms=10_000))
+    (link,) = logins.listener.ready
+    (gate,) = commands(logins.connections)
+    assert gate == OpenGate(link.id, pytest.approx(9.0))
+    logins.connections.handle_gate_shut(link.id, 9.0)
+    logins.tell(shake(logins.request()), 9.0)
+    assert logins.connections.links.link(link.id) is link, "requests wait at its gate"
+    assert logins.connections.describe(9.5) == [
+        "node 3 at 10.0.0.1:9092 has not answered SaslAuthenticate v2 for 0.5 s"
+    ]
+    logins.tell(refuse(logins.request(), "expired"), 9.0)
+    ((lost, error),) = logins.listener.lost
+    assert lost is link
+    assert isinstance(error, AuthenticationError)
+    assert str(error).endswith("refuses the login by SCRIPT: expired")
+    assert logins.connections.links.link(link.id) is None
+    assert commands(logins.connections) == [CloseLink(link.id)]
+    assert not logins.connections.refusals.count, "a new connection may be accepted"
+    assert logins.stats("logins") == {"first": 1}
+    assert logins.stats("failed_logins") == {"AuthenticationError": 1}
+
+
+def test_a_login_that_is_renewed_is_counted() -> None:
+    logins = Logins()
+    logins.tell(shake(logins.request()))
+    logins.tell(accept(logins.request(), lifetime_ms=10_000))
+    commands(logins.connections)
+    logins.connections.handle_gate_shut(logins.link_id, 9.0)
+    logins.tell(shake(logins.request()), 9.0)
+    logins.tell(accept(logins.request()), 9.0)
+    assert commands(logins.connections) == [OpenGate(logins.link_id, NEVER)]
+    assert logins.listener.lost == []
+    assert logins.stats("logins") == {"first": 1, "renewed": 1}
+
+
+def test_a_handshake_that_fails_is_counted_and_ends_waits() -> None:
+    connections = new_connections()
+    watch = connections.refusals.watch()
+    connections.want(Node(NODE, "10.0.0.1", 9092), Role.DATA, 0.0)
+    (opened,) = commands(connections)
+    error = TlsError("has a certificate that has expired")
+    connections.handle_connect_failed(opened.link_id, error, 0.0)
+    assert connections.troubles.stats()["failed_handshakes"] == 1
+    with pytest.raises(TlsError, match=r"^node 3 at .* has a certificate that has expired$"):
+        watch.check()
+
+
+def test_a_link_that_breaks_during_a_login_names_the_request_that_is_not_answered() -> None:
+    logins = Logins()
+    logins.tell(shake(logins.request()))
+    logins.request()
+    logins.connections.handle_response(
+        RawResponse(logins.link_id, NEGOTIATION, None, CloseReason.TIMEOUT), 30.0
+    )
+    closed = LinkClosed(logins.link_id, CloseReason.TIMEOUT, 0, awaited=Awaited.RAW)
+    logins.connections.handle_closed(closed, 30.0)
+    (failed,) = logins.listener.failed
+    assert "did not answer SaslAuthenticate v2 within request.timeout.ms" in str(failed.error)

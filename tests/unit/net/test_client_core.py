@@ -9,8 +9,9 @@ import pytest
 
 from kafka_fast.config import consumer_settings, producer_settings
 from kafka_fast.consumer.core import ConsumerCore
+from kafka_fast.control.authentication.mechanism import Work
 from kafka_fast.control.connection_key import ConnectionKey, Role
-from kafka_fast.control.messages import CloseLink, OpenLink, ResolveHost
+from kafka_fast.control.messages import CloseLink, DoWork, OpenLink, ResolveHost
 from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.dataplane.fetch._streams import Streams
 from kafka_fast.dataplane.produce._queues import Queues
@@ -207,6 +208,17 @@ def test_addresses_come_in_on_the_control_thread(core: ClientCore, host: HandHos
     assert taken == []
     core.turn(2.0)
     assert taken == [(NODE, "broker", ("10.0.0.1",), 2.0)]
+
+
+def test_work_of_a_login_ends_on_the_control_thread(core: ClientCore, host: HandHost) -> None:
+    taken: list[object] = []
+    core.control.connections.handle_work_done = lambda *told: taken.append(told)  # type: ignore[method-assign]
+    core.carry_out(DoWork(7, Work(lambda: b"token", "a token is asked for")), 1.0)
+    function, done = host.works.pop()
+    done(function())
+    assert taken == []
+    core.turn(2.0)
+    assert taken == [(7, b"token", 2.0)]
 
 
 def test_whoever_waits_hears_of_a_crash(core: ClientCore) -> None:

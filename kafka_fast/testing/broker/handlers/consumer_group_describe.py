@@ -13,6 +13,7 @@ from kafka_fast.protocol.apis.consumer_group_describe import (
     Member,
     TopicPartitions,
 )
+from kafka_fast.testing.broker.acls import Operation
 from kafka_fast.testing.broker.groups.assignors import TopicPartition
 from kafka_fast.testing.broker.groups.consumer import ConsumerGroup
 from kafka_fast.testing.broker.groups.reconciliation import ConsumerMember
@@ -33,8 +34,14 @@ def _described(request: Request, group_id: str) -> DescribedGroup:
         planned = request.planned_error()
         if planned is not None:
             return DescribedGroup(group_id=group_id, error_code=planned.code)
+        request.check_group(Operation.DESCRIBE, group_id)
         request.coordinator.check_named(group_id, request.now)
-        return _group(request, request.coordinator.consumer(group_id))
+        described = _group(request, request.coordinator.consumer(group_id))
+        for member in described.members:
+            for assigned in (member.assignment, member.target_assignment):
+                for topic in assigned.topic_partitions:
+                    request.check_topic(Operation.DESCRIBE, topic.topic_name)
+        return described
     except BrokerError as error:
         message = None if not group_id else error.args[0]
         return DescribedGroup(group_id=group_id, error_code=error.code, error_message=message)

@@ -9,6 +9,7 @@ from kafka_fast.protocol.apis.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
     ConsumerGroupHeartbeatResponseTopicPartitions,
 )
+from kafka_fast.testing.broker.acls import Operation
 from kafka_fast.testing.broker.groups.assignors import ASSIGNORS
 from kafka_fast.testing.broker.groups.beat import (
     JOINING,
@@ -30,6 +31,9 @@ def answer(request: Request) -> ConsumerGroupHeartbeatResponse:
     if planned is not None:
         return ConsumerGroupHeartbeatResponse(error_code=planned.code)
     try:
+        request.check_group(Operation.READ, body.group_id)
+        for name in body.subscribed_topic_names or ():
+            request.check_topic(Operation.DESCRIBE, name)
         _check(body, request.version)
         request.coordinator.check(body.group_id, request.now)
         group = request.coordinator.consumer(body.group_id, create=body.member_epoch == JOINING)

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-from kafka_fast.errors import BrokerError, InvalidReplicaAssignment, InvalidRequest
+from kafka_fast.errors import (
+    BrokerError,
+    InvalidReplicaAssignment,
+    InvalidRequest,
+    TopicAuthorizationFailed,
+)
 from kafka_fast.protocol.apis.create_topics import (
     CreatableTopic,
     CreatableTopicConfigs,
@@ -12,6 +17,7 @@ from kafka_fast.protocol.apis.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from kafka_fast.testing.broker.acls import CLUSTER_NAME, Operation, ResourceType
 from kafka_fast.testing.broker.request import Request
 from kafka_fast.testing.broker.topics import TOPIC_DEFAULTS, Topic
 
@@ -38,6 +44,8 @@ def _create(request: Request, wanted: CreatableTopic) -> CreatableTopicResult:
     if planned is not None and not planned.applied:
         return CreatableTopicResult(name=wanted.name, error_code=planned.code)
     try:
+        if not request.allows(Operation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME):
+            request.check_topic(Operation.CREATE, wanted.name)
         topic = _plan(request, wanted)
     except BrokerError as error:
         return _refused(wanted.name, error)
@@ -45,6 +53,13 @@ def _create(request: Request, wanted: CreatableTopic) -> CreatableTopicResult:
         request.state.add_topic(topic)
     if planned is not None:
         return CreatableTopicResult(name=wanted.name, error_code=planned.code)
+    if not request.allows(Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, topic.name):
+        return CreatableTopicResult(
+            name=topic.name,
+            topic_id=topic.topic_id,
+            error_code=0,
+            topic_config_error_code=TopicAuthorizationFailed.code,
+        )
     return CreatableTopicResult(
         name=topic.name,
         topic_id=topic.topic_id,

@@ -10,6 +10,7 @@ from kafka_fast.protocol.apis.delete_records import (
     DeleteRecordsResponse,
     DeleteRecordsTopicResult,
 )
+from kafka_fast.testing.broker.acls import Operation
 from kafka_fast.testing.broker.leaders import led_partition
 from kafka_fast.testing.broker.request import Request
 
@@ -38,6 +39,7 @@ def _partition(
         planned = request.planned_error(topic, index)
         if planned is not None:
             return _refused(index, planned.code)
+        request.check_topic(Operation.DELETE, topic)
         if topic not in request.state.topics:
             raise UnknownTopicOrPartition(f"no topic {topic!r}")
         log = led_partition(request, request.state.topics[topic], index).log

@@ -11,6 +11,7 @@ from kafka_fast.protocol.apis.delete_topics import (
     DeleteTopicsResponse,
     DeleteTopicState,
 )
+from kafka_fast.testing.broker.acls import Operation
 from kafka_fast.testing.broker.request import Request
 
 _STATES_FROM_VERSION = 6
@@ -41,6 +42,7 @@ def _delete(request: Request, wanted: DeleteTopicState, twice: bool) -> Deletabl
             raise InvalidRequest("a topic is named by name or by id, not both")
         if name is None:
             name = request.state.topic_by_id(topic_id).name
+        request.check_topic(Operation.DELETE, name)
         planned = request.planned_error(name)
         if planned is not None and not planned.applied:
             return DeletableTopicResult(name=name, topic_id=topic_id, error_code=planned.code)

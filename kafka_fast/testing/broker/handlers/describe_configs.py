@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kafka_fast.errors import (
     BrokerError,
+    ClusterAuthorizationFailed,
     InvalidRequest,
     UnknownTopicOrPartition,
     broker_error,
@@ -15,6 +16,7 @@ from kafka_fast.protocol.apis.describe_configs import (
     DescribeConfigsResponse,
     DescribeConfigsResult,
 )
+from kafka_fast.testing.broker.acls import CLUSTER_NAME, Operation, ResourceType
 from kafka_fast.testing.broker.request import Request
 from kafka_fast.testing.broker.topics import TOPIC_DEFAULTS, check_topic_name
 
@@ -58,9 +60,12 @@ def _settings(request: Request, asked: DescribeConfigsResource) -> dict[str, str
         BrokerError: there is no such resource, or a fault was planned for it.
     """
     if asked.resource_type == _BROKER:
+        if not request.allows(Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, CLUSTER_NAME):
+            raise ClusterAuthorizationFailed("Cluster authorization failed.")
         return {}
     if asked.resource_type != _TOPIC:
         raise InvalidRequest(f"no settings of resources of type {asked.resource_type}")
+    request.check_topic(Operation.DESCRIBE_CONFIGS, asked.resource_name)
     planned = request.planned_error(asked.resource_name)
     if planned is not None:
         raise broker_error(planned.code)

@@ -9,6 +9,7 @@ from kafka_fast.protocol.apis.describe_groups import (
     DescribeGroupsRequest,
     DescribeGroupsResponse,
 )
+from kafka_fast.testing.broker.acls import Operation
 from kafka_fast.testing.broker.groups.classic import ClassicGroup
 from kafka_fast.testing.broker.groups.generations import State
 from kafka_fast.testing.broker.groups.members import Member
@@ -31,6 +32,7 @@ def _described(request: Request, group_id: str) -> DescribedGroup:
         planned = request.planned_error()
         if planned is not None:
             return DescribedGroup(group_id=group_id, error_code=planned.code)
+        request.check_group(Operation.DESCRIBE, group_id)
         request.coordinator.check(group_id, request.now)
         return _group(request.coordinator.classic(group_id))
     except GroupIdNotFound as error:

@@ -13,6 +13,7 @@ from kafka_fast.errors import (
     InconsistentTopicId,
     NotLeaderOrFollower,
     OffsetOutOfRange,
+    TopicAuthorizationFailed,
     UnknownServerError,
     UnknownTopicId,
     UnknownTopicOrPartition,
@@ -25,6 +26,7 @@ from kafka_fast.protocol.apis.fetch import (
     FetchResponse,
     PartitionData,
 )
+from kafka_fast.testing.broker.acls import Operation, ResourceType
 from kafka_fast.testing.broker.leaders import LeaderHints, led_partition
 from kafka_fast.testing.broker.log import Piece
 from kafka_fast.testing.broker.replicas import closest_replica, end_at
@@ -69,9 +71,11 @@ class _Reading:
             data.records = b"".join(pieces)
 
     def _missing(self, wanted: Wanted) -> type[BrokerError] | None:
-        """Return the error if the partition does not exist."""
+        """Return the error if the partition does not exist, or not for this user."""
         if wanted.topic is None:
             return UnknownTopicId
+        if not self.request.allows(Operation.READ, ResourceType.TOPIC, wanted.topic):
+            return TopicAuthorizationFailed
         topic = self.request.state.topics.get(wanted.topic)
         if topic is None or not 0 <= wanted.asked.partition < len(topic.partitions):
             return UnknownTopicOrPartition

@@ -10,6 +10,7 @@ from kafka_fast.errors import (
     BrokerError,
     CoordinatorNotAvailable,
     InvalidRequest,
+    TransactionalIdAuthorizationFailed,
     UnsupportedVersion,
 )
 from kafka_fast.protocol.apis.find_coordinator import (
@@ -17,6 +18,7 @@ from kafka_fast.protocol.apis.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
+from kafka_fast.testing.broker.acls import Operation, ResourceType
 from kafka_fast.testing.broker.groups.coordinator import coordinator_of
 from kafka_fast.testing.broker.groups.settings import OFFSETS_TOPIC
 from kafka_fast.testing.broker.request import Request
@@ -60,6 +62,12 @@ def _find(request: Request, key: str) -> Node:
     state, kind = request.state, request.body.key_type
     if kind == _SHARE and request.version < _SHARE_FROM_VERSION:
         raise InvalidRequest("share groups came with version 6")
+    if kind == _GROUP:
+        request.check_group(Operation.DESCRIBE, key)
+    if kind == _TRANSACTION and not request.allows(
+        Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, key
+    ):
+        raise TransactionalIdAuthorizationFailed(f"transactional id {key!r}")
     if kind in (_TRANSACTION, _SHARE):
         raise UnsupportedVersion("the embedded broker coordinates consumer groups only")
     if kind != _GROUP:

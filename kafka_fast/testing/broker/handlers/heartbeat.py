@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kafka_fast.errors import BrokerError, GroupIdNotFound, UnknownMemberId
 from kafka_fast.protocol.apis.heartbeat import HeartbeatRequest, HeartbeatResponse
+from kafka_fast.testing.broker.acls import Operation
 from kafka_fast.testing.broker.request import Request
 
 
@@ -14,6 +15,7 @@ def answer(request: Request) -> HeartbeatResponse:
     if planned is not None:
         return HeartbeatResponse(error_code=planned.code)
     try:
+        request.check_group(Operation.READ, body.group_id)
         request.coordinator.check_named(body.group_id, request.now)
         group = request.coordinator.classic(body.group_id)
         group.heartbeat(body.generation_id, body.member_id, body.group_instance_id, request.now)

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from kafka_fast.errors import InvalidRequest, UnsupportedVersion
+from kafka_fast.errors import (
+    ClusterAuthorizationFailed,
+    InvalidRequest,
+    TransactionalIdAuthorizationFailed,
+    UnsupportedVersion,
+)
 from kafka_fast.protocol.apis.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from kafka_fast.testing.broker.acls import CLUSTER_NAME, Operation, ResourceType
 from kafka_fast.testing.broker.request import Request
 
 _NONE = -1
@@ -15,6 +21,9 @@ def answer(request: Request) -> InitProducerIdResponse:
     planned = request.planned_error()
     if planned is not None:
         return _refused(planned.code)
+    refused = _unauthorized(request, body.transactional_id)
+    if refused is not None:
+        return _refused(refused)
     if (body.producer_id == _NONE) != (body.producer_epoch == _NONE):
         return _refused(InvalidRequest.code)
     if body.transactional_id == "":
@@ -26,6 +35,19 @@ def answer(request: Request) -> InitProducerIdResponse:
         producer_id=request.state.new_producer_id(),
         producer_epoch=request.state.settings.first_epoch,
     )
+
+
+def _unauthorized(request: Request, transactional_id: str | None) -> int | None:
+    """Return the error for a user who may not; any right to write is enough (KIP-679)."""
+    if transactional_id is not None:
+        if request.allows(Operation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id):
+            return None
+        return TransactionalIdAuthorizationFailed.code
+    if request.allows(
+        Operation.IDEMPOTENT_WRITE, ResourceType.CLUSTER, CLUSTER_NAME
+    ) or request.allows_some(Operation.WRITE, ResourceType.TOPIC):
+        return None
+    return ClusterAuthorizationFailed.code
 
 
 def _refused(code: int) -> InitProducerIdResponse:

@@ -9,6 +9,7 @@ from kafka_fast.errors import (
     UnknownMemberId,
 )
 from kafka_fast.protocol.apis.join_group import JoinGroupRequest, JoinGroupResponse
+from kafka_fast.testing.broker.acls import Operation
 from kafka_fast.testing.broker.groups.classic import Join
 from kafka_fast.testing.broker.groups.reply import Reply
 from kafka_fast.testing.broker.request import Request, Waiting
@@ -34,6 +35,7 @@ def answer(request: Request) -> JoinGroupResponse | Waiting:
 def _join(request: Request) -> Reply[JoinGroupResponse]:
     body: JoinGroupRequest = request.body
     coordinator = request.coordinator
+    request.check_group(Operation.READ, body.group_id)
     coordinator.check_named(body.group_id, request.now)
     settings = coordinator.settings
     least, most = settings.min_session_timeout_ms, settings.max_session_timeout_ms

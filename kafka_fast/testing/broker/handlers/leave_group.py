@@ -8,6 +8,7 @@ from kafka_fast.protocol.apis.leave_group import (
     LeaveGroupResponse,
     MemberResponse,
 )
+from kafka_fast.testing.broker.acls import Operation
 from kafka_fast.testing.broker.request import Request
 
 _SEVERAL_FROM_VERSION = 3
@@ -26,6 +27,7 @@ def answer(request: Request) -> LeaveGroupResponse:
         planned = request.planned_error()
         if planned is not None:
             return LeaveGroupResponse(error_code=planned.code)
+        request.check_group(Operation.READ, body.group_id)
         request.coordinator.check_named(body.group_id, request.now)
         codes = request.coordinator.classic(body.group_id).leave(leaving, request.now)
     except GroupIdNotFound:

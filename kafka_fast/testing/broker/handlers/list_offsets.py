@@ -20,6 +20,7 @@ from kafka_fast.protocol.apis.list_offsets import (
 )
 from kafka_fast.record import read_batches
 from kafka_fast.testing.broker._spans import first_reaching
+from kafka_fast.testing.broker.acls import Operation
 from kafka_fast.testing.broker.leaders import led_partition
 from kafka_fast.testing.broker.log import PartitionLog
 from kafka_fast.testing.broker.request import Request
@@ -76,6 +77,7 @@ def _partition(
         planned = request.planned_error(topic, index)
         if planned is not None:
             return _refused(index, planned.code)
+        request.check_topic(Operation.DESCRIBE, topic)
         if topic not in request.state.topics:
             raise UnknownTopicOrPartition(f"no topic {topic!r}")
         partition = led_partition(

@@ -16,6 +16,7 @@ from kafka_fast.protocol.apis.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+from kafka_fast.testing.broker.acls import CLUSTER_NAME, Operation, ResourceType
 from kafka_fast.testing.broker.request import Request
 from kafka_fast.testing.broker.topics import NO_LEADER, Partition, Topic, check_topic_name
 
@@ -41,7 +42,11 @@ def answer(request: Request) -> MetadataResponse:
         request.version == _ALL_IF_EMPTY_VERSION and not body.topics
     )
     if wants_all:
-        response.topics = [_topic(request, topic) for topic in state.topics.values()]
+        response.topics = [
+            _topic(request, topic)
+            for name, topic in state.topics.items()
+            if request.allows(Operation.DESCRIBE, ResourceType.TOPIC, name)
+        ]
     else:
         different = {(asked.name, asked.topic_id): asked for asked in body.topics or ()}
         response.topics = [_asked_topic(request, asked) for asked in different.values()]
@@ -65,13 +70,18 @@ def _find(request: Request, asked: MetadataRequestTopic) -> Topic:
     if asked.name is None or asked.topic_id != _NO_ID:
         if request.version < _IDS_FROM_VERSION:
             raise InvalidRequest(f"topic ids in Metadata version {request.version}")
-        return state.topic_by_id(asked.topic_id)
+        found = state.topic_by_id(asked.topic_id)
+        request.check_topic(Operation.DESCRIBE, found.name)
+        return found
+    request.check_topic(Operation.DESCRIBE, asked.name)
     topic = state.topics.get(asked.name)
     if topic is not None:
         return topic
     check_topic_name(asked.name)
     # As in Kafka the topic exists only after this answer: clients have to ask again.
     if state.settings.auto_create and request.body.allow_auto_topic_creation:
+        if not request.allows(Operation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME):
+            request.check_topic(Operation.CREATE, asked.name)
         state.add_topic(state.plan_topic(asked.name))
     raise UnknownTopicOrPartition(f"no topic {asked.name!r}")
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from kafka_fast.errors import (
     BrokerError,
+    GroupAuthorizationFailed,
     GroupIdNotFound,
     IllegalGeneration,
     OffsetMetadataTooLarge,
+    TopicAuthorizationFailed,
     UnknownTopicId,
     UnknownTopicOrPartition,
 )
@@ -18,6 +20,7 @@ from kafka_fast.protocol.apis.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
+from kafka_fast.testing.broker.acls import Operation, ResourceType
 from kafka_fast.testing.broker.groups.consumer import ConsumerGroup
 from kafka_fast.testing.broker.groups.offsets import CommittedOffset
 from kafka_fast.testing.broker.request import Request
@@ -31,6 +34,8 @@ def answer(request: Request) -> OffsetCommitResponse:
     """Store what may be stored and say so, partition by partition."""
     body: OffsetCommitRequest = request.body
     found = [(asked, _find(request, asked)) for asked in body.topics]
+    if not request.allows(Operation.READ, ResourceType.GROUP, body.group_id):
+        return _all_refused(body, GroupAuthorizationFailed.code)
     refused = None
     if any(
         _exists(topic, one.partition_index) for asked, topic in found for one in asked.partitions
@@ -47,7 +52,7 @@ def answer(request: Request) -> OffsetCommitResponse:
                 partitions=[
                     OffsetCommitResponsePartition(
                         partition_index=one.partition_index,
-                        error_code=_commit(request, topic, one, refused),
+                        error_code=_commit(request, asked, topic, one, refused),
                     )
                     for one in asked.partitions
                 ],
@@ -92,13 +97,38 @@ def _check(request: Request, found: list[tuple[OffsetCommitRequestTopic, Topic |
         group.check_commit(generation, body.member_id, body.group_instance_id, request.now)
 
 
+def _all_refused(body: OffsetCommitRequest, code: int) -> OffsetCommitResponse:
+    return OffsetCommitResponse(
+        topics=[
+            OffsetCommitResponseTopic(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partitions=[
+                    OffsetCommitResponsePartition(
+                        partition_index=one.partition_index, error_code=code
+                    )
+                    for one in topic.partitions
+                ],
+            )
+            for topic in body.topics
+        ]
+    )
+
+
 def _commit(
-    request: Request, topic: Topic | None, one: OffsetCommitRequestPartition, refused: int | None
+    request: Request,
+    asked: OffsetCommitRequestTopic,
+    topic: Topic | None,
+    one: OffsetCommitRequestPartition,
+    refused: int | None,
 ) -> int:
     """Store one position and return the error code."""
     index = one.partition_index
     if topic is None and request.version >= _IDS_FROM_VERSION:
         return UnknownTopicId.code
+    name = asked.name if topic is None else topic.name
+    if not request.allows(Operation.READ, ResourceType.TOPIC, name):
+        return TopicAuthorizationFailed.code
     if topic is None or not _exists(topic, index):
         return UnknownTopicOrPartition.code
     planned = request.planned_error(topic.name, index)

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kafka_fast.errors import BrokerError, UnknownTopicId, UnstableOffsetCommit
+from kafka_fast.errors import (
+    BrokerError,
+    TopicAuthorizationFailed,
+    UnknownTopicId,
+    UnstableOffsetCommit,
+)
 from kafka_fast.protocol.apis.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -16,6 +21,7 @@ from kafka_fast.protocol.apis.offset_fetch import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
+from kafka_fast.testing.broker.acls import Operation, ResourceType
 from kafka_fast.testing.broker.groups.consumer import ConsumerGroup
 from kafka_fast.testing.broker.groups.offsets import NO_ID, CommittedOffset, GroupOffsets
 from kafka_fast.testing.broker.request import Request
@@ -45,6 +51,7 @@ def _group(request: Request, asked: OffsetFetchRequestGroup) -> OffsetFetchRespo
         planned = request.planned_error()
         if planned is not None:
             return OffsetFetchResponseGroup(group_id=asked.group_id, error_code=planned.code)
+        request.check_group(Operation.DESCRIBE, asked.group_id)
         request.coordinator.check(asked.group_id, request.now)
         group = request.coordinator.find(asked.group_id)
         if isinstance(group, ConsumerGroup):
@@ -68,6 +75,7 @@ def _everything(request: Request, offsets: GroupOffsets) -> list[OffsetFetchResp
         )
         for name, partitions in offsets
         if name in request.state.topics
+        and request.allows(Operation.DESCRIBE, ResourceType.TOPIC, name)
     ]
 
 
@@ -79,7 +87,9 @@ def _topic(
         name = request.state.topic_names.get(asked.topic_id)
     found = OffsetFetchResponseTopics(name=asked.name, topic_id=asked.topic_id, partitions=[])
     for index in asked.partition_indexes:
-        if name is None:
+        if name is not None and not request.allows(Operation.DESCRIBE, ResourceType.TOPIC, name):
+            found.partitions.append(_told(index, None, TopicAuthorizationFailed.code))
+        elif name is None:
             found.partitions.append(_told(index, None, UnknownTopicId.code))
         else:
             found.partitions.append(_partition(request, offsets, name, index, asked.topic_id))

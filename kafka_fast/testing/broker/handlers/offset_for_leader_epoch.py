@@ -10,6 +10,7 @@ from kafka_fast.protocol.apis.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopicResult,
 )
+from kafka_fast.testing.broker.acls import Operation
 from kafka_fast.testing.broker.leaders import led_partition
 from kafka_fast.testing.broker.request import Request
 
@@ -35,6 +36,7 @@ def _partition(request: Request, topic: str, asked: OffsetForLeaderPartition) ->
         if planned is not None:
             found.error_code = planned.code
             return found
+        request.check_topic(Operation.DESCRIBE, topic)
         if topic not in request.state.topics:
             raise UnknownTopicOrPartition(f"no topic {topic!r}")
         partition = led_partition(

@@ -25,6 +25,7 @@ from kafka_fast.protocol.apis.produce import (
     TopicProduceResponse,
 )
 from kafka_fast.record import RecordBatch
+from kafka_fast.testing.broker.acls import Operation
 from kafka_fast.testing.broker.append import append_batch, the_one_batch
 from kafka_fast.testing.broker.leaders import LeaderHints, led_partition
 from kafka_fast.testing.broker.request import CloseConnectionError, Request
@@ -110,10 +111,15 @@ def _partition(
 def _find(request: Request, data: TopicProduceData, index: int) -> Topic:
     if request.version >= _IDS_FROM_VERSION:
         topic = request.state.topic_by_id(data.topic_id)
-    elif data.name in request.state.topics:
-        topic = request.state.topics[data.name]
-    else:
-        raise UnknownTopicOrPartition(f"no topic {data.name!r}")
+        request.check_topic(Operation.WRITE, topic.name)
+        return _with_partition(topic, index)
+    request.check_topic(Operation.WRITE, data.name)
+    if data.name in request.state.topics:
+        return _with_partition(request.state.topics[data.name], index)
+    raise UnknownTopicOrPartition(f"no topic {data.name!r}")
+
+
+def _with_partition(topic: Topic, index: int) -> Topic:
     if not 0 <= index < len(topic.partitions):
         raise UnknownTopicOrPartition(f"topic {topic.name!r} has no partition {index}")
     return topic

@@ -9,6 +9,7 @@ from kafka_fast.errors import (
     UnknownMemberId,
 )
 from kafka_fast.protocol.apis.sync_group import SyncGroupRequest, SyncGroupResponse
+from kafka_fast.testing.broker.acls import Operation
 from kafka_fast.testing.broker.groups.reply import Reply
 from kafka_fast.testing.broker.request import Request, Waiting
 
@@ -29,6 +30,7 @@ def answer(request: Request) -> SyncGroupResponse | Waiting:
 
 def _sync(request: Request) -> Reply[SyncGroupResponse]:
     body: SyncGroupRequest = request.body
+    request.check_group(Operation.READ, body.group_id)
     protocol = (body.protocol_type, body.protocol_name)
     if request.version >= _PROTOCOL_FROM_VERSION and None in protocol:
         raise InconsistentGroupProtocol("the protocol's type and name have to be told")

@@ -10,7 +10,7 @@ def test_line_breaks_and_terminal_codes_are_shown_as_escapes() -> None:
 
 
 def test_bytes_that_are_no_utf8_are_shown() -> None:
-    assert as_told(b"caf\xc3\xa9 \xff") == r"café \xff"
+    assert as_told(b"\xc3\xa9t\xc3\xa9 \xff") == r"été \xff"
 
 
 def test_a_long_text_is_cut() -> None:
