@@ -125,7 +125,7 @@ def test_records_after_the_handshake_that_were_changed(
     with Server(serve) as server, client_with(settings, way) as client:
         link = client.open(server.port)
         client.ask(link)
-        assert client.end(link).words == "sent a record that was changed on its way"
+        assert client.end(link).words == "it sent a record that was changed on its way"
 
 
 def test_a_plaintext_answer_in_the_middle(settings: TlsSettings, certificate: Certificate) -> None:
@@ -141,7 +141,7 @@ def test_a_plaintext_answer_in_the_middle(settings: TlsSettings, certificate: Ce
     with Server(serve) as server, client_with(settings) as client:
         link = client.open(server.port)
         client.ask(link)
-        assert client.end(link).words.startswith("broke the rules of TLS: ")
+        assert client.end(link).words.startswith("it broke the rules of TLS: ")
 
 
 def test_echo_is_what_the_others_would_do(settings: TlsSettings, certificate: Certificate) -> None:
