@@ -24,7 +24,8 @@ from kafka_fast.control.metadata import (
     merge_topic,
     with_leader,
 )
-from kafka_fast.errors import ERRORS, BrokerError, ErrorCode, broker_error, error_description
+from kafka_fast.control.permissions import described
+from kafka_fast.errors import ERRORS, BrokerError, ErrorCode, broker_error
 from kafka_fast.logs import get_logger
 from kafka_fast.protocol.apis.metadata import MetadataResponseTopic
 from kafka_fast.values import replace
@@ -120,7 +121,7 @@ class Topology:
             return broker_error(code, f"the answer to Metadata {lacks}")
         if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             return broker_error(code, f"there is no topic {topic!r}")
-        return broker_error(code, f"topic {topic!r}: {error_description(code)}")
+        return broker_error(code, f"topic {topic!r}: {described(code, 'Metadata')}")
 
     def forget_error(self, topic: str) -> None:
         """Let the next error of a topic count as a change, even if its code is the same."""
@@ -133,7 +134,7 @@ class Topology:
         code = self.error(topic)
         known = ERRORS.get(code)
         if code != 0 and (known is None or not known.retriable):
-            return TopicSettled(topic, broker_error(code, f"topic {topic!r}"))
+            return TopicSettled(topic, self.refusal(topic))
         return None
 
     # News

@@ -174,8 +174,9 @@ def partition_by_key(key: bytes, partitions: int) -> int:
 class Tally:
     """Records of one topic by number, what the producer said of them, and the verdict.
 
-    A value begins with topic and number. Records are numbered in the order of their sends, by one
-    thread, so numbers rise within every partition; a key stays in one partition.
+    A value begins with topic and number, and has no white space, so that journals can hold it.
+    Records are numbered in the order of their sends, by one thread, so numbers rise within every
+    partition; a key stays in one partition.
     """
 
     topic: str
@@ -191,7 +192,7 @@ class Tally:
     def next_record(self, size: int) -> tuple[bytes, bytes | None]:
         """Return value and key of the next record."""
         number, self.sent = self.sent, self.sent + 1
-        value = b"%s %d " % (self.topic.encode(), number)
+        value = b"%s:%d:" % (self.topic.encode(), number)
         return value.ljust(size, b"."), b"key-%d" % (number % 997) if self.keyed else None
 
     def take(self, number: int, error: DeliveryError | None, metadata: RecordMetadata) -> None:
@@ -223,7 +224,7 @@ class Tally:
     ) -> None:
         found, before = self.found, -1
         for place, (offset, key, value) in enumerate(log):
-            topic, digits, _ = value.split(b" ", 2)
+            topic, digits, _ = value.split(b":", 2)
             number = int(digits)
             if topic.decode() != self.topic or number >= self.sent:
                 found["misrouted"] += 1

@@ -11,6 +11,7 @@ import struct
 from typing import NamedTuple
 
 from kafka_fast.control.consumer.partition import NO_NODE, Position
+from kafka_fast.control.permissions import described
 from kafka_fast.errors import (
     ERRORS,
     BrokerError,
@@ -18,7 +19,6 @@ from kafka_fast.errors import (
     KafkaError,
     UnreadableBatchError,
     broker_error,
-    error_description,
 )
 from kafka_fast.protocol.apis.fetch import PartitionData
 from kafka_fast.protocol.schema import Buffer
@@ -107,7 +107,7 @@ def decide(
 
 def fetch_error(partition: TopicPartition, code: int) -> BrokerError:
     """Return the error behind a code in an answer to Fetch."""
-    return broker_error(code, f"Fetch of {partition}: {error_description(code)}")
+    return broker_error(code, f"Fetch of {partition}: {described(code, 'Fetch')}")
 
 
 def _leads_nowhere(

@@ -15,6 +15,7 @@ from kafka_fast.control.consumer.partition import AssignedPartitions
 from kafka_fast.control.group.member import TopicFailed
 from kafka_fast.control.messages import TopicSettled
 from kafka_fast.control.metadata import ClusterChanges
+from kafka_fast.control.permissions import described
 from kafka_fast.errors import ErrorCode, KafkaError, broker_error
 from kafka_fast.instants import NEVER
 from kafka_fast.logs import LongWait, Waiting, get_logger
@@ -124,7 +125,7 @@ class Topics:
             self._absent.pop(topic, None)
         if not code:
             return
-        error = broker_error(code, f"topic {topic!r}")
+        error = broker_error(code, f"topic {topic!r}: {described(code, 'Metadata')}")
         if self._cluster.is_absent(topic):
             if topic in self._subscribed:  # for those assigned by hand: absent.py
                 self._absent.setdefault(topic, LongWait(logger))

@@ -30,6 +30,7 @@ from kafka_fast.control.context import Context
 from kafka_fast.control.group.coordinator import GroupCoordinator
 from kafka_fast.control.group.member import GroupIdentity
 from kafka_fast.control.metadata import NO_TOPIC_ID, by_topic
+from kafka_fast.control.permissions import described
 from kafka_fast.control.requests.call import ONLY, AnswerSource, Call
 from kafka_fast.control.requests.meanings import (
     Done,
@@ -280,8 +281,8 @@ class Commit(Call[str, None]):
         yield ONLY, worst(wrong) if wrong else Done(None)
 
     def _meaning_of(self, code: int, partition: TopicPartition, now: float) -> NotDone:
-        what = f"OffsetCommit of {partition} in group {self._group.coordinator.group_id!r}"
-        meaning = meaning_of(code, what, topic=partition.topic)
+        about = f" of {partition} in group {self._group.coordinator.group_id!r}"
+        meaning = meaning_of(code, "OffsetCommit", about, topic=partition.topic)
         if not isinstance(meaning, Refused):
             return meaning
         if code == ErrorCode.STALE_MEMBER_EPOCH and self._is_consumer_protocol:
@@ -301,7 +302,7 @@ class Commit(Call[str, None]):
 
 def _commit_error(code: int, partition: TopicPartition) -> KafkaError:
     """Return what a commit raises for this code."""
-    error = broker_error(code, f"commit of {partition}")
+    error = broker_error(code, f"commit of {partition}: {described(code, 'OffsetCommit')}")
     if code not in NOT_OURS_ANY_MORE:
         return error
     failed = CommitFailedError(NOT_A_MEMBER.format(f"the commit of {partition} ({error.name})"))

@@ -18,6 +18,7 @@ from kafka_fast.control.context import Context
 from kafka_fast.control.group.coordinator import GroupCoordinator
 from kafka_fast.control.group.member import GroupIdentity
 from kafka_fast.control.metadata import NO_TOPIC_ID, by_topic
+from kafka_fast.control.permissions import described
 from kafka_fast.control.requests.call import ONLY, AnswerSource, Call
 from kafka_fast.control.requests.meanings import (
     Done,
@@ -221,13 +222,14 @@ class _FetchOffsets(Call[str, Fetched]):
         return False
 
     def _meaning_of(self, code: int) -> NotDone:
-        what = f"OffsetFetch in group {self._group_id!r}"
-        meaning = meaning_of(code, what)
+        meaning = meaning_of(code, "OffsetFetch", f" in group {self._group_id!r}")
         if isinstance(meaning, Refused):
             is_old = code in (ErrorCode.STALE_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID)
             if is_old and self._is_consumer_protocol:
                 return Retry(meaning.error)  # the heartbeat brings the new epoch
-            return Refused(broker_error(code, "committed offsets"))
+            return Refused(
+                broker_error(code, f"committed offsets: {described(code, 'OffsetFetch')}")
+            )
         return meaning
 
     def handle_done(self, item: str, value: Fetched, now: float) -> None:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from kafka_fast.config import ConsumerSettings
 from kafka_fast.control.context import Context
 from kafka_fast.control.group.coordinator import GroupCoordinator
+from kafka_fast.control.permissions import described
 from kafka_fast.control.requests.call import ONLY, AnswerSource, Call
 from kafka_fast.control.requests.meanings import Done, Meaning, NotDone, Refused, meaning_of
 from kafka_fast.control.requests.open_call import OpenCall
@@ -168,7 +169,10 @@ class _DescribeNewer(_Describe):
         for found in answer.groups[:1]:
             if found.error_code:
                 text = found.error_message
-                yield ONLY, _meaning_of(found.error_code, self.describe(ONLY), text)
+                yield (
+                    ONLY,
+                    _meaning_of(found.error_code, "ConsumerGroupDescribe", self._group_id, text),
+                )
             else:
                 topics = frozenset(_newer_topics(found.members))
                 yield ONLY, Done(GroupDescription(found.group_state, topics, len(found.members)))
@@ -203,7 +207,7 @@ class _DescribeClassic(_Describe):
             if found.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
                 yield ONLY, Done(GroupDescription())
             elif found.error_code:
-                yield ONLY, _meaning_of(found.error_code, self.describe(ONLY), None)
+                yield ONLY, _meaning_of(found.error_code, "DescribeGroups", self._group_id, None)
             else:
                 try:
                     topics = frozenset(_classic_topics(found))
@@ -214,10 +218,14 @@ class _DescribeClassic(_Describe):
                     yield ONLY, Done(GroupDescription(found.group_state, topics, count))
 
 
-def _meaning_of(code: int, what: str, message: str | None) -> NotDone:
+def _meaning_of(code: int, api: str, group_id: str, message: str | None) -> NotDone:
     """Return what an error code means. A refusal has the broker's message, if there is one."""
-    meaning = meaning_of(code, what)
-    return Refused(broker_error(code, message or what)) if isinstance(meaning, Refused) else meaning
+    meaning = meaning_of(code, api, f" of group {group_id!r}")
+    if not isinstance(meaning, Refused):
+        return meaning
+    return Refused(
+        broker_error(code, f"describing group {group_id!r}: {described(code, api, message)}")
+    )
 
 
 def _newer_topics(members: Iterable[newer.Member]) -> Iterator[str]:

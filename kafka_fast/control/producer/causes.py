@@ -11,6 +11,7 @@ from collections.abc import Callable
 from kafka_fast.config import ProducerSettings
 from kafka_fast.control.connection_key import ConnectionKey, Role
 from kafka_fast.control.context import Context
+from kafka_fast.control.permissions import described
 from kafka_fast.control.producer.identity import IdentityKeeper
 from kafka_fast.control.producer.limits import SETTINGS, TopicLimits
 from kafka_fast.control.silence import around, of_quota, reason
@@ -91,7 +92,9 @@ class Causes:
         error = None if trouble is None or trouble.began > until + GRACE else trouble.error
         if isinstance(error, BrokerError) and error.code == code:
             return error
-        return broker_error(code, f"a record of {partition} was refused")
+        return broker_error(
+            code, f"a record of {partition} was refused: {described(code, 'Produce')}"
+        )
 
     def of_silence(
         self, partition: TopicPartition, since: float, until: float, *, is_sent: bool

@@ -23,6 +23,7 @@ from kafka_fast.control.cluster import Cluster
 from kafka_fast.control.links import Link
 from kafka_fast.control.messages import TopicSettled
 from kafka_fast.control.metadata import ClusterChanges
+from kafka_fast.control.permissions import described
 from kafka_fast.control.producer.causes import Causes
 from kafka_fast.control.producer.identity import IdentityKeeper
 from kafka_fast.control.producer.limits import TopicLimits
@@ -55,7 +56,6 @@ from kafka_fast.errors import (
     ProtocolError,
     UnsupportedVersionError,
     broker_error,
-    error_description,
 )
 from kafka_fast.instants import NEVER
 from kafka_fast.logs import LONG, LongWait, Waiting, get_logger, in_seconds
@@ -417,7 +417,7 @@ class ProducerControl(ClientControl[ProducerSettings]):
         code = answer.error_code
         if code in TOO_LARGE or code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
             return  # no trouble: the batch is split, or counts as success
-        words = [answer.error_message or error_description(code)]
+        words = [described(code, "Produce", answer.error_message)]
         words += [it.batch_index_error_message or "" for it in answer.record_errors[:1]]
         who = "its leader" if link is None else link.versions.node
         text = ": ".join([f"{where}, says {who}", *(it for it in words if it)])

@@ -120,7 +120,10 @@ class _DescribeTopic(Call[str, dict[str, int]]):
         for result in answer.results:
             topic = result.resource_name
             if result.error_code:
-                yield topic, meaning_of(result.error_code, self.describe(topic))
+                yield (
+                    topic,
+                    meaning_of(result.error_code, "DescribeConfigs", f" of topic {topic!r}"),
+                )
             else:
                 yield (
                     topic,

@@ -21,12 +21,13 @@ from kafka_fast.control.connection_key import ConnectionKey, Role
 from kafka_fast.control.connections import Connections
 from kafka_fast.control.links import Link
 from kafka_fast.control.metadata import Node, is_address
+from kafka_fast.control.permissions import described
 from kafka_fast.control.requests.call import AnswerSource, Call
 from kafka_fast.control.requests.meanings import Done, Meaning, Refused, Retry
 from kafka_fast.control.requests.open_call import OpenCall
 from kafka_fast.control.requests.targets import AnyNode, Coordinator, CoordinatorKind, Target
 from kafka_fast.control.troubles import About, Reason, Subject
-from kafka_fast.errors import KafkaError, ProtocolError, broker_error, error_description
+from kafka_fast.errors import KafkaError, ProtocolError, broker_error
 from kafka_fast.instants import NEVER
 from kafka_fast.logs import get_logger
 from kafka_fast.protocol.apis.find_coordinator import (
@@ -117,7 +118,7 @@ class FindCoordinator(Call[str, Node]):
 
     def _read(self, key: str, found: FoundCoordinator | FindCoordinatorResponse) -> Meaning[Node]:
         if found.error_code:
-            words = found.error_message or error_description(found.error_code)
+            words = described(found.error_code, "FindCoordinator", found.error_message)
             refusal = broker_error(found.error_code, f"{self.describe(key)}: {words}")
             return Retry(refusal) if refusal.retriable else Refused(refusal)
         if not is_address(found.host, found.port):

@@ -109,7 +109,10 @@ class LeaderCall(Call[TopicPartition, R], Generic[D, R]):
             elif code == ErrorCode.UNKNOWN_SERVER_ERROR:  # as a rule it passes
                 yield partition, Retry(broker_error(code, f"{what}: {error_description(code)}"))
             else:
-                yield partition, meaning_of(code, what, topic=partition.topic)
+                yield (
+                    partition,
+                    meaning_of(code, self.api, f" of {partition}", topic=partition.topic),
+                )
 
     def handle_done(self, item: TopicPartition, value: R, now: float) -> None:
         """Hand an answer on."""

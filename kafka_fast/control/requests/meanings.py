@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Generic, TypeAlias, TypeVar
 
-from kafka_fast.errors import ERRORS, ErrorCode, KafkaError, broker_error, error_description
+from kafka_fast.control.permissions import described
+from kafka_fast.errors import ERRORS, ErrorCode, KafkaError, broker_error
 from kafka_fast.values import Value
 
 __all__ = [
@@ -90,15 +91,16 @@ def worst(meanings: Sequence[NotDone]) -> NotDone:
     return meanings[0]
 
 
-def meaning_of(code: int, what: str, *, topic: str | None = None) -> NotDone:
+def meaning_of(code: int, api: str, about: str = "", *, topic: str | None = None) -> NotDone:
     """Return what an error code usually means.
 
     Args:
         code: of the error.
-        what: was asked, for the error's text: "ListOffsets of orders-3".
+        api: that answered with it, as "ListOffsets".
+        about: what was asked about, to go on from the API: " of orders-3".
         topic: the topic whose metadata may be stale.
     """
-    error = broker_error(code, f"{what}: {error_description(code)}")
+    error = broker_error(code, f"{api}{about}: {described(code, api)}")
     if code in MOVED:
         return FindAgain(error)
     known = ERRORS.get(code)

@@ -10,7 +10,6 @@ and raises an event for each that has. `take` hands the good ones to the data pl
 Threads: the control thread, unless said otherwise. A `TlsContext` is made by any thread.
 """
 
-cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int32_t, uint64_t, uint8_t
 from libc.stdlib cimport calloc, free, realloc
@@ -309,7 +308,6 @@ cdef extern from * nogil:
     int ATOMIC_SEQ_CST "__ATOMIC_SEQ_CST"
 
 
-@cython.final
 cdef class Handshakes:
     """The handshakes of one client, and their thread."""
 

@@ -64,6 +64,8 @@ NO_VERSION = (
     "ssl.enabled.protocols)"
 )
 
+CHANGED = "sent a record that was changed on its way"
+
 WITHOUT_TLS = ("wrong version number", "record layer failure")
 """OpenSSL's words for bytes that are no TLS record."""
 
@@ -94,8 +96,8 @@ REASONS = {
     "dh key too small": "wants weak cryptography: its Diffie-Hellman key is too small",
     "ee key too small": "wants weak cryptography: its certificate's key is too small",
     "ca md too weak": "wants weak cryptography: its certificate's signature is too weak",
-    "decryption failed or bad record mac": "sent a record that was changed on its way",
-    "bad record mac": "sent a record that was changed on its way",
+    "decryption failed or bad record mac": CHANGED,
+    "bad record mac": CHANGED,
 }
 """What this side finds, in the same way."""
 
@@ -155,6 +157,8 @@ def _said(reason: str, *, was_asked: bool) -> str:
     if was_asked and is_alert:
         return NO_CLIENT_CERTIFICATE
     known = ALERTS.get(alert.strip()) if is_alert else REASONS.get(words)
+    if known == CHANGED and was_asked:  # Kafka 2.8 so sends the alert for a missing certificate
+        return f"{CHANGED}; and it {NO_CLIENT_CERTIFICATE}"
     if known is not None:
         return known
     return f"ended the TLS session: {alert}" if is_alert else f"broke the rules of TLS: {words}"

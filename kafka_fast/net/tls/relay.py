@@ -47,13 +47,9 @@ class RelayConnector:
         """
         self._protocol = protocol
         self._event = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-        with contextlib.ExitStack() as on_error:
-            on_error.callback(os.close, self._event)
-            self._current: Reloading[ssl.SSLContext] = Reloading(
-                settings, make_ssl_context, self._wake
-            )
-            on_error.pop_all()
+        self._current: Reloading[ssl.SSLContext] = Reloading(settings, make_ssl_context, self._wake)
         self._shaking: dict[int, _Handshake] = {}
+        self._dropped: list[_Handshake] = []  # whose threads may still run, and raise the event
         self._relay = Relay()
 
     @property
@@ -74,11 +70,13 @@ class RelayConnector:
         shaking = self._shaking.pop(link_id, None)
         if shaking is not None:
             shaking.drop()
+            self._dropped.append(shaking)
 
     def take(self, pump: Pump) -> list[Ended]:
         """See `TlsConnector`."""
         with contextlib.suppress(BlockingIOError):
             os.eventfd_read(self._event)
+        self._dropped = [it for it in self._dropped if not it.has_ended]
         ended: list[Ended] = []
         for link_id, shaking in list(self._shaking.items()):
             if not shaking.has_ended:
@@ -97,13 +95,15 @@ class RelayConnector:
         self._current.stop()
         for shaking in self._shaking.values():
             shaking.drop()
-        for shaking in self._shaking.values():
+        for shaking in (*self._shaking.values(), *self._dropped):
             shaking.thread.join()
         self._shaking.clear()
+        self._dropped.clear()
         self._relay.stop()
-        if self._event >= 0:
-            os.close(self._event)
-            self._event = -1
+
+    def __del__(self) -> None:
+        """Close the event, which a thread that reads certificates may raise after the end."""
+        os.close(self._event)
 
     def _shake(self, connecting: Connecting) -> None:
         shaking = _Handshake(connecting, self._current.context, self._wake)
@@ -131,8 +131,7 @@ class RelayConnector:
         return None
 
     def _wake(self) -> None:
-        with contextlib.suppress(OSError):  # the client has been stopped
-            os.eventfd_write(self._event, 1)
+        os.eventfd_write(self._event, 1)
 
 
 class _Handshake:

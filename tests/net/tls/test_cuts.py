@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from kafka_fast.config._security_settings import TlsSettings
-from kafka_fast.testing.certificates import Certificate
+from kafka_fast.testing.certificates import Certificate, CertificateAuthority
 from tests.net.tls.harness import client_with, echo, server_context
 from tests.net.tls.servers import Server
 
@@ -126,6 +126,31 @@ def test_records_after_the_handshake_that_were_changed(
         link = client.open(server.port)
         client.ask(link)
         assert client.end(link).words == "it sent a record that was changed on its way"
+
+
+def test_a_changed_record_of_a_broker_that_asked_for_a_certificate(
+    settings: TlsSettings, certificate: Certificate, authority: CertificateAuthority
+) -> None:
+    """The alert of Kafka 2.8 for a client without a certificate comes in such a record.
+
+    Python's `ssl`, and so the relay, does not tell what the broker asked for.
+    """
+    context = server_context(certificate)
+    context.verify_mode = ssl.CERT_OPTIONAL
+    context.load_verify_locations(authority.certificate)
+
+    def serve(connection: socket.socket) -> None:
+        shake(context, connection, connection.sendall)
+        connection.recv(1)
+        connection.sendall(b"\x17\x03\x03\x00\x40" + bytes(64))
+        while connection.recv(1000):
+            pass
+
+    with Server(serve) as server, client_with(settings) as client:
+        link = client.open(server.port)
+        client.ask(link)
+        words = client.end(link).words
+        assert "changed on its way; and it asked for a client certificate" in words
 
 
 def test_a_plaintext_answer_in_the_middle(settings: TlsSettings, certificate: Certificate) -> None:

@@ -18,6 +18,8 @@ from tests.net.tls.servers import Server, over_tls
 
 PASSWORD = "changeit"
 
+pytestmark = pytest.mark.not_under("address", "pycryptodome loads libraries with RTLD_DEEPBIND")
+
 
 def write_store(path: Path, entries: list[Any]) -> Store:
     jks = pytest.importorskip("jks")

@@ -41,12 +41,12 @@ from kafka_fast.control.group.coordinator import GroupCoordinator
 from kafka_fast.control.group.member import NO_GENERATION, GroupIdentity, GroupNews, Subscription
 from kafka_fast.control.group.readiness import OVERSTAYED, Readiness, warn_of_overstaying
 from kafka_fast.control.group.subscription import SubscribedTopics
+from kafka_fast.control.permissions import described
 from kafka_fast.errors import (
     ERRORS,
     ErrorCode,
     KafkaError,
     broker_error,
-    error_description,
     error_name,
 )
 from kafka_fast.instants import NEVER
@@ -398,10 +398,10 @@ class ClassicMember:
             at_once = code == ErrorCode.REBALANCE_IN_PROGRESS and self._readiness.may_hurry(now)
             self._retry(reason, now, at_once=at_once)
         else:
-            text = f"{what} in group {self._coordinator.group_id!r}: {self._say(code)}"
+            text = f"{what} in group {self._coordinator.group_id!r}: {self._say(code, what)}"
             self._fail(broker_error(code, text), now, fenced=code == ErrorCode.FENCED_INSTANCE_ID)
 
-    def _say(self, code: int) -> str:
+    def _say(self, code: int, api: str) -> str:
         """Return what an error means for this member, and what to do about it."""
         if code == ErrorCode.INVALID_SESSION_TIMEOUT:
             return (
@@ -409,7 +409,7 @@ class ClassicMember:
                 "brokers' group.min.session.timeout.ms and group.max.session.timeout.ms (by "
                 "default 6000 and 1800000)"
             )
-        return error_description(code)
+        return described(code, api)
 
     def _lose_place(self, code: int, reason: str) -> None:
         """End a membership that the coordinator does not know, at least in this generation."""

@@ -30,6 +30,7 @@ from kafka_fast.control.group.member import GroupIdentity, GroupNews, MemberFail
 from kafka_fast.control.group.readiness import OVERSTAYED, Readiness, warn_of_overstaying
 from kafka_fast.control.group.subscription import SubscribedTopics
 from kafka_fast.control.links import Link
+from kafka_fast.control.permissions import described
 from kafka_fast.errors import (
     ERRORS,
     ErrorCode,
@@ -312,7 +313,8 @@ class ConsumerProtocolMember:
             logger.info("group %s: heartbeat: %s", self._coordinator.group_id, error_name(code))
             self._readiness.put_off(now)
         else:
-            text = f"group {self._coordinator.group_id!r}: {message or error_name(code)}"
+            words = described(code, "ConsumerGroupHeartbeat", message)
+            text = f"group {self._coordinator.group_id!r}: {words}"
             if code == ErrorCode.UNSUPPORTED_VERSION:
                 text = f"{text}; {NOT_SUPPORTED}"
             self._fail(broker_error(code, text), now, fenced=code == ErrorCode.FENCED_INSTANCE_ID)
