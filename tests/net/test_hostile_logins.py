@@ -1,6 +1,6 @@
 """Brokers that do with a login whatever they like, and whole clients that must live with it.
 
-Each cause stands in the exception of the call that waits; nothing crashes, hangs or storms; and what
+Each cause stands in the exception of the call that waits. Nothing crashes, hangs or storms. What
 was accepted is delivered once the broker comes to its senses.
 """
 
@@ -195,21 +195,23 @@ def test_each_renewal_is_refused(
         kafka.create_topic("t", 1)
         properties = properties_of(kafka, "PLAIN")
         sent = 0
-        with Producer({**properties, "linger.ms": 0}) as producer:
-            with Consumer({**properties, "auto.offset.reset": "earliest"}) as consumer:
-                consumer.assign([TopicPartition("t", 0)])
-                got: list[bytes] = []
+        with (
+            Producer({**properties, "linger.ms": 0}) as producer,
+            Consumer({**properties, "auto.offset.reset": "earliest"}) as consumer,
+        ):
+            consumer.assign([TopicPartition("t", 0)])
+            got: list[bytes] = []
 
-                def failed() -> int:
-                    logins = [client.metrics()["failed_logins"] for client in (producer, consumer)]
-                    return min(one.get("AuthenticationError", 0) for one in logins)
+            def failed() -> int:
+                logins = [client.metrics()["failed_logins"] for client in (producer, consumer)]
+                return min(one.get("AuthenticationError", 0) for one in logins)
 
-                while failed() < 3:
-                    producer.send("t", b"%d" % sent)
-                    sent += 1
-                    got += consumer.poll(0.01).values()
-                assert producer.flush(TIMEOUT) == 0
-                eventually(lambda: got.extend(consumer.poll(0.1).values()) or len(got) >= sent)
+            while failed() < 3:
+                producer.send("t", b"%d" % sent)
+                sent += 1
+                got += consumer.poll(0.01).values()
+            assert producer.flush(TIMEOUT) == 0
+            eventually(lambda: got.extend(consumer.poll(0.1).values()) or len(got) >= sent)
         assert got == [b"%d" % number for number in range(sent)]
         assert values(kafka) == got
 
