@@ -125,12 +125,15 @@ class Authentication:
             self._take_handshake(self._read(SaslHandshakeResponse, data))
             self._conversation = self._mechanism.converse(self._host)
             return self._advance(self._conversation.__next__)
+        conversation = self._conversation
         answer = self._read(SaslAuthenticateResponse, data)
         if answer.error_code:
-            raise self._refusal(answer.error_code, answer.error_message)
+            refusal = self._refusal(answer.error_code, answer.error_message)
+            # The mechanism hears of it: a token that was refused is not to be used again.
+            self._advance(lambda: conversation.throw(refusal))
+            raise refusal  # whatever the mechanism makes of it
         if answer.session_lifetime_ms > 0:
             self._lifetime = min(answer.session_lifetime_ms / 1000, MAX_LIFETIME)
-        conversation = self._conversation
         return self._advance(lambda: conversation.send(answer.auth_bytes))
 
     def handle_result(self, result: object) -> AuthenticationStep:
@@ -161,7 +164,7 @@ class Authentication:
             raise
         except BaseException as error:  # of a user's function: not even SystemExit ends the client
             drop_frames(error)
-            why = str(error) or "no text"
+            why = quoted(str(error)) or "no text"
             raise AuthenticationError(
                 f"gets no login by {self._mechanism.name}: {type(error).__name__}: {why}"
             ) from error

@@ -155,6 +155,38 @@ def test_the_brokers_text_is_in_the_refusal_and_does_no_harm() -> None:
     assert str(caught.value) == (r"refuses the login by SCRIPT: Invalid\nusername or password")
 
 
+def test_the_mechanism_hears_of_a_refusal_and_may_know_more_of_it() -> None:
+    heard: list[AuthenticationError] = []
+
+    def converse(host: str) -> Conversation:
+        try:
+            yield b"token"
+        except AuthenticationError as error:
+            heard.append(error)
+            raise AuthenticationError("refused the token: it has expired") from None
+
+    login = dialogue(converse)
+    request = login.handle_frame(shake(login.begin()))
+    with pytest.raises(AuthenticationError, match="it has expired"):
+        login.handle_frame(refuse(request, "no"))
+    assert str(heard[0]) == "refuses the login by SCRIPT: no"
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_a_mechanism_cannot_turn_a_refusal_into_a_login(goes_on: bool) -> None:
+    def converse(host: str) -> Conversation:
+        try:
+            yield b"token"
+        except AuthenticationError:
+            if goes_on:
+                yield b"please"
+
+    login = dialogue(converse)
+    request = login.handle_frame(shake(login.begin()))
+    with pytest.raises(AuthenticationError, match="refuses the login by SCRIPT: no"):
+        login.handle_frame(refuse(request, "no"))
+
+
 def test_other_errors_of_a_login_are_named() -> None:
     for code, kind in [
         (ErrorCode.ILLEGAL_SASL_STATE, AuthenticationError),
