@@ -48,7 +48,9 @@ def screen(found: ClusterProbe, settings: CommonSettings) -> Iterator[str]:
 def _of_cluster(found: ClusterProbe) -> Iterator[str]:
     """Yield what no single address shows, and the end."""
     if len(found.cluster_ids) > 1:
-        yield from _row(WARN, "cluster", f"the servers are of several: {found.cluster_ids}")
+        yield from _row(
+            WARN, "cluster", f"the servers are of several: {_listed(found.cluster_ids)}"
+        )
     if sends_astray(found):
         yield from _row(
             WARN,

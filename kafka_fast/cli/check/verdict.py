@@ -8,7 +8,15 @@ import time
 from kafka_fast.config import CommonSettings
 from kafka_fast.net.probe import ClusterProbe, Probed, Step
 
-__all__ = ["advice", "days_left", "is_well", "sends_astray", "user_of", "warnings_of"]
+__all__ = [
+    "advice",
+    "days_left",
+    "is_loopback",
+    "is_well",
+    "sends_astray",
+    "user_of",
+    "warnings_of",
+]
 
 DAY = 86_400
 DAYS_TO_WARN = 14

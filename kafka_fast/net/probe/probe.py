@@ -21,6 +21,7 @@ from kafka_fast.control.connection_outputs import (
 from kafka_fast.control.link_errors import close_error, say
 from kafka_fast.control.messages import (
     CloseLink,
+    CloseReason,
     DoWork,
     LinkClosed,
     OpenLink,
@@ -203,17 +204,21 @@ class Probe:
 
     def _send(self, command: SendRaw) -> None:
         self._reach(Step.SASL if command.is_of_login else Step.API_VERSIONS)
-        answer = self._ask(command.frame)
+        deadline = self._connection.next_deadline()
+        answer = self._ask(command.frame, deadline)
         now = time.monotonic()
+        if isinstance(answer, LinkClosed) and answer.reason is CloseReason.TIMEOUT:
+            self._connection.tick(max(now, deadline))
+            return
         if isinstance(answer, LinkClosed):
             self._connection.handle_closed(command.link_id, self._why(answer, ""), now)
             return
         self._note(command.frame, answer)
         self._connection.handle_frame(command.link_id, answer, now)
 
-    def _ask(self, request: bytes) -> bytes | LinkClosed:
+    def _ask(self, request: bytes, deadline: float) -> bytes | LinkClosed:
         assert self._stream is not None
-        return self._stream.ask(request, time.monotonic() + self._timeout)
+        return self._stream.ask(request, deadline)
 
     def _why(self, event: LinkClosed, awaited: str) -> BaseException | None:
         awaited = awaited or self._connection.awaited
@@ -253,7 +258,8 @@ class Probe:
         try:
             version = versions.pick(MetadataRequest)
             request = MetadataRequest(topics=[], allow_auto_topic_creation=version < 4)
-            answer = self._ask(frame.encode_request(request, version, 0, self._settings.client_id))
+            data = frame.encode_request(request, version, 0, self._settings.client_id)
+            answer = self._ask(data, time.monotonic() + self._timeout)
             if isinstance(answer, LinkClosed):
                 awaited = f"Metadata v{version}"
                 error = self._why(answer, awaited)
