@@ -27,6 +27,8 @@ OF_DOCKER = (
     "by a name and port that clients elsewhere can reach"
 )
 
+OF_LOG = "ask the owner of the broker, whose log may say more"
+
 _OF_TLS = (
     ("plaintext listener?", "use security.protocol={plain} here, or the port of a TLS listener"),
     (
@@ -44,6 +46,7 @@ _OF_TLS = (
     ),
     ("expired", "renew the broker's certificate; look at this machine's clock ({today}) first"),
     ("not valid before", "look at this machine's clock ({today}), then at the broker's"),
+    ("was revoked", "have another certificate issued to the broker"),
     ("no TLS version in common", "allow TLS 1.2 or 1.3 at the broker: ssl.enabled.protocols"),
     ("no cipher suite in common", "compare ssl.cipher.suites of this client and of the broker"),
     ("did not finish the TLS handshake", "look at the broker's log; is the port a TLS listener's?"),
@@ -86,7 +89,7 @@ def advice(found: Probed, settings: CommonSettings) -> str:
             today = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
             words = {"plain": plain, "host": host, "today": today}
             said = next((told for clue, told in _OF_TLS if clue in text), None)
-            return "look at the broker's log" if said is None else said.format(**words)
+            return OF_LOG if said is None else said.format(**words)
         case Step.SASL:
             return _advice_on_login(found, settings, text)
         case _:

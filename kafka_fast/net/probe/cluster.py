@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+import queue
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from functools import partial
 
 from kafka_fast.config import Address, CommonSettings
 from kafka_fast.net.login import make_mechanism
@@ -56,22 +59,42 @@ def probe_cluster(settings: CommonSettings, timeout: float) -> ClusterProbe:
             address, settings, handshakes, mechanism, node_id=node_id, cluster_id=cluster_id
         ).run()
 
-    with ThreadPoolExecutor(AT_A_TIME) as pool:
-        servers = tuple(
-            pool.map(lambda address: probe(address, None, None), settings.bootstrap_servers)
-        )
-        known = {it.address: it for it in servers}
-        ids = _cluster_ids(servers)
-        cluster_id = ids[0] if len(ids) == 1 else None
+    servers = _together(partial(probe, it, None, None) for it in settings.bootstrap_servers)
+    known = {it.address: it for it in servers}
+    ids = _cluster_ids(servers)
+    cluster_id = ids[0] if len(ids) == 1 else None
 
-        def probe_broker(node: tuple[int, Address]) -> Probed:
-            node_id, address = node
-            if address in known:
-                return replace(known[address], node_id=node_id)
-            return probe(address, node_id, cluster_id)
+    def probe_broker(node_id: int, address: Address) -> Probed:
+        if address in known:
+            return replace(known[address], node_id=node_id)
+        return probe(address, node_id, cluster_id)
 
-        brokers = tuple(pool.map(probe_broker, _brokers(servers)))
+    brokers = _together(partial(probe_broker, *it) for it in _brokers(servers))
     return ClusterProbe(servers=servers, brokers=brokers, cluster_ids=ids)
+
+
+def _together(probes: Iterable[Callable[[], Probed]]) -> tuple[Probed, ...]:
+    """Return what all find, a few at a time; Ctrl-C does not wait for those under way."""
+    waiting: queue.SimpleQueue[tuple[Callable[[], Probed], Future[Probed]]] = queue.SimpleQueue()
+    found: list[Future[Probed]] = []
+    for probe in probes:
+        found.append(Future())
+        waiting.put((probe, found[-1]))
+
+    def work() -> None:
+        while True:
+            try:
+                probe, future = waiting.get_nowait()
+            except queue.Empty:
+                return
+            try:
+                future.set_result(probe())
+            except BaseException as error:  # noqa: BLE001  # raised again where it is waited for
+                future.set_exception(error)
+
+    for _ in range(min(AT_A_TIME, len(found))):
+        threading.Thread(target=work, name="kf-probe", daemon=True).start()
+    return tuple(it.result() for it in found)
 
 
 def _brokers(servers: Iterable[Probed]) -> list[tuple[int, Address]]:

@@ -1,10 +1,11 @@
-"""A connected socket, over which one request at a time is asked, with calls that block."""
+"""A connected socket that carries one request at a time, with calls that block."""
 
 from __future__ import annotations
 
 import socket
 import ssl
 import time
+from contextlib import suppress
 
 from kafka_fast.control.messages import CloseReason, LinkClosed
 from kafka_fast.control.negotiation import foreign_protocol
@@ -44,7 +45,9 @@ class Stream:
         self._received = b""
         try:
             self._wait_until(deadline)
-            self._socket.sendall(request)
+            with suppress(BrokenPipeError, ConnectionResetError):
+                # Who has closed the connection may have said why before: that can still be read.
+                self._socket.sendall(request)
             return self._read_frame(deadline)
         except TimeoutError:
             return self._closed(CloseReason.TIMEOUT)

@@ -9,7 +9,10 @@ from __future__ import annotations
 import datetime as dt
 import json
 import re
+import signal
 import socket
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -21,6 +24,7 @@ from kafka_fast.cli.main import main
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from kafka_fast.testing.certificates import CertificateAuthority
 from kafka_fast.testing.secure_broker import SecureBroker
+from tests.waiting import TIMEOUT
 
 LINES, COLUMNS = 24, 100
 LONG_AGO = dt.datetime(2020, 1, 1, tzinfo=dt.timezone.utc)
@@ -328,3 +332,15 @@ def test_a_timeout_that_is_none(seconds: str, capsys: pytest.CaptureFixture[str]
         main(["check", "--timeout", seconds])
     assert caught.value.code == 2
     assert "expected seconds above 0" in capsys.readouterr().err
+
+
+def test_ctrl_c_does_not_wait_for_a_step() -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        address = "{}:{}".format(*server.getsockname())
+        command = [sys.executable, "-m", "kafka_fast", "check", "-b", address, "--timeout", "600"]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+            silent, _ = server.accept()
+            with silent:
+                assert silent.recv(1), "the first request"
+                process.send_signal(signal.SIGINT)
+                assert process.wait(TIMEOUT) == 130

@@ -15,6 +15,7 @@ from kafka_fast.cli.check.verdict import is_loopback, is_well
 from kafka_fast.config import Address, ConsumerSettings, consumer_settings
 from kafka_fast.errors import KafkaConnectionError, TlsError
 from kafka_fast.net.probe import CertificateFacts, ClusterProbe, Probed, Step, TlsFacts
+from kafka_fast.net.tls.causes import Failure, refused
 from kafka_fast.protocol.apis.metadata import MetadataResponse, MetadataResponseBroker
 from kafka_fast.values import replace
 
@@ -160,6 +161,32 @@ def test_a_broker_elsewhere_that_advertises_localhost_and_something_answers_here
 def test_advice(step: Step, error: str, text: str) -> None:
     protocol: dict[str, Any] = {"sasl.mechanism": "GSSAPI", "sasl.kerberos.service.name": "kafka"}
     lines = shown(failed(step, error), protocol="SASL_PLAINTEXT", **protocol)
+    assert text in " ".join(" ".join(lines).split())
+
+
+@pytest.mark.parametrize(
+    ("failure", "text"),
+    [
+        (Failure(verify=9, not_before=1), "look at this machine's clock"),
+        (Failure(verify=10, not_after=1), "renew the broker's certificate"),
+        (Failure(verify=18), "get the CA's certificate"),
+        (Failure(verify=20), "get the CA's certificate"),
+        (Failure(verify=23), "have another certificate issued to the broker"),
+        (Failure(verify=62, names="b"), "have one issued for broker1"),
+        (Failure(verify=67), "ask the owner of the broker"),
+        (Failure(reason="tlsv1 alert protocol version"), "allow TLS 1.2 or 1.3"),
+        (Failure(reason="sslv3 alert handshake failure"), "compare ssl.cipher.suites"),
+        (Failure(reason="sslv3 alert bad certificate"), "which authority must issue"),
+        (Failure(reason="sslv3 alert bad certificate", was_asked=True), "--cert and --key"),
+        (Failure(reason="wrong version number"), "use security.protocol=PLAINTEXT here"),
+        (Failure(is_closed=True), "use security.protocol=PLAINTEXT here"),
+        (Failure(is_late=True, head=b"\x16"), "look at the broker's log; is the port"),
+    ],
+)
+def test_advice_on_tls(failure: Failure, text: str) -> None:
+    """For the client's own words: whoever changes these changes the advice, too."""
+    error = refused(failure, "broker1", "SSL")
+    lines = shown(failed(Step.TLS, error), protocol="SSL")
     assert text in " ".join(" ".join(lines).split())
 
 
