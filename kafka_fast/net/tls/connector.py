@@ -94,7 +94,7 @@ def server_name(host: str) -> tuple[str, bool]:
 def told(failure: Failure, host: str, protocol: str) -> OSError:
     """Return the error for a handshake that failed.
 
-    Whoever waits for a link hears of a `TlsError` at once; a handshake that was lost is begun again.
+    Who waits for a link hears of a `TlsError` at once. A handshake that was lost is begun again.
     """
     if failure.is_loss:
         return KafkaConnectionError(lost(failure, protocol))
