@@ -483,7 +483,8 @@ class Connection:
     def _lost(self, error: BaseException | None, awaited: str) -> KafkaError:
         """Return the error for a link that broke."""
         hint = ""
-        if self._state is ConnectionState.NEGOTIATING:
+        has_tls = self._security_protocol.endswith("SSL")
+        if self._state is ConnectionState.NEGOTIATING and not has_tls:
             # A TLS listener may answer a plaintext request without an alert: it closes the
             # connection, or resets it because the rest of the request is unread.
             hint = f": a TLS listener? security.protocol is {self._security_protocol}"

@@ -12,7 +12,7 @@ from datetime import datetime, timezone
 from kafka_fast.control.negotiation import foreign_protocol
 from kafka_fast.values import Value
 
-__all__ = ["Failure", "alike", "broken", "refused"]
+__all__ = ["Failure", "alike", "broken", "lost", "refused"]
 
 
 class Failure(Value, kw_only=True):
@@ -40,6 +40,16 @@ class Failure(Value, kw_only=True):
     """When it ends."""
     head: bytes = b""
     """The first bytes that came."""
+
+    @property
+    def is_loss(self) -> bool:
+        """Whether the connection was lost, and nobody refused anything: a broker that restarts."""
+        return not (self.verify or self.reason or self.was_asked or self.is_foreign)
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether something came that is not TLS."""
+        return self.head != b"" and self.head[0] not in TLS_CONTENT_TYPES
 
 
 NOT_YET_VALID, EXPIRED = 9, 10
@@ -108,7 +118,7 @@ def alike(reason: str) -> str:
 
 
 def refused(failure: Failure, host: str, protocol: str) -> str:
-    """Return why a handshake failed.
+    """Return why a handshake failed, if it `is_loss` not.
 
     Args:
         failure: what is known.
@@ -120,22 +130,38 @@ def refused(failure: Failure, host: str, protocol: str) -> str:
     """
     if failure.verify:
         return _untrusted(failure, host)
-    plaintext = f": a plaintext listener? security.protocol is {protocol}"
-    if failure.head and failure.head[0] not in TLS_CONTENT_TYPES:
+    if failure.is_foreign:
         speaker = foreign_protocol(failure.head)
         talks = f"talks like {speaker}" if speaker else "answered without TLS"
-        return f"it {talks}{plaintext}"
+        return f"it {talks}{_plaintext(protocol)}"
     if alike(failure.reason) in WITHOUT_TLS:
-        return f"it answered without TLS{plaintext}"
+        return f"it answered without TLS{_plaintext(protocol)}"
     if failure.reason:
         return f"it {_said(failure.reason, was_asked=failure.was_asked)}"
-    if failure.is_late:
-        text = "it accepted the connection and did not finish the TLS handshake in time"
-        return text if failure.head else text + plaintext
     why = os.strerror(failure.error) if failure.error else "it closed the connection"
-    if failure.was_asked:
-        return f"{why} during the TLS handshake: it {NO_CLIENT_CERTIFICATE}"
-    return f"{why} during the TLS handshake" + ("" if failure.head else plaintext)
+    return f"{why} during the TLS handshake: it {NO_CLIENT_CERTIFICATE}"
+
+
+def lost(failure: Failure, protocol: str) -> str:
+    """Return how a handshake was lost, if it `is_loss`.
+
+    Args:
+        failure: what is known.
+        protocol: the client's `security.protocol`, for a hint.
+
+    Returns:
+        A text that continues a sentence, which begins with the broker's address.
+    """
+    hint = "" if failure.head else _plaintext(protocol)
+    if failure.is_late:
+        return f"accepted the connection and did not finish the TLS handshake in time{hint}"
+    if failure.error:
+        return f"broke the TLS handshake off: {os.strerror(failure.error)}{hint}"
+    return f"closed the connection during the TLS handshake{hint}"
+
+
+def _plaintext(protocol: str) -> str:
+    return f": a plaintext listener? security.protocol is {protocol}"
 
 
 def broken(reason: str, *, was_asked: bool) -> str:

@@ -10,11 +10,11 @@ import os
 from typing import Protocol
 
 from kafka_fast.config import CommonSettings
-from kafka_fast.errors import ConfigError, TlsError
+from kafka_fast.errors import ConfigError, KafkaConnectionError, TlsError
 from kafka_fast.logs import get_logger
 from kafka_fast.net._pump import Pump
 from kafka_fast.net.sockets import Connecting
-from kafka_fast.net.tls.causes import Failure, refused
+from kafka_fast.net.tls.causes import Failure, lost, refused
 from kafka_fast.net.tls.serving import serving
 
 __all__ = ["OWN_SHARE", "Ended", "TlsConnector", "make_connector", "server_name", "told"]
@@ -92,5 +92,10 @@ def server_name(host: str) -> tuple[str, bool]:
 
 
 def told(failure: Failure, host: str, protocol: str) -> OSError:
-    """Return the error for a handshake that failed."""
+    """Return the error for a handshake that failed.
+
+    Who waits for a link hears of a `TlsError` at once. A handshake that was lost is begun again.
+    """
+    if failure.is_loss:
+        return KafkaConnectionError(lost(failure, protocol))
     return TlsError(refused(failure, host, protocol))

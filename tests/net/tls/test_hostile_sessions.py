@@ -1,4 +1,4 @@
-"""Whole clients over TLS sessions that stall, end without a word, or renew their keys all the time."""
+"""Whole clients over TLS sessions that stall, end without a word, or always renew their keys."""
 
 from __future__ import annotations
 
@@ -41,7 +41,10 @@ class Front:
         self.servers = {port: Server(self._serving(port)) for port in ports}
 
     def _serving(self, port: int) -> Callable[[socket.socket], None]:
-        return lambda connection: self.serve(port)(connection)
+        def serve(connection: socket.socket) -> None:
+            self.serve(port)(connection)
+
+        return serve
 
     @property
     def accepted(self) -> int:

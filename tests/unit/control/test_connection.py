@@ -325,6 +325,16 @@ def test_a_listener_that_hangs_up_on_our_first_words_may_want_tls(error: OSError
     assert text.endswith(": a TLS listener? security.protocol is PLAINTEXT")
 
 
+def test_a_listener_that_has_shaken_hands_wants_tls_surely() -> None:
+    connection = node_connection(security_protocol="SSL")
+    link = open_link(connection, 0.0).link_id
+    connection.handle_connected(link, 0.0)
+    expect(connection, SendRaw)
+    connection.handle_closed(link, None, 0.1)
+    text = str(expect(connection, ConnectionFailed).error)
+    assert text.endswith("closed the connection instead of an answer to ApiVersions")
+
+
 def test_what_is_under_way_is_told_while_it_is() -> None:
     connection = node_connection()
     assert connection.under_way(0.0) is None
