@@ -140,18 +140,41 @@ static int bio_read(BIO *bio, char *into, int size) {
     return -1;
 }
 
-static int bio_write(BIO *bio, const char *data, int size) {
-    kf_tls *it = BIO_get_data(bio);
-    struct iovec piece = {(void *)(uintptr_t)data, (size_t)size};
-    int64_t sent = it->below.write(it->below.context, &piece, 1, &it->failure.error);
-    BIO_clear_retry_flags(bio);
-    if (sent >= 0) {
-        return (int)sent;
+/* Send what lies sealed, and `data` behind it, in one call. A record counts as accepted only when
+ * nothing is sealed before it. */
+static int send_sealed(kf_tls *it, BIO *bio, const char *data, int size) {
+    struct iovec pieces[] = {
+        {it->sealed + it->sealed_pos, it->sealed_size - it->sealed_pos},
+        {(void *)(uintptr_t)data, (size_t)size},
+    };
+    size_t before = pieces[0].iov_len;
+    bool has_sealed = before > 0;
+    int64_t sent = it->below.write(it->below.context, has_sealed ? pieces : pieces + 1,
+                                   has_sealed ? 2 : 1, &it->failure.error);
+    if (sent > (int64_t)before) {
+        it->sealed_pos = it->sealed_size = 0;
+        return (int)(sent - (int64_t)before);
     }
-    if (sent == KF_IO_WANT_WRITE) {
+    if (sent >= 0) {
+        it->sealed_pos += (size_t)sent;
+    }
+    if (sent >= 0 || sent == KF_IO_WANT_WRITE) {
         BIO_set_retry_write(bio);
     }
     return -1;
+}
+
+/* OpenSSL writes one record at a time. Those that more will follow are kept, so that several go out
+ * with one system call; the last of them is sent from where it lies. */
+static int bio_write(BIO *bio, const char *data, int size) {
+    kf_tls *it = BIO_get_data(bio);
+    BIO_clear_retry_flags(bio);
+    if (it->more_follows && (size_t)size <= sizeof it->sealed - it->sealed_size) {
+        memcpy(it->sealed + it->sealed_size, data, (size_t)size);
+        it->sealed_size += (size_t)size;
+        return size;
+    }
+    return send_sealed(it, bio, data, size);
 }
 
 static long bio_control(BIO *bio, int command, long number, void *pointer) {
@@ -245,13 +268,16 @@ static size_t gather(uint8_t *into, const struct iovec *pieces, int count, size_
 static int64_t tls_write(void *context, const struct iovec *pieces, int count, int *error) {
     kf_tls *it = context;
     int64_t total = 0;
-    size_t pos = 0;
+    size_t pos = 0, rest = 0;
+    for (int i = 0; i < count; i++) {
+        rest += pieces[i].iov_len;
+    }
     while (count > 0) {
         size_t left = pieces->iov_len - pos;
         const uint8_t *data = (const uint8_t *)pieces->iov_base + pos;
-        size_t size = left - left % KF_TLS_RECORD;
+        size_t size = KF_TLS_RECORD;
         size_t written;
-        if (size == 0) {
+        if (left < KF_TLS_RECORD) {
             data = it->gathered;
             size = gather(it->gathered, pieces, count, pos);
         }
@@ -259,7 +285,10 @@ static int64_t tls_write(void *context, const struct iovec *pieces, int count, i
             break; /* nothing but empty pieces */
         }
         ERR_clear_error();
+        /* With the last bytes goes all that is sealed: what counts as written needs no other call. */
+        it->more_follows = rest > size;
         int result = SSL_write_ex(it->ssl, data, size, &written);
+        it->more_follows = false;
         if (result != 1) {
             int64_t meaning = outcome(it, result);
             if (total > 0) {
@@ -277,6 +306,7 @@ static int64_t tls_write(void *context, const struct iovec *pieces, int count, i
             return meaning;
         }
         total += (int64_t)written;
+        rest -= written;
         pos += written;
         while (count > 0 && pos >= pieces->iov_len) {
             pos -= pieces->iov_len;

@@ -14,6 +14,8 @@ struct kf_tls_context {
     FILE *key_log;
 };
 
+enum { KF_TLS_SEALED = 7 * SSL3_RT_MAX_PACKET_SIZE };
+
 struct kf_tls {
     SSL *ssl;
     kf_tls_context *context;
@@ -22,6 +24,11 @@ struct kf_tls {
     bool failed; /* OpenSSL allows no further call */
     kf_tls_failure failure;
     uint8_t gathered[KF_TLS_RECORD]; /* small pieces, on their way into one record */
+    /* Encrypted records that are sent with those that follow. Never any between two writes, unless
+     * the connection takes no more. */
+    bool more_follows;
+    size_t sealed_pos, sealed_size;
+    uint8_t sealed[KF_TLS_SEALED];
 };
 
 /* Describe a certificate in the words of a failure. */

@@ -34,9 +34,24 @@ class Client:
         self._pump = pump
         self._last_id = 0
 
-    def begin(self, port: int, host: str = "localhost", timeout: float = HANGS_AFTER) -> int:
-        """Connect a socket, and begin the handshake; return the link's id."""
+    def begin(
+        self,
+        port: int,
+        host: str = "localhost",
+        timeout: float = HANGS_AFTER,
+        send_buffer: int | None = None,
+    ) -> int:
+        """Connect a socket, and begin the handshake; return the link's id.
+
+        Args:
+            port: of the server.
+            host: what its certificate must name.
+            timeout: of the handshake.
+            send_buffer: SO_SNDBUF; None: the system's.
+        """
         sock = socket.create_connection(("127.0.0.1", port))
+        if send_buffer is not None:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)
         sock.setblocking(False)
         self._last_id += 1
         deadline = time.monotonic() + timeout
@@ -55,9 +70,9 @@ class Client:
                 ended.update(self.connector.take(self._pump))
         return ended
 
-    def open(self, port: int, host: str = "localhost") -> int:
+    def open(self, port: int, host: str = "localhost", send_buffer: int | None = None) -> int:
         """Open a link; return its id."""
-        link_id = self.begin(port, host)
+        link_id = self.begin(port, host, send_buffer=send_buffer)
         error = self.take()[link_id]
         if error is not None:
             raise error

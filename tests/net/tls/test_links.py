@@ -57,6 +57,22 @@ def test_a_reader_that_is_slow_holds_writing_up_and_loses_nothing(
         assert [len(client.answer(token) or b"") for token in range(8)] == [3_000_000] * 8
 
 
+@pytest.mark.parametrize("send_buffer", [2_000, 10_000, 40_000, 150_000])
+def test_writes_that_stop_anywhere_lose_nothing(
+    send_buffer: int, settings: TlsSettings, certificate: Certificate
+) -> None:
+    """Several records go out with one call, which the socket may end within any of them."""
+    sizes = [200_000, 16, 16_380, 100, 70_000, 300_001] * 4
+    with (
+        Server(over_tls(server_context(certificate), echo)) as server,
+        client_with(settings) as client,
+    ):
+        link = client.open(server.port, send_buffer=send_buffer)
+        for token, size in enumerate(sizes):
+            client.ask(link, size, token)
+        assert [len(client.answer(token) or b"") for token in range(len(sizes))] == sizes
+
+
 @pytest.mark.parametrize("says_good_bye", [True, False])
 def test_a_broker_that_closes_ends_the_link(
     way: str, says_good_bye: bool, settings: TlsSettings, certificate: Certificate
