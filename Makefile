@@ -4,6 +4,7 @@
 # (fuzzers, ThreadSanitizer).
 #
 #   make demo                PySpark writes a data set into Kafka (BOOTSTRAP=host:port FILE=path)
+#   make demo SECURE=1       the same over TLS, with a login, into real Kafka
 #   make test                everything; the last line names what could not run here
 #   make check               lint, types and the tests that need no broker
 #   make docs                the site in build/site, with every link checked
@@ -275,7 +276,7 @@ docs: build $(VENV)/docs.stamp
 .PHONY: demo bench clean
 demo: build $(VENV)/spark.stamp
 	@PYSPARK_PYTHON=$(CURDIR)/$(PY) PYSPARK_DRIVER_PYTHON=$(CURDIR)/$(PY) \
-		BOOTSTRAP="$(BOOTSTRAP)" FILE="$(FILE)" $(PY) examples/demo.py
+		BOOTSTRAP="$(BOOTSTRAP)" FILE="$(FILE)" SECURE="$(SECURE)" $(PY) examples/demo.py
 
 bench: build $(VENV)/bench.stamp $(VENV)/spark.stamp
 	$(PYTEST) -p no:cacheprovider -p no:xdist bench

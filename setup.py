@@ -119,6 +119,8 @@ CODECS = {
 
 OPENSSL_MACRO = ("KF_HAVE_OPENSSL", "1")
 OPENSSL_LINKS = ["-lssl", "-lcrypto"]
+OPENSSL_PACKAGES = ("openssl", "openssl3")
+"""Names for pkg-config; Enterprise Linux 8 has OpenSSL 3 beside its own, under the second one."""
 
 Found = tuple[list[tuple[str, str]], list[str], list[str]]
 """Macros, include directories and link flags for libraries that this machine has."""
@@ -221,10 +223,11 @@ def find_openssl() -> Found:
     """Return macro, include directories and link flags for OpenSSL 3 or later."""
     if os.environ.get("KAFKA_FAST_NATIVE_TLS", "1") == "0":
         return [], [], []
-    includes = pkg_config("--cflags-only-I", "openssl >= 3.0")
-    if includes is not None:
-        links = pkg_config("--libs", "openssl") or OPENSSL_LINKS
-        return [OPENSSL_MACRO], [flag.removeprefix("-I") for flag in includes], links
+    for package in OPENSSL_PACKAGES:
+        includes = pkg_config("--cflags-only-I", f"{package} >= 3.0")
+        if includes is not None:
+            links = pkg_config("--libs", package) or OPENSSL_LINKS
+            return [OPENSSL_MACRO], [flag.removeprefix("-I") for flag in includes], links
     if compiles("openssl/ssl.h", "ssl", "OPENSSL_VERSION_NUMBER >= 0x30000000L"):
         return [OPENSSL_MACRO], [], OPENSSL_LINKS
     return [], [], []

@@ -6,7 +6,8 @@
 
 Each run is a process of its own (`end_to_end.py`, `consume.py`), contenders take turns within every
 round, and the tables hold the medians of the rounds. Slow contenders send and read less. The
-sections `micro` and `spark` are programs of their own, which print one JSON line for each row.
+sections `micro`, `spark` and `secure` are programs of their own, which print one JSON line for each
+row.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ SCALE = 3 if FULL else 1
 RUN_TIMEOUT = 600
 PROXY_DELAY = 0.010
 MEMORY_SECONDS = 60.0
-SECTIONS = ("null", "real", "latency", "wan", "hog", "memory", "consume", "micro", "spark")
+SECTIONS = ("null", "real", "latency", "wan", "hog", "memory", "consume", "micro", "spark",
+            "secure")  # fmt: skip
 
 NULL_SECTIONS = ("null", "latency", "wan", "hog", "memory")  # against a null broker of each run
 
@@ -224,12 +226,12 @@ def run_job(job: Job, broker: tuple[str, int] | None, topic: str = "bench") -> d
     return output_of(command)[-1]
 
 
-def output_of(command: list[str]) -> list[dict[str, Any]]:
+def output_of(command: list[str], timeout: int = RUN_TIMEOUT) -> list[dict[str, Any]]:
     """Run a program; return its JSON lines, at least one, or what went wrong as the only one."""
     try:
-        run = subprocess.run(command, capture_output=True, text=True, timeout=RUN_TIMEOUT)
+        run = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
     except subprocess.TimeoutExpired:
-        return [{"error": f"no result after {RUN_TIMEOUT} s"}]
+        return [{"error": f"no result after {timeout} s"}]
     if run.returncode != 0 or not run.stdout:
         return [{"error": (run.stderr.strip().splitlines() or ["no output"])[-1]}]
     return [json.loads(line) for line in run.stdout.splitlines()]
@@ -302,18 +304,26 @@ def run_sections(sections: list[str], results: Results, rounds: int) -> None:
 
 
 def run_programs(sections: list[str], results: Results, rounds: int) -> None:
-    """Run the sections that are programs of their own; Spark repeats its jobs in one session."""
+    """Run the sections that are programs of their own.
+
+    Spark repeats its jobs in one session, and `secure` its rounds against one broker.
+    """
     if "micro" in sections:
         for _ in range(rounds):
             run_program("micro", ["record_core.py"], results)
     if "spark" in sections:
         options = ["--json", f"--records={SPARK_RECORDS}", f"--rounds={rounds}"]
         run_program("spark", ["spark_write.py", *options], results)
+    if "secure" in sections:
+        options = ["--json", f"--rounds={rounds}"]
+        run_program("secure", ["secure.py", *options], results, RUN_TIMEOUT * rounds)
 
 
-def run_program(section: str, command: list[str], results: Results) -> None:
+def run_program(
+    section: str, command: list[str], results: Results, timeout: int = RUN_TIMEOUT
+) -> None:
     """Run one program and keep the rows that it prints, or its error."""
-    for row in output_of([sys.executable, str(HERE / command[0]), *command[1:]]):
+    for row in output_of([sys.executable, str(HERE / command[0]), *command[1:]], timeout):
         job = Job(section, row.pop("contender", "kafka_fast"), row.pop("scenario", command[0]), 0)
         results.add(job, row)
         print(describe(job, row), file=sys.stderr, flush=True)
@@ -342,7 +352,14 @@ def main() -> int:
     run_sections(sections, results, options.rounds)
     minutes = (time.monotonic() - started) / 60
     loads = (load, os.getloadavg()[0])
-    write_report(options.out, results, rounds=options.rounds, minutes=minutes, loads=loads)
+    write_report(
+        options.out,
+        results,
+        rounds=options.rounds,
+        minutes=minutes,
+        loads=loads,
+        only=options.only or (),
+    )
     failed = results.errors()
     for error in failed:
         print(f"FAILED {error}", file=sys.stderr)

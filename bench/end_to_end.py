@@ -19,6 +19,7 @@ import argparse
 import json
 import subprocess
 import sys
+import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,16 @@ def put_behind_proxy(stack: ExitStack, broker: NullBroker, delay: float) -> str:
     return address
 
 
+def put_behind(stack: ExitStack, broker: NullBroker, protocol: str) -> tuple[str, Security]:
+    """Return the address of a front that the broker goes by now, and how clients connect to it."""
+    from front import make_papers, put_behind_front
+
+    if protocol == "PLAINTEXT":
+        return put_behind_front(stack, broker, [1], None), NO_SECURITY
+    papers = make_papers(Path(stack.enter_context(tempfile.TemporaryDirectory())))
+    return put_behind_front(stack, broker, [1], papers), papers.client_properties()
+
+
 def run(options: argparse.Namespace) -> dict[str, Any]:
     """Run the experiment against the broker of the options, or a null broker."""
     scenario = SCENARIOS[options.scenario]
@@ -98,26 +109,23 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         return memory(options.seconds)
     with ExitStack() as stack:
         bootstrap, pid, broker = options.bootstrap, options.broker_pid, None
+        security = options.security
         if bootstrap is None:
             broker = stack.enter_context(NullBroker(partitions=scenario.partitions))
             bootstrap, pid = broker.bootstrap, broker.pid
             if options.proxy_delay:
                 bootstrap = put_behind_proxy(stack, broker, options.proxy_delay)
+            if options.front:
+                bootstrap, security = put_behind(stack, broker, options.front)
         if options.experiment == "latency":
-            return latency(
-                options.contender, options.records, bootstrap, options.topic, options.security
-            )
+            return latency(options.contender, options.records, bootstrap, options.topic, security)
         if options.experiment == "hog":
             assert broker is not None, "only the null broker tells when bytes arrived"
-            return hog(options.contender, options.records, broker, options.topic)
+            return hog(
+                options.contender, options.records, broker, bootstrap, options.topic, security
+            )
         result = throughput(
-            options.contender,
-            scenario,
-            options.records,
-            bootstrap,
-            options.topic,
-            pid,
-            options.security,
+            options.contender, scenario, options.records, bootstrap, options.topic, pid, security
         )
         if broker is not None:
             stats = broker.stats()
@@ -140,6 +148,9 @@ def main() -> int:
         "--security", type=json.loads, default=NO_SECURITY, help="properties, as a JSON object"
     )
     parser.add_argument("--proxy-delay", type=float, default=0.0, help="seconds, each way")
+    parser.add_argument(
+        "--front", choices=("PLAINTEXT", "SSL"), help="put front.py before the null broker"
+    )
     parser.add_argument("--seconds", type=float, default=60.0, help="of the memory experiment")
     parser.add_argument(
         "--experiment", choices=("throughput", "latency", "hog", "memory"), default="throughput"

@@ -42,14 +42,16 @@ def latency(
     return percentiles(samples)
 
 
-def hog(name: str, records: int, broker: NullBroker, topic: str) -> dict[str, Any]:
+def hog(
+    name: str, records: int, broker: NullBroker, bootstrap: str, topic: str, security: Security
+) -> dict[str, Any]:
     """Measure from send until its bytes are at the broker, while the caller computes on.
 
     Another pure-Python thread spins all the time, and takes the GIL for a switch interval
     whenever it can.
     """
     scenario = Scenario("hog", partitions=1)
-    contender = contender_class(name)(broker.bootstrap, topic, scenario, linger_0=True)
+    contender = contender_class(name)(bootstrap, topic, scenario, linger_0=True, security=security)
     contender.send_and_wait(contender.values[0])
     stop = threading.Event()
     spinner = threading.Thread(target=_spin, args=(stop,), daemon=True)

@@ -40,6 +40,11 @@ COLUMNS = {
     "pause_p50_ms": ("pause p50 ms", 1.0, 0),
     "pause_max_ms": ("longest pause ms", 1.0, 0),
     "fetch_buffer_mib": ("fetch.buffer MiB", 1.0, 0),
+    "quiet_p99_us": ("p99 µs before", 1.0, 0),
+    "open_ms": ("until all are open, ms", 1.0, 0),
+    "turn_p50_us": ("a turn of the control thread, p50 CPU µs", 1.0, 0),
+    "turn_max_us": ("longest turn, CPU µs", 1.0, 0),
+    "kf_tls_cpu_ms": ("kf-tls, CPU ms", 1.0, 0),
 }
 SECTIONS = {
     "null": "Throughput against the null broker",
@@ -57,6 +62,7 @@ SECTIONS = {
     "rebalance": "One of three members leaves its group, Apache Kafka: how long it pauses",
     "micro": "CRC32C of 16 KiB; the cores of encoding and decoding in C, one batch of 16 KiB",
     "spark": "PySpark, local[2], 3,000,000 rows, null broker",
+    "secure": "TLS 1.3 with AES-GCM",
 }
 METHOD = """\
 Method: values of 100 bytes unless said, 1000 distinct ones in turn (codecs: 50,000); each run a
@@ -77,19 +83,39 @@ is touched. Calls bring 500 records («poll», «consume», «getmany»), 5,000 
 (Arrow); the raw socket walks batch headers and touches no value. Rebalances: heartbeats every
 500 ms, a record to each of 6 partitions every 5 ms; the pause is the longest time without a record
 of some partition around the moment in which the member leaves.
+TLS: Apache Kafka's own, one node; «relay» is Python's ssl in place of the native TLS; «AES alone»
+encrypts as many bytes in memory, in records of 16 KiB. The rows «beside a spinning thread» and «200
+connections at once» have the null broker behind a front in Python, which decrypts, or for plaintext
+passes bytes on: their latencies have the front in them. The 200 connections are links of one client
+with client certificates; the latency is that of a record in flight on its first link meanwhile.
 """
 
 
 def write_report(
-    path: Path, results: Results, *, rounds: int, minutes: float, loads: tuple[float, float]
+    path: Path,
+    results: Results,
+    *,
+    rounds: int,
+    minutes: float,
+    loads: tuple[float, float],
+    only: Sequence[str] = (),
 ) -> None:
-    """Write the whole report; `loads` are the load averages before and after."""
+    """Write the whole report.
+
+    Args:
+        path: of the file.
+        results: what was measured.
+        rounds: how often.
+        minutes: how long it took.
+        loads: load averages before and after.
+        only: the sections that were asked for; none: all.
+    """
     parts = [
         "# Results\n\nWritten by `bench/compare.py` (`make bench`); do not edit.\n",
-        _facts(rounds, minutes, loads),
+        _facts(rounds, minutes, loads, only),
         METHOD.format(rounds=rounds, turns=LATENCY_TURNS, once=" and ".join(LATENCY_ONCE)),
         *[f"{note}\n" for note in results.notes],
-        "## Targets\n\n" + _targets(results),
+        "## Targets\n\n" + _targets(results, is_whole=not only),
     ]
     for section, title in SECTIONS.items():
         if table := _section(results, section):
@@ -99,7 +125,7 @@ def write_report(
     path.write_text("\n".join(parts), encoding="utf-8")
 
 
-def _facts(rounds: int, minutes: float, loads: tuple[float, float]) -> str:
+def _facts(rounds: int, minutes: float, loads: tuple[float, float], only: Sequence[str]) -> str:
     versions = ", ".join(
         f"{name} {_version(distribution)}"
         for name, distribution in (
@@ -116,17 +142,17 @@ def _facts(rounds: int, minutes: float, loads: tuple[float, float]) -> str:
         f"Load average: {loads[0]:.2f} before, {loads[1]:.2f} after",
         f"Versions: Python {platform.python_version()}, {versions}, Apache Kafka {_kafka()}",
         f"Commit: {_commit()}",
-        f"Command: `{full}python bench/compare.py`",
+        f"Command: `{full}python bench/compare.py{''.join(f' --only {name}' for name in only)}`",
         "Command for one row: `python bench/end_to_end.py CONTENDER SCENARIO --records=N`",
     ]
     return "".join(f"- {line}\n" for line in lines)
 
 
-def _targets(results: Results) -> str:
+def _targets(results: Results, *, is_whole: bool) -> str:
     rows = [
         (t.what, _number(t.value), f"{'≥' if t.at_least else '≤'} {_number(t.limit)}", t.unit,
          t.verdict)
-        for t in targets(results)
+        for t in targets(results, is_whole=is_whole)
     ]  # fmt: skip
     return _table(("what", "reached", "to reach", "unit", "verdict"), rows)
 

@@ -46,15 +46,28 @@ class Target:
         return "reached" if good else "MISSED"
 
 
-def targets(results: Results) -> list[Target]:
-    """Return every target with what this run has reached."""
+def targets(results: Results, *, is_whole: bool = True) -> list[Target]:
+    """Return every target with what this run has reached.
+
+    Args:
+        results: of the run.
+        is_whole: whether it ran all sections. Otherwise groups of which it has no value are left
+            out: they were not asked for.
+    """
+    groups = (
+        _null_targets(results),
+        _real_targets(results),
+        _time_targets(results),
+        _reading_targets(results),
+        _micro_targets(results),
+        _spark_targets(results),
+        _secure_targets(results),
+    )
     return [
-        *_null_targets(results),
-        *_real_targets(results),
-        *_time_targets(results),
-        *_reading_targets(results),
-        *_micro_targets(results),
-        *_spark_targets(results),
+        target
+        for group in groups
+        if is_whole or any(target.value is not None for target in group)
+        for target in group
     ]
 
 
@@ -220,8 +233,42 @@ def _spark_targets(results: Results) -> list[Target]:
     ]  # fmt: skip
 
 
+def _secure_targets(results: Results) -> list[Target]:
+    def get(scenario: str, metric: str = "cpu_per_million", who: str = OURS) -> float | None:
+        return results.get("secure", scenario, who, metric)
+
+    def plaintext(scenario: str, metric: str = "cpu_per_million") -> float | None:
+        return get(scenario, metric, f"{OURS}, plaintext")
+
+    cpu, rate, flight = "CPU s per million", "records_per_s", "one in flight"
+    hog, storm = "beside a spinning thread", "200 connections at once"
+    return [
+        *(
+            Target(f"SSL, {scenario}: CPU, at most {room} above plaintext's", cpu, get(scenario),
+                   _plus(plaintext(scenario), room))
+            for scenario, room in (("send", 0.08), ("1000 B", 0.45), ("poll(500)", 0.08))
+        ),
+        Target("SSL, send: rate, 4 × confluent's over SSL", "records/s", get("send", rate),
+               _times(get("send", rate, CONFLUENT), 4), at_least=True),
+        Target("SSL, one in flight: p50, at most 25 above a raw TLS socket's", "µs",
+               get(flight, "p50_us"), _plus(get(flight, "p50_us", RAW), 25)),
+        Target("SSL, one in flight: p50, below confluent's", "µs", get(flight, "p50_us"),
+               get(flight, "p50_us", CONFLUENT)),
+        Target("SSL, beside a spinning thread: p99, 1.5 × plaintext's", "µs", get(hog, "p99_us"),
+               _times(plaintext(hog, "p99_us"), 1.5)),
+        Target("200 mTLS connections at once: longest turn of the control thread", "CPU µs",
+               get(storm, "turn_max_us"), 1000),
+        Target("200 mTLS connections at once: another link's p99, 2 × that before", "µs",
+               get(storm, "p99_us"), _times(get(storm, "quiet_p99_us"), 2)),
+    ]  # fmt: skip
+
+
 def _times(value: float | None, factor: float) -> float | None:
     return None if value is None else value * factor
+
+
+def _plus(value: float | None, added: float) -> float | None:
+    return None if value is None else value + added
 
 
 def _minus(a: float | None, b: float | None) -> float | None:

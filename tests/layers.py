@@ -70,7 +70,8 @@ ALLOWED: dict[str, set[str]] = {
     "compat": BASE | CLIENTS | {"record", "protocol"},
     "spark": BASE | CLIENTS | {"arrow", "record", "protocol"},
     "rest": BASE | CLIENTS | {"record", "protocol"},
-    # `info` names the CPU paths, which only _wire knows, and which TLS there is.
+    # `info` names the CPU paths, which only _wire knows, and which TLS there is; `check` shows the
+    # steps of a connection (net/probe), which the public clients hide.
     "cli": BASE | CLIENTS | {"_wire", "record", "protocol", "testing.broker.server", "net"},
     "__main__": {"cli"},
     "testing.broker": BYTES | {"errors"},

@@ -11,7 +11,7 @@
 
 #include "wire.h"
 
-enum { MAX_BROKERS = 16, MAX_PARTITIONS = 10000, MAX_TOPICS = 1000, HOST_SIZE = 256 };
+enum { MAX_BROKERS = 256, MAX_PARTITIONS = 10000, MAX_TOPICS = 1000, HOST_SIZE = 256 };
 
 /* The idempotent producer's place in a partition. */
 struct producer {

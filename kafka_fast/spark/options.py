@@ -135,7 +135,8 @@ def _job_config(config: object, topic: object, call: str) -> JobConfig:
     if callable(config):
         from pyspark import cloudpickle  # also functions that stand in a notebook
 
-        return JobConfig(cloudpickle.dumps(config))
+        dumps: Callable[[object], bytes] = cloudpickle.dumps
+        return JobConfig(dumps(config))
     said = _no_mapping(config, topic, call)
     del config
     raise TypeError(said)

@@ -21,6 +21,7 @@ import pytest
 
 from kafka_fast.testing import EmbeddedKafka
 from kafka_fast.testing.real_kafka import RealKafka
+from kafka_fast.testing.secure_kafka import USERS, SecureKafka
 from tests.waiting import eventually
 
 pytest.importorskip("pyspark")
@@ -61,7 +62,7 @@ def run_demo(
     monkeypatch.setattr(demo, "spark_session", lambda: nullcontext(spark))
 
     def run(**environment: object) -> tuple[int, str, str]:
-        for name in ("FILE", "BOOTSTRAP"):
+        for name in ("FILE", "BOOTSTRAP", "SECURE"):
             monkeypatch.setenv(name, str(environment.get(name, "")))
         status = demo.main()
         captured = capsys.readouterr()
@@ -176,13 +177,21 @@ def test_a_cluster_that_is_not_there(run_demo: Run, tmp_path: Path, address: str
     assert err.count("\n") == 1
 
 
+def test_a_cluster_of_the_users_is_not_secured(run_demo: Run) -> None:
+    status, _, err = run_demo(SECURE=1, BOOTSTRAP="localhost:9092")
+    assert status == 1
+    assert err == (
+        "the demo failed: SECURE=1 starts a Kafka of its own: give either SECURE or BOOTSTRAP\n"
+    )
+
+
 # ---- as users run it ----
 
 
 def start(examples: Path, **environment: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, examples / "demo.py"],
-        env={**os.environ, "FILE": "", "BOOTSTRAP": "", **environment},
+        env={**os.environ, "FILE": "", "BOOTSTRAP": "", "SECURE": "", **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -233,3 +242,17 @@ def test_on_real_kafka(run_demo: Run, real_kafka: RealKafka, tmp_path: Path) -> 
     assert (status, err) == (0, "")
     outcome = json.loads(out.splitlines()[-1])
     assert (outcome["demo"], outcome["records"], outcome["verified"]) == ("ok", 3, True)
+
+
+def test_over_tls_with_a_login(
+    run_demo: Run, secure_kafka: SecureKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the tests' own secure Kafka, in place of the one that the demo would start."""
+    module = importlib.import_module("kafka_fast.testing.secure_kafka")
+    monkeypatch.setattr(module, "SecureKafka", lambda folder: nullcontext(secure_kafka))
+    status, out, err = run_demo(FILE=as_json(tmp_path, "rows.json"), SECURE=1)
+    assert (status, err) == (0, "")
+    outcome = json.loads(out.splitlines()[-1])
+    assert (outcome["demo"], outcome["records"], outcome["verified"]) == ("ok", 3, True)
+    assert outcome["security"] == "SASL_SSL SCRAM-SHA-512"
+    assert USERS["alice"] not in out

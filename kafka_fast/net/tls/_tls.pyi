@@ -1,5 +1,7 @@
 """TLS contexts, and the thread that does all handshakes of a client."""
 
+from typing import final
+
 from kafka_fast.net._pump import Pump
 from kafka_fast.net.tls.causes import Failure
 
@@ -32,6 +34,7 @@ class TlsContext:
     @property
     def certified_until(self) -> tuple[str, int] | None: ...
 
+@final
 class Handshakes:
     def __init__(self) -> None: ...
     @property

@@ -157,7 +157,7 @@ def _read_pkcs12(blob: Blob, place: str) -> JavaStore:
         from cryptography.hazmat.primitives.serialization import pkcs12
     except ImportError as error:
         raise ConfigError(
-            f"{place} is a PKCS12 file: without OpenSSL in this build the package cryptography "
+            f"{place} is a PKCS12 file: without the native TLS the package cryptography "
             "reads it (pip install cryptography), or make PEM of it: openssl pkcs12"
         ) from error
     try:

@@ -65,7 +65,7 @@ CLIENTS: list[Callable[[Mapping[str, Any]], object]] = [
 @pytest.mark.parametrize(
     "given",
     [
-        {"sasl.passwrod": CANARY},
+        {"sasl.passwordd": CANARY},
         {"sasl.password": [CANARY]},
         {"sasl.password": CANARY.encode()},
         {"sasl.password": {"value": CANARY}},
@@ -148,6 +148,6 @@ def test_a_file(tmp_path: Path) -> None:
     path = tmp_path / "client.properties"
     path.write_text(f"basic.auth.user.info={CANARY}\nsasl.password={CANARY}\n")
     assert_hidden(repr(read_properties(path)))
-    for wrong in ("sasl.passwrod=x", "a=\\u12"):
+    for wrong in ("sasl.passwordd=x", "a=\\u12"):
         path.write_text(f"sasl.password={CANARY}\n{wrong}\n")
         assert_refused_without_a_trace(lambda: read_properties(path))

@@ -90,7 +90,7 @@ def test_what_only_a_jvm_has_is_left_out(tmp_path: Path, caplog: pytest.LogCaptu
 
 
 @pytest.mark.parametrize(
-    ("name", "meant"), [("sasl.passwrod", "sasl.password"), ("linger_mss", "linger.ms")]
+    ("name", "meant"), [("sasl.passwordd", "sasl.password"), ("linger_mss", "linger.ms")]
 )
 def test_a_misspelt_name_is_an_error(tmp_path: Path, name: str, meant: str) -> None:
     path = tmp_path / "client.properties"

@@ -313,7 +313,8 @@ class ConsumerProtocolMember:
             logger.info("group %s: heartbeat: %s", self._coordinator.group_id, error_name(code))
             self._readiness.put_off(now)
         else:
-            text = f"group {self._coordinator.group_id!r}: {described(code, 'ConsumerGroupHeartbeat', message)}"
+            words = described(code, "ConsumerGroupHeartbeat", message)
+            text = f"group {self._coordinator.group_id!r}: {words}"
             if code == ErrorCode.UNSUPPORTED_VERSION:
                 text = f"{text}; {NOT_SUPPORTED}"
             self._fail(broker_error(code, text), now, fenced=code == ErrorCode.FENCED_INSTANCE_ID)
