@@ -158,3 +158,36 @@ def test_a_first_link_that_is_cut_ends_no_call(
         cutter[0].cut_next(direction, after, reset=reset)
         with Producer(secure_broker.client_properties("PLAIN")) as producer:
             producer.send("t", b"").result(TIMEOUT)
+
+
+def test_a_broker_that_stands_still_in_the_first_handshake_ends_no_call(
+    secure_broker: SecureBroker, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one whose process is stopped: its machine accepts connections, and nobody answers."""
+    monkeypatch.setenv("KAFKA_FAST_TLS", way)
+    secure_broker.create_topic("t", 1)
+    pass_on = Cutter(int(secure_broker.bootstrap.rpartition(":")[2]))
+    silent = 3
+
+    def serve(connection: socket.socket) -> None:
+        nonlocal silent
+        silent -= 1
+        if silent < 0:
+            pass_on(connection)
+        else:
+            while connection.recv(CHUNK):
+                pass
+
+    with Server(serve) as server:
+
+        def connect(command: OpenLink, settings: CommonSettings) -> Connecting:
+            return begin_connect(replace(command, port=server.port), settings)
+
+        monkeypatch.setattr(threaded_host, "begin_connect", connect)
+        properties = secure_broker.client_properties("PLAIN") | {
+            "socket.connection.setup.timeout.ms": "300",
+            "socket.connection.setup.timeout.max.ms": "5000",
+        }
+        with Producer(properties) as producer:
+            producer.send("t", b"").result(TIMEOUT)
+    assert silent < 0

@@ -15,7 +15,8 @@ from kafka_fast.cli.check.verdict import is_loopback, is_well
 from kafka_fast.config import Address, ConsumerSettings, consumer_settings
 from kafka_fast.errors import KafkaConnectionError, TlsError
 from kafka_fast.net.probe import CertificateFacts, ClusterProbe, Probed, Step, TlsFacts
-from kafka_fast.net.tls.causes import Failure, refused
+from kafka_fast.net.tls.causes import Failure
+from kafka_fast.net.tls.connector import told
 from kafka_fast.protocol.apis.metadata import MetadataResponse, MetadataResponseBroker
 from kafka_fast.values import replace
 
@@ -185,7 +186,7 @@ def test_advice(step: Step, error: str, text: str) -> None:
 )
 def test_advice_on_tls(failure: Failure, text: str) -> None:
     """For the client's own words: whoever changes these changes the advice, too."""
-    error = refused(failure, "broker1", "SSL")
+    error = str(told(failure, "broker1", "SSL"))
     lines = shown(failed(Step.TLS, error), protocol="SSL")
     assert text in " ".join(" ".join(lines).split())
 
