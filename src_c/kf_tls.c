@@ -285,7 +285,8 @@ static int64_t tls_write(void *context, const struct iovec *pieces, int count, i
             break; /* nothing but empty pieces */
         }
         ERR_clear_error();
-        /* With the last bytes goes all that is sealed: what counts as written needs no other call. */
+        /* With the last bytes goes all that is sealed: what counts as written needs no other call.
+         */
         it->more_follows = rest > size;
         int result = SSL_write_ex(it->ssl, data, size, &written);
         it->more_follows = false;
@@ -349,13 +350,29 @@ static void tls_dispose(void *context) {
 
 /* ---- a connection's life ---- */
 
+/* Say what the certificate must name. False: OpenSSL did not take it, and would check nothing. */
+static bool demand_name(SSL *ssl, const char *name, bool is_ip, bool checks_host) {
+    if (!is_ip && SSL_set_tlsext_host_name(ssl, name) != 1) { /* RFC 6066: no addresses */
+        return false;
+    }
+    if (!checks_host) {
+        return true;
+    }
+    if (is_ip) {
+        return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name) == 1;
+    }
+    SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    return SSL_set1_host(ssl, name) == 1;
+}
+
 static kf_tls *tls_connect(kf_tls_context *context, const kf_link_io *below, const char *name,
                            bool is_ip, bool checks_host) {
     kf_tls *it = calloc(1, sizeof *it);
     BIO *bio = NULL;
     ERR_clear_error();
     if (it == NULL || !CRYPTO_THREAD_run_once(&method_once, make_method) || method == NULL ||
-        (it->ssl = SSL_new(context->ssl)) == NULL || (bio = BIO_new(method)) == NULL) {
+        (it->ssl = SSL_new(context->ssl)) == NULL ||
+        !demand_name(it->ssl, name, is_ip, checks_host) || (bio = BIO_new(method)) == NULL) {
         if (it != NULL) {
             SSL_free(it->ssl);
         }
@@ -371,15 +388,6 @@ static kf_tls *tls_connect(kf_tls_context *context, const kf_link_io *below, con
     SSL_set_bio(it->ssl, bio, bio);
     SSL_set_app_data(it->ssl, it);
     SSL_set_connect_state(it->ssl);
-    if (!is_ip) {
-        SSL_set_tlsext_host_name(it->ssl, name); /* RFC 6066: no addresses */
-    }
-    if (checks_host && is_ip) {
-        X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(it->ssl), name);
-    } else if (checks_host) {
-        SSL_set_hostflags(it->ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-        SSL_set1_host(it->ssl, name);
-    }
     return it;
 }
 

@@ -244,3 +244,11 @@ def test_a_context_of_the_users_own_is_used_to_the_letter(
         client.open(server.port, "another.example")
         context.check_hostname = True
         assert "is not for another.example" in client.failure(server.port, "another.example")
+
+
+def test_a_name_that_openssl_does_not_take_is_no_reason_to_check_none(
+    settings: TlsSettings, certificate: Certificate
+) -> None:
+    serve = over_tls(server_context(certificate), echo)
+    with Server(serve) as server, client_with(settings, "native") as client:
+        assert "memory" in client.failure(server.port, "a." * 150)
