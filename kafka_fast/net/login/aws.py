@@ -120,6 +120,9 @@ class AwsLogin:
             return AuthenticationError(f"needs AWS credentials: {as_told(str(error))}")
         if not frozen.access_key or not frozen.secret_key:
             return AuthenticationError("needs AWS credentials, and botocore finds empty ones")
+        if not "".join((frozen.access_key, frozen.secret_key, frozen.token or "")).isascii():
+            # An encoder's error would have the secret in it.
+            return AuthenticationError("needs AWS credentials, which have ASCII characters only")
         token = Secret(frozen.token) if frozen.token else None
         return AwsCredentials(frozen.access_key, Secret(frozen.secret_key), token)
 

@@ -46,13 +46,20 @@ class TokenEndpoint:
     """A URL that is asked for tokens. Any thread that may block."""
 
     def __init__(
-        self, url: str, *, ca_location: str | None, connect_timeout: float, read_timeout: float
+        self,
+        url: str,
+        *,
+        ca_location: str | None,
+        ca_certificates: str | None,
+        connect_timeout: float,
+        read_timeout: float,
     ) -> None:
         """Take the URL.
 
         Args:
             url: https only.
-            ca_location: a PEM file with the certificates that are trusted; None: the system's.
+            ca_location: a PEM file with the certificates that are trusted.
+            ca_certificates: the same as a text. Without either, the system's are trusted.
             connect_timeout: seconds.
             read_timeout: seconds until the next bytes.
 
@@ -76,6 +83,7 @@ class TokenEndpoint:
         self._host_header = parts.netloc
         self._target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         self._ca_location = ca_location
+        self._ca_certificates = ca_certificates
         self._connect_timeout = min(connect_timeout, TIMEOUT)
         self._read_timeout = min(read_timeout, TIMEOUT)
 
@@ -117,10 +125,10 @@ class TokenEndpoint:
     def _connected(self, deadline: float) -> ssl.SSLSocket:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # unlike the default: no SSLKEYLOGFILE
         context.minimum_version = ssl.TLSVersion.TLSv1_2
-        if self._ca_location is None:
+        if self._ca_location is None and self._ca_certificates is None:
             context.load_default_certs()
         else:
-            context.load_verify_locations(self._ca_location)
+            context.load_verify_locations(self._ca_location, cadata=self._ca_certificates)
         host, port = self._address
         failure: OSError = TimeoutError("no address answers in time")
         end = min(deadline, time.monotonic() + self._connect_timeout)

@@ -15,6 +15,7 @@ from kafka_fast.secret import Secret
 
 if TYPE_CHECKING:
     from kafka_fast.control.authentication.oauthbearer import TokenSource
+    from kafka_fast.net.login.aws import AwsLogin
 
 __all__ = ["make_mechanism"]
 
@@ -94,8 +95,15 @@ def _tokens(settings: SaslSettings) -> TokenSource:
 
         provider = ProviderTokens(settings.oidc)
         return TokenCache(provider.fetch, provider.what, settings)
+    if settings.uses_aws_token:
+        from kafka_fast.net.login.jwt import token_from
+
+        login = _aws_login(settings)
+        what = "a token is signed with AWS credentials"
+        return TokenCache(lambda: token_from(*login.token()), what, settings)
     raise ConfigError(
-        "OAUTHBEARER needs sasl_oauth_token_provider, or sasl.oauthbearer.token.endpoint.url"
+        "OAUTHBEARER needs sasl_oauth_token_provider, sasl.oauthbearer.token.endpoint.url, or "
+        "sasl.oauthbearer.method=aws_msk_iam"
     )
 
 
@@ -114,15 +122,19 @@ def _gssapi(settings: SaslSettings) -> Mechanism:
 
 def _aws_msk_iam(settings: SaslSettings) -> Mechanism:
     from kafka_fast.control.authentication.aws_msk_iam import AwsMskIamMechanism
+
+    return AwsMskIamMechanism(_aws_login(settings).request)
+
+
+def _aws_login(settings: SaslSettings) -> AwsLogin:
     from kafka_fast.net.login.aws import AwsLogin
 
-    login = AwsLogin(
+    return AwsLogin(
         settings.aws_region,
         profile=settings.aws_profile,
         role_arn=settings.aws_role_arn,
         role_session_name=settings.aws_role_session_name,
     )
-    return AwsMskIamMechanism(login.request)
 
 
 _MAKERS: Final[dict[str, Callable[[SaslSettings], Mechanism]]] = {

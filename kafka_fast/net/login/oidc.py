@@ -48,6 +48,7 @@ class ProviderTokens:
         self._endpoint = TokenEndpoint(
             url,
             ca_location=settings.ca_location,
+            ca_certificates=settings.ca_certificates,
             connect_timeout=settings.connect_timeout,
             read_timeout=settings.read_timeout,
         )

@@ -179,6 +179,27 @@ def url_of(token: str) -> str:
 
 
 @pytest.mark.usefixtures("environment")
+def test_tokens_without_a_provider() -> None:
+    mechanism = make_mechanism(
+        SaslSettings(mechanism="OAUTHBEARER", uses_aws_token=True, aws_region="eu-west-1")
+    )
+    (said,) = converse(mechanism.converse(HOST), b"")
+    token = said.removeprefix(b"n,,\1auth=Bearer ").removesuffix(b"\1\1").decode()
+    assert url_of(token).startswith("https://kafka.eu-west-1.amazonaws.com/?Action=")
+
+
+@pytest.mark.parametrize("name", ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"])
+@pytest.mark.usefixtures("environment")
+def test_credentials_that_are_no_text_are_refused_and_not_shown(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, CANARY + "\udcff")  # so os.environ has a byte that is not UTF-8
+    with pytest.raises(AuthenticationError, match="ASCII characters only") as caught:
+        AwsLogin().request(HOST)
+    assert traces(caught.value) == []
+
+
+@pytest.mark.usefixtures("environment")
 def test_a_token_provider() -> None:
     provider = kafka_fast.aws_msk_token_provider("eu-west-1")
     token = user_tokens(provider, None)()

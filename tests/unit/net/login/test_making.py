@@ -80,7 +80,7 @@ def test_tokens_of_a_file(tmp_path: Path) -> None:
 
 
 def test_no_source_of_tokens() -> None:
-    with pytest.raises(ConfigError, match=r"OAUTHBEARER needs sasl_oauth_token_provider, or"):
+    with pytest.raises(ConfigError, match=r"OAUTHBEARER needs sasl_oauth_token_provider, sasl"):
         make_mechanism(settings("OAUTHBEARER"))
 
 

@@ -188,6 +188,17 @@ def test_a_provider_that_is_not_there(provider: Provider, make: Make) -> None:
     assert traces(caught.value) == []
 
 
+def test_authorities_may_be_given_as_a_text(
+    provider: Provider, authority: CertificateAuthority, make: Make, tmp_path: Path
+) -> None:
+    provider.answers = [TOKEN]
+    text = authority.certificate.read_text()
+    assert make(ca_location=None, ca_certificates=text).fetch().value.reveal() == "token"
+    other = CertificateAuthority(tmp_path).certificate.read_text()
+    with pytest.raises(AuthenticationError, match="is not trusted"):
+        make(ca_location=None, ca_certificates=other).fetch()
+
+
 def test_a_certificate_that_is_not_trusted(provider: Provider, make: Make, tmp_path: Path) -> None:
     other = CertificateAuthority(tmp_path)
     with pytest.raises(AuthenticationError, match=r"certificate of .* is not trusted: .*issuer"):
