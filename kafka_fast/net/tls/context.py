@@ -12,7 +12,14 @@ from kafka_fast.logs import UNLIMITED, get_logger
 from kafka_fast.net.tls import _tls
 from kafka_fast.net.tls._tls import TlsContext
 from kafka_fast.net.tls.expiry import warn_of_expiry
-from kafka_fast.net.tls.stores import Blob, read_file, read_jks, read_store, reveal
+from kafka_fast.net.tls.stores import (
+    Blob,
+    open_key_log,
+    read_file,
+    read_jks,
+    read_store,
+    reveal,
+)
 
 __all__ = ["make_context"]
 
@@ -134,9 +141,5 @@ def _check(context: TlsContext, status: int, place: str, what: str) -> None:
 
 
 def _log_keys(context: TlsContext, path: str) -> None:
-    try:
-        fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}") from error
-    context.log_keys(fd)
+    context.log_keys(open_key_log(path))
     logger.warning("the keys of all TLS sessions are written to %s", path, extra=UNLIMITED)

@@ -15,7 +15,15 @@ from kafka_fast.config._security_settings import Store, TlsSettings
 from kafka_fast.errors import ConfigError
 from kafka_fast.logs import UNLIMITED, get_logger
 from kafka_fast.net.tls.expiry import warn_of_expiry
-from kafka_fast.net.tls.stores import Blob, JavaStore, read_file, read_jks, read_store, reveal
+from kafka_fast.net.tls.stores import (
+    Blob,
+    JavaStore,
+    open_key_log,
+    read_file,
+    read_jks,
+    read_store,
+    reveal,
+)
 
 __all__ = ["make_ssl_context"]
 
@@ -44,10 +52,8 @@ def make_ssl_context(settings: TlsSettings) -> ssl.SSLContext:
     if settings.keystore is not None:
         _identify(context, settings.keystore)
     if settings.key_log_location is not None:
-        try:
-            context.keylog_filename = settings.key_log_location
-        except OSError as error:
-            raise ConfigError(f"{settings.key_log_location}: {error.strerror}") from error
+        os.close(open_key_log(settings.key_log_location))  # Python's would be open to all
+        context.keylog_filename = settings.key_log_location
         logger.warning(
             "the keys of all TLS sessions are written to %s",
             settings.key_log_location,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ __all__ = [
     "Fingerprint",
     "JavaStore",
     "fingerprint",
+    "open_key_log",
     "read_file",
     "read_jks",
     "read_store",
@@ -48,6 +50,18 @@ class JavaStore(Value):
 def reveal(secret: Secret | None) -> bytes | None:
     """Return a password as OpenSSL wants it. May block."""
     return None if secret is None else secret.reveal().encode()
+
+
+def open_key_log(location: str) -> int:
+    """Open the file for the sessions' keys, of which only its owner reads; return its descriptor.
+
+    Raises:
+        ConfigError: it cannot be written.
+    """
+    try:
+        return os.open(location, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise ConfigError(f"{location}: {error.strerror}") from error
 
 
 def read_file(location: str) -> bytes:

@@ -297,4 +297,4 @@ def test_keys_are_logged_only_if_asked_for(
     assert not unasked.exists()
     eventually(asked.exists)
     assert "CLIENT_TRAFFIC_SECRET_0" in asked.read_text()
-    assert asked.stat().st_mode & 0o077 == 0 or way == "relay"
+    assert asked.stat().st_mode & 0o077 == 0
