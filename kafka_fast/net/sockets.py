@@ -32,6 +32,9 @@ def resolve(host: str, done: Callable[[Addresses], None]) -> None:
         except OSError as error:
             done(error)
             return
+        except ValueError:  # brokers may advertise anything: labels that are empty or too long
+            done(OSError(errno.EINVAL, "it is no host name"))
+            return
         done(tuple(dict.fromkeys(str(address[4][0]) for address in found)))
 
     try:

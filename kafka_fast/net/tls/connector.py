@@ -10,7 +10,8 @@ import os
 from typing import Protocol
 
 from kafka_fast.config import CommonSettings
-from kafka_fast.errors import ConfigError, KafkaConnectionError, TlsError
+from kafka_fast.config._security_settings import TlsSettings
+from kafka_fast.errors import ConfigError, KafkaConnectionError, TlsError, drop_frames
 from kafka_fast.logs import get_logger
 from kafka_fast.net._pump import Pump
 from kafka_fast.net.sockets import Connecting
@@ -73,14 +74,23 @@ def make_connector(settings: CommonSettings) -> TlsConnector | None:
         logger.warning("TLS: the brokers' certificates are not checked %s", what)
     by = "relay, the user's ssl_context" if tls.context is not None else serving()
     logger.info("TLS: %s", by)
+    try:
+        return _connector(tls, settings.security_protocol, by)
+    except ConfigError as error:
+        drop_frames(error)  # passwords and private keys stand in them
+        failure = error
+    raise failure  # not in the handler, where Python 3.10 brings the frames back
+
+
+def _connector(tls: TlsSettings, protocol: str, by: str) -> TlsConnector:
     # Imported here, because each loads an OpenSSL.
     if by.startswith("relay"):
         from kafka_fast.net.tls.relay import RelayConnector
 
-        return RelayConnector(tls, settings.security_protocol)
+        return RelayConnector(tls, protocol)
     from kafka_fast.net.tls.native import NativeConnector
 
-    return NativeConnector(tls, settings.security_protocol)
+    return NativeConnector(tls, protocol)
 
 
 def server_name(host: str) -> tuple[str, bool]:

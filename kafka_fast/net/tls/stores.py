@@ -48,8 +48,18 @@ class JavaStore(Value):
 
 
 def reveal(secret: Secret | None) -> bytes | None:
-    """Return a password as OpenSSL wants it. May block."""
-    return None if secret is None else secret.reveal().encode()
+    """Return a password as OpenSSL wants it. May block.
+
+    Raises:
+        ConfigError: it cannot be written in UTF-8. The exceptions of a user's function pass.
+    """
+    if secret is None:
+        return None
+    try:
+        return secret.reveal().encode()
+    except UnicodeEncodeError:
+        pass  # it has the password in it, and must not be chained
+    raise ConfigError("a password of ssl.… cannot be written in UTF-8")
 
 
 def open_key_log(location: str) -> int:

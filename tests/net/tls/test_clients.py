@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -13,13 +14,16 @@ from kafka_fast.control.messages import OpenLink
 from kafka_fast.errors import ConfigError, TlsError
 from kafka_fast.net import threaded_host
 from kafka_fast.net.sockets import Connecting, begin_connect
+from kafka_fast.secret import Secret
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from kafka_fast.testing.certificates import Certificate, CertificateAuthority
 from kafka_fast.values import replace
 from tests.net.consuming import MakeConsumer
 from tests.net.producing import MakeProducer, send_and_check
 from tests.net.tls.harness import server_context
+from tests.net.tls.making import as_pkcs12
 from tests.net.tls.servers import Server, terminating
+from tests.unit.control.authentication.canary import CANARY, traces
 from tests.waiting import TIMEOUT, eventually
 
 Secure = dict[str, object]
@@ -105,6 +109,25 @@ def test_a_key_that_is_no_certificate_is_an_error_of_the_constructor(
     location = str(certificate.key)
     with pytest.raises(ConfigError, match="certificate"):
         producer_on(ssl_keystore_location=location, **secure)
+
+
+def test_errors_of_the_constructor_hold_no_password(
+    secure: Secure, producer_on: MakeProducer, certificate: Certificate, tmp_path: Path
+) -> None:
+    """Not in a frame either: those who report errors report their variables, too."""
+    store = as_pkcs12(certificate, tmp_path / "store", b"another")
+    with pytest.raises(ConfigError, match="password is wrong") as caught:
+        producer_on(
+            ssl_keystore_location=str(store), ssl_keystore_password=Secret(CANARY), **secure
+        )
+    assert traces(caught.value) == []
+    with pytest.raises(ConfigError, match="cannot be written in UTF-8") as caught:
+        producer_on(
+            ssl_keystore_location=str(store),
+            ssl_keystore_password=Secret(CANARY + "\udcff"),
+            **secure,
+        )
+    assert traces(caught.value) == []
 
 
 def test_a_child_process_leaves_the_connections_alone(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import select
 import socket
 import threading
@@ -64,3 +65,11 @@ def test_a_name_is_looked_up_in_place_where_no_thread_can_start(
     resolve("localhost", found.append)
     ((address, *_),) = found  # type: ignore[misc] # no OSError here
     assert address in ("127.0.0.1", "::1")
+
+
+@pytest.mark.parametrize("host", ["a..b", "a" * 64 + ".b", "\ud800"])
+def test_what_is_no_host_name_has_no_address(host: str) -> None:
+    found: queue.Queue[Addresses] = queue.Queue()
+    resolve(host, found.put)
+    error = found.get(timeout=TIMEOUT)
+    assert isinstance(error, OSError) and error.strerror == "it is no host name"
