@@ -100,7 +100,8 @@ void kf_tls_describe(X509 *certificate, kf_tls_failure *failure) {
 int kf_tls_verified(int fine, X509_STORE_CTX *store) {
     const SSL *ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
     kf_tls *it = SSL_get_app_data(ssl);
-    if (!fine && it->failure.verify == 0) {
+    bool matters = SSL_get_verify_mode(ssl) != SSL_VERIFY_NONE; /* OpenSSL asks all the same */
+    if (!fine && matters && it->failure.verify == 0) {
         it->failure.verify = X509_STORE_CTX_get_error(store);
         X509 *refused = X509_STORE_CTX_get_current_cert(store);
         if (refused != NULL) {

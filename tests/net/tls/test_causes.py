@@ -150,6 +150,16 @@ def test_a_client_certificate_is_asked_for_under_tls_1_2(
         assert "asked for a client certificate, and this client has none" in text
 
 
+def test_a_certificate_that_is_not_checked_is_no_cause(
+    way: str, authority: CertificateAuthority, certificate: Certificate
+) -> None:
+    """What broke the handshake is told, not what the user does not want to know."""
+    context = asking(authority, certificate)
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    text = refusal(way, TlsSettings(verifies=False), context)
+    assert "not trusted" not in text and "self-signed" not in text
+
+
 def test_a_client_certificate_is_asked_for_under_tls_1_3(
     way: str, authority: CertificateAuthority, settings: TlsSettings, certificate: Certificate
 ) -> None:
