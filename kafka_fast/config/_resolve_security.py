@@ -47,17 +47,28 @@ def resolve_security(config: Config) -> dict[str, TlsSettings | SaslSettings | N
 def warn_of_weakness(settings: CommonSettings) -> None:
     """Log a warning if whoever is between could pose as a broker; once for each client."""
     tls = settings.tls
-    if tls is None or tls.context is not None:
+    if tls is None:
         return
-    if not tls.verifies:
+    verifies, checks_host = tls.verifies, tls.checks_host
+    said = (
+        "enable.ssl.certificate.verification is false",
+        "ssl.endpoint.identification.algorithm is empty",
+    )
+    if tls.context is not None:
+        # ssl.CERT_NONE is 0; `ssl` itself is imported by those alone who have a context.
+        verifies, checks_host = bool(tls.context.verify_mode), tls.context.check_hostname
+        said = "verify_mode of ssl_context is CERT_NONE", "check_hostname of ssl_context is false"
+    if not verifies:
         _log.warning(
-            "enable.ssl.certificate.verification is false: the certificates of brokers are not "
-            "checked, and whoever is between can read and change everything"
+            "%s: the certificates of brokers are not checked, and whoever is between can read and "
+            "change everything",
+            said[0],
         )
-    elif not tls.checks_host:
+    elif not checks_host:
         _log.warning(
-            "ssl.endpoint.identification.algorithm is empty: the host names in the certificates "
-            "of brokers are not checked, and every owner of a trusted certificate can pose as one"
+            "%s: the host names in the certificates of brokers are not checked, and every owner of "
+            "a trusted certificate can pose as one",
+            said[1],
         )
 
 

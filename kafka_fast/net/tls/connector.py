@@ -69,9 +69,6 @@ def make_connector(settings: CommonSettings) -> TlsConnector | None:
     way = os.environ.get("KAFKA_FAST_TLS", "native")
     if way not in ("native", "relay"):
         raise ConfigError(f"KAFKA_FAST_TLS is 'native' or 'relay', not {way!r}")
-    if not tls.checks_host or not tls.verifies:
-        what = "whether they are who they say" if tls.verifies else "at all"
-        logger.warning("TLS: the brokers' certificates are not checked %s", what)
     by = "relay, the user's ssl_context" if tls.context is not None else serving()
     logger.info("TLS: %s", by)
     try:
