@@ -16,6 +16,7 @@ from kafka_fast.net.tls.stores import (
     Blob,
     open_key_log,
     read_file,
+    read_identity,
     read_jks,
     read_store,
     reveal,
@@ -107,7 +108,7 @@ def _identify(context: TlsContext, store: Store) -> None:
     if blob.kind == "PKCS12":
         _check(context, context.identity(blob.data, reveal(store.password)), place, "key")
     elif blob.kind == "JKS":
-        entry = read_jks(blob, place)
+        entry = read_identity(blob, place, store)
         for der in entry.chain:
             _check(context, context.certify(der), place, "certificate")
         _check(context, context.key(entry.key, None), place, "key")

@@ -20,6 +20,7 @@ from kafka_fast.net.tls.stores import (
     JavaStore,
     open_key_log,
     read_file,
+    read_identity,
     read_jks,
     read_store,
     reveal,
@@ -120,7 +121,9 @@ def _identify(context: ssl.SSLContext, store: Store) -> None:
     place = store.location or "ssl.keystore.certificate.chain"
     blob = read_store(store)
     if blob.kind in ("JKS", "PKCS12"):
-        held = read_jks(blob, place) if blob.kind == "JKS" else _read_pkcs12(blob, place)
+        held = (
+            read_identity(blob, place, store) if blob.kind == "JKS" else _read_pkcs12(blob, place)
+        )
         parts = [ssl.DER_cert_to_PEM_cert(der).encode() for der in held.chain]
         parts.append(_pem_key(held.key))
         password = b""

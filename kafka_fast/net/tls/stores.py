@@ -18,6 +18,7 @@ __all__ = [
     "fingerprint",
     "open_key_log",
     "read_file",
+    "read_identity",
     "read_jks",
     "read_store",
     "reveal",
@@ -124,8 +125,13 @@ def _kind(data: bytes) -> str:
     return "DER" if data[:1] == b"\x30" else "PEM"
 
 
-def read_jks(blob: Blob, place: str) -> JavaStore:
+def read_jks(blob: Blob, place: str, key_password: bytes | None = None) -> JavaStore:
     """Return what is in a JKS file.
+
+    Args:
+        blob: the file.
+        place: its name, for errors.
+        key_password: of the private key, if it is not the file's.
 
     Raises:
         ConfigError: the package for it is missing, the password is wrong, or the file is damaged.
@@ -137,17 +143,36 @@ def read_jks(blob: Blob, place: str) -> JavaStore:
             f"{place} is a JKS file: pip install 'kafka-fast[jks]' reads it, or make a PKCS12 file "
             "of it: keytool -importkeystore -deststoretype PKCS12"
         ) from error
-    password = (blob.password or b"").decode()
+    wrong = (jks.util.KeystoreSignatureException, jks.util.DecryptionFailureException)
     try:
-        store: Any = jks.KeyStore.loads(blob.data, password)
-    except jks.util.KeystoreSignatureException as error:
+        store: Any = jks.KeyStore.loads(blob.data, (blob.password or b"").decode())
+        return _contents(store, key_password)
+    except wrong as error:
         raise ConfigError(f"{place}: the password is wrong or missing") from error
-    except (jks.util.KeystoreException, ValueError) as error:
+    except Exception as error:  # of the package, and of the parsers that it calls
         raise ConfigError(f"{place}: it has no readable key or certificate") from error
+
+
+def read_identity(blob: Blob, place: str, store: Store) -> JavaStore:
+    """Return what is in a JKS file, with its private key.
+
+    Raises:
+        ConfigError: as `read_jks`; or the key's own password is missing.
+    """
+    found = read_jks(blob, place, reveal(store.key_password))
+    if found.chain and not found.key:
+        raise ConfigError(f"{place}: the key has a password of its own (see ssl.key.password)")
+    return found
+
+
+def _contents(store: Any, key_password: bytes | None) -> JavaStore:
     trusted = tuple(entry.cert for entry in store.certs.values())
     for entry in store.private_keys.values():
         chain = tuple(cert for _, cert in entry.cert_chain)
-        return JavaStore(trusted or chain, entry.pkey_pkcs8, chain)
+        if key_password is not None:
+            entry.decrypt(key_password.decode())  # does nothing if the file's password did it
+        # A key that stays encrypted harms nobody who wants the certificates alone.
+        return JavaStore(trusted or chain, entry.pkey_pkcs8 if entry.is_decrypted() else b"", chain)
     return JavaStore(trusted, b"", ())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -11,8 +12,11 @@ import pytest
 from kafka_fast.config._security_settings import Store, TlsSettings
 from kafka_fast.errors import ConfigError
 from kafka_fast.net.tls.context import make_context
+from kafka_fast.net.tls.relay_context import make_ssl_context
+from kafka_fast.net.tls.stores import Blob, read_jks
 from kafka_fast.secret import Secret
 from kafka_fast.testing.certificates import Certificate, CertificateAuthority
+from kafka_fast.values import replace
 from tests.net.tls.harness import client_with, echo, server_context
 from tests.net.tls.servers import Server, over_tls
 
@@ -33,7 +37,12 @@ def trusting(authority: CertificateAuthority, path: Path) -> Store:
     return write_store(path, [jks.TrustedCertEntry.new("ca", der)])
 
 
-def identifying(own: Certificate, path: Path) -> Store:
+@pytest.fixture(scope="module")
+def own(authority: CertificateAuthority) -> Certificate:
+    return authority.issue("client")
+
+
+def identifying(own: Certificate, path: Path, key_password: str | None = None) -> Store:
     jks = pytest.importorskip("jks")
     from cryptography.hazmat.primitives import serialization as form
 
@@ -41,7 +50,10 @@ def identifying(own: Certificate, path: Path) -> Store:
     der = key.private_bytes(form.Encoding.DER, form.PrivateFormat.PKCS8, form.NoEncryption())
     first, *_ = own.chain.read_text().partition("-----END CERTIFICATE-----")
     cert = ssl.PEM_cert_to_DER_cert(first + "-----END CERTIFICATE-----\n")
-    return write_store(path, [jks.PrivateKeyEntry.new("own", [cert], der, "pkcs8")])
+    entry = jks.PrivateKeyEntry.new("own", [cert], der, "pkcs8")
+    if key_password is not None:
+        entry.encrypt(key_password)
+    return write_store(path, [entry])
 
 
 def test_trust_and_identity_from_jks(
@@ -66,3 +78,40 @@ def test_a_wrong_password_of_a_jks_file(authority: CertificateAuthority, tmp_pat
     wrong = Store(location=store.location, password=Secret("wrong"))
     with pytest.raises(ConfigError, match="the password is wrong or missing"):
         make_context(TlsSettings(truststore=wrong))
+
+
+def test_a_key_with_a_password_of_its_own(way: str, own: Certificate, tmp_path: Path) -> None:
+    """As keytool makes them with -keypass."""
+    store = identifying(own, tmp_path / "own.jks", key_password="another")
+    with pytest.raises(ConfigError, match=r"password of its own \(see ssl\.key\.password\)"):
+        make(way, TlsSettings(verifies=False, keystore=store))
+    with pytest.raises(ConfigError, match="the password is wrong or missing"):
+        make(way, TlsSettings(verifies=False, keystore=replace(store, key_password=Secret("x"))))
+    good = replace(store, key_password=Secret("another"))
+    make(way, TlsSettings(verifies=False, keystore=good))
+    make(way, TlsSettings(truststore=store))  # wants no key
+
+
+@pytest.mark.parametrize("size", [12, 100, 300, 700])
+def test_a_jks_file_that_is_cut(way: str, size: int, own: Certificate, tmp_path: Path) -> None:
+    path = tmp_path / "own.jks"
+    store = identifying(own, path)
+    path.write_bytes(path.read_bytes()[:size])
+    with pytest.raises(ConfigError, match=r"own\.jks: "):
+        make(way, TlsSettings(verifies=False, keystore=store))
+
+
+def test_a_jks_file_that_is_changed(own: Certificate, tmp_path: Path) -> None:
+    """Whatever the package raises, the error is ours."""
+    path = tmp_path / "own.jks"
+    identifying(own, path)
+    data, random = path.read_bytes(), Random(1)
+    for _ in range(300):
+        changed = bytearray(data)
+        changed[random.randrange(12, len(data))] ^= 1 << random.randrange(8)
+        with pytest.raises(ConfigError, match=r"^place: "):
+            read_jks(Blob("JKS", bytes(changed), PASSWORD.encode()), "place")
+
+
+def make(way: str, settings: TlsSettings) -> None:
+    (make_context if way == "native" else make_ssl_context)(settings)

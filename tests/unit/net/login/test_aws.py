@@ -188,12 +188,12 @@ def test_tokens_without_a_provider() -> None:
     assert url_of(token).startswith("https://kafka.eu-west-1.amazonaws.com/?Action=")
 
 
-@pytest.mark.parametrize("name", ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"])
+@pytest.mark.parametrize("name", ["ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN"])
 @pytest.mark.usefixtures("environment")
 def test_credentials_that_are_no_text_are_refused_and_not_shown(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(name, CANARY + "\udcff")  # so os.environ has a byte that is not UTF-8
+    monkeypatch.setenv(f"AWS_{name}", CANARY + "\udcff")  # so os.environ has a byte that is not UTF-8
     with pytest.raises(AuthenticationError, match="ASCII characters only") as caught:
         AwsLogin().request(HOST)
     assert traces(caught.value) == []
