@@ -193,7 +193,7 @@ def test_tokens_without_a_provider() -> None:
 def test_credentials_that_are_no_text_are_refused_and_not_shown(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(f"AWS_{name}", CANARY + "\udcff")  # so os.environ has a byte that is not UTF-8
+    monkeypatch.setenv(f"AWS_{name}", CANARY + "\udcff")  # a byte that is no UTF-8
     with pytest.raises(AuthenticationError, match="ASCII characters only") as caught:
         AwsLogin().request(HOST)
     assert traces(caught.value) == []
