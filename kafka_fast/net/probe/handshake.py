@@ -7,6 +7,7 @@ import ssl
 import time
 
 from kafka_fast.config import TlsSettings
+from kafka_fast.errors import TlsError
 from kafka_fast.net.probe.certificates import CertificateFacts, HandshakeWatch
 from kafka_fast.net.probe.findings import TlsFacts
 from kafka_fast.net.tls.causes import EXPIRED
@@ -54,11 +55,15 @@ class WatchedHandshakes:
             The connection, or why there is none; and what was seen.
         """
         self._watch.begin()
-        name, _ = server_name(host)
+        try:
+            name, _ = server_name(host)
+        except TlsError as error:
+            sock.close()
+            return error, TlsFacts()
         try:
             sock.settimeout(max(LEAST, OWN_SHARE * (deadline - time.monotonic())))
             wrapped = self._context.wrap_socket(sock, server_hostname=name)
-        except (OSError, ValueError) as error:  # ValueError: no name for a certificate
+        except OSError as error:
             sock.close()
             return self._explain(error, host)
         cipher = wrapped.cipher()

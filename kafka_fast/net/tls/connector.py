@@ -91,11 +91,22 @@ def _connector(tls: TlsSettings, protocol: str, by: str) -> TlsConnector:
 
 
 def server_name(host: str) -> tuple[str, bool]:
-    """Return what the certificate of a host must name, and whether that is an IP address."""
+    """Return what the certificate of a host must name, and whether that is an IP address.
+
+    Raises:
+        TlsError: no certificate can name it. OpenSSL would check nothing, or the part before a NUL.
+    """
     try:
         return str(ipaddress.ip_address(host.partition("%")[0])), True
     except ValueError:
-        return host.rstrip(".").encode("idna").decode(), False
+        pass
+    try:
+        name = host.rstrip(".").encode("idna").decode()
+    except UnicodeError:
+        name = ""
+    if not name or "\0" in name:
+        raise TlsError(f"no certificate can be for {host!r}")
+    return name, False
 
 
 def told(failure: Failure, host: str, protocol: str) -> OSError:

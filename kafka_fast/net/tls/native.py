@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from kafka_fast.config._security_settings import TlsSettings
+from kafka_fast.errors import TlsError
 from kafka_fast.net._pump import Pump
 from kafka_fast.net.sockets import Connecting
 from kafka_fast.net.tls._tls import Handshakes, TlsContext
@@ -74,7 +75,11 @@ class NativeConnector:
 
     def _shake(self, connecting: Connecting) -> None:
         now = time.monotonic()
-        name, is_ip = server_name(connecting.host)
+        try:
+            name, is_ip = server_name(connecting.host)
+        except TlsError:
+            connecting.socket.close()
+            raise
         self._hosts[connecting.link_id] = connecting.host
         self._handshakes.begin(
             self._current.context,

@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable
 
 from kafka_fast.config._security_settings import TlsSettings
+from kafka_fast.errors import TlsError
 from kafka_fast.net._pump import Pump
 from kafka_fast.net.sockets import Connecting
 from kafka_fast.net.tls._relayed import Relayed
@@ -106,7 +107,12 @@ class RelayConnector:
         os.close(self._event)
 
     def _shake(self, connecting: Connecting) -> None:
-        shaking = _Handshake(connecting, self._current.context, self._wake)
+        try:
+            name, _ = server_name(connecting.host)
+        except TlsError:
+            connecting.socket.close()
+            raise
+        shaking = _Handshake(connecting, name, self._current.context, self._wake)
         try:
             shaking.thread.start()
         except RuntimeError as error:  # the interpreter ends, or the process is out of threads
@@ -138,11 +144,16 @@ class _Handshake:
     """One handshake and its thread."""
 
     def __init__(
-        self, connecting: Connecting, context: ssl.SSLContext, wake: Callable[[], None]
+        self,
+        connecting: Connecting,
+        name: str,
+        context: ssl.SSLContext,
+        wake: Callable[[], None],
     ) -> None:
         self.connecting = connecting
         self.failure = Failure()
         self.has_ended = False
+        self._name = name
         self._context = context
         self._wake = wake
         self._wrapped: ssl.SSLSocket | None = None
@@ -174,8 +185,7 @@ class _Handshake:
         wrapped = None
         try:
             raw.settimeout(max(0.001, OWN_SHARE * (self.connecting.deadline - now)))
-            name, _ = server_name(self.connecting.host)
-            wrapped = self._context.wrap_socket(raw, server_hostname=name)
+            wrapped = self._context.wrap_socket(raw, server_hostname=self._name)
             wrapped.setblocking(False)
         except Exception as error:  # noqa: BLE001 - a user's context may raise anything
             self.failure = failure_of(error)

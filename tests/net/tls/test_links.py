@@ -11,6 +11,7 @@ import pytest
 
 from kafka_fast.config._security_settings import TlsSettings
 from kafka_fast.control.messages import CloseReason
+from kafka_fast.errors import TlsError
 from kafka_fast.testing.certificates import Certificate
 from kafka_fast.values import replace
 from tests.net.producing import entries
@@ -252,3 +253,17 @@ def test_a_name_that_openssl_does_not_take_is_no_reason_to_check_none(
     serve = over_tls(server_context(certificate), echo)
     with Server(serve) as server, client_with(settings, "native") as client:
         assert "memory" in client.failure(server.port, "a." * 150)
+
+
+@pytest.mark.parametrize("host", ["", ".", "localhost\0.evil", "a..b", "\u00ad"])
+def test_what_no_certificate_can_name_is_refused(
+    way: str, host: str, settings: TlsSettings, certificate: Certificate
+) -> None:
+    """OpenSSL would check nothing for an empty name, and what stands before a NUL."""
+    serve = over_tls(server_context(certificate), echo)
+    with (
+        Server(serve) as server,
+        client_with(settings, way) as client,
+        pytest.raises(TlsError, match="no certificate can be for"),
+    ):
+        client.begin(server.port, host)
