@@ -9,7 +9,7 @@ There is no I/O and no time here: `Connection` carries the frames, has the work 
 deadlines. The same dialogue logs in again, over a link that has carried requests (KIP-368).
 
 What a broker says about a refusal comes from outside, and ends in errors and logs. So it is
-shortened, and has no control characters (`quoted`).
+shortened, and has no control characters (`as_told`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import TypeAlias, TypeVar
 
 from kafka_fast.control.authentication.mechanism import Conversation, Mechanism, Work
+from kafka_fast.control.authentication.peer_text import as_told
 from kafka_fast.control.link_errors import answered
 from kafka_fast.control.negotiation import NodeVersions
 from kafka_fast.errors import (
@@ -41,7 +42,7 @@ from kafka_fast.protocol.apis.sasl_handshake import SaslHandshakeRequest, SaslHa
 from kafka_fast.protocol.schema import NO_VERSIONS, Request, Response
 from kafka_fast.values import Value
 
-__all__ = ["Accepted", "Authentication", "AuthenticationStep", "quoted"]
+__all__ = ["Accepted", "Authentication", "AuthenticationStep"]
 
 R = TypeVar("R", bound=Response)
 
@@ -53,9 +54,6 @@ MAX_ROUNDS = 20
 
 MAX_LIFETIME = 7 * 86_400.0
 """Seconds. A session that a broker lets live longer is renewed all the same."""
-
-MAX_QUOTED = 300
-"""Characters of a broker's text."""
 
 MAX_MECHANISMS = 20
 """Mechanisms of a broker that an error names."""
@@ -164,7 +162,7 @@ class Authentication:
             raise
         except BaseException as error:  # of a user's function: not even SystemExit ends the client
             drop_frames(error)
-            why = quoted(str(error)) or "no text"
+            why = as_told(str(error)) or "no text"
             raise AuthenticationError(
                 f"gets no login by {self._mechanism.name}: {type(error).__name__}: {why}"
             ) from error
@@ -200,7 +198,7 @@ class Authentication:
     def _take_handshake(self, answer: SaslHandshakeResponse) -> None:
         code, name = answer.error_code, self._mechanism.name
         if code == ErrorCode.UNSUPPORTED_SASL_MECHANISM:
-            offered = ", ".join(quoted(it) for it in answer.mechanisms[:MAX_MECHANISMS])
+            offered = ", ".join(as_told(it) for it in answer.mechanisms[:MAX_MECHANISMS])
             raise AuthenticationError(
                 f"does not offer the SASL mechanism {name}, but {offered or 'none at all'}"
             )
@@ -214,15 +212,9 @@ class Authentication:
 
     def _refusal(self, code: int, message: str | None) -> KafkaError:
         name = self._mechanism.name
-        words = f": {quoted(message)}" if message else ""
+        words = f": {as_told(message)}" if message else ""
         if code == ErrorCode.SASL_AUTHENTICATION_FAILED:
             return AuthenticationError(f"refuses the login by {name}{words}")
         known = broker_error(code)
         text = f"refuses the login by {name}: {known.name} ({code}){words}"
         return KafkaConnectionError(text) if known.retriable else AuthenticationError(text)
-
-
-def quoted(text: str) -> str:
-    """Return a broker's text for an error: shortened, its control characters escaped."""
-    short = text if len(text) <= MAX_QUOTED else text[:MAX_QUOTED] + "…"
-    return "".join(it if it.isprintable() else ascii(it)[1:-1] for it in short)

@@ -6,11 +6,9 @@ import pytest
 
 from kafka_fast.control.authentication.dialogue import (
     MAX_LIFETIME,
-    MAX_QUOTED,
     MAX_ROUNDS,
     Accepted,
     Authentication,
-    quoted,
 )
 from kafka_fast.control.authentication.mechanism import Conversation, Work
 from kafka_fast.errors import (
@@ -257,8 +255,3 @@ def test_a_dialogue_that_is_given_up_ends_the_conversation() -> None:
     login.handle_frame(shake(login.begin()))
     login.close()
     assert ended == ["b"]
-
-
-def test_long_texts_are_cut() -> None:
-    assert quoted("x" * 10_000) == "x" * MAX_QUOTED + "…"
-    assert quoted("passwörd \u2028 \x00") == "passwörd \\u2028 \\x00"
