@@ -135,7 +135,8 @@ def test_ctrl_c_ends_a_call(stuck: str, call: str) -> None:
         process.kill()
         process.wait()
     assert "interrupted" in out, err
-    assert process.returncode == 0, err
+    # CPython also ends so if the interrupt came while a module made a class of named tuples.
+    assert process.returncode in (0, -signal.SIGINT), err
     assert not any(secret in err for secret in SECRETS)
 
 
