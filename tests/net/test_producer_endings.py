@@ -233,6 +233,12 @@ def skip_what_cannot_be(name: str) -> None:
         pytest.skip("this Python starts no thread once its main thread has ended")
 
 
+def statuses(status: int) -> set[int]:
+    """Return the exit statuses that mean `status`; with 3.13 an interrupted `-c` may end with 1."""
+    is_new = sys.version_info >= (3, 13)
+    return {status, 1} if is_new and status == -signal.SIGINT else {status}
+
+
 def counted_aloud(err: str) -> int:
     """Return the sum of what the log's lines count."""
     return sum(int(it) for it in re.findall(r"producer \S+: (\d+) records? (?:was|were) not", err))
@@ -252,7 +258,7 @@ def test_what_was_accepted_is_delivered(kafka: EmbeddedKafka, name: str) -> None
     prefix = topics_of(kafka, name)
     process = begin(kafka.bootstrap, ENDINGS[name].body, prefix)
     _, err = process.communicate(timeout=TIMEOUT)
-    assert process.returncode == ENDINGS[name].status, err
+    assert process.returncode in statuses(ENDINGS[name].status), err
     found = {topic: kafka.end_offset(prefix + topic, 0) for topic in COUNTS}
     assert found == COUNTS, err
     assert counted_aloud(err) == 0, err
@@ -272,7 +278,7 @@ def test_what_a_dead_broker_did_not_take_is_counted(kafka: EmbeddedKafka, name: 
         took = time.monotonic() - began
     finally:
         kafka.restart(1)
-    assert process.returncode == ENDINGS[name].status, err
+    assert process.returncode in statuses(ENDINGS[name].status), err
     assert counted_aloud(err) == LATE, err
     assert f"topic {prefix}few: {LATE}" in err
     assert f"exit.flush.timeout.ms ({EXIT_FLUSH_MS}) passed" in err
@@ -346,7 +352,7 @@ def test_a_second_ctrl_c_ends_the_wait_with_the_count(kafka: EmbeddedKafka) -> N
         _, err = process.communicate()
     finally:
         kafka.restart(1)
-    assert process.returncode == -signal.SIGINT
+    assert process.returncode in statuses(-signal.SIGINT)
     assert counted_aloud(err) == LATE, err
     assert "interrupted" in err
 

@@ -101,40 +101,41 @@ def test_a_process_that_ends(stuck: str, kind: str, ending: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "call",
+    ("kind", "call"),
     [
-        "Producer(config).send('t', b'x')",
-        "Producer(config).partitions_for('t')",
-        "poll(Consumer({**config, 'group.id': 'g'}))",
+        ("Producer", "client.send('t', b'x')"),
+        ("Producer", "client.partitions_for('t')"),
+        ("Consumer", "client.poll(1000)"),
     ],
 )
-def test_ctrl_c_ends_a_call(stuck: str, call: str) -> None:
+def test_ctrl_c_ends_a_call(stuck: str, kind: str, call: str) -> None:
     process = start(
         f"""
-        warnings.simplefilter("ignore", ResourceWarning)
-        def poll(consumer):
-            consumer.subscribe(["t"])
-            print("ready", flush=True)
-            consumer.poll(1000)
+        client = {KINDS[kind]}
+        if {kind!r} == "Consumer":
+            client.subscribe(["t"])
+        def tell():
+            wait_until_stuck(client)
+            print("stuck", flush=True)
+        threading.Thread(target=tell).start()
         try:
-            print("ready", flush=True)
             {call}
         except KeyboardInterrupt:
             print("interrupted", flush=True)
+        client.close(0)
         """,
         stuck,
         prelude=PRELUDE + HANG,
     )
     assert process.stdout is not None
     try:
-        process.stdout.readline()
-        while process.poll() is None:
-            process.send_signal(signal.SIGINT)
-            out, err = process.communicate(timeout=TIMEOUT / 2)
+        assert process.stdout.readline() == "stuck\n"
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=TIMEOUT)
     finally:
         process.kill()
         process.wait()
-    assert "interrupted" in out, err
+    assert out == "interrupted\n", err
     assert process.returncode == 0, err
     assert not any(secret in err for secret in SECRETS)
 

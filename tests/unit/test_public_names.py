@@ -53,7 +53,8 @@ def test_the_brokers_errors_are_there_too() -> None:
 def test_signatures_show_names_and_defaults(name: str) -> None:
     method = getattr(Producer, name)
     assert str(inspect.signature(method)) == SEND + "on_delivery=None)"
-    assert SEND in pydoc.plain(pydoc.render_doc(method))
+    shown = "".join(pydoc.plain(pydoc.render_doc(method)).split())  # long ones in lines, since 3.13
+    assert "".join(SEND.split()) in shown
 
 
 @pytest.mark.parametrize("kind", [Producer, DeliveryFuture, BatchFuture, ConsumerRecords])

@@ -17,6 +17,7 @@ import socket
 import ssl
 import threading
 import time
+import traceback
 from collections.abc import Callable
 
 from kafka_fast.config._security_settings import TlsSettings
@@ -190,6 +191,7 @@ class _Handshake:
         except Exception as error:  # noqa: BLE001 - a user's context may raise anything
             self.failure = failure_of(error)
             raw.close()
+            close_forgotten(error)
         with self._lock:
             if wrapped is not None and self._is_dropped:
                 wrapped.close()
@@ -198,6 +200,18 @@ class _Handshake:
         self._context = None  # type: ignore[assignment]
         self.has_ended = True
         self._wake()
+
+
+def close_forgotten(error: Exception) -> None:
+    """Close the socket that `wrap_socket` has made and lost.
+
+    If the broker has reset the connection before, CPython raises from the middle of the making of
+    an SSLSocket (`SSLSocket._create` in ssl.py), which has taken the socket over and is not closed.
+    """
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        made = frame.f_locals.get("self")
+        if isinstance(made, ssl.SSLSocket):
+            made.close()
 
 
 def failure_of(error: Exception) -> Failure:
