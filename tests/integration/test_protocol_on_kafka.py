@@ -23,6 +23,7 @@ from kafka_fast.protocol.apis import (
     api_versions,
     create_topics,
     delete_topics,
+    describe_acls,
     fetch,
     find_coordinator,
     init_producer_id,
@@ -134,6 +135,9 @@ def groups(version: int, topic: Topic) -> Request:
 
 #: API module -> request for (version, topic); the others are sent with every field at its default
 REQUESTS: dict[str, Callable[[int, Topic], Request]] = {
+    "describe_acls": lambda version, topic: describe_acls.DescribeAclsRequest(
+        resource_type_filter=1, operation=1, permission_type=1
+    ),
     "api_versions": lambda version, topic: api_versions.ApiVersionsRequest(
         client_software_name="kafka-fast", client_software_version="1"
     ),
@@ -214,6 +218,7 @@ CLIENTS = {"fetch": 16, "add_partitions_to_txn": 3}
 #: what an answer to the requests above may hold besides success; the group has no coordinator yet
 NO_COORDINATOR = {"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"}
 EXPECTED = {
+    "describe_acls": {"SECURITY_DISABLED"},  # without an authorizer
     "delete_topics": {"UNKNOWN_TOPIC_OR_PARTITION"},
     "find_coordinator": NO_COORDINATOR,
     "init_producer_id": NO_COORDINATOR,
