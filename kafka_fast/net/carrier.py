@@ -29,7 +29,6 @@ from kafka_fast.control.messages import (
 from kafka_fast.dataplane.core import _plane
 from kafka_fast.dataplane.core._plane import DataPlane
 from kafka_fast.instants import NEVER
-from kafka_fast.net.tls.causes import broken
 from kafka_fast.protocol.apis.fetch import FetchRequest
 from kafka_fast.protocol.apis.produce import ProduceRequest
 
@@ -67,6 +66,8 @@ def _read_closed(
 ) -> LinkClosed:
     if reason is not CloseReason.LAYER:
         return LinkClosed(link_id, reason, detail, told, awaited)
+    from kafka_fast.net.tls.causes import broken  # only a layer's failures come here
+
     words = broken(told.decode(errors="replace"), was_asked=detail != 0)
     return LinkClosed(link_id, reason, detail, b"", awaited, words)
 

@@ -38,12 +38,12 @@ from kafka_fast.net.loop_bridge import LoopBridge
 from kafka_fast.net.package_compressor import PackageCompressor
 from kafka_fast.net.planes import CODECS
 from kafka_fast.net.sockets import Connecting, begin_connect, finish_connect, resolve
-from kafka_fast.net.tls.connector import TlsConnector, make_connector
 from kafka_fast.net.work import run_work
 from kafka_fast.record import Codec, codecs_available
 
 if TYPE_CHECKING:
     from kafka_fast.net.looping import LoopDriver
+    from kafka_fast.net.tls.connector import TlsConnector
 
 logger = get_logger("kafka_fast.net")
 
@@ -64,7 +64,7 @@ class ThreadedHost:
         """
         self._settings = settings
         self.mechanism = _make_mechanism(settings)
-        self._tls = make_connector(settings)
+        self._tls = _make_connector(settings)
         self._machine = Machine()
         self.environment: Environment = self._machine
         self._compressor: Compressor | None = None
@@ -307,6 +307,15 @@ class ThreadedHost:
         else:
             # The control plane keeps the error for reports; a traceback would keep the client.
             self._client.handle_connect_failed(link_id, error.with_traceback(None), self.now())
+
+
+def _make_connector(settings: CommonSettings) -> TlsConnector | None:
+    """Return what encrypts the links; None: nothing does."""
+    if settings.tls is None:
+        return None
+    from kafka_fast.net.tls.connector import make_connector  # a plaintext client needs none of it
+
+    return make_connector(settings.tls, settings.security_protocol)
 
 
 def _make_mechanism(settings: CommonSettings) -> Mechanism | None:

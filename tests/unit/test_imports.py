@@ -64,3 +64,15 @@ def test_everything_imports_and_works_without_the_optional_packages() -> None:
 def test_an_import_loads_no_optional_package_that_is_there(module: str) -> None:
     loaded = run(f"import sys, {module}; print(' '.join({{n.split('.')[0] for n in sys.modules}}))")
     assert set(OPTIONAL) & set(loaded.split()) == set()
+
+
+def test_a_plaintext_client_loads_nothing_of_tls_and_of_logins() -> None:
+    program = """
+import sys
+from kafka_fast import Consumer, Producer
+Producer(bootstrap_servers="127.0.0.1:1").close(0)
+Consumer(bootstrap_servers="127.0.0.1:1").close(0)
+secure = "kafka_fast.net.tls", "kafka_fast.net.login", "ssl"
+print([name for name in sys.modules if name.startswith(secure)])
+"""
+    assert run(program) == "[]"

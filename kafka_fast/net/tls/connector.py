@@ -9,7 +9,6 @@ import ipaddress
 import os
 from typing import Protocol
 
-from kafka_fast.config import CommonSettings
 from kafka_fast.config._security_settings import TlsSettings
 from kafka_fast.errors import ConfigError, KafkaConnectionError, TlsError, drop_frames
 from kafka_fast.logs import get_logger
@@ -55,24 +54,25 @@ class TlsConnector(Protocol):
         """End all threads and close all sockets. Any thread, after the control thread's end."""
 
 
-def make_connector(settings: CommonSettings) -> TlsConnector | None:
-    """Return what makes a client's links; None: it does not speak TLS.
+def make_connector(tls: TlsSettings, protocol: str) -> TlsConnector:
+    """Return what makes a client's links.
 
     Called by the thread that makes the client. It may block: it reads files.
+
+    Args:
+        tls: the client's settings.
+        protocol: its `security.protocol`, for errors.
 
     Raises:
         ConfigError: a certificate or key cannot be used; KAFKA_FAST_TLS has an unknown value.
     """
-    tls = settings.tls
-    if tls is None:
-        return None
     way = os.environ.get("KAFKA_FAST_TLS", "native")
     if way not in ("native", "relay"):
         raise ConfigError(f"KAFKA_FAST_TLS is 'native' or 'relay', not {way!r}")
     by = "relay, the user's ssl_context" if tls.context is not None else serving()
     logger.info("TLS: %s", by)
     try:
-        return _connector(tls, settings.security_protocol, by)
+        return _connector(tls, protocol, by)
     except ConfigError as error:
         drop_frames(error)  # passwords and private keys stand in them
         failure = error
