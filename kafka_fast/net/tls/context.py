@@ -8,7 +8,6 @@ from pathlib import Path
 
 from kafka_fast.config._security_settings import Store, TlsSettings
 from kafka_fast.errors import ConfigError
-from kafka_fast.logs import UNLIMITED, get_logger
 from kafka_fast.net.tls import _tls
 from kafka_fast.net.tls._tls import TlsContext
 from kafka_fast.net.tls.expiry import warn_of_expiry
@@ -23,8 +22,6 @@ from kafka_fast.net.tls.stores import (
 )
 
 __all__ = ["make_context"]
-
-logger = get_logger("kafka_fast.net.tls")
 
 VERSIONS = {"TLSv1.2": 0x0303, "TLSv1.3": 0x0304}
 
@@ -55,7 +52,7 @@ def make_context(settings: TlsSettings) -> TlsContext:
     if settings.keystore is not None:
         _identify(context, settings.keystore)
     if settings.key_log_location is not None:
-        _log_keys(context, settings.key_log_location)
+        context.log_keys(open_key_log(settings.key_log_location))
     warn_of_expiry(context.trusted_until if settings.truststore else None, context.certified_until)
     return context
 
@@ -139,8 +136,3 @@ def _check(context: TlsContext, status: int, place: str, what: str) -> None:
         _tls.MISMATCH: "the private key is not the one of the certificate",
     }
     raise ConfigError(f"{place}: {words.get(status) or context.reason()}")
-
-
-def _log_keys(context: TlsContext, path: str) -> None:
-    context.log_keys(open_key_log(path))
-    logger.warning("the keys of all TLS sessions are written to %s", path, extra=UNLIMITED)

@@ -13,7 +13,6 @@ from typing import Any
 
 from kafka_fast.config._security_settings import Store, TlsSettings
 from kafka_fast.errors import ConfigError
-from kafka_fast.logs import UNLIMITED, get_logger
 from kafka_fast.net.tls.expiry import warn_of_expiry
 from kafka_fast.net.tls.stores import (
     Blob,
@@ -27,8 +26,6 @@ from kafka_fast.net.tls.stores import (
 )
 
 __all__ = ["make_ssl_context"]
-
-logger = get_logger("kafka_fast.net.tls")
 
 VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 
@@ -55,11 +52,6 @@ def make_ssl_context(settings: TlsSettings) -> ssl.SSLContext:
     if settings.key_log_location is not None:
         os.close(open_key_log(settings.key_log_location))  # Python's would be open to all
         context.keylog_filename = settings.key_log_location
-        logger.warning(
-            "the keys of all TLS sessions are written to %s",
-            settings.key_log_location,
-            extra=UNLIMITED,
-        )
     return context
 
 

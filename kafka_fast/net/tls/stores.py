@@ -8,6 +8,7 @@ from typing import Any
 
 from kafka_fast.config._security_settings import Store, TlsSettings
 from kafka_fast.errors import ConfigError
+from kafka_fast.logs import UNLIMITED, get_logger
 from kafka_fast.secret import Secret
 from kafka_fast.values import Value
 
@@ -23,6 +24,8 @@ __all__ = [
     "read_store",
     "reveal",
 ]
+
+logger = get_logger("kafka_fast.net.tls")
 
 Fingerprint = tuple[tuple[int, int, int] | None, ...]
 """Time of change, size and inode of each file."""
@@ -66,13 +69,17 @@ def reveal(secret: Secret | None) -> bytes | None:
 def open_key_log(location: str) -> int:
     """Open the file for the sessions' keys, of which only its owner reads; return its descriptor.
 
+    Each start says so in the log: whoever has these keys reads all that the client sends.
+
     Raises:
         ConfigError: it cannot be written.
     """
     try:
-        return os.open(location, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fd = os.open(location, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise ConfigError(f"{location}: {error.strerror}") from error
+    logger.warning("the keys of all TLS sessions are written to %s", location, extra=UNLIMITED)
+    return fd
 
 
 def read_file(location: str) -> bytes:
