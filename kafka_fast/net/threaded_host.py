@@ -18,6 +18,7 @@ import time
 import weakref
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kafka_fast.config import CommonSettings
@@ -47,8 +48,6 @@ if TYPE_CHECKING:
 
 logger = get_logger("kafka_fast.net")
 
-_system_random = random.SystemRandom()
-
 
 class ThreadedHost:
     """The threads and sockets of one client. Only the running control thread keeps the client."""
@@ -63,6 +62,11 @@ class ThreadedHost:
             ConfigError: a certificate, a key or a setting of SASL cannot be used.
         """
         self._settings = settings
+        # The host's own, seeded by the operating system: a forked process must not repeat what its
+        # parent does, and a call of the system for each float is dear. Not a method: see `now`.
+        chance = random.Random()
+        self.random = chance.random
+        self.random_bits = partial(chance.getrandbits, 63)
         self.mechanism = _make_mechanism(settings)
         self._tls = _make_connector(settings)
         self._machine = Machine()
@@ -156,16 +160,6 @@ class ThreadedHost:
     def wall_ms() -> int:
         """Return the Unix time in ms."""
         return int(time.time() * 1000)
-
-    @staticmethod
-    def random() -> float:
-        """Return a float in [0, 1)."""
-        return _system_random.random()
-
-    @staticmethod
-    def random_bits() -> int:
-        """Return 63 random bits."""
-        return random.getrandbits(63)
 
     def wake(self) -> None:
         """Let the client take a turn soon."""
