@@ -36,7 +36,6 @@ from kafka_fast.net.blocking import BlockingDriver
 from kafka_fast.net.callbacks import CallbackThread
 from kafka_fast.net.host import Addresses, Client
 from kafka_fast.net.loop_bridge import LoopBridge
-from kafka_fast.net.package_compressor import PackageCompressor
 from kafka_fast.net.planes import CODECS
 from kafka_fast.net.sockets import Connecting, begin_connect, finish_connect, resolve
 from kafka_fast.net.work import run_work
@@ -44,6 +43,7 @@ from kafka_fast.record import Codec, codecs_available
 
 if TYPE_CHECKING:
     from kafka_fast.net.looping import LoopDriver
+    from kafka_fast.net.package_compressor import PackageCompressor
     from kafka_fast.net.tls.connector import TlsConnector
 
 logger = get_logger("kafka_fast.net")
@@ -183,6 +183,9 @@ class ThreadedHost:
             self._compressor = Compressor(CODECS[codec], level)
             self._machine.use_compressor(self._compressor)
         else:
+            # only builds without a codec's library need it
+            from kafka_fast.net.package_compressor import PackageCompressor
+
             self._packages = PackageCompressor(Codec(CODECS[codec]), level)
             self._machine.use_handover(self._packages.handover)
 
