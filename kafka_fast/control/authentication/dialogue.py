@@ -19,14 +19,13 @@ from typing import TypeAlias, TypeVar
 
 from kafka_fast.control.authentication.mechanism import Conversation, Mechanism, Work
 from kafka_fast.control.authentication.peer_text import as_told
-from kafka_fast.control.link_errors import answered
+from kafka_fast.control.link_errors import unreadable
 from kafka_fast.control.negotiation import NodeVersions
 from kafka_fast.errors import (
     AuthenticationError,
     ErrorCode,
     KafkaConnectionError,
     KafkaError,
-    MalformedError,
     ProtocolError,
     broker_error,
     drop_frames,
@@ -187,11 +186,7 @@ class Authentication:
         try:
             return frame.decode_response(response_class, data, self._version)[1]
         except ProtocolError as error:
-            text = answered(response_class.api_key, self._version, error)
-            if isinstance(error, MalformedError):
-                place = {"problem": error.problem, "place": error.place}
-                raise MalformedError(text, **place, pos=error.pos) from error
-            raise ProtocolError(text) from error
+            raise unreadable(response_class.api_key, self._version, error) from error
 
     # ---- refusals ----
 
