@@ -9,13 +9,17 @@ request goes before it: the link's gate sees to that.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 from kafka_fast.control.authentication.dialogue import Accepted, Authentication, AuthenticationStep
 from kafka_fast.control.authentication.mechanism import Mechanism, Work
 from kafka_fast.control.negotiation import NodeVersions
 from kafka_fast.instants import LONG_AGO, NEVER
 
-__all__ = ["Login"]
+__all__ = ["Login", "LoginStep"]
+
+LoginStep: TypeAlias = bytes | Work | None
+"""What comes next: a request to send, something to do, or nothing: the broker has accepted."""
 
 SESSION_SHARE = (0.85, 0.95)
 """The parts of a session's lifetime between which it is renewed, by chance."""
@@ -90,19 +94,19 @@ class Login:
 
     # Steps; they raise what `Authentication` raises
 
-    def begin(self, now: float) -> AuthenticationStep:
+    def begin(self, now: float) -> LoginStep:
         """Begin a dialogue: the first one, or a renewal."""
         self._dialogue = Authentication(
             self._mechanism, self._host, self._versions, self._client_id
         )
         return self._note(self._dialogue.begin(), now)
 
-    def handle_frame(self, data: bytes, now: float) -> AuthenticationStep:
+    def handle_frame(self, data: bytes, now: float) -> LoginStep:
         """Take the answer to the last request."""
         assert self._dialogue is not None
         return self._note(self._dialogue.handle_frame(data), now)
 
-    def handle_result(self, result: object, now: float) -> AuthenticationStep:
+    def handle_result(self, result: object, now: float) -> LoginStep:
         """Take the result of the last `Work`, or the exception that its function has raised."""
         assert self._dialogue is not None
         return self._note(self._dialogue.handle_result(result), now)
@@ -113,7 +117,7 @@ class Login:
         if dialogue is not None:
             dialogue.close()
 
-    def _note(self, step: AuthenticationStep, now: float) -> AuthenticationStep:
+    def _note(self, step: AuthenticationStep, now: float) -> LoginStep:
         if isinstance(step, Accepted):
             self.close()
             self._accepted_at = now
@@ -121,6 +125,7 @@ class Login:
             share = least + (most - least) * self._random()
             # The session began some time after the last request was sent.
             self.renew_at = self._asked_at + step.lifetime * share
-        elif isinstance(step, bytes):
+            return None
+        if isinstance(step, bytes):
             self._asked_at = now
         return step

@@ -8,7 +8,7 @@ import pytest
 
 from kafka_fast.config import Address, CommonSettings, producer_settings
 from kafka_fast.control.authentication.mechanism import Conversation
-from kafka_fast.control.connection import WORK_TIMEOUT, Connection, ConnectionState
+from kafka_fast.control.connection import Connection, ConnectionState
 from kafka_fast.control.connection_key import BOOTSTRAP, ConnectionKey, Role
 from kafka_fast.control.connection_outputs import (
     ConnectionFailed,
@@ -17,6 +17,7 @@ from kafka_fast.control.connection_outputs import (
     LoginEnded,
 )
 from kafka_fast.control.in_flight_requests import NEGOTIATION
+from kafka_fast.control.link_setup import WORK_TIMEOUT
 from kafka_fast.control.messages import CloseLink, DoWork, OpenGate, OpenLink, SendRaw
 from kafka_fast.errors import (
     AuthenticationError,
