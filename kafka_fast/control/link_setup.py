@@ -10,7 +10,8 @@ it when a step fails. Where to connect, and when to try again, is decided there.
 
 A broker may limit the life of a login (KIP-368), and closes a link that carries other requests
 after that. So the data plane shuts the link's gate in time, and this client logs in again. The
-requests that wait at the gate follow.
+requests that wait at the gate follow. A dialogue that logs in again begins ahead of the gate, with
+its work, and its first request is held until the gate is shut.
 """
 
 from __future__ import annotations
@@ -92,6 +93,7 @@ class LinkSetup:
         self._security_protocol = settings.security_protocol
         self._outputs = outputs
         self._login: Login | None = None  # from its first dialogue on
+        self._held: bytes | None = None  # of a renewal: its first request, until the gate is shut
         self._step_began = 0.0
 
     # Getters
@@ -106,7 +108,7 @@ class LinkSetup:
         """The request of this client's own that has no answer yet; "" if there is none."""
         if self.state is ConnectionState.NEGOTIATING:
             return "ApiVersions"
-        return "" if self._login is None else self._login.awaited
+        return self._login.awaited if self._login is not None and self._is_logging_in else ""
 
     def under_way(self, now: float) -> tuple[str, float] | None:
         """Return what is waited for, and for how many seconds; None: nothing. Any thread."""
@@ -121,6 +123,12 @@ class LinkSetup:
                 return None
         return f"{self._where} {what}", now - self._step_began
 
+    @property
+    def _is_logging_in(self) -> bool:
+        """Whether the broker takes part in a dialogue, or is about to."""
+        has_dialogue = self._login is not None and self._login.is_under_way
+        return has_dialogue and self.state is not ConnectionState.READY
+
     # Steps
 
     def expect(self, now: float) -> None:
@@ -134,6 +142,7 @@ class LinkSetup:
         if now < self.deadline:
             return None
         if login is not None and not login.is_under_way:
+            self.deadline = NEVER
             return self._go_on(lambda: login.begin(now), now)
         error = KafkaTimeoutError(self._too_late(now))
         if login is not None:
@@ -169,8 +178,14 @@ class LinkSetup:
             return None
         self.state = ConnectionState.REAUTHENTICATING
         self._step_began = now
-        self.deadline = max(now, self._login.may_begin_at)
-        return self.tick(now)
+        if self._held is not None:
+            self._send(self._held, now)
+        elif self._login.is_under_way:
+            self.deadline = now + WORK_TIMEOUT
+        else:
+            self.deadline = max(now, self._login.may_begin_at)
+            return self.tick(now)
+        return None
 
     # The end
 
@@ -182,16 +197,15 @@ class LinkSetup:
             awaited: the request that the other side should have answered first; "" for none.
         """
         hint = ""
-        is_logging_in = self._login is not None and self._login.is_under_way
         has_tls = self._security_protocol.endswith("SSL")
         if self.state is ConnectionState.NEGOTIATING and not has_tls:
             # A TLS listener may answer a plaintext request without an alert: it closes the
             # connection, or resets it because the rest of the request is unread.
             hint = f": a TLS listener? security.protocol is {self._security_protocol}"
-        elif self._login is not None and is_logging_in:
+        elif self._login is not None and self._is_logging_in:
             hint = self._login.guess()
         failure = lost_error(self._where, error, self.awaited or awaited, hint)
-        if is_logging_in:
+        if self._is_logging_in:
             self._note_login(failure)
         return failure
 
@@ -246,21 +260,26 @@ class LinkSetup:
         try:
             step = what()
         except KafkaError as error:
-            named = self._named(error, error.__cause__)
-            self._note_login(named)
-            return named
+            return self._fail_login(self._named(error, error.__cause__))
         if step is None:
             self._end_login(now)
         elif isinstance(step, Work):
-            self._step_began = now
-            self.deadline = now + WORK_TIMEOUT
             self._outputs.append(DoWork(self.id, step))
+            if self.state is not ConnectionState.READY:
+                self._step_began = now
+                self.deadline = now + WORK_TIMEOUT
+        elif self.state is ConnectionState.READY:
+            self._held = step
         else:
-            self.expect(now)
-            self._outputs.append(
-                SendRaw(self.id, NEGOTIATION, step, self._request_timeout, is_of_login=True)
-            )
+            self._send(step, now)
         return None
+
+    def _send(self, request: bytes, now: float) -> None:
+        self._held = None
+        self.expect(now)
+        self._outputs.append(
+            SendRaw(self.id, NEGOTIATION, request, self._request_timeout, is_of_login=True)
+        )
 
     def _end_login(self, now: float) -> None:
         """Use the link, until the login is to be renewed."""
@@ -271,9 +290,18 @@ class LinkSetup:
             self._hand_over(self.versions, now)
         else:
             self.state = ConnectionState.READY
-            self.deadline = NEVER
             logger.debug("%s: the login is renewed", self._where)
+        self.deadline = self._login.prepare_at
         self._outputs.append(OpenGate(self.id, self._login.renew_at))
+
+    def _fail_login(self, error: KafkaError) -> KafkaError | None:
+        """Return why the link is of no use. What failed ahead of the gate is tried at it again."""
+        if self.state is ConnectionState.READY:
+            logger.debug("%s, and is asked again when the login is renewed", error)
+            self.close()
+            return None
+        self._note_login(error)
+        return error
 
     def _note_login(self, error: KafkaError | None) -> None:
         is_first = self.state is ConnectionState.AUTHENTICATING

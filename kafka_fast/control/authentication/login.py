@@ -4,6 +4,9 @@ A broker tells how long a session lives, and closes a link that carries other re
 So the login is renewed at a random 85 to 95 % of that time. Brokers refuse two renewals within a
 second. A renewal that comes later than the session's end is accepted all the same, if no other
 request goes before it: the link's gate sees to that.
+
+A renewal begins a little ahead of that, with the work that it needs before its first message. So
+requests wait at the gate for the broker only, and not for a user's function.
 """
 
 from __future__ import annotations
@@ -23,6 +26,11 @@ LoginStep: TypeAlias = bytes | Work | None
 
 SESSION_SHARE = (0.85, 0.95)
 """The parts of a session's lifetime between which it is renewed, by chance."""
+
+LEAD = 0.03
+LEAD_MAX = 30.0
+"""The part of a session's lifetime by which a renewal's work is ahead of the gate, and the seconds
+at most: what the work brings must still be good."""
 
 RENEWAL_INTERVAL = 1.05
 """Seconds from one login to the next over the same link."""
@@ -58,6 +66,8 @@ class Login:
         self._accepted_at = LONG_AGO
         self.renew_at = NEVER
         """When no more requests may be sent before the login is renewed."""
+        self.prepare_at = NEVER
+        """When a renewal may begin, before the gate is shut."""
 
     # Getters
 
@@ -99,7 +109,8 @@ class Login:
         self._dialogue = Authentication(
             self._mechanism, self._host, self._versions, self._client_id
         )
-        return self._note(self._dialogue.begin(), now)
+        is_renewal = self._accepted_at != LONG_AGO
+        return self._note(self._dialogue.begin(is_renewal=is_renewal), now)
 
     def handle_frame(self, data: bytes, now: float) -> LoginStep:
         """Take the answer to the last request."""
@@ -125,6 +136,8 @@ class Login:
             share = least + (most - least) * self._random()
             # The session began some time after the last request was sent.
             self.renew_at = self._asked_at + step.lifetime * share
+            lead = min(step.lifetime * LEAD, LEAD_MAX)
+            self.prepare_at = max(self.renew_at - lead, self.may_begin_at)
             return None
         if isinstance(step, bytes):
             self._asked_at = now

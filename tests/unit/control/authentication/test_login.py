@@ -39,6 +39,20 @@ def test_brokers_refuse_two_renewals_within_a_second() -> None:
     assert login.may_begin_at > 101.3
 
 
+@pytest.mark.parametrize(
+    ("lifetime_ms", "lead"), [(10_000, 0.3), (500_000, 15.0), (86_400_000, 30.0)]
+)
+def test_a_renewal_may_begin_a_little_ahead(lifetime_ms: int, lead: float) -> None:
+    login = Login(Scripted(say_once), "b", versions(), "me", lambda: 0.5)
+    assert login.prepare_at == NEVER
+    log_in(login, 100.0, lifetime_ms)
+    assert login.renew_at - login.prepare_at == pytest.approx(lead)
+    log_in(login, 200.0, 500)
+    assert login.prepare_at == login.may_begin_at, "not before the broker allows it"
+    log_in(login, 300.0, 0)
+    assert login.prepare_at == NEVER
+
+
 def test_what_it_waits_for_in_words() -> None:
     login = Login(Scripted(work_then_say), "b", versions(), "me", lambda: 0.5)
     assert login.describe() == "waits for the login to be renewed"
