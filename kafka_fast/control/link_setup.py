@@ -21,7 +21,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kafka_fast.config import CommonSettings
-from kafka_fast.control.authentication.mechanism import Work
+from kafka_fast.control.authentication.mechanism import WORK_TIMEOUT, Work
 from kafka_fast.control.connection_outputs import (
     ConnectionOutput,
     ConnectionReady,
@@ -39,12 +39,9 @@ from kafka_fast.logs import get_logger
 if TYPE_CHECKING:  # clients without SASL load nothing of it
     from kafka_fast.control.authentication.login import Login, LoginStep
 
-__all__ = ["WORK_TIMEOUT", "LinkSetup"]
+__all__ = ["LinkSetup"]
 
 logger = get_logger("kafka_fast.connection")
-
-WORK_TIMEOUT = 60.0
-"""Seconds for one piece of work of a login: a user's function, an identity provider."""
 
 USABLE = (ConnectionState.READY, ConnectionState.REAUTHENTICATING)
 

@@ -15,7 +15,10 @@ from typing import Any, Protocol, TypeAlias
 
 from kafka_fast.values import Value
 
-__all__ = ["Conversation", "Mechanism", "Work"]
+__all__ = ["WORK_TIMEOUT", "Conversation", "Mechanism", "Work"]
+
+WORK_TIMEOUT = 60.0
+"""Seconds for one piece of work: a user's function, an identity provider. Then it is given up."""
 
 
 class Work(Value):

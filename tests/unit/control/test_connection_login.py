@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import pytest
 
 from kafka_fast.config import Address, CommonSettings, producer_settings
-from kafka_fast.control.authentication.mechanism import Conversation
+from kafka_fast.control.authentication.mechanism import WORK_TIMEOUT, Conversation
 from kafka_fast.control.connection import Connection, ConnectionState
 from kafka_fast.control.connection_key import BOOTSTRAP, ConnectionKey, Role
 from kafka_fast.control.connection_outputs import (
@@ -17,7 +17,6 @@ from kafka_fast.control.connection_outputs import (
     LoginEnded,
 )
 from kafka_fast.control.in_flight_requests import NEGOTIATION
-from kafka_fast.control.link_setup import WORK_TIMEOUT
 from kafka_fast.control.messages import CloseLink, DoWork, OpenGate, OpenLink, SendRaw
 from kafka_fast.errors import (
     AuthenticationError,
