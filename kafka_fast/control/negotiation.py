@@ -3,7 +3,7 @@
 The first request has the highest version. A broker that does not know this version answers in the
 form of version 0. It names its own range if it is new enough. Each further request has a lower
 version, so the dialogue ends after a few rounds, whatever the other side answers. There is no I/O
-and no time here: `Connection` carries the frames and keeps the deadline.
+and no time here: `LinkSetup` carries the frames and keeps the deadline.
 
 From version 5 on the request names the cluster and node that it is meant for. Another broker
 answers REBOOTSTRAP_REQUIRED (KIP-1242).
