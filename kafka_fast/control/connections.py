@@ -29,7 +29,7 @@ from kafka_fast.control.in_flight_requests import (
     InFlightRequests,
     Unanswered,
 )
-from kafka_fast.control.link_errors import answered, close_error, misfit_error
+from kafka_fast.control.link_errors import close_error, misfit_error, unreadable
 from kafka_fast.control.links import Link, Links
 from kafka_fast.control.messages import (
     Awaited,
@@ -413,9 +413,7 @@ class Connections:
 
     def _refuse_malformed(self, bad: BadMessage, now: float) -> None:
         """Close a link, because an answer that came over it cannot be read."""
-        text = f"{bad.link.versions.node} {answered(bad.api_key, bad.version, bad.error)}"
-        named = type(bad.error)(text)
-        named.__cause__ = bad.error
+        named = unreadable(bad.api_key, bad.version, bad.error, bad.link.versions.node)
         self._note_unreadable(bad.link, bad.api_key, named, now, was_well=bad.was_well)
         link = self.links.link(bad.link.id)
         if link is not None:

@@ -219,7 +219,7 @@ class ClientCore(ABC):
             case ResolveHost(owner, host, _):
                 self._host.resolve(host, partial(self._take_addresses, owner, host))
             case DoWork(link_id, work):
-                self._host.run_work(work.function, partial(self._take_result, link_id))
+                self._host.run_work(work, partial(self._take_result, link_id))
             case TopicSettled(topic, error):
                 self.topics.settle(topic, error)
             case _:

@@ -22,7 +22,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kafka_fast.config import CommonSettings
-from kafka_fast.control.authentication.mechanism import Mechanism
+from kafka_fast.control.authentication.mechanism import Mechanism, Work
 from kafka_fast.control.messages import OpenLink
 from kafka_fast.dataplane.core._plane import WAIT_SLICE, DataPlane, Environment
 from kafka_fast.dataplane.core._wake import Wake
@@ -38,7 +38,7 @@ from kafka_fast.net.host import Addresses, Client
 from kafka_fast.net.loop_bridge import LoopBridge
 from kafka_fast.net.planes import CODECS
 from kafka_fast.net.sockets import Connecting, begin_connect, finish_connect, resolve
-from kafka_fast.net.work import run_work
+from kafka_fast.net.work import LoginWork
 from kafka_fast.record import Codec, codecs_available
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ class ThreadedHost:
         self.random_bits = partial(chance.getrandbits, 63)
         self.mechanism = _make_mechanism(settings)
         self._tls = _make_connector(settings)
+        self._login_work = LoginWork()
         self._machine = Machine()
         self.environment: Environment = self._machine
         self._compressor: Compressor | None = None
@@ -207,9 +208,9 @@ class ThreadedHost:
         """Look a host name up, in a thread of its own if one can be started."""
         resolve(host, done)
 
-    def run_work(self, function: Callable[[], object], done: Callable[[object], None]) -> None:
-        """Call a function that may block, in a thread of its own if one can be started."""
-        run_work(function, done)
+    def run_work(self, work: Work, done: Callable[[object], None]) -> None:
+        """Do work that may block, in a thread of its own if one can be started."""
+        self._login_work.run(work, done)
 
     def connect(self, command: OpenLink, now: float) -> None:
         """Begin to connect a socket."""

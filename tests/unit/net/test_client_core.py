@@ -81,8 +81,8 @@ class HandHost:
     def resolve(self, host: str, done: Callable[[Addresses], None]) -> None:
         self.look_ups.append(done)
 
-    def run_work(self, function: Callable[[], object], done: Callable[[object], None]) -> None:
-        self.works.append((function, done))
+    def run_work(self, work: Work, done: Callable[[object], None]) -> None:
+        self.works.append((work.function, done))
 
     def wait_ended(self, timeout: float) -> bool:
         return True
