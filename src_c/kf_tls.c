@@ -120,11 +120,19 @@ int kf_tls_asked(SSL *ssl, void *argument) {
 
 /* ---- the connection below, as OpenSSL sees it ---- */
 
+/* OpenSSL reads until it has data, whatever else comes: session tickets, new keys, requests to
+ * renegotiate. A peer that sends nothing but these would keep the thread in one call. So each call
+ * reads the connection once; a poller that says what can be read says so again. */
 static int bio_read(BIO *bio, char *into, int size) {
     kf_tls *it = BIO_get_data(bio);
     kf_tls_failure *failure = &it->failure;
-    int64_t got = it->below.read(it->below.context, into, (size_t)size, &failure->error);
     BIO_clear_retry_flags(bio);
+    if (!it->may_read) {
+        BIO_set_retry_read(bio);
+        return -1;
+    }
+    it->may_read = false;
+    int64_t got = it->below.read(it->below.context, into, (size_t)size, &failure->error);
     if (got > 0) {
         for (int64_t i = 0; i < got && failure->head_size < KF_TLS_HEAD_SIZE; i++) {
             failure->head[failure->head_size++] = (uint8_t)into[i];
@@ -224,6 +232,7 @@ static int64_t tls_read(void *context, void *into, size_t size, int *error) {
     kf_tls *it = context;
     size_t got;
     ERR_clear_error();
+    it->may_read = true;
     int result = SSL_read_ex(it->ssl, into, size, &got);
     it->drained = result != 1;
     if (result == 1) {
@@ -240,6 +249,7 @@ static void hear_last_words(kf_tls *it) {
     size_t got;
     ERR_clear_error();
     int error = it->failure.error;
+    it->may_read = true;
     int result = SSL_peek_ex(it->ssl, &byte, 1, &got);
     if (result != 1) {
         outcome(it, result);
@@ -394,6 +404,7 @@ static kf_tls *tls_connect(kf_tls_context *context, const kf_link_io *below, con
 
 static int tls_handshake(kf_tls *it, kf_tls_failure *failure) {
     ERR_clear_error();
+    it->may_read = true;
     int result = SSL_do_handshake(it->ssl);
     if (result == 1) {
         return 0;

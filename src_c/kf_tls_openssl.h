@@ -20,6 +20,7 @@ struct kf_tls {
     SSL *ssl;
     kf_tls_context *context;
     kf_link_io below;
+    bool may_read; /* this call of OpenSSL has not read the connection yet */
     bool drained; /* the last read found nothing whole: only the poller knows when to read again */
     bool failed; /* OpenSSL allows no further call */
     kf_tls_failure failure;
