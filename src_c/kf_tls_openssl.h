@@ -53,6 +53,6 @@ int kf_tls_certify(kf_tls_context *context, const uint8_t *data, size_t size);
 int kf_tls_key(kf_tls_context *context, const uint8_t *data, size_t size, const char *password);
 int kf_tls_identity(kf_tls_context *context, const uint8_t *pkcs12, size_t size,
                     const char *password);
-void kf_tls_log_keys(kf_tls_context *context, int fd);
+int kf_tls_log_keys(kf_tls_context *context, int fd);
 
 #endif /* KF_TLS_OPENSSL_H */

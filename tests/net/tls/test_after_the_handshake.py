@@ -6,8 +6,6 @@ import socket
 import ssl
 import threading
 
-import pytest
-
 from kafka_fast.config._security_settings import TlsSettings
 from kafka_fast.control.link_errors import close_error
 from kafka_fast.control.messages import CloseReason
@@ -88,7 +86,7 @@ def test_a_flood_of_new_keys_ends_and_data_goes_on(
 def test_a_server_that_wants_to_renegotiate_is_refused(
     way: str, settings: TlsSettings, certificate: Certificate
 ) -> None:
-    """The refusal is a warning. What the server sends meanwhile is read; OpenSSL's then gives up."""
+    """By a warning: what it sends meanwhile is read. OpenSSL's servers then give up."""
     native = native_or_skip()
     context = server_context(certificate)
     context.maximum_version = ssl.TLSVersion.TLSv1_2
