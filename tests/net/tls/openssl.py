@@ -24,11 +24,7 @@ class Native:
         Raises:
             OSError: it is not a shared library of its own.
         """
-        maps = Path("/proc/self/maps").read_text().splitlines()
-        found = {line.split()[-1] for line in maps if "libssl" in line}
-        if not found:
-            raise OSError("Python's ssl has no libssl of its own")
-        self._library = ctypes.CDLL(found.pop())
+        self._library = ctypes.CDLL(_loaded("libssl"))
         for name in ("SSL_new_session_ticket", "SSL_version", "SSL_renegotiate"):
             getattr(self._library, name).argtypes = [ctypes.c_void_p]
         self._library.SSL_do_handshake.argtypes = [ctypes.c_void_p]
@@ -66,3 +62,18 @@ def native_or_skip() -> Native:
         return Native()
     except OSError as error:
         pytest.skip(str(error))
+
+
+def libcrypto_or_skip() -> str:
+    """Return the path of OpenSSL's library; skip the test where Python's ssl contains it."""
+    try:
+        return _loaded("libcrypto")
+    except OSError as error:
+        pytest.skip(str(error))
+
+
+def _loaded(name: str) -> str:
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        if name in line:
+            return line.split()[-1]
+    raise OSError(f"Python's ssl has no {name} of its own")
