@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
@@ -357,9 +356,7 @@ int kf_tls_identity(kf_tls_context *context, const uint8_t *pkcs12, size_t size,
 int kf_tls_log_keys(kf_tls_context *context, int fd) {
     context->key_log = fdopen(fd, "a");
     if (context->key_log == NULL) {
-        int error = errno;
-        close(fd);
-        return error;
+        return errno;
     }
     SSL_CTX_set_keylog_callback(context->ssl, write_key);
     return 0;

@@ -126,6 +126,7 @@ cdef class TlsContext:
         """
         cdef int failed = library.log_keys(self.context, fd)
         if failed:
+            close(fd)
             raise OSError(failed, os.strerror(failed))
 
     @property

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import array
+import fcntl
 import socket
 import ssl
+import termios
 import threading
+
+import pytest
 
 from kafka_fast.config._security_settings import TlsSettings
 from kafka_fast.control.link_errors import close_error
@@ -13,7 +18,7 @@ from kafka_fast.testing.certificates import Certificate
 from tests.net.tls.harness import client_with, echo, read_exactly, server_context
 from tests.net.tls.openssl import native_or_skip
 from tests.net.tls.servers import Server, over_tls, shaken_in_memory
-from tests.waiting import TIMEOUT
+from tests.waiting import TIMEOUT, eventually
 
 TICKETS = 100_000
 KEY_UPDATES = 5_000
@@ -138,3 +143,46 @@ def test_a_server_that_goes_on_without_renegotiation_is_served(
         for token in range(20):
             client.ask(link, token=token)
             assert client.answer(token)
+
+
+@pytest.mark.parametrize("_", range(5), ids=str)
+def test_new_keys_while_a_write_is_held_up(
+    _: int, settings: TlsSettings, certificate: Certificate
+) -> None:
+    """OpenSSL itself would answer in the middle of a record, and end the session: "bad length".
+
+    It does so below Python's `ssl`: the relay's link is lost then. Whether a record is under way
+    when the keys come is up to the kernel, so there are a few tries.
+    """
+    native = native_or_skip()
+    may_read = threading.Event()
+
+    def serve(connection: ssl.SSLSocket) -> None:
+        read_exactly(connection, 104)
+        unread = [-1, 0]
+        eventually(lambda: unread.append(waiting(connection)) or unread[-1] == unread[-2] > 0)
+        for _ in range(3):
+            native.renew_keys(connection)
+            native.send_messages(connection)
+        connection.sendall(ANSWER)
+        may_read.wait(TIMEOUT)
+        echo(connection)
+
+    with (
+        Server(over_tls(server_context(certificate), serve)) as server,
+        client_with(settings) as client,
+    ):
+        link = client.open(server.port)
+        client.ask(link, 100)
+        for token in range(1, 8):
+            client.ask(link, 3_000_000, token)
+        assert len(client.answer() or b"") == 100
+        may_read.set()
+        assert [len(client.answer(token) or b"") for token in range(1, 8)] == [3_000_000] * 7
+
+
+def waiting(connection: socket.socket) -> int:
+    """Return how many bytes nobody has read."""
+    count = array.array("i", [0])
+    fcntl.ioctl(connection, termios.FIONREAD, count)
+    return count[0]
