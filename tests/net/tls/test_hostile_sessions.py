@@ -110,11 +110,7 @@ class Middle:
             back.start()
             try:
                 while True:
-                    data = connection.recv(65_536)
-                    if not data:
-                        break
-                    with lock:
-                        incoming.write(data)
+                    with lock:  # the first request may have come with the handshake's end
                         plain = b""
                         try:
                             while got := tls.read(65_536):
@@ -127,6 +123,11 @@ class Middle:
                     if said:
                         connection.sendall(said)
                     broker.sendall(plain)
+                    data = connection.recv(65_536)
+                    if not data:
+                        break
+                    with lock:
+                        incoming.write(data)
             finally:
                 broker.shutdown(socket.SHUT_RDWR)
                 back.join(TIMEOUT)
