@@ -41,9 +41,11 @@ class Secret:
         if isinstance(self._source, str):
             return self._source
         text = self._source()
-        if not isinstance(text, str):
-            raise TypeError(f"a function that returns a secret returned {type(text).__name__}")
-        return text
+        if isinstance(text, str):
+            return text
+        kind = type(text).__name__
+        del text  # error trackers send the variables of a frame
+        raise TypeError(f"a function that returns a secret returned {kind}")
 
     @property
     def may_block(self) -> bool:

@@ -120,11 +120,19 @@ int kf_tls_asked(SSL *ssl, void *argument) {
 
 /* ---- the connection below, as OpenSSL sees it ---- */
 
+/* OpenSSL reads until it has data, whatever else comes: session tickets, new keys, requests to
+ * renegotiate. A peer that sends nothing but these would keep the thread in one call. So each call
+ * reads the connection once; a poller that says what can be read says so again. */
 static int bio_read(BIO *bio, char *into, int size) {
     kf_tls *it = BIO_get_data(bio);
     kf_tls_failure *failure = &it->failure;
-    int64_t got = it->below.read(it->below.context, into, (size_t)size, &failure->error);
     BIO_clear_retry_flags(bio);
+    if (!it->may_read) {
+        BIO_set_retry_read(bio);
+        return -1;
+    }
+    it->may_read = false;
+    int64_t got = it->below.read(it->below.context, into, (size_t)size, &failure->error);
     if (got > 0) {
         for (int64_t i = 0; i < got && failure->head_size < KF_TLS_HEAD_SIZE; i++) {
             failure->head[failure->head_size++] = (uint8_t)into[i];
@@ -141,41 +149,67 @@ static int bio_read(BIO *bio, char *into, int size) {
     return -1;
 }
 
-/* Send what lies sealed, and `data` behind it, in one call. A record counts as accepted only when
- * nothing is sealed before it. */
-static int send_sealed(kf_tls *it, BIO *bio, const char *data, int size) {
+/* Keep what OpenSSL has encrypted. False: there is no room. */
+static bool keep_sealed(kf_tls *it, const char *data, size_t size, size_t room) {
+    if (it->sealed_size + size > room) {
+        return false;
+    }
+    memcpy(it->sealed + it->sealed_size, data, size);
+    it->sealed_size += size;
+    return true;
+}
+
+/* Send what lies sealed, and `data` behind it, in one call. How much of `data` was sent, or
+ * KF_IO_*; nothing of it goes before all that was sealed. */
+static int64_t send_sealed(kf_tls *it, const char *data, size_t size) {
     struct iovec pieces[] = {
         {it->sealed + it->sealed_pos, it->sealed_size - it->sealed_pos},
-        {(void *)(uintptr_t)data, (size_t)size},
+        {(void *)(uintptr_t)data, size},
     };
     size_t before = pieces[0].iov_len;
-    bool has_sealed = before > 0;
-    int64_t sent = it->below.write(it->below.context, has_sealed ? pieces : pieces + 1,
-                                   has_sealed ? 2 : 1, &it->failure.error);
-    if (sent > (int64_t)before) {
-        it->sealed_pos = it->sealed_size = 0;
-        return (int)(sent - (int64_t)before);
+    int64_t sent = it->below.write(it->below.context, before > 0 ? pieces : pieces + 1,
+                                   before > 0 && size > 0 ? 2 : 1, &it->failure.error);
+    if (sent < 0) {
+        return sent;
     }
-    if (sent >= 0) {
+    if (sent < (int64_t)before) {
         it->sealed_pos += (size_t)sent;
+        return KF_IO_WANT_WRITE;
     }
-    if (sent >= 0 || sent == KF_IO_WANT_WRITE) {
-        BIO_set_retry_write(bio);
-    }
-    return -1;
+    it->sealed_pos = it->sealed_size = 0;
+    return sent - (int64_t)before;
 }
 
 /* OpenSSL writes one record at a time. Those that more will follow are kept, so that several go out
- * with one system call; the last of them is sent from where it lies. */
+ * with one system call; the last of them is sent from where it lies.
+ *
+ * A record that the connection does not take is kept, too. If OpenSSL held it back, and new keys
+ * came meanwhile, it would write its answer to them instead, and break the session. */
 static int bio_write(BIO *bio, const char *data, int size) {
     kf_tls *it = BIO_get_data(bio);
     BIO_clear_retry_flags(bio);
-    if (it->more_follows && (size_t)size <= sizeof it->sealed - it->sealed_size) {
-        memcpy(it->sealed + it->sealed_size, data, (size_t)size);
-        it->sealed_size += (size_t)size;
+    if (it->is_held_up) {
+        if (keep_sealed(it, data, (size_t)size, sizeof it->sealed)) {
+            return size;
+        }
+        BIO_set_retry_write(bio);
+        return -1;
+    }
+    if (it->more_follows && keep_sealed(it, data, (size_t)size, KF_TLS_TOGETHER)) {
         return size;
     }
-    return send_sealed(it, bio, data, size);
+    int64_t sent = send_sealed(it, data, (size_t)size);
+    if (sent == KF_IO_WANT_WRITE || (sent >= 0 && sent < size)) {
+        size_t done = sent > 0 ? (size_t)sent : 0;
+        if (it->is_writing) {
+            it->is_held_up = keep_sealed(it, data + done, (size_t)size - done, sizeof it->sealed);
+            return size;
+        }
+        if (done == 0) {
+            BIO_set_retry_write(bio);
+        }
+    }
+    return sent > 0 ? (int)sent : -1;
 }
 
 static long bio_control(BIO *bio, int command, long number, void *pointer) {
@@ -224,6 +258,7 @@ static int64_t tls_read(void *context, void *into, size_t size, int *error) {
     kf_tls *it = context;
     size_t got;
     ERR_clear_error();
+    it->may_read = true;
     int result = SSL_read_ex(it->ssl, into, size, &got);
     it->drained = result != 1;
     if (result == 1) {
@@ -240,6 +275,7 @@ static void hear_last_words(kf_tls *it) {
     size_t got;
     ERR_clear_error();
     int error = it->failure.error;
+    it->may_read = true;
     int result = SSL_peek_ex(it->ssl, &byte, 1, &got);
     if (result != 1) {
         outcome(it, result);
@@ -262,51 +298,38 @@ static size_t gather(uint8_t *into, const struct iovec *pieces, int count, size_
     return filled;
 }
 
+/* Say why a write has failed. */
+static int64_t write_failed(kf_tls *it, int *error) {
+    if (it->failure.reason[0] == '\0') {
+        hear_last_words(it);
+    }
+    *error = it->failure.reason[0] != '\0' ? it->failure.asked
+             : it->failure.error != 0      ? it->failure.error
+                                           : EPIPE;
+    return KF_IO_ERROR;
+}
+
 /* Large pieces are encrypted where they lie; small ones share a record, for which they are copied.
  *
- * OpenSSL has to see a record that it could not write again, with at least as many bytes. The
- * caller offers what was not written again, and only ever adds to it. */
+ * A record that is held up counts as written when it has gone. The caller offers what was not
+ * written again, and only ever adds to it: its bytes are then passed over. */
 static int64_t tls_write(void *context, const struct iovec *pieces, int count, int *error) {
     kf_tls *it = context;
     int64_t total = 0;
-    size_t pos = 0, rest = 0;
+    size_t pos = 0, rest = 0, written = 0;
     for (int i = 0; i < count; i++) {
         rest += pieces[i].iov_len;
     }
-    while (count > 0) {
-        size_t left = pieces->iov_len - pos;
-        const uint8_t *data = (const uint8_t *)pieces->iov_base + pos;
-        size_t size = KF_TLS_RECORD;
-        size_t written;
-        if (left < KF_TLS_RECORD) {
-            data = it->gathered;
-            size = gather(it->gathered, pieces, count, pos);
+    if (it->is_held_up) {
+        int64_t sent = send_sealed(it, NULL, 0);
+        if (sent < 0) {
+            return sent == KF_IO_WANT_WRITE ? sent : write_failed(it, error);
         }
-        if (size == 0) {
-            break; /* nothing but empty pieces */
-        }
-        ERR_clear_error();
-        /* With the last bytes goes all that is sealed: what counts as written needs no other call.
-         */
-        it->more_follows = rest > size;
-        int result = SSL_write_ex(it->ssl, data, size, &written);
-        it->more_follows = false;
-        if (result != 1) {
-            int64_t meaning = outcome(it, result);
-            if (total > 0) {
-                return total; /* what failed, fails again */
-            }
-            if (meaning == 0 || meaning == KF_IO_ERROR) {
-                if (it->failure.reason[0] == '\0') {
-                    hear_last_words(it);
-                }
-                *error = it->failure.reason[0] != '\0' ? it->failure.asked
-                         : it->failure.error != 0      ? it->failure.error
-                                                       : EPIPE;
-                return KF_IO_ERROR;
-            }
-            return meaning;
-        }
+        it->is_held_up = false;
+        written = it->owed;
+        it->owed = 0;
+    }
+    for (;;) {
         total += (int64_t)written;
         rest -= written;
         pos += written;
@@ -315,8 +338,33 @@ static int64_t tls_write(void *context, const struct iovec *pieces, int count, i
             pieces++;
             count--;
         }
+        if (count == 0) {
+            return total;
+        }
+        size_t left = pieces->iov_len - pos;
+        const uint8_t *data = (const uint8_t *)pieces->iov_base + pos;
+        size_t size = KF_TLS_RECORD;
+        if (left < KF_TLS_RECORD) {
+            data = it->gathered;
+            size = gather(it->gathered, pieces, count, pos);
+        }
+        ERR_clear_error();
+        /* With the last bytes goes all that is sealed: what counts as written needs no other call.
+         */
+        it->more_follows = rest > size;
+        it->is_writing = true;
+        int result = SSL_write_ex(it->ssl, data, size, &written);
+        it->is_writing = it->more_follows = false;
+        if (result == 1 && !it->is_held_up) {
+            continue;
+        }
+        int64_t meaning = result == 1 ? KF_IO_WANT_WRITE : outcome(it, result);
+        it->owed = result == 1 ? written : 0;
+        if (total > 0) {
+            return total; /* what failed, fails again */
+        }
+        return meaning == 0 || meaning == KF_IO_ERROR ? write_failed(it, error) : meaning;
     }
-    return total;
 }
 
 static size_t tls_pending(void *context) {
@@ -394,6 +442,7 @@ static kf_tls *tls_connect(kf_tls_context *context, const kf_link_io *below, con
 
 static int tls_handshake(kf_tls *it, kf_tls_failure *failure) {
     ERR_clear_error();
+    it->may_read = true;
     int result = SSL_do_handshake(it->ssl);
     if (result == 1) {
         return 0;

@@ -80,8 +80,8 @@ typedef struct kf_tls_library {
     int (*key)(kf_tls_context *context, const uint8_t *data, size_t size, const char *password);
     int (*identity)(kf_tls_context *context, const uint8_t *pkcs12, size_t size,
                     const char *password);
-    /* Write the sessions' keys to this stream, which is the context's from here on. */
-    void (*log_keys)(kf_tls_context *context, int fd);
+    /* Write the sessions' keys to this file, which is then the context's: 0; or errno. */
+    int (*log_keys)(kf_tls_context *context, int fd);
     const kf_tls_expiry *(*trusted_until)(const kf_tls_context *context);
     const kf_tls_expiry *(*certified_until)(const kf_tls_context *context);
 

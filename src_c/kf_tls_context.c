@@ -5,15 +5,18 @@
 
 #include "kf_tls_openssl.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/pkcs12.h>
+#include <openssl/x509v3.h>
 
 enum {
     READ_AHEAD = 4 * KF_TLS_RECORD, /* bytes taken from the connection at once */
+    SECURITY_LEVEL = 2,
     DER_SEQUENCE = 0x30,            /* certificates and PKCS12 files begin with it */
 };
 
@@ -51,6 +54,11 @@ kf_tls_context *kf_tls_context_new(int minimum, int maximum, bool verifies) {
                                  SSL_OP_IGNORE_UNEXPECTED_EOF);
     SSL_CTX_set_mode(ssl, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                               SSL_MODE_RELEASE_BUFFERS);
+    /* As Python's ssl, whatever this OpenSSL was built with: no MD5, SHA-1, RSA below 2048 bits.
+     * `@SECLEVEL` among the suites comes after this, and may lower it. */
+    if (SSL_CTX_get_security_level(ssl) < SECURITY_LEVEL) {
+        SSL_CTX_set_security_level(ssl, SECURITY_LEVEL);
+    }
     SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_read_ahead(ssl, 1);
     SSL_CTX_set_default_read_buffer_len(ssl, READ_AHEAD);
@@ -196,6 +204,22 @@ static int open_pkcs12(const uint8_t *data, size_t size, const char *password, E
     return status;
 }
 
+/* Take the chain behind a private key out of what a PKCS12 file holds besides. Java does not trust
+ * it either, but the key's own certificate, and those that stand in the file by themselves. A
+ * certificate that does both is in the file twice. */
+static void take_chain_out(X509 *own, STACK_OF(X509) * others) {
+    X509 *last = own;
+    X509_up_ref(last);
+    for (int i = 0; i < sk_X509_num(others) && X509_check_issued(last, last) != X509_V_OK; i++) {
+        if (X509_check_issued(sk_X509_value(others, i), last) == X509_V_OK) {
+            X509_free(last);
+            last = sk_X509_delete(others, i);
+            i = -1;
+        }
+    }
+    X509_free(last);
+}
+
 int kf_tls_trust(kf_tls_context *context, const uint8_t *data, size_t size, const char *password) {
     ERR_clear_error();
     /* As in Java, whatever certificate is trusted ends the chain, be it an authority or not. */
@@ -217,6 +241,9 @@ int kf_tls_trust(kf_tls_context *context, const uint8_t *data, size_t size, cons
     bool found = own != NULL || sk_X509_num(others) > 0;
     if (status == KF_TLS_LOADED && !found) {
         status = KF_TLS_EMPTY;
+    }
+    if (own != NULL) {
+        take_chain_out(own, others);
     }
     if (own != NULL && !add_trusted(context, own)) {
         status = load_failure(false);
@@ -326,11 +353,13 @@ int kf_tls_identity(kf_tls_context *context, const uint8_t *pkcs12, size_t size,
     return status;
 }
 
-void kf_tls_log_keys(kf_tls_context *context, int fd) {
+int kf_tls_log_keys(kf_tls_context *context, int fd) {
     context->key_log = fdopen(fd, "a");
-    if (context->key_log != NULL) {
-        SSL_CTX_set_keylog_callback(context->ssl, write_key);
+    if (context->key_log == NULL) {
+        return errno;
     }
+    SSL_CTX_set_keylog_callback(context->ssl, write_key);
+    return 0;
 }
 
 #endif

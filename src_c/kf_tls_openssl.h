@@ -14,19 +14,25 @@ struct kf_tls_context {
     FILE *key_log;
 };
 
-enum { KF_TLS_SEALED = 7 * SSL3_RT_MAX_PACKET_SIZE };
+enum {
+    KF_TLS_TOGETHER = 7 * SSL3_RT_MAX_PACKET_SIZE, /* encrypted, and sent with what follows */
+    KF_TLS_SEALED = KF_TLS_TOGETHER + 2 * SSL3_RT_MAX_PACKET_SIZE,
+};
 
 struct kf_tls {
     SSL *ssl;
     kf_tls_context *context;
     kf_link_io below;
+    bool may_read; /* this call of OpenSSL has not read the connection yet */
     bool drained; /* the last read found nothing whole: only the poller knows when to read again */
     bool failed; /* OpenSSL allows no further call */
     kf_tls_failure failure;
     uint8_t gathered[KF_TLS_RECORD]; /* small pieces, on their way into one record */
-    /* Encrypted records that are sent with those that follow. Never any between two writes, unless
-     * the connection takes no more. */
-    bool more_follows;
+    /* Encrypted records. Between two writes there are some only if the connection takes no more:
+     * then they are sent before OpenSSL may encrypt more, and the last `owed` bytes of plaintext
+     * in them do not count as written yet. */
+    bool more_follows, is_writing, is_held_up;
+    size_t owed;
     size_t sealed_pos, sealed_size;
     uint8_t sealed[KF_TLS_SEALED];
 };
@@ -52,6 +58,6 @@ int kf_tls_certify(kf_tls_context *context, const uint8_t *data, size_t size);
 int kf_tls_key(kf_tls_context *context, const uint8_t *data, size_t size, const char *password);
 int kf_tls_identity(kf_tls_context *context, const uint8_t *pkcs12, size_t size,
                     const char *password);
-void kf_tls_log_keys(kf_tls_context *context, int fd);
+int kf_tls_log_keys(kf_tls_context *context, int fd);
 
 #endif /* KF_TLS_OPENSSL_H */

@@ -119,8 +119,15 @@ cdef class TlsContext:
                                 len(pkcs12), or_null(password))
 
     def log_keys(self, int fd):
-        """Write the sessions' keys to a file, which is this context's from here on."""
-        library.log_keys(self.context, fd)
+        """Write the sessions' keys to a file, which is this context's from here on.
+
+        Raises:
+            OSError: it cannot be written; it is closed.
+        """
+        cdef int failed = library.log_keys(self.context, fd)
+        if failed:
+            close(fd)
+            raise OSError(failed, os.strerror(failed))
 
     @property
     def trusted_until(self):

@@ -74,6 +74,12 @@ NO_VERSION = (
     "ssl.enabled.protocols)"
 )
 
+RENEGOTIATION = (
+    "ended the TLS session: handshake failure: it may have wanted to renegotiate, which this "
+    "client refuses"
+)
+"""The only thing that is negotiated after the handshake."""
+
 CHANGED = "sent a record that was changed on its way"
 
 WITHOUT_TLS = ("wrong version number", "record layer failure")
@@ -174,6 +180,8 @@ def broken(reason: str, *, was_asked: bool) -> str:
     Returns:
         A text that follows the broker's address and a colon.
     """
+    if not was_asked and alike(reason).endswith(" alert handshake failure"):
+        return f"it {RENEGOTIATION}"
     return f"it {_said(reason, was_asked=was_asked)}"
 
 

@@ -1,4 +1,4 @@
-"""What makes an encrypted link of a connected socket: the interface of the two ways.
+"""What makes an encrypted link of a connected socket: what the two ways have in common.
 
 ThreadedHost ── begin, drop ─► connector ── event: something has ended ─► ThreadedHost ── take ─►
 """
@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import ipaddress
 import os
-from typing import Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
 
 from kafka_fast.config._security_settings import TlsSettings
 from kafka_fast.errors import ConfigError, KafkaConnectionError, TlsError, drop_frames
@@ -15,6 +17,7 @@ from kafka_fast.logs import get_logger
 from kafka_fast.net._pump import Pump
 from kafka_fast.net.sockets import Connecting
 from kafka_fast.net.tls.causes import Failure, lost, refused
+from kafka_fast.net.tls.reloading import Reloading
 from kafka_fast.net.tls.serving import serving
 
 __all__ = ["OWN_SHARE", "Ended", "TlsConnector", "make_connector", "server_name", "told"]
@@ -30,10 +33,35 @@ after it and cannot tell a handshake from a connection.
 """
 
 
-class TlsConnector(Protocol):
-    """Makes links. Control thread only, unless said otherwise."""
+class TlsConnector(ABC):
+    """Makes links, with certificates that are read anew when they change.
+
+    How hands are shaken is the subclass's. Control thread only, unless said otherwise.
+    """
+
+    def __init__(
+        self,
+        settings: TlsSettings,
+        protocol: str,
+        make: Callable[[TlsSettings], Any],
+        wake: Callable[[], None],
+    ) -> None:
+        """Read the certificates.
+
+        Args:
+            settings: of the client.
+            protocol: its `security.protocol`, for errors.
+            make: returns a context made from the settings.
+            wake: raises `event`; any thread.
+
+        Raises:
+            ConfigError: a certificate or key cannot be used.
+        """
+        self._protocol = protocol
+        self._current: Reloading[Any] = Reloading(settings, make, wake)
 
     @property
+    @abstractmethod
     def event(self) -> int:
         """File descriptor that is readable while `take` has something to do."""
 
@@ -43,15 +71,64 @@ class TlsConnector(Protocol):
         Raises:
             OSError: it could not begin; the socket is closed.
         """
+        if self._current.is_current():
+            self._begin(connecting)
+        else:
+            self._current.wait(connecting)
 
     def drop(self, link_id: int) -> None:
         """Give up a handshake that `take` has not returned."""
+        self._current.drop(link_id)
+        self._drop(link_id)
 
     def take(self, pump: Pump) -> list[Ended]:
         """Hand the data plane what is ready, and return what has ended."""
+        ended = self._take(pump)
+        for connecting in self._current.take():
+            try:
+                self._begin(connecting)
+            except OSError as error:  # noqa: PERF203 - one for each that is begun
+                ended.append((connecting.link_id, error))
+        return ended
 
     def stop(self) -> None:
         """End all threads and close all sockets. Any thread, after the control thread's end."""
+        self._current.stop()
+        self._stop()
+
+    def _begin(self, connecting: Connecting) -> None:
+        try:
+            name, is_ip = server_name(connecting.host)
+        except TlsError:
+            connecting.socket.close()
+            raise
+        self._shake(self._current.context, connecting, name, is_ip=is_ip)
+
+    @abstractmethod
+    def _shake(self, context: Any, connecting: Connecting, name: str, *, is_ip: bool) -> None:
+        """Begin a handshake.
+
+        Args:
+            context: what `make` has returned.
+            connecting: a connected socket, which is closed if this fails.
+            name: what the certificate must name.
+            is_ip: whether that is an address.
+
+        Raises:
+            OSError: there is no thread for it.
+        """
+
+    @abstractmethod
+    def _drop(self, link_id: int) -> None:
+        """Give up a handshake, if it was begun."""
+
+    @abstractmethod
+    def _take(self, pump: Pump) -> list[Ended]:
+        """Do as `take` says with the handshakes that were begun."""
+
+    @abstractmethod
+    def _stop(self) -> None:
+        """Do as `stop` says with the handshakes that were begun, and the links."""
 
 
 def make_connector(tls: TlsSettings, protocol: str) -> TlsConnector:

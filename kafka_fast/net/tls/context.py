@@ -82,14 +82,14 @@ def _trust_system(context: TlsContext) -> None:
     python = ssl.get_default_verify_paths()
     for place in filter(None, (python.cafile, *SYSTEM_BUNDLES)):
         if Path(place).exists():
-            context.trust_at(place.encode(), None)
+            context.trust_at(os.fsencode(place), None)
             return
 
 
 def _trust_store(context: TlsContext, store: Store) -> None:
     place = store.location or "ssl.truststore.certificates"
     if store.location is not None and Path(store.location).is_dir():
-        _check(context, context.trust_at(None, store.location.encode()), place, "certificate")
+        _check(context, context.trust_at(None, os.fsencode(store.location)), place, "certificate")
         return
     blob = read_store(store)
     if blob.kind == "JKS":

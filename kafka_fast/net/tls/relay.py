@@ -21,37 +21,26 @@ import traceback
 from collections.abc import Callable
 
 from kafka_fast.config._security_settings import TlsSettings
-from kafka_fast.errors import TlsError
 from kafka_fast.net._pump import Pump
 from kafka_fast.net.sockets import Connecting
 from kafka_fast.net.tls._relayed import Relayed
 from kafka_fast.net.tls.causes import Failure, alike
-from kafka_fast.net.tls.connector import OWN_SHARE, Ended, server_name, told
+from kafka_fast.net.tls.connector import OWN_SHARE, Ended, TlsConnector, told
 from kafka_fast.net.tls.relay_context import make_ssl_context
 from kafka_fast.net.tls.relayed_pair import RelayedPair
-from kafka_fast.net.tls.reloading import Reloading
 
 __all__ = ["RelayConnector"]
 
 
-class RelayConnector:
+class RelayConnector(TlsConnector):
     """Makes links; see `TlsConnector`."""
 
     def __init__(self, settings: TlsSettings, protocol: str) -> None:
-        """Read the certificates, if the user has given no context.
-
-        Args:
-            settings: of the client.
-            protocol: its `security.protocol`.
-
-        Raises:
-            ConfigError: a certificate or key cannot be used.
-        """
-        self._protocol = protocol
+        """Read the certificates, if the user has given no context; see `TlsConnector`."""
         self._event = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-        self._current: Reloading[ssl.SSLContext] = Reloading(settings, make_ssl_context, self._wake)
         self._shaking: dict[int, _Handshake] = {}
         self._dropped: list[_Handshake] = []  # whose threads may still run, and raise the event
+        super().__init__(settings, protocol, make_ssl_context, self._wake)
         self._relay = Relay()
 
     @property
@@ -59,42 +48,39 @@ class RelayConnector:
         """See `TlsConnector`."""
         return self._event
 
-    def begin(self, connecting: Connecting) -> None:
-        """See `TlsConnector`."""
-        if self._current.is_current():
-            self._shake(connecting)
-        else:
-            self._current.wait(connecting)
+    def __del__(self) -> None:
+        """Close the event, which a thread that reads certificates may raise after the end."""
+        os.close(self._event)
 
-    def drop(self, link_id: int) -> None:
-        """See `TlsConnector`."""
-        self._current.drop(link_id)
+    def _shake(
+        self, context: ssl.SSLContext, connecting: Connecting, name: str, *, is_ip: bool
+    ) -> None:
+        shaking = _Handshake(connecting, name, context, self._wake)
+        try:
+            shaking.thread.start()
+        except RuntimeError as error:  # the interpreter ends, or the process is out of threads
+            shaking.drop()
+            raise OSError(str(error)) from error
+        self._shaking[connecting.link_id] = shaking
+
+    def _drop(self, link_id: int) -> None:
         shaking = self._shaking.pop(link_id, None)
         if shaking is not None:
             shaking.drop()
             self._dropped.append(shaking)
 
-    def take(self, pump: Pump) -> list[Ended]:
-        """See `TlsConnector`."""
+    def _take(self, pump: Pump) -> list[Ended]:
         with contextlib.suppress(BlockingIOError):
             os.eventfd_read(self._event)
         self._dropped = [it for it in self._dropped if not it.has_ended]
         ended: list[Ended] = []
         for link_id, shaking in list(self._shaking.items()):
-            if not shaking.has_ended:
-                continue
-            del self._shaking[link_id]
-            ended.append((link_id, self._open(pump, shaking)))
-        for connecting in self._current.take():
-            try:
-                self._shake(connecting)
-            except OSError as error:  # noqa: PERF203 - one for each that is begun
-                ended.append((connecting.link_id, error))
+            if shaking.has_ended:
+                del self._shaking[link_id]
+                ended.append((link_id, self._open(pump, shaking)))
         return ended
 
-    def stop(self) -> None:
-        """See `TlsConnector`."""
-        self._current.stop()
+    def _stop(self) -> None:
         for shaking in self._shaking.values():
             shaking.drop()
         for shaking in (*self._shaking.values(), *self._dropped):
@@ -102,24 +88,6 @@ class RelayConnector:
         self._shaking.clear()
         self._dropped.clear()
         self._relay.stop()
-
-    def __del__(self) -> None:
-        """Close the event, which a thread that reads certificates may raise after the end."""
-        os.close(self._event)
-
-    def _shake(self, connecting: Connecting) -> None:
-        try:
-            name, _ = server_name(connecting.host)
-        except TlsError:
-            connecting.socket.close()
-            raise
-        shaking = _Handshake(connecting, name, self._current.context, self._wake)
-        try:
-            shaking.thread.start()
-        except RuntimeError as error:  # the interpreter ends, or the process is out of threads
-            shaking.drop()
-            raise OSError(str(error)) from error
-        self._shaking[connecting.link_id] = shaking
 
     def _open(self, pump: Pump, shaking: _Handshake) -> OSError | None:
         """Make a link of a connection whose handshake has ended."""

@@ -7,13 +7,15 @@ through a file in memory; PKCS12 needs the package `cryptography`.
 from __future__ import annotations
 
 import os
+import re
 import ssl
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from kafka_fast.config._security_settings import Store, TlsSettings
 from kafka_fast.errors import ConfigError
-from kafka_fast.net.tls.expiry import warn_of_expiry
+from kafka_fast.net.tls.expiry import end_of, warn_of_expiry
 from kafka_fast.net.tls.stores import (
     Blob,
     JavaStore,
@@ -27,6 +29,9 @@ from kafka_fast.net.tls.stores import (
 
 __all__ = ["make_ssl_context"]
 
+PEM_CERTIFICATE = re.compile(
+    "-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----\n?", re.DOTALL
+)
 VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 
 
@@ -74,11 +79,7 @@ def _trust(context: ssl.SSLContext, settings: TlsSettings) -> None:
     else:
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         _trust_store(context, settings.truststore)
-        ends = [
-            (str(found["subject"]), int(ssl.cert_time_to_seconds(str(found["notAfter"]))))
-            for found in context.get_ca_certs()
-        ]
-        warn_of_expiry(min(ends, key=lambda end: end[1], default=None), None)
+        warn_of_expiry(_first_end(context.get_ca_certs(binary_form=True)), None)
     if settings.crl_location is not None:
         if b"-----BEGIN X509 CRL-----" not in read_file(settings.crl_location):
             raise ConfigError(f"{settings.crl_location}: there is no revocation list in it")
@@ -116,10 +117,13 @@ def _identify(context: ssl.SSLContext, store: Store) -> None:
         held = (
             read_identity(blob, place, store) if blob.kind == "JKS" else _read_pkcs12(blob, place)
         )
-        parts = [ssl.DER_cert_to_PEM_cert(der).encode() for der in held.chain]
+        chain = held.chain
+        parts = [ssl.DER_cert_to_PEM_cert(der).encode() for der in chain]
         parts.append(_pem_key(held.key))
         password = b""
     else:
+        found = PEM_CERTIFICATE.findall(blob.data.decode("ascii", "replace"))
+        chain = tuple(map(ssl.PEM_cert_to_DER_cert, found))
         parts = [blob.data]
         if store.key is not None:
             parts.append(store.key.reveal().encode())
@@ -128,6 +132,12 @@ def _identify(context: ssl.SSLContext, store: Store) -> None:
             parts.append(read_file(store.key_location))
         password = reveal(store.key_password or store.password) or b""
     _load_chain(context, b"\n".join(parts), password, place)
+    warn_of_expiry(None, _first_end(chain))
+
+
+def _first_end(ders: Iterable[bytes]) -> tuple[str, int] | None:
+    """Return what `warn_of_expiry` wants to know of certificates that OpenSSL has accepted."""
+    return min(map(end_of, ders), key=lambda end: end[1], default=None)
 
 
 def _load_chain(context: ssl.SSLContext, pem: bytes, password: bytes, place: str) -> None:
@@ -165,14 +175,23 @@ def _read_pkcs12(blob: Blob, place: str) -> JavaStore:
         held: Any = pkcs12.load_pkcs12(blob.data, blob.password)
     except ValueError as error:
         raise ConfigError(f"{place}: the password is wrong or missing") from error
-    own = [held.cert] if held.cert is not None else []
-    chain = tuple(
-        entry.certificate.public_bytes(form.Encoding.DER)
-        for entry in (*own, *held.additional_certs)
-    )
+    own = [held.cert.certificate] if held.cert is not None else []
+    others = [entry.certificate for entry in held.additional_certs]
+    chain = tuple(one.public_bytes(form.Encoding.DER) for one in (*own, *others))
+    _take_chain_out(own, others)
+    trusted = tuple(one.public_bytes(form.Encoding.DER) for one in (*own, *others))
     key = b""
     if held.key is not None:
         key = held.key.private_bytes(
             form.Encoding.DER, form.PrivateFormat.PKCS8, form.NoEncryption()
         )
-    return JavaStore(chain, key, chain)
+    return JavaStore(trusted, key, chain)
+
+
+def _take_chain_out(own: list[Any], others: list[Any]) -> None:
+    """Remove the chain behind a private key, which is not trusted: see kf_tls_context.c."""
+    last = own[0] if own else None
+    while last is not None and last.issuer != last.subject:
+        last = next((one for one in others if one.subject == last.issuer), None)
+        if last is not None:
+            others.remove(last)

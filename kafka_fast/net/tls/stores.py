@@ -44,9 +44,10 @@ class Blob(Value):
 
 
 class JavaStore(Value):
-    """What a JKS file holds, in DER."""
+    """What a JKS or PKCS12 file holds, in DER."""
 
     trusted: tuple[bytes, ...]
+    """As Java does: what stands in it by itself, and a key's own certificate without its chain."""
     key: bytes
     chain: tuple[bytes, ...]
 
@@ -173,14 +174,16 @@ def read_identity(blob: Blob, place: str, store: Store) -> JavaStore:
 
 
 def _contents(store: Any, key_password: bytes | None) -> JavaStore:
-    trusted = tuple(entry.cert for entry in store.certs.values())
-    for entry in store.private_keys.values():
-        chain = tuple(cert for _, cert in entry.cert_chain)
-        if key_password is not None:
-            entry.decrypt(key_password.decode())  # does nothing if the file's password did it
-        # A key that stays encrypted harms nobody who wants the certificates alone.
-        return JavaStore(trusted or chain, entry.pkey_pkcs8 if entry.is_decrypted() else b"", chain)
-    return JavaStore(trusted, b"", ())
+    keys = list(store.private_keys.values())
+    chains = [tuple(cert for _, cert in entry.cert_chain) for entry in keys]
+    trusted = (*(entry.cert for entry in store.certs.values()), *(it[0] for it in chains if it))
+    if not keys:
+        return JavaStore(trusted, b"", ())
+    first = keys[0]
+    if key_password is not None:
+        first.decrypt(key_password.decode())  # does nothing if the file's password did it
+    # A key that stays encrypted harms nobody who wants the certificates alone.
+    return JavaStore(trusted, first.pkey_pkcs8 if first.is_decrypted() else b"", chains[0])
 
 
 def fingerprint(settings: TlsSettings) -> Fingerprint:

@@ -58,7 +58,7 @@ cdef extern from "kf_tls.h" nogil:
                    const char* password) noexcept nogil
         int (*identity)(kf_tls_context* context, const uint8_t* pkcs12, size_t size,
                         const char* password) noexcept nogil
-        void (*log_keys)(kf_tls_context* context, int fd) noexcept nogil
+        int (*log_keys)(kf_tls_context* context, int fd) noexcept nogil
         const kf_tls_expiry* (*trusted_until)(const kf_tls_context* context) noexcept nogil
         const kf_tls_expiry* (*certified_until)(const kf_tls_context* context) noexcept nogil
         kf_tls* (*connect)(kf_tls_context* context, const kf_link_io* below, const char* name,

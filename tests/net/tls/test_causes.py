@@ -17,7 +17,7 @@ from kafka_fast.errors import TlsError
 from kafka_fast.testing.certificates import Certificate, CertificateAuthority
 from kafka_fast.values import replace
 from tests.net.tls.harness import client_with, echo, server_context
-from tests.net.tls.making import make_self_signed, revoke
+from tests.net.tls.making import WEAK, make_self_signed, make_weak, revoke
 from tests.net.tls.servers import Server, over_tls
 
 PLAINTEXT = "a plaintext listener? security.protocol is SSL"
@@ -107,6 +107,21 @@ def test_revoked(way: str, tmp_path: Path) -> None:
         Server(over_tls(server_context(good), echo)) as server,
         client_with(settings, way) as client,
     ):
+        client.open(server.port)
+
+
+@pytest.mark.parametrize("kind", WEAK)
+def test_weak_cryptography(way: str, kind: str, tmp_path: Path) -> None:
+    certificate, trusted = make_weak(kind, tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    context.load_cert_chain(certificate.chain, certificate.key)
+    settings = TlsSettings(truststore=Store(location=str(trusted)))
+    text = refusal(way, settings, context)
+    assert text.startswith("TlsError: its certificate")
+    assert text.endswith("has a weak key or signature")
+    content = replace(settings, cipher_suites=("ALL:@SECLEVEL=0",))
+    with Server(over_tls(context, echo)) as server, client_with(content, way) as client:
         client.open(server.port)
 
 

@@ -22,7 +22,8 @@ from tests.net.tls.servers import Server, over_tls
 
 PASSWORD = "changeit"
 
-pytestmark = pytest.mark.not_under("address", "pycryptodome loads libraries with RTLD_DEEPBIND")
+DEEP = "pycryptodome loads libraries with RTLD_DEEPBIND"
+pytestmark = [pytest.mark.not_under("address", DEEP), pytest.mark.not_under("thread", DEEP)]
 
 
 def write_store(path: Path, entries: list[Any]) -> Store:
@@ -71,6 +72,17 @@ def test_trust_and_identity_from_jks(
         link = client.open(server.port)
         client.ask(link)
         assert client.answer()
+
+
+def test_of_a_key_its_own_certificate_is_trusted(own: Certificate, tmp_path: Path) -> None:
+    """As in Java, whatever else is in the file, and without the chain behind it."""
+    jks = pytest.importorskip("jks")
+    key = jks.PrivateKeyEntry.new("own", [b"own", b"authority"], b"key", "rsa_raw")
+    entries = [key, jks.TrustedCertEntry.new("ca", b"another")]
+    store = write_store(tmp_path / "both.jks", entries)
+    found = read_jks(Blob("JKS", Path(str(store.location)).read_bytes(), b"changeit"), "place")
+    assert found.trusted == (b"another", b"own")
+    assert found.chain == (b"own", b"authority")
 
 
 def test_a_wrong_password_of_a_jks_file(authority: CertificateAuthority, tmp_path: Path) -> None:

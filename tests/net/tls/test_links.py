@@ -16,7 +16,7 @@ from kafka_fast.testing.certificates import Certificate
 from kafka_fast.values import replace
 from tests.net.producing import entries
 from tests.net.tls.harness import Client, client_with, echo, server_context
-from tests.net.tls.servers import Server, over_tls
+from tests.net.tls.servers import Server, over_tls, shaken_in_memory
 
 SIZES = [16, 100, 16_379, 16_380, 16_381, 100_000, 5_000_000]
 
@@ -124,15 +124,16 @@ def test_a_record_that_stalls_in_the_middle_is_read_when_the_rest_comes(
     go_on = threading.Event()
 
     def serve(connection: socket.socket) -> None:
-        with shaken_in_memory(context, connection) as (tls, out):
-            tls.write((100).to_bytes(4, "big") + bytes(100))
-            record = out.read()
-            connection.sendall(record[:20])
-            go_on.wait(30)
-            for byte in record[20:]:
-                connection.sendall(bytes([byte]))
-            while connection.recv(1000):
-                pass
+        tls, out = shaken_in_memory(context, connection)
+        connection.sendall(out.read())
+        tls.write((100).to_bytes(4, "big") + bytes(100))
+        record = out.read()
+        connection.sendall(record[:20])
+        go_on.wait(30)
+        for byte in record[20:]:
+            connection.sendall(bytes([byte]))
+        while connection.recv(1000):
+            pass
 
     with Server(serve) as server, client_with(settings) as client:
         link = client.open(server.port)
@@ -140,22 +141,6 @@ def test_a_record_that_stalls_in_the_middle_is_read_when_the_rest_comes(
         assert not client.has_answer()
         go_on.set()
         assert len(client.answer() or b"") == 100
-
-
-@contextlib.contextmanager
-def shaken_in_memory(context: ssl.SSLContext, connection: socket.socket):  # type: ignore[no-untyped-def]
-    """Shake hands as the server, with the records in our hands."""
-    incoming, out = ssl.MemoryBIO(), ssl.MemoryBIO()
-    tls = context.wrap_bio(incoming, out, server_side=True)
-    while True:
-        try:
-            tls.do_handshake()
-            break
-        except ssl.SSLWantReadError:
-            connection.sendall(out.read())
-            incoming.write(connection.recv(65_536))
-    connection.sendall(out.read())
-    yield tls, out
 
 
 def test_a_thousand_links_leave_nothing_behind(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
+import os
 import shutil
 import ssl
 from pathlib import Path
@@ -12,13 +13,15 @@ import pytest
 
 from kafka_fast.config._security_settings import Store, TlsSettings
 from kafka_fast.errors import ConfigError
+from kafka_fast.net.tls._tls import TlsContext
 from kafka_fast.net.tls.context import make_context
+from kafka_fast.net.tls.expiry import end_of
 from kafka_fast.net.tls.relay_context import make_ssl_context
 from kafka_fast.secret import Secret
 from kafka_fast.testing.certificates import Certificate, CertificateAuthority
 from kafka_fast.values import replace
 from tests.net.tls.harness import client_with, echo, server_context
-from tests.net.tls.making import as_pkcs12, as_trusted_pkcs12, encrypted_key
+from tests.net.tls.making import as_pkcs12, as_trusted_pkcs12, encrypted_key, make_self_signed
 from tests.net.tls.servers import Server, over_tls
 from tests.waiting import eventually
 
@@ -160,12 +163,66 @@ def test_what_is_trusted_need_not_be_an_authority(way: str, certificate: Certifi
         client.open(server.port)
 
 
+def test_a_trust_store_with_a_private_key(
+    way: str, authority: CertificateAuthority, certificate: Certificate, tmp_path: Path
+) -> None:
+    """As in Java, the chain behind the key is not trusted, but the key's own certificate is."""
+    path, password = tmp_path / "store.p12", PASSWORD.encode()
+    settings = TlsSettings(truststore=Store(location=str(path), password=Secret(PASSWORD)))
+    own = authority.issue("localhost")
+
+    def result(one: Certificate) -> OSError | None:
+        with (
+            Server(over_tls(server_context(one), echo)) as server,
+            client_with(settings, way) as client,
+        ):
+            link = client.begin(server.port)
+            return client.take()[link]
+
+    as_pkcs12(own, path, password, others=[authority.certificate])
+    assert result(own) is None
+    assert "an authority that is not trusted" in str(result(certificate))
+    # As keytool writes it, once for the chain and once as an entry of its own.
+    as_pkcs12(own, path, password, others=[authority.certificate, authority.certificate])
+    assert result(certificate) is None
+
+
+@pytest.mark.parametrize("name", ["größe", "\udcff"])
+def test_names_of_files_that_are_not_ascii(
+    way: str,
+    name: str,
+    own: Certificate,
+    authority: CertificateAuthority,
+    seen: ssl.SSLContext,
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / name
+    trusted = folder / "trusted"
+    trusted.mkdir(parents=True)
+    shutil.copy(authority.certificate, trusted / "ca.pem")
+    shutil.copy(own.both, folder / "own.pem")
+    ssl_hash(trusted)
+    for location in (trusted, trusted / "ca.pem"):
+        settings = TlsSettings(
+            truststore=Store(location=str(location)),
+            keystore=Store(location=str(folder / "own.pem")),
+        )
+        with Server(over_tls(seen, echo)) as server, client_with(settings, way) as client:
+            link = client.open(server.port)
+            client.ask(link)
+            assert client.answer()
+
+
 # ---- what does not do ----
+
+
+def make(way: str, settings: TlsSettings) -> None:
+    (make_context if way == "native" else make_ssl_context)(settings)
 
 
 def refused(way: str, settings: TlsSettings) -> str:
     with pytest.raises(ConfigError) as caught:
-        (make_context if way == "native" else make_ssl_context)(settings)
+        make(way, settings)
     assert PASSWORD not in str(caught.value)
     return str(caught.value)
 
@@ -232,24 +289,52 @@ def test_jks_without_the_package(way: str, tmp_path: Path, monkeypatch: pytest.M
 # ---- time passes ----
 
 
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_certificate_that_ends_soon_is_warned_of_once(
-    authority: CertificateAuthority, caplog: pytest.LogCaptureFixture, settings: TlsSettings
+    way: str,
+    kind: str,
+    authority: CertificateAuthority,
+    caplog: pytest.LogCaptureFixture,
+    settings: TlsSettings,
+    tmp_path: Path,
 ) -> None:
     soon = dt.datetime.now(dt.timezone.utc) + dt.timedelta(days=13)
     own = authority.issue("client", common_name="leaving", not_after=soon)
     with caplog.at_level(logging.WARNING, "kafka_fast"):
-        make_context(replace(settings, keystore=Store(location=str(own.both))))
+        make(way, replace(settings, keystore=stores(own, tmp_path)[kind]))
     (record,) = caplog.records
     assert "client certificate" in record.getMessage()
-    assert "leaving" in record.getMessage()
+    assert "CN=leaving" in record.getMessage()
     assert f"expires at {soon:%Y-%m-%d}" in record.getMessage()
 
 
+def test_a_trusted_certificate_that_ends_soon_is_warned_of(
+    way: str, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    certificate = make_self_signed(tmp_path, dt.timedelta(days=13), is_authority=True)
+    with caplog.at_level(logging.WARNING, "kafka_fast"):
+        make(way, TlsSettings(truststore=Store(location=str(certificate.chain))))
+    (record,) = caplog.records
+    assert "the trusted certificate CN=localhost expires at " in record.getMessage()
+
+
+@pytest.mark.parametrize("days", [20, 365 * 40])
+def test_what_the_relay_reads_in_a_certificate_is_what_openssl_does(
+    days: int, tmp_path: Path
+) -> None:
+    """Years from 2050 on are written in another form."""
+    chain = make_self_signed(tmp_path, dt.timedelta(days=days)).chain
+    with chain.open() as pem:
+        subject, until = end_of(ssl.PEM_cert_to_DER_cert(pem.read()))
+    context = make_context(TlsSettings(truststore=Store(location=str(chain))))
+    assert (subject, until) == context.trusted_until
+
+
 def test_a_certificate_that_ends_later_is_not(
-    own: Certificate, caplog: pytest.LogCaptureFixture, settings: TlsSettings
+    way: str, own: Certificate, caplog: pytest.LogCaptureFixture, settings: TlsSettings
 ) -> None:
     with caplog.at_level(logging.WARNING, "kafka_fast"):
-        make_context(replace(settings, keystore=Store(location=str(own.both))))
+        make(way, replace(settings, keystore=Store(location=str(own.both))))
     assert caplog.records == []
 
 
@@ -298,3 +383,14 @@ def test_keys_are_logged_only_if_asked_for(
     eventually(asked.exists)
     assert "CLIENT_TRAFFIC_SECRET_0" in asked.read_text()
     assert asked.stat().st_mode & 0o077 == 0
+
+
+def test_a_file_for_keys_that_cannot_be_written_is_closed(tmp_path: Path) -> None:
+    path = tmp_path / "keys"
+    path.touch()
+    context = TlsContext(minimum=0x0303, maximum=0x0304, verifies=True, checks_host=True)
+    fd = os.open(path, os.O_RDONLY)
+    with pytest.raises(OSError, match="Invalid argument"):
+        context.log_keys(fd)
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(fd)
