@@ -103,7 +103,7 @@ def test_all_is_well(check: Check, kafka: SecureBroker, mechanism: str) -> None:
         " for localhost, 127.0.0.1, until 3000-01-01, ",
         "issued by OU=Testing CA",
         "asks for no client certificate",
-        "ok ApiVersions ",
+        " APIs, like those of Kafka 3.9 or newer ",
         f"ok SASL {mechanism} as alice, for 9 s, then again; the broker also offers ",
         "ok Metadata cluster embedded-",
         f"node 1, advertised as {kafka.bootstrap}: see above",
