@@ -36,6 +36,7 @@ from kafka_fast.testing.client_properties import (
     LOGIN_MODULES,
     login_properties,
     tls_properties,
+    write_properties_file,
 )
 from kafka_fast.testing.cluster_admin import ClusterAdmin
 from kafka_fast.testing.identity_provider import AUDIENCE, ISSUER, IdentityProvider
@@ -184,10 +185,8 @@ class SecureKafka(RealKafka):
         written = []
         for listener, mechanism in self.doors():
             name = "-".join(filter(None, (listener, mechanism))).lower()
-            path = folder / f"{name}.properties"
-            lines = self.client_properties(listener, mechanism).items()
-            path.write_text("".join(f"{key}={value}\n" for key, value in lines), encoding="utf-8")
-            written.append(path)
+            properties = self.client_properties(listener, mechanism)
+            written.append(write_properties_file(folder / f"{name}.properties", properties))
         return written
 
     # ---- what users may do ----
