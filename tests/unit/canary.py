@@ -17,6 +17,7 @@ OURS = str(Path(kafka_fast.__file__).parent)
 
 def is_shown(text: str, secret: str = CANARY) -> bool:
     """Tell whether a text has the secret, as it is or in base64 at any of the three positions."""
+    assert len(secret) > 9, "base64 of less is found by chance"
     if secret in text:
         return True
     shifted = (base64.b64encode(b" " * shift + secret.encode()).decode() for shift in range(3))
