@@ -1,4 +1,4 @@
-"""What a client needs to connect to a secure broker, with the names of Java's client."""
+"""What a client needs to connect to a secure broker, by Java's names; and properties files."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def login_properties(mechanism: str, **options: str) -> dict[str, str]:
 
 
 def write_properties_file(path: Path, properties: Mapping[str, str]) -> Path:
-    """Write a client's properties file, with one line for each of them; return its path."""
-    lines = (f"{key}={value}\n" for key, value in properties.items())
+    """Write a Java properties file, one line for each of them; return its path."""
+    lines = (f"{key}={value}\n".replace("\\", "\\\\") for key, value in properties.items())
     path.write_text("".join(lines), encoding="utf-8")
     return path

@@ -40,7 +40,8 @@ from kafka_fast.testing.client_properties import (
 )
 from kafka_fast.testing.cluster_admin import ClusterAdmin
 from kafka_fast.testing.identity_provider import AUDIENCE, ISSUER, IdentityProvider
-from kafka_fast.testing.real_kafka import HOST, PLAINTEXT, Node, RealKafka
+from kafka_fast.testing.installation import HOST, PLAINTEXT, Node
+from kafka_fast.testing.real_kafka import RealKafka
 from kafka_fast.testing.secure_broker import SUPER_USERS, USERS
 
 __all__ = ["LISTENERS", "MECHANISMS", "USERS", "SecureKafka"]
