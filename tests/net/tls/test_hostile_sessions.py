@@ -109,10 +109,8 @@ class Middle:
             )
             back.start()
             try:
+                data = b""  # with its last bytes the handshake may have brought a request
                 while True:
-                    data = connection.recv(65_536)
-                    if not data:
-                        break
                     with lock:
                         incoming.write(data)
                         plain = b""
@@ -127,6 +125,9 @@ class Middle:
                     if said:
                         connection.sendall(said)
                     broker.sendall(plain)
+                    data = connection.recv(65_536)
+                    if not data:
+                        break
             finally:
                 broker.shutdown(socket.SHUT_RDWR)
                 back.join(TIMEOUT)
