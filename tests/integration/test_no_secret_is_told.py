@@ -104,6 +104,7 @@ def test_by_clients_that_are_refused(planted: PlantedFile, told: pytest.LogCaptu
     assert_nothing_is_told(CANARY, told.text, *texts)
 
 
+@pytest.mark.parametrize("planted", ["PLAIN", "SCRAM-SHA-512", "OAUTHBEARER"], indirect=True)
 @pytest.mark.parametrize("password", [USERS["alice"], CANARY], ids=["works", "is refused"])
 def test_by_the_command_line(
     planted: PlantedFile, topic: str, capsys: pytest.CaptureFixture[str], password: str
