@@ -88,6 +88,8 @@ encrypts as many bytes in memory, in records of 16 KiB. The rows «beside a spin
 connections at once» have the null broker behind a front in Python, which decrypts, or for plaintext
 passes bytes on: their latencies have the front in them. The 200 connections are links of one client
 with client certificates; the latency is that of a record in flight on its first link meanwhile.
+«opened by another process»: the same beside a process that opens them, which shares nothing with
+the client but the machine's cores: that much no client can save.
 """
 
 

@@ -1,6 +1,6 @@
 """Two hundred connections of one client, opened at once, beside one that is in use.
 
-    python bench/storm.py [--security SSL] [--links 200]
+    python bench/storm.py [--security SSL] [--links 200] [--elsewhere]
 
 A topic has a partition on each of 201 nodes of the null broker. One node's link is open, and has
 one record in flight at a time: send until acknowledged. Then a record goes to every other
@@ -11,6 +11,9 @@ The nodes stand behind fronts (`front.py`), which are processes of their own: on
 use, one for the others. The latter stands for two hundred machines, but computes its side of all
 handshakes on the client's cores.
 
+With `--elsewhere` another process opens the two hundred links. What the link in use suffers then is
+the machine's share: so many threads want its cores.
+
 Prints one JSON line: latency before and during, how long it took until the last record was
 acknowledged, the CPU time that the control thread took for each of its turns meanwhile, and what
 each of the client's threads took in all.
@@ -20,19 +23,22 @@ from __future__ import annotations
 
 import argparse
 import json
+import select
 import selectors
+import subprocess
 import sys
 import tempfile
 import threading
 import time
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from front import make_papers, put_behind_front
 from measure import percentile
 
-from kafka_fast import Producer
+from kafka_fast import DeliveryFuture, Producer
 from kafka_fast.testing.null_broker import NullBroker
 
 TOPIC = "storm"
@@ -41,6 +47,9 @@ WARM_UP = 500
 QUIET_RECORDS = 2000
 VALUE = b"v" * 100
 TIMEOUT = 60
+
+Storm = tuple[Callable[[], None], Callable[[], bool]]
+"""Opens the links; tells whether all of them are in use."""
 
 
 class TimedSelector(selectors.EpollSelector):
@@ -65,7 +74,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Open many connections at once.")
     parser.add_argument("--security", choices=("PLAINTEXT", "SSL"), default="PLAINTEXT")
     parser.add_argument("--links", type=int, default=LINKS)
+    parser.add_argument("--elsewhere", action="store_true", help="another process opens them")
+    parser.add_argument("--open", type=json.loads, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.open is not None:
+        open_for_another(options.open, options.links)
+        return 0
     # Before any client is made: from here on their control threads are measured.
     selectors.EpollSelector = TimedSelector  # type: ignore[misc]
     with ExitStack() as stack:
@@ -79,27 +93,73 @@ def main() -> int:
         security = papers.client_properties() if papers is not None else {}
         config: dict[str, Any] = {"bootstrap.servers": bootstrap, "linger.ms": 0, **security}
         with Producer(config) as producer:
-            print(json.dumps(measure(producer, options.links)))
+            storm = open_elsewhere if options.elsewhere else open_links
+            other = stack.enter_context(storm(producer, config, options.links))
+            print(json.dumps(measure(producer, *other)))
     return 0
 
 
-def measure(producer: Producer, links: int) -> dict[str, Any]:
+@contextmanager
+def open_links(producer: Producer, _: object, links: int) -> Iterator[Storm]:
+    """Yield what opens the links in this process, and what tells whether all are in use."""
+    handles: list[DeliveryFuture] = []
+
+    def begin() -> None:
+        handles.extend(producer.send(TOPIC, VALUE, partition=it) for it in range(1, links + 1))
+
+    yield begin, lambda: all(handle.done() for handle in handles)
+    for handle in handles:
+        handle.result(0)
+
+
+@contextmanager
+def open_elsewhere(_: object, config: dict[str, Any], links: int) -> Iterator[Storm]:
+    """Yield the same, of another process."""
+    command = [sys.executable, __file__, f"--links={links}", f"--open={json.dumps(config)}"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdin is not None
+        assert other.stdout is not None
+        stdin, stdout = other.stdin, other.stdout
+        stdout.readline()  # it has its first link
+
+        def begin() -> None:
+            stdin.write(b"\n")
+            stdin.flush()
+
+        yield begin, lambda: bool(select.select([stdout], (), (), 0)[0])
+        if stdout.readline() != b"done\n":
+            raise RuntimeError("the other process has failed")
+
+
+def open_for_another(config: dict[str, Any], links: int) -> None:
+    """Be the other process: open the links when a line is read, and say so when all are in use."""
+    with Producer(config) as producer:
+        one_trip(producer)
+        print("ready", flush=True)
+        sys.stdin.readline()
+        with open_links(producer, config, links) as (begin, _):
+            begin()
+            producer.flush(TIMEOUT)
+        print("done", flush=True)
+
+
+def measure(
+    producer: Producer, begin: Callable[[], None], is_done: Callable[[], bool]
+) -> dict[str, Any]:
     """Return the latency of the link in use, and what opening the others cost."""
     for _ in range(WARM_UP):
         one_trip(producer)
     quiet = [one_trip(producer) for _ in range(QUIET_RECORDS)]
     TimedSelector.turns.clear()
     before, start = thread_cpu(), time.perf_counter()
-    handles = [producer.send(TOPIC, VALUE, partition=number) for number in range(1, links + 1)]
+    begin()
     beside = []
-    while not all(handle.done() for handle in handles):
+    while not is_done():
         beside.append(one_trip(producer))
         if time.perf_counter() - start > TIMEOUT:
-            raise TimeoutError(f"{sum(not handle.done() for handle in handles)} links are missing")
+            raise TimeoutError("there are links missing")
     took = time.perf_counter() - start
-    after, turns = thread_cpu(), list(TimedSelector.turns)
-    for handle in handles:
-        handle.result(0)
+    after, turns = thread_cpu(), TimedSelector.turns or [0.0]  # none, if another process opens
     spent = {f"{name}_cpu_ms": (after[name] - before.get(name, 0)) / 1e6 for name in after}
     return {
         "p50_us": percentile(beside, 0.50),

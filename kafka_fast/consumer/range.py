@@ -12,7 +12,7 @@ this: a range may end in a gap that compaction left, in a transaction marker or 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -164,16 +164,19 @@ class RecordRange:
                     raise consumer.late(f"nothing arrived for {self._timeout:g} s")
 
     def tables(
-        self, *, layout: Literal["kafka", "spark"] = "kafka", views: bool = False
+        self,
+        *,
+        layout: Literal["kafka", "spark"] = "kafka",
+        views: bool = False,
+        headers: bool | None = None,
+        columns: Sequence[str] | None = None,
     ) -> Iterator[Any]:
         """Return the remaining records as Arrow, one `pyarrow.Table` for each step.
 
-        Args:
-            layout: as in `ConsumerRecords.to_arrow`.
-            views: let values refer to the fetched bytes instead of copying them.
+        The arguments are those of `ConsumerRecords.to_arrow`.
         """
         for records in self:
-            yield records.to_arrow(layout=layout, views=views)
+            yield records.to_arrow(layout=layout, views=views, headers=headers, columns=columns)
 
     def to_arrow(
         self,
@@ -181,6 +184,7 @@ class RecordRange:
         layout: Literal["kafka", "spark"] = "kafka",
         views: bool = False,
         headers: bool | None = None,
+        columns: Sequence[str] | None = None,
     ) -> Any:
         """Return all remaining records as one `pyarrow.Table`.
 
@@ -197,7 +201,7 @@ class RecordRange:
             raise UsageError("to_arrow() needs pyarrow: pip install 'kafka-fast[arrow]'") from None
         failures: list[BaseException] = []
         try:
-            return pa.table(self._arrow(failures, layout, views, headers))
+            return pa.table(self._arrow(failures, layout, views, headers, columns))
         except Exception:
             if failures:  # pyarrow passes on the error's text only
                 raise failures[0] from None
@@ -209,13 +213,14 @@ class RecordRange:
         layout: Literal["kafka", "spark"] = "kafka",
         views: bool = False,
         headers: bool | None = None,
+        columns: Sequence[str] | None = None,
     ) -> ArrowSteps:
         """Return the remaining records as a lazy table, for any library that takes an Arrow stream.
 
         The receiving library reads the table's chunks when it needs them, in any thread. An error
         reaches that library as text. The arguments are those of `ConsumerRecords.arrow`.
         """
-        return self._arrow([], layout, views, headers)
+        return self._arrow([], layout, views, headers, columns)
 
     def _arrow(
         self,
@@ -223,6 +228,7 @@ class RecordRange:
         layout: Literal["kafka", "spark"],
         views: bool,
         headers: bool | None,
+        columns: Sequence[str] | None,
     ) -> ArrowSteps:
         """Return a lazy table that adds an exception of its reading to `failures`."""
 
@@ -236,7 +242,9 @@ class RecordRange:
                 raise
 
         topics = dict.fromkeys(partition.topic for partition in self.ranges)
-        return arrow_steps(next_slices, topics, layout=layout, views=views, headers=headers)
+        return arrow_steps(
+            next_slices, topics, layout=layout, views=views, headers=headers, columns=columns
+        )
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Return the remaining records as an Arrow stream of the layout "kafka"."""

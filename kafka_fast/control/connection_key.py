@@ -32,6 +32,8 @@ class Role(enum.Enum):
     COORDINATOR = "coordinator"
     """A group member's requests to its coordinator, heartbeats above all."""
 
+    __hash__ = object.__hash__  # Enum's is written in Python, and keys are looked up very often
+
 
 class ConnectionKey(NamedTuple):
     """The identity of one of a client's connections. As text: its name in errors and the log."""

@@ -29,7 +29,7 @@ from kafka_fast.control.in_flight_requests import (
     InFlightRequests,
     Unanswered,
 )
-from kafka_fast.control.link_errors import answered, close_error, misfit_error
+from kafka_fast.control.link_errors import close_error, misfit_error, unreadable
 from kafka_fast.control.links import Link, Links
 from kafka_fast.control.messages import (
     Awaited,
@@ -50,6 +50,11 @@ from kafka_fast.instants import LONG_AGO, NEVER
 from kafka_fast.logs import in_seconds
 from kafka_fast.protocol.apis import api_name
 from kafka_fast.types import TopicPartition
+
+BEGUN_AT_ONCE = 4
+PACE = 0.001
+"""Seconds in which so many connections may begin. Each takes the control thread some 0.1 ms, during
+which no other Python thread runs: two hundred at once would hold up the users' threads for long."""
 
 
 class LinkListener(Protocol):
@@ -109,6 +114,8 @@ class Connections:
         self._commands: deque[TransportCommand] = deque()
         self._unanswered: dict[int, Unanswered] = {}  # by link that ended: the oldest request on it
         self._pauses: dict[ConnectionKey, tuple[float, float]] = {}  # from when until when
+        self._begun = 0  # connections since `_pace_began`, at most BEGUN_AT_ONCE
+        self._pace_began = LONG_AGO
         self.requests = InFlightRequests(
             client_id,
             self._commands,
@@ -117,6 +124,11 @@ class Connections:
         )
 
     # Getters
+
+    @property
+    def may_begin(self) -> bool:
+        """Whether one more connection may begin just now."""
+        return self._begun < BEGUN_AT_ONCE
 
     def is_connecting(self, key: ConnectionKey) -> bool:
         """Tell whether a link is being made. A connection in its backoff makes none."""
@@ -167,16 +179,20 @@ class Connections:
         return end - began if began <= until and since < end else None
 
     def next_deadline(self) -> float:
-        """Return when `tick` has something to do."""
-        return min(
+        """Return when `tick` has something to do, or owners may want what they did not get."""
+        deadline = min(
             (connection.next_deadline() for connection in self._connections.values()),
             default=NEVER,
         )
+        return deadline if self.may_begin else min(deadline, self._pace_began + PACE)
 
     # Commands
 
     def want(self, node: Node, role: Role, now: float, cluster_id: str | None = None) -> None:
         """Have a link to the node, at the address that it advertises now.
+
+        Nothing happens if too many connections have begun just now. So whoever needs the link wants
+        it in each turn until there is one.
 
         Args:
             node: the node.
@@ -187,10 +203,19 @@ class Connections:
         key = ConnectionKey(role, node.id)
         if self._addresses.get(key, node.address) != node.address:
             self._forget(key, "it moved to another address", now)
-        if key not in self._connections:
+        connection = self._connections.get(key)
+        if connection is not None and connection.state is not ConnectionState.IDLE:
+            return
+        if connection is None or now >= connection.retry_at:
+            if not self.may_begin:
+                return
+            if not self._begun:
+                self._pace_began = now
+            self._begun += 1
+        if connection is None:
             self._addresses[key] = node.address
-            self._connections[key] = self._make(key, [Address(*node.address)])
-        self._connect(self._connections[key], now, cluster_id)
+            connection = self._connections[key] = self._make(key, [Address(*node.address)])
+        self._connect(connection, now, cluster_id)
 
     def want_bootstrap(self, now: float, key: ConnectionKey = BOOTSTRAP) -> None:
         """Have a link to whichever of bootstrap.servers answers.
@@ -246,6 +271,8 @@ class Connections:
     def begin_turn(self, now: float) -> None:
         """Take the time for requests that are sent before the first event of this turn."""
         self.requests.now = now
+        if now >= self._pace_began + PACE:
+            self._begun = 0
 
     def tick(self, now: float) -> None:
         """Do what is due at `now`."""
@@ -386,9 +413,7 @@ class Connections:
 
     def _refuse_malformed(self, bad: BadMessage, now: float) -> None:
         """Close a link, because an answer that came over it cannot be read."""
-        text = f"{bad.link.versions.node} {answered(bad.api_key, bad.version, bad.error)}"
-        named = type(bad.error)(text)
-        named.__cause__ = bad.error
+        named = unreadable(bad.api_key, bad.version, bad.error, bad.link.versions.node)
         self._note_unreadable(bad.link, bad.api_key, named, now, was_well=bad.was_well)
         link = self.links.link(bad.link.id)
         if link is not None:

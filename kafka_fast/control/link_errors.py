@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from kafka_fast.control.messages import BadAnswer, CloseReason, LinkClosed, Misfit
-from kafka_fast.control.negotiation import foreign_protocol
 from kafka_fast.errors import (
     AuthenticationError,
     KafkaConnectionError,
@@ -27,16 +26,24 @@ from kafka_fast.types import TopicPartition
 
 __all__ = [
     "REFUSALS",
-    "answered",
     "close_error",
+    "foreign_protocol",
     "lost_error",
     "misfit_error",
     "round_error",
     "say",
+    "unreadable",
 ]
 
 REFUSALS = (AuthenticationError, TlsError)
 """Errors that the next try will most likely meet again."""
+
+_FOREIGN = (
+    (b"HTTP/", "an HTTP server"),
+    (b"SSH-", "an SSH server"),
+    (b"\x15\x03", "a TLS listener: it needs security.protocol=SSL or SASL_SSL"),
+    (b"\x16\x03", "a TLS listener: it needs security.protocol=SSL or SASL_SSL"),
+)
 
 
 def say(error: BaseException) -> str:
@@ -90,12 +97,39 @@ def round_error(what: str, errors: Sequence[KafkaError]) -> KafkaError:
     return error
 
 
-def answered(api_key: int, version: int, error: ProtocolError) -> str:
-    """Return the text for an answer that cannot be read."""
-    what = f"answered {api_name(api_key)} v{version} with"
+def unreadable(
+    api_key: int, version: int, error: ProtocolError, speaker: str = ""
+) -> ProtocolError:
+    """Return the error for an answer that cannot be read.
+
+    Args:
+        api_key: of the request.
+        version: of the request.
+        error: what is wrong with the answer. The new error has its class, and has it as its cause.
+        speaker: the name of the other side; "": the text continues a sentence that has it.
+    """
+    what = f"{speaker} answered {api_name(api_key)} v{version} with".lstrip()
+    raised: ProtocolError
     if isinstance(error, MalformedError) and error.problem:
-        return f"{what} {error.problem} at byte {error.pos} ({error.place})"
-    return f"{what} what cannot be read: {error}"
+        raised = MalformedError(
+            f"{what} {error.problem} at byte {error.pos} ({error.place})",
+            problem=error.problem,
+            place=error.place,
+            pos=error.pos,
+        )
+    else:
+        raised = type(error)(f"{what} what cannot be read: {error}")
+    raised.__cause__ = error
+    return raised
+
+
+def foreign_protocol(head: bytes) -> str | None:
+    """Return which other kind of server begins like this; None: none that is known.
+
+    Args:
+        head: the first bytes of the stream, length prefix of the supposed frame included.
+    """
+    return next((name for magic, name in _FOREIGN if head.startswith(magic)), None)
 
 
 def close_error(
@@ -151,14 +185,7 @@ def misfit_error(
     try:
         _, body = frame.decode_response(cls, event.frame, event.version)
     except MalformedError as error:
-        raised = MalformedError(
-            answered(event.api_key, event.version, error),
-            problem=error.problem,
-            place=error.place,
-            pos=error.pos,
-        )
-        raised.__cause__ = error
-        return raised
+        return unreadable(event.api_key, event.version, error)
     what = f"answered {api_name(event.api_key)} v{event.version}"
     if event.misfit is Misfit.SESSION:
         return ProtocolError(f"{what} under another fetch session than asked")

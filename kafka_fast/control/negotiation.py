@@ -3,7 +3,7 @@
 The first request has the highest version. A broker that does not know this version answers in the
 form of version 0. It names its own range if it is new enough. Each further request has a lower
 version, so the dialogue ends after a few rounds, whatever the other side answers. There is no I/O
-and no time here: `Connection` carries the frames and keeps the deadline.
+and no time here: `LinkSetup` carries the frames and keeps the deadline.
 
 From version 5 on the request names the cluster and node that it is meant for. Another broker
 answers REBOOTSTRAP_REQUIRED (KIP-1242).
@@ -12,9 +12,9 @@ answers REBOOTSTRAP_REQUIRED (KIP-1242).
 from collections.abc import Mapping
 
 from kafka_fast._version import __version__
+from kafka_fast.control.link_errors import unreadable
 from kafka_fast.errors import (
     ErrorCode,
-    MalformedError,
     ProtocolError,
     UnsupportedVersionError,
     broker_error,
@@ -24,25 +24,9 @@ from kafka_fast.protocol.apis.api_versions import ApiVersionsRequest, ApiVersion
 from kafka_fast.protocol.schema import Request, Versions
 from kafka_fast.protocol.versions import ApiVersions, retry_version
 
-__all__ = ["CLIENT_SOFTWARE_NAME", "Negotiation", "NodeVersions", "foreign_protocol"]
+__all__ = ["CLIENT_SOFTWARE_NAME", "Negotiation", "NodeVersions"]
 
 CLIENT_SOFTWARE_NAME = "kafka-fast-python"
-
-_FOREIGN = (
-    (b"HTTP/", "an HTTP server"),
-    (b"SSH-", "an SSH server"),
-    (b"\x15\x03", "a TLS listener: it needs security.protocol=SSL or SASL_SSL"),
-    (b"\x16\x03", "a TLS listener: it needs security.protocol=SSL or SASL_SSL"),
-)
-
-
-def foreign_protocol(head: bytes) -> str | None:
-    """Return which other kind of server begins like this; None: none that is known.
-
-    Args:
-        head: the first bytes of the stream, length prefix of the supposed frame included.
-    """
-    return next((name for magic, name in _FOREIGN if head.startswith(magic)), None)
 
 
 class NodeVersions:
@@ -127,14 +111,8 @@ class Negotiation:
         """
         try:
             _, response = frame.decode_api_versions_response(data, self._version)
-        except MalformedError as error:
-            what = f"{error.problem} at byte {error.pos} ({error.place})"
-            raise MalformedError(
-                f"answered ApiVersions v{self._version} with {what}",
-                problem=error.problem,
-                place=error.place,
-                pos=error.pos,
-            ) from error
+        except ProtocolError as error:
+            raise unreadable(ApiVersionsRequest.api_key, self._version, error) from error
         if response.error_code == ErrorCode.UNSUPPORTED_VERSION:
             lower = retry_version(response, self._version)
             if lower is None:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from collections import deque
 from functools import partial
 from typing import Any
 
@@ -36,6 +37,11 @@ from kafka_fast.net.calls import Calls
 from kafka_fast.net.dump import LinkDump
 from kafka_fast.net.host import Addresses, Host
 from kafka_fast.net.topic_waits import TopicWaits
+
+EVENTS_AT_ONCE = 0.0002
+BREATH = 0.001
+"""Seconds that a turn handles events, and that the thread then sleeps before it handles the rest:
+no other Python thread runs during a turn, and two hundred links may have news at once."""
 
 TOUCH_INTERVAL = 30.0
 """Seconds, at most, between two reports of the topics in use, whose metadata must be kept."""
@@ -83,6 +89,7 @@ class ClientCore(ABC):
         self._dump = LinkDump(plane)
         self._connecting: dict[int, float] = {}  # deadline by id of a link being opened
         self._touch_at = 0.0
+        self._events: deque[tuple[Any, ...]] = deque()  # of the data plane, not handled yet
 
     def _start(self) -> None:
         """Begin to take turns: the last step of making a client."""
@@ -172,11 +179,7 @@ class ClientCore(ABC):
         self.call.run(now)
         for link_id in [it for it, deadline in self._connecting.items() if deadline <= now]:
             self._drop(link_id)  # the control plane lets its connection time out, too
-        for event in self.plane.take_events():
-            if event[0] == EVENT_DUMP:
-                self._dump.take(event)
-            else:
-                self.handle_event(self._read_event(event), now)
+        self._handle_events(now)
         if now >= self._touch_at:
             self._touch_at = now + self.touch_interval
             self._touch(now)
@@ -185,9 +188,21 @@ class ClientCore(ABC):
             self.carry_out(command, now)
         self.driver.wake()  # once, and last: any part of the turn may have ended a user's wait
 
+    def _handle_events(self, now: float) -> None:
+        """Handle events in their order; leave the rest to the next turn if there are too many."""
+        self._events.extend(self.plane.take_events())
+        until = self.now() + EVENTS_AT_ONCE
+        while self._events and self.now() <= until:
+            event = self._events.popleft()
+            if event[0] == EVENT_DUMP:
+                self._dump.take(event)
+            else:
+                self.handle_event(self._read_event(event), now)
+
     def next_deadline(self) -> float:
         """Return when `turn` has something to do that no wake announces."""
-        return min(self.control.next_deadline(), self._touch_at, *self._connecting.values())
+        deadline = min(self.control.next_deadline(), self._touch_at, *self._connecting.values())
+        return min(deadline, self.now() + BREATH) if self._events else deadline
 
     def handle_event(self, event: Any, now: float) -> None:
         """Pass an event of the data plane to the control plane."""
@@ -204,7 +219,7 @@ class ClientCore(ABC):
             case ResolveHost(owner, host, _):
                 self._host.resolve(host, partial(self._take_addresses, owner, host))
             case DoWork(link_id, work):
-                self._host.run_work(work.function, partial(self._take_result, link_id))
+                self._host.run_work(work, partial(self._take_result, link_id))
             case TopicSettled(topic, error):
                 self.topics.settle(topic, error)
             case _:

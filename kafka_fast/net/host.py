@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
-from kafka_fast.control.authentication.mechanism import Mechanism
+from kafka_fast.control.authentication.mechanism import Mechanism, Work
 from kafka_fast.control.messages import OpenLink
 from kafka_fast.dataplane.core._plane import DataPlane, Environment
 from kafka_fast.dataplane.fetch._streams import Streams
@@ -103,11 +103,11 @@ class Host(Protocol):
     def resolve(self, host: str, done: Callable[[Addresses], None]) -> None:
         """Look a host name up; `done` may be called on any thread."""
 
-    def run_work(self, function: Callable[[], object], done: Callable[[object], None]) -> None:
+    def run_work(self, work: Work, done: Callable[[object], None]) -> None:
         """Call a function that may block, or take long.
 
         Args:
-            function: part of a login.
+            work: part of a login.
             done: called with its result, or with the exception that it has raised. May be called
                 on any thread.
         """

@@ -18,10 +18,11 @@ import time
 import weakref
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kafka_fast.config import CommonSettings
-from kafka_fast.control.authentication.mechanism import Mechanism
+from kafka_fast.control.authentication.mechanism import Mechanism, Work
 from kafka_fast.control.messages import OpenLink
 from kafka_fast.dataplane.core._plane import WAIT_SLICE, DataPlane, Environment
 from kafka_fast.dataplane.core._wake import Wake
@@ -35,19 +36,17 @@ from kafka_fast.net.blocking import BlockingDriver
 from kafka_fast.net.callbacks import CallbackThread
 from kafka_fast.net.host import Addresses, Client
 from kafka_fast.net.loop_bridge import LoopBridge
-from kafka_fast.net.package_compressor import PackageCompressor
 from kafka_fast.net.planes import CODECS
 from kafka_fast.net.sockets import Connecting, begin_connect, finish_connect, resolve
-from kafka_fast.net.work import run_work
+from kafka_fast.net.work import LoginWork
 from kafka_fast.record import Codec, codecs_available
 
 if TYPE_CHECKING:
     from kafka_fast.net.looping import LoopDriver
+    from kafka_fast.net.package_compressor import PackageCompressor
     from kafka_fast.net.tls.connector import TlsConnector
 
 logger = get_logger("kafka_fast.net")
-
-_system_random = random.SystemRandom()
 
 
 class ThreadedHost:
@@ -63,8 +62,14 @@ class ThreadedHost:
             ConfigError: a certificate, a key or a setting of SASL cannot be used.
         """
         self._settings = settings
+        # The host's own, seeded by the operating system: a forked process must not repeat what its
+        # parent does, and a call of the system for each float is dear. Not a method: see `now`.
+        chance = random.Random()
+        self.random = chance.random
+        self.random_bits = partial(chance.getrandbits, 63)
         self.mechanism = _make_mechanism(settings)
         self._tls = _make_connector(settings)
+        self._login_work = LoginWork()
         self._machine = Machine()
         self.environment: Environment = self._machine
         self._compressor: Compressor | None = None
@@ -157,16 +162,6 @@ class ThreadedHost:
         """Return the Unix time in ms."""
         return int(time.time() * 1000)
 
-    @staticmethod
-    def random() -> float:
-        """Return a float in [0, 1)."""
-        return _system_random.random()
-
-    @staticmethod
-    def random_bits() -> int:
-        """Return 63 random bits."""
-        return random.getrandbits(63)
-
     def wake(self) -> None:
         """Let the client take a turn soon."""
         self._machine.wake_control()
@@ -189,6 +184,9 @@ class ThreadedHost:
             self._compressor = Compressor(CODECS[codec], level)
             self._machine.use_compressor(self._compressor)
         else:
+            # only builds without a codec's library need it
+            from kafka_fast.net.package_compressor import PackageCompressor
+
             self._packages = PackageCompressor(Codec(CODECS[codec]), level)
             self._machine.use_handover(self._packages.handover)
 
@@ -210,9 +208,9 @@ class ThreadedHost:
         """Look a host name up, in a thread of its own if one can be started."""
         resolve(host, done)
 
-    def run_work(self, function: Callable[[], object], done: Callable[[object], None]) -> None:
-        """Call a function that may block, in a thread of its own if one can be started."""
-        run_work(function, done)
+    def run_work(self, work: Work, done: Callable[[object], None]) -> None:
+        """Do work that may block, in a thread of its own if one can be started."""
+        self._login_work.run(work, done)
 
     def connect(self, command: OpenLink, now: float) -> None:
         """Begin to connect a socket."""

@@ -1,30 +1,76 @@
-"""Pieces of work of a login, each in a thread of its own.
+"""Pieces of work of a client's logins, each in a thread of its own.
 
 A user's function, an identity provider or a key derivation may block or take long, and cannot be
-interrupted. At the end of the process, when CPython 3.12 and later can start no thread, the control
-thread does the work itself.
+interrupted. A login that waits too long gives its work up, and the next one tries again, because
+what hangs may have hung only once. So that a function which never returns does not take a thread
+for each try, only a few pieces of work may hang.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 
+from kafka_fast.control.authentication.mechanism import WORK_TIMEOUT, Work
+from kafka_fast.errors import KafkaConnectionError
+from kafka_fast.logs import in_seconds
 
-def run_work(function: Callable[[], object], done: Callable[[object], None]) -> None:
-    """Call `function` in a thread, and `done` there with its result, or with what it has raised.
+__all__ = ["HANGING_MAX", "LoginWork"]
 
-    While the interpreter ends, this call blocks and does both in this thread.
-    """
+HANGING_MAX = 4
+"""Pieces of work that were given up, and have not ended. Beyond that no more are begun."""
 
-    def work() -> None:
+
+class LoginWork:
+    """The work of one client's logins. Thread: control."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        """Begin without work.
+
+        Args:
+            now: returns seconds.
+        """
+        self._now = now
+        self._lock = threading.Lock()
+        self._begun: dict[object, float] = {}  # what has not ended: when it began
+
+    def run(self, work: Work, done: Callable[[object], None]) -> None:
+        """Do a piece of work in a thread, and call `done` there with its result.
+
+        What the work raises is its result. While the interpreter ends, CPython 3.12 and later start
+        no thread; then this call blocks and does both in this thread.
+        """
+        hangs = self._hangs(work)
+        if hangs is not None:
+            done(hangs)
+            return
+        key = object()
+        with self._lock:
+            self._begun[key] = self._now()
+
+        def run() -> None:
+            try:
+                result = work.function()
+            except BaseException as error:  # noqa: BLE001  # SystemExit too: a login waits
+                result = error
+            with self._lock:
+                del self._begun[key]
+            done(result)
+
         try:
-            result = function()
-        except BaseException as error:  # noqa: BLE001  # SystemExit too: a login waits
-            result = error
-        done(result)
+            threading.Thread(target=run, name="kf-login", daemon=True).start()
+        except RuntimeError:  # the interpreter ends, or the process is out of threads
+            run()
 
-    try:
-        threading.Thread(target=work, name="kf-login", daemon=True).start()
-    except RuntimeError:  # the interpreter ends, or the process is out of threads
-        work()
+    def _hangs(self, work: Work) -> KafkaConnectionError | None:
+        """Return why a piece of work is not begun, or None."""
+        with self._lock:
+            ages = [self._now() - began for began in self._begun.values()]
+        hanging = [age for age in ages if age >= WORK_TIMEOUT]
+        if len(hanging) < HANGING_MAX:
+            return None
+        return KafkaConnectionError(
+            f"waits for a login: {work.what}, and {len(hanging)} earlier calls have not returned, "
+            f"the first for {in_seconds(max(hanging))}"
+        )

@@ -19,13 +19,34 @@ cdef struct kf_run:
     int8_t timestamp_type
 
 
+cdef enum:
+    COLUMN_COUNT_MAX = 8
+
+cdef enum kf_table_column:
+    TOPIC
+    PARTITION
+    OFFSET
+    TIMESTAMP
+    TIMESTAMP_TYPE
+    KEY
+    VALUE
+    HEADERS
+
+
+# The type of a table.
+cdef struct kf_table_type:
+    bint is_spark             # the layout is "spark", not "kafka"
+    bint views                # long keys and values are not copied, but pin their buffer
+    int64_t count             # of columns
+    kf_table_column[COLUMN_COUNT_MAX] columns
+
+
 # The input for the rows of one array.
 cdef struct kf_table:
+    const kf_table_type* type
     kf_run* runs
     int64_t run_count
     int64_t rows
-    bint is_spark
-    bint views
     const char** names        # of the topics
     const int32_t* name_lens
     int64_t name_count
@@ -33,13 +54,14 @@ cdef struct kf_table:
     bint too_large            # a column would pass the 2 GiB that its offsets can address
 
 
+# The columns of a layout, in its order.
+cdef const kf_table_column* layout_columns(bint is_spark) noexcept nogil
+
 # Make the table's type. False: no memory; there is nothing to release.
-cdef bint table_schema(
-    ArrowSchema* out, bint is_spark, bint headers, bint views
-) noexcept nogil
+cdef bint table_schema(ArrowSchema* out, const kf_table_type* type) noexcept nogil
 
 # Make the chunk's rows. False: no memory, or `chunk.too_large`; there is nothing to release.
-cdef bint table_array(kf_table* chunk, bint headers, ArrowArray* out) noexcept nogil
+cdef bint table_array(kf_table* chunk, ArrowArray* out) noexcept nogil
 
-# Return the column of keys or of values in the result of table_array.
+# Return the column of keys or of values in the result of table_array; NULL: it has none.
 cdef ArrowArray* bytes_child(kf_table* chunk, kf_part part, ArrowArray* table) noexcept nogil

@@ -8,25 +8,18 @@ from libc.string cimport memcpy, memset
 
 from kafka_fast.record._arrow_structs cimport *
 
-cdef enum:
-    COLUMN_COUNT_MAX = 8
-
-cdef enum kf_table_column:
-    TOPIC
-    PARTITION
-    OFFSET
-    TIMESTAMP
-    TIMESTAMP_TYPE
-    KEY
-    VALUE
-    HEADERS
-
 cdef kf_table_column[8] KAFKA = [
     TOPIC, PARTITION, OFFSET, TIMESTAMP, TIMESTAMP_TYPE, KEY, VALUE, HEADERS,
 ]
 cdef kf_table_column[8] SPARK = [
     KEY, VALUE, TOPIC, PARTITION, OFFSET, TIMESTAMP, TIMESTAMP_TYPE, HEADERS,
 ]
+
+
+cdef const kf_table_column* layout_columns(bint is_spark) noexcept nogil:
+    if is_spark:
+        return SPARK
+    return KAFKA
 
 
 # ---- schemas ----
@@ -92,7 +85,7 @@ cdef bint fixed_array(kf_table* chunk, kf_table_column column, ArrowArray* array
     cdef int64_t width = 8 if column in (OFFSET, TIMESTAMP) else 4
     cdef kf_run* run
     cdef int32_t number
-    cdef bint is_bytes = column == TIMESTAMP_TYPE and not chunk.is_spark
+    cdef bint is_bytes = column == TIMESTAMP_TYPE and not chunk.type.is_spark
     if not kf_array_open(array, chunk.rows, 2, 0):
         return False
     cdef void* data = kf_array_buffer(array, 1, <size_t>(chunk.rows * width))
@@ -102,7 +95,7 @@ cdef bint fixed_array(kf_table* chunk, kf_table_column column, ArrowArray* array
         run = &chunk.runs[i]
         if column == OFFSET:
             kf_span_offsets(run.spans, run.count, <int64_t*>data + first)
-        elif column == TIMESTAMP and chunk.is_spark:
+        elif column == TIMESTAMP and chunk.type.is_spark:
             kf_span_microseconds(run.spans, run.count, <int64_t*>data + first)
         elif column == TIMESTAMP:
             kf_span_timestamps(run.spans, run.count, <int64_t*>data + first)
@@ -148,7 +141,7 @@ cdef bint names_array(kf_table* chunk, ArrowArray* array, bint for_rows) noexcep
 
 
 cdef bint topic_array(kf_table* chunk, ArrowArray* array) noexcept nogil:
-    if chunk.is_spark:
+    if chunk.type.is_spark:
         return names_array(chunk, array, True)
     if not fixed_array(chunk, TOPIC, array):
         return False
@@ -174,7 +167,7 @@ cdef bint bytes_array(kf_table* chunk, kf_part part, ArrowArray* array) noexcept
     cdef int64_t first = 0
     cdef uint8_t* bits
     cdef kf_run* run
-    if chunk.views:
+    if chunk.type.views:
         if not (empty_views_array(chunk, array) if size == 0 else views_array(chunk, part, array)):
             return False
     elif not fits(chunk, size) or not copies_array(chunk, part, size, array):
@@ -305,7 +298,7 @@ cdef bint headers_array(kf_table* chunk, ArrowArray* array) noexcept nogil:
             run = &chunk.runs[i]
             kf_headers_copy(run.spans, run.count, run.base, run.size, first, &out)
             first += run.count
-    if not chunk.is_spark:
+    if not chunk.type.is_spark:
         return True
     bits = new_bitmap(array, chunk.rows)
     if bits == NULL:
@@ -333,38 +326,35 @@ cdef bint column_array(kf_table* chunk, kf_table_column column, ArrowArray* arra
 
 # ---- the table ----
 
-cdef bint table_schema(
-    ArrowSchema* out, bint is_spark, bint headers, bint views
-) noexcept nogil:
-    cdef int64_t count = COLUMN_COUNT_MAX if headers else COLUMN_COUNT_MAX - 1
+cdef bint table_schema(ArrowSchema* out, const kf_table_type* type) noexcept nogil:
     cdef int64_t i
-    if not kf_schema_open(out, b"+s", b"", False, count):
+    if not kf_schema_open(out, b"+s", b"", False, type.count):
         return False
-    for i in range(count):
-        if not column_schema(out.children[i], SPARK[i] if is_spark else KAFKA[i], is_spark, views):
+    for i in range(type.count):
+        if not column_schema(out.children[i], type.columns[i], type.is_spark, type.views):
             kf_schema_release(out)
             return False
     return True
 
 
-cdef bint table_array(kf_table* chunk, bint headers, ArrowArray* out) noexcept nogil:
-    cdef int64_t count = COLUMN_COUNT_MAX if headers else COLUMN_COUNT_MAX - 1
+cdef bint table_array(kf_table* chunk, ArrowArray* out) noexcept nogil:
     cdef int64_t i
     cdef kf_run* run
     for i in range(chunk.run_count):
         run = &chunk.runs[i]
         kf_measure(run.spans, run.count, run.base, run.size, &chunk.sizes)
-    if not kf_array_open(out, chunk.rows, 1, count):
+    if not kf_array_open(out, chunk.rows, 1, chunk.type.count):
         return False
-    for i in range(count):
-        if not column_array(chunk, SPARK[i] if chunk.is_spark else KAFKA[i], out.children[i]):
+    for i in range(chunk.type.count):
+        if not column_array(chunk, chunk.type.columns[i], out.children[i]):
             kf_array_release(out)
             return False
     return True
 
 
 cdef ArrowArray* bytes_child(kf_table* chunk, kf_part part, ArrowArray* table) noexcept nogil:
-    cdef int64_t i = 0
-    while (SPARK[i] if chunk.is_spark else KAFKA[i]) != (KEY if part == KF_PART_KEY else VALUE):
-        i += 1
-    return table.children[i]
+    cdef int64_t i
+    for i in range(chunk.type.count):
+        if chunk.type.columns[i] == (KEY if part == KF_PART_KEY else VALUE):
+            return table.children[i]
+    return NULL

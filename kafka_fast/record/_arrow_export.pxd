@@ -1,6 +1,6 @@
 """Records as Arrow, handed out through the C data interface."""
 
-from kafka_fast.record._arrow_columns cimport kf_table
+from kafka_fast.record._arrow_columns cimport kf_table, kf_table_type
 from kafka_fast.record._arrow_structs cimport ArrowArray, ArrowSchema
 
 
@@ -9,9 +9,7 @@ cdef class ArrowRecords:
     cdef list slices             # of RecordSlice
     cdef dict topics             # name -> place in the dictionary of topics
     cdef list names              # encoded names of the topics
-    cdef bint is_spark           # the layout is "spark", not "kafka"
-    cdef bint views              # long keys and values are not copied, but pin their buffer
-    cdef bint headers            # there is a column of headers
+    cdef kf_table_type type
 
     cdef int know_topic(self, str topic) except -1
     cdef ArrowRecords with_slices(self, list slices)
@@ -21,4 +19,6 @@ cdef class ArrowRecords:
     cdef Py_ssize_t chunk_end(self, Py_ssize_t first)
 
 
-cdef ArrowRecords arrow_records(list slices, str layout, bint views, object headers)
+cdef ArrowRecords arrow_records(
+    list slices, str layout, bint views, object headers, object columns
+)

@@ -1,4 +1,4 @@
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, final
 
 from kafka_fast.record._slices import RecordSlice
@@ -24,4 +24,5 @@ def arrow_steps(
     layout: Literal["kafka", "spark"] = "kafka",
     views: bool = False,
     headers: bool | None = None,
+    columns: Sequence[str] | None = None,
 ) -> ArrowSteps: ...

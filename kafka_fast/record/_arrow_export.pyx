@@ -30,7 +30,8 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
 from kafka_fast.record._arrow_columns cimport (
-    bytes_child, kf_table, kf_run, table_array, table_schema,
+    COLUMN_COUNT_MAX, bytes_child, kf_run, kf_table, kf_table_column, kf_table_type,
+    layout_columns, table_array, table_schema,
 )
 from kafka_fast.record._arrow_structs cimport *
 from kafka_fast.record._reader cimport BatchBytes
@@ -46,36 +47,74 @@ cdef enum:
     CHUNK_BYTES = 512 * 1024        # ones get theirs from the system, with a page fault per page
 
 
-cdef ArrowRecords arrow_records(list slices, str layout, bint views, object headers):
-    """Return slices as a table; with `headers` None the layout decides about that column."""
+COLUMNS = {
+    "kafka": (
+        "topic", "partition", "offset", "timestamp", "timestamp_type", "key", "value", "headers",
+    ),
+    "spark": (
+        "key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers",
+    ),
+}
+
+
+cdef ArrowRecords arrow_records(
+    list slices, str layout, bint views, object headers, object columns
+):
+    """Return slices as a table; the other arguments are those of `ConsumerRecords.arrow`."""
     cdef ArrowRecords table = ArrowRecords.__new__(ArrowRecords)
     cdef RecordSlice part
-    if layout not in ("kafka", "spark"):
+    cdef int64_t i
+    if layout not in COLUMNS:
         raise UsageError(f"layout must be 'kafka' or 'spark', not {layout!r}")
     table.slices = slices
     table.topics = {}
     table.names = []
-    table.is_spark = layout == "spark"
-    table.views = views
-    table.headers = not table.is_spark if headers is None else headers
+    table.type.is_spark = layout == "spark"
+    table.type.views = views
+    chosen = chosen_columns(layout, headers, columns)
+    table.type.count = len(chosen)
+    for i in range(table.type.count):
+        table.type.columns[i] = layout_columns(table.type.is_spark)[<Py_ssize_t>chosen[i]]
     for part in slices:
         table.know_topic(part.origin.topic)
     return table
 
 
-def arrow_steps(next_slices, topics, *, str layout="kafka", bint views=False, headers=None):
+cdef list chosen_columns(str layout, object headers, object columns):
+    """Return the places in the layout of the columns that are wanted."""
+    known = COLUMNS[layout]
+    if columns is None:
+        has_headers = layout == "kafka" if headers is None else headers
+        return list(range(len(known) if has_headers else len(known) - 1))
+    if headers is not None:
+        raise UsageError("columns says whether there are headers: leave one of both out")
+    if isinstance(columns, str):
+        raise UsageError(f"columns must be several names, such as [{columns!r}]")
+    wanted = list(columns)
+    unknown = [it for it in wanted if it not in known]
+    if unknown:
+        raise UsageError(
+            f"no column {unknown[0]!r} in layout {layout!r}: there are {', '.join(known)}")
+    if len(set(wanted)) < len(wanted) or not wanted:
+        raise UsageError(f"columns must name at least one column, and each once: {wanted}")
+    return [known.index(it) for it in wanted]
+
+
+def arrow_steps(next_slices, topics, *, str layout="kafka", bint views=False, headers=None,
+                columns=None):
     """Return slices that come step by step as one table.
 
     Args:
         next_slices: returns the slices of the next step; None after the last.
         topics: all topics of all steps, because the steps share one dictionary of topics.
-        layout: "kafka" or "spark".
+        layout: as in `ConsumerRecords.arrow`, and so are the others.
         views: whether to refer to keys and values instead of copying them.
-        headers: whether there is a column of headers; None: in "kafka" only.
+        headers: whether there is a column of headers.
+        columns: the columns, in this order.
     """
     cdef ArrowSteps steps = ArrowSteps.__new__(ArrowSteps)
     steps.next_slices = next_slices
-    steps.shape = arrow_records([], layout, views, headers)
+    steps.shape = arrow_records([], layout, views, headers, columns)
     for topic in topics:
         steps.shape.know_topic(topic)
     return steps
@@ -108,13 +147,11 @@ cdef class ArrowRecords:
         table.slices = slices
         table.topics = self.topics
         table.names = self.names
-        table.is_spark = self.is_spark
-        table.views = self.views
-        table.headers = self.headers
+        table.type = self.type
         return table
 
     cdef int fill_schema(self, ArrowSchema* out) except -1:
-        if not table_schema(out, self.is_spark, self.headers, self.views):
+        if not table_schema(out, &self.type):
             raise MemoryError
         return 0
 
@@ -127,7 +164,7 @@ cdef class ArrowRecords:
         while end < len(self.slices):
             part = <RecordSlice>self.slices[end]
             rows += part.count
-            if part.count != 0 and not self.views:
+            if part.count != 0 and not self.type.views:
                 size += part.records.size // <size_t>part.records.count * <size_t>part.count
             if end > first and (rows > CHUNK_ROWS or size > CHUNK_BYTES):
                 break
@@ -137,7 +174,6 @@ cdef class ArrowRecords:
     cdef int fill_array(self, Py_ssize_t first, Py_ssize_t last, ArrowArray* out) except -1:
         """Make one array of the slices from `first` up to, but without, `last`."""
         cdef kf_table chunk
-        cdef bint headers = self.headers
         cdef bint good
         memset(&chunk, 0, sizeof(kf_table))
         chunk.runs = <kf_run*>malloc(<size_t>(last - first + 1) * sizeof(kf_run))
@@ -148,14 +184,14 @@ cdef class ArrowRecords:
                 raise MemoryError
             self.describe(first, last, &chunk)
             with nogil:
-                good = table_array(&chunk, headers, out)
+                good = table_array(&chunk, out)
             if chunk.too_large:
                 raise UsageError(
                     "more than 2 GiB in one column of one Arrow array: take the stream, as "
                     "to_arrow() and pyarrow.table() do, or views=True")
             if not good:
                 raise MemoryError
-            if self.views:
+            if self.type.views:
                 keeper = [(<RecordSlice>part).records for part in self.slices[first:last]]
                 keep(keeper, bytes_child(&chunk, KF_PART_KEY, out))
                 keep(keeper, bytes_child(&chunk, KF_PART_VALUE, out))
@@ -171,8 +207,7 @@ cdef class ArrowRecords:
         cdef kf_run* run
         cdef Py_ssize_t i
         cdef bytes name
-        chunk.is_spark = self.is_spark
-        chunk.views = self.views
+        chunk.type = &self.type
         for i in range(first, last):
             part = <RecordSlice>self.slices[i]
             run = &chunk.runs[i - first]
@@ -222,7 +257,7 @@ cdef class ArrowRecords:
         return new_stream(self, None)
 
     def __repr__(self) -> str:
-        return f"ArrowRecords({'spark' if self.is_spark else 'kafka'}, {len(self)} rows)"
+        return f"ArrowRecords({'spark' if self.type.is_spark else 'kafka'}, {len(self)} rows)"
 
 
 @cython.final
@@ -250,7 +285,7 @@ cdef class ArrowSteps:
         return new_stream(self.shape, self.next_slices)
 
     def __repr__(self) -> str:
-        return f"ArrowSteps({'spark' if self.shape.is_spark else 'kafka'})"
+        return f"ArrowSteps({'spark' if self.shape.type.is_spark else 'kafka'})"
 
 
 # ---- streams and releases: called from any thread, with or without the GIL ----
@@ -339,7 +374,9 @@ cdef void stream_release(ArrowArrayStream* stream) noexcept nogil:
 
 
 cdef int keep(list keeper, ArrowArray* column) except -1:
-    """Let a column keep the bytes that its views point into."""
+    """Let a column, if there is such a column, keep the bytes that its views point into."""
+    if column == NULL:
+        return 0
     Py_INCREF(keeper)
     kf_array_keep(column, <void*>keeper, drop_keeper)
     return 0

@@ -7,20 +7,37 @@ was accepted is delivered once the broker comes to its senses.
 from __future__ import annotations
 
 import gc
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import closing, contextmanager, suppress
+from types import SimpleNamespace
+from typing import Any, BinaryIO
 
 import pytest
 
 from kafka_fast import AuthenticationError, Consumer, KafkaError, Producer, TopicPartition
+from kafka_fast.control import link_setup
+from kafka_fast.control.authentication.mechanism import Conversation
 from kafka_fast.errors import KafkaTimeoutError
-from kafka_fast.protocol.apis.sasl_authenticate import SaslAuthenticateResponse
+from kafka_fast.net import work
+from kafka_fast.net.login import kerberos, making, tokens
+from kafka_fast.protocol import frame
+from kafka_fast.protocol.apis.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+)
+from kafka_fast.protocol.apis.sasl_authenticate import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+)
+from kafka_fast.protocol.apis.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from kafka_fast.protocol.schema import Response
 from kafka_fast.testing.broker.sasl.dialogue import SaslDialogue
 from kafka_fast.testing.broker.security import TokenClaims
-from kafka_fast.testing.broker.versions import METADATA, SASL_AUTHENTICATE, SASL_HANDSHAKE
+from kafka_fast.testing.broker.versions import METADATA, OFFERED, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from kafka_fast.testing.certificates import CertificateAuthority
 from kafka_fast.testing.proxy import Proxy
 from kafka_fast.testing.secure_broker import SecureBroker
@@ -332,6 +349,39 @@ def test_a_function_that_hangs_does_not_keep_a_client_from_closing(kafka: Secure
     eventually(lambda: not login_threads(), "the end of the threads")
 
 
+@pytest.mark.parametrize("mechanism", ["OAUTHBEARER", "PLAIN", "SCRAM-SHA-256"])
+def test_a_function_that_never_returns_takes_a_few_threads_only(
+    kafka: SecureBroker, monkeypatch: pytest.MonkeyPatch, mechanism: str
+) -> None:
+    """Regression: each try of a login began another thread, for ever."""
+    for module in (link_setup, work, tokens):
+        monkeypatch.setattr(module, "WORK_TIMEOUT", 0.02)
+    go_on = threading.Event()
+
+    def provide() -> str:
+        assert go_on.wait(TIMEOUT)
+        return kafka.token("alice") if mechanism == "OAUTHBEARER" else kafka.users["alice"]
+
+    if mechanism == "OAUTHBEARER":
+        properties = token_properties(kafka, provide)
+    else:
+        properties = properties_of(kafka, mechanism) | {"sasl.username": "alice"}
+        del properties["sasl.jaas.config"]
+        properties["sasl.password"] = provide
+    with Producer({**properties, "max.block.ms": 100}) as producer:
+
+        def says_so() -> bool:
+            text = said(lambda: producer.send("t", b"x"), KafkaTimeoutError)
+            return "and 4 earlier calls have not returned, the first for" in text
+
+        eventually(says_so, "the reason")
+        monkeypatch.undo()
+        assert len(login_threads()) == work.HANGING_MAX
+        go_on.set()
+        eventually(lambda: sends(producer), "the login")
+    eventually(lambda: not login_threads(), "the end of the threads")
+
+
 def login_threads() -> list[threading.Thread]:
     return [one for one in threading.enumerate() if one.name == "kf-login"]
 
@@ -387,3 +437,130 @@ def test_a_token_that_a_broker_refuses_is_not_shown_again(
             assert "refused the token" in said(lambda: producer.send("t", b"x"))
             eventually(lambda: delivered(producer), "a token that is accepted")
     assert made[:3] == list(dict.fromkeys(shown))
+
+
+# ---- a broker that never comes to an end ----
+
+
+ENDLESS_APIS = [
+    ApiVersion(api_key=key, min_version=least, max_version=most)
+    for key, (least, most) in OFFERED.items()
+]
+
+
+class EndlessBroker:
+    """Says to each SaslAuthenticate that all is well so far, and never that it has accepted."""
+
+    def __init__(self, challenge: Callable[[bytes], bytes]) -> None:
+        """Listen.
+
+        Args:
+            challenge: returns what is answered to what the client says.
+        """
+        self.rounds: list[int] = []
+        """SaslAuthenticate requests of each connection that had one."""
+        self._challenge = challenge
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.bootstrap = "{}:{}".format(*self._listener.getsockname())
+        self._thread = threading.Thread(target=self._accept, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self._thread.join(TIMEOUT)
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = self._listener.accept()
+                with connection, suppress(OSError), connection.makefile("rb") as stream:
+                    self._serve(connection, stream)
+
+    def _serve(self, connection: socket.socket, stream: BinaryIO) -> None:
+        rounds = 0
+        while size := stream.read(4):
+            header, body = frame.decode_request(stream.read(int.from_bytes(size, "big")))
+            if isinstance(body, SaslAuthenticateRequest):
+                self.rounds += [] if rounds else [0]
+                rounds = self.rounds[-1] = rounds + 1
+                answer: Response = Answer(auth_bytes=self._challenge(body.auth_bytes))
+            elif isinstance(body, SaslHandshakeRequest):
+                answer = SaslHandshakeResponse(mechanisms=[body.mechanism])
+            elif isinstance(body, ApiVersionsRequest):
+                answer = ApiVersionsResponse(api_keys=ENDLESS_APIS)
+            else:
+                return  # what comes after a login
+            connection.sendall(frame.encode_response(answer, header.version, header.correlation_id))
+
+
+def scram_challenge(said: bytes) -> bytes:
+    """Return a good first message of a server, whatever the client says."""
+    return b"r=%sx,s=c2FsdA==,i=4096" % said.partition(b"r=")[2].partition(b",")[0]
+
+
+class EndlessContext:
+    """Kerberos as it never is: there is always one more token."""
+
+    is_complete = False
+
+    def step(self, token: bytes | None) -> bytes:
+        return b"token"
+
+
+class EndlessMechanism:
+    """One that does not count itself."""
+
+    name = "GSSAPI"
+
+    def converse(self, host: str) -> Conversation:
+        while True:
+            yield b"more"
+
+
+CREDENTIALS: Properties = {
+    "sasl.username": "alice",
+    "sasl.password": "secret",
+    "sasl_oauth_token_provider": lambda: "a.b.c",
+}
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "rounds", "says"),
+    [
+        ("PLAIN", 1, "instead of an answer to "),
+        ("SCRAM-SHA-256", 2, "sent a malformed server-final message of SCRAM: r="),
+        ("SCRAM-SHA-512", 2, "sent a malformed server-final message of SCRAM: r="),
+        ("OAUTHBEARER", 2, "refused the token: go on"),
+        ("GSSAPI", 10, "does not come to an end with Kerberos"),
+        ("any", 20, "has not accepted the login by GSSAPI after 20 rounds"),
+    ],
+)
+def test_a_login_that_a_broker_never_ends(
+    monkeypatch: pytest.MonkeyPatch, mechanism: str, rounds: int, says: str
+) -> None:
+    """It accepts each message and asks for the next, and no end would ever come."""
+    monkeypatch.setattr(
+        kerberos, "KerberosLogin", lambda **_: SimpleNamespace(begin=lambda _: EndlessContext())
+    )
+    if mechanism == "any":
+        mechanism = "GSSAPI"
+        monkeypatch.setitem(making._MAKERS, mechanism, lambda _: EndlessMechanism())
+    is_scram = mechanism.startswith("SCRAM")
+    broker = EndlessBroker(scram_challenge if is_scram else lambda _: b"go on")
+    properties: Properties = {
+        **QUICK,
+        "bootstrap.servers": broker.bootstrap,
+        "security.protocol": "SASL_PLAINTEXT",
+        "allow.insecure.sasl": True,
+        "sasl.mechanism": mechanism,
+        "max.block.ms": 1_000,
+    }
+    wanted = ("sasl_oauth",) if mechanism == "OAUTHBEARER" else ("sasl.",)
+    if mechanism != "GSSAPI":
+        properties |= {key: it for key, it in CREDENTIALS.items() if key.startswith(wanted)}
+    with closing(broker), Producer(properties) as producer:
+        kind = KafkaTimeoutError if mechanism == "PLAIN" else AuthenticationError
+        assert says in said(lambda: producer.send("t", b"x"), kind)
+        assert broker.rounds[0] == rounds
+        assert max(broker.rounds) == rounds

@@ -76,6 +76,8 @@ def test_the_plans_of_the_first_seeds_touch_every_choice() -> None:
     assert resets == {"earliest", "latest", "none", "by_duration:PT2S"}
     assert {plan.recreations for plan in plans} == {0, 1, 2}
     assert {plan.changes_mind for plan in plans} == {0.0, 0.02, 0.1}
+    calm = [plan for plan in plans if plan.is_calm and plan.holds_gil]
+    assert {plan.logins is None for plan in calm} == {True, False}
     fickle = {plan.config.get("group.protocol", "classic") for plan in plans if plan.changes_mind}
     assert fickle == {"classic", "consumer"}
     assert {(plan.pattern is None, plan.broker_side) for plan in plans} >= {
@@ -132,4 +134,10 @@ def test_a_loop_hands_over_nothing_of_a_topic_that_was_made_anew(seed: int) -> N
 def test_a_loop_that_hears_of_a_new_topic_drops_none_of_its_records() -> None:
     """Regression: those that came in the same wait as the news were dropped with the old ones."""
     result = run_group_seed(84)
+    assert not result.faults, result.report()
+
+
+def test_a_user_who_holds_the_gil_has_polled_before() -> None:
+    """Regression of the checker: a loop over records of an earlier poll was taken for a poll."""
+    result = run_group_seed(1147)
     assert not result.faults, result.report()

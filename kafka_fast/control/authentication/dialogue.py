@@ -5,8 +5,10 @@
                                    ▼    │ its result
                                     Work
 
-There is no I/O and no time here: `Connection` carries the frames, has the work done, and keeps the
-deadlines. The same dialogue logs in again, over a link that has carried requests (KIP-368).
+There is no I/O and no time here: `LinkSetup` carries the frames, has the work done, and keeps the
+deadlines. The same dialogue logs in again, over a link that has carried requests (KIP-368). Work
+that comes before the first message is then done before SaslHandshake. From SaslHandshake on the
+link carries no requests, and they would wait for a token, say.
 
 What a broker says about a refusal comes from outside, and ends in errors and logs. So it is
 shortened, and has no control characters (`as_told`).
@@ -19,14 +21,13 @@ from typing import TypeAlias, TypeVar
 
 from kafka_fast.control.authentication.mechanism import Conversation, Mechanism, Work
 from kafka_fast.control.authentication.peer_text import as_told
-from kafka_fast.control.link_errors import answered
+from kafka_fast.control.link_errors import unreadable
 from kafka_fast.control.negotiation import NodeVersions
 from kafka_fast.errors import (
     AuthenticationError,
     ErrorCode,
     KafkaConnectionError,
     KafkaError,
-    MalformedError,
     ProtocolError,
     broker_error,
     drop_frames,
@@ -94,13 +95,18 @@ class Authentication:
         self._client_id = client_id
         self._version = 0  # of the request that has no answer yet
         self._conversation: Conversation | None = None
+        self._first = b""  # message of the conversation, if it began before SaslHandshake
+        self._is_known = False  # that the broker offers the mechanism
         self._rounds = 0
         self._lifetime = NEVER
 
     # All three raise the same. The texts continue a sentence that begins with the broker's name.
 
-    def begin(self) -> AuthenticationStep:
+    def begin(self, *, is_renewal: bool = False) -> AuthenticationStep:
         """Return the first step.
+
+        Args:
+            is_renewal: the broker has accepted this mechanism over this link before.
 
         Raises:
             AuthenticationError: the broker refuses, is not who it should be, or cannot do SASL as
@@ -115,15 +121,19 @@ class Authentication:
                 f"offers SaslHandshake in these versions: {handshake}. This client logs in to "
                 "Kafka 1.0 and later"
             )
-        return self._ask(SaslHandshakeRequest(mechanism=self._mechanism.name), HANDSHAKE_VERSION)
+        return self._converse() if is_renewal else self._shake_hands()
 
     def handle_frame(self, data: bytes) -> AuthenticationStep:
         """Take the answer to the last request, whose correlation id was checked before."""
-        if self._conversation is None:
+        if not self._is_known:
             self._take_handshake(self._read(SaslHandshakeResponse, data))
-            self._conversation = self._mechanism.converse(self._host)
-            return self._advance(self._conversation.__next__)
+            self._is_known = True
+            if self._conversation is None:
+                return self._converse()
+            first, self._first = self._first, b""
+            return self._say(first)
         conversation = self._conversation
+        assert conversation is not None
         answer = self._read(SaslAuthenticateResponse, data)
         if answer.error_code:
             refusal = self._refusal(answer.error_code, answer.error_message)
@@ -146,10 +156,18 @@ class Authentication:
 
     def close(self) -> None:
         """Give the dialogue up, and forget what the conversation knows."""
+        self._first = b""
         if self._conversation is not None:
             self._conversation.close()
 
     # ---- steps ----
+
+    def _shake_hands(self) -> bytes:
+        return self._ask(SaslHandshakeRequest(mechanism=self._mechanism.name), HANDSHAKE_VERSION)
+
+    def _converse(self) -> AuthenticationStep:
+        self._conversation = self._mechanism.converse(self._host)
+        return self._advance(self._conversation.__next__)
 
     def _advance(self, say_on: Callable[[], bytes | Work]) -> AuthenticationStep:
         """Let the mechanism go on."""
@@ -169,6 +187,12 @@ class Authentication:
         if isinstance(said, Work):
             self.work = said
             return said
+        if not self._is_known:
+            self._first = said
+            return self._shake_hands()
+        return self._say(said)
+
+    def _say(self, said: bytes) -> bytes:
         self._rounds += 1
         if self._rounds > MAX_ROUNDS:
             raise AuthenticationError(
@@ -187,11 +211,7 @@ class Authentication:
         try:
             return frame.decode_response(response_class, data, self._version)[1]
         except ProtocolError as error:
-            text = answered(response_class.api_key, self._version, error)
-            if isinstance(error, MalformedError):
-                place = {"problem": error.problem, "place": error.place}
-                raise MalformedError(text, **place, pos=error.pos) from error
-            raise ProtocolError(text) from error
+            raise unreadable(response_class.api_key, self._version, error) from error
 
     # ---- refusals ----
 

@@ -4,21 +4,33 @@ A broker tells how long a session lives, and closes a link that carries other re
 So the login is renewed at a random 85 to 95 % of that time. Brokers refuse two renewals within a
 second. A renewal that comes later than the session's end is accepted all the same, if no other
 request goes before it: the link's gate sees to that.
+
+A renewal begins a little ahead of that, with the work that it needs before its first message. So
+requests wait at the gate for the broker only, and not for a user's function.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 from kafka_fast.control.authentication.dialogue import Accepted, Authentication, AuthenticationStep
 from kafka_fast.control.authentication.mechanism import Mechanism, Work
 from kafka_fast.control.negotiation import NodeVersions
 from kafka_fast.instants import LONG_AGO, NEVER
 
-__all__ = ["Login"]
+__all__ = ["Login", "LoginStep"]
+
+LoginStep: TypeAlias = bytes | Work | None
+"""What comes next: a request to send, something to do, or nothing: the broker has accepted."""
 
 SESSION_SHARE = (0.85, 0.95)
 """The parts of a session's lifetime between which it is renewed, by chance."""
+
+LEAD = 0.03
+LEAD_MAX = 30.0
+"""The part of a session's lifetime by which a renewal's work is ahead of the gate, and the seconds
+at most: what the work brings must still be good."""
 
 RENEWAL_INTERVAL = 1.05
 """Seconds from one login to the next over the same link."""
@@ -54,6 +66,8 @@ class Login:
         self._accepted_at = LONG_AGO
         self.renew_at = NEVER
         """When no more requests may be sent before the login is renewed."""
+        self.prepare_at = NEVER
+        """When a renewal may begin, before the gate is shut."""
 
     # Getters
 
@@ -90,19 +104,20 @@ class Login:
 
     # Steps; they raise what `Authentication` raises
 
-    def begin(self, now: float) -> AuthenticationStep:
+    def begin(self, now: float) -> LoginStep:
         """Begin a dialogue: the first one, or a renewal."""
         self._dialogue = Authentication(
             self._mechanism, self._host, self._versions, self._client_id
         )
-        return self._note(self._dialogue.begin(), now)
+        is_renewal = self._accepted_at != LONG_AGO
+        return self._note(self._dialogue.begin(is_renewal=is_renewal), now)
 
-    def handle_frame(self, data: bytes, now: float) -> AuthenticationStep:
+    def handle_frame(self, data: bytes, now: float) -> LoginStep:
         """Take the answer to the last request."""
         assert self._dialogue is not None
         return self._note(self._dialogue.handle_frame(data), now)
 
-    def handle_result(self, result: object, now: float) -> AuthenticationStep:
+    def handle_result(self, result: object, now: float) -> LoginStep:
         """Take the result of the last `Work`, or the exception that its function has raised."""
         assert self._dialogue is not None
         return self._note(self._dialogue.handle_result(result), now)
@@ -113,7 +128,7 @@ class Login:
         if dialogue is not None:
             dialogue.close()
 
-    def _note(self, step: AuthenticationStep, now: float) -> AuthenticationStep:
+    def _note(self, step: AuthenticationStep, now: float) -> LoginStep:
         if isinstance(step, Accepted):
             self.close()
             self._accepted_at = now
@@ -121,6 +136,9 @@ class Login:
             share = least + (most - least) * self._random()
             # The session began some time after the last request was sent.
             self.renew_at = self._asked_at + step.lifetime * share
-        elif isinstance(step, bytes):
+            lead = min(step.lifetime * LEAD, LEAD_MAX)
+            self.prepare_at = max(self.renew_at - lead, self.may_begin_at)
+            return None
+        if isinstance(step, bytes):
             self._asked_at = now
         return step

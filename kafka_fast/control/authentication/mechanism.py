@@ -15,7 +15,10 @@ from typing import Any, Protocol, TypeAlias
 
 from kafka_fast.values import Value
 
-__all__ = ["Conversation", "Mechanism", "Work"]
+__all__ = ["WORK_TIMEOUT", "Conversation", "Mechanism", "Work"]
+
+WORK_TIMEOUT = 60.0
+"""Seconds for one piece of work: a user's function, an identity provider. Then it is given up."""
 
 
 class Work(Value):
@@ -34,8 +37,8 @@ Conversation: TypeAlias = Generator[bytes | Work, Any, None]
 
 It returns when it has nothing more to say: the broker has accepted then, since a refusal comes as
 an error of SaslAuthenticate. Whoever runs it may throw that error in, so that a refused token is
-not used again. It may ask for `Work` before its first bytes, a token of an identity provider for
-example: SaslHandshake can wait for these, so that no link stands still meanwhile.
+not used again. If it asks for `Work` before its first bytes, a token of an identity provider for
+example, a renewal has that done while the link still carries requests.
 
 It raises `AuthenticationError` if it cannot go on, or if the broker proves not to be who it should
 be; and a plain `KafkaConnectionError` if that may pass, since an identity provider does not answer

@@ -19,8 +19,10 @@ from typing import Final, NoReturn, TypeAlias
 
 from kafka_fast.control.authentication.mechanism import Conversation, Work
 from kafka_fast.control.authentication.peer_text import as_told
+from kafka_fast.control.authentication.revealing import revealed
 from kafka_fast.control.authentication.saslprep import saslprep
 from kafka_fast.errors import AuthenticationError, ConfigError
+from kafka_fast.secret import Secret
 from kafka_fast.values import Value
 
 __all__ = ["HASHES", "MIN_ITERATIONS", "DeriveKeys", "ScramKeys", "ScramMechanism", "derive_keys"]
@@ -54,8 +56,8 @@ class ScramKeys(Value, eq=False):
     server_key: bytes
 
 
-DeriveKeys: TypeAlias = Callable[[bytes, int], ScramKeys]
-"""Takes the salt and the iteration count. Takes long; may ask the user for the password."""
+DeriveKeys: TypeAlias = Callable[[Secret, bytes, int], ScramKeys]
+"""Takes the password, the salt and the iteration count. Takes long."""
 
 
 def derive_keys(hash_name: str, password: bytes, salt: bytes, iterations: int) -> ScramKeys:
@@ -69,13 +71,14 @@ def derive_keys(hash_name: str, password: bytes, salt: bytes, iterations: int) -
 class ScramMechanism:
     """One of the two SCRAM mechanisms with one user's credentials.
 
-    Thread: control, but for `derive`.
+    Thread: control, but for the functions in `Work`.
     """
 
     def __init__(
         self,
         name: str,
         username: str,
+        password: Secret,
         derive: DeriveKeys,
         nonce: Callable[[], str],
         *,
@@ -87,6 +90,7 @@ class ScramMechanism:
         Args:
             name: SCRAM-SHA-256 or SCRAM-SHA-512.
             username: the user, or the id of a delegation token.
+            password: a function is asked in each conversation, so that it may change.
             derive: derives the keys; called as `Work`.
             nonce: returns new printable ASCII without commas, of at least 128 random bits.
             extensions: sent with the user: ("tokenauth", "true") says that it is a token's id.
@@ -97,6 +101,7 @@ class ScramMechanism:
         """
         self.name = name
         self._hash = HASHES[name]
+        self._password = password
         self._derive = derive
         self._nonce = nonce
         self._max_iterations = max_iterations
@@ -112,17 +117,24 @@ class ScramMechanism:
         Raises:
             AuthenticationError: the broker broke the rules, or does not know the password.
         """
+        password = self._password
+        if password.may_block:
+            password = yield Work(self._asked, "the password is asked for")
         nonce = self._nonce()
         client_first = f"n={self._user},r={nonce}{self._extensions}"
         server_first = yield f"{_GS2_HEADER}{client_first}".encode()
         both_nonces, salt, iterations = self._read_first(server_first, nonce)
         keys: ScramKeys = yield Work(
-            lambda: self._derive(salt, iterations), f"keys are derived with {iterations} iterations"
+            lambda: self._derive(password, salt, iterations),
+            f"keys are derived with {iterations} iterations",
         )
         unproven = f"c={_BINDING},r={both_nonces}"
         said = b"%s,%s,%s" % (client_first.encode(), server_first, unproven.encode())
         server_final = yield b"%s,p=%s" % (unproven.encode(), self._proof(keys, said))
         self._check_final(server_final, hmac.digest(keys.server_key, said, self._hash))
+
+    def _asked(self) -> Secret:
+        return Secret(revealed(self._password, "password").decode())
 
     def _read_first(self, data: bytes, nonce: str) -> tuple[str, bytes, int]:
         """Return both nonces, the salt and the iteration count of a server-first message."""

@@ -144,7 +144,8 @@ class FetchRoutes:
         """Start the partitions that wait for a leader or a link and have one now."""
         waiting = self._partitions.in_state(*AWAITING_WAY)
         for assigned in sorted(waiting, key=lambda it: it.stream_id):
-            self.start(assigned, now)
+            if not self._waits_on(assigned):
+                self.start(assigned, now)
 
     # In
 
@@ -171,6 +172,18 @@ class FetchRoutes:
         self._programmed.pop(link.id, None)
 
     # Details
+
+    def _waits_on(self, assigned: AssignedPartition) -> bool:
+        """Tell whether a partition waits for a link for which nothing can be done just now.
+
+        `handle_leader` is called if it is not the link to its leader any more.
+        """
+        if assigned.state is not FetchState.AWAITS_LINK or assigned.node is None:
+            return False
+        key = ConnectionKey(Role.DATA, assigned.node.id)
+        if self._links.link_to(key) is not None:
+            return False
+        return self._connections.is_connecting(key) or not self._connections.may_begin
 
     def _node_for(self, assigned: AssignedPartition) -> Node | None:
         """Return the node to read a partition from."""

@@ -20,9 +20,11 @@ from kafka_fast.config import ProducerSettings
 from kafka_fast.control.authentication.mechanism import Mechanism
 from kafka_fast.control.client_control import ClientControl
 from kafka_fast.control.cluster import Cluster
+from kafka_fast.control.connection_key import ConnectionKey
+from kafka_fast.control.connection_outputs import ConnectionFailed
 from kafka_fast.control.links import Link
 from kafka_fast.control.messages import TopicSettled
-from kafka_fast.control.metadata import ClusterChanges
+from kafka_fast.control.metadata import NO_LEADER, ClusterChanges
 from kafka_fast.control.permissions import described
 from kafka_fast.control.producer.causes import Causes
 from kafka_fast.control.producer.identity import IdentityKeeper
@@ -110,6 +112,7 @@ class ProducerControl(ClientControl[ProducerSettings]):
         )
         self._awaited: set[str] = set()  # topics that callers wait for
         self._new_leaders: set[int] = set()  # queues whose leader moved since their freeze
+        self._begun: set[int] = set()  # nodes to which a link is being made, unless news ended that
         self._waiting_for_epoch: list[QueueReport] = []
         self._waiting_for_limits: dict[int, QueueReport] = {}  # by queue
         self._unsent = LongWait(logger)
@@ -165,14 +168,22 @@ class ProducerControl(ClientControl[ProducerSettings]):
     def _tick(self, now: float) -> None:
         if self.fatal is not None:
             return
-        for node_id in self.routes.wanted_nodes():
-            self.requester.ways.want_data(node_id, now)
+        self._connect_to_leaders(now)
         if self._settings.enable_idempotence:
             self.identity.want()
         if not any(True for _ in self._unsendable()):
             self._unsent.end()
         elif not self._unsent.is_told:
             self._unsent.look(now, self._describe_unsent)
+
+    def _connect_to_leaders(self, now: float) -> None:
+        """Have a link made to each node to which queues with data need one."""
+        for node_id in self.routes.wanted_nodes():
+            if node_id not in self._begun:
+                if not self.connections.may_begin:
+                    return
+                self.requester.ways.want_data(node_id, now)
+                self._begun.add(node_id)
 
     def _unsendable(self) -> Iterator[TopicPartition]:
         """Yield the partitions whose records cannot be sent now."""
@@ -217,14 +228,12 @@ class ProducerControl(ClientControl[ProducerSettings]):
         self.routes.want(queue_id)
         queue = self.routes.queue(queue_id)
         self.cluster.want_topic(queue.topic, now)
-        leader = self.cluster.leader(queue.topic, queue.partition)
-        if leader is None:
+        if queue.awaited_node == NO_LEADER:
             self.cluster.request_refresh("a partition with data has no leader", queue.topic)
-        else:
-            self.requester.ways.want_data(leader.id, now)
 
     def _handle_changes(self, changes: ClusterChanges, now: float) -> None:
         """Bring the routes in line with what changed in the cluster."""
+        self._begun.clear()
         touched = {*changes.new_topics, *changes.returned_topics, *changes.identified_topics}
         touched |= {change.topic for change in changes.resized}
         touched |= {change.topic for change in changes.recreated_topics}
@@ -264,6 +273,7 @@ class ProducerControl(ClientControl[ProducerSettings]):
 
     def handle_ready(self, link: Link, now: float) -> None:
         """Send the batches that wait for this link."""
+        self._begun.discard(link.key.node_id)
         try:
             self.routes.program(link)
         except UnsupportedVersionError as error:
@@ -278,8 +288,16 @@ class ProducerControl(ClientControl[ProducerSettings]):
 
     def handle_lost(self, link: Link, error: KafkaError | None, now: float) -> None:
         """Take note that a link is gone: nothing is sent over it any more."""
+        self._begun.discard(link.key.node_id)
         self.routes.handle_lost(link)
         super().handle_lost(link, error, now)
+
+    def handle_connect_failed(
+        self, key: ConnectionKey, failed: ConnectionFailed, now: float
+    ) -> None:
+        """A connection could not be made; if records still need it, it is made again."""
+        self._begun.discard(key.node_id)
+        super().handle_connect_failed(key, failed, now)
 
     # Producer id and epoch
 

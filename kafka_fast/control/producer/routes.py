@@ -14,7 +14,7 @@ from kafka_fast.config import ProducerSettings
 from kafka_fast.control.connection_key import ConnectionKey, Role
 from kafka_fast.control.context import Context
 from kafka_fast.control.links import Link
-from kafka_fast.control.metadata import NO_TOPIC_ID
+from kafka_fast.control.metadata import NO_LEADER, NO_TOPIC_ID
 from kafka_fast.control.producer.messages import (
     NameTopic,
     ProducerCommand,
@@ -44,6 +44,8 @@ class Queue(Value, frozen=False):
     topic: str
     partition: int
     link_id: int = NOWHERE
+    awaited_node: int | None = None
+    """The leader to which this queue, which has data, needs a link; `NO_LEADER`: there is none."""
 
 
 class Routes:
@@ -62,7 +64,7 @@ class Routes:
         self._timeout_ms = context.settings.request_timeout_ms
         self._queues: list[Queue] = []
         self._by_topic: dict[str, list[Queue]] = {}
-        self._wanted: dict[int, Queue] = {}  # queues with data and no link, by id
+        self._waiting: dict[int, dict[int, Queue]] = {}  # by awaited node, then by id
         self._over: dict[int, dict[int, Queue]] = {}  # link id -> its queues, by id
         self._ids: dict[str, bytes] = {}  # topic ids as the data plane knows them
         self._nameless: set[str] = set()  # topics without an id
@@ -90,16 +92,14 @@ class Routes:
         """The ids of all queues."""
         return range(len(self._queues))
 
-    def wanted_nodes(self) -> set[int]:
+    def wanted_nodes(self) -> list[int]:
         """Return the ids of the nodes to which queues with data need a link."""
-        leaders = (
-            self._cluster.leader(queue.topic, queue.partition) for queue in self._wanted.values()
-        )
-        return {leader.id for leader in leaders if leader is not None}
+        return [node_id for node_id in self._waiting if node_id != NO_LEADER]
 
     def without_link(self) -> Iterator[TopicPartition]:
         """Yield the partitions whose records wait for a link to their leader."""
-        return (TopicPartition(it.topic, it.partition) for it in self._wanted.values())
+        for queues in self._waiting.values():
+            yield from (TopicPartition(it.topic, it.partition) for it in queues.values())
 
     def with_data(self) -> Iterator[TopicPartition]:
         """Yield the partitions that have, or once had, records to send."""
@@ -133,6 +133,8 @@ class Routes:
         for queue in queues:
             available = self._cluster.leader(topic, queue.partition) is not None
             self._commands.append(SetAvailable(queue.id, available))
+            if queue.awaited_node is not None:
+                self._await_leader(queue)
         return unusable
 
     def _name(self, topic: str) -> list[tuple[Link, UnsupportedVersionError]]:
@@ -190,7 +192,7 @@ class Routes:
         """Take note that a queue has data and no link; route it if there is one."""
         queue = self._queues[queue_id]
         self._put(queue, NOWHERE)
-        self._wanted[queue.id] = queue
+        self._await_leader(queue)
         self.route(queue)
 
     def route(self, queue: Queue) -> None:
@@ -198,17 +200,17 @@ class Routes:
         link = self._link_to_leader(queue)
         if link is not None and link.id != queue.link_id:
             self._put(queue, link.id)
-            self._wanted.pop(queue.id, None)
+            self._await_nothing(queue)
             self._commands.append(RouteQueue(queue.id, link.id))
 
     def move(self, queue: Queue) -> None:
         """Route a queue again whose leader has moved, or hold it until there is a link."""
-        if queue.link_id == NOWHERE and queue.id not in self._wanted:
+        if queue.link_id == NOWHERE and queue.awaited_node is None:
             return
         link = self._link_to_leader(queue)
         if link is None:
             self._put(queue, NOWHERE)
-            self._wanted[queue.id] = queue
+            self._await_leader(queue)
             self._commands.append(RouteQueue(queue.id, NOWHERE))
         else:
             self.route(queue)
@@ -216,6 +218,22 @@ class Routes:
     def _link_to_leader(self, queue: Queue) -> Link | None:
         leader = self._cluster.leader(queue.topic, queue.partition)
         return None if leader is None else self._links.link_to(ConnectionKey(Role.DATA, leader.id))
+
+    def _await_leader(self, queue: Queue) -> None:
+        """Note that a queue needs a link to whoever leads its partition now."""
+        self._await_nothing(queue)
+        leader = self._cluster.leader(queue.topic, queue.partition)
+        queue.awaited_node = NO_LEADER if leader is None else leader.id
+        self._waiting.setdefault(queue.awaited_node, {})[queue.id] = queue
+
+    def _await_nothing(self, queue: Queue) -> None:
+        """Note that a queue has a link."""
+        if queue.awaited_node is not None:
+            waiting = self._waiting[queue.awaited_node]
+            del waiting[queue.id]
+            if not waiting:
+                del self._waiting[queue.awaited_node]
+            queue.awaited_node = None
 
     def _put(self, queue: Queue, link_id: int) -> None:
         """Note over which link a queue is sent."""
@@ -227,7 +245,7 @@ class Routes:
 
     def handle_ready(self, link: Link) -> None:
         """Route the queues that waited for this link."""
-        for queue in list(self._wanted.values()):
+        for queue in list(self._waiting.get(link.key.node_id, {}).values()):
             self.route(queue)
 
     def handle_lost(self, link: Link) -> None:

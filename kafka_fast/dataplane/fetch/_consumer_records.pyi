@@ -1,4 +1,4 @@
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, final, overload
 
 from kafka_fast.dataplane.fetch._consumer_record import ConsumerRecord
@@ -42,6 +42,7 @@ class ConsumerRecords:
         layout: Literal["kafka", "spark"] = "kafka",
         views: bool = False,
         headers: bool | None = None,
+        columns: Sequence[str] | None = None,
     ) -> ArrowRecords: ...
     def to_arrow(
         self,
@@ -49,6 +50,7 @@ class ConsumerRecords:
         layout: Literal["kafka", "spark"] = "kafka",
         views: bool = False,
         headers: bool | None = None,
+        columns: Sequence[str] | None = None,
     ) -> Any: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def __arrow_c_array__(

@@ -393,7 +393,8 @@ cdef class ConsumerRecords:
             "value": values,
         }
 
-    def arrow(self, *, str layout="kafka", bint views=False, headers=None) -> ArrowRecords:
+    def arrow(self, *, str layout="kafka", bint views=False, headers=None,
+              columns=None) -> ArrowRecords:
         """Return the records as a table for any library that takes Arrow; pyarrow is not needed.
 
         Args:
@@ -403,19 +404,21 @@ cdef class ConsumerRecords:
                 are pinned until the table is released. Pays for values of some hundred bytes and
                 more; the receiver must know Arrow's binary views.
             headers: whether there is a column of headers; None: in "kafka" only.
+            columns: names of the layout's columns, to have these only, in this order; what is not
+                named costs nothing.
 
         Raises:
-            UsageError: there is no such layout.
+            UsageError: there is no such layout or column.
         """
-        return arrow_records(self.slices, layout, views, headers)
+        return arrow_records(self.slices, layout, views, headers, columns)
 
-    def to_arrow(self, *, str layout="kafka", bint views=False, headers=None):
+    def to_arrow(self, *, str layout="kafka", bint views=False, headers=None, columns=None):
         """Return the records as a pyarrow.Table; the arguments are those of `arrow`.
 
         Raises:
             UsageError: pyarrow is not installed.
         """
-        table = self.arrow(layout=layout, views=views, headers=headers)
+        table = self.arrow(layout=layout, views=views, headers=headers, columns=columns)
         return package_for("to_arrow()", "pyarrow", "'kafka-fast[arrow]'").table(table)
 
     def __arrow_c_stream__(self, requested_schema=None):

@@ -57,7 +57,8 @@ def _scram(settings: SaslSettings) -> Mechanism:
     return ScramMechanism(
         settings.mechanism,
         username,
-        ScramKeyCache(HASHES[settings.mechanism], password).derive,
+        password,
+        ScramKeyCache(HASHES[settings.mechanism]).derive,
         lambda: secrets.token_urlsafe(NONCE_BYTES),
         extensions=extensions.items(),
         max_iterations=settings.scram_max_iterations,

@@ -22,31 +22,24 @@ KEPT = 16
 
 
 class ScramKeyCache:
-    """The keys of one password, for the salts that brokers have sent. Any thread that may block."""
+    """The keys of one user, for the salts that brokers have sent. Any thread that may block."""
 
-    def __init__(self, hash_name: str, password: Secret) -> None:
-        """Begin without keys.
-
-        Args:
-            hash_name: sha256 or sha512.
-            password: a function is called for each conversation, so that it may change.
-        """
+    def __init__(self, hash_name: str) -> None:
+        """Begin without keys, for sha256 or sha512."""
         self._hash = hash_name
-        self._password = password
         # Keys are found by a digest of the password, which is of no use without this process.
         self._pepper = secrets.token_bytes(32)
         self._lock = threading.Lock()
         self._keys: dict[tuple[bytes, bytes, int], ScramKeys] = {}
         self._has_warned = False
 
-    def derive(self, salt: bytes, iterations: int) -> ScramKeys:
+    def derive(self, secret: Secret, salt: bytes, iterations: int) -> ScramKeys:
         """Return the keys. Links that ask at the same time wait for one derivation.
 
         Raises:
-            AuthenticationError: the password cannot be had, or cannot be used with SCRAM.
-            KafkaConnectionError: the user's function raised an OSError, which may pass.
+            AuthenticationError: the password cannot be used with SCRAM.
         """
-        password = self._prepared()
+        password = self._prepared(secret)
         key = (hmac.digest(self._pepper, password, "sha256"), salt, iterations)
         with self._lock:
             keys = self._keys.pop(key, None)
@@ -57,8 +50,8 @@ class ScramKeyCache:
                 del self._keys[next(iter(self._keys))]
         return keys
 
-    def _prepared(self) -> bytes:
-        password = revealed(self._password, "password")
+    def _prepared(self, secret: Secret) -> bytes:
+        password = revealed(secret, "password")
         prepared, fault = saslprep(password.decode())
         if fault is None:
             if prepared.encode() != password:

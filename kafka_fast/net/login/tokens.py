@@ -12,8 +12,10 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from concurrent.futures import TimeoutError as NotDoneError
 
 from kafka_fast.config._security_settings import SaslSettings
+from kafka_fast.control.authentication.mechanism import WORK_TIMEOUT
 from kafka_fast.control.authentication.oauthbearer import Token
 from kafka_fast.control.backoff import Backoff
 from kafka_fast.errors import AuthenticationError, KafkaConnectionError, fresh_copy
@@ -67,7 +69,7 @@ class TokenCache:
         """Begin without a token.
 
         Args:
-            fetch: gets a new token. Called by one thread at a time.
+            fetch: gets a new token. Called by one thread at a time, but for calls that hang.
             what: what `fetch` does, for people.
             settings: when a token is replaced, and how often a failed fetch is tried again.
             world: replaced in tests.
@@ -84,6 +86,7 @@ class TokenCache:
         self._refresh_at = LONG_AGO
         self._failures = 0  # in a row, to replace a token that is still good
         self._fetching: Future[Token] | None = None
+        self._fetch_began = LONG_AGO
 
     @property
     def what(self) -> str:
@@ -102,8 +105,11 @@ class TokenCache:
             if kept is not None and self._world.wall() < self._refresh_at:
                 return kept
             others = self._fetching
+            if self._world.wall() - self._fetch_began > WORK_TIMEOUT:
+                others = None  # it hangs; nobody waits for it any more
             if others is None:
                 mine = self._fetching = Future()
+                self._fetch_began = self._world.wall()
             elif kept is not None:
                 return kept  # another link fetches the next one
         if others is not None:
@@ -118,7 +124,8 @@ class TokenCache:
             return token
         finally:
             with self._lock:
-                self._fetching = None
+                if self._fetching is mine:
+                    self._fetching = None
 
     def handle_refused(self, token: Token) -> None:
         """Forget a token: a broker has refused it."""
@@ -133,7 +140,11 @@ class TokenCache:
         return token
 
     def _result_of(self, others: Future[Token]) -> Token:
-        error = others.exception()  # waits
+        try:
+            error = others.exception(WORK_TIMEOUT)
+        except NotDoneError:
+            text = f"needs a token: {self._what}, for more than {WORK_TIMEOUT:g} s"
+            raise KafkaConnectionError(text) from None
         if error is None:
             return others.result()
         # Threads that raise one object would write into each other's traceback.

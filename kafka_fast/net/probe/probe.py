@@ -36,7 +36,7 @@ from kafka_fast.net.probe.handshake import WatchedHandshakes
 from kafka_fast.net.probe.release import release_of
 from kafka_fast.net.probe.stream import Stream
 from kafka_fast.net.sockets import Connecting, begin_connect, finish_connect, resolve
-from kafka_fast.net.work import run_work
+from kafka_fast.net.work import LoginWork
 from kafka_fast.protocol import frame
 from kafka_fast.protocol.apis.api_versions import ApiVersionsRequest
 from kafka_fast.protocol.apis.metadata import MetadataRequest, MetadataResponse
@@ -246,7 +246,7 @@ class Probe:
     def _work(self, command: DoWork) -> None:
         self._reach(Step.SASL)
         done: queue.SimpleQueue[object] = queue.SimpleQueue()
-        run_work(command.work.function, done.put)
+        LoginWork().run(command.work, done.put)
         result: object
         try:
             result = done.get(timeout=self._timeout)

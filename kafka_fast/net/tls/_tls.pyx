@@ -202,11 +202,10 @@ cdef void collect(shared_state* state, handshake** running) noexcept nogil:
     kf_unlock(&state.lock)
 
 
-cdef bint hand_back(shared_state* state, handshake** running) noexcept nogil:
-    """Move what has ended to `ended`; return whether there was any."""
+cdef void hand_back(shared_state* state, handshake** running) noexcept nogil:
+    """Move what has ended to `ended`."""
     cdef handshake* it
     cdef handshake** at = running
-    cdef bint found = False
     kf_lock(&state.lock)
     while at[0] != NULL:
         it = at[0]
@@ -214,12 +213,10 @@ cdef bint hand_back(shared_state* state, handshake** running) noexcept nogil:
             at[0] = it.next
             it.next = state.ended
             state.ended = it
-            found = True
         else:
             at = &it.next
     state.running = running[0]
     kf_unlock(&state.lock)
-    return found
 
 
 cdef double seconds_now() noexcept nogil:
@@ -280,6 +277,7 @@ cdef void* handshakes_main(void* argument) noexcept nogil:
     cdef shared_state* state = <shared_state*>argument
     cdef handshake* running = NULL
     cdef handshake* it
+    cdef handshake* following
     cdef pollfd* fds = NULL
     cdef int capacity = 0
     cdef double now
@@ -288,11 +286,13 @@ cdef void* handshakes_main(void* argument) noexcept nogil:
         now = seconds_now()
         it = running
         while it != NULL:
+            following = it.next
             if it.is_ready or now >= it.deadline:
                 handshake_step(it, now)
-            it = it.next
-        if hand_back(state, &running):
-            eventfd_write(state.done_event, 1)
+                if it.has_ended:  # handed back at once: the steps of the others take long
+                    hand_back(state, &running)
+                    eventfd_write(state.done_event, 1)
+            it = following
         if not watch_all(state, running, &fds, &capacity):
             poll(NULL, 0, 1)  # there is no memory for poll(2)'s set
     free(fds)

@@ -156,18 +156,26 @@ def make_group_plan(seed: int) -> GroupPlan:
         changes_mind=minds.choice((0.0, 0.0, 0.02, 0.1)) if may_choose else 0.0,
         holds_gil=holds_gil,
         is_calm=calm,
-        logins=None if calm and holds_gil else _logins(seed, network, calm=calm),
+        logins=_logins(seed, network, calm=calm, outlasts=calm and holds_gil > 0),
     )
 
 
-def _logins(seed: int, network: NetworkPlan, *, calm: bool) -> LoginPlan | None:
+def _logins(seed: int, network: NetworkPlan, *, calm: bool, outlasts: bool) -> LoginPlan | None:
     """Return how members log in, if they do.
 
     They must not spend their time with it: over a slow network a login takes as long as a group's
-    session. Nor may they log in where nobody may be expelled and users hold the GIL, which a login
-    needs.
+    session.
+
+    Args:
+        seed: of the world.
+        network: of the world.
+        calm: nothing breaks.
+        outlasts: whether no broker ends a login within the world. For nobody may be expelled where
+            users hold the GIL; heartbeats do without it, but to log in again needs Python.
     """
-    lifetimes = LIFETIMES_MS if network.latency < SLOW else (0, 5_000, 60_000)
+    lifetimes: tuple[int, ...] = LIFETIMES_MS if network.latency < SLOW else (0, 5_000, 60_000)
+    if outlasts:
+        lifetimes = (0, 60_000)
     return make_login_plan(seed, calm=calm, lifetimes_ms=lifetimes)
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from kafka_fast.consumer.listener import RebalanceListener
 from kafka_fast.dataplane.fetch._consumer_record import ConsumerRecord
+from kafka_fast.dataplane.fetch._consumer_records import ConsumerRecords
 from kafka_fast.errors import KafkaError, PositionError, UsageError
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 from tests.sim.worlds.actors import Actor
@@ -219,8 +220,11 @@ class User(RebalanceListener):
     def _hold_gil(self) -> None:
         """Call C code that keeps the GIL for two session timeouts, if max.poll.interval.ms allows.
 
-        Whatever the others do meanwhile, this one is a member still.
+        Whatever the others do meanwhile, this one is a member still. That interval begins with a
+        poll; the records of a loop may come from an earlier one.
         """
+        if not self._try(lambda: self._poll_once(0.0, None)):
+            return
         consumer, config = self._running, self._group.config
         session = float(config.get("session.timeout.ms", CONSUMER_SESSION_MS)) / 1000
         seconds = min(2.1 * session, HOLD_OF_POLL * float(config["max.poll.interval.ms"]) / 1000)
@@ -257,16 +261,18 @@ class User(RebalanceListener):
         assert self.consumer is not None
         return self.consumer
 
-    def _try(self, what: Callable[[], None]) -> None:
-        """Do something that may fail as calls may."""
+    def _try(self, what: Callable[[], object]) -> bool:
+        """Do something that may fail as calls may; return whether it did not."""
         try:
             what()
+            return True
         except UsageError as error:
             self._ledger.note(Wrong.CRASHED, f"{self._name}: {error!r}")
         except KafkaError as error:
             self._log(f"{type(error).__name__}: {error}")
             if isinstance(error, PositionError):
                 self._homeless.add(TopicPartition(error.topic, error.partition))
+        return False
 
     def _settle_down(self) -> None:
         """Say where to go on, as auto.offset.reset=none asks of its users: where the log begins."""
@@ -310,10 +316,13 @@ class User(RebalanceListener):
     def _poll(self) -> None:
         most = self._source.choice((None, None, 3))
         timeout = ORDERLY_TIMEOUT if self.is_orderly else self._source.choice(POLL_TIMEOUTS)
+        self._commit(list(self._poll_once(timeout, most)))
+
+    def _poll_once(self, timeout: float, most: int | None) -> ConsumerRecords:
         self._ledger.do(self._reader)
         records = self._running.poll(timeout, most)
         self._take(records)
-        self._commit(list(records))
+        return records
 
     def _iterate(self) -> None:
         left = self._source.randrange(1, 8)

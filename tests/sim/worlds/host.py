@@ -17,7 +17,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
-from kafka_fast.control.authentication.mechanism import Mechanism
+from kafka_fast.control.authentication.mechanism import Mechanism, Work
 from kafka_fast.control.messages import OpenLink
 from kafka_fast.dataplane.core._plane import DataPlane, Environment
 from kafka_fast.dataplane.produce._observers import notify
@@ -154,10 +154,10 @@ class VirtualHost:
         """Look a host name up."""
         self.clock.after(self._network.delay(), partial(self._resolve, host, done))
 
-    def run_work(self, function: Callable[[], object], done: Callable[[object], None]) -> None:
+    def run_work(self, work: Work, done: Callable[[object], None]) -> None:
         """Do a piece of work of a login, which takes its time."""
         duration = self.source.random() * LONG_WORK * self.source.random() ** 3
-        self.clock.after(duration, lambda: done(_result(function)))
+        self.clock.after(duration, lambda: done(_result(work.function)))
 
     def compress_with(self, codec: str, level: int) -> None:
         """The virtual machine was made with a codec."""

@@ -244,11 +244,25 @@ def test_backoff_grows_and_is_reset_by_a_link_that_lasts() -> None:
         now = retry_at
     assert waits == pytest.approx([0.05, 0.1, 0.2, 0.4, 0.8, 1.0, 1.0])
     link = become_ready(connection, now).link_id
-    assert connection.failures == 0
     connection.handle_closed(link, None, now + 5)
     failed = expect(connection, ConnectionFailed)
     assert failed.retry_at - (now + 5) == pytest.approx(0.05)
     assert str(failed.error) == "node 3 at broker:9092 [10.0.0.3] closed the connection"
+
+
+def test_a_link_that_its_owner_gave_up_ends_a_row_of_failures() -> None:
+    connection = node_connection()
+    now = 0.0
+    for _ in range(3):
+        link = open_link(connection, now).link_id
+        connection.handle_connect_failed(link, OSError("down"), now)
+        now = expect(connection, ConnectionFailed).retry_at
+    become_ready(connection, now)
+    connection.disconnect()
+    expect(connection, CloseLink)
+    link = open_link(connection, now).link_id
+    connection.handle_connect_failed(link, OSError("down"), now)
+    assert expect(connection, ConnectionFailed).retry_at - now == pytest.approx(0.05)
 
 
 def test_broker_that_drops_each_link_at_once_is_not_stormed() -> None:

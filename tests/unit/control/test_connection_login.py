@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 import pytest
 
 from kafka_fast.config import Address, CommonSettings, producer_settings
-from kafka_fast.control.authentication.mechanism import Conversation
-from kafka_fast.control.connection import WORK_TIMEOUT, Connection, ConnectionState
+from kafka_fast.control.authentication.mechanism import WORK_TIMEOUT, Conversation
+from kafka_fast.control.connection import Connection, ConnectionState
 from kafka_fast.control.connection_key import BOOTSTRAP, ConnectionKey, Role
 from kafka_fast.control.connection_outputs import (
     ConnectionFailed,
@@ -284,6 +284,99 @@ def test_work_that_hangs_is_not_waited_for_and_its_late_result_changes_nothing()
     expect(connection, SendRaw)
     connection.handle_work_done(link, b"late", 70.0)
     connection.handle_work_done(second, b"of nobody", 70.0)
+    assert nothing(connection)
+
+
+def renewal_with_work(connection: Connection) -> tuple[int, DoWork]:
+    """Log in, and go to the work of the first renewal, ahead of the gate."""
+    connection.connect(100.0)
+    link = negotiate(connection, 100.0)
+    shake_hands(connection, link, 100.0)
+    connection.handle_work_done(link, expect(connection, DoWork).work.function(), 100.0)
+    request = expect(connection, SendRaw).frame
+    connection.handle_frame(link, accept(request, lifetime_ms=10_000), 100.0)
+    expect(connection, LoginEnded)
+    expect(connection, ConnectionReady)
+    assert expect(connection, OpenGate) == OpenGate(link, pytest.approx(109.0))
+    assert connection.next_deadline() == pytest.approx(108.7)
+    connection.tick(connection.next_deadline())
+    work = expect(connection, DoWork)
+    assert nothing(connection)
+    assert connection.state is ConnectionState.READY
+    assert connection.under_way(108.8) is None
+    return link, work
+
+
+def end_renewal(connection: Connection, link: int, now: float) -> None:
+    shake_hands(connection, link, now)
+    request = expect(connection, SendRaw).frame
+    connection.handle_frame(link, accept(request, lifetime_ms=10_000), now)
+    assert expect(connection, LoginEnded) == LoginEnded(False, None)
+    assert expect(connection, OpenGate).until == pytest.approx(now + 9.0)
+    assert connection.next_deadline() == pytest.approx(now + 8.7)
+    assert connection.state is ConnectionState.READY
+
+
+def test_a_renewals_work_is_done_before_requests_have_to_wait() -> None:
+    connection = make(work_then_say)
+    link, work = renewal_with_work(connection)
+    connection.handle_work_done(link, work.work.function(), 108.9)
+    assert nothing(connection), "SaslHandshake waits for the gate"
+    assert connection.next_deadline() == NEVER
+    assert connection.awaited == ""
+    connection.handle_gate_shut(link, 109.0)
+    assert connection.awaited == "SaslHandshake v1"
+    assert connection.next_deadline() == pytest.approx(119.0)
+    end_renewal(connection, link, 109.1)
+
+
+def test_a_renewals_work_that_is_not_done_when_the_gate_shuts() -> None:
+    connection = make(work_then_say)
+    link, work = renewal_with_work(connection)
+    connection.handle_gate_shut(link, 109.0)
+    assert nothing(connection), "the work is under way"
+    assert connection.next_deadline() == pytest.approx(109.0 + WORK_TIMEOUT)
+    said = connection.under_way(110.0)
+    assert said is not None
+    assert said[0].endswith("waits for a login: a token is asked of 10.0.0.3")
+    connection.handle_work_done(link, work.work.function(), 111.0)
+    end_renewal(connection, link, 111.1)
+
+
+def test_a_renewals_work_that_fails_ahead_of_the_gate_is_done_again() -> None:
+    connection = make(work_then_say)
+    link, _ = renewal_with_work(connection)
+    connection.handle_work_done(link, KafkaConnectionError("the provider is down"), 108.8)
+    assert nothing(connection)
+    assert connection.next_deadline() == NEVER
+    connection.handle_work_done(link, b"late", 108.9)
+    assert nothing(connection)
+    connection.handle_gate_shut(link, 109.0)
+    work = expect(connection, DoWork)
+    connection.handle_work_done(link, work.work.function(), 109.1)
+    end_renewal(connection, link, 109.2)
+
+
+def test_a_renewals_work_that_hangs_closes_the_link() -> None:
+    connection = make(work_then_say)
+    link, _ = renewal_with_work(connection)
+    connection.handle_gate_shut(link, 109.0)
+    connection.tick(connection.next_deadline())
+    error = expect(connection, LoginEnded).error
+    assert str(error).endswith("a token is asked of 10.0.0.3 within 60 s")
+    assert expect(connection, CloseLink).link_id == link
+
+
+@pytest.mark.parametrize("is_done", [True, False])
+def test_a_link_that_breaks_ahead_of_its_renewal_was_not_in_a_login(is_done: bool) -> None:
+    connection = make(work_then_say)
+    link, work = renewal_with_work(connection)
+    if is_done:
+        connection.handle_work_done(link, work.work.function(), 108.9)
+    connection.handle_closed(link, None, 108.9, "Metadata v13")
+    error = expect(connection, ConnectionFailed).error
+    assert str(error).endswith("closed the connection instead of an answer to Metadata v13")
+    connection.handle_work_done(link, b"late", 109.0)
     assert nothing(connection)
 
 

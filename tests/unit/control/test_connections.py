@@ -17,7 +17,7 @@ from kafka_fast.control.connection_key import (
     Role,
 )
 from kafka_fast.control.connection_outputs import ConnectionFailed
-from kafka_fast.control.connections import Connections
+from kafka_fast.control.connections import BEGUN_AT_ONCE, PACE, Connections
 from kafka_fast.control.in_flight_requests import NEGOTIATION
 from kafka_fast.control.links import Link
 from kafka_fast.control.messages import (
@@ -94,6 +94,7 @@ def test_a_node_has_a_connection_for_each_role(node_id: int) -> None:
     connections = new_connections()
     roles = (Role.DATA, Role.CONTROL, Role.COORDINATOR)
     made = {role: open_link(connections, node_id, role) for role in roles}
+    connections.begin_turn(1.0)
     small = {role: open_link(connections, NODE, role) for role in roles} if node_id != NODE else {}
     assert len({link.id for link in [*made.values(), *small.values()]}) == len(made) + len(small)
     connections.links.hold(made[Role.DATA])
@@ -317,3 +318,35 @@ def test_a_link_that_breaks_during_a_login_names_the_request_that_is_not_answere
     logins.connections.handle_closed(closed, 30.0)
     (failed,) = logins.listener.failed
     assert "did not answer SaslAuthenticate v2 within request.timeout.ms" in str(failed.error)
+
+
+def test_connections_begin_at_a_pace() -> None:
+    """A turn that begins two hundred of them holds up all Python threads for too long."""
+    connections = new_connections()
+    nodes = [Node(number, f"10.0.0.{number + 1}", 9092) for number in range(2 * BEGUN_AT_ONCE)]
+
+    def want_all(now: float) -> list[int]:
+        connections.tick(now)
+        for node in nodes:
+            connections.want(node, Role.DATA, now)
+        return [it.key.node_id for it in commands(connections)]
+
+    assert want_all(1.0) == list(range(BEGUN_AT_ONCE))
+    assert want_all(1.0) == [], "what is under way does not begin again"
+    assert connections.next_deadline() == 1.0 + PACE
+    assert want_all(1.0 + PACE) == list(range(BEGUN_AT_ONCE, 2 * BEGUN_AT_ONCE))
+    connections.tick(1.0 + 2 * PACE)
+    assert connections.next_deadline() > 2.0, "nothing wakes the thread for the pace alone"
+
+
+def test_a_connection_that_waits_for_its_backoff_takes_no_turn_from_others() -> None:
+    connections = new_connections()
+    refused = Node(0, "10.0.0.1", 9092)
+    connections.want(refused, Role.DATA, 1.0)
+    (opened,) = commands(connections)
+    connections.handle_connect_failed(opened.link_id, ConnectionRefusedError(), 1.0)
+    for _ in range(2 * BEGUN_AT_ONCE):
+        connections.want(refused, Role.DATA, 1.0)
+    assert connections.may_begin
+    assert commands(connections) == []
+    assert connections.next_deadline() == connections.retry_at(opened.key) > 1.0

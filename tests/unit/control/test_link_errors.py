@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from kafka_fast.control.link_errors import close_error, misfit_error, say
+from kafka_fast.control.link_errors import (
+    close_error,
+    foreign_protocol,
+    misfit_error,
+    say,
+    unreadable,
+)
 from kafka_fast.control.messages import BadAnswer, CloseReason, LinkClosed, Misfit
 from kafka_fast.errors import (
     KafkaConnectionError,
@@ -161,3 +167,38 @@ def test_a_peer_that_closes_needs_no_error() -> None:
 def test_an_error_without_words_is_named_by_its_type() -> None:
     assert say(OSError()) == "OSError"
     assert say(OSError("no route")) == "no route"
+
+
+@pytest.mark.parametrize(
+    ("head", "name"),
+    [
+        (b"HTTP/1.1 400 Bad Request", "HTTP"),
+        (b"\x15\x03\x03\x00\x02", "TLS"),
+        (b"\x16\x03\x01", "TLS"),
+        (b"SSH-2.0-OpenSSH", "SSH"),
+    ],
+)
+def test_foreign_protocols_are_named(head: bytes, name: str) -> None:
+    assert name in (foreign_protocol(head) or "")
+
+
+def test_kafka_is_not_foreign() -> None:
+    assert foreign_protocol(b"\x00\x00\x00\x10\x00\x00\x00\x00") is None
+
+
+@pytest.mark.parametrize(("speaker", "begin"), [("", ""), ("node 3", "node 3 ")])
+def test_an_answer_that_cannot_be_read_names_request_and_place(speaker: str, begin: str) -> None:
+    cause = MalformedError("x", problem="a string of length -2", place="topics[0].name", pos=31)
+    error = unreadable(FETCH, 13, cause, speaker)
+    assert isinstance(error, MalformedError)
+    what = "a string of length -2 at byte 31 (topics[0].name)"
+    assert str(error) == f"{begin}answered Fetch v13 with {what}"
+    assert (error.problem, error.place, error.pos) == (cause.problem, cause.place, cause.pos)
+    assert error.__cause__ is cause
+
+
+@pytest.mark.parametrize("kind", [MalformedError, ProtocolError])
+def test_an_answer_that_cannot_be_read_keeps_its_class(kind: type[ProtocolError]) -> None:
+    error = unreadable(FETCH, 13, kind("too deep"))
+    assert type(error) is kind
+    assert str(error) == "answered Fetch v13 with what cannot be read: too deep"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kafka_fast._version import __version__
-from kafka_fast.control.negotiation import Negotiation, NodeVersions, foreign_protocol
+from kafka_fast.control.negotiation import Negotiation, NodeVersions
 from kafka_fast.errors import (
     BrokerError,
     MalformedError,
@@ -134,20 +134,3 @@ def test_truncated_at_every_byte() -> None:
     for size in range(len(whole)):
         with pytest.raises(MalformedError):
             negotiation.handle_frame(whole[:size])
-
-
-@pytest.mark.parametrize(
-    ("head", "name"),
-    [
-        (b"HTTP/1.1 400 Bad Request", "HTTP"),
-        (b"\x15\x03\x03\x00\x02", "TLS"),
-        (b"\x16\x03\x01", "TLS"),
-        (b"SSH-2.0-OpenSSH", "SSH"),
-    ],
-)
-def test_foreign_protocols_are_named(head: bytes, name: str) -> None:
-    assert name in (foreign_protocol(head) or "")
-
-
-def test_kafka_is_not_foreign() -> None:
-    assert foreign_protocol(b"\x00\x00\x00\x10\x00\x00\x00\x00") is None

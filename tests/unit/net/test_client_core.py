@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import pytest
@@ -17,7 +18,7 @@ from kafka_fast.dataplane.fetch._streams import Streams
 from kafka_fast.dataplane.produce._queues import Queues
 from kafka_fast.errors import UsageError
 from kafka_fast.net import process_life
-from kafka_fast.net.client_core import ClientCore
+from kafka_fast.net.client_core import BREATH, EVENTS_AT_ONCE, ClientCore
 from kafka_fast.net.host import Addresses
 from kafka_fast.net.steps import Driver, Steps, run_steps
 from kafka_fast.producer.core import ProducerCore
@@ -80,8 +81,8 @@ class HandHost:
     def resolve(self, host: str, done: Callable[[Addresses], None]) -> None:
         self.look_ups.append(done)
 
-    def run_work(self, function: Callable[[], object], done: Callable[[object], None]) -> None:
-        self.works.append((function, done))
+    def run_work(self, work: Work, done: Callable[[object], None]) -> None:
+        self.works.append((work.function, done))
 
     def wait_ended(self, timeout: float) -> bool:
         return True
@@ -208,6 +209,31 @@ def test_addresses_come_in_on_the_control_thread(core: ClientCore, host: HandHos
     assert taken == []
     core.turn(2.0)
     assert taken == [(NODE, "broker", ("10.0.0.1",), 2.0)]
+
+
+def test_news_of_many_links_is_handled_in_slices(
+    core: ClientCore, host: HandHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No other Python thread runs during a turn."""
+    handled: list[int] = []
+
+    def handle(event: tuple[int, int], now: float) -> None:
+        handled.append(event[1])
+        host.time += 0.4 * EVENTS_AT_ONCE
+
+    news = [(-1, number) for number in range(12)]
+    monkeypatch.setattr(core, "plane", SimpleNamespace(take_events=lambda: news))
+    monkeypatch.setattr(core, "_read_event", lambda event: event)
+    monkeypatch.setattr(core, "handle_event", handle)
+    core.turn(host.time)
+    assert handled == list(range(3))
+    assert core.next_deadline() == pytest.approx(host.time + BREATH)
+    news = [(-1, 12)]
+    while len(handled) < 13:
+        core.turn(host.time)
+        news = []
+    assert handled == list(range(13)), "in their order"
+    assert core.next_deadline() > host.time + BREATH
 
 
 def test_work_of_a_login_ends_on_the_control_thread(core: ClientCore, host: HandHost) -> None:

@@ -358,6 +358,58 @@ def test_memory_comes_back() -> None:
     assert given_after(300) - before < 50 * 300  # 50 bytes for each table
 
 
+@pytest.mark.parametrize("views", [False, True])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_each_column_alone_is_what_it_is_among_the_others(
+    records: ConsumerRecords, layout: Layout, views: bool
+) -> None:
+    whole = records.to_arrow(layout=layout, views=views, headers=True)
+    for name in whole.column_names:
+        assert records.to_arrow(layout=layout, views=views, columns=[name]) == whole.select([name])
+
+
+def test_columns_come_in_the_order_of_their_names(records: ConsumerRecords) -> None:
+    names = ["headers", "offset", "value", "topic"]
+    table = records.to_arrow(layout="spark", columns=names)
+    assert table == records.to_arrow(layout="spark", headers=True).select(names)
+    assert pa.schema(records.arrow(layout="spark", columns=tuple(names))) == table.schema
+    steps = iter([records.parts(), None])
+    shape = arrow_steps(lambda: next(steps), ["t", "u"], layout="spark", columns=names)
+    assert pa.table(shape) == table
+
+
+def test_views_of_values_keep_the_buffer_if_there_are_no_keys() -> None:
+    buffer = Buffer(encoded(ROWS))
+    watch = weakref.ref(buffer)
+    table = ConsumerRecords([sliced(buffer)]).to_arrow(views=True, columns=["offset", "value"])
+    del buffer
+    gc.collect()
+    assert watch() is not None
+    assert table["value"].to_pylist() == [row.value for row in ROWS]
+    del table
+    assert watch() is None
+
+
+@pytest.mark.parametrize(
+    ("columns", "why"),
+    [
+        (["key", "vlaue"], "no column 'vlaue' in layout 'kafka': there are topic, partition"),
+        (["timestampType"], "no column 'timestampType' in layout 'kafka'"),
+        (["key", "key"], "each once"),
+        ([], "at least one column"),
+        ("key", r"columns must be several names, such as \['key'\]"),
+    ],
+)
+def test_columns_that_cannot_be(records: ConsumerRecords, columns: list[str], why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        records.arrow(columns=columns)
+
+
+def test_headers_and_columns_are_not_said_twice(records: ConsumerRecords) -> None:
+    with pytest.raises(UsageError, match="leave one of both out"):
+        records.arrow(columns=["headers"], headers=True)
+
+
 def test_unknown_layouts_are_refused(records: ConsumerRecords) -> None:
     with pytest.raises(UsageError, match="layout must be 'kafka' or 'spark', not 'flink'"):
         records.arrow(layout="flink")  # type: ignore[arg-type]

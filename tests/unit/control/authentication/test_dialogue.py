@@ -97,6 +97,25 @@ def test_work_is_done_between_rounds() -> None:
     assert isinstance(login.handle_frame(accept(request)), Accepted)
 
 
+def test_a_renewals_work_is_done_before_it_says_anything() -> None:
+    login = dialogue(work_then_say)
+    work = login.begin(is_renewal=True)
+    assert isinstance(work, Work)
+    assert login.awaited == ""
+    request = login.handle_result(work.function())
+    assert login.awaited == "SaslHandshake v1"
+    request = login.handle_frame(shake(request))
+    assert read(request)[0].auth_bytes == b"token"
+    assert isinstance(login.handle_frame(accept(request)), Accepted)
+
+
+def test_a_renewal_without_work_begins_with_saslhandshake() -> None:
+    login = dialogue()
+    request = login.handle_frame(shake(login.begin(is_renewal=True)))
+    assert read(request)[0].auth_bytes == b"\0user\0password"
+    assert isinstance(login.handle_frame(accept(request)), Accepted)
+
+
 @pytest.mark.parametrize("raised", [ValueError("no such user"), SystemExit("no such user")])
 def test_what_a_users_function_raises_is_the_cause(raised: BaseException) -> None:
     login = dialogue(work_then_say)

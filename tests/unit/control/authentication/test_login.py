@@ -2,7 +2,6 @@
 
 import pytest
 
-from kafka_fast.control.authentication.dialogue import Accepted
 from kafka_fast.control.authentication.login import Login
 from kafka_fast.instants import LONG_AGO, NEVER
 from tests.unit.control.authentication.scripted import (
@@ -18,8 +17,7 @@ from tests.unit.control.authentication.scripted import (
 def log_in(login: Login, now: float, lifetime_ms: int) -> None:
     """Ask at `now` for the last time, and be accepted 0.3 s later."""
     request = login.handle_frame(shake(login.begin(now - 1)), now)
-    step = login.handle_frame(accept(request, lifetime_ms=lifetime_ms), now + 0.3)
-    assert isinstance(step, Accepted)
+    assert login.handle_frame(accept(request, lifetime_ms=lifetime_ms), now + 0.3) is None
 
 
 @pytest.mark.parametrize(("chance", "share"), [(0.0, 0.85), (0.5, 0.9), (1.0, 0.95)])
@@ -39,6 +37,20 @@ def test_brokers_refuse_two_renewals_within_a_second() -> None:
     login = Login(Scripted(say_once), "b", versions(), "me", lambda: 0.5)
     log_in(login, 100.0, 500)
     assert login.may_begin_at > 101.3
+
+
+@pytest.mark.parametrize(
+    ("lifetime_ms", "lead"), [(10_000, 0.3), (500_000, 15.0), (86_400_000, 30.0)]
+)
+def test_a_renewal_may_begin_a_little_ahead(lifetime_ms: int, lead: float) -> None:
+    login = Login(Scripted(say_once), "b", versions(), "me", lambda: 0.5)
+    assert login.prepare_at == NEVER
+    log_in(login, 100.0, lifetime_ms)
+    assert login.renew_at - login.prepare_at == pytest.approx(lead)
+    log_in(login, 200.0, 500)
+    assert login.prepare_at == login.may_begin_at, "not before the broker allows it"
+    log_in(login, 300.0, 0)
+    assert login.prepare_at == NEVER
 
 
 def test_what_it_waits_for_in_words() -> None:

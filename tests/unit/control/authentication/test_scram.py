@@ -18,6 +18,7 @@ from kafka_fast.control.authentication.scram import (
     derive_keys,
 )
 from kafka_fast.errors import AuthenticationError, ConfigError
+from kafka_fast.secret import Secret
 from tests.reference.scram_server import ScramServer, hi
 from tests.unit.control.authentication.conversing import converse
 
@@ -27,7 +28,7 @@ NONCE = "fyko+d2lbbFgONRv9qkxdawL"
 def make(
     name: str = "SCRAM-SHA-256",
     username: str = "user",
-    password: str = "pencil",
+    password: str | Callable[[], str] = "pencil",
     nonce: str = NONCE,
     **options: Any,
 ) -> ScramMechanism:
@@ -35,7 +36,10 @@ def make(
     return ScramMechanism(
         name,
         username,
-        lambda salt, iterations: derive_keys(HASHES[name], password.encode(), salt, iterations),
+        Secret(password),
+        lambda secret, salt, iterations: derive_keys(
+            HASHES[name], secret.reveal().encode(), salt, iterations
+        ),
         lambda: nonce,
         **options,
     )
@@ -68,6 +72,28 @@ def test_the_keys_are_those_of_the_rfc(name: str) -> None:
     salted = hi(HASHES[name], b"pencil", b"salt", MIN_ITERATIONS)
     assert keys.client_key == hmac.new(salted, b"Client Key", HASHES[name]).digest()
     assert keys.server_key == hmac.new(salted, b"Server Key", HASHES[name]).digest()
+
+
+def test_a_function_is_asked_for_the_password_before_the_first_message() -> None:
+    """A renewal's requests wait from that message on."""
+    asked: list[str] = []
+
+    def password() -> str:
+        asked.append("password")
+        return "pencil"
+
+    conversation = make(password=password).converse("broker")
+    work = next(conversation)
+    assert isinstance(work, Work)
+    known = work.function()
+    assert (repr(known), asked) == ("****", ["password"])
+    server = ScramServer("sha256", {"user": "pencil"})
+    said = conversation.send(known)
+    assert isinstance(said, bytes)
+    keys = conversation.send(server.first(said))
+    assert isinstance(keys, Work)
+    conversation.send(keys.function())
+    assert asked == ["password"], "once in a conversation"
 
 
 def test_a_delegation_token_says_that_it_is_one() -> None:

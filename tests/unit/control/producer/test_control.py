@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from kafka_fast.config import producer_settings
 from kafka_fast.control.connection_key import BOOTSTRAP
+from kafka_fast.control.connections import BEGUN_AT_ONCE, PACE
 from kafka_fast.control.messages import (
     CloseLink,
     CloseReason,
@@ -88,6 +89,7 @@ def test_a_leader_that_refuses_does_not_keep_metadata_from_being_asked_of_others
     brokers = [broker(1, "10.0.0.1"), broker(2, "10.0.0.2")]
     tell(control, answer(topic("topic"), brokers=brokers), 12, 1.0)
     control.handle_event(RouteWanted((0,)), 1.0)
+    control.tick(1.0)
     (to_leader,) = [link for link in links_to_open(control) if link.key.node_id == 1]
     control.connections.handle_connect_failed(to_leader.link_id, ConnectionRefusedError(), 1.0)
     for now in (1.5, 1.51, 2.5, 2.51):
@@ -134,6 +136,7 @@ def with_leader(*, topic_id: bytes = bytes(16)) -> ProducerControl:
     found = answer(topic("topic", topic_id=topic_id), brokers=[broker(1, "10.0.0.1")])
     tell(control, found, 12, 1.0)
     control.handle_event(RouteWanted((0,)), 1.0)
+    control.tick(1.0)
     return control
 
 
@@ -171,3 +174,41 @@ def test_links_follow_when_a_topic_without_an_id_comes_and_when_it_gets_one() ->
     tell(control, named, 12, 60.0)
     assert versions() == [13]
     assert control.links.link(link_id) is not None
+
+
+def test_links_to_many_leaders_are_begun_a_few_at_a_time_and_each_once() -> None:
+    control = make_control()
+    control.want_topic("topic", 1.0)
+    control.cluster.poll_request(1.0)
+    brokers = [broker(node_id, f"10.0.0.{node_id}") for node_id in range(1, 11)]
+    leaders = [(node_id, 0) for node_id in range(1, 11)]
+    tell(control, answer(topic("topic", leaders), brokers=brokers), 12, 1.0)
+    control.handle_event(RouteWanted(tuple(range(10))), 1.0)
+    begun: list[int] = []
+    now = 1.0
+    while len(begun) < 10:
+        assert now < 1.0 + 10 * PACE
+        control.tick(now)
+        new = [link.key.node_id for link in links_to_open(control)]
+        assert 0 < len(new) <= BEGUN_AT_ONCE
+        begun += new
+        now = control.next_deadline()
+    control.tick(now)
+    assert links_to_open(control) == []
+    assert sorted(begun) == list(range(1, 11))
+
+
+def test_a_link_that_could_not_be_made_is_made_again_while_records_need_it() -> None:
+    control = with_leader()
+    tries = 0
+    now = 1.0
+    while tries < 3:
+        control.tick(now)
+        for link in links_to_open(control):
+            if link.key.node_id == 1:
+                tries += 1
+                failed = ConnectionRefusedError()
+                control.connections.handle_connect_failed(link.link_id, failed, now)
+                control.tick(now)
+        now = control.next_deadline()
+        assert now < 10.0

@@ -30,6 +30,11 @@ class Node:
 class Link:
     id: int
     versions: Any = None
+    node_id: int = 1
+
+    @property
+    def key(self) -> ConnectionKey:
+        return ConnectionKey(Role.DATA, self.node_id)
 
 
 class Versions:
@@ -133,14 +138,14 @@ def test_added_partitions_get_the_next_ids() -> None:
 
 def test_only_queues_with_data_want_a_link() -> None:
     world = set_up()
-    assert world.routes.wanted_nodes() == set()
+    assert world.routes.wanted_nodes() == []
     world.routes.want(1)
-    assert world.routes.wanted_nodes() == {1}
+    assert world.routes.wanted_nodes() == [1]
     assert world.commands(RouteQueue) == []
     link = world.links[1] = Link(10)
     world.routes.handle_ready(link)  # type: ignore[arg-type]
     assert world.commands(RouteQueue) == [RouteQueue(1, 10)]
-    assert world.routes.wanted_nodes() == set()
+    assert world.routes.wanted_nodes() == []
 
 
 def test_a_queue_that_asks_again_gets_its_route_again() -> None:
@@ -157,9 +162,25 @@ def test_a_queue_without_a_leader_waits() -> None:
     world.leaders.clear()
     world.routes.want(0)
     assert world.commands(RouteQueue) == []
-    assert world.routes.wanted_nodes() == set()
+    assert world.routes.wanted_nodes() == []
+    assert list(world.routes.without_link()) == [("t", 0)]
     world.leaders["t", 0] = 1
-    assert world.routes.wanted_nodes() == {1}
+    world.routes.move(world.routes.queue(0))
+    assert world.commands(RouteQueue) == [RouteQueue(0, 10)]
+    assert list(world.routes.without_link()) == []
+
+
+def test_a_queue_that_waits_follows_what_the_topic_is_now() -> None:
+    """A topic made anew names its leaders, and none of them counts as moved."""
+    world = set_up()
+    world.routes.want(0)
+    assert world.routes.wanted_nodes() == [1]
+    world.leaders["t", 0] = 2
+    world.routes.set_up("t")
+    assert world.routes.wanted_nodes() == [2]
+    world.links[2] = Link(20, Versions(), node_id=2)
+    world.routes.handle_ready(world.links[2])  # type: ignore[arg-type]
+    assert world.commands(RouteQueue) == [RouteQueue(0, 20)]
 
 
 def test_with_a_new_leader_the_queue_moves_or_is_held_until_there_is_a_link() -> None:
@@ -174,7 +195,7 @@ def test_with_a_new_leader_the_queue_moves_or_is_held_until_there_is_a_link() ->
     world.leaders["t", 0] = 3
     world.routes.move(queue)
     assert world.commands(RouteQueue) == [RouteQueue(0, 0)]
-    assert world.routes.wanted_nodes() == {3}
+    assert world.routes.wanted_nodes() == [3]
 
 
 def test_a_queue_that_never_had_data_is_not_moved() -> None:

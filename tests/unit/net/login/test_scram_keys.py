@@ -28,20 +28,19 @@ def derived(monkeypatch: pytest.MonkeyPatch) -> list[tuple[bytes, bytes, int]]:
 
 
 def test_keys_are_derived_once(derived: list[tuple[bytes, bytes, int]]) -> None:
-    cache = ScramKeyCache("sha256", Secret("password"))
-    first = cache.derive(b"salt", 4096)
-    assert cache.derive(b"salt", 4096) is first
-    assert cache.derive(b"salt", 8192) is not first
-    assert cache.derive(b"other", 4096) is not first
+    cache, password = ScramKeyCache("sha256"), Secret("password")
+    first = cache.derive(password, b"salt", 4096)
+    assert cache.derive(password, b"salt", 4096) is first
+    assert cache.derive(password, b"salt", 8192) is not first
+    assert cache.derive(password, b"other", 4096) is not first
     assert derived == [
         (b"password", b"salt", 4096), (b"password", b"salt", 8192), (b"password", b"other", 4096)
     ]  # fmt: skip
 
 
 def test_a_password_that_changes_is_derived_anew(derived: list[tuple[bytes, bytes, int]]) -> None:
-    passwords = iter(["first", "first", "second"])
-    cache = ScramKeyCache("sha256", Secret(lambda: next(passwords)))
-    keys = [cache.derive(b"salt", 4096) for _ in range(3)]
+    cache = ScramKeyCache("sha256")
+    keys = [cache.derive(Secret(it), b"salt", 4096) for it in ("first", "first", "second")]
     assert keys[0] is keys[1] is not keys[2]
     assert [password for password, _, _ in derived] == [b"first", b"second"]
 
@@ -63,10 +62,11 @@ def test_links_that_ask_at_once_wait_for_one_derivation(monkeypatch: pytest.Monk
         asked.release()
         return "password"
 
-    cache = ScramKeyCache("sha256", Secret(password))
+    cache, secret = ScramKeyCache("sha256"), Secret(password)
     found: list[ScramKeys] = []
     threads = [
-        threading.Thread(target=lambda: found.append(cache.derive(b"salt", 4096))) for _ in range(4)
+        threading.Thread(target=lambda: found.append(cache.derive(secret, b"salt", 4096)))
+        for _ in range(4)
     ]
     for thread in threads:
         thread.start()
@@ -83,11 +83,11 @@ def test_links_that_ask_at_once_wait_for_one_derivation(monkeypatch: pytest.Monk
 def test_a_broker_that_sends_new_salts_fills_no_memory(
     derived: list[tuple[bytes, bytes, int]],
 ) -> None:
-    cache = ScramKeyCache("sha256", Secret("password"))
-    wanted = cache.derive(b"wanted", 4096)
+    cache, password = ScramKeyCache("sha256"), Secret("password")
+    wanted = cache.derive(password, b"wanted", 4096)
     for number in range(3 * KEPT):
-        cache.derive(b"%d" % number, 4096)
-        assert cache.derive(b"wanted", 4096) is wanted
+        cache.derive(password, b"%d" % number, 4096)
+        assert cache.derive(password, b"wanted", 4096) is wanted
     assert len(cache._keys) == KEPT
 
 
@@ -95,9 +95,9 @@ def test_a_password_has_its_normal_form_and_the_user_is_told_once(
     derived: list[tuple[bytes, bytes, int]], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    cache = ScramKeyCache("sha256", Secret(f"e\u0301{CANARY}"))
-    cache.derive(b"salt", 4096)
-    cache.derive(b"other", 4096)
+    cache, password = ScramKeyCache("sha256"), Secret(f"e\u0301{CANARY}")
+    cache.derive(password, b"salt", 4096)
+    cache.derive(password, b"other", 4096)
     assert derived[0][0] == f"é{CANARY}".encode()
     assert len(caplog.records) == 1
     assert "normal form (SASLprep" in caplog.text and CANARY not in caplog.text
@@ -106,5 +106,5 @@ def test_a_password_has_its_normal_form_and_the_user_is_told_once(
 @pytest.mark.parametrize("password", ["", f"{CANARY}\0", f"{CANARY}\u202e", f"{CANARY}\ud800"])
 def test_a_password_that_cannot_be_used_is_not_shown(password: str) -> None:
     with pytest.raises(AuthenticationError, match="password") as caught:
-        ScramKeyCache("sha256", Secret(password)).derive(b"salt", 4096)
+        ScramKeyCache("sha256").derive(Secret(password), b"salt", 4096)
     assert traces(caught.value) == []

@@ -10,6 +10,7 @@ from kafka_fast.config._security_settings import SaslSettings
 from kafka_fast.control.authentication.oauthbearer import Token
 from kafka_fast.errors import AuthenticationError, KafkaConnectionError
 from kafka_fast.instants import LONG_AGO
+from kafka_fast.net.login import tokens
 from kafka_fast.net.login.tokens import TokenCache, World, refresh_time
 from kafka_fast.secret import Secret
 
@@ -234,6 +235,34 @@ def test_while_the_next_token_is_fetched_others_use_the_old_one() -> None:
     provider.may_answer.set()
     thread.join(30)
     assert found[0] is not first and provider.cache.current() is found[0]
+
+
+def test_a_fetch_that_hangs_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokens, "WORK_TIMEOUT", 0.05)
+    provider = Slow()
+    thread = threading.Thread(target=provider.cache.current)
+    thread.start()
+    assert provider.is_asked.wait(30)
+    with pytest.raises(KafkaConnectionError, match=r"^needs a token: a token is asked of a test, "):
+        provider.cache.current()
+    provider.may_answer.set()
+    thread.join(30)
+
+
+def test_a_fetch_follows_one_that_hangs() -> None:
+    """Who hung may have hung only once; when that ends late, nobody is in its way."""
+    provider = Slow()
+    thread = threading.Thread(target=provider.cache.current)
+    thread.start()
+    assert provider.is_asked.wait(30)
+    provider.now += tokens.WORK_TIMEOUT + 1
+    provider.cache._fetch = lambda: token(3600)
+    second = provider.cache.current()
+    assert provider.count == 0, "the first one hangs still"
+    assert provider.cache.current() is second
+    provider.may_answer.set()
+    thread.join(30)
+    assert provider.count == 1
 
 
 def test_nothing_of_a_token_is_logged(caplog: pytest.LogCaptureFixture) -> None:
