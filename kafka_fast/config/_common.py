@@ -25,10 +25,9 @@ COMMON: tuple[Key, ...] = (
         name="client.dns.lookup",
         kind=ValueKind.STRING,
         default="use_all_dns_ips",
-        choices=("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"),
-        doc="`use_all_dns_ips` tries each address of a name in turn; "
-        "`resolve_canonical_bootstrap_servers_only` also expands each bootstrap address to the "
-        "canonical names behind it.",
+        choices=("use_all_dns_ips",),
+        later=("resolve_canonical_bootstrap_servers_only",),
+        doc="`use_all_dns_ips` tries each address of a name in turn.",
     ),
     Key(
         name="bootstrap.resolve.timeout.ms",

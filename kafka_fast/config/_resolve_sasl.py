@@ -44,7 +44,6 @@ def sasl_settings(config: Config) -> SaslSettings:
     _check_protocol(config, mechanism)
     values: dict[str, Any] = {
         "mechanism": mechanism,
-        "allows_plaintext": config["allow.insecure.sasl"],
         **_refreshing(config),
     }
     if mechanism == OAUTHBEARER:

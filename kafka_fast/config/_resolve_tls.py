@@ -73,22 +73,20 @@ def _versions(config: Config) -> tuple[str, str]:
 def _truststore(config: Config) -> Store | None:
     location = config["ssl.truststore.location"]
     texts: Secret | None = config["ssl.truststore.certificates"]
-    kind = _type(config, "ssl.truststore.type")
     if location is not None and texts is not None:
         raise _either("ssl.truststore.location", "ssl.truststore.certificates")
     if texts is not None:
-        _check_is_pem("ssl.truststore.type", kind, "ssl.truststore.certificates")
-        return Store(type="PEM", certificates=certificates("ssl.truststore.certificates", texts))
+        _check_is_pem(config, "ssl.truststore.type", "ssl.truststore.certificates")
+        return Store(certificates=certificates("ssl.truststore.certificates", texts))
     if location is None:
         return None
-    return Store(type=kind, location=location, password=config["ssl.truststore.password"])
+    return Store(location=location, password=config["ssl.truststore.password"])
 
 
 def _keystore(config: Config) -> Store | None:
     location, key_location = config["ssl.keystore.location"], config["ssl.key.location"]
     key: Secret | None = config["ssl.keystore.key"]
     chain: Secret | None = config["ssl.keystore.certificate.chain"]
-    kind = _type(config, "ssl.keystore.type")
     if location is None and key_location is not None:
         raise ConfigError(
             "ssl.key.location needs ssl.certificate.location, the file with the certificate"
@@ -97,9 +95,8 @@ def _keystore(config: Config) -> Store | None:
         text = "ssl.keystore.key" if key else "ssl.keystore.certificate.chain"
         raise _either("ssl.keystore.location", text)
     if key and chain:
-        _check_is_pem("ssl.keystore.type", kind, "ssl.keystore.key")
+        _check_is_pem(config, "ssl.keystore.type", "ssl.keystore.key")
         return Store(
-            type="PEM",
             key=private_key("ssl.keystore.key", key),
             certificates=certificates("ssl.keystore.certificate.chain", chain),
             key_password=config["ssl.key.password"],
@@ -110,7 +107,6 @@ def _keystore(config: Config) -> Store | None:
     if location is None:
         return None
     return Store(
-        type=kind,
         location=location,
         key_location=key_location,
         password=config["ssl.keystore.password"],
@@ -118,14 +114,10 @@ def _keystore(config: Config) -> Store | None:
     )
 
 
-def _type(config: Config, name: str) -> str | None:
-    """Return a store's type if the user gave it: Java's default is no statement about a file."""
-    return config[name] if name in config.explicit else None
-
-
-def _check_is_pem(name: str, kind: str | None, of: str) -> None:
-    if kind not in (None, "PEM"):
-        raise ConfigError(f"{name}={kind} contradicts {of}, which is a text in PEM")
+def _check_is_pem(config: Config, name: str, of: str) -> None:
+    """Refuse another type for texts in PEM, if the user gave it: the default says nothing."""
+    if name in config.explicit and config[name] != "PEM":
+        raise ConfigError(f"{name}={config[name]} contradicts {of}, which is a text in PEM")
 
 
 def _either(first: str, second: str) -> ConfigError:

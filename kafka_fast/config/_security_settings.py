@@ -20,10 +20,8 @@ class Store(Value, kw_only=True):
     Either `location` is given, or the texts are.
     """
 
-    type: str | None = None
-    """PEM, PKCS12 or JKS as the user said; None: the content tells."""
     location: str | None = None
-    """A file. For a PEM key store it may hold both, the key and the certificates."""
+    """A file, whose content tells its type. Of PEM, a key store may hold the key, too."""
     key_location: str | None = None
     """A file with the PEM private key, if it is not in `location`."""
     password: Secret | None = None
@@ -98,8 +96,6 @@ class SaslSettings(Value, kw_only=True):
 
     mechanism: str
     """PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, GSSAPI or AWS_MSK_IAM."""
-    allows_plaintext: bool = False
-    """`allow.insecure.sasl`: PLAIN and OAUTHBEARER may be used without TLS."""
     username: str | None = None
     password: Secret | None = None
     is_token: bool = False

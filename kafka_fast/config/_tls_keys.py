@@ -44,7 +44,8 @@ TLS: tuple[Key, ...] = (
         default="JKS",
         choices=_STORE_TYPES,
         field=FIELD,
-        doc="Format of `ssl.truststore.location`. If it is not given, the file's content tells.",
+        doc="Checked beside texts in PEM only. The content of a file, `ssl.truststore.location`, "
+        "tells its type, whatever is said here: Java, too, opens PKCS12 as JKS.",
     ),
     Key(
         name="ssl.keystore.location",
@@ -78,7 +79,8 @@ TLS: tuple[Key, ...] = (
         default="JKS",
         choices=_STORE_TYPES,
         field=FIELD,
-        doc="Format of `ssl.keystore.location`. If it is not given, the file's content tells.",
+        doc="Checked beside texts in PEM only. The content of a file, `ssl.keystore.location`, "
+        "tells its type, whatever is said here: Java, too, opens PKCS12 as JKS.",
     ),
     Key(
         name="ssl.keystore.key",

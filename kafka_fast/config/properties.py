@@ -131,7 +131,7 @@ class CommonProperties(SecurityProperties, total=False):
 
     bootstrap_servers: str | Sequence[str]
     client_id: str
-    client_dns_lookup: Literal["use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"]
+    client_dns_lookup: Literal["use_all_dns_ips"]
     request_timeout_ms: int
     retry_backoff_ms: int
     retry_backoff_max_ms: int

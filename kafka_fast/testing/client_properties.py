@@ -1,11 +1,11 @@
-"""What a client needs to connect to a secure broker, with the names of Java's client."""
+"""What a client needs to connect to a secure broker, by Java's names; and properties files."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["LOGIN_MODULES", "login_properties", "tls_properties"]
+__all__ = ["LOGIN_MODULES", "login_properties", "tls_properties", "write_properties_file"]
 
 LOGIN_MODULES: Mapping[str, str] = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
@@ -36,3 +36,10 @@ def login_properties(mechanism: str, **options: str) -> dict[str, str]:
         "sasl.mechanism": mechanism,
         "sasl.jaas.config": f"{LOGIN_MODULES[mechanism]} required{told};",
     }
+
+
+def write_properties_file(path: Path, properties: Mapping[str, str]) -> Path:
+    """Write a Java properties file, one line for each of them; return its path."""
+    lines = (f"{key}={value}\n".replace("\\", "\\\\") for key, value in properties.items())
+    path.write_text("".join(lines), encoding="utf-8")
+    return path

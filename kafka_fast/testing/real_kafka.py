@@ -13,21 +13,17 @@ client that connects to the open port earlier may wait for many seconds. From a 
     python -m kafka_fast.testing.real_kafka start --secure       # with TLS, SASL and ACLs
     python -m kafka_fast.testing.real_kafka fetch                # fill the cache only
 
-`broker_jars` fetches the jars, `java_process` runs brokers, `cluster_admin` sends requests to them,
-`secure_kafka` adds listeners with TLS and SASL.
+`broker_jars` fetches the jars, `installation` writes what brokers need, `java_process` runs them,
+`cluster_admin` sends requests to them, `secure_kafka` adds listeners with TLS and SASL.
 """
 
 from __future__ import annotations
 
 import argparse
-import base64
-import os
 import signal
-import subprocess
 import sys
 import tempfile
 import time
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -44,7 +40,7 @@ from kafka_fast.testing.broker_jars import (
     schemas,
 )
 from kafka_fast.testing.cluster_admin import ClusterAdmin, PartitionState
-from kafka_fast.testing.java_process import JavaProcess, PortPool, Reaper, data_root
+from kafka_fast.testing.installation import HOST, PLAINTEXT, Installation, Layout, Node
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -56,63 +52,8 @@ T = TypeVar("T")
 WAIT_TIMEOUT = 60.0
 OFFSETS_TOPIC = "__consumer_offsets"
 WAIT_POLL = 0.05
-PLAINTEXT = "PLAINTEXT"
-"""The listener that the harness itself talks to, which every node has."""
-CONTROLLER = "CONTROLLER"
-HOST = "127.0.0.1"
-STOCK_HOST = "localhost"  # clients look this name up, and may find ::1 first
-
-# Consumers that name a rack are sent to the replica there (KIP-392); releases before 2.4 ignore it.
-RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
-
-# With these a dead leader is replaced in 2 to 3 s instead of 9.
-FAST_FAILOVER = {
-    "broker.session.timeout.ms": "2000",
-    "broker.heartbeat.interval.ms": "200",
-    "controller.quorum.fetch.timeout.ms": "1000",
-    "controller.quorum.election.timeout.ms": "500",
-}
-# No other node takes over from a single one, so a stalled node would only be fenced by itself.
-SINGLE_NODE = {"broker.session.timeout.ms": "30000"}
-FAST_FAILOVER_ZOOKEEPER = {"zookeeper.session.timeout.ms": "2000"}
-# Settings of Kafka's own config/server.properties, without listeners and folders, that are not the
-# properties' defaults. Without a second node these topics cannot have replicas.
-STOCK_SINGLE_NODE = {
-    "offsets.topic.replication.factor": "1",
-    "transaction.state.log.replication.factor": "1",
-    "transaction.state.log.min.isr": "1",
-    "share.coordinator.state.topic.replication.factor": "1",
-    "share.coordinator.state.topic.min.isr": "1",
-}
 # A test's broker lives for seconds, and the C1 compiler alone starts faster and needs less memory.
 TEST_JVM = ("-Xms128m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-
-
-class Node(JavaProcess):
-    """One broker of the cluster.
-
-    Attributes:
-        node_id: 1, 2, 3.
-        ports: listener name -> port on the loopback address; unchanged by restarts.
-        host: the loopback address as clients get it.
-        data_dir: the broker's log directory.
-    """
-
-    node_id: int
-    ports: dict[str, int]
-    data_dir: Path
-
-    host: str = HOST
-
-    @property
-    def port(self) -> int:
-        """The port of the listener without TLS and SASL."""
-        return self.ports[PLAINTEXT]
-
-    @property
-    def address(self) -> str:
-        """`host:port` for clients without TLS and SASL."""
-        return f"{self.host}:{self.port}"
 
 
 class RealKafka:
@@ -129,9 +70,6 @@ class RealKafka:
             own settings differ: groups do not wait for further members (3 s), no record is deleted
             for its age, names are not looked up, and topics must be created before their use.
         listeners: further listeners of each node, name -> security protocol (`secure_kafka`).
-
-    Attributes:
-        cluster_id: the id that the storage was formatted with; empty with ZooKeeper.
     """
 
     def __init__(
@@ -151,7 +89,6 @@ class RealKafka:
         if stock and nodes != 1:
             raise RealKafkaError("Kafka is delivered with the settings of one node, not of three")
         self.release = release(version)
-        self.cluster_id = ""
         self._count = nodes
         self._overrides = {
             key: str(value).lower() if isinstance(value, bool) else str(value)
@@ -162,15 +99,11 @@ class RealKafka:
         self._format_options = tuple(format_options)
         self._stock = stock
         self._protocols = {PLAINTEXT: PLAINTEXT, **(listeners or {})}  # by listener
-        self._nodes: list[Node] = []
-        self._zookeeper: JavaProcess | None = None
-        self._reaper: Reaper | None = None
-        self._ports: PortPool | None = None
-        self._dir = Path()
+        self._installation: Installation | None = None
 
     def __enter__(self) -> Self:
         """Start the cluster, if `start` was not called before."""
-        if not self._nodes:
+        if self._installation is None:
             self.start()
         return self
 
@@ -190,16 +123,21 @@ class RealKafka:
 
     def bootstrap_of(self, listener: str) -> str:
         """Return the addresses of one listener on all nodes, for `bootstrap.servers`."""
-        return ",".join(f"{node.host}:{node.ports[listener]}" for node in self._nodes)
+        return ",".join(f"{node.host}:{node.ports[listener]}" for node in self.nodes)
 
     @property
     def nodes(self) -> tuple[Node, ...]:
         """All nodes, running or not."""
-        return tuple(self._nodes)
+        return () if self._installation is None else tuple(self._installation.nodes)
+
+    @property
+    def cluster_id(self) -> str:
+        """The id that the storage was formatted with; empty with ZooKeeper."""
+        return "" if self._installation is None else self._installation.cluster_id
 
     def node(self, node_id: int) -> Node:
         """Return the node with that id (1, 2, 3)."""
-        return self._nodes[node_id - 1]
+        return self.nodes[node_id - 1]
 
     def start(self) -> None:
         """Fetch missing jars, format the storage, start all nodes, wait until they serve.
@@ -208,19 +146,22 @@ class RealKafka:
             ToolMissingError: Java is missing, or Maven is and the cache has no jars.
             RealKafkaError: a node did not come up.
         """
-        java, jars = find_tool("java"), class_path(self.release.version)
-        self._dir = Path(tempfile.mkdtemp(prefix="kafka-fast-", dir=data_root()))
-        keep = os.environ.get("KAFKA_FAST_KEEP_BROKER_DATA", "0") != "0"
-        self._reaper = Reaper(None if keep else self._dir)
-        self._ports = PortPool()
+        layout = Layout(
+            release=self.release,
+            nodes=self._count,
+            overrides=self._overrides,
+            fast_failover=self._fast_failover,
+            jvm_options=self._jvm_options,
+            format_options=self._format_options,
+            stock=self._stock,
+            protocols=self._protocols,
+        )
+        self._installation = Installation(layout)
         try:
-            if self.release.kraft:
-                self._prepare_kraft(java, jars)
-            else:
-                self._prepare_zookeeper(java, jars)
-            for node in self._nodes:
+            self._installation.make()
+            for node in self.nodes:
                 node.launch()
-            for node in self._nodes:
+            for node in self.nodes:
                 node.wait_ready()
             self._wait("every node in every node's metadata", self._all_see_all)
         except BaseException:
@@ -229,16 +170,9 @@ class RealKafka:
 
     def close(self) -> None:
         """Kill every process and remove the data, which is for one test only."""
-        for process in [*self._nodes, *([self._zookeeper] if self._zookeeper else [])]:
-            process.kill()
-        self._nodes.clear()
-        self._zookeeper = None
-        if self._reaper is not None:
-            self._reaper.close()
-            self._reaper = None
-        if self._ports is not None:
-            self._ports.close()
-            self._ports = None
+        if self._installation is not None:
+            self._installation.close()
+            self._installation = None
 
     def create_topic(
         self,
@@ -299,7 +233,7 @@ class RealKafka:
 
         If there is a topic of the groups' offsets, wait for it as well.
         """
-        for node in self._nodes:
+        for node in self.nodes:
             node.stop()
             node.start()
             self.wait_isr(topic)
@@ -307,10 +241,10 @@ class RealKafka:
 
     def heal(self) -> None:
         """Resume paused nodes and start nodes that are down; return when all nodes serve."""
-        for node in self._nodes:
+        for node in self.nodes:
             if node.paused:
                 node.resume()
-        down = [node for node in self._nodes if not node.running]
+        down = [node for node in self.nodes if not node.running]
         for node in down:
             node.launch()
         for node in down:
@@ -332,8 +266,8 @@ class RealKafka:
 
     def _all_see_all(self) -> bool:
         """Return whether each node's metadata lists every node."""
-        wanted = {node.node_id for node in self._nodes}
-        return all(self._ask(node, lambda admin: admin.nodes()) == wanted for node in self._nodes)
+        wanted = {node.node_id for node in self.nodes}
+        return all(self._ask(node, lambda admin: admin.nodes()) == wanted for node in self.nodes)
 
     def _led_everywhere(self, topic: str, partitions: int) -> bool:
         """Return whether each node that can answer knows a leader for every partition."""
@@ -352,7 +286,7 @@ class RealKafka:
 
     def _answering(self) -> list[Node]:
         """Return the nodes that run and are not paused."""
-        return [node for node in self._nodes if node.running and not node.paused]
+        return [node for node in self.nodes if node.running and not node.paused]
 
     def _ask(self, node: Node, question: Callable[[ClusterAdmin], T]) -> T | None:
         """Return the node's answer, or None if it does not answer yet."""
@@ -377,159 +311,6 @@ class RealKafka:
             if time.monotonic() > deadline:
                 raise RealKafkaError(f"waited {timeout:.0f} s for {what}")
             time.sleep(WAIT_POLL)
-
-    def _prepare_kraft(self, java: str, jars: Path) -> None:
-        """Write the properties of each node and format its storage."""
-        self.cluster_id = _new_cluster_id()
-        controllers = [self._port() for _ in range(self._count)]
-        voters = ",".join(f"{i}@{HOST}:{port}" for i, port in enumerate(controllers, 1))
-        failover = FAST_FAILOVER if self._fast_failover and not self._stock else {}
-        if self._count == 1 and not self._stock:
-            failover = failover | SINGLE_NODE
-        for node_id, controller in enumerate(controllers, 1):
-            own = {
-                "process.roles": "broker,controller",
-                "node.id": str(node_id),
-                "controller.quorum.voters": voters,
-                "controller.listener.names": CONTROLLER,
-            }
-            self._add_node(java, jars, node_id, own | failover, {CONTROLLER: controller})
-        self._format(java, jars)
-
-    def _prepare_zookeeper(self, java: str, jars: Path) -> None:
-        """Write the properties of each node, and start the nodes' ZooKeeper."""
-        assert self._reaper is not None
-        client_port = self._port()
-        config = self._dir / "zookeeper.properties"
-        # A short tick permits the short sessions of a fast failover.
-        _write_properties(
-            config,
-            {
-                "dataDir": str(self._dir / "zookeeper"),
-                "clientPort": str(client_port),
-                "clientPortAddress": HOST,
-                "admin.enableServer": "false",
-                "tickTime": "500",
-            },
-        )
-        main_class = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
-        self._zookeeper = JavaProcess(
-            "ZooKeeper",
-            [java, "-Xmx128m", self.release.log_option, "-cp", "./*", main_class, str(config)],
-            cwd=jars,
-            log_path=self._dir / "zookeeper.log",
-            ready=f"binding to port /{HOST}:{client_port}",
-            reaper=self._reaper,
-        )
-        self._zookeeper.start()
-        failover = FAST_FAILOVER_ZOOKEEPER if self._fast_failover and self._count > 1 else {}
-        for node_id in range(1, self._count + 1):
-            own = {
-                "broker.id": str(node_id),
-                "zookeeper.connect": f"{HOST}:{client_port}/kafka",
-            }
-            self._add_node(java, jars, node_id, own | failover, {})
-
-    def _add_node(
-        self, java: str, jars: Path, node_id: int, own: dict[str, str], controller: dict[str, int]
-    ) -> None:
-        """Write the properties of one node, and add the node to the cluster."""
-        assert self._reaper is not None
-        name = f"node-{node_id}"
-        host = STOCK_HOST if self._stock else HOST
-        ports = {listener: self._port() for listener in self._protocols}
-        protocols = {**dict.fromkeys(controller, PLAINTEXT), **self._protocols}
-        properties = {
-            **(STOCK_SINGLE_NODE if self._stock else _common_properties(self._count, node_id)),
-            **own,
-            "listeners": _listed(HOST, {**controller, **ports}),
-            "advertised.listeners": _listed(host, ports),
-            "listener.security.protocol.map": ",".join(map(":".join, protocols.items())),
-            "inter.broker.listener.name": PLAINTEXT,
-            "log.dirs": str(self._dir / name),
-            **self._overrides,
-        }
-        config = self._dir / f"{name}.properties"
-        _write_properties(config, properties)
-        options = [*self._jvm_options, self.release.log_option]
-        node = Node(
-            f"Kafka {self.release.version} {name}",
-            [java, *options, "-cp", "./*", "kafka.Kafka", str(config)],
-            cwd=jars,
-            log_path=self._dir / f"{name}.log",
-            ready=self.release.ready_line,
-            reaper=self._reaper,
-        )
-        node.node_id, node.ports, node.data_dir = node_id, ports, self._dir / name
-        node.host = host
-        self._nodes.append(node)
-
-    def _format(self, java: str, jars: Path) -> None:
-        """Format the storage of all nodes in parallel, because most of it is a JVM's start."""
-        running = []
-        for node in self._nodes:
-            config = str(self._dir / f"node-{node.node_id}.properties")
-            command = [java, "-XX:TieredStopAtLevel=1", "-cp", "./*", "kafka.tools.StorageTool"]
-            command += ["format", "-t", self.cluster_id, "-c", config, *self._format_options]
-            running.append(
-                subprocess.Popen(
-                    command,
-                    cwd=jars,
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.STDOUT,
-                    text=True,
-                )
-            )
-        said = [process.communicate()[0] for process in running]
-        for process, output in zip(running, said, strict=True):
-            if process.returncode != 0:
-                raise RealKafkaError(f"the storage could not be formatted:\n{output.strip()}")
-
-    def _port(self) -> int:
-        assert self._ports is not None
-        return self._ports.take()
-
-
-def _new_cluster_id() -> str:
-    """Return a random id in Kafka's form: 16 bytes in base64, without a leading dash."""
-    while True:
-        text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        if not text.startswith("-"):
-            return text
-
-
-def _listed(host: str, ports: Mapping[str, int]) -> str:
-    """Return listeners as Kafka's properties have them."""
-    return ",".join(f"{listener}://{host}:{port}" for listener, port in ports.items())
-
-
-def _common_properties(nodes: int, node_id: int) -> dict[str, str]:
-    """Return a node's properties for tests of the client."""
-    properties = {
-        "broker.rack": f"rack{node_id}",
-        "replica.selector.class": RACK_AWARE,
-        "auto.create.topics.enable": "false",
-        "auto.leader.rebalance.enable": "false",  # comes after minutes, in the middle of a test
-        "default.replication.factor": str(nodes),
-        "group.initial.rebalance.delay.ms": "0",
-        "log.cleaner.dedupe.buffer.size": str(4 << 20),
-        "log.retention.ms": "-1",  # records may have any timestamp, and brokers live for minutes
-        "min.insync.replicas": str(min(2, nodes)),
-        "offsets.topic.num.partitions": "3",
-        "offsets.topic.replication.factor": str(nodes),
-    }
-    for log in ("transaction.state.log", "share.coordinator.state.topic"):
-        properties[f"{log}.num.partitions"] = "3"
-        properties[f"{log}.replication.factor"] = str(nodes)
-        properties[f"{log}.min.isr"] = str(min(2, nodes))
-    return properties
-
-
-def _write_properties(path: Path, properties: Mapping[str, str]) -> None:
-    """Write a Java properties file."""
-    escaped = (f"{key}={value}".replace("\\", "\\\\") for key, value in properties.items())
-    path.write_text("\n".join(escaped) + "\n", encoding="utf-8")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

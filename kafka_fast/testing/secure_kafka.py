@@ -36,10 +36,12 @@ from kafka_fast.testing.client_properties import (
     LOGIN_MODULES,
     login_properties,
     tls_properties,
+    write_properties_file,
 )
 from kafka_fast.testing.cluster_admin import ClusterAdmin
 from kafka_fast.testing.identity_provider import AUDIENCE, ISSUER, IdentityProvider
-from kafka_fast.testing.real_kafka import HOST, PLAINTEXT, Node, RealKafka
+from kafka_fast.testing.installation import HOST, PLAINTEXT, Node
+from kafka_fast.testing.real_kafka import RealKafka
 from kafka_fast.testing.secure_broker import SUPER_USERS, USERS
 
 __all__ = ["LISTENERS", "MECHANISMS", "USERS", "SecureKafka"]
@@ -184,10 +186,8 @@ class SecureKafka(RealKafka):
         written = []
         for listener, mechanism in self.doors():
             name = "-".join(filter(None, (listener, mechanism))).lower()
-            path = folder / f"{name}.properties"
-            lines = self.client_properties(listener, mechanism).items()
-            path.write_text("".join(f"{key}={value}\n" for key, value in lines), encoding="utf-8")
-            written.append(path)
+            properties = self.client_properties(listener, mechanism)
+            written.append(write_properties_file(folder / f"{name}.properties", properties))
         return written
 
     # ---- what users may do ----

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kafka_fast.cli.main import main
+from kafka_fast.testing.client_properties import write_properties_file
 from kafka_fast.testing.secure_kafka import LISTENERS, MECHANISMS, SASL_LISTENERS, SecureKafka
 
 pytestmark = pytest.mark.timeout(60)
@@ -25,9 +26,9 @@ def check(
     properties: dict[str, str], folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> tuple[int, dict[str, Any]]:
     """Run the command; return its status and what it found."""
-    file = folder / "client.properties"
-    lines = {**properties, "allow.insecure.sasl": "true"}.items()
-    file.write_text("".join(f"{key}={value}\n" for key, value in lines))
+    file = write_properties_file(
+        folder / "client.properties", {**properties, "allow.insecure.sasl": "true"}
+    )
     status = main(["check", "--config", str(file), "--output", "json"])
     return status, json.loads(capsys.readouterr().out)
 
@@ -47,6 +48,9 @@ def test_each_door(
     assert status == 0, found
     server = found["servers"][0]
     assert server["api_count"] > 30
+    release = ".".join(secure_kafka.release.version.split(".")[:2])
+    assert server["kafka_release"] == release
+    assert server["kafka_release_is_told"] is secure_kafka.release.kraft
     assert (server["tls"] is not None) == properties["security.protocol"].endswith("SSL")
     if server["tls"] is not None:
         assert server["tls"]["asks_client_certificate"] is (listener == "MTLS")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import importlib
+import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,12 +14,15 @@ from typing import Any
 import pytest
 
 from kafka_fast.config._security_settings import SaslSettings
-from kafka_fast.control.authentication.mechanism import Mechanism
+from kafka_fast.control.authentication.dialogue import Authentication
+from kafka_fast.control.authentication.mechanism import Mechanism, Work
 from kafka_fast.errors import AuthenticationError, KafkaConnectionError
 from kafka_fast.net.login import make_mechanism
 from kafka_fast.testing.broker_jars import ToolMissingError
 from kafka_fast.testing.kdc import Kdc
+from tests.unit.canary import assert_hidden, traces
 from tests.unit.control.authentication.conversing import converse
+from tests.unit.control.authentication.scripted import accept, read, shake, versions
 
 pytestmark = pytest.mark.broker
 
@@ -155,3 +160,26 @@ def test_a_kerberos_server_that_is_away(
     with pytest.raises(KafkaConnectionError, match="Cannot contact any KDC") as caught:
         converse(made.converse("localhost"))
     assert not isinstance(caught.value, AuthenticationError)
+
+
+def test_no_ticket_is_told(kdc: Kdc, caplog: pytest.LogCaptureFixture) -> None:
+    """What the client says to a broker shows in no log and no error that a client would raise."""
+    caplog.set_level(logging.DEBUG)
+    made = mechanism(kerberos_keytab=str(kdc.keytab), kerberos_principal="client")
+    made.name = "SCRIPT"  # as the other side of the dialogue is used to
+    login = Authentication(made, "localhost", versions(), "me")
+    step = login.handle_frame(shake(login.begin()))
+    assert isinstance(step, Work)
+    request = login.handle_result(step.function())
+    ticket = read(request)[0].auth_bytes
+    step = login.handle_frame(accept(request, b"nonsense"))
+    assert isinstance(step, Work)
+    with pytest.raises(AuthenticationError, match="with Kerberos") as of_the_broker:
+        step.function()
+    with pytest.raises(AuthenticationError, match="with Kerberos") as of_the_client:
+        login.handle_result(of_the_broker.value)
+    # Its end is encrypted: no other text has that by chance.
+    for secret in (ticket[-64:-32], ticket[-32:]):
+        for form in (repr(secret)[2:-1], secret.hex(), base64.b64encode(secret).decode()):
+            assert traces(of_the_client.value, form) == []
+            assert_hidden(caplog.text, repr(made), repr(login), secret=form)

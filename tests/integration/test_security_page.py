@@ -15,6 +15,7 @@ import pytest
 
 from kafka_fast import Consumer, Producer, read_properties
 from kafka_fast.config import producer_settings
+from kafka_fast.testing.client_properties import write_properties_file
 from kafka_fast.testing.secure_kafka import USERS, SecureKafka
 from tests.documentation.pages import Block, blocks
 
@@ -52,6 +53,8 @@ def folder(secure_kafka: SecureKafka, tmp_path: Path, monkeypatch: pytest.Monkey
     shutil.copy(certificate.chain, tmp_path / "service.cert")
     shutil.copy(certificate.key, tmp_path / "service.key")
     (tmp_path / "password").write_text(f"{PASSWORD}\n")
+    theirs = secure_kafka.client_properties("SASL_SSL", "PLAIN")
+    write_properties_file(tmp_path / "client.properties", theirs)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SSL_CERT_FILE", str(secure_kafka.authority.certificate))
     return tmp_path
@@ -89,9 +92,6 @@ def test_a_program(secure_kafka: SecureKafka, topic: str, folder: Path, block: B
     listener = "SASL_SSL" if "SASL" in block.text or "read_properties" in block.text else "SSL"
     program = folder / "program.py"
     program.write_text(localized(block.text, secure_kafka, listener, folder))
-    theirs = secure_kafka.client_properties("SASL_SSL", "PLAIN")
-    lines = "".join(f"{key}={value}\n" for key, value in theirs.items())
-    (folder / "client.properties").write_text(lines)
 
     class Provider:
         """What a user may have."""
@@ -113,9 +113,6 @@ def test_a_program(secure_kafka: SecureKafka, topic: str, folder: Path, block: B
 
 @pytest.mark.parametrize("block", named(BLOCKS, "sh"))
 def test_a_command(secure_kafka: SecureKafka, folder: Path, block: Block) -> None:
-    theirs = secure_kafka.client_properties("SASL_SSL", "PLAIN")
-    lines = "".join(f"{key}={value}\n" for key, value in theirs.items())
-    (folder / "client.properties").write_text(lines)
     command = block.text.replace("kafka-fast", f"{sys.executable} -m kafka_fast").split()
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr

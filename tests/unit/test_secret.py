@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafka_fast.secret import Secret
-from tests.unit.control.authentication.canary import CANARY, traces
+from tests.unit.canary import CANARY, traces
 
 
 def test_what_a_function_returns_by_mistake_is_in_no_variable_of_the_error() -> None:

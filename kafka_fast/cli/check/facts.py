@@ -40,6 +40,8 @@ def _of_address(found: Probed, settings: CommonSettings) -> dict[str, Any]:
         "connect_ms": round(1000 * found.connect_seconds, 3) or None,
         "tls": None if found.tls is None else _of_tls(found.tls),
         "api_count": found.api_count or None,
+        "kafka_release": None if found.release is None else found.release.name,
+        "kafka_release_is_told": found.release is not None and found.release.is_told,
         "sasl": None
         if sasl is None
         else {

@@ -121,7 +121,7 @@ def _texts(found: Probed, settings: CommonSettings) -> dict[Step, list[str]]:
     if found.tls is not None:
         by = ", ".join(filter(None, (found.tls.version, found.tls.cipher)))
         texts[Step.TLS] = [f"{by}; {_checked(found, settings)}", *_shown(found.tls)]
-    texts[Step.API_VERSIONS] = [f"{found.api_count} APIs"]
+    texts[Step.API_VERSIONS] = [_apis(found)]
     if settings.sasl is not None:
         texts[Step.SASL] = [_login(found, settings)]
     if found.metadata is not None:
@@ -161,6 +161,15 @@ def _certificate(shown: CertificateFacts) -> str:
     until = f"until {day}, {days:,} days" if days >= 0 else f"ended on {day}"
     names = f" for {_listed(shown.names)}" if shown.names else ""
     return f"{shown.subject or 'a certificate'}{names}, {until}"
+
+
+def _apis(found: Probed) -> str:
+    text = f"{found.api_count} APIs"
+    if found.release is None:
+        return text
+    if found.release.is_told:
+        return f"{text}; the broker is Kafka {found.release.name}"
+    return f"{text}, like those of Kafka {found.release.name}"
 
 
 def _login(found: Probed, settings: CommonSettings) -> str:

@@ -13,5 +13,14 @@ from __future__ import annotations
 from kafka_fast.net.probe.certificates import CertificateFacts
 from kafka_fast.net.probe.cluster import ClusterProbe, probe_cluster
 from kafka_fast.net.probe.findings import Probed, Step, TlsFacts
+from kafka_fast.net.probe.release import Release
 
-__all__ = ["CertificateFacts", "ClusterProbe", "Probed", "Step", "TlsFacts", "probe_cluster"]
+__all__ = [
+    "CertificateFacts",
+    "ClusterProbe",
+    "Probed",
+    "Release",
+    "Step",
+    "TlsFacts",
+    "probe_cluster",
+]

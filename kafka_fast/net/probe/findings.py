@@ -8,6 +8,7 @@ from kafka_fast.config import Address
 from kafka_fast.errors import KafkaError
 from kafka_fast.instants import NEVER
 from kafka_fast.net.probe.certificates import CertificateFacts
+from kafka_fast.net.probe.release import Release
 from kafka_fast.protocol.apis.metadata import MetadataResponse
 from kafka_fast.values import Value, field
 
@@ -61,6 +62,8 @@ class Probed(Value, frozen=False, kw_only=True):
     connect_seconds: float = 0.0
     tls: TlsFacts | None = None
     api_count: int = 0
+    release: Release | None = None
+    """Which release of Kafka the broker is of, or is like; None: it has not named its APIs."""
     mechanisms: tuple[str, ...] = ()
     """Of SASL, as the broker offers them."""
     session_seconds: float = NEVER

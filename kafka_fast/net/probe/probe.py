@@ -33,6 +33,7 @@ from kafka_fast.errors import AuthenticationError, KafkaConnectionError, KafkaEr
 from kafka_fast.net.host import Addresses
 from kafka_fast.net.probe.findings import Probed, Step
 from kafka_fast.net.probe.handshake import WatchedHandshakes
+from kafka_fast.net.probe.release import release_of
 from kafka_fast.net.probe.stream import Stream
 from kafka_fast.net.sockets import Connecting, begin_connect, finish_connect, resolve
 from kafka_fast.net.work import LoginWork
@@ -232,6 +233,8 @@ class Probe:
             if api_key == ApiVersionsRequest.api_key:
                 _, versions = frame.decode_api_versions_response(answer, version)
                 self.found.api_count = len(versions.api_keys)
+                if not versions.error_code:
+                    self.found.release = release_of(versions)
             elif api_key == SaslHandshakeRequest.api_key:
                 _, handshake = frame.decode_response(SaslHandshakeResponse, answer, version)
                 self.found.mechanisms = tuple(handshake.mechanisms)

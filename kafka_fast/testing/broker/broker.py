@@ -239,7 +239,11 @@ class Broker:
             self._lose(connection, drop)
             return
         if connection.sasl is not None and connection.sasl.owns(header, now):
-            self._authenticate(connection, header, body, now)
+            reply = self._authenticate(connection.sasl, header, body, now)
+            if drop is not None:
+                self._lose(connection, drop)
+            else:
+                self._reply_sasl(connection, header, reply, now)
             return
         request = Request(
             self.node_id,
@@ -268,17 +272,13 @@ class Broker:
                 self._emit(connection, Output(connection.connection_id, data, Closing.NO))
 
     def _authenticate(
-        self, connection: Connection, header: RequestHeader, body: Any, now: float
-    ) -> None:
-        """Answer a request of the SASL dialogue."""
-        assert connection.sasl is not None
+        self, sasl: SaslDialogue, header: RequestHeader, body: Any, now: float
+    ) -> Reply:
+        """Return the reply to a request of the SASL dialogue."""
         planned = self._faults.take_error(self.node_id, header.api_key)
-        if planned is None:
-            unix_ms = self._state.unix_ms(now)
-            reply = connection.sasl.handle(header, body, now, unix_ms)
-        else:
-            reply = planned_refusal(header.api_key, planned.code)
-        self._reply_sasl(connection, header, reply, now)
+        if planned is not None:
+            return planned_refusal(header.api_key, planned.code)
+        return sasl.handle(header, body, now, self._state.unix_ms(now))
 
     def _reply_sasl(
         self, connection: Connection, header: RequestHeader | None, reply: Reply, now: float

@@ -23,7 +23,7 @@ from tests.net.producing import MakeProducer, send_and_check
 from tests.net.tls.harness import server_context
 from tests.net.tls.making import as_pkcs12
 from tests.net.tls.servers import Server, terminating
-from tests.unit.control.authentication.canary import CANARY, traces
+from tests.unit.canary import CANARY, traces
 from tests.waiting import TIMEOUT, eventually
 
 Secure = dict[str, object]

@@ -23,6 +23,7 @@ import pytest
 from kafka_fast.cli.main import main
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from kafka_fast.testing.certificates import CertificateAuthority
+from kafka_fast.testing.client_properties import write_properties_file
 from kafka_fast.testing.secure_broker import SecureBroker
 from tests.waiting import TIMEOUT
 
@@ -38,8 +39,7 @@ def check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Check:
     """Run the command; return its status, and what it printed, with single spaces."""
 
     def run(properties: Mapping[str, str], *options: str) -> tuple[int, str]:
-        file = tmp_path / "client.properties"
-        file.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
+        file = write_properties_file(tmp_path / "client.properties", properties)
         status = main(["check", "--config", str(file), *options])
         shown = capsys.readouterr()
         lines = shown.out.splitlines()
@@ -103,7 +103,7 @@ def test_all_is_well(check: Check, kafka: SecureBroker, mechanism: str) -> None:
         " for localhost, 127.0.0.1, until 3000-01-01, ",
         "issued by OU=Testing CA",
         "asks for no client certificate",
-        "ok ApiVersions ",
+        " APIs, like those of Kafka 3.9 or newer ",
         f"ok SASL {mechanism} as alice, for 9 s, then again; the broker also offers ",
         "ok Metadata cluster embedded-",
         f"node 1, advertised as {kafka.bootstrap}: see above",

@@ -14,7 +14,7 @@ from kafka_fast.cli.check.screen import screen
 from kafka_fast.cli.check.verdict import is_loopback, is_well
 from kafka_fast.config import Address, ConsumerSettings, consumer_settings
 from kafka_fast.errors import KafkaConnectionError, TlsError
-from kafka_fast.net.probe import CertificateFacts, ClusterProbe, Probed, Step, TlsFacts
+from kafka_fast.net.probe import CertificateFacts, ClusterProbe, Probed, Release, Step, TlsFacts
 from kafka_fast.net.tls.causes import Failure
 from kafka_fast.net.tls.connector import told
 from kafka_fast.protocol.apis.metadata import MetadataResponse, MetadataResponseBroker
@@ -44,6 +44,7 @@ def well(host: str = "broker1", **more: Any) -> Probed:
         "ip": "10.0.0.7",
         "connect_seconds": 0.0004,
         "api_count": 60,
+        "release": Release("4.4", is_told=True),
         "metadata": metadata(),
     }
     return Probed(**{**found, **more})
@@ -213,3 +214,15 @@ def test_an_advertised_address_that_nothing_answers() -> None:
 )
 def test_what_means_ones_own_machine(host: str, loops: bool) -> None:
     assert is_loopback(host) is loops
+
+
+@pytest.mark.parametrize(
+    ("release", "text"),
+    [
+        (Release("4.4", is_told=True), "60 APIs; the broker is Kafka 4.4"),
+        (Release("2.8", is_told=False), "60 APIs, like those of Kafka 2.8"),
+        (None, "60 APIs"),
+    ],
+)
+def test_what_is_known_of_the_release(release: Release | None, text: str) -> None:
+    assert f"  ok    ApiVersions  {text}" in shown(well(release=release))

@@ -6,6 +6,7 @@ Texts are those of errors with the locals of our frames, as error trackers send 
 
 from __future__ import annotations
 
+import base64
 import copy
 import logging
 import pickle
@@ -25,11 +26,14 @@ from kafka_fast.config import (
     producer_settings,
 )
 from kafka_fast.secret import Secret
-from tests.unit.canary import CANARY, SHOWN, assert_hidden, texts_of
+from tests.unit.canary import CANARY, assert_hidden, traces
 
 SERVERS = {"bootstrap.servers": "localhost:1"}
 
-KEY = f"-----BEGIN PRIVATE KEY-----\n{SHOWN[1]}\n-----END PRIVATE KEY-----"
+KEY = (
+    "-----BEGIN PRIVATE KEY-----\n"
+    f"{base64.b64encode(CANARY.encode()).decode()}\n-----END PRIVATE KEY-----"
+)
 
 PASSWORDS = [
     name
@@ -42,7 +46,7 @@ PASSWORDS = [
 def assert_refused_without_a_trace(call: Callable[[], object]) -> None:
     with pytest.raises(Exception) as caught:
         call()
-    assert_hidden(*texts_of(caught.value))
+    assert traces(caught.value) == []
 
 
 @pytest.fixture(autouse=True)

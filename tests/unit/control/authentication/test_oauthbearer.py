@@ -6,7 +6,7 @@ from kafka_fast.control.authentication.mechanism import Work
 from kafka_fast.control.authentication.oauthbearer import OAuthBearerMechanism, Token
 from kafka_fast.errors import AuthenticationError, ConfigError, KafkaConnectionError
 from kafka_fast.secret import Secret
-from tests.unit.control.authentication.canary import CANARY, traces
+from tests.unit.canary import CANARY, traces
 from tests.unit.control.authentication.conversing import converse
 
 

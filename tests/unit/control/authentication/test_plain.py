@@ -5,7 +5,7 @@ import pytest
 from kafka_fast.control.authentication.plain import PlainMechanism
 from kafka_fast.errors import AuthenticationError, ConfigError, KafkaConnectionError
 from kafka_fast.secret import Secret
-from tests.unit.control.authentication.canary import CANARY, traces
+from tests.unit.canary import CANARY, traces
 from tests.unit.control.authentication.conversing import converse
 
 

@@ -17,7 +17,7 @@ from kafka_fast.errors import AuthenticationError, ConfigError, KafkaConnectionE
 from kafka_fast.net.login import aws, make_mechanism
 from kafka_fast.net.login.aws import AwsLogin
 from kafka_fast.net.login.user_tokens import user_tokens
-from tests.unit.control.authentication.canary import CANARY, traces
+from tests.unit.canary import CANARY, traces
 from tests.unit.control.authentication.conversing import converse
 
 NOW = 1_700_000_000.75

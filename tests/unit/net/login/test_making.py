@@ -13,7 +13,7 @@ from kafka_fast.errors import AuthenticationError, ConfigError, KafkaConnectionE
 from kafka_fast.net.login import make_mechanism
 from kafka_fast.secret import Secret
 from tests.reference.scram_server import ScramServer
-from tests.unit.control.authentication.canary import CANARY, is_shown, traces
+from tests.unit.canary import CANARY, is_shown, traces
 from tests.unit.control.authentication.conversing import Answer, converse
 
 

@@ -26,7 +26,7 @@ from kafka_fast.net.login.https import REPLY_MAX
 from kafka_fast.net.login.oidc import JWT_BEARER, ProviderTokens
 from kafka_fast.secret import Secret
 from kafka_fast.testing.certificates import CertificateAuthority
-from tests.unit.control.authentication.canary import CANARY, traces
+from tests.unit.canary import CANARY, traces
 from tests.unit.control.authentication.conversing import converse
 from tests.unit.net.login.provider import Provider, answer
 from tests.unit.net.login.test_jwt import jwt

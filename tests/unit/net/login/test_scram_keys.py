@@ -11,7 +11,7 @@ from kafka_fast.errors import AuthenticationError
 from kafka_fast.net.login import scram_keys
 from kafka_fast.net.login.scram_keys import KEPT, ScramKeyCache
 from kafka_fast.secret import Secret
-from tests.unit.control.authentication.canary import CANARY, traces
+from tests.unit.canary import CANARY, traces
 
 
 @pytest.fixture

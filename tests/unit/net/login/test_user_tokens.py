@@ -9,7 +9,7 @@ import pytest
 from kafka_fast.control.authentication.oauthbearer import Token
 from kafka_fast.errors import AuthenticationError, KafkaConnectionError
 from kafka_fast.net.login.user_tokens import TOKEN_MAX, file_tokens, user_tokens
-from tests.unit.control.authentication.canary import CANARY, traces
+from tests.unit.canary import CANARY, traces
 from tests.unit.net.login.test_jwt import jwt
 
 END = 1_900_000_000

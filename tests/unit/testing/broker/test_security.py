@@ -11,7 +11,7 @@ from kafka_fast.protocol.apis.sasl_handshake import SaslHandshakeRequest
 from kafka_fast.testing.broker.acls import Authorizer, Operation, ResourceType, acl_rules
 from kafka_fast.testing.broker.sasl.tokens import read_token, write_token
 from kafka_fast.testing.broker.security import Security
-from kafka_fast.testing.broker.versions import SASL_AUTHENTICATE
+from kafka_fast.testing.broker.versions import SASL_AUTHENTICATE, SASL_HANDSHAKE
 from tests.unit.testing.broker.memory import Client, World
 
 TOPIC = ResourceType.TOPIC
@@ -151,6 +151,21 @@ class TestTime:
             world.run_until(turn * 1.5)
             assert log_in(client).error_code == 0  # type: ignore[attr-defined]
         assert client.ask(MetadataRequest(topics=[]), 12).brokers
+
+    @pytest.mark.parametrize("api", [SASL_HANDSHAKE, SASL_AUTHENTICATE])
+    @pytest.mark.parametrize("applied", [True, False])
+    @pytest.mark.parametrize("close", [True, False])
+    def test_an_answer_may_be_lost(self, api: int, applied: bool, close: bool) -> None:
+        world = secure_world()
+        rule = world.cluster.faults.drop(api=api, applied=applied, close=close, count=1)
+        client = world.connect()
+        client.send(SaslHandshakeRequest(mechanism="PLAIN"), 1)
+        if api == SASL_AUTHENTICATE:
+            client.take(SaslHandshakeRequest(), 1)
+            client.send(SaslAuthenticateRequest(auth_bytes=PLAIN), 2)
+        world.run_until(100.0)
+        assert (rule.strikes, client.received, client.closed) == (1, b"", close)
+        assert log_in(world.connect()).error_code == 0  # type: ignore[attr-defined]
 
     def test_a_stall_is_a_fault_like_others(self) -> None:
         world = secure_world()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.control.authentication.canary import CANARY, is_shown, traces
+from tests.unit.canary import CANARY, OURS, is_shown, traces
 
 
 @pytest.mark.parametrize("before", ["", "a", "ab", "abc"])
@@ -18,7 +18,7 @@ def test_base64_at_any_position(before: str) -> None:
 
 
 def test_a_frame_that_holds_it_is_found() -> None:
-    source = compile("def fail(password): raise ValueError", "/kafka_fast/planted.py", "exec")
+    source = compile("def fail(password): raise ValueError", f"{OURS}/planted.py", "exec")
     names: dict[str, Any] = {}
     exec(source, names)
     with pytest.raises(ValueError) as caught:
