@@ -44,6 +44,7 @@ COLUMNS = {
     "open_ms": ("until all are open, ms", 1.0, 0),
     "turn_p50_us": ("a turn of the control thread, p50 CPU µs", 1.0, 0),
     "turn_max_us": ("longest turn, CPU µs", 1.0, 0),
+    "collection_max_us": ("longest garbage collection in a turn, CPU µs", 1.0, 0),
     "kf_tls_cpu_ms": ("kf-tls, CPU ms", 1.0, 0),
 }
 SECTIONS = {
@@ -89,7 +90,8 @@ connections at once» have the null broker behind a front in Python, which decry
 passes bytes on: their latencies have the front in them. The 200 connections are links of one client
 with client certificates; the latency is that of a record in flight on its first link meanwhile.
 «opened by another process»: the same beside a process that opens them, which shares nothing with
-the client but the machine's cores: that much no client can save.
+the client but the machine's cores: that much no client can save. What Python's garbage collector
+takes in a turn of the control thread is counted apart.
 """
 
 

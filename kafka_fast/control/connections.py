@@ -51,7 +51,7 @@ from kafka_fast.logs import in_seconds
 from kafka_fast.protocol.apis import api_name
 from kafka_fast.types import TopicPartition
 
-BEGUN_AT_ONCE = 4
+BEGUN_AT_ONCE = 2
 PACE = 0.001
 """Seconds in which so many connections may begin. Each takes the control thread some 0.1 ms, during
 which no other Python thread runs: two hundred at once would hold up the users' threads for long."""

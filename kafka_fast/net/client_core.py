@@ -38,7 +38,7 @@ from kafka_fast.net.dump import LinkDump
 from kafka_fast.net.host import Addresses, Host
 from kafka_fast.net.topic_waits import TopicWaits
 
-EVENTS_AT_ONCE = 0.0002
+EVENTS_AT_ONCE = 0.0001
 BREATH = 0.001
 """Seconds that a turn handles events, and that the thread then sleeps before it handles the rest:
 no other Python thread runs during a turn, and two hundred links may have news at once."""

@@ -39,6 +39,9 @@ PASSWORD = KF_TLS_PASSWORD
 MISMATCH = KF_TLS_MISMATCH
 REFUSED = KF_TLS_REFUSED
 
+cdef enum:
+    TAKEN_AT_ONCE = 4     # handshakes in a turn of the control thread, which holds the GIL
+
 cdef const kf_tls_library* library = kf_tls_library_here()
 
 
@@ -210,16 +213,21 @@ cdef void collect(shared_state* state, handshake** running) noexcept nogil:
 
 
 cdef void hand_back(shared_state* state, handshake** running) noexcept nogil:
-    """Move what has ended to `ended`."""
+    """Move what has ended to the end of `ended`."""
     cdef handshake* it
     cdef handshake** at = running
+    cdef handshake** last
     kf_lock(&state.lock)
+    last = &state.ended
+    while last[0] != NULL:
+        last = &last[0].next
     while at[0] != NULL:
         it = at[0]
         if it.has_ended:
             at[0] = it.next
-            it.next = state.ended
-            state.ended = it
+            it.next = NULL
+            last[0] = it
+            last = &it.next
         else:
             at = &it.next
     state.running = running[0]
@@ -399,26 +407,30 @@ cdef class Handshakes:
         eventfd_write(self.state.event, 1)
 
     def take(self, Pump pump not None):
-        """Hand the connections whose handshake is done to the data plane.
+        """Hand connections whose handshake is done to the data plane, a few at a time.
+
+        If there are more, `event` stays raised.
 
         Returns:
             A list of (link id, None or a `Failure`), one for each handshake that has ended.
         """
         cdef uint64_t count
         cdef handshake* it
-        cdef handshake* following
+        cdef int i
         ended = []
         eventfd_read(self.state.done_event, &count)
-        kf_lock(&self.state.lock)
-        it = self.state.ended
-        self.state.ended = NULL
-        kf_unlock(&self.state.lock)
-        while it != NULL:
-            following = it.next
+        for i in range(TAKEN_AT_ONCE):
+            kf_lock(&self.state.lock)
+            it = self.state.ended
+            if it != NULL:
+                self.state.ended = it.next
+            kf_unlock(&self.state.lock)
+            if it == NULL:
+                return ended
             if not it.is_dropped:
                 ended.append((it.link_id, hand_over(pump, it)))
             handshake_free(it)
-            it = following
+        eventfd_write(self.state.done_event, 1)
         return ended
 
     def wake(self):
