@@ -73,6 +73,7 @@ def commands(connections: Connections) -> list[Any]:
 
 def open_link(connections: Connections, node_id: int, role: Role) -> Link:
     """Have a link to a node, and negotiate it."""
+    connections.begin_turn(connections.requests.now + 1.0)  # another one may begin
     connections.want(Node(node_id, "10.0.0.1", 9092), role, 0.0)
     (opened,) = commands(connections)
     assert opened.key == ConnectionKey(role, node_id)
@@ -94,7 +95,6 @@ def test_a_node_has_a_connection_for_each_role(node_id: int) -> None:
     connections = new_connections()
     roles = (Role.DATA, Role.CONTROL, Role.COORDINATOR)
     made = {role: open_link(connections, node_id, role) for role in roles}
-    connections.begin_turn(1.0)
     small = {role: open_link(connections, NODE, role) for role in roles} if node_id != NODE else {}
     assert len({link.id for link in [*made.values(), *small.values()]}) == len(made) + len(small)
     connections.links.hold(made[Role.DATA])
