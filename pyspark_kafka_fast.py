@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pyspark.sql.datasource import DataSourceReader
+    from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader
     from pyspark.sql.types import StructType
 
 try:
@@ -37,3 +37,9 @@ else:
             from kafka_fast.spark.source import data_source
 
             return data_source.batch_reader(self.options, schema)
+
+        def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+            """Return the reader of a stream."""
+            from kafka_fast.spark.source import data_source
+
+            return data_source.stream_reader(self.options, schema)

@@ -96,6 +96,17 @@ def bounds_of_batch(options: Mapping[str, str]) -> Bounds:
     return Bounds(start, end)
 
 
+def is_moving(bound: Bound) -> bool:
+    """Return whether a bound may mean another place when it is resolved again."""
+    match bound:
+        case Edge():
+            return bound is Edge.LATEST
+        case SpecificOffsets(offsets):
+            return LATEST in offsets.values()
+        case Timestamps(_, latest_if_none) | GlobalTimestamp(_, latest_if_none):
+            return latest_if_none
+
+
 def _bound(options: Mapping[str, str], prefix: str, default: Edge) -> Bound:
     latest_if_none = _latest_if_none(options)
     if f"{prefix}timestamp" in options:

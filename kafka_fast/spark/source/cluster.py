@@ -120,17 +120,6 @@ class Cluster:
         return {**named, **first, **end}
 
 
-def is_moving(bound: Bound) -> bool:
-    """Return whether a bound may mean another place when it is resolved again."""
-    match bound:
-        case Edge():
-            return bound is Edge.LATEST
-        case SpecificOffsets(offsets):
-            return LATEST in offsets.values()
-        case Timestamps(_, latest_if_none) | GlobalTimestamp(_, latest_if_none):
-            return latest_if_none
-
-
 def _at_once(bound: Bound, partitions: list[TopicPartition]) -> Offsets | None:
     """Return the offsets of a bound, some as EARLIEST or LATEST; None: they go by time."""
     if isinstance(bound, Edge):

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from kafka_fast.spark.source.bounds import bounds_of_batch
+from kafka_fast.errors import UsageError
+from kafka_fast.spark.source.bounds import bounds_of_batch, is_moving, start_of_stream
+from kafka_fast.spark.source.initial_offsets import UNSAFE
 from kafka_fast.spark.source.options import source_options
 from kafka_fast.spark.source.schema import check_columns, ddl
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from pyspark.sql.datasource import DataSourceReader
+    from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader
     from pyspark.sql.types import StructType
 
 
@@ -47,8 +49,28 @@ def batch_reader(options: Mapping[str, str], schema: StructType) -> DataSourceRe
     from kafka_fast.spark.source.batch import BatchReader
 
     found = source_options(options)
-    texts = {name.lower(): text for name, text in options.items()}
-    return BatchReader(found, bounds_of_batch(texts), columns_of(schema))
+    return BatchReader(found, bounds_of_batch(lower(options)), columns_of(schema))
+
+
+def stream_reader(options: Mapping[str, str], schema: StructType) -> DataSourceStreamReader:
+    """Return the reader of a stream.
+
+    Raises:
+        UsageError, ConfigError: An option is wrong, or the schema has a column that is not there.
+    """
+    from kafka_fast.spark.source.stream import StreamReader
+
+    found = source_options(options)
+    start = start_of_stream(lower(options))
+    is_kept = found.initial_offsets_location is not None or found.group is not None
+    if is_moving(start) and not is_kept and not found.allow_unsafe_latest:
+        raise UsageError(UNSAFE)
+    return StreamReader(found, start, columns_of(schema))
+
+
+def lower(options: Mapping[str, str]) -> dict[str, str]:
+    """Return the options with names in lower case."""
+    return {name.lower(): text for name, text in options.items()}
 
 
 def columns_of(schema: StructType) -> tuple[str, ...]:
