@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from kafka_fast.errors import UsageError
-from kafka_fast.spark.source.bounds import bounds_of_batch, is_moving, start_of_stream
-from kafka_fast.spark.source.initial_offsets import UNSAFE
+from kafka_fast.spark.source.bounds import bounds_of_batch, start_of_stream
 from kafka_fast.spark.source.options import source_options
 from kafka_fast.spark.source.schema import check_columns, ddl
 
@@ -61,11 +59,7 @@ def stream_reader(options: Mapping[str, str], schema: StructType) -> DataSourceS
     from kafka_fast.spark.source.stream import StreamReader
 
     found = source_options(options)
-    start = start_of_stream(lower(options))
-    is_kept = found.initial_offsets_location is not None or found.group is not None
-    if is_moving(start) and not is_kept and not found.allow_unsafe_latest:
-        raise UsageError(UNSAFE)
-    return StreamReader(found, start, columns_of(schema))
+    return StreamReader(found, start_of_stream(lower(options)), columns_of(schema))
 
 
 def lower(options: Mapping[str, str]) -> dict[str, str]:

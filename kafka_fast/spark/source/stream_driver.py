@@ -14,12 +14,12 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from kafka_fast.errors import KafkaError
+from kafka_fast.errors import KafkaError, UsageError
 from kafka_fast.logs import get_logger
 from kafka_fast.spark.source import data_loss
-from kafka_fast.spark.source.bounds import Bound
+from kafka_fast.spark.source.bounds import Bound, is_moving
 from kafka_fast.spark.source.cluster import Cluster
-from kafka_fast.spark.source.initial_offsets import InitialOffsets
+from kafka_fast.spark.source.initial_offsets import UNSAFE, InitialOffsets
 from kafka_fast.spark.source.offsets import Offsets
 from kafka_fast.spark.source.options import SourceOptions
 from kafka_fast.spark.source.planning import plan
@@ -77,9 +77,15 @@ class StreamDriver:
         """Return where the stream begins.
 
         Spark asks again if no micro-batch was committed; the answer is then the same.
+
+        Raises:
+            UsageError: The answer could be another one then, and is not kept.
         """
         offsets = None if self._store is None else self._store.load()
         if offsets is None:
+            is_unsafe = self._store is None and is_moving(self._start)
+            if is_unsafe and not self._options.allow_unsafe_latest:
+                raise UsageError(UNSAFE)
             offsets = self._cluster.resolve(self._start, is_start=True)
             if self._store is not None:
                 self._store.keep(offsets)
