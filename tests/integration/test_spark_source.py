@@ -8,22 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafka_fast import Consumer, Producer, TopicPartition
-from kafka_fast.errors import KafkaTimeoutError
+from kafka_fast import Producer
 from kafka_fast.spark import kafka_error
 from kafka_fast.spark.errors import DataLossError
 from kafka_fast.testing import EmbeddedKafka
-from tests.integration.spark_cluster import ROOT
-from tests.waiting import eventually
 
 pytest.importorskip("pyspark", minversion="4.0")
 pytest.importorskip("pyarrow")
-from pyspark.errors import AnalysisException, PythonException, StreamingQueryException
+from pyspark.errors import AnalysisException, PythonException
 from pyspark.sql import SparkSession
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.streaming import StreamingQuery
 
 pytestmark = [
     pytest.mark.spark,

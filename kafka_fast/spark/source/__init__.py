@@ -1,6 +1,6 @@
 """The source behind `format("kafka_fast")`: topics as DataFrames, batch and stream, over Arrow.
 
-    planner    options ─► subscription, bounds ─► Cluster: offsets ─► ranges, one for each task
+    planner    options ─► subscription, bounds ─► OffsetReader: offsets ─► ranges, one for each task
     executor   range ─► consumer of the worker ─► RecordBatches
 
 `docs/internals/spark-source.md` says who calls what, and when. Modules without PySpark and without

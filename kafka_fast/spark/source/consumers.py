@@ -36,7 +36,7 @@ def new_consumer(config: JobConfig, **others: Any) -> RangeConsumer:
     return RangeConsumer({**OWN_DEFAULTS, **config.properties(), **others})
 
 
-class Idle(NamedTuple):
+class IdleConsumer(NamedTuple):
     """A consumer without a task."""
 
     config: JobConfig
@@ -65,7 +65,7 @@ class ConsumerCache:
     def forget(self) -> None:
         """Drop all consumers without closing them: after a fork they belong to the parent."""
         self._lock = threading.Lock()
-        self._idle: list[Idle] = []  # the one that became idle last is the last one
+        self._idle: list[IdleConsumer] = []  # the one that became idle last is the last one
         self._timer: threading.Timer | None = None
 
     @contextmanager
@@ -111,7 +111,7 @@ class ConsumerCache:
         consumer.assign([])
         longest = consumer_settings(config.properties()).connections_max_idle
         with self._lock:
-            self._idle.append(Idle(config, consumer, self._clock() + longest))
+            self._idle.append(IdleConsumer(config, consumer, self._clock() + longest))
             surplus = [it.consumer for it in self._idle[:-MAX_IDLE]]
             del self._idle[:-MAX_IDLE]
             self._arm()

@@ -19,7 +19,7 @@ from kafka_fast.errors import UsageError
 from kafka_fast.logs import get_logger
 from kafka_fast.spark.source.offsets import Offsets, describe, from_plain, to_plain
 from kafka_fast.spark.source.options import SourceOptions
-from kafka_fast.spark.source.subscription import Subscription
+from kafka_fast.spark.source.subscription import SourceSubscription
 from kafka_fast.types import OffsetAndMetadata, TopicPartition
 
 logger = get_logger(__name__)
@@ -78,7 +78,7 @@ class LocationStore:
         wanted: What the query reads; another query's file is refused.
     """
 
-    def __init__(self, location: str, wanted: Subscription) -> None:
+    def __init__(self, location: str, wanted: SourceSubscription) -> None:
         self._location = location
         self._reads = [[str(it) for it in wanted.partitions], list(wanted.topics), wanted.pattern]
 
@@ -137,7 +137,7 @@ class GroupStore:
         wanted: What the query reads.
     """
 
-    def __init__(self, client: GroupClient, wanted: Subscription) -> None:
+    def __init__(self, client: GroupClient, wanted: SourceSubscription) -> None:
         self._client = client
         self._wanted = wanted
 

@@ -16,7 +16,7 @@ from kafka_fast.config import consumer_settings
 from kafka_fast.errors import UsageError
 from kafka_fast.logs import get_logger
 from kafka_fast.spark.options import JobConfig, freeze
-from kafka_fast.spark.source.subscription import STRATEGIES, Subscription, subscription
+from kafka_fast.spark.source.subscription import STRATEGIES, SourceSubscription, subscription
 
 logger = get_logger(__name__)
 
@@ -69,7 +69,7 @@ class SourceOptions:
 
     config: JobConfig
     """The properties of the consumers."""
-    subscription: Subscription
+    subscription: SourceSubscription
     fail_on_data_loss: bool
     headers: bool
     min_partitions: int | None
@@ -105,6 +105,7 @@ def source_options(given: Mapping[str, str]) -> SourceOptions:
         ConfigError: A property of Kafka's is unknown, or its value is wrong.
     """
     options = _Options(given)
+    del given  # a traceback that has this frame shows no secret
     found = SourceOptions(
         subscription=subscription(options.texts),
         min_partitions=options.find("minPartitions", _positive),

@@ -16,9 +16,9 @@ from pyspark.sql.datasource import (  # noqa: TID253  PySpark alone imports this
 )
 
 from kafka_fast.spark.source.bounds import Bound
-from kafka_fast.spark.source.cluster import Cluster
 from kafka_fast.spark.source.consumers import new_consumer
 from kafka_fast.spark.source.initial_offsets import store_of
+from kafka_fast.spark.source.offset_reader import OffsetReader
 from kafka_fast.spark.source.offsets import from_plain, to_plain
 from kafka_fast.spark.source.options import SourceOptions
 from kafka_fast.spark.source.reading import read_range
@@ -66,7 +66,7 @@ class StreamReader(*BASES):  # type: ignore[misc]
             group = {} if options.group is None else {"group.id": options.group}
             self._consumer = new_consumer(options.config, **group, **{"enable.auto.commit": False})
             self._made = StreamDriver(
-                Cluster(self._consumer, options),
+                OffsetReader(self._consumer, options),
                 options,
                 self._start,
                 store=store_of(options, self._consumer),

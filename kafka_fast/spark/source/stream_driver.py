@@ -18,8 +18,8 @@ from kafka_fast.errors import KafkaError, UsageError
 from kafka_fast.logs import get_logger
 from kafka_fast.spark.source import data_loss
 from kafka_fast.spark.source.bounds import Bound, is_moving
-from kafka_fast.spark.source.cluster import Cluster
 from kafka_fast.spark.source.initial_offsets import UNSAFE, InitialOffsets
+from kafka_fast.spark.source.offset_reader import OffsetReader
 from kafka_fast.spark.source.offsets import Offsets
 from kafka_fast.spark.source.options import SourceOptions
 from kafka_fast.spark.source.planning import plan
@@ -41,7 +41,7 @@ class StreamDriver:
     """The driver's side of one stream.
 
     Args:
-        cluster: The brokers.
+        reader: Asks the brokers.
         options: The query's.
         start: Where a new stream begins.
         store: Keeps the first offsets; None: they are not kept.
@@ -51,7 +51,7 @@ class StreamDriver:
 
     def __init__(
         self,
-        cluster: Cluster,
+        reader: OffsetReader,
         options: SourceOptions,
         start: Bound,
         *,
@@ -59,7 +59,7 @@ class StreamDriver:
         group: Committer | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._cluster = cluster
+        self._reader = reader
         self._options = options
         self._start = start
         self._store = store
@@ -86,7 +86,7 @@ class StreamDriver:
             is_unsafe = self._store is None and is_moving(self._start)
             if is_unsafe and not self._options.allow_unsafe_latest:
                 raise UsageError(UNSAFE)
-            offsets = self._cluster.resolve(self._start, is_start=True)
+            offsets = self._reader.resolve(self._start, is_start=True)
             if self._store is not None:
                 self._store.keep(offsets)
         self._at = offsets
@@ -114,9 +114,9 @@ class StreamDriver:
 
     def _ends(self, start: Offsets | None) -> Offsets:
         if not self._is_available_now:
-            return self._cluster.latest(start)
+            return self._reader.latest(start)
         if self._all is None:
-            self._all = self._cluster.latest(start)
+            self._all = self._reader.latest(start)
         return self._all
 
     def _limited(self, start: Offsets | None, ends: Offsets) -> Offsets:
@@ -129,7 +129,7 @@ class StreamDriver:
             )
             return ends
         new = ends.keys() - start.keys()
-        begins = {**self._cluster.earliest(new), **start} if new else start
+        begins = {**self._reader.earliest(new), **start} if new else start
         if self._delay is not None and self._delay.holds_back(begins, ends, self._clock()):
             return start
         return ends if limit is None else limited(limit, begins, ends)
@@ -142,8 +142,8 @@ class StreamDriver:
         """
         self._at = end
         new = end.keys() - start.keys()
-        there = new & set(self._cluster.partitions()) if new else set()
-        earliest = self._cluster.earliest(sorted(there)) if there else {}
+        there = new & set(self._reader.partitions()) if new else set()
+        earliest = self._reader.earliest(sorted(there)) if there else {}
         options = self._options
         found = plan(
             start,

@@ -13,7 +13,7 @@ from kafka_fast.types import TopicPartition
 STRATEGIES = ("subscribe", "subscribePattern", "assign")
 
 
-class Subscription(NamedTuple):
+class SourceSubscription(NamedTuple):
     """Partitions, topics or a pattern; the other two are empty."""
 
     partitions: tuple[TopicPartition, ...] = ()
@@ -38,7 +38,7 @@ class Subscription(NamedTuple):
         return not self.partitions or partition in self.partitions
 
 
-def subscription(options: Mapping[str, str]) -> Subscription:
+def subscription(options: Mapping[str, str]) -> SourceSubscription:
     """Return what the options say.
 
     Args:
@@ -58,14 +58,14 @@ def subscription(options: Mapping[str, str]) -> Subscription:
     name = given[0]
     value = options[name.lower()]
     if name == "assign":
-        return Subscription(partitions=_assigned(value))
+        return SourceSubscription(partitions=_assigned(value))
     if name == "subscribe":
         topics = tuple(dict.fromkeys(filter(None, map(str.strip, value.split(",")))))
         if not topics:
             raise UsageError(
                 f"No topics to subscribe to as specified value for option 'subscribe' is '{value}'"
             )
-        return Subscription(topics=topics)
+        return SourceSubscription(topics=topics)
     pattern = value.strip()
     if not pattern:
         raise UsageError(
@@ -73,7 +73,7 @@ def subscription(options: Mapping[str, str]) -> Subscription:
             f"'{value}'"
         )
     from_java(pattern)  # a mistake shows on the driver
-    return Subscription(pattern=pattern)
+    return SourceSubscription(pattern=pattern)
 
 
 def _assigned(value: str) -> tuple[TopicPartition, ...]:

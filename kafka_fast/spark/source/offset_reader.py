@@ -25,7 +25,7 @@ from kafka_fast.types import PartitionInfo, TopicPartition
 logger = get_logger(__name__)
 
 
-class Client(Protocol):
+class OffsetClient(Protocol):
     """The part of a consumer that is used here."""
 
     def topics(self) -> set[str]:
@@ -44,7 +44,7 @@ class Client(Protocol):
         """Return the first offsets that are not older than Unix times in ms; -1: none is."""
 
 
-class Cluster:
+class OffsetReader:
     """The brokers, as a query sees them.
 
     Args:
@@ -55,7 +55,7 @@ class Cluster:
 
     def __init__(
         self,
-        client: Client,
+        client: OffsetClient,
         options: SourceOptions,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
