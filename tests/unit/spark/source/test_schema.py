@@ -26,7 +26,10 @@ def test_a_query_may_name_some_columns_in_its_order() -> None:
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ([("valu", "binary")], "Kafka has no column 'valu': a schema for the source may name key"),
+        (
+            [("worth", "binary")],
+            "Kafka has no column 'worth': a schema for the source may name key",
+        ),
         ([("value", "string")], "column value is of type binary, not string: read it as that"),
         ([("key", "binary"), ("key", "binary")], "a column is named twice"),
     ],
