@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kafka_fast import Producer
-from kafka_fast.spark import kafka_error
-from kafka_fast.spark.errors import DataLossError
+from kafka_fast.spark import DataLossError, kafka_error, register
 from kafka_fast.testing import EmbeddedKafka
 
 pytest.importorskip("pyspark", minversion="4.0")
@@ -161,6 +160,14 @@ def test_a_query_that_reads_a_part_leaves_the_worker_ready(
     for _ in range(3):
         assert len(df.limit(5).collect()) == 5
     assert df.count() == 90_000
+
+
+def test_a_session_that_did_not_find_the_source(
+    spark: SparkSession, kafka: EmbeddedKafka, topic: str, read: Reader
+) -> None:
+    write(kafka, topic, range(9))
+    register(spark)
+    assert numbers(read(subscribe=topic)) == list(range(9))
 
 
 def test_an_empty_topic_has_no_rows(topic: str, read: Reader) -> None:

@@ -11,15 +11,19 @@ from typing import Protocol
 
 from kafka_fast.errors import UsageError
 from kafka_fast.logs import get_logger
+from kafka_fast.spark.source import data_loss
 from kafka_fast.spark.source.bounds import (
     Bound,
+    Bounds,
     Edge,
     GlobalTimestamp,
     SpecificOffsets,
     Timestamps,
+    check_resolved,
 )
 from kafka_fast.spark.source.offsets import EARLIEST, LATEST, Offsets, describe
 from kafka_fast.spark.source.options import SourceOptions
+from kafka_fast.spark.source.ranges import OffsetRange
 from kafka_fast.types import PartitionInfo, TopicPartition
 
 logger = get_logger(__name__)
@@ -118,6 +122,34 @@ class OffsetReader:
         first = self._client.beginning_offsets([it for it, at in named.items() if at == EARLIEST])
         end = self._client.end_offsets([it for it, at in named.items() if at == LATEST])
         return {**named, **first, **end}
+
+    def ranges(self, bounds: Bounds) -> list[OffsetRange]:
+        """Return the range of each partition of a batch.
+
+        Raises:
+            UsageError: The batch would end before it begins; or as in `resolve`.
+            DataLossError: It would end behind the end of a log.
+        """
+        start = self.resolve(bounds.start, is_start=True)
+        end = self.resolve(bounds.end, is_start=False)
+        common = start.keys() & end.keys()  # a topic may grow between the two
+        start, end = ({it: at for it, at in side.items() if it in common} for side in (start, end))
+        check_resolved(start, end)
+        if isinstance(bounds.end, SpecificOffsets):
+            end = self._within_logs(end)
+        return [OffsetRange(it, at, end[it]) for it, at in sorted(start.items())]
+
+    def _within_logs(self, wanted: Offsets) -> Offsets:
+        """Return ends that the logs have: a task would wait for the records behind them."""
+        latest = self.latest()
+        for partition, at in sorted(wanted.items()):
+            if at > latest.get(partition, at):
+                data_loss.report(
+                    f"endingOffsets of {partition} is {at}, but its log ends at "
+                    f"{latest[partition]}.",
+                    fail=self._options.fail_on_data_loss,
+                )
+        return {it: min(at, latest.get(it, at)) for it, at in wanted.items()}
 
 
 def _at_once(bound: Bound, partitions: list[TopicPartition]) -> Offsets | None:

@@ -5,8 +5,17 @@ from __future__ import annotations
 import pytest
 
 from kafka_fast.errors import UsageError
-from kafka_fast.spark.source.bounds import Edge, GlobalTimestamp, SpecificOffsets, Timestamps
+from kafka_fast.spark.errors import DataLossError
+from kafka_fast.spark.source.bounds import (
+    Bounds,
+    Edge,
+    GlobalTimestamp,
+    SpecificOffsets,
+    Timestamps,
+)
 from kafka_fast.spark.source.offset_reader import OffsetReader
+from kafka_fast.spark.source.options import source_options
+from kafka_fast.spark.source.ranges import OffsetRange
 from kafka_fast.types import TopicPartition
 from tests.unit.spark.source.fakes import A, B, Clock, FakeClient, options
 
@@ -28,8 +37,6 @@ def reader(client: FakeClient) -> OffsetReader:
 def test_partitions(client: FakeClient) -> None:
     assert OffsetReader(client, options()).partitions() == [A, B]
     assigned = {"kafka.bootstrap.servers": "a:1", "assign": '{"t": [1, 7], "s": [0]}'}
-    from kafka_fast.spark.source.options import source_options
-
     assert OffsetReader(client, source_options(assigned)).partitions() == [S, B]
     pattern = {"kafka.bootstrap.servers": "a:1", "subscribepattern": "[st]"}
     assert OffsetReader(client, source_options(pattern)).partitions() == [S, A, B]
@@ -71,3 +78,20 @@ def test_an_end_before_what_is_known_is_asked_for_again(client: FakeClient) -> N
     client.answers = [{A: 3, B: 20}] * 3
     assert reader.latest({A: 10}) == {A: 3, B: 20}  # it is told, after all
     assert clock.now == 1004.0
+
+
+def test_the_ranges_of_a_batch(client: FakeClient, reader: OffsetReader) -> None:
+    whole = Bounds(Edge.EARLIEST, Edge.LATEST)
+    assert reader.ranges(whole) == [OffsetRange(A, 0, 10), OffsetRange(B, 5, 20)]
+    some = Bounds(SpecificOffsets({A: 3, B: -2}), SpecificOffsets({A: 3, B: 6}))
+    assert reader.ranges(some) == [OffsetRange(A, 3, 3), OffsetRange(B, 5, 6)]
+    with pytest.raises(UsageError, match="resolved start offset 11 is greater than the resolved"):
+        reader.ranges(Bounds(SpecificOffsets({A: 11, B: 5}), Edge.LATEST))
+
+
+def test_a_batch_does_not_end_behind_a_log(client: FakeClient, reader: OffsetReader) -> None:
+    bounds = Bounds(Edge.EARLIEST, SpecificOffsets({A: 10, B: 21}))
+    with pytest.raises(DataLossError, match="endingOffsets of t-1 is 21, but its log ends at 20"):
+        reader.ranges(bounds)
+    lenient = OffsetReader(client, options(failOnDataLoss="false"))
+    assert lenient.ranges(bounds) == [OffsetRange(A, 0, 10), OffsetRange(B, 5, 20)]
