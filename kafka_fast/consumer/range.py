@@ -44,7 +44,7 @@ WAIT = 0.05
 
 
 class RangeConsumer(Consumer):
-    """A consumer whose partitions have ends. Used by this module only."""
+    """A consumer whose partitions have ends: for this module, and for tasks of Spark."""
 
     @property
     def api_timeout(self) -> float:
@@ -58,6 +58,26 @@ class RangeConsumer(Consumer):
             self._reading.assign(ranges)
             for partition, span in ranges.items():
                 self._reading.seek(partition, span.start)
+
+    def read(self, timeout: float, max_records: int) -> Iterator[ConsumerRecords]:
+        """Yield the records of the assigned ranges, until all are at their ends.
+
+        Args:
+            timeout: Seconds without any progress after which this raises KafkaTimeoutError.
+            max_records: Most records in one step.
+        """
+        moved, before = time.monotonic(), self.state()
+        while self.drop_finished():
+            records = self.poll(WAIT, max_records)
+            if records:
+                moved = time.monotonic()
+                yield records
+                continue
+            now = self.state()
+            if now != before:
+                moved, before = time.monotonic(), now
+            elif time.monotonic() - moved >= timeout:
+                raise self.late(f"nothing arrived for {timeout:g} s")
 
     def drop_finished(self) -> int:
         """Stop fetching partitions that are at their ends; return how many are left."""
@@ -148,20 +168,8 @@ class RecordRange:
         return next(self._steps)
 
     def _read(self) -> Iterator[ConsumerRecords]:
-        consumer = self._consumer
-        with consumer:
-            moved, before = time.monotonic(), consumer.state()
-            while consumer.drop_finished():
-                records = consumer.poll(WAIT, self._max_records)
-                if records:
-                    moved = time.monotonic()
-                    yield records
-                    continue
-                now = consumer.state()
-                if now != before:
-                    moved, before = time.monotonic(), now
-                elif time.monotonic() - moved >= self._timeout:
-                    raise consumer.late(f"nothing arrived for {self._timeout:g} s")
+        with self._consumer:
+            yield from self._consumer.read(self._timeout, self._max_records)
 
     def tables(
         self,

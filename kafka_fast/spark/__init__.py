@@ -1,4 +1,4 @@
-"""Write RDDs and DataFrames into Kafka from PySpark's Python workers.
+"""Write RDDs and DataFrames into Kafka from PySpark's Python workers, and read topics.
 
     from kafka_fast.spark import write_df
 
@@ -14,21 +14,26 @@
                   ▼
               task_errors                  an error as text ──► driver: job_errors raises it
 
+`spark.read.format("kafka_fast")` and `spark.readStream` are in `source`.
+
 Importing this package imports neither pyspark nor pyarrow.
 """
 
 from kafka_fast.spark.dataframe import write_df
-from kafka_fast.spark.errors import KafkaDeliveryError, SparkSetupError
+from kafka_fast.spark.errors import DataLossError, KafkaDeliveryError, SparkSetupError
 from kafka_fast.spark.job_errors import kafka_error
 from kafka_fast.spark.rdd import write_partition, write_rdd
 from kafka_fast.spark.report import ReportRow, Summary
+from kafka_fast.spark.source.data_source import register
 
 __all__ = [
+    "DataLossError",
     "KafkaDeliveryError",
     "ReportRow",
     "SparkSetupError",
     "Summary",
     "kafka_error",
+    "register",
     "write_df",
     "write_partition",
     "write_rdd",

@@ -21,3 +21,7 @@ class SparkSetupError(KafkaError):
 
     The message says which Python it is, and what to install.
     """
+
+
+class DataLossError(KafkaError):
+    """Records that a query was to read are not in Kafka any more; see failOnDataLoss."""

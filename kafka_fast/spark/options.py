@@ -29,13 +29,14 @@ ADDRESS = re.compile(r":\d+\b")
 
 
 class JobConfig:
-    """A producer's configuration on its way to a task; equal ones share a producer."""
+    """A client's configuration on its way to a task; equal ones share a client."""
 
-    __slots__ = ("plain",)
+    __slots__ = ("client", "plain")
 
-    def __init__(self, plain: FrozenConfig | bytes) -> None:
-        """Keep the properties, or a pickled function that returns them."""
+    def __init__(self, plain: FrozenConfig | bytes, client: str = "producer") -> None:
+        """Keep the properties of such a client, or a pickled function that returns them."""
         self.plain = plain
+        self.client = client
 
     def properties(self) -> dict[str, object]:
         """Return the properties, in which secrets hide themselves. In a task.
@@ -44,7 +45,7 @@ class JobConfig:
             ConfigError: the user's function returned no mapping. Its own exceptions pass.
         """
         if isinstance(self.plain, tuple):
-            return conceal(dict(self.plain), "producer")
+            return conceal(dict(self.plain), self.client)
         made = pickle.loads(self.plain)()
         if not isinstance(made, Mapping):
             kind = type(made).__name__
@@ -52,13 +53,17 @@ class JobConfig:
             raise ConfigError(
                 f"the function that makes the configuration returned {kind}, not a mapping"
             )
-        return conceal(made, "producer")
+        return conceal(made, self.client)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, JobConfig) and self.plain == other.plain
+        return (
+            isinstance(other, JobConfig)
+            and self.client == other.client
+            and self.plain == other.plain
+        )
 
     def __hash__(self) -> int:
-        return hash(self.plain)
+        return hash((self.client, self.plain))
 
     def __repr__(self) -> str:
         names = (
@@ -157,8 +162,8 @@ def _no_mapping(config: object, topic: object, call: str) -> str:
     return f"the configuration is a mapping of properties, not {shown(config)}: {right}"
 
 
-def freeze(config: Mapping[str, object]) -> JobConfig:
-    """Return the configuration in its hashable form.
+def freeze(config: Mapping[str, object], client: str = "producer") -> JobConfig:
+    """Return the configuration of such a client in its hashable form.
 
     Raises:
         ConfigError: A value is an object, such as a callable. Each task would get its own copy, and
@@ -166,7 +171,7 @@ def freeze(config: Mapping[str, object]) -> JobConfig:
     """
     objects = {str(name): type(it).__name__ for name, it in config.items() if not _is_plain(it)}
     flat = {str(name): _flat(value) for name, value in config.items()}
-    job = JobConfig(tuple((name, flat[name]) for name in sorted(flat)))
+    job = JobConfig(tuple((name, flat[name]) for name in sorted(flat)), client)
     del config, flat  # a traceback that has this frame shows no secret
     for name, kind in objects.items():
         raise ConfigError(

@@ -23,7 +23,7 @@ from typing import Any
 
 from kafka_fast import errors
 from kafka_fast.errors import KafkaError, Outcome, fresh_copy
-from kafka_fast.spark.errors import KafkaDeliveryError, SparkSetupError
+from kafka_fast.spark.errors import DataLossError, KafkaDeliveryError, SparkSetupError
 
 MARK = "kafka_fast-error "
 """The text before the JSON. The closure in `entry` has a copy, for workers without kafka_fast."""
@@ -31,7 +31,7 @@ MARK = "kafka_fast-error "
 MAX_DEPTH = 4
 """Most errors in a chain that are carried, each an attribute of the one before."""
 
-OWN = {each.__name__: each for each in (KafkaDeliveryError, SparkSetupError)}
+OWN = {each.__name__: each for each in (DataLossError, KafkaDeliveryError, SparkSetupError)}
 
 
 class TaskError(Exception):

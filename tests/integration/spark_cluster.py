@@ -48,6 +48,7 @@ def wheel_of_checkout(folder: Path) -> Path:
     shutil.copytree(
         ROOT / "kafka_fast", content / "kafka_fast", ignore=shutil.ignore_patterns("__pycache__")
     )
+    shutil.copy(ROOT / "pyspark_kafka_fast.py", content)
     (info,) = content.glob("*.dist-info")
     python = f"cp{sys.version_info[0]}{sys.version_info[1]}"
     platform = re.sub(r"[.-]", "_", sysconfig.get_platform())

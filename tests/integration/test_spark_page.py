@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from kafka_fast import Producer
 from kafka_fast.errors import KafkaTimeoutError
 from kafka_fast.testing import EmbeddedKafka
 
@@ -31,8 +32,9 @@ pytestmark = [
 
 PAGE = ROOT / "docs" / "spark.md"
 TEXT = PAGE.read_text(encoding="utf-8")
-JOB, FAILURE, STREAM, END_OF_STREAM, _SECURE = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
-PRINTED, ERROR = re.findall(r"```text\n(.*?)```", TEXT, re.DOTALL)
+BLOCKS = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+JOB, FAILURE, STREAM, END_OF_STREAM, _SECURE, READ = BLOCKS
+PRINTED, ERROR, READ_PRINTED = re.findall(r"```text\n(.*?)```", TEXT, re.DOTALL)
 SERVERS = "broker1:9092,broker2:9092"
 
 
@@ -58,6 +60,17 @@ def test_the_job_and_its_failure(
     error, attributes = capsys.readouterr().out.splitlines()
     assert error.startswith(ERROR.removesuffix("...\n"))
     assert attributes.startswith("1 not sent (DeliveryError(")
+
+
+def test_the_reader(
+    spark: SparkSession, kafka: EmbeddedKafka, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kafka.create_topic("read", partitions=2)
+    with Producer(bootstrap_servers=kafka.bootstrap) as producer:
+        producer.send_many("read", [b"%d" % number for number in range(1000)]).result(30)
+    capsys.readouterr()
+    run(READ.replace('"events"', '"read"'), {}, kafka.bootstrap)
+    assert capsys.readouterr().out == READ_PRINTED
 
 
 def test_the_readme(

@@ -1,0 +1,36 @@
+"""What happens when records that a query was to read are gone: failOnDataLoss decides.
+
+The sentences are those of Spark's own source.
+"""
+
+from __future__ import annotations
+
+from kafka_fast.logs import get_logger
+from kafka_fast.spark.errors import DataLossError
+
+logger = get_logger(__name__)
+
+GONE = (
+    "Some data may have been lost because they are not available in Kafka any more; either the "
+    "data was aged out by Kafka or the topic may have been deleted before all the data in the "
+    "topic was processed."
+)
+
+
+def report(reason: str, *, fail: bool, cause: BaseException | None = None) -> None:
+    """Raise, or log, that records are gone.
+
+    Args:
+        reason: What is gone, as a sentence.
+        fail: failOnDataLoss.
+        cause: The error that showed it.
+
+    Raises:
+        DataLossError: If the query is to fail.
+    """
+    if fail:
+        raise DataLossError(
+            f"{GONE} If you don't want your streaming query to fail on such cases, set the source "
+            f"option failOnDataLoss to false. Reason: {reason}"
+        ) from cause
+    logger.warning("%s Reason: %s", GONE, reason)

@@ -1,0 +1,72 @@
+"""What `pyspark_kafka_fast.DefaultSource` does: from options and a schema to a reader."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from kafka_fast.spark.source.bounds import bounds_of_batch, start_of_stream
+from kafka_fast.spark.source.options import source_options
+from kafka_fast.spark.source.schema import check_columns, ddl
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader
+    from pyspark.sql.types import StructType
+
+
+def register(spark: SparkSession) -> None:
+    """Make `format("kafka_fast")` known to a session that did not find it by itself.
+
+    Spark finds the format by itself if kafka_fast is installed where the driver runs. It does not
+    if kafka_fast comes in an archive of the job.
+
+    Args:
+        spark: A session of PySpark 4.0 or later.
+    """
+    from pyspark_kafka_fast import DefaultSource
+
+    spark.dataSource.register(DefaultSource)
+
+
+def schema(options: Mapping[str, str]) -> str:
+    """Return the columns of the source.
+
+    Raises:
+        UsageError, ConfigError: An option is wrong.
+    """
+    return ddl(headers=source_options(options).headers)
+
+
+def batch_reader(options: Mapping[str, str], schema: StructType) -> DataSourceReader:
+    """Return the reader of a batch.
+
+    Raises:
+        UsageError, ConfigError: An option is wrong, or the schema has a column that is not there.
+    """
+    from kafka_fast.spark.source.batch import BatchReader
+
+    found = source_options(options)
+    return BatchReader(found, bounds_of_batch(lower(options)), columns_of(schema))
+
+
+def stream_reader(options: Mapping[str, str], schema: StructType) -> DataSourceStreamReader:
+    """Return the reader of a stream.
+
+    Raises:
+        UsageError, ConfigError: An option is wrong, or the schema has a column that is not there.
+    """
+    from kafka_fast.spark.source.stream import StreamReader
+
+    found = source_options(options)
+    return StreamReader(found, start_of_stream(lower(options)), columns_of(schema))
+
+
+def lower(options: Mapping[str, str]) -> dict[str, str]:
+    """Return the options with names in lower case."""
+    return {name.lower(): text for name, text in options.items()}
+
+
+def columns_of(schema: StructType) -> tuple[str, ...]:
+    """Return the names of a schema's columns, once they are checked."""
+    return check_columns([(it.name, it.dataType.simpleString()) for it in schema.fields])

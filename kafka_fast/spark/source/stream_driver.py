@@ -1,0 +1,163 @@
+"""What a stream does between its micro-batches, in one process of the driver's machine.
+
+    initial   ─► once in the life of a checkpoint, kept where a restart finds it
+    latest    ─► the end of the next micro-batch: all there is, limited, or nothing yet
+    ranges    ─► its tasks
+    commit    ─► the micro-batch is done: shown as progress of a group
+
+Thread: one. PySpark is not known here.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from kafka_fast.errors import KafkaError, UsageError
+from kafka_fast.logs import get_logger
+from kafka_fast.spark.source import data_loss
+from kafka_fast.spark.source.bounds import Bound, is_moving
+from kafka_fast.spark.source.initial_offsets import UNSAFE, InitialOffsets
+from kafka_fast.spark.source.offset_reader import OffsetReader
+from kafka_fast.spark.source.offsets import Offsets
+from kafka_fast.spark.source.options import SourceOptions
+from kafka_fast.spark.source.planning import plan
+from kafka_fast.spark.source.ranges import OffsetRange, split
+from kafka_fast.spark.source.rate_limit import Delay, limited
+from kafka_fast.types import OffsetAndMetadata, TopicPartition
+
+logger = get_logger(__name__)
+
+
+class Committer(Protocol):
+    """The part of a consumer with a group that is used here."""
+
+    def commit(self, upto: dict[TopicPartition, OffsetAndMetadata]) -> None:
+        """Commit offsets for the group."""
+
+
+class StreamDriver:
+    """The driver's side of one stream.
+
+    Args:
+        reader: Asks the brokers.
+        options: The query's.
+        start: Where a new stream begins.
+        store: Keeps the first offsets; None: they are not kept.
+        group: Commits for the group of commitOffsetsToGroup; None: there is none.
+        clock: Monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        reader: OffsetReader,
+        options: SourceOptions,
+        start: Bound,
+        *,
+        store: InitialOffsets | None = None,
+        group: Committer | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._reader = reader
+        self._options = options
+        self._start = start
+        self._store = store
+        self._group = group
+        self._clock = clock
+        least = options.min_offsets
+        self._delay = None if least is None else Delay(least, options.max_delay)
+        self._at: Offsets | None = None  # the end of the micro-batch that was planned last
+        self._is_available_now = False
+        self._all: Offsets | None = None  # all that an AvailableNow query reads
+        self.newest: Offsets | None = None
+        """The ends of the logs, as they were seen last; None: not yet."""
+
+    def initial(self) -> Offsets:
+        """Return where the stream begins.
+
+        Spark asks again if no micro-batch was committed; the answer is then the same.
+
+        Raises:
+            UsageError: The answer could be another one then, and is not kept.
+        """
+        offsets = None if self._store is None else self._store.load()
+        if offsets is None:
+            is_unsafe = self._store is None and is_moving(self._start)
+            if is_unsafe and not self._options.allow_unsafe_latest:
+                raise UsageError(UNSAFE)
+            offsets = self._reader.resolve(self._start, is_start=True)
+            if self._store is not None:
+                self._store.keep(offsets)
+        self._at = offsets
+        return offsets
+
+    def read_available_now(self) -> None:
+        """Read no more than what is there when the next micro-batch is planned."""
+        self._is_available_now = True
+
+    def latest(self, start: Offsets | None, *, unlimited: bool = False) -> Offsets:
+        """Return the end of the next micro-batch; if this is `start`, there is none yet.
+
+        Args:
+            start: Where the micro-batch begins. None, from PySpark before 4.2: where the last one
+                ended, as far as this process knows.
+            unlimited: Whether to take all there is.
+        """
+        start = self._at if start is None else start
+        self.newest = self._ends(start)
+        if not unlimited:
+            self._at = self._limited(start, self.newest)
+        else:
+            self._at = self.newest
+        return self._at
+
+    def _ends(self, start: Offsets | None) -> Offsets:
+        if not self._is_available_now:
+            return self._reader.latest(start)
+        if self._all is None:
+            self._all = self._reader.latest(start)
+        return self._all
+
+    def _limited(self, start: Offsets | None, ends: Offsets) -> Offsets:
+        limit = self._options.max_offsets
+        if limit is None and self._delay is None:
+            return ends
+        if start is None:
+            logger.warning(
+                "this micro-batch has no limit: PySpark before 4.2 does not say where it begins"
+            )
+            return ends
+        new = ends.keys() - start.keys()
+        begins = {**self._reader.earliest(new), **start} if new else start
+        if self._delay is not None and self._delay.holds_back(begins, ends, self._clock()):
+            return start
+        return ends if limit is None else limited(limit, begins, ends)
+
+    def ranges(self, start: Offsets, end: Offsets) -> list[OffsetRange]:
+        """Return the ranges of a micro-batch's tasks.
+
+        Raises:
+            DataLossError: Partitions or records are gone, unless the query goes on without them.
+        """
+        self._at = end
+        new = end.keys() - start.keys()
+        there = new & set(self._reader.partitions()) if new else set()
+        earliest = self._reader.earliest(sorted(there)) if there else {}
+        options = self._options
+        found = plan(
+            start,
+            end,
+            earliest,
+            lambda reason: data_loss.report(reason, fail=options.fail_on_data_loss),
+        )
+        return split(found, options.min_partitions, options.max_records_per_partition)
+
+    def commit(self, end: Offsets) -> None:
+        """Show that all records before these offsets are done; a failure is only logged."""
+        if self._group is None:
+            return
+        try:
+            self._group.commit({it: OffsetAndMetadata(at) for it, at in end.items()})
+        except KafkaError as error:
+            logger.warning("the stream's progress was not committed to its group: %s", error)

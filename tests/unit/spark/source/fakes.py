@@ -1,0 +1,70 @@
+"""Brokers and a clock that do what a test tells them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kafka_fast.spark.source.options import SourceOptions, source_options
+from kafka_fast.types import OffsetAndMetadata, PartitionInfo, TopicPartition
+
+A, B = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+def options(**given: str) -> SourceOptions:
+    wanted = {"kafka.bootstrap.servers": "a:9092", "subscribe": "t", **given}
+    return source_options(wanted)
+
+
+class FakeClient:
+    """Logs by partition, as ranges; `answers` are ends to tell before the true ones."""
+
+    def __init__(self, logs: Mapping[TopicPartition, range]) -> None:
+        self.logs = dict(logs)
+        self.times: dict[TopicPartition, list[int]] = {}  # of the records from offset 0 on
+        self.answers: list[dict[TopicPartition, int]] = []
+        self.commits: list[dict[TopicPartition, OffsetAndMetadata]] = []
+        self.group: dict[TopicPartition, OffsetAndMetadata] = {}
+        self.failure: Exception | None = None
+
+    def topics(self) -> set[str]:
+        return {it.topic for it in self.logs}
+
+    def partitions_for(self, topic: str) -> list[PartitionInfo]:
+        return [
+            PartitionInfo(topic, it.partition, 1, 0, (1,), (1,), ())
+            for it in self.logs
+            if it.topic == topic
+        ]
+
+    def beginning_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        return {it: self.logs[it].start for it in partitions}
+
+    def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        wanted = list(partitions)
+        return self.answers.pop(0) if self.answers else {it: self.logs[it].stop for it in wanted}
+
+    def first_offsets(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        return {
+            it: next((i for i, found in enumerate(self.times[it]) if found >= at), -1)
+            for it, at in times.items()
+        }
+
+    def committed(self, partitions: Any = None) -> dict[TopicPartition, OffsetAndMetadata]:
+        return dict(self.group)
+
+    def commit(self, upto: dict[TopicPartition, OffsetAndMetadata]) -> None:
+        if self.failure is not None:
+            raise self.failure
+        self.commits.append(upto)
+        self.group.update(upto)
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds

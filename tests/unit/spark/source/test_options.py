@@ -1,0 +1,151 @@
+"""Options by Spark's names."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+import traceback
+
+import pytest
+
+from kafka_fast.config import consumer_settings
+from kafka_fast.errors import ConfigError, UsageError
+from kafka_fast.spark.source.options import source_options
+from tests.unit.spark.source.fakes import options
+
+LEAST = {"kafka.bootstrap.servers": "a:9092", "subscribe": "t"}
+
+
+def test_defaults() -> None:
+    found = source_options(LEAST)
+    assert found.subscription.topics == ("t",)
+    assert (found.fail_on_data_loss, found.headers) == (True, False)
+    assert (found.min_partitions, found.max_records_per_partition) == (None, None)
+    assert (found.min_offsets, found.max_offsets, found.max_delay) == (None, None, 900.0)
+    assert (found.poll_timeout, found.attempts, found.attempt_interval) == (120.0, 3, 1.0)
+    assert (found.group, found.initial_offsets_location) == (None, None)
+    assert found.allow_unsafe_latest is False
+    assert found.config.properties() == {
+        "bootstrap.servers": "a:9092",
+        "client.id": "spark-kafka-source",
+    }
+
+
+def test_names_have_no_case() -> None:
+    found = source_options(
+        {
+            "KAFKA.Bootstrap.Servers": "a:9092",
+            "SUBSCRIBE": "t",
+            "failOnDataLoss": "False",
+            "includeheaders": "TRUE",
+            "MinPartitions": " 7 ",
+            "maxRecordsPerPartition": "8",
+            "minOffsetsPerTrigger": "1",
+            "maxOffsetsPerTrigger": "1",
+            "maxTriggerDelay": "2 min",
+            "kafkaConsumer.pollTimeoutMs": "512",
+            "fetchOffset.numRetries": "5",
+            "fetchOffset.retryIntervalMs": "10",
+            "commitOffsetsToGroup": "g",
+            "initialOffsetsLocation": "/x",
+            "allowUnsafeLatest": "true",
+            "groupIdPrefix": "mine",
+        }
+    )
+    assert (found.fail_on_data_loss, found.headers) == (False, True)
+    assert (found.min_partitions, found.max_records_per_partition) == (7, 8)
+    assert (found.min_offsets, found.max_offsets, found.max_delay) == (1, 1, 120.0)
+    assert (found.poll_timeout, found.attempts, found.attempt_interval) == (0.512, 5, 0.01)
+    assert (found.group, found.initial_offsets_location) == ("g", "/x")
+    assert found.allow_unsafe_latest is True
+    assert found.config.properties()["client.id"] == "mine"
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("15m", 900), ("30s", 30), ("250", 0.25), ("250ms", 0.25), ("2H", 7200), ("1d", 86400)],
+)
+def test_times_have_sparks_units(text: str, seconds: float) -> None:
+    assert options(maxTriggerDelay=text).max_delay == seconds
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"subscribe": ","}, "No topics to subscribe to"),
+        ({"minPartitions": "0"}, "minPartitions must be positive"),
+        ({"minPartitions": "many"}, "minPartitions must be a number, not 'many'"),
+        ({"maxRecordsPerPartition": "-1"}, "maxRecordsPerPartition must be positive"),
+        ({"failOnDataLoss": "no"}, "failOnDataLoss must be 'true' or 'false', not 'no'"),
+        ({"maxTriggerDelay": "soon"}, "maxTriggerDelay must be a time such as"),
+        ({"initialOffsetsLocation": " "}, "initialOffsetsLocation is empty"),
+        (
+            {"minOffsetsPerTrigger": "2", "maxOffsetsPerTrigger": "1"},
+            r"minOffsetPerTrigger\(2\) is higher than the maxOffsetsPerTrigger\(1\)",
+        ),
+        ({"kafka.auto.offset.reset": "none"}, "'auto.offset.reset' is not supported. Instead"),
+        ({"kafka.key.deserializer": "x"}, "keys are deserialized as byte arrays"),
+        ({"kafka.value.deserializer": "x"}, "values are deserialized as byte arrays"),
+        ({"kafka.enable.auto.commit": "true"}, "'enable.auto.commit' is not supported"),
+        ({"kafka.interceptor.classes": "x"}, "'interceptor.classes' is not supported"),
+    ],
+)
+def test_refusals(given: dict[str, str], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        source_options({**LEAST, **given})
+
+
+def test_brokers_are_required() -> None:
+    with pytest.raises(UsageError, match=r"Option 'kafka\.bootstrap\.servers' must be specified"):
+        source_options({"subscribe": "t"})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("kafka.fetch.min.bytess", "1"), ("kafka.fetch.min.bytes", "x"), ("kafka.metric.group", "x")],
+)
+def test_kafkas_properties_are_checked(name: str, value: str) -> None:
+    with pytest.raises(ConfigError, match=name.removeprefix("kafka.")):
+        source_options({**LEAST, name: value})
+
+
+@pytest.mark.parametrize("prefix", ["", "kafkashaded."])
+def test_security_is_written_as_for_java(prefix: str) -> None:
+    module = f"{prefix}org.apache.kafka.common.security.plain.PlainLoginModule"
+    found = options(
+        **{
+            "kafka.security.protocol": "SASL_SSL",
+            "kafka.sasl.mechanism": "PLAIN",
+            "kafka.sasl.jaas.config": f'{module} required username="u" password="hush";',
+        }
+    )
+    settings = consumer_settings(found.config.properties())
+    assert settings.sasl is not None
+    assert settings.sasl.username == "u"
+    assert "hush" not in repr(found)
+    assert pickle.loads(pickle.dumps(found)) == found
+
+
+def test_no_error_shows_a_secret() -> None:
+    with pytest.raises(ConfigError) as raised:
+        options(**{"kafka.sasl.password": "hush", "kafka.sasl.mechanism": "NO"})
+    lines = traceback.TracebackException.from_exception(raised.value, capture_locals=True).format()
+    frames = [line for line in lines if "/kafka_fast/" in line]
+    assert frames
+    assert not any("hush" in frame for frame in frames)
+
+
+def test_unknown_options_are_named(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "kafka_fast"):
+        options(startingOfsets="earliest", path="x", endingOffsets="latest")
+    (message,) = [record.getMessage() for record in caplog.records]
+    assert message == (
+        "the option 'startingofsets' is not known and is ignored; did you mean 'startingoffsets'?"
+    )
+
+
+def test_a_group_is_not_needed(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "kafka_fast"):
+        found = options(**{"kafka.group.id": "g"})
+    assert "group.id" not in found.config.properties()
+    assert "kafka.group.id has no effect" in caplog.text
