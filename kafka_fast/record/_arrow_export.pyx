@@ -30,8 +30,7 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
 from kafka_fast.record._arrow_columns cimport (
-    COLUMN_COUNT_MAX, bytes_child, kf_run, kf_table, kf_table_column, kf_table_type,
-    layout_columns, table_array, table_schema,
+    bytes_child, kf_run, kf_table, layout_columns, table_array, table_schema,
 )
 from kafka_fast.record._arrow_structs cimport *
 from kafka_fast.record._reader cimport BatchBytes

@@ -416,10 +416,10 @@ cdef class Handshakes:
         """
         cdef uint64_t count
         cdef handshake* it
-        cdef int i
+        cdef int _
         ended = []
         eventfd_read(self.state.done_event, &count)
-        for i in range(TAKEN_AT_ONCE):
+        for _ in range(TAKEN_AT_ONCE):
             kf_lock(&self.state.lock)
             it = self.state.ended
             if it != NULL:
