@@ -18,7 +18,7 @@ from tests.sim.seeds import check, check_processes
 from tests.sim.worlds import request_world
 from tests.sim.worlds.request_calls import CreateTopics
 
-PLANTED_SEEDS = range(50)
+PLANTED_SEEDS = range(400)
 
 
 def test_every_call_ends_once_in_time_and_at_the_right_node(seeds: Sequence[int]) -> None:

@@ -393,7 +393,7 @@ def test_views_of_values_keep_the_buffer_if_there_are_no_keys() -> None:
 @pytest.mark.parametrize(
     ("columns", "why"),
     [
-        (["key", "vlaue"], "no column 'vlaue' in layout 'kafka': there are topic, partition"),
+        (["key", "payload"], "no column 'payload' in layout 'kafka': there are topic, partition"),
         (["timestampType"], "no column 'timestampType' in layout 'kafka'"),
         (["key", "key"], "each once"),
         ([], "at least one column"),
