@@ -30,8 +30,9 @@ sys.meta_path.insert(0, Block())
 import kafka_fast
 
 edges = ("kafka_fast.testing", "kafka_fast.__main__")
+of_pyspark = {"kafka_fast.spark.source.batch", "kafka_fast.spark.source.stream"}  # it imports them
 for module in pkgutil.walk_packages(kafka_fast.__path__, "kafka_fast."):
-    if not module.name.startswith(edges):
+    if not module.name.startswith(edges) and module.name not in of_pyspark:
         importlib.import_module(module.name)
 
 from kafka_fast.record import Codec, RecordBatchBuilder, read_batches
