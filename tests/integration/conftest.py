@@ -1,4 +1,4 @@
-"""What the tests on brokers share: which release they need, one Spark session, the examples."""
+"""What the tests on brokers share: which release they need, one Spark session, its topics."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kafka_fast.testing import EmbeddedKafka
 from kafka_fast.testing.broker_jars import DEFAULT_VERSION
 from kafka_fast.testing.real_kafka import RealKafka
 from tests.conftest import started
@@ -64,6 +65,20 @@ def spark() -> Iterator[SparkSession]:
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="module")
+def kafka() -> Iterator[EmbeddedKafka]:
+    with EmbeddedKafka(2) as broker:
+        yield broker
+
+
+@pytest.fixture
+def topic(kafka: EmbeddedKafka, request: pytest.FixtureRequest) -> str:
+    """A topic of the test's name, with three partitions."""
+    name: str = request.node.name.replace("_", "-").replace("[", "-").replace("]", "")
+    kafka.create_topic(name, partitions=3)
+    return name
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
@@ -22,19 +22,13 @@ import pytest
 from kafka_fast.testing import EmbeddedKafka
 from kafka_fast.testing.real_kafka import RealKafka
 from kafka_fast.testing.secure_kafka import USERS, SecureKafka
+from tests.integration.spark_local import SPARK_MARKS
 from tests.waiting import eventually
 
 pytest.importorskip("pyspark")
 from pyspark.sql import SparkSession
 
-pytestmark = [
-    pytest.mark.spark,
-    pytest.mark.timeout(180),
-    # PySpark 3.5: old version classes, and sockets to the JVM that it leaves to the collector.
-    pytest.mark.filterwarnings("ignore:distutils Version classes:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
-]
+pytestmark = SPARK_MARKS
 
 Run = Callable[..., tuple[int, str, str]]
 ROWS = [
@@ -42,12 +36,6 @@ ROWS = [
     {"a `strange`.name": "two", "size": 2, "text": "with, comma and ünïcode"},
     {"a `strange`.name": "three", "size": 3},
 ]
-
-
-@pytest.fixture(scope="module")
-def kafka() -> Iterator[EmbeddedKafka]:
-    with EmbeddedKafka(2) as broker:
-        yield broker
 
 
 @pytest.fixture

@@ -33,24 +33,12 @@ from kafka_fast.spark import (
 from kafka_fast.testing import EmbeddedKafka
 from kafka_fast.testing.real_kafka import RealKafka
 from tests.integration.spark_cluster import ROOT, read_all
+from tests.integration.spark_local import SPARK_MARKS
 
 pytest.importorskip("pyspark")
 from pyspark.sql import SparkSession
 
-pytestmark = [
-    pytest.mark.spark,
-    pytest.mark.timeout(300),
-    # PySpark 3.5: old version classes, and sockets to the JVM that it leaves to the collector.
-    pytest.mark.filterwarnings("ignore:distutils Version classes:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
-]
-
-
-@pytest.fixture(scope="session")
-def kafka() -> Iterator[EmbeddedKafka]:
-    with EmbeddedKafka(2) as broker:
-        yield broker
+pytestmark = SPARK_MARKS
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,6 +11,7 @@ import pytest
 from kafka_fast import Producer
 from kafka_fast.spark import DataLossError, kafka_error, register
 from kafka_fast.testing import EmbeddedKafka
+from tests.integration.spark_local import SPARK_MARKS, write
 
 pytest.importorskip("pyspark", minversion="4.0")
 pytest.importorskip("pyarrow")
@@ -20,24 +21,7 @@ from pyspark.sql import SparkSession
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-pytestmark = [
-    pytest.mark.spark,
-    pytest.mark.timeout(300),
-    pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
-]
-
-
-@pytest.fixture(scope="module")
-def kafka() -> Iterator[EmbeddedKafka]:
-    with EmbeddedKafka(2) as broker:
-        yield broker
-
-
-@pytest.fixture
-def topic(kafka: EmbeddedKafka, request: pytest.FixtureRequest) -> str:
-    name: str = request.node.name.replace("_", "-").replace("[", "-").replace("]", "")
-    kafka.create_topic(name, partitions=3)
-    return name
+pytestmark = SPARK_MARKS
 
 
 Reader = Callable[..., "DataFrame"]
@@ -54,14 +38,6 @@ def read(spark: SparkSession, kafka: EmbeddedKafka) -> Reader:
         return reader.options(**options).load()
 
     return read
-
-
-def write(kafka: EmbeddedKafka, topic: str, numbers: range, **columns: Any) -> None:
-    """Write a value for each number, and its last digit as the partition."""
-    with Producer(bootstrap_servers=kafka.bootstrap, linger_ms=0) as producer:
-        partitions = [number % 3 for number in numbers]
-        values = [b"%d" % number for number in numbers]
-        producer.send_many(topic, values, partitions=partitions, **columns).result(30)
 
 
 def numbers(df: DataFrame) -> list[int]:

@@ -19,6 +19,7 @@ import pytest
 from kafka_fast import Consumer, Producer, TopicPartition
 from kafka_fast.testing import EmbeddedKafka
 from tests.integration.spark_cluster import ROOT
+from tests.integration.spark_local import SPARK_MARKS, write
 from tests.waiting import eventually, killed
 
 pytest.importorskip("pyspark", minversion="4.0")
@@ -29,32 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
-pytestmark = [
-    pytest.mark.spark,
-    pytest.mark.timeout(300),
-    pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
-]
-
-
-@pytest.fixture(scope="module")
-def kafka() -> Iterator[EmbeddedKafka]:
-    with EmbeddedKafka(2) as broker:
-        yield broker
-
-
-@pytest.fixture
-def topic(kafka: EmbeddedKafka, request: pytest.FixtureRequest) -> str:
-    name: str = request.node.name.replace("_", "-").replace("[", "-").replace("]", "")
-    kafka.create_topic(name, partitions=3)
-    return name
-
-
-def write(kafka: EmbeddedKafka, topic: str, numbers: range) -> None:
-    """Write a value for each number, and its remainder by 3 as the partition."""
-    with Producer(bootstrap_servers=kafka.bootstrap, linger_ms=0) as producer:
-        partitions = [number % 3 for number in numbers]
-        values = [b"%d" % number for number in numbers]
-        producer.send_many(topic, values, partitions=partitions).result(30)
+pytestmark = SPARK_MARKS
 
 
 class Query:

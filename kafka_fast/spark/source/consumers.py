@@ -15,11 +15,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from kafka_fast.config import consumer_settings
 from kafka_fast.consumer.range import OWN_DEFAULTS, RangeConsumer
 from kafka_fast.errors import KafkaError
+from kafka_fast.instants import NEVER
 from kafka_fast.spark.options import JobConfig
 
 MAX_IDLE = 4
@@ -36,13 +38,16 @@ def new_consumer(config: JobConfig, **others: Any) -> RangeConsumer:
     return RangeConsumer({**OWN_DEFAULTS, **config.properties(), **others})
 
 
-class IdleConsumer(NamedTuple):
-    """A consumer without a task."""
+@dataclass(slots=True, eq=False)
+class KeptConsumer:
+    """A consumer of this worker."""
 
     config: JobConfig
     consumer: Any
-    due: float
-    """When it is to be closed."""
+    idle_timeout: float
+    """Seconds without a task after which it is closed."""
+    due: float = NEVER
+    """Without a task: when that is."""
 
 
 class ConsumerCache:
@@ -65,7 +70,7 @@ class ConsumerCache:
     def forget(self) -> None:
         """Drop all consumers without closing them: after a fork they belong to the parent."""
         self._lock = threading.Lock()
-        self._idle: list[IdleConsumer] = []  # the one that became idle last is the last one
+        self._idle: list[KeptConsumer] = []  # the one that became idle last is the last one
         self._timer: threading.Timer | None = None
 
     @contextmanager
@@ -74,16 +79,16 @@ class ConsumerCache:
 
         A block that is left by GeneratorExit has read enough, as with LIMIT, and has not failed.
         """
-        consumer = self._take(config) or self._make(config)
+        kept = self._take(config) or self._new(config)
         try:
-            yield consumer
+            yield kept.consumer
         except GeneratorExit:
-            self._give_back(config, consumer)
+            self._give_back(kept)
             raise
         except BaseException:
-            _close([consumer])
+            _close([kept])
             raise
-        self._give_back(config, consumer)
+        self._give_back(kept)
 
     def __len__(self) -> int:
         """Return the number of idle consumers."""
@@ -94,25 +99,29 @@ class ConsumerCache:
         """Close the consumers that have been idle for too long."""
         with self._lock:
             now = self._clock()
-            closing = [it.consumer for it in self._idle if it.due <= now]
+            closing = [it for it in self._idle if it.due <= now]
             self._idle = [it for it in self._idle if it.due > now]
             self._timer = None
             self._arm()
         _close(closing)
 
-    def _take(self, config: JobConfig) -> Any:
+    def _take(self, config: JobConfig) -> KeptConsumer | None:
         with self._lock:
             for index in reversed(range(len(self._idle))):
                 if self._idle[index].config == config:
-                    return self._idle.pop(index).consumer
+                    return self._idle.pop(index)
         return None
 
-    def _give_back(self, config: JobConfig, consumer: Any) -> None:
-        consumer.assign([])
-        longest = consumer_settings(config.properties()).connections_max_idle
+    def _new(self, config: JobConfig) -> KeptConsumer:
+        idle_timeout = consumer_settings(config.properties()).connections_max_idle
+        return KeptConsumer(config, self._make(config), idle_timeout)
+
+    def _give_back(self, kept: KeptConsumer) -> None:
+        kept.consumer.assign([])
+        kept.due = self._clock() + kept.idle_timeout
         with self._lock:
-            self._idle.append(IdleConsumer(config, consumer, self._clock() + longest))
-            surplus = [it.consumer for it in self._idle[:-MAX_IDLE]]
+            self._idle.append(kept)
+            surplus = self._idle[:-MAX_IDLE]
             del self._idle[:-MAX_IDLE]
             self._arm()
         _close(surplus)
@@ -127,10 +136,10 @@ class ConsumerCache:
         self._timer.start()
 
 
-def _close(consumers: list[Any]) -> None:
-    for consumer in consumers:
+def _close(some: list[KeptConsumer]) -> None:
+    for kept in some:
         with suppress(KafkaError):  # it belongs to no group, which could miss it
-            consumer.close(0)
+            kept.consumer.close(0)
 
 
 CONSUMERS = ConsumerCache()

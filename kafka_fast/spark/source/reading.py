@@ -12,12 +12,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from kafka_fast.errors import PositionError, UnknownTopicOrPartition
-from kafka_fast.spark.options import JobConfig
 from kafka_fast.spark.source import data_loss
-from kafka_fast.spark.source.consumers import CONSUMERS, ConsumerCache
+from kafka_fast.spark.source.consumers import CONSUMERS
 from kafka_fast.spark.source.options import SourceOptions
 from kafka_fast.spark.source.ranges import OffsetRange
-from kafka_fast.spark.source.schema import HEADERS
 from kafka_fast.spark.task_errors import carried
 
 MAX_RECORDS = 50_000
@@ -37,17 +35,13 @@ def read_range(
     Raises:
         TaskError: In place of a KafkaError, in the form that the driver reads.
     """
-    yield from carried(_batches(wanted, options, columns, options.config, CONSUMERS))
+    yield from carried(_batches(wanted, options, columns))
 
 
 def _batches(
-    wanted: OffsetRange,
-    options: SourceOptions,
-    columns: tuple[str, ...],
-    config: JobConfig,
-    cache: ConsumerCache,
+    wanted: OffsetRange, options: SourceOptions, columns: tuple[str, ...]
 ) -> Iterator[Any]:
-    with cache.lease(config) as consumer:
+    with CONSUMERS.lease(options.config) as consumer:
         for records in records_of(wanted, options, consumer):
             yield from to_batches(records, columns)
 
@@ -98,6 +92,4 @@ def to_batches(records: Any, columns: tuple[str, ...]) -> Iterator[Any]:
     """Yield records as Arrow record batches with these columns, in Spark's types."""
     import pyarrow as pa
 
-    stream = records.arrow(layout="spark", headers=HEADERS in columns)
-    for batch in pa.RecordBatchReader.from_stream(stream):
-        yield batch.select(columns)
+    yield from pa.RecordBatchReader.from_stream(records.arrow(layout="spark", columns=columns))

@@ -37,8 +37,10 @@ def check_columns(columns: Sequence[tuple[str, str]]) -> tuple[str, ...]:
         columns: (name, type) of each column, in Spark's words.
 
     Raises:
-        UsageError: There is no such column, or it has another type.
+        UsageError: There is no such column, or it has another type; or none is named.
     """
+    if not columns:
+        raise UsageError(f"a schema for the source names some of {', '.join(COLUMNS)}; it is empty")
     for name, kind in columns:
         if name not in COLUMNS:
             raise UsageError(

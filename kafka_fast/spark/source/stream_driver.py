@@ -106,10 +106,7 @@ class StreamDriver:
         """
         start = self._at if start is None else start
         self.newest = self._ends(start)
-        if not unlimited:
-            self._at = self._limited(start, self.newest)
-        else:
-            self._at = self.newest
+        self._at = self.newest if unlimited else self._limited(start, self.newest)
         return self._at
 
     def _ends(self, start: Offsets | None) -> Offsets:

@@ -32,6 +32,7 @@ def test_a_query_may_name_some_columns_in_its_order() -> None:
         ),
         ([("value", "string")], "column value is of type binary, not string: read it as that"),
         ([("key", "binary"), ("key", "binary")], "a column is named twice"),
+        ([], "it is empty"),
     ],
 )
 def test_other_columns_are_refused(columns: list[tuple[str, str]], message: str) -> None:
