@@ -9,7 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader
+    from pyspark.sql.datasource import (
+        DataSourceReader,
+        DataSourceStreamReader,
+        DataSourceStreamWriter,
+        DataSourceWriter,
+    )
     from pyspark.sql.types import StructType
 
 try:
@@ -19,7 +24,7 @@ except ImportError:  # PySpark before 4.0, or none
 else:
 
     class DefaultSource(DataSource):
-        """The data source `kafka_fast`. Its options are those of Spark's own source `kafka`."""
+        """The data source `kafka_fast`. Its options are those of Spark's own `kafka`."""
 
         @classmethod
         def name(cls) -> str:
@@ -28,18 +33,32 @@ else:
 
         def schema(self) -> str:
             """Return the columns; mistakes in the options show here first."""
-            from kafka_fast.spark.source import data_source
+            from kafka_fast.spark import data_source
 
             return data_source.schema(self.options)
 
         def reader(self, schema: StructType) -> DataSourceReader:
             """Return the reader of a batch."""
-            from kafka_fast.spark.source import data_source
+            from kafka_fast.spark import data_source
 
             return data_source.batch_reader(self.options, schema)
 
         def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
             """Return the reader of a stream."""
-            from kafka_fast.spark.source import data_source
+            from kafka_fast.spark import data_source
 
             return data_source.stream_reader(self.options, schema)
+
+        def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+            """Return the writer of a batch; mistakes in options and columns show here."""
+            from kafka_fast.spark import data_source
+
+            return data_source.batch_writer(self.options, schema, overwrite=overwrite)
+
+        def streamWriter(  # noqa: N802
+            self, schema: StructType, overwrite: bool
+        ) -> DataSourceStreamWriter:
+            """Return the writer of a stream; Spark says overwrite for output mode complete."""
+            from kafka_fast.spark import data_source
+
+            return data_source.stream_writer(self.options, schema)

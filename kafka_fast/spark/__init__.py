@@ -19,12 +19,12 @@
 Importing this package imports neither pyspark nor pyarrow.
 """
 
+from kafka_fast.spark.data_source import register
 from kafka_fast.spark.dataframe import write_df
 from kafka_fast.spark.errors import DataLossError, KafkaDeliveryError, SparkSetupError
 from kafka_fast.spark.job_errors import kafka_error
 from kafka_fast.spark.rdd import write_partition, write_rdd
 from kafka_fast.spark.report import ReportRow, Summary
-from kafka_fast.spark.source.data_source import register
 
 __all__ = [
     "DataLossError",

@@ -7,7 +7,6 @@ works on Spark Connect, too, if the package is installed on the server.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from kafka_fast.errors import UsageError
@@ -15,19 +14,10 @@ from kafka_fast.spark.entry import worker_entry
 from kafka_fast.spark.job_errors import typed_errors
 from kafka_fast.spark.options import JobConfiguration, OnError, task_options
 from kafka_fast.spark.report import REPORT_SCHEMA, ReportRow, Summary, summarize
+from kafka_fast.spark.table_columns import ARGUMENT, check_columns, columns_in
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-#: Allowed types by column, in Spark's words, in the order of the checks.
-TYPES: Mapping[str, tuple[str, ...]] = {
-    "topic": ("string",),
-    "key": ("string", "binary"),
-    "value": ("string", "binary"),
-    "headers": ("array<struct<key:string,value:binary>>",),
-    "partition": ("int",),
-    "timestamp": ("timestamp",),
-}
 
 
 def write_df(
@@ -40,8 +30,9 @@ def write_df(
     """Write the rows of a DataFrame in one Spark job, and return a summary.
 
     Columns: value (string or binary), and if present key (string or binary), headers
-    (array<struct<key: string, value: binary>>), topic (string), partition (int) and timestamp.
-    Other columns are ignored. Delivery is at least once: a task that Spark runs again writes again.
+    (array<struct<key: string, value: binary>>), topic (string), partition (int) and timestamp
+    (timestamp, or double: Unix time in seconds). Other columns are ignored. Delivery is at least
+    once: a task that Spark runs again writes again.
 
     Example:
         >>> df = spark.sql("select cast(id as string) key, 'hello' value from range(1000)")
@@ -81,48 +72,9 @@ def write_df(
             "a streaming DataFrame has no end: write each of its batches, "
             "df.writeStream.foreachBatch(lambda batch, _: write_df(batch, config, topic)).start()"
         )
-    names = check_columns(
-        [(field.name, field.dataType.simpleString()) for field in df.schema.fields], topic
-    )
+    names = check_columns(columns_in(df.schema), topic, ARGUMENT)
     write = worker_entry("write_batches", options.shipped())
     started = time.monotonic()
     with typed_errors():
         rows = df.select(*names).mapInArrow(write, REPORT_SCHEMA).collect()
     return summarize([ReportRow(*row) for row in rows], time.monotonic() - started)
-
-
-def check_columns(columns: list[tuple[str, str]], topic: str | None) -> list[str]:
-    """Return the names of the columns to write.
-
-    Args:
-        columns: (name, type) of each column, in Spark's words.
-        topic: Topic of all rows, or None.
-
-    Raises:
-        UsageError: In the words of Spark's own sink, as far as they fit.
-    """
-    found: dict[str, str] = {}
-    for name, kind in columns:
-        lower = name.lower()  # Spark ignores case
-        if lower not in TYPES:
-            continue
-        if lower in found:
-            raise UsageError(f"there are several columns named '{lower}'")
-        found[lower] = kind
-    if topic is None and "topic" not in found:
-        raise UsageError(
-            "topic option required when no 'topic' attribute is present. Use the topic argument "
-            "of write_df for setting a topic."
-        )
-    if "value" not in found:
-        there = ", ".join(name for name, _ in columns)
-        raise UsageError(f"Required attribute 'value' not found; the columns are: {there}.")
-    if topic is not None:
-        found.pop("topic", None)
-    for name, kinds in TYPES.items():
-        if name in found and found[name] not in kinds:
-            raise UsageError(
-                f"{name} type must be a {' or '.join(kinds)}, but it is {found[name]}: "
-                f'df.withColumn("{name}", df["{name}"].cast("{kinds[0]}"))'
-            )
-    return list(found)

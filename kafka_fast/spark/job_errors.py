@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from kafka_fast.errors import KafkaError, fresh_copy
+from kafka_fast.errors import KafkaError, UsageError, fresh_copy
 from kafka_fast.spark.errors import SparkSetupError
 from kafka_fast.spark.task_errors import read_task_error
 
@@ -28,6 +28,13 @@ NO_PACKAGE = re.compile(
     r"|((?:PyArrow|Pandas) >= [\d.]+ must be installed; however, [^\n]+?)\.?$",
     re.MULTILINE,
 )
+
+
+# What Spark itself says of modes that no Python data source has, before it asks the data source.
+SAVE_MODE = re.compile(
+    r"UNSUPPORTED_DATA_SOURCE_SAVE_MODE\] The data source \"kafka_fast\" [^\n]* \"(\w+)\" mode"
+)
+OUTPUT_MODE = re.compile(r"kafka_fast does not support (\w+) mode")
 
 
 @contextmanager
@@ -69,7 +76,23 @@ def kafka_error(error: BaseException) -> KafkaError | None:
     if isinstance(error, KafkaError):
         return error
     text = str(error)
-    return read_task_error(text) or _setup_error(text, on_driver=isinstance(error, ImportError))
+    on_driver = isinstance(error, ImportError)
+    return read_task_error(text) or _mode_error(text) or _setup_error(text, on_driver=on_driver)
+
+
+def _mode_error(text: str) -> UsageError | None:
+    """Return the error if Spark refused how a query writes; else None."""
+    if save_mode := SAVE_MODE.search(text):
+        return UsageError(
+            f"Save mode {save_mode[1]} is not allowed for a Python data source: write "
+            '.mode("append")'
+        )
+    if output_mode := OUTPUT_MODE.search(text):
+        return UsageError(
+            f"Output mode {output_mode[1]} is not allowed for a Python data source: write "
+            '.outputMode("append"), or write each batch in foreachBatch'
+        )
+    return None
 
 
 def _setup_error(text: str, *, on_driver: bool) -> SparkSetupError | None:

@@ -16,6 +16,7 @@ from kafka_fast.spark.options import TaskOptions, arrived
 from kafka_fast.spark.producers import PRODUCERS
 from kafka_fast.spark.records import columns
 from kafka_fast.spark.report import REPORT_SCHEMA, ReportRow
+from kafka_fast.spark.table_columns import ARGUMENT, null_topic, with_timestamps
 from kafka_fast.spark.task_errors import carried, identity
 
 CHUNK_BYTES = 4 << 20
@@ -29,9 +30,6 @@ COLUMNS = ("key", "headers", "partition", "timestamp")
 """Optional columns of a DataFrame."""
 OPTIONAL_COLUMNS = ("keys", "headers", "partitions", "timestamps_ms")
 """Optional arguments of `send_many`, in the order of `TopicColumns`."""
-NULL_TOPIC = (
-    "null topic present in the data. Use the topic argument of write_df for setting a topic."
-)
 ARROW_TYPES = {"int": "int32", "bigint": "int64", "string": "string", "double": "double"}
 SIZED = (bytes, str, bytearray, memoryview)
 
@@ -86,18 +84,33 @@ def write_batches(batches: Iterable[Any], *options: Any) -> Iterator[Any]:
 
     wanted = arrived(options)
     del options
-
-    def send(producer: Any, ledger: Ledger) -> None:
-        for batch in batches:
-            present = batch.schema.names
-            if wanted.topic is None and batch.column("topic").null_count:
-                raise UsageError(NULL_TOPIC)
-            names = {name: name if name in present else None for name in COLUMNS}
-            ledger.add(wanted.topic, producer.send_table(wanted.topic, batch, **names))
-
-    rows = _write(send, wanted)
+    rows = write_tables(batches, wanted, ARGUMENT)
     if rows:
         yield pa.RecordBatch.from_pylist([row._asdict() for row in rows], schema=_report_schema())
+
+
+def write_tables(batches: Iterable[Any], options: TaskOptions, setting: str) -> list[ReportRow]:
+    """Write Arrow record batches; return the report once all of their rows are settled.
+
+    Args:
+        batches: `pyarrow.RecordBatch`, with the columns of `table_columns`.
+        options: The job's.
+        setting: What sets the topic of all rows, for a message.
+
+    Raises:
+        KafkaDeliveryError: Records were not delivered, unless errors are to be reported.
+        UsageError: A row's topic is null.
+    """
+
+    def send(producer: Any, ledger: Ledger) -> None:
+        for batch in map(with_timestamps, batches):
+            present = batch.schema.names
+            if options.topic is None and batch.column("topic").null_count:
+                raise UsageError(null_topic(setting))
+            names = {name: name if name in present else None for name in COLUMNS}
+            ledger.add(options.topic, producer.send_table(options.topic, batch, **names))
+
+    return _write(send, options)
 
 
 def _report_schema() -> Any:

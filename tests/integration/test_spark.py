@@ -275,7 +275,7 @@ def test_an_empty_dataframe(spark: SparkSession, topic: str, config: dict[str, o
 
 
 def test_refusals_come_before_the_job(spark: SparkSession, config: dict[str, object]) -> None:
-    with pytest.raises(UsageError, match="value type must be a string or binary, but it is bigint"):
+    with pytest.raises(UsageError, match="value attribute unsupported type bigint"):
         write_df(spark.sql("select id value from range(1)"), config, "t")
     with pytest.raises(UsageError, match="Required attribute 'value' not found"):
         write_df(spark.sql("select id from range(1)"), config, "t")

@@ -30,7 +30,8 @@ sys.meta_path.insert(0, Block())
 import kafka_fast
 
 edges = ("kafka_fast.testing", "kafka_fast.__main__")
-of_pyspark = {"kafka_fast.spark.source.batch", "kafka_fast.spark.source.stream"}  # it imports them
+spark = "kafka_fast.spark."  # PySpark imports these modules of it
+of_pyspark = {spark + name for name in ("sink.writers", "source.batch", "source.stream")}
 for module in pkgutil.walk_packages(kafka_fast.__path__, "kafka_fast."):
     if not module.name.startswith(edges) and module.name not in of_pyspark:
         importlib.import_module(module.name)

@@ -1,28 +1,29 @@
 """The options of a query that reads, by Spark's names, and the rules between them.
 
-Spark hands all options over as text, with names in lower case. What is refused is what Spark's own
-source refuses, in its words. An option that is not known is ignored, as everywhere in Spark, with a
-warning in the log.
+What is refused is what Spark's own source refuses, in its words. `format_options` reads the texts.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeVar
 
 from kafka_fast.config import consumer_settings
 from kafka_fast.errors import UsageError
 from kafka_fast.logs import get_logger
+from kafka_fast.spark.format_options import (
+    FormatOptions,
+    boolean,
+    milliseconds,
+    number,
+    positive,
+    seconds,
+    text_of,
+)
 from kafka_fast.spark.options import JobConfig, freeze
 from kafka_fast.spark.source.subscription import STRATEGIES, SourceSubscription, subscription
 
 logger = get_logger(__name__)
-
-T = TypeVar("T")
-
-PREFIX = "kafka."
 
 #: Properties that the source sets itself, with the reasons that Spark gives.
 REFUSED = {
@@ -57,10 +58,6 @@ OTHERS = {
 }
 
 DEFAULT_CLIENT_ID = "spark-kafka-source"
-TIME = re.compile(r"(-?\d+)\s*([a-z]*)")
-DAY = 86_400.0
-#: Spark's units of time; a number without a unit is in milliseconds.
-UNITS = {"us": 1e-6, "": 1e-3, "ms": 1e-3, "s": 1, "m": 60, "min": 60, "h": 3600, "d": DAY}
 
 
 @dataclass(frozen=True)
@@ -104,24 +101,24 @@ def source_options(given: Mapping[str, str]) -> SourceOptions:
         UsageError: An option is missing or malformed, or contradicts another.
         ConfigError: A property of Kafka's is unknown, or its value is wrong.
     """
-    options = _Options(given)
+    options = FormatOptions(given, OTHERS)
     del given  # a traceback that has this frame shows no secret
     found = SourceOptions(
         subscription=subscription(options.texts),
-        min_partitions=options.find("minPartitions", _positive),
-        max_records_per_partition=options.find("maxRecordsPerPartition", _positive),
+        min_partitions=options.find("minPartitions", positive),
+        max_records_per_partition=options.find("maxRecordsPerPartition", positive),
         config=_config(options),
-        fail_on_data_loss=options.take("failOnDataLoss", _boolean, True),
-        headers=options.take("includeHeaders", _boolean, False),
-        max_offsets=options.find("maxOffsetsPerTrigger", _number),
-        min_offsets=options.find("minOffsetsPerTrigger", _number),
-        max_delay=options.take("maxTriggerDelay", _seconds, 900.0),
-        poll_timeout=options.take("kafkaConsumer.pollTimeoutMs", _milliseconds, 120.0),
-        attempts=options.take("fetchOffset.numRetries", _number, 3),
-        attempt_interval=options.take("fetchOffset.retryIntervalMs", _milliseconds, 1.0),
-        group=options.find("commitOffsetsToGroup", _text),
-        initial_offsets_location=options.find("initialOffsetsLocation", _text),
-        allow_unsafe_latest=options.take("allowUnsafeLatest", _boolean, False),
+        fail_on_data_loss=options.take("failOnDataLoss", boolean, True),
+        headers=options.take("includeHeaders", boolean, False),
+        max_offsets=options.find("maxOffsetsPerTrigger", number),
+        min_offsets=options.find("minOffsetsPerTrigger", number),
+        max_delay=options.take("maxTriggerDelay", seconds, 900.0),
+        poll_timeout=options.take("kafkaConsumer.pollTimeoutMs", milliseconds, 120.0),
+        attempts=options.take("fetchOffset.numRetries", number, 3),
+        attempt_interval=options.take("fetchOffset.retryIntervalMs", milliseconds, 1.0),
+        group=options.find("commitOffsetsToGroup", text_of),
+        initial_offsets_location=options.find("initialOffsetsLocation", text_of),
+        allow_unsafe_latest=options.take("allowUnsafeLatest", boolean, False),
     )
     low, high = found.min_offsets, found.max_offsets
     if low is not None and high is not None and low > high:
@@ -133,55 +130,11 @@ def source_options(given: Mapping[str, str]) -> SourceOptions:
     return found
 
 
-class _Options:
-    """The texts, and which of them were read."""
-
-    def __init__(self, given: Mapping[str, str]) -> None:
-        self.texts = {name.lower(): text for name, text in given.items()}
-        self._known = {name: name for name in OTHERS}
-
-    def find(self, name: str, read: Callable[[str, str], T]) -> T | None:
-        """Return an option's value; None if it is not given."""
-        self._known[name.lower()] = name
-        text = self.texts.get(name.lower())
-        return None if text is None else read(name, text.strip())
-
-    def take(self, name: str, read: Callable[[str, str], T], default: T) -> T:
-        """Return an option's value."""
-        found = self.find(name, read)
-        return default if found is None else found
-
-    def properties(self) -> dict[str, str]:
-        """Return Kafka's own properties."""
-        return {
-            name.removeprefix(PREFIX): text
-            for name, text in self.texts.items()
-            if name.startswith(PREFIX)
-        }
-
-    def warn_of_unknown(self) -> None:
-        """Log the options that nobody has read."""
-        import difflib
-
-        for name in self.texts:
-            if name not in self._known and not name.startswith(PREFIX):
-                near = difflib.get_close_matches(name, self._known, n=1)
-                meant = f"; did you mean {self._known[near[0]]!r}?" if near else ""
-                logger.warning("the option %r is not known and is ignored%s", name, meant)
-
-
-def _config(options: _Options) -> JobConfig:
+def _config(options: FormatOptions) -> JobConfig:
     """Return the consumers' properties, once they are valid."""
-    properties = options.properties()
+    properties = options.properties("consumer", REFUSED)
     try:
-        for name, why in REFUSED.items():
-            if name in properties:
-                raise UsageError(why)
-        if "bootstrap.servers" not in properties:
-            raise UsageError(
-                "Option 'kafka.bootstrap.servers' must be specified for configuring Kafka consumer"
-            )
-        prefix = options.take("groupIdPrefix", _text, DEFAULT_CLIENT_ID)
+        prefix = options.take("groupIdPrefix", text_of, DEFAULT_CLIENT_ID)
         if properties.pop("group.id", None) is not None:
             logger.warning(
                 "kafka.group.id has no effect: the source reads without a group. To show a "
@@ -192,40 +145,3 @@ def _config(options: _Options) -> JobConfig:
     finally:
         del properties, options  # a traceback that has this frame shows no secret
     return config
-
-
-def _text(name: str, text: str) -> str:
-    if not text:
-        raise UsageError(f"{name} is empty")
-    return text
-
-
-def _number(name: str, text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise UsageError(f"{name} must be a number, not '{text}'") from None
-
-
-def _milliseconds(name: str, text: str) -> float:
-    return _number(name, text) / 1000
-
-
-def _positive(name: str, text: str) -> int:
-    number = _number(name, text)
-    if number <= 0:
-        raise UsageError(f"{name} must be positive")
-    return number
-
-
-def _boolean(name: str, text: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        raise UsageError(f"{name} must be 'true' or 'false', not '{text}'")
-    return text.lower() == "true"
-
-
-def _seconds(name: str, text: str) -> float:
-    match = TIME.fullmatch(text.lower())
-    if match is None or match[2] not in UNITS:
-        raise UsageError(f"{name} must be a time such as '30s', '15m' or '2h', not '{text}'")
-    return int(match[1]) * UNITS[match[2]]

@@ -7,7 +7,7 @@ import traceback
 
 import pytest
 
-from kafka_fast.errors import KafkaTimeoutError
+from kafka_fast.errors import KafkaTimeoutError, UsageError
 from kafka_fast.spark import SparkSetupError, kafka_error
 from kafka_fast.spark.job_errors import typed_errors
 from kafka_fast.spark.task_errors import MARK
@@ -135,3 +135,26 @@ def test_what_the_driver_itself_lacks() -> None:
 )
 def test_what_the_input_lacks_is_no_matter_of_the_write(text: str) -> None:
     assert kafka_error(PythonException(text)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            '[UNSUPPORTED_DATA_SOURCE_SAVE_MODE] The data source "kafka_fast" cannot be written in '
+            'the "ErrorIfExists" mode. Please use either the "Append" or "Overwrite" mode instead.',
+            "Save mode ErrorIfExists is not allowed for a Python data source: write "
+            '.mode("append")',
+        ),
+        (
+            "requirement failed: kafka_fast does not support Update mode.\n=== Streaming Query ===",
+            "Output mode Update is not allowed for a Python data source: write "
+            '.outputMode("append"), or write each batch in foreachBatch',
+        ),
+    ],
+)
+def test_a_mode_that_spark_refuses(text: str, said: str) -> None:
+    error = kafka_error(RuntimeError(text))
+    assert isinstance(error, UsageError)
+    assert str(error) == said
+    assert kafka_error(RuntimeError(text.replace("kafka_fast", "other"))) is None

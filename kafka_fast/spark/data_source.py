@@ -1,17 +1,28 @@
-"""What `pyspark_kafka_fast.DefaultSource` does: from options and a schema to a reader."""
+"""What `pyspark_kafka_fast.DefaultSource` does: from options and a schema to a reader or writer."""
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from kafka_fast.errors import UsageError
+from kafka_fast.spark.sink.micro_batch import MicroBatch
+from kafka_fast.spark.sink.options import SinkOptions, sink_options
 from kafka_fast.spark.source.bounds import bounds_of_batch, start_of_stream
 from kafka_fast.spark.source.options import source_options
-from kafka_fast.spark.source.schema import check_columns, ddl
+from kafka_fast.spark.source.schema import check_columns as check_schema
+from kafka_fast.spark.source.schema import ddl
+from kafka_fast.spark.table_columns import OPTION, check_columns, columns_in
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader
+    from pyspark.sql.datasource import (
+        DataSourceReader,
+        DataSourceStreamReader,
+        DataSourceStreamWriter,
+        DataSourceWriter,
+    )
     from pyspark.sql.types import StructType
 
 
@@ -62,6 +73,42 @@ def stream_reader(options: Mapping[str, str], schema: StructType) -> DataSourceS
     return StreamReader(found, start_of_stream(lower(options)), columns_of(schema))
 
 
+def batch_writer(
+    options: Mapping[str, str], schema: StructType, *, overwrite: bool
+) -> DataSourceWriter:
+    """Return the writer of a batch.
+
+    Raises:
+        UsageError, ConfigError: An option is wrong, or a column; or a topic is to be overwritten.
+    """
+    from kafka_fast.spark.sink.writers import BatchWriter
+
+    if overwrite:
+        raise UsageError(
+            'Save mode Overwrite not allowed for Kafka, which only appends: write .mode("append")'
+        )
+    found = sink_options(options, stream=False)
+    job = MicroBatch(found.job_id or str(uuid.uuid4()), "0")
+    return BatchWriter(found, columns_to_write(schema, found), job)
+
+
+def stream_writer(options: Mapping[str, str], schema: StructType) -> DataSourceStreamWriter:
+    """Return the writer of a stream. Output mode complete appends the whole result each time.
+
+    Raises:
+        UsageError, ConfigError: An option is wrong, or a column.
+    """
+    from kafka_fast.spark.sink.writers import StreamWriter
+
+    found = sink_options(options, stream=True)
+    return StreamWriter(found, columns_to_write(schema, found))
+
+
+def columns_to_write(schema: StructType, options: SinkOptions) -> dict[str, int]:
+    """Return the position of each column to write, once the columns are checked."""
+    return check_columns(columns_in(schema), options.topic, OPTION)
+
+
 def lower(options: Mapping[str, str]) -> dict[str, str]:
     """Return the options with names in lower case."""
     return {name.lower(): text for name, text in options.items()}
@@ -69,4 +116,4 @@ def lower(options: Mapping[str, str]) -> dict[str, str]:
 
 def columns_of(schema: StructType) -> tuple[str, ...]:
     """Return the names of a schema's columns, once they are checked."""
-    return check_columns([(it.name, it.dataType.simpleString()) for it in schema.fields])
+    return check_schema(columns_in(schema))

@@ -1,0 +1,135 @@
+"""The options of `format("kafka_fast")` as texts: what the source and the sink read alike.
+
+Spark hands all options over as text, with names in lower case. An option that is not known is
+ignored, as everywhere in Spark, with a warning in the log. Those that begin with `kafka.` are
+properties of the client, which the client's own table checks.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
+
+from kafka_fast.errors import UsageError
+from kafka_fast.logs import get_logger
+
+logger = get_logger(__name__)
+
+T = TypeVar("T")
+
+PREFIX = "kafka."
+TIME = re.compile(r"(-?\d+)\s*([a-z]*)")
+DAY = 86_400.0
+#: Spark's units of time; a number without a unit is in milliseconds.
+UNITS = {"us": 1e-6, "": 1e-3, "ms": 1e-3, "s": 1, "m": 60, "min": 60, "h": 3600, "d": DAY}
+
+
+class FormatOptions:
+    """The texts, and which of them were read.
+
+    Args:
+        given: What the user gave; the case of the names has no meaning.
+        others: Names of options that are read elsewhere, or that Spark itself adds.
+    """
+
+    def __init__(self, given: Mapping[str, str], others: Iterable[str] = ()) -> None:
+        self.texts = {name.lower(): text for name, text in given.items()}
+        self._known = {name: name for name in others}
+
+    def find(self, name: str, read: Callable[[str, str], T]) -> T | None:
+        """Return an option's value; None if it is not given."""
+        self._known[name.lower()] = name
+        text = self.texts.get(name.lower())
+        return None if text is None else read(name, text.strip())
+
+    def take(self, name: str, read: Callable[[str, str], T], default: T) -> T:
+        """Return an option's value."""
+        found = self.find(name, read)
+        return default if found is None else found
+
+    def properties(self, client: str, refused: Mapping[str, str]) -> dict[str, str]:
+        """Return Kafka's own properties, among which are the brokers.
+
+        Args:
+            client: "consumer" or "producer", for the message.
+            refused: Properties that Spark's connector refuses, each with the message.
+
+        Raises:
+            UsageError: A property is refused, or there are no brokers.
+        """
+        found = {
+            name.removeprefix(PREFIX): text
+            for name, text in self.texts.items()
+            if name.startswith(PREFIX)
+        }
+        try:
+            for name, why in refused.items():
+                if name in found:
+                    raise UsageError(why)
+            if "bootstrap.servers" not in found:
+                raise UsageError(
+                    "Option 'kafka.bootstrap.servers' must be specified for configuring Kafka "
+                    + client
+                )
+            return found
+        finally:
+            del found  # a traceback that has this frame shows no secret
+
+    def warn_of_unknown(self) -> None:
+        """Log the options that nobody has read."""
+        for name in self.texts:
+            if name not in self._known and not name.startswith(PREFIX):
+                near = difflib.get_close_matches(name, self._known, n=1)
+                _warn(name, self._known[near[0]] if near else None)
+
+
+@functools.lru_cache(maxsize=1000)  # Spark has a stream's options read for each micro-batch
+def _warn(name: str, near: str | None) -> None:
+    meant = f"; did you mean {near!r}?" if near else ""
+    logger.warning("the option %r is not known and is ignored%s", name, meant)
+
+
+def text_of(name: str, text: str) -> str:
+    """Return the value of an option that must not be empty."""
+    if not text:
+        raise UsageError(f"{name} is empty")
+    return text
+
+
+def number(name: str, text: str) -> int:
+    """Return the value of an option as a number."""
+    try:
+        return int(text)
+    except ValueError:
+        raise UsageError(f"{name} must be a number, not '{text}'") from None
+
+
+def milliseconds(name: str, text: str) -> float:
+    """Return the value of an option in milliseconds, as seconds."""
+    return number(name, text) / 1000
+
+
+def positive(name: str, text: str) -> int:
+    """Return the value of an option as a number above 0."""
+    found = number(name, text)
+    if found <= 0:
+        raise UsageError(f"{name} must be positive")
+    return found
+
+
+def boolean(name: str, text: str) -> bool:
+    """Return the value of an option that is true or false."""
+    if text.lower() not in ("true", "false"):
+        raise UsageError(f"{name} must be 'true' or 'false', not '{text}'")
+    return text.lower() == "true"
+
+
+def seconds(name: str, text: str) -> float:
+    """Return the value of an option that is a time in Spark's form, in seconds."""
+    match = TIME.fullmatch(text.lower())
+    if match is None or match[2] not in UNITS:
+        raise UsageError(f"{name} must be a time such as '30s', '15m' or '2h', not '{text}'")
+    return int(match[1]) * UNITS[match[2]]

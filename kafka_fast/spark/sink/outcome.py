@@ -1,0 +1,61 @@
+"""What the log says about a write that Spark has ended, in the planner's process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from kafka_fast.logs import get_logger
+from kafka_fast.spark.report import ReportRow, summarize
+
+logger = get_logger(__name__)
+
+
+def log_commit(what: str, reports: Iterable[Sequence[ReportRow]]) -> None:
+    """Log the sum of a write, and one line for each partition of each topic.
+
+    Args:
+        what: Name of the write, such as "micro-batch 7".
+        reports: The report rows of each task.
+    """
+    rows = [row for report in reports for row in report]
+    longest = max((row.seconds for row in rows), default=0.0)
+    logger.info("%s: %s", what, summarize(rows, longest))
+    for (topic, partition), (records, first, last) in sorted(_partitions(rows).items()):
+        where = f"{topic}-{partition}, offsets {first} to {last}"
+        logger.info("%s: %d records in %s", what, records, where)
+
+
+def log_abort(what: str, reports: Iterable[Sequence[ReportRow] | None]) -> None:
+    """Log that a write failed, and what of it is in Kafka all the same.
+
+    Args:
+        what: Name of the write.
+        reports: The report rows of each task; None for a task that did not end.
+    """
+    found = list(reports)
+    written = sum(row.records for report in found if report for row in report)
+    ended = sum(report is not None for report in found)
+    logger.warning(
+        "%s failed: %d of its %d tasks had ended, and their %d records stay in Kafka. Tasks that "
+        "are run again write theirs again",
+        what,
+        ended,
+        len(found),
+        written,
+    )
+
+
+def _partitions(rows: Iterable[ReportRow]) -> dict[tuple[str, int], tuple[int, int, int]]:
+    """Return records, first offset and last offset by topic and partition."""
+    found: dict[tuple[str, int], tuple[int, int, int]] = {}
+    for row in rows:
+        if not row.records:
+            continue
+        where = (row.topic or "", row.partition)
+        records, first, last = found.get(where, (0, row.base_offset, row.last_offset))
+        found[where] = (
+            records + row.records,
+            min(first, row.base_offset),
+            max(last, row.last_offset),
+        )
+    return found

@@ -1,0 +1,95 @@
+"""The sink's options by Spark's names."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+import traceback
+from typing import Any
+
+import pytest
+
+from kafka_fast.config import producer_settings
+from kafka_fast.errors import ConfigError, UsageError
+from kafka_fast.spark.sink.options import SinkOptions, sink_options
+
+LEAST = {"kafka.bootstrap.servers": "a:9092"}
+
+
+def options(*, stream: bool = False, **given: Any) -> SinkOptions:
+    return sink_options({**LEAST, **given}, stream=stream)
+
+
+def test_defaults() -> None:
+    found = options()
+    assert (found.topic, found.dedupe_headers, found.job_id) == (None, False, None)
+    assert found.config.properties() == {"bootstrap.servers": "a:9092"}
+
+
+def test_names_have_no_case() -> None:
+    found = options(TOPIC="t", dedupeheaders="TRUE", JobId="7", **{"Kafka.Linger.Ms": "50"})
+    assert (found.topic, found.dedupe_headers, found.job_id) == ("t", True, "7")
+    assert producer_settings(found.config.properties()).linger == 0.05
+
+
+@pytest.mark.parametrize(
+    ("given", "stream", "said"),
+    [
+        ({"topic": " "}, False, "topic is empty"),
+        ({"dedupeHeaders": "1"}, False, "dedupeHeaders must be 'true' or 'false', not '1'"),
+        ({"jobId": "1"}, False, "set dedupeHeaders to 'true'"),
+        ({"jobId": "1", "dedupeHeaders": "true"}, True, "jobId is for batches"),
+        ({"kafka.key.serializer": "x"}, False, "'key.serializer' is not supported as keys are"),
+        ({"kafka.value.serializer": "x"}, True, "'value.serializer' is not supported as value"),
+    ],
+)
+def test_refusals(given: dict[str, str], stream: bool, said: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        options(stream=stream, **given)
+    assert said in str(raised.value)
+
+
+def test_brokers_are_required() -> None:
+    with pytest.raises(UsageError, match=r"'kafka\.bootstrap\.servers' must be specified"):
+        sink_options({"topic": "t"}, stream=False)
+
+
+@pytest.mark.parametrize(
+    "name", ["lingerms", "linger.ms", "partitioner.class", "interceptor.classes"]
+)
+def test_kafkas_properties_are_checked(name: str) -> None:
+    with pytest.raises(ConfigError, match=name):
+        options(**{f"kafka.{name}": "org.example.Mine"})
+
+
+@pytest.mark.parametrize("prefix", ["", "kafkashaded."])
+def test_security_is_written_as_for_java(prefix: str) -> None:
+    module = f"{prefix}org.apache.kafka.common.security.plain.PlainLoginModule"
+    found = options(
+        **{
+            "kafka.security.protocol": "SASL_SSL",
+            "kafka.sasl.mechanism": "PLAIN",
+            "kafka.sasl.jaas.config": f'{module} required username="u" password="hush";',
+        }
+    )
+    settings = producer_settings(found.config.properties())
+    assert settings.sasl is not None
+    assert settings.sasl.username == "u"
+    assert "hush" not in repr(found)
+    assert pickle.loads(pickle.dumps(found)) == found
+
+
+def test_no_error_shows_a_secret() -> None:
+    with pytest.raises(ConfigError) as raised:
+        options(**{"kafka.sasl.password": "hush", "kafka.sasl.mechanism": "NO"})
+    lines = traceback.TracebackException.from_exception(raised.value, capture_locals=True).format()
+    frames = [line for line in lines if "/kafka_fast/" in line]
+    assert frames
+    assert not any("hush" in frame for frame in frames)
+
+
+def test_what_spark_adds_is_known(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "kafka_fast"):
+        options(stream=True, path="x", checkpointLocation="/c", topicc="t")
+    (message,) = [record.getMessage() for record in caplog.records]
+    assert message == "the option 'topicc' is not known and is ignored; did you mean 'topic'?"
