@@ -32,7 +32,7 @@ NO_PACKAGE = re.compile(
 
 # What Spark itself says of modes that no Python data source has, before it asks the data source.
 SAVE_MODE = re.compile(
-    r"UNSUPPORTED_DATA_SOURCE_SAVE_MODE\] The data source \"kafka_fast\" [^\n]* \"(\w+)\" mode"
+    r"UNSUPPORTED_DATA_SOURCE_SAVE_MODE\] The data source \"kafka_fast\" [^\n]*? \"(\w+)\" mode"
 )
 OUTPUT_MODE = re.compile(r"kafka_fast does not support (\w+) mode")
 

@@ -33,7 +33,7 @@ pytestmark = [
 PAGE = ROOT / "docs" / "spark.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
-JOB, FAILURE, STREAM, END_OF_STREAM, _SECURE, READ = BLOCKS
+JOB, FAILURE, STREAM, END_OF_STREAM, _SECURE, READ, WRITE, WRITE_STREAM, CHANGES = BLOCKS
 PRINTED, ERROR, READ_PRINTED = re.findall(r"```text\n(.*?)```", TEXT, re.DOTALL)
 SERVERS = "broker1:9092,broker2:9092"
 
@@ -71,6 +71,30 @@ def test_the_reader(
     capsys.readouterr()
     run(READ.replace('"events"', '"read"'), {}, kafka.bootstrap)
     assert capsys.readouterr().out == READ_PRINTED
+
+
+def test_the_writer(spark: SparkSession, kafka: EmbeddedKafka) -> None:
+    kafka.create_topic("written", partitions=1)
+    run(WRITE.replace('"events"', '"written"'), {}, kafka.bootstrap)
+    found = {record.key: record.value for record in kafka.records("written")}
+    assert found == {b"%d" % number: b'{"id":%d}' % number for number in range(1000)}
+
+
+def test_the_streams_that_write(spark: SparkSession, kafka: EmbeddedKafka, tmp_path: Path) -> None:
+    for topic in ("lines", "upper-lines", "counts"):
+        kafka.create_topic(topic, partitions=1)
+    with Producer(bootstrap_servers=kafka.bootstrap) as producer:
+        producer.send_many("lines", ["one", "two"], keys=["a", "a"]).result(30)
+    names: dict[str, Any] = {"spark": spark, "path": str(tmp_path / "upper")}
+    run(WRITE_STREAM, names, kafka.bootstrap)
+    names["query"].processAllAvailable()
+    names["query"].stop()
+    assert [it.value for it in kafka.records("upper-lines")] == [b"ONE", b"TWO"]
+    names["path"] = str(tmp_path / "counts")
+    run(CHANGES, names, kafka.bootstrap)
+    names["query"].processAllAvailable()
+    names["query"].stop()
+    assert [(it.key, it.value) for it in kafka.records("counts")] == [(b"a", b"2")]
 
 
 def test_the_readme(

@@ -141,15 +141,22 @@ def test_what_the_input_lacks_is_no_matter_of_the_write(text: str) -> None:
     ("text", "said"),
     [
         (
-            '[UNSUPPORTED_DATA_SOURCE_SAVE_MODE] The data source "kafka_fast" cannot be written in '
-            'the "ErrorIfExists" mode. Please use either the "Append" or "Overwrite" mode instead.',
-            "Save mode ErrorIfExists is not allowed for a Python data source: write "
-            '.mode("append")',
+            (
+                '[UNSUPPORTED_DATA_SOURCE_SAVE_MODE] The data source "kafka_fast" cannot be '
+                'written in the "ErrorIfExists" mode. Please use either the "Append" or '
+                '"Overwrite" mode instead.'
+            ),
+            (
+                "Save mode ErrorIfExists is not allowed for a Python data source: write "
+                '.mode("append")'
+            ),
         ),
         (
             "requirement failed: kafka_fast does not support Update mode.\n=== Streaming Query ===",
-            "Output mode Update is not allowed for a Python data source: write "
-            '.outputMode("append"), or write each batch in foreachBatch',
+            (
+                "Output mode Update is not allowed for a Python data source: write "
+                '.outputMode("append"), or write each batch in foreachBatch'
+            ),
         ),
     ],
 )
