@@ -71,6 +71,17 @@ def mistaken(kafka: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> 
     return Sink(kafka, "mistaken", tmp_path_factory.mktemp("mistaken"))
 
 
+def producers(kafka: EmbeddedKafka, topic: str) -> set[int]:
+    """Return the ids of the producers that have written into a topic."""
+    return kafka.on_cluster(
+        lambda cluster: {
+            it
+            for number in range(3)
+            for it in cluster.state.partition(topic, number).producers._producers
+        }
+    )
+
+
 def texts(numbers: range) -> list[bytes]:
     return sorted(b"%d" % number for number in numbers)
 
@@ -216,11 +227,22 @@ def test_a_task_that_is_run_again_writes_duplicates_that_can_be_dropped(
     assert not job or query == job.encode()
 
 
+def test_a_worker_has_one_producer_for_all_its_tasks(
+    spark: SparkSession, kafka: EmbeddedKafka, topic: str, sink: Sink
+) -> None:
+    for first in range(0, 400, 80):
+        df = spark.range(first, first + 80, numPartitions=8)
+        sink.batch(df.selectExpr("cast(id as string) value"))
+    assert sink.values() == texts(range(400))
+    # Of 40 tasks on two cores. Tests before this one may have left idle workers.
+    assert 1 <= len(producers(kafka, topic)) <= 4
+
+
 # ---- streams ----
 
 
 def test_a_stream_goes_on_where_it_was(
-    spark: SparkSession, kafka: EmbeddedKafka, sink: Sink
+    spark: SparkSession, kafka: EmbeddedKafka, topic: str, sink: Sink
 ) -> None:
     kafka.create_topic("numbers-in", partitions=3)
     write(kafka, "numbers-in", range(300))
@@ -236,6 +258,7 @@ def test_a_stream_goes_on_where_it_was(
     assert {it[0] for it in origins} == {query.id.encode()}
     assert {it[1] for it, number in origins.items() if number < 300} == {b"0"}
     assert {it[1] for it, number in origins.items() if number >= 300} == {b"1"}
+    assert 1 <= len(producers(kafka, topic)) <= 4
     write(kafka, "numbers-in", range(400, 410))
     query = sink.start(rows)
     query.processAllAvailable()
