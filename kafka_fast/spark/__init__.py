@@ -22,6 +22,7 @@ Importing this package imports neither pyspark nor pyarrow.
 from kafka_fast.spark.dataframe import write_df
 from kafka_fast.spark.errors import DataLossError, KafkaDeliveryError, SparkSetupError
 from kafka_fast.spark.job_errors import kafka_error
+from kafka_fast.spark.partitioning import kafka_partition
 from kafka_fast.spark.rdd import write_partition, write_rdd
 from kafka_fast.spark.report import ReportRow, Summary
 from kafka_fast.spark.source.data_source import register
@@ -33,6 +34,7 @@ __all__ = [
     "SparkSetupError",
     "Summary",
     "kafka_error",
+    "kafka_partition",
     "register",
     "write_df",
     "write_partition",
