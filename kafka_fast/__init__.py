@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         read_range,
     )
     from kafka_fast.producer import BatchFuture, DeliveryFuture, Producer
+    from kafka_fast.producer.partitions import key_partitions
     from kafka_fast.serialization import JsonDeserializer, JsonSerializer
     from kafka_fast.types import (
         BatchResult,
@@ -85,6 +86,7 @@ else:
         "RecordRange": "consumer",
         "TopicPartition": "types",
         "aws_msk_token_provider": "aws",
+        "key_partitions": "producer.partitions",
         "read_properties": "config",
         "read_range": "consumer",
     }
@@ -136,6 +138,7 @@ __all__ = [
     "WakeupError",
     "__version__",
     "aws_msk_token_provider",
+    "key_partitions",
     "read_properties",
     "read_range",
 ]

@@ -23,6 +23,7 @@ from kafka_fast.spark.data_source import register
 from kafka_fast.spark.dataframe import write_df
 from kafka_fast.spark.errors import DataLossError, KafkaDeliveryError, SparkSetupError
 from kafka_fast.spark.job_errors import kafka_error
+from kafka_fast.spark.partitioning import kafka_partition
 from kafka_fast.spark.rdd import write_partition, write_rdd
 from kafka_fast.spark.report import ReportRow, Summary
 
@@ -33,6 +34,7 @@ __all__ = [
     "SparkSetupError",
     "Summary",
     "kafka_error",
+    "kafka_partition",
     "register",
     "write_df",
     "write_partition",

@@ -7,12 +7,13 @@ works on Spark Connect, too, if the package is installed on the server.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from kafka_fast.errors import UsageError
 from kafka_fast.spark.entry import worker_entry
 from kafka_fast.spark.job_errors import typed_errors
 from kafka_fast.spark.options import JobConfiguration, OnError, task_options
+from kafka_fast.spark.partitioning import repartitioned
 from kafka_fast.spark.report import REPORT_SCHEMA, ReportRow, Summary, summarize
 from kafka_fast.spark.table_columns import ARGUMENT, check_columns, columns_in
 
@@ -26,6 +27,7 @@ def write_df(
     topic: str | None = None,
     *,
     on_error: OnError = "raise",
+    partition_by: Literal["kafka"] | None = None,
 ) -> Summary:
     """Write the rows of a DataFrame in one Spark job, and return a summary.
 
@@ -47,6 +49,8 @@ def write_df(
         topic: Topic of all rows, instead of the column; None: the column names the topics.
         on_error: "raise" fails the task with KafkaDeliveryError, so that Spark runs it again;
             "report" leaves the failures to the summary.
+        partition_by: "kafka" brings the rows of each Kafka partition into one task first, by their
+            keys. That costs a shuffle, fills record batches and keeps the order of a key's rows.
 
     Raises:
         ConfigError: A property is unknown, out of range, or no plain value.
@@ -73,8 +77,13 @@ def write_df(
             "df.writeStream.foreachBatch(lambda batch, _: write_df(batch, config, topic)).start()"
         )
     names = check_columns(columns_in(df.schema), topic, ARGUMENT)
+    if partition_by not in (None, "kafka"):
+        raise UsageError(f"partition_by must be 'kafka' or None, not {partition_by!r}")
     write = worker_entry("write_batches", options.shipped())
     started = time.monotonic()
     with typed_errors():
-        rows = df.select(*names).mapInArrow(write, REPORT_SCHEMA).collect()
+        rows_in = df.select(*names)
+        if partition_by == "kafka":
+            rows_in = repartitioned(rows_in, options)
+        rows = rows_in.mapInArrow(write, REPORT_SCHEMA).collect()
     return summarize([ReportRow(*row) for row in rows], time.monotonic() - started)

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any
 
 from kafka_fast.errors import UsageError
+from kafka_fast.spark import partition_tasks
 from kafka_fast.spark.ledger import Ledger
 from kafka_fast.spark.options import TaskOptions, arrived
 from kafka_fast.spark.producers import PRODUCERS
@@ -38,15 +39,14 @@ def run(function: str, records: Iterable[Any], arguments: tuple[Any, ...]) -> It
     """Run the task that `function` names, and yield its rows.
 
     Args:
-        function: `write_records` or `write_batches`.
+        function: Name of one of TASKS.
         records: The task's input.
         arguments: The other arguments of the function.
 
     Raises:
         TaskError: In place of a KafkaError.
     """
-    chosen = {"write_records": write_records, "write_batches": write_batches}[function]
-    rows = chosen(records, *arguments)
+    rows = TASKS[function](records, *arguments)
     del arguments  # a traceback that has this frame shows no secret
     yield from carried(rows)
 
@@ -163,3 +163,12 @@ def size_of(record: Any) -> int:
     if not isinstance(record, Iterable):
         return 0  # not a record; `columns` refuses it
     return sum(len(item) for item in record if isinstance(item, SIZED))
+
+
+TASKS: dict[str, Callable[..., Iterator[Any]]] = {
+    "write_records": write_records,
+    "write_batches": write_batches,
+    "count_partitions": partition_tasks.count_partitions,
+    "partitions_of_keys": partition_tasks.partitions_of_keys,
+    "partitions_of_series": partition_tasks.partitions_of_series,
+}

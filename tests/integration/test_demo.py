@@ -26,10 +26,12 @@ from tests.integration.spark_local import SPARK_MARKS
 from tests.waiting import eventually
 
 pytest.importorskip("pyspark")
+import pyspark
 from pyspark.sql import SparkSession
 
 pytestmark = SPARK_MARKS
 
+PYSPARK_READS = not pyspark.__version__.startswith("3.")
 Run = Callable[..., tuple[int, str, str]]
 ROWS = [
     {"a `strange`.name": "one", "size": 1, "text": "plain"},
@@ -110,6 +112,7 @@ def test_an_own_file(
     topic, partitions = outcome["topic"], outcome["partitions"]
     assert outcome["records_per_s"] > 0
     assert (outcome["demo"], outcome["records"], outcome["verified"]) == ("ok", 3, True)
+    assert outcome["read_by_spark"] == (3 if PYSPARK_READS else None)
     records = [it for number in range(partitions) for it in kafka.records(topic, number)]
     found = {record.key: json.loads(record.value or b"") for record in records}
     assert found == {row["a `strange`.name"].encode(): row for row in ROWS}  # type: ignore[attr-defined]
@@ -194,6 +197,7 @@ def test_the_flights(examples: Path) -> None:
     assert process.returncode == 0, err
     outcome = json.loads(out.splitlines()[-1])
     assert (outcome["demo"], outcome["records"], outcome["verified"]) == ("ok", 336_776, True)
+    assert outcome["read_by_spark"] == (336_776 if PYSPARK_READS else None)
 
 
 @pytest.mark.timeout(300)
@@ -230,6 +234,7 @@ def test_on_real_kafka(run_demo: Run, real_kafka: RealKafka, tmp_path: Path) -> 
     assert (status, err) == (0, "")
     outcome = json.loads(out.splitlines()[-1])
     assert (outcome["demo"], outcome["records"], outcome["verified"]) == ("ok", 3, True)
+    assert outcome["read_by_spark"] == (3 if PYSPARK_READS else None)
 
 
 def test_over_tls_with_a_login(
@@ -242,5 +247,6 @@ def test_over_tls_with_a_login(
     assert (status, err) == (0, "")
     outcome = json.loads(out.splitlines()[-1])
     assert (outcome["demo"], outcome["records"], outcome["verified"]) == ("ok", 3, True)
+    assert outcome["read_by_spark"] == (3 if PYSPARK_READS else None)
     assert outcome["security"] == "SASL_SSL SCRAM-SHA-512"
     assert USERS["alice"] not in out

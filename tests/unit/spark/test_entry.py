@@ -87,7 +87,7 @@ def test_a_worker_that_has_it_runs_the_task(monkeypatch: pytest.MonkeyPatch) -> 
         called.append(given)
         yield from "ab"
 
-    monkeypatch.setattr(task, "write_records", write_records)
+    monkeypatch.setitem(task.TASKS, "write_records", write_records)
     entry = pickle.loads(pickled(write_partition({"bootstrap.servers": "a:1"}, "t")))
     assert list(entry([b"record"])) == ["a", "b"]
     assert called == [([b"record"], (("bootstrap.servers", "a:1"),), "t", "raise", 10_000)]

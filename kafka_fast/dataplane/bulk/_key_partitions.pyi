@@ -1,0 +1,3 @@
+from typing import Any
+
+def partitions_of_columns(keys: Any, partitions: int) -> bytes: ...

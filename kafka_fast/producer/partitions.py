@@ -1,0 +1,34 @@
+"""Which partition the producer would choose, for whoever sorts records before they are produced."""
+
+from __future__ import annotations
+
+from array import array
+from typing import Any
+
+from kafka_fast.dataplane.bulk._key_partitions import partitions_of_columns
+from kafka_fast.errors import UsageError
+
+
+def key_partitions(keys: Any, partitions: int) -> array[int]:
+    """Return the partition of each key, as every Java producer chooses it (murmur2).
+
+    Example:
+        >>> key_partitions(pa.array(["a", None, "b"]), 6)
+        array('i', [4, -1, 2])
+
+    Args:
+        keys: An Arrow array or stream of binary or string; strings are hashed as UTF-8.
+        partitions: How many partitions the topic has.
+
+    Returns:
+        One number for each key, as int32. -1 stands for null: without a key, the producer chooses.
+
+    Raises:
+        TypeError: The keys are something else.
+        UsageError: The keys are not valid, or a topic cannot have so many partitions.
+    """
+    if not (hasattr(keys, "__arrow_c_array__") or hasattr(keys, "__arrow_c_stream__")):
+        raise TypeError(f"keys must be an Arrow array or stream, not {type(keys).__name__}")
+    if not 1 <= partitions < 1 << 31:
+        raise UsageError(f"a topic has 1 to 2**31 - 1 partitions, not {partitions}")
+    return array("i", partitions_of_columns(keys, partitions))
