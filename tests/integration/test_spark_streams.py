@@ -115,6 +115,24 @@ def test_a_new_partition_is_read_from_its_beginning(
     assert query.run(**wanted, maxOffsetsPerTrigger="100") == [[30, 31, 32]]
 
 
+def test_a_restart_without_new_records_runs_no_batch_until_there_are_some(
+    kafka: EmbeddedKafka, topic: str, query: Query
+) -> None:
+    """Who waits for a commit after a restart must write first: Spark commits no empty batch."""
+    write(kafka, topic, range(30))
+    wanted = {"subscribe": topic, "startingOffsets": "earliest"}
+    assert query.run(**wanted) == [list(range(30))]
+    query.batches = {}
+    running = query.start(available_now=False, **wanted)
+    try:
+        eventually(lambda: "Waiting for data" in running.status["message"], "an idle query")
+        assert query.batches == {}
+        write(kafka, topic, range(30, 33))
+        eventually(lambda: query.batches == {1: [30, 31, 32]}, "the next micro-batch")
+    finally:
+        running.stop()
+
+
 def test_new_partitions_and_topics_are_seen_under_way(
     kafka: EmbeddedKafka, topic: str, query: Query
 ) -> None:
