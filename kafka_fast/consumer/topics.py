@@ -1,15 +1,15 @@
-"""Requests of a consumer's user about topics: one topic's partitions, or the names of all topics.
+"""Requests of a consumer's user about topics: the partitions of some, or the names of all.
 
 Thread: the user's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from kafka_fast.consumer.waits import Waits
 from kafka_fast.control.consumer.control import ConsumerControl
-from kafka_fast.control.metadata import TopicName
+from kafka_fast.control.metadata import TopicName, partition_infos
 from kafka_fast.control.silence import of_topic, topic_wait
 from kafka_fast.errors import KafkaTimeoutError
 from kafka_fast.logs import LongWait, Waiting, get_logger, in_seconds
@@ -39,26 +39,35 @@ class ConsumerTopics(TopicWaits):
         self._waits = waits
         self._call = call
 
-    def partitions(self, topic: str, deadline: float) -> Steps[list[PartitionInfo]]:
-        """Return leader, replicas and state of each partition of a topic, once they are known.
+    def partitions(
+        self, topics: Sequence[str], deadline: float, *, refresh: bool
+    ) -> Steps[list[PartitionInfo]]:
+        """Return leader, replicas and state of each partition of topics, once they are known.
+
+        Args:
+            topics: their names.
+            deadline: when to give up.
+            refresh: whether to ask a broker even about topics that are known.
 
         Raises:
-            KafkaTimeoutError: the topic is not known by the deadline.
-            BrokerError: the topic cannot be used.
+            KafkaTimeoutError: a topic is not known by the deadline.
+            BrokerError: a topic cannot be used.
         """
-        yield from self.await_topic(topic, deadline)
-        return [
-            PartitionInfo(
-                topic,
-                it.id,
-                it.leader_id,
-                it.leader_epoch,
-                it.replicas,
-                it.isr,
-                it.offline_replicas,
-            )
-            for it in self._control.cluster.partitions(topic)
-        ]
+        for topic in topics:
+            self._settled.pop(topic, None)
+        # One command, so one request: the control thread sends none between two of the topics.
+        want = self._control.topics.want_anew if refresh else self._control.topics.want_all
+        self._call(lambda now: want(topics, now))
+        left = list(topics)
+        try:
+            while left:
+                yield from self._await_answer(left[0], deadline, None)
+                del left[0]
+        finally:
+            for topic in left:
+                self._give_up(topic)
+        cluster = self._control.cluster
+        return [info for topic in topics for info in partition_infos(cluster.topic(topic))]
 
     def all_names(self, deadline: float, *, keep: bool) -> Steps[frozenset[TopicName]]:
         """Ask a broker for the names of all topics, and return them.

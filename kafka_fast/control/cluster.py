@@ -119,6 +119,10 @@ class Cluster(Topology):
         """True while no node is known, so that requests go to bootstrap.servers."""
         return self._needs_bootstrap
 
+    def is_outdated(self, topic: str) -> bool:
+        """Tell whether no answer has come to a request that was sent after `want_anew`."""
+        return self._schedule.is_outdated(topic)
+
     def request_deadline(self) -> float:
         """Return when `poll_request` has a request, which then waits for a connection.
 
@@ -145,6 +149,10 @@ class Cluster(Topology):
         unusable = topic not in self._topics or topic in self._errors
         if unusable and not self._schedule.is_asking(topic):
             self._schedule.ask_again(topic)
+
+    def want_anew(self, topic: str, now: float) -> None:
+        """Keep `topic` as `want_topic` does, and have it asked for at once even if it is known."""
+        self._schedule.ask_anew(topic, now)
 
     def want_all_topics(self, wants_all: bool) -> None:
         """Keep the names of all topics (`all_topics`), at the pace of full refreshes."""

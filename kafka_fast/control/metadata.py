@@ -12,12 +12,13 @@ The records are replaced, never changed, so any thread may read one it holds. Th
 `cluster.py` is the only caller of the merge; everything else reads the records.
 """
 
+from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from kafka_fast.errors import ErrorCode, KafkaError
 from kafka_fast.protocol.apis.metadata import MetadataResponsePartition, MetadataResponseTopic
-from kafka_fast.types import TopicPartition
+from kafka_fast.types import PartitionInfo, TopicPartition
 from kafka_fast.values import Value, field, replace
 
 __all__ = [
@@ -208,6 +209,27 @@ def is_address(host: str, port: int) -> bool:
 def known_topic_id(topic_id: bytes) -> bytes | None:
     """Return a topic's id, or None for the zero id of a broker that has none."""
     return None if topic_id == NO_TOPIC_ID else topic_id
+
+
+def partition_infos(topic: Topic | None) -> list[PartitionInfo]:
+    """Return a topic's partitions as the user gets them; none if the topic is not known."""
+    if topic is None:
+        return []
+    raw = topic.topic_id
+    topic_id = None if raw is None else urlsafe_b64encode(raw).decode().rstrip("=")
+    return [
+        PartitionInfo(
+            topic.name,
+            it.id,
+            it.leader_id,
+            it.leader_epoch,
+            it.replicas,
+            it.isr,
+            it.offline_replicas,
+            topic_id,
+        )
+        for it in topic.partitions
+    ]
 
 
 def merge_topic(

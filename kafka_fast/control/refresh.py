@@ -9,7 +9,7 @@ unresolved after an answer. At most one request is in flight. A request is due i
   the gate of full refreshes is open;
 * the last answer for some topics was of no use yet (unknown, or without a leader): those topics,
   once the gate of topics is open;
-* topics are wanted for the first time: those topics, at once.
+* topics are wanted for the first time, or a user asks for them anew: those topics, at once.
 
 A gate opens one retry.backoff.ms after an answer, and exponentially later with each answer that
 brought nothing new (KIP-580, KIP-951). A failed request closes a gate for everything, new topics
@@ -78,10 +78,13 @@ class RefreshSchedule:
         self._max_idle = max_idle
         # Every wanted topic → when it was used last. Requests name topics in this order.
         self._last_used: dict[str, float] = {}
-        # Topics never asked for, and topics without a useful answer. Neither holds the topics of
-        # the request in flight: a topic that is added meanwhile is asked for once more after it.
+        # Topics never asked for or asked for anew, and topics without a useful answer. Neither
+        # holds the topics of the request in flight: a topic that is added meanwhile is asked for
+        # once more after it.
         self._new: dict[str, None] = {}
         self._unresolved: dict[str, None] = {}
+        # Topics asked for anew, until a request that was sent since then is answered.
+        self._outdated: set[str] = set()
         # Why a full refresh was requested, since the last full request was sent.
         self._full_reason: str | None = None
         self._last_full: float | None = None
@@ -105,6 +108,10 @@ class RefreshSchedule:
     def wanted(self) -> tuple[str, ...]:
         """Return the topics that a full refresh asks for."""
         return tuple(self._last_used)
+
+    def is_outdated(self, topic: str) -> bool:
+        """Tell whether no request has been answered that was sent after `ask_anew`."""
+        return topic in self._outdated
 
     def next_deadline(self) -> float:
         """Return when `poll` has something; infinity while a request is in flight."""
@@ -148,6 +155,15 @@ class RefreshSchedule:
         if topic in self._last_used and topic not in self._new:
             self._unresolved[topic] = None
 
+    def ask_anew(self, topic: str, now: float) -> None:
+        """Ask for `topic` at once, even if it is known or being asked for: a user waits for news.
+
+        Only the gate of failures holds this back.
+        """
+        self.want(topic, now)
+        self._new[topic] = None
+        self._outdated.add(topic)
+
     def is_asking(self, topic: str) -> bool:
         """Tell whether a request for `topic` is in flight or queued."""
         if topic in self._new or topic in self._unresolved:
@@ -168,6 +184,7 @@ class RefreshSchedule:
         for topic in idle:
             del self._last_used[topic]
             self._unresolved.pop(topic, None)
+            self._outdated.discard(topic)
         return idle
 
     def start_over(self) -> None:
@@ -217,6 +234,7 @@ class RefreshSchedule:
         if ask is None:
             return
         self._failure_gate.open()
+        self._outdated.difference_update(it for it in ask.topics if it not in self._new)
         if ask.is_full:
             self._last_full = now
             self._full_gate.close(now, fruitful=fruitful)

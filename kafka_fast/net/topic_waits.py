@@ -79,12 +79,18 @@ class TopicWaits(ABC):
             BrokerError: the topic cannot be used.
             AuthenticationError, TlsError: brokers refuse this client, and it has no other link.
         """
+        self._settled.pop(topic, None)
+        self._want(topic)
+        yield from self._await_answer(topic, deadline, is_known)
+
+    def _await_answer(
+        self, topic: str, deadline: float, is_known: Callable[[], object] | None
+    ) -> Steps[None]:
+        """Wait for the answer about a topic that was asked for; as `await_topic`."""
         began = self._now()
         long = LongWait(self._logger)
         ends = self._ends()
         refusals = self._refusals.watch()
-        self._settled.pop(topic, None)
-        self._want(topic)
         while True:
             if is_known is not None and is_known():
                 return

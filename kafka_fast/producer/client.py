@@ -157,18 +157,7 @@ class Producer(BulkAccumulator):
             UsageError: The producer does not run any more; or the caller is a delivery callback,
                 which must not wait, and the topic is not known yet.
         """
-        return [
-            PartitionInfo(
-                topic,
-                partition.id,
-                partition.leader_id,
-                partition.leader_epoch,
-                partition.replicas,
-                partition.isr,
-                partition.offline_replicas,
-            )
-            for partition in self._core.driver.run(self._core.topics.partitions(topic))
-        ]
+        return self._core.driver.run(self._core.topics.partitions(topic))
 
     def metrics(self) -> dict[str, Any]:
         """Return counters and histograms of this producer, of each node and of each topic.

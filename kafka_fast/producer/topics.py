@@ -5,9 +5,9 @@ Thread: any that uses the producer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from kafka_fast.control.metadata import Partition
+from kafka_fast.control.metadata import partition_infos
 from kafka_fast.control.producer.control import ProducerControl
 from kafka_fast.control.silence import topic_wait
 from kafka_fast.control.troubles import late
@@ -18,6 +18,7 @@ from kafka_fast.net.calls import Calls
 from kafka_fast.net.host import Host
 from kafka_fast.net.steps import Steps
 from kafka_fast.net.topic_waits import TopicWaits
+from kafka_fast.types import PartitionInfo
 
 logger = get_logger("kafka_fast.producer")
 
@@ -55,7 +56,7 @@ class ProducerTopics(TopicWaits):
         """
         yield from self._await(topic, lambda: self._queues.partition_count(topic))
 
-    def partitions(self, topic: str) -> Steps[Sequence[Partition]]:
+    def partitions(self, topic: str) -> Steps[list[PartitionInfo]]:
         """Return the metadata of the topic's partitions; wait if there are none.
 
         Metadata are dropped when the topic was not used for metadata.max.idle.ms; its queues stay.
@@ -63,7 +64,7 @@ class ProducerTopics(TopicWaits):
         """
         self._queues.check_lives()
         cluster = self._control.cluster
-        known = cluster.partitions(topic)
+        known = partition_infos(cluster.topic(topic))
         if known:
             self._call(lambda now: self._control.touch_topics([topic], now))
             return known
@@ -71,7 +72,7 @@ class ProducerTopics(TopicWaits):
         yield from self._await(
             topic, lambda: cluster.partition_count(topic) and self._queues.partition_count(topic)
         )
-        return cluster.partitions(topic)
+        return partition_infos(cluster.topic(topic))
 
     def _await(self, topic: str, is_known: Callable[[], object]) -> Steps[None]:
         self._queues.check_may_wait()

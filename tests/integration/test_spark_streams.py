@@ -18,6 +18,7 @@ import pytest
 
 from kafka_fast import Consumer, Producer, TopicPartition
 from kafka_fast.testing import EmbeddedKafka
+from kafka_fast.testing.broker.cluster import Cluster
 from tests.integration.spark_cluster import ROOT
 from tests.integration.spark_local import SPARK_MARKS, write
 from tests.waiting import eventually, killed
@@ -112,6 +113,70 @@ def test_a_new_partition_is_read_from_its_beginning(
     kafka.create_topic(f"{topic}-2", partitions=3)
     write(kafka, f"{topic}-2", range(30, 33))
     assert query.run(**wanted, maxOffsetsPerTrigger="100") == [[30, 31, 32]]
+
+
+def test_a_restart_without_new_records_runs_no_batch_until_there_are_some(
+    kafka: EmbeddedKafka, topic: str, query: Query
+) -> None:
+    """Who waits for a commit after a restart must write first: Spark commits no empty batch."""
+    write(kafka, topic, range(30))
+    wanted = {"subscribe": topic, "startingOffsets": "earliest"}
+    assert query.run(**wanted) == [list(range(30))]
+    query.batches = {}
+    running = query.start(available_now=False, **wanted)
+    try:
+        eventually(lambda: "Waiting for data" in running.status["message"], "an idle query")
+        assert query.batches == {}
+        write(kafka, topic, range(30, 33))
+        eventually(  # one record may come before the others
+            lambda: sorted(itertools.chain(*query.batches.values())) == [30, 31, 32],
+            "the new records",
+        )
+    finally:
+        running.stop()
+
+
+def test_new_partitions_and_topics_are_seen_under_way(
+    kafka: EmbeddedKafka, topic: str, query: Query
+) -> None:
+    """The metadata that the query has are younger than metadata.max.age.ms."""
+    write(kafka, topic, range(30))
+    running = query.start(
+        available_now=False, subscribePattern=f"^{topic}", startingOffsets="earliest"
+    )
+    try:
+        eventually(lambda: 0 in query.batches, "the first micro-batch")
+        kafka.create_topic(f"{topic}-2", partitions=3)
+        write(kafka, f"{topic}-2", range(30, 33))
+        eventually(lambda: 32 in itertools.chain(*query.batches.values()), "the new topic")
+    finally:
+        running.stop()
+    assert sorted(itertools.chain(*query.batches.values())) == list(range(33))
+
+
+@pytest.mark.parametrize("fails", ["true", "false"])
+def test_a_topic_that_is_created_again_ends_the_query(
+    kafka: EmbeddedKafka, topic: str, query: Query, fails: str
+) -> None:
+    write(kafka, topic, range(30))
+    running = query.start(
+        available_now=False, subscribe=topic, startingOffsets="earliest", failOnDataLoss=fails
+    )
+    try:
+        eventually(lambda: 0 in query.batches, "the first micro-batch")
+
+        def again(cluster: Cluster) -> None:
+            cluster.delete_topic(topic)
+            cluster.create_topic(topic, 3)
+
+        kafka.on_cluster(again)  # in one step: no planning sees that it is gone
+        write(kafka, topic, range(60))
+        with pytest.raises(StreamingQueryException) as raised:
+            running.awaitTermination(120)
+    finally:
+        running.stop()
+    assert f"Topic {topic} was deleted and created again" in str(raised.value)
+    assert query.batches == {0: list(range(30))}
 
 
 def test_progress_is_that_of_a_group(kafka: EmbeddedKafka, topic: str, query: Query) -> None:

@@ -14,6 +14,7 @@ from kafka_fast.errors import KafkaTimeoutError, UnknownTopicOrPartition, UsageE
 from kafka_fast.testing.broker.server import EmbeddedKafka
 from kafka_fast.testing.broker.versions import METADATA
 from kafka_fast.types import PartitionInfo
+from tests.net.consuming import MakeConsumer
 from tests.net.producing import MIB, TIMEOUT, MakeProducer, attempt, send_and_check, values
 from tests.waiting import eventually
 
@@ -108,3 +109,50 @@ def test_a_callback_may_ask_for_partitions_that_are_known(
     producer.flush()
     assert asked == [topic, "not-known-yet"]
     assert [len(answer) for answer in answers] == [1], "only waiting is forbidden"
+
+
+def ids_of(infos: list[PartitionInfo]) -> dict[str, str | None]:
+    return {it.topic: it.topic_id for it in infos}
+
+
+def test_partitions_of_many_topics_are_asked_for_in_one_request(
+    kafka: EmbeddedKafka, topic: str, consumer_on: MakeConsumer
+) -> None:
+    names = [f"{topic}-{number}" for number in range(5)]
+    for name in names:
+        kafka.create_topic(name, 2)
+    consumer = consumer_on()
+    consumer.partitions_for(topic)
+    answers: list[list[str]] = []
+    kafka.faults.script_metadata(
+        lambda answer, node: answers.append(sorted(it.name for it in answer.topics))
+    )
+    for refresh in (False, True):
+        found = consumer.partitions_for(names, refresh=refresh)
+        assert [(it.topic, it.partition) for it in found] == [
+            (name, partition) for name in names for partition in (0, 1)
+        ]
+        assert answers == [names]
+        assert len(set(ids_of(found).values()) - {None}) == 5
+        answers.clear()
+    assert len(consumer.partitions_for(names)) == 10
+    assert not answers, "they are known"
+
+
+def test_what_is_known_is_old_and_a_refresh_is_not(
+    kafka: EmbeddedKafka, topic: str, consumer_on: MakeConsumer, producer_on: MakeProducer
+) -> None:
+    consumer = consumer_on(allow_auto_create_topics=False)
+    first = consumer.partitions_for(topic)
+    assert producer_on().partitions_for(topic) == first, "with the same id"
+    kafka.delete_topic(topic)
+    kafka.create_topic(topic, 4)
+    assert consumer.partitions_for(topic) == first
+    anew = consumer.partitions_for(topic, refresh=True)
+    assert [it.partition for it in anew] == [0, 1, 2, 3]
+    assert None not in ids_of(anew).values()
+    assert ids_of(anew) != ids_of(first)
+    assert consumer.partitions_for(topic) == anew
+    kafka.delete_topic(topic)
+    with pytest.raises(UnknownTopicOrPartition, match="there is no topic"):
+        consumer.partitions_for(["other-" + topic, topic], refresh=True)

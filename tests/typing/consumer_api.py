@@ -12,6 +12,7 @@ from kafka_fast import (
     ConsumerConfig,
     KafkaError,
     OffsetAndMetadata,
+    PartitionInfo,
     RebalanceListener,
     TopicPartition,
     read_range,
@@ -46,6 +47,9 @@ def reading() -> None:
 
 def asking(consumer: Consumer, partition: TopicPartition) -> None:
     assert_type(consumer.position(partition), int)
+    infos = consumer.partitions_for(["a", "b"], timeout=1.0, refresh=True)
+    assert_type(infos, list[PartitionInfo])
+    assert_type(infos[0].topic_id, str | None)
     assert_type(consumer.current_lag(partition), int | None)
     assert_type(consumer.committed([partition])[partition], OffsetAndMetadata | None)
     assert_type(consumer.end_offsets([partition]), dict[TopicPartition, int])

@@ -5,7 +5,7 @@ Thread: control.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import chain
 
@@ -70,6 +70,17 @@ class Topics:
             self._on_news(TopicSettled(topic, self._fatal))
         else:
             self._settle(topic)
+
+    def want_all(self, topics: Iterable[str], now: float) -> None:
+        """Ask for topics as `want` does, in one request."""
+        for topic in topics:
+            self.want(topic, now)
+
+    def want_anew(self, topics: Iterable[str], now: float) -> None:
+        """Ask for topics as `want` does, in one request, even if they are known."""
+        for topic in topics:
+            self._cluster.want_anew(topic, now)
+            self.want(topic, now)
 
     def give_up(self, topic: str) -> None:
         """Stop asking for a topic: nobody waits for it any more."""
@@ -137,6 +148,8 @@ class Topics:
 
     def _settle(self, topic: str) -> None:
         """Answer the wait for a topic, if the cluster knows the answer."""
+        if self._cluster.is_outdated(topic) or self._cluster.is_absent(topic):
+            return  # what is known of a topic is kept when it is gone; `tick` judges absence
         settled = self._cluster.settled(topic)
         if settled is not None:
             self._awaited.pop(topic, None)

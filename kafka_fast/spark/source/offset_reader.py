@@ -6,11 +6,12 @@ Thread: one, that of the planner or of the stream's process.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Protocol
 
-from kafka_fast.errors import UsageError
+from kafka_fast.errors import UnknownTopicOrPartition, UsageError
 from kafka_fast.logs import get_logger
+from kafka_fast.spark.errors import DataLossError
 from kafka_fast.spark.source import data_loss
 from kafka_fast.spark.source.bounds import (
     Bound,
@@ -32,11 +33,13 @@ logger = get_logger(__name__)
 class OffsetClient(Protocol):
     """The part of a consumer that is used here."""
 
-    def topics(self) -> set[str]:
-        """Return the names of all topics that are not internal."""
+    def topics(self, *, internal: bool = False) -> set[str]:
+        """Return the names of all topics, the internal ones on request."""
 
-    def partitions_for(self, topic: str) -> list[PartitionInfo]:
-        """Return the partitions of a topic."""
+    def partitions_for(
+        self, topics: Iterable[str], *, refresh: bool = False
+    ) -> list[PartitionInfo]:
+        """Return the partitions of topics; `refresh` asks a broker even if they are known."""
 
     def beginning_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the first offsets."""
@@ -66,21 +69,50 @@ class OffsetReader:
         self._client = client
         self._options = options
         self._sleep = sleep
+        self._ids: dict[str, str] = {}  # of topics, as they were seen last
 
-    def partitions(self) -> list[TopicPartition]:
-        """Return the partitions that the query reads, as there are now.
+    def partitions(self, known: Collection[TopicPartition] = ()) -> list[TopicPartition]:
+        """Return the partitions that the query reads, as there are now: it asks each time.
+
+        Args:
+            known: Partitions from which the query reads on. The others may be new.
 
         Raises:
-            BrokerError: There is no such topic, or it may not be read.
+            BrokerError: There is no such topic, and no known one either; or it may not be read.
+            DataLossError: A topic of known partitions was deleted and created again.
         """
         wanted = self._options.subscription
         topics = wanted.topics_of(self._client.topics() if wanted.pattern else ())
-        found = [
-            TopicPartition(topic, info.partition)
-            for topic in topics
-            for info in self._client.partitions_for(topic)
-        ]
+        under_way = {it.topic for it in known}
+        infos = self._infos(topics, under_way | self._ids.keys())
+        self._check_ids(infos, under_way)
+        found = (TopicPartition(it.topic, it.partition) for it in infos)
         return sorted(filter(wanted.wants, found))
+
+    def _infos(self, topics: list[str], before: Collection[str]) -> list[PartitionInfo]:
+        """Ask for topics; those that were there before may be gone, and are then left out."""
+        try:
+            return self._client.partitions_for(topics, refresh=True)
+        except UnknownTopicOrPartition:
+            there = self._client.topics(internal=True)
+            gone = [it for it in topics if it not in there]
+            if not gone or not all(it in before for it in gone):
+                raise
+            return self._client.partitions_for([it for it in topics if it in there], refresh=True)
+
+    def _check_ids(self, infos: list[PartitionInfo], under_way: Collection[str]) -> None:
+        """Note the ids of topics, and refuse a topic whose offsets are those of another one."""
+        ids = {it.topic: it.topic_id for it in infos if it.topic_id is not None}
+        for topic in sorted(ids):
+            before = self._ids.get(topic, ids[topic])
+            if before != ids[topic] and topic in under_way:
+                raise DataLossError(
+                    f"Topic {topic} was deleted and created again while the query was reading it: "
+                    f"its id was {before} and is {ids[topic]} now. The query's offsets are those "
+                    "of the old topic, and mean nothing in the new one. To read the new topic, "
+                    "start a query with a new checkpoint."
+                )
+        self._ids.update(ids)
 
     def earliest(self, partitions: Iterable[TopicPartition]) -> Offsets:
         """Return where the logs begin."""
@@ -93,7 +125,11 @@ class OffsetReader:
             known: Offsets that were there before. A broker that has just become the leader may
                 answer with a smaller one for a moment; so it is asked again.
         """
-        partitions = self.partitions()
+        return self._ends(self.partitions(known or ()), known)
+
+    def _ends(
+        self, partitions: list[TopicPartition], known: Mapping[TopicPartition, int] | None = None
+    ) -> Offsets:
         for attempt in range(1, max(self._options.attempts, 1) + 1):
             found = self._client.end_offsets(partitions)
             behind = {it: at for it, at in found.items() if known and known.get(it, at) > at}
@@ -110,7 +146,11 @@ class OffsetReader:
             UsageError: The bound names other partitions than there are, or no record is young
                 enough to begin with; in the words of Spark's source.
         """
-        partitions = self.partitions()
+        return self._resolve(bound, self.partitions(), is_start=is_start)
+
+    def _resolve(
+        self, bound: Bound, partitions: list[TopicPartition], *, is_start: bool
+    ) -> Offsets:
         named = _at_once(bound, partitions)
         if named is None:
             times = _times(bound, partitions, is_start=is_start)
@@ -130,10 +170,9 @@ class OffsetReader:
             UsageError: The batch would end before it begins; or as in `resolve`.
             DataLossError: It would end behind the end of a log.
         """
-        start = self.resolve(bounds.start, is_start=True)
-        end = self.resolve(bounds.end, is_start=False)
-        common = start.keys() & end.keys()  # a topic may grow between the two
-        start, end = ({it: at for it, at in side.items() if it in common} for side in (start, end))
+        partitions = self.partitions()  # once: a topic may grow meanwhile
+        start = self._resolve(bounds.start, partitions, is_start=True)
+        end = self._resolve(bounds.end, partitions, is_start=False)
         check_resolved(start, end)
         if isinstance(bounds.end, SpecificOffsets):
             end = self._within_logs(end)
@@ -141,15 +180,15 @@ class OffsetReader:
 
     def _within_logs(self, wanted: Offsets) -> Offsets:
         """Return ends that the logs have: a task would wait for the records behind them."""
-        latest = self.latest()
+        latest = self._ends(list(wanted))
         for partition, at in sorted(wanted.items()):
-            if at > latest.get(partition, at):
+            if at > latest[partition]:
                 data_loss.report(
                     f"endingOffsets of {partition} is {at}, but its log ends at "
                     f"{latest[partition]}.",
                     fail=self._options.fail_on_data_loss,
                 )
-        return {it: min(at, latest.get(it, at)) for it, at in wanted.items()}
+        return {it: min(at, latest[it]) for it, at in wanted.items()}
 
 
 def _at_once(bound: Bound, partitions: list[TopicPartition]) -> Offsets | None:

@@ -114,6 +114,8 @@ class StreamDriver:
             return self._reader.latest(start)
         if self._all is None:
             self._all = self._reader.latest(start)
+        else:
+            self._reader.partitions(start or ())  # refuses a topic that was created again
         return self._all
 
     def _limited(self, start: Offsets | None, ends: Offsets) -> Offsets:
@@ -139,7 +141,7 @@ class StreamDriver:
         """
         self._at = end
         new = end.keys() - start.keys()
-        there = new & set(self._reader.partitions()) if new else set()
+        there = new & set(self._reader.partitions(end)) if new else set()
         earliest = self._reader.earliest(sorted(there)) if there else {}
         options = self._options
         found = plan(

@@ -99,6 +99,31 @@ def test_topic_in_doubt_while_its_question_is_in_flight_is_asked_for_again() -> 
     assert not schedule.is_asking("u")
 
 
+def test_a_known_topic_is_asked_for_anew_at_once() -> None:
+    schedule = settled("t", "u")
+    schedule.ask_anew("t", 0.01)
+    assert schedule.is_outdated("t")
+    assert schedule.poll(0.01) == Ask(("t",), False, "topics to resolve")
+    schedule.handle_answer(set(), fruitful=False, now=0.02)
+    assert not schedule.is_outdated("t")
+    assert schedule.next_deadline() == pytest.approx(300.0)
+
+
+def test_an_answer_to_an_earlier_request_is_not_news() -> None:
+    schedule = settled("t")
+    schedule.ask_anew("t", 0.01)
+    assert schedule.poll(0.01) is not None
+    schedule.ask_anew("t", 0.02)
+    schedule.handle_answer(set(), fruitful=False, now=0.03)
+    assert schedule.is_outdated("t")
+    assert schedule.poll(0.03) == Ask(("t",), False, "topics to resolve")
+    schedule.handle_failure(0.04)
+    assert schedule.is_outdated("t")
+    assert schedule.poll(0.2) is not None
+    schedule.handle_answer({"t"}, fruitful=False, now=0.3)
+    assert not schedule.is_outdated("t"), "the answer was of no use, but it was one"
+
+
 def test_failure_holds_back_everything_and_asks_all_of_it_again() -> None:
     schedule = settled("t")
     schedule.want("u", 1.0)

@@ -80,3 +80,29 @@ def test_nobody_waits_in_vain_for_a_client_that_cannot_go_on() -> None:
     machine.control.topics.want("another", machine.now)
     machine.run()
     assert [it.topic for it in machine.take(TopicSettled) if it.error] == ["other", "another"]
+
+
+def test_a_known_topic_is_asked_for_anew() -> None:
+    cluster = Cluster()
+    machine = assigned(cluster)
+    machine.control.topics.want("t", machine.now)
+    machine.run()
+    assert machine.take(TopicSettled) == [TopicSettled("t", None)], "it is known"
+    cluster.leaders = [*cluster.leaders, (1, 0)]
+    machine.control.topics.want_anew(["t"], machine.now)
+    assert not machine.take(TopicSettled)
+    machine.run(0.1)
+    assert machine.take(TopicSettled) == [TopicSettled("t", None)]
+    assert machine.control.cluster.partition_count("t") == 3
+
+
+def test_a_known_topic_that_is_gone_is_denied() -> None:
+    cluster = Cluster()
+    machine = assigned(cluster)
+    cluster.topic_error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    machine.control.topics.want_anew(["t"], machine.now)
+    machine.run(GETS_ROUND - 1)
+    assert not machine.take(TopicSettled)
+    machine.run(2.0)
+    (denied,) = machine.take(TopicSettled)
+    assert isinstance(denied.error, UnknownTopicOrPartition)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from kafka_fast.errors import UnknownTopicOrPartition
 from kafka_fast.spark.source.options import SourceOptions, source_options
 from kafka_fast.types import OffsetAndMetadata, PartitionInfo, TopicPartition
 
@@ -25,16 +26,25 @@ class FakeClient:
         self.answers: list[dict[TopicPartition, int]] = []
         self.commits: list[dict[TopicPartition, OffsetAndMetadata]] = []
         self.group: dict[TopicPartition, OffsetAndMetadata] = {}
+        self.asked: list[list[str]] = []  # the topics of each request
+        self.ids: dict[str, str] = {}
         self.failure: Exception | None = None
 
-    def topics(self) -> set[str]:
+    def topics(self, *, internal: bool = False) -> set[str]:
         return {it.topic for it in self.logs}
 
-    def partitions_for(self, topic: str) -> list[PartitionInfo]:
+    def partitions_for(
+        self, topics: Iterable[str], *, refresh: bool = False
+    ) -> list[PartitionInfo]:
+        assert refresh, "what is known may be old"
+        wanted = set(topics)
+        self.asked.append(sorted(wanted))
+        if missing := wanted - self.topics():
+            raise UnknownTopicOrPartition(f"there is no topic {min(missing)!r}")
         return [
-            PartitionInfo(topic, it.partition, 1, 0, (1,), (1,), ())
+            PartitionInfo(it.topic, it.partition, 1, 0, (1,), (1,), (), self.ids.get(it.topic))
             for it in self.logs
-            if it.topic == topic
+            if it.topic in wanted
         ]
 
     def beginning_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_fast.errors import UsageError
+from kafka_fast.errors import UnknownTopicOrPartition, UsageError
 from kafka_fast.spark.errors import DataLossError
 from kafka_fast.spark.source.bounds import (
     Bounds,
@@ -40,6 +40,50 @@ def test_partitions(client: FakeClient) -> None:
     assert OffsetReader(client, source_options(assigned)).partitions() == [S, B]
     pattern = {"kafka.bootstrap.servers": "a:1", "subscribepattern": "[st]"}
     assert OffsetReader(client, source_options(pattern)).partitions() == [S, A, B]
+
+
+def test_partitions_of_all_topics_are_one_question(client: FakeClient) -> None:
+    both = {"kafka.bootstrap.servers": "a:1", "subscribe": "t,s"}
+    assert OffsetReader(client, source_options(both)).partitions() == [S, A, B]
+    assert client.asked == [["s", "t"]]
+
+
+def test_a_batch_asks_for_its_partitions_once(client: FakeClient, reader: OffsetReader) -> None:
+    bounds = Bounds(SpecificOffsets({A: 3, B: -2}), SpecificOffsets({A: 3, B: 6}))
+    assert reader.ranges(bounds) == [OffsetRange(A, 3, 3), OffsetRange(B, 5, 6)]
+    assert client.asked == [["t"]]
+
+
+def test_a_topic_that_was_created_again_is_another_one(client: FakeClient) -> None:
+    lenient = OffsetReader(client, options(failOnDataLoss="false"))
+    client.ids = {"t": "old"}
+    known = lenient.latest()
+    assert lenient.latest(known) == known
+    client.ids = {"t": "new"}
+    told = "Topic t was deleted and created again .*: its id was old and is new now"
+    for _ in range(2):
+        with pytest.raises(DataLossError, match=told):
+            lenient.latest(known)
+    assert lenient.latest({}) == known  # all of it is new
+    assert lenient.latest(known) == known
+
+
+def test_a_topic_of_an_old_broker_has_no_id(client: FakeClient, reader: OffsetReader) -> None:
+    known = reader.latest()
+    client.ids = {"t": "its first"}
+    assert reader.latest(known) == known
+    client.ids = {}
+    assert reader.latest(known) == known
+
+
+def test_a_topic_that_is_gone_is_left_out_if_it_was_there_before(client: FakeClient) -> None:
+    both = source_options({"kafka.bootstrap.servers": "a:1", "subscribe": "t,s"})
+    reader = OffsetReader(client, both)
+    known = reader.latest()
+    del client.logs[S]
+    assert reader.latest(known) == {A: 10, B: 20}
+    with pytest.raises(UnknownTopicOrPartition, match="there is no topic 's'"):
+        OffsetReader(client, both).latest({A: 0, B: 5})
 
 
 def test_the_ends_of_logs(reader: OffsetReader) -> None:

@@ -118,6 +118,26 @@ def test_available_now_ends_at_what_was_there(client: FakeClient) -> None:
     assert stream.latest(first) == {A: 100, B: 10}
 
 
+def test_a_topic_that_is_created_again_ends_available_now(client: FakeClient) -> None:
+    client.ids = {"t": "old"}
+    stream = driver(client, maxOffsetsPerTrigger="84")
+    stream.read_available_now()
+    first = stream.latest({A: 0, B: 5})
+    client.ids = {"t": "new"}
+    with pytest.raises(DataLossError, match="Topic t was deleted and created again"):
+        stream.latest(first)
+
+
+def test_new_partitions_are_seen_by_the_next_batch(client: FakeClient) -> None:
+    stream = driver(client)
+    start = stream.latest({A: 0, B: 5})
+    new = TopicPartition("t", 2)
+    client.logs[new] = range(3)
+    end = stream.latest(start)
+    assert end == {**start, new: 3}
+    assert stream.ranges(start, end)[-1] == OffsetRange(new, 0, 3)
+
+
 def test_ranges_are_split(client: FakeClient) -> None:
     stream = driver(client, minPartitions="3")
     assert stream.ranges({A: 0, B: 5}, {A: 40, B: 10}) == [
