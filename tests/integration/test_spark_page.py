@@ -122,14 +122,14 @@ def test_the_stream_and_its_end(
         "path": str(tmp_path / "checkpoint"),
     }
     exec("from kafka_fast.spark import write_df", names)
-    run(STREAM.replace('topic="events"', 'topic="stream-lines"'), names)
+    run(STREAM.replace('topic="events"', 'topic="text-lines"'), names)
     if works:
         names["query"].processAllAvailable()
         names["query"].stop()
-        records = [it for number in range(6) for it in kafka.records("stream-lines", number)]
+        records = [it for number in range(6) for it in kafka.records("text-lines", number)]
         assert sorted(it.value or b"" for it in records) == [b"one", b"three", b"two"]
     else:
-        with pytest.raises(KafkaTimeoutError, match="no metadata of topic 'stream-lines'") as raised:
+        with pytest.raises(KafkaTimeoutError, match="no metadata of topic 'text-lines'") as raised:
             run(END_OF_STREAM, names)
         # Spark's own error has the sentence in its first line, too.
         assert isinstance(raised.value.__context__, StreamingQueryException)
