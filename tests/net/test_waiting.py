@@ -149,10 +149,10 @@ def test_records_that_cannot_be_sent(kafka: EmbeddedKafka, log: Log) -> None:
         future = producer.send("t", b"v", partition=0)
         late = r"not known after 0.8 s; t-0: there is no pro"
         with healed(kafka), pytest.raises(KafkaTimeoutError, match=late):
+            eventually(lambda: log.lines("wait"))  # whoever waits from here on has nothing to add
             future.result(0.8)
         future.result(TIMEOUT)
-    # Where both threads are late, result() may say first that it waits.
-    (line,) = log.lines("wait to be sent")
+    (line,) = log.lines("wait")
     assert line.startswith(
         "WARNING kafka_fast.producer: records of t-0 wait to be sent: there is no producer id "
         "yet: COORDINATOR_LOAD_IN_PROGRESS (14)"
