@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from kafka_fast.config import conceal, own_key, producer_settings, shown
+from kafka_fast.config import conceal, consumer_settings, own_key, producer_settings, shown
 from kafka_fast.errors import ConfigError, UsageError
 
 Scalar: TypeAlias = str | int | float | bool | None
@@ -26,6 +26,10 @@ OnError: TypeAlias = Literal["raise", "report"]
 
 CHUNK_RECORDS = 10_000
 ADDRESS = re.compile(r":\d+\b")
+SETTINGS: Mapping[str, Callable[[Mapping[str, object]], object]] = {
+    "producer": producer_settings,
+    "consumer": consumer_settings,
+}
 
 
 class JobConfig:
@@ -132,11 +136,9 @@ def _job_config(config: object, topic: object, call: str) -> JobConfig:
     """Return the configuration for the tasks; a mistake in a mapping shows here, on the driver."""
     if isinstance(config, Mapping):
         try:
-            job = freeze(config)
+            return checked(config)
         finally:
-            del config
-        producer_settings(job.properties())
-        return job
+            del config  # a traceback that has this frame shows no secret
     if callable(config):
         from pyspark import cloudpickle  # also functions that stand in a notebook
 
@@ -160,6 +162,20 @@ def _no_mapping(config: object, topic: object, call: str) -> str:
     if isinstance(topic, Mapping):
         return f"the configuration comes before the topic: {right}"
     return f"the configuration is a mapping of properties, not {shown(config)}: {right}"
+
+
+def checked(config: Mapping[str, object], client: str = "producer") -> JobConfig:
+    """Return the configuration of such a client, once its properties are valid.
+
+    Raises:
+        ConfigError: A property is unknown, out of range, or no plain value.
+    """
+    try:
+        job = freeze(config, client)
+    finally:
+        del config  # a traceback that has this frame shows no secret
+    SETTINGS[client](job.properties())
+    return job
 
 
 def freeze(config: Mapping[str, object], client: str = "producer") -> JobConfig:

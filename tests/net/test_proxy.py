@@ -164,8 +164,8 @@ def segments_written(proxy: Proxy) -> int:
     probe for a lost tail does as soon as a busy client answers late; tcpi_total_retrans are these.
     """
     (link,) = proxy._links
-    info = link.client[1].get_extra_info("socket").getsockopt(
-        socket.IPPROTO_TCP, socket.TCP_INFO, 192
+    info = (
+        link.client[1].get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 192)
     )
     (again,) = struct.unpack_from("=I", info, 100)
     (all_of_them,) = struct.unpack_from("=I", info, 156)

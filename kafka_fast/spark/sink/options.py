@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kafka_fast.config import producer_settings
 from kafka_fast.errors import UsageError
 from kafka_fast.spark.format_options import FormatOptions, boolean, text_of
-from kafka_fast.spark.options import JobConfig, freeze
+from kafka_fast.spark.options import JobConfig, checked
 
 #: Properties that the sink sets itself, with the reasons that Spark gives.
 REFUSED = {
@@ -57,7 +56,7 @@ def sink_options(given: Mapping[str, str], *, stream: bool) -> SinkOptions:
     options = FormatOptions(given, OTHERS)
     del given  # a traceback that has this frame shows no secret
     found = SinkOptions(
-        config=_config(options),
+        config=checked(options.properties("producer", REFUSED)),
         topic=options.find("topic", text_of),
         dedupe_headers=options.take("dedupeHeaders", boolean, False),
         job_id=options.find("jobId", text_of),
@@ -68,14 +67,3 @@ def sink_options(given: Mapping[str, str], *, stream: bool) -> SinkOptions:
         raise UsageError("jobId is a part of the dedupe headers: set dedupeHeaders to 'true'")
     options.warn_of_unknown()
     return found
-
-
-def _config(options: FormatOptions) -> JobConfig:
-    """Return the producers' properties, once they are valid."""
-    properties = options.properties("producer", REFUSED)
-    try:
-        config = freeze(properties)
-        producer_settings(config.properties())
-    finally:
-        del properties, options  # a traceback that has this frame shows no secret
-    return config

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kafka_fast.config import consumer_settings
 from kafka_fast.errors import UsageError
 from kafka_fast.logs import get_logger
 from kafka_fast.spark.format_options import (
@@ -20,7 +19,7 @@ from kafka_fast.spark.format_options import (
     seconds,
     text_of,
 )
-from kafka_fast.spark.options import JobConfig, freeze
+from kafka_fast.spark.options import JobConfig, checked
 from kafka_fast.spark.source.subscription import STRATEGIES, SourceSubscription, subscription
 
 logger = get_logger(__name__)
@@ -140,8 +139,6 @@ def _config(options: FormatOptions) -> JobConfig:
                 "kafka.group.id has no effect: the source reads without a group. To show a "
                 "stream's progress as that of a group, set 'commitOffsetsToGroup'"
             )
-        config = freeze({"client.id": prefix, **properties}, "consumer")
-        consumer_settings(config.properties())
+        return checked({"client.id": prefix, **properties}, "consumer")
     finally:
         del properties, options  # a traceback that has this frame shows no secret
-    return config

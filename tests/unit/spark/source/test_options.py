@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import logging
-import pickle
-import traceback
 
 import pytest
 
-from kafka_fast.config import consumer_settings
 from kafka_fast.errors import ConfigError, UsageError
 from kafka_fast.spark.source.options import source_options
 from tests.unit.spark.source.fakes import options
@@ -107,32 +104,6 @@ def test_brokers_are_required() -> None:
 def test_kafkas_properties_are_checked(name: str, value: str) -> None:
     with pytest.raises(ConfigError, match=name.removeprefix("kafka.")):
         source_options({**LEAST, name: value})
-
-
-@pytest.mark.parametrize("prefix", ["", "kafkashaded."])
-def test_security_is_written_as_for_java(prefix: str) -> None:
-    module = f"{prefix}org.apache.kafka.common.security.plain.PlainLoginModule"
-    found = options(
-        **{
-            "kafka.security.protocol": "SASL_SSL",
-            "kafka.sasl.mechanism": "PLAIN",
-            "kafka.sasl.jaas.config": f'{module} required username="u" password="hush";',
-        }
-    )
-    settings = consumer_settings(found.config.properties())
-    assert settings.sasl is not None
-    assert settings.sasl.username == "u"
-    assert "hush" not in repr(found)
-    assert pickle.loads(pickle.dumps(found)) == found
-
-
-def test_no_error_shows_a_secret() -> None:
-    with pytest.raises(ConfigError) as raised:
-        options(**{"kafka.sasl.password": "hush", "kafka.sasl.mechanism": "NO"})
-    lines = traceback.TracebackException.from_exception(raised.value, capture_locals=True).format()
-    frames = [line for line in lines if "/kafka_fast/" in line]
-    assert frames
-    assert not any("hush" in frame for frame in frames)
 
 
 def test_unknown_options_are_named(caplog: pytest.LogCaptureFixture) -> None:
