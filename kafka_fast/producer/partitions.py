@@ -29,6 +29,11 @@ def key_partitions(keys: Any, partitions: int) -> array[int]:
     """
     if not (hasattr(keys, "__arrow_c_array__") or hasattr(keys, "__arrow_c_stream__")):
         raise TypeError(f"keys must be an Arrow array or stream, not {type(keys).__name__}")
+    check_partition_count(partitions)
+    return array("i", partitions_of_columns(keys, partitions))
+
+
+def check_partition_count(partitions: int) -> None:
+    """Raise UsageError if a topic cannot have so many partitions."""
     if not 1 <= partitions < 1 << 31:
         raise UsageError(f"a topic has 1 to 2**31 - 1 partitions, not {partitions}")
-    return array("i", partitions_of_columns(keys, partitions))

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from kafka_fast.errors import UsageError
+from kafka_fast.producer.partitions import check_partition_count
 from kafka_fast.spark.entry import worker_entry
 from kafka_fast.spark.options import TaskOptions
 
@@ -35,8 +36,7 @@ def kafka_partition(key: Column | str, partitions: int) -> Column:
     """
     from pyspark.sql import functions
 
-    if not 1 <= partitions < 1 << 31:
-        raise UsageError(f"a topic has 1 to 2**31 - 1 partitions, not {partitions}")
+    check_partition_count(partitions)
     column = functions.col(key) if isinstance(key, str) else key
     kinds: Any = functions
     if hasattr(functions, "arrow_udf"):

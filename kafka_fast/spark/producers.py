@@ -16,7 +16,6 @@ the process id, and a fork clears the cache: a child never touches its parent's 
 
 from __future__ import annotations
 
-import math
 import os
 import threading
 import time
@@ -29,6 +28,7 @@ from kafka_fast.config import producer_settings
 from kafka_fast.errors import KafkaError
 from kafka_fast.logs import get_logger
 from kafka_fast.producer import Producer
+from kafka_fast.spark.idle_clients import IdleClients
 from kafka_fast.spark.options import JobConfig
 
 logger = get_logger(__name__)
@@ -51,7 +51,6 @@ class Lent:
     """Seconds in which the outcome of a record is known."""
     tasks: int = 0
     """Number of tasks that use the producer now."""
-    idle_since: float = 0.0
     retired: bool = False
     """Whether no task gets the producer any more; it is closed when its last task ends."""
 
@@ -70,14 +69,14 @@ class ProducerCache:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._make = make
-        self._clock = clock
+        self.idle = IdleClients(MAX_IDLE_PRODUCERS, _close, clock)
         self.forget()
 
     def forget(self) -> None:
         """Drop all producers without closing them: after a fork they belong to the parent."""
         self._lock = threading.Lock()
         self._lent: dict[tuple[int, JobConfig], Lent] = {}
-        self._timer: threading.Timer | None = None
+        self.idle.forget()
 
     @contextmanager
     def lease(self, config: JobConfig) -> Iterator[Any]:
@@ -109,66 +108,35 @@ class ProducerCache:
     def __len__(self) -> int:
         """Return the number of producers in the cache."""
         with self._lock:
-            return len(self._lent)
-
-    def close_idle(self) -> None:
-        """Close the producers that have been idle for too long."""
-        with self._lock:
-            now = self._clock()
-            closing = [lent for lent in self._idle() if now >= lent.idle_since + lent.idle_timeout]
-            self._remove(closing)
-            self._timer = None
-            self._arm()
-        _close(closing)
+            return len(self._lent) + len(self.idle)
 
     def _take(self, config: JobConfig) -> Lent:
         key = (os.getpid(), config)
         with self._lock:
-            lent = self._lent.get(key)
-            if lent is None:
-                properties = config.properties()
-                settings = producer_settings(properties)
-                lent = Lent(
-                    key,
-                    self._make(properties),
-                    settings.connections_max_idle,
-                    settings.delivery_timeout,
-                )
-                self._lent[key] = lent
+            lent = self._lent.get(key) or self.idle.take(key) or self._new(key)
+            self._lent[key] = lent
             lent.tasks += 1
             return lent
+
+    def _new(self, key: tuple[int, JobConfig]) -> Lent:
+        properties = key[1].properties()
+        settings = producer_settings(properties)
+        return Lent(
+            key, self._make(properties), settings.connections_max_idle, settings.delivery_timeout
+        )
 
     def _give_back(self, lent: Lent, *, retire: bool) -> None:
         closing = []
         with self._lock:
             lent.tasks -= 1
-            lent.idle_since = self._clock()
-            if retire:
-                lent.retired = True
-                if self._lent.get(lent.key) is lent:
-                    del self._lent[lent.key]
-            if lent.retired and lent.tasks == 0:
-                closing.append(lent)
-            surplus = sorted(self._idle(), key=lambda idle: idle.idle_since)[:-MAX_IDLE_PRODUCERS]
-            self._remove(surplus)
-            self._arm()
-        _close(closing + surplus)
-
-    def _idle(self) -> list[Lent]:
-        return [lent for lent in self._lent.values() if lent.tasks == 0]
-
-    def _remove(self, some: list[Lent]) -> None:
-        for lent in some:
-            del self._lent[lent.key]
-
-    def _arm(self) -> None:
-        """Have `close_idle` called when the next idle producer is due."""
-        due = min((it.idle_since + it.idle_timeout for it in self._idle()), default=math.inf)
-        if self._timer is not None or due == math.inf:
-            return
-        self._timer = threading.Timer(max(0.0, due - self._clock()), self.close_idle)
-        self._timer.daemon = True
-        self._timer.start()
+            lent.retired |= retire
+            if (lent.retired or lent.tasks == 0) and self._lent.get(lent.key) is lent:
+                del self._lent[lent.key]
+            if lent.tasks == 0:
+                closing = (
+                    [lent] if lent.retired else self.idle.put(lent.key, lent, lent.idle_timeout)
+                )
+        _close(closing)
 
 
 def _close(some: list[Lent]) -> None:

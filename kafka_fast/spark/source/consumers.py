@@ -11,17 +11,15 @@ a fork the child forgets the consumers, which are its parent's.
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafka_fast.config import consumer_settings
 from kafka_fast.consumer.range import OWN_DEFAULTS, RangeConsumer
 from kafka_fast.errors import KafkaError
-from kafka_fast.instants import NEVER
+from kafka_fast.spark.idle_clients import IdleClients
 from kafka_fast.spark.options import JobConfig
 
 MAX_IDLE = 4
@@ -38,16 +36,13 @@ def new_consumer(config: JobConfig, **others: Any) -> RangeConsumer:
     return RangeConsumer({**OWN_DEFAULTS, **config.properties(), **others})
 
 
-@dataclass(slots=True, eq=False)
-class KeptConsumer:
+class KeptConsumer(NamedTuple):
     """A consumer of this worker."""
 
     config: JobConfig
     consumer: Any
     idle_timeout: float
     """Seconds without a task after which it is closed."""
-    due: float = NEVER
-    """Without a task: when that is."""
 
 
 class ConsumerCache:
@@ -64,14 +59,7 @@ class ConsumerCache:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._make = make
-        self._clock = clock
-        self.forget()
-
-    def forget(self) -> None:
-        """Drop all consumers without closing them: after a fork they belong to the parent."""
-        self._lock = threading.Lock()
-        self._idle: list[KeptConsumer] = []  # the one that became idle last is the last one
-        self._timer: threading.Timer | None = None
+        self.idle = IdleClients(MAX_IDLE, _close, clock)
 
     @contextmanager
     def lease(self, config: JobConfig) -> Iterator[Any]:
@@ -79,7 +67,7 @@ class ConsumerCache:
 
         A block that is left by GeneratorExit has read enough, as with LIMIT, and has not failed.
         """
-        kept = self._take(config) or self._new(config)
+        kept = self.idle.take(config) or self._new(config)
         try:
             yield kept.consumer
         except GeneratorExit:
@@ -90,50 +78,13 @@ class ConsumerCache:
             raise
         self._give_back(kept)
 
-    def __len__(self) -> int:
-        """Return the number of idle consumers."""
-        with self._lock:
-            return len(self._idle)
-
-    def close_idle(self) -> None:
-        """Close the consumers that have been idle for too long."""
-        with self._lock:
-            now = self._clock()
-            closing = [it for it in self._idle if it.due <= now]
-            self._idle = [it for it in self._idle if it.due > now]
-            self._timer = None
-            self._arm()
-        _close(closing)
-
-    def _take(self, config: JobConfig) -> KeptConsumer | None:
-        with self._lock:
-            for index in reversed(range(len(self._idle))):
-                if self._idle[index].config == config:
-                    return self._idle.pop(index)
-        return None
-
     def _new(self, config: JobConfig) -> KeptConsumer:
         idle_timeout = consumer_settings(config.properties()).connections_max_idle
         return KeptConsumer(config, self._make(config), idle_timeout)
 
     def _give_back(self, kept: KeptConsumer) -> None:
         kept.consumer.assign([])
-        kept.due = self._clock() + kept.idle_timeout
-        with self._lock:
-            self._idle.append(kept)
-            surplus = self._idle[:-MAX_IDLE]
-            del self._idle[:-MAX_IDLE]
-            self._arm()
-        _close(surplus)
-
-    def _arm(self) -> None:
-        """Have `close_idle` called when the next consumer is due."""
-        if self._timer is not None or not self._idle:
-            return
-        due = min(it.due for it in self._idle)
-        self._timer = threading.Timer(max(0.0, due - self._clock()), self.close_idle)
-        self._timer.daemon = True
-        self._timer.start()
+        _close(self.idle.put(kept.config, kept, kept.idle_timeout))
 
 
 def _close(some: list[KeptConsumer]) -> None:
@@ -145,4 +96,4 @@ def _close(some: list[KeptConsumer]) -> None:
 CONSUMERS = ConsumerCache()
 """The cache of this process."""
 
-os.register_at_fork(after_in_child=CONSUMERS.forget)
+os.register_at_fork(after_in_child=CONSUMERS.idle.forget)

@@ -39,7 +39,7 @@ def cache(clock: Clock) -> Iterator[ProducerCache]:
     made = ProducerCache(FakeProducer, clock)
     yield made
     clock.now = 1e9
-    made.close_idle()
+    made.idle.close_due()
 
 
 def test_tasks_share_a_producer(cache: ProducerCache) -> None:
@@ -90,15 +90,15 @@ def test_idle_producers_are_closed(cache: ProducerCache, clock: Clock) -> None:
     with cache.lease(config(1, idle_ms=-1)) as forever:
         pass
     clock.now = 9.9
-    cache.close_idle()
+    cache.idle.close_due()
     assert short.closed == []
     clock.now = 10.0
     with cache.lease(config(0, idle_ms=10_000)) as used:
-        cache.close_idle()
+        cache.idle.close_due()
     assert used is short
     assert short.closed == []
     clock.now = 20.0
-    cache.close_idle()
+    cache.idle.close_due()
     assert short.closed == [0.0]
     assert forever.closed == []
     assert len(cache) == 1
@@ -108,7 +108,7 @@ def test_the_timer_closes_without_another_task() -> None:
     cache = ProducerCache(FakeProducer)
     with cache.lease(config(idle_ms=20)) as producer:
         pass
-    timer = cache._timer
+    timer = cache.idle.timer
     assert timer is not None and timer.daemon
     timer.join(timeout=10)
     assert producer.closed == [0.0]

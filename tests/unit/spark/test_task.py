@@ -43,8 +43,8 @@ def cache(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cache]:
     made = Cache()
     monkeypatch.setattr(task, "PRODUCERS", made)
     yield made
-    if made._timer is not None:
-        made._timer.cancel()
+    if made.idle.timer is not None:
+        made.idle.timer.cancel()
 
 
 def options(**changes: Any) -> TaskOptions:

@@ -36,7 +36,7 @@ def producer(monkeypatch: pytest.MonkeyPatch) -> TableProducer:
     """The one producer of this process, which runs task 3 of micro-batch 7."""
     made = TableProducer()
     cache = ProducerCache(lambda config: made)
-    monkeypatch.setattr(cache, "_arm", lambda: None)  # no timer is left to other tests
+    monkeypatch.setattr(cache.idle, "_arm", lambda: None)  # no timer is left to other tests
     monkeypatch.setattr(task, "PRODUCERS", cache)
     in_task(monkeypatch, {QUERY: "q", BATCH: "7"}, task=3)
     return made

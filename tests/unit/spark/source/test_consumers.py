@@ -40,7 +40,7 @@ def cache(clock: Clock) -> Iterator[ConsumerCache]:
     made = ConsumerCache(FakeConsumer, clock)
     yield made
     clock.now = 1e9
-    made.close_idle()
+    made.idle.close_due()
 
 
 def test_a_task_gets_the_last_ones_consumer_with_nothing_assigned(cache: ConsumerCache) -> None:
@@ -51,20 +51,20 @@ def test_a_task_gets_the_last_ones_consumer_with_nothing_assigned(cache: Consume
         assert second is first
     with cache.lease(config(1)) as other:
         assert other is not first
-    assert len(cache) == 2
+    assert len(cache.idle) == 2
 
 
 def test_a_consumer_has_one_task_at_a_time(cache: ConsumerCache) -> None:
     with cache.lease(config()) as first, cache.lease(config()) as second:
         assert first is not second
-    assert len(cache) == 2
+    assert len(cache.idle) == 2
 
 
 def test_a_failed_task_closes_its_consumer(cache: ConsumerCache) -> None:
     with pytest.raises(KeyError), cache.lease(config()) as first:
         raise KeyError
     assert first.closed == 1
-    assert len(cache) == 0
+    assert len(cache.idle) == 0
 
 
 def test_a_task_that_has_read_enough_gives_its_consumer_back(cache: ConsumerCache) -> None:
@@ -77,19 +77,19 @@ def test_a_task_that_has_read_enough_gives_its_consumer_back(cache: ConsumerCach
     first = next(rows)
     rows.close()  # type: ignore[attr-defined]
     assert first.closed == 0
-    assert len(cache) == 1
+    assert len(cache.idle) == 1
 
 
 def test_idle_consumers_are_closed(cache: ConsumerCache, clock: Clock) -> None:
     with cache.lease(config()) as first:
         pass
     clock.now += 59
-    cache.close_idle()
+    cache.idle.close_due()
     assert first.closed == 0
     clock.now += 1
-    cache.close_idle()
+    cache.idle.close_due()
     assert first.closed == 1
-    assert len(cache) == 0
+    assert len(cache.idle) == 0
 
 
 def test_few_are_kept(cache: ConsumerCache) -> None:
@@ -103,7 +103,7 @@ def test_few_are_kept(cache: ConsumerCache) -> None:
 def test_a_forked_child_leaves_its_parents_alone(cache: ConsumerCache) -> None:
     with cache.lease(config()) as first:
         pass
-    cache.forget()
+    cache.idle.forget()
     with cache.lease(config()) as second:
         assert second is not first
     assert first.closed == 0
